@@ -40,19 +40,19 @@ class RunOptions(TypedDict, total=False):
     """Options of a run, by their names in `[run]` of an experiment. `docs/reference/experiments.md` explains each option."""
 
     scale: int | str | None
-    write_capacities: float | None
-    until: str | None
-    prefill_capacities: float | None
+    drive_writes: float | None
+    steady_state: bool | None
+    precondition_drive_writes: float | None
     seconds: float | None
     seeds: Sequence[int] | None
     timed: bool | None
     replay: str | None
     replay_speed: float | None
     queue_depth: int | None
-    only: Sequence[str] | None
+    variants: Sequence[str] | None
     interval_seconds: float | None
-    sample_capacities: float | None
-    tail_capacities: float | None
+    sample_drive_writes: float | None
+    tail_drive_writes: float | None
     placement_handles: Sequence[int] | None
 
 class PointOptions(RunOptions, total=False):
@@ -372,7 +372,7 @@ def lifetimes(
     *,
     capacity_bytes: int | str | None = None,
     scale: int | str | None = None,
-    write_capacities: float = 4.0,
+    drive_writes: float = 4.0,
     overrides: Mapping[str, Any] | None = None,
 ) -> Lifetimes: ...
 def whatif(
@@ -384,7 +384,7 @@ def whatif(
     fill: float | None = None,
     drive_writes_per_day: float | None = None,
     scale: int | str | None = None,
-    write_capacities: float | None = None,
+    drive_writes: float | None = None,
     overrides: Mapping[str, Any] | None = None,
     seed: int = 1,
     dollars_per_terabyte: float | None = None,

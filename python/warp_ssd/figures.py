@@ -269,7 +269,7 @@ def isolation_sweep(runs: Runs) -> pa.Table:
     found = sweep(
         "ii_vs_pi",
         grid,
-        only=["II", "256 MiB", "3"],
+        variants=["II", "256 MiB", "3"],
         seeds=[1, 2, 3],
         overrides={"handles.opening": "eager"},
         quick=runs.quick,

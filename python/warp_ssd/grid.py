@@ -20,7 +20,7 @@ from .fingerprint import workload_label
 if TYPE_CHECKING:
     from ._engine import Experiment, Point
 
-RUN_SETTINGS = ("scale", "write_capacities", "prefill_capacities")
+RUN_SETTINGS = ("scale", "drive_writes", "precondition_drive_writes")
 """Settings of a run that can vary, as `run:scale`."""
 
 
@@ -65,7 +65,7 @@ def rows(experiment: Experiment, coordinates: Iterable[Mapping[str, object]], **
     ----------
     coordinates
         The varied keys. `device`, `variant` and axes of the experiment pick points. `workload` is another workload and
-        `workload:PATH` one of its settings. `run:scale`, `run:write_capacities` and `run:prefill_capacities` are settings of the
+        `workload:PATH` one of its settings. `run:scale`, `run:drive_writes` and `run:precondition_drive_writes` are settings of the
         run. A dotted path is a device setting. A value of `change:NAME` sets several keys together:
         `{"name": "half", "workload:a.size": "50%", ...}`.
     common
@@ -139,10 +139,10 @@ def _arguments(
             )
             raise WarpError(f"{path!r} cannot be varied. Give the dotted path of a device setting, or one of {allowed}")
     arguments |= {"overrides": overrides or None, "settings": settings or None}
-    return picks, arguments | {"only": _only(experiment, picks, common.get("only"))}
+    return picks, arguments | {"variants": _variants(experiment, picks, common.get("variants"))}
 
 
-def _only(experiment: Experiment, picks: Mapping[str, object], common: Sequence[str] | None) -> list[str] | None:
+def _variants(experiment: Experiment, picks: Mapping[str, object], common: Sequence[str] | None) -> list[str] | None:
     """Names for `Experiment.points`, so that it makes only points that will be picked."""
     values = {"variant": list(experiment.variants), **experiment.axes}
     elsewhere = {name for axis, names in values.items() if axis not in picks for name in names}

@@ -20,8 +20,8 @@ def oracle(
     device: str | os.PathLike[str] = "warp_default",
     *,
     scale: int | str | None = None,
-    write_capacities: float | None = None,
-    prefill_capacities: float | None = None,
+    drive_writes: float | None = None,
+    precondition_drive_writes: float | None = None,
     overrides: Mapping[str, object] | None = None,
     seed: int = 1,
 ) -> pa.Table:
@@ -33,8 +33,8 @@ def oracle(
         Name or path of a job file, a workload or a block trace, or a function that makes requests (`warp_ssd.generators`).
     device
         Name or path of a device profile.
-    scale, write_capacities, prefill_capacities, overrides
-        See `Experiment.points`. An endless workload needs `write_capacities`.
+    scale, drive_writes, precondition_drive_writes, overrides
+        See `Experiment.points`. An endless workload needs `drive_writes`.
     seed
         Seed of device and workload.
 
@@ -63,8 +63,8 @@ def oracle(
     result = run(
         experiment,
         scale=scale,
-        write_capacities=write_capacities,
-        prefill_capacities=prefill_capacities,
+        drive_writes=drive_writes,
+        precondition_drive_writes=precondition_drive_writes,
         overrides=overrides,
         seeds=[seed],
     )

@@ -20,7 +20,7 @@ __all__ = ["NO_PLACEMENT", "Candidates", "PlacementPolicy", "Requests", "VictimP
 
 
 class VictimPolicy(ABC):
-    """Chooses the reclaim unit that garbage collection reclaims, instead of the profile's ``gc.unit_selection``.
+    """Chooses the reclaim unit that garbage collection reclaims, instead of the profile's ``gc.victim_policy``.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class VictimPolicy(ABC):
     def select(self, candidates: Candidates) -> int | np.integer | None:
         """Choose a victim. The drive calls this method once for each decision.
 
-        If ``gc.handle_selection`` is not ``global``, the candidates belong to one owner. If the policy chooses none of them, the
+        If ``gc.source_policy`` is not ``global``, the candidates belong to one owner. If the policy chooses none of them, the
         drive offers the candidates of the next owner.
 
         Parameters

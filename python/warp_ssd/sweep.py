@@ -60,7 +60,7 @@ def sweep(
     grid
         Values for each varied key, the last key fastest. A key is the dotted path of a device setting
         (`"geometry.over_provisioning"`), `device`, `variant`, an axis of the experiment, `workload:PATH`, `run:scale`,
-        `run:write_capacities` or `run:prefill_capacities`. `workload` takes a name, a table, or a function that makes requests
+        `run:drive_writes` or `run:precondition_drive_writes`. `workload` takes a name, a table, or a function that makes requests
         (`warp_ssd.generators`). `change:NAME` sets several keys together (`{"name": ..., "workload:a.size": ...}`). Without a
         grid, all points of the experiment itself run.
     sampler

@@ -17,7 +17,7 @@ from warp_ssd.calibrate.knobs import KNOBS, label, read_knobs
 from warp_ssd.calibrate.objective import Objective
 from warp_ssd.sweep import sweep
 
-OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.unit_selection", "handles.isolation"
+OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.victim_policy", "handles.isolation"
 TRUTH: dict[str, object] = {OP: 0.135, POLICY: "cost_age", ISOLATION: "persistently_isolated"}
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
 """A drive of 128 reclaim units, so that small twins of it still have large ones."""
@@ -27,14 +27,14 @@ STEP = 1 / 128
 
 def measured(noise: float) -> list[Measurement]:
     """The nine cells of the three streams on a drive whose knobs we know, with noise, from twins larger than the search's."""
-    run: dict[str, Any] = {"devices": ["warp_default"], "write_capacities": 2.0, "scale": "1/32", "seeds": [5]}
+    run: dict[str, Any] = {"devices": ["warp_default"], "drive_writes": 2.0, "scale": "1/32", "seeds": [5]}
     points = sweep("three_stream", overrides=TRUTH | SMALL, progress=False, **run).points()
     generator = random.Random(7)
     return [
         Measurement(
             waf=row["write_amplification"] * (1 + generator.gauss(0, noise)),
             experiment="three_stream",
-            at={"variant": row["variant"], "overwrite": row["overwrite"], "run:write_capacities": 2.0},
+            at={"variant": row["variant"], "overwrite": row["overwrite"], "run:drive_writes": 2.0},
         )
         for row in points.to_pylist()
     ]
@@ -92,7 +92,7 @@ def test_residuals_are_the_models(fitted: Calibration) -> None:
 def test_what_the_data_cannot_determine_is_said(tmp_path: Path) -> None:
     """One plateau of uniform writes through one handle says nothing of how handles are isolated."""
     options: dict[str, Any] = {"scales": ["1/1024"], "trials": 24, "progress": False, "store": tmp_path}
-    cell = Measurement(waf=2.4, experiment="one_stream", at={"run:write_capacities": 2.0})
+    cell = Measurement(waf=2.4, experiment="one_stream", at={"run:drive_writes": 2.0})
     found = calibrate([cell], {OP: (0.05, 0.3), ISOLATION: None}, **options)
     isolation = next(knob for knob in found.knobs if knob.path == ISOLATION)
     assert not isolation.determined
@@ -115,7 +115,7 @@ def test_what_the_data_cannot_determine_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_misspelt_knob_is_a_misspelt_knob(free: Any, says: str) -> None:
-    cell = Measurement(waf=2.4, experiment="one_stream", at={"run:write_capacities": 2.0})
+    cell = Measurement(waf=2.4, experiment="one_stream", at={"run:drive_writes": 2.0})
     with pytest.raises(WarpError, match=says):
         calibrate([cell], free, scales=["1/1024"], trials=24, progress=False)
 
@@ -124,7 +124,7 @@ def test_ctrl_c_shows_the_best_so_far_and_keeps_what_was_evaluated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "cells.csv"
-    file.write_text("workload,waf,write_capacities\none_stream,2.4,2\n")
+    file.write_text("workload,waf,drive_writes\none_stream,2.4,2\n")
     command = [str(file), "--free", f"{OP}=0.05:0.3", "--scales", "1/1024", "--trials", "24", "--workers", "1"]
     evaluated = Objective.evaluate
 
@@ -148,14 +148,14 @@ def test_ctrl_c_shows_the_best_so_far_and_keeps_what_was_evaluated(
 def test_a_csv_is_read_line_by_line(tmp_path: Path) -> None:
     file = tmp_path / "cells.csv"
     file.write_text(
-        "experiment,workload,variant,overwrite,waf,sigma,write_capacities,handles.count,metric\n"
+        "experiment,workload,variant,overwrite,waf,sigma,drive_writes,handles.count,metric\n"
         "three_stream,,FDP,80/20,1.7,0.05,,4,\n"
         ",one_stream,,,2.0,,3,,tail_write_amplification\n"
     )
     first, second = read_csv(file)
     assert first.at == {"variant": "FDP", "overwrite": "80/20", "handles.count": 4}
     assert (first.waf, first.sigma, first.metric) == (1.7, 0.05, "write_amplification")
-    assert (second.workload, second.write_capacities, second.sigma) == ("one_stream", 3.0, None)
+    assert (second.workload, second.drive_writes, second.sigma) == ("one_stream", 3.0, None)
     assert second.load("warp_default").points(scale="1/1024")[0].memory_bytes > 0
 
 
@@ -180,12 +180,12 @@ def test_statistics_of_a_real_drive_are_read(tmp_path: Path) -> None:
     before.write_text(json.dumps({"hbmw": 10**12, "mbmw": 2 * 10**12, "mbe": 5}))
     after.write_text('{"hbmw": "3,000,000,000,000", "mbmw": 340282366920938463463374607431768211455, "mbe": 0}')
     huge = fdp_stats(before, after, job, 10**12)
-    assert huge.write_capacities == 2.0
+    assert huge.drive_writes == 2.0
     assert huge.waf > 1e26
     after.write_text(json.dumps({"hbmw": 3 * 10**12, "mbmw": 6 * 10**12, "mbe": 5}))
     job.write_text("[one]\nrw=randwrite\nbs=128k\nsize=100%\n")
-    found = fdp_stats(before, after, job, 10**12, prefill_capacities=1.0)
-    assert (found.waf, found.write_capacities, found.prefill_capacities) == (2.0, 2.0, 1.0)
+    found = fdp_stats(before, after, job, 10**12, precondition_drive_writes=1.0)
+    assert (found.waf, found.drive_writes, found.precondition_drive_writes) == (2.0, 2.0, 1.0)
     point = found.load("warp_default").points(scale="1/1024")[0]
     cell = point.run().cells().to_pyarrow().to_pylist()[0]
     capacity = 896 * 2**28 / 1.1 / 1024
@@ -239,14 +239,14 @@ def test_every_usual_value_is_one_that_a_drive_can_have() -> None:
     for knob in KNOBS.values():
         for value in knob.choices or (knob.low, knob.high):
             overrides = {knob.path: value, OP: 0.3} | ({OP: value} if knob.path == OP else {})
-            if knob.path == "gc.foreground_mark":
-                overrides["gc.background_mark"] = 0.6
+            if knob.path == "gc.foreground_watermark":
+                overrides["gc.background_watermark"] = 0.6
             assert experiment.points(devices=["ssd_a"], overrides=overrides, scale="1/256"), knob.path
 
 
 def test_the_command_writes_a_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cells, out = tmp_path / "cells.csv", tmp_path / "mine.toml"
-    cells.write_text("experiment,waf,run:write_capacities\none_stream,2.0,2\n")
+    cells.write_text("experiment,waf,run:drive_writes\none_stream,2.0,2\n")
     free = [f"{OP}=0.06:0.3", f'{POLICY}=["greedy", "fifo"]']
     fast = ["--scales", "1/1024", "--trials", "16"]
     assert main([str(cells), "--free", *free, *fast, "--out", str(out), "--title", "Mine"]) == 0

@@ -13,7 +13,7 @@ from warp_ssd.calibrate.__main__ import main
 from warp_ssd.calibrate.cross_validation import _Prediction, _reaching
 from warp_ssd.sweep import sweep
 
-OP, POLICY = "geometry.over_provisioning", "gc.unit_selection"
+OP, POLICY = "geometry.over_provisioning", "gc.victim_policy"
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
 METRIC = Nuisance("metric", ["write_amplification", "tail_write_amplification"], of=["one_stream"])
 FREE: dict[str, object] = {OP: (0.08, 0.3), POLICY: ["greedy", "cost_age", "fifo"]}
@@ -26,12 +26,12 @@ def figures(noise: float) -> list[Measurement]:
     found = []
     for experiment in ("three_stream", "three_stream_uniform", "one_stream"):
         options: dict[str, Any] = {"devices": ["warp_default"], "overrides": SMALL | {OP: 0.17, POLICY: "cost_age"}}
-        run: dict[str, Any] = {"scale": "1/128", "seeds": [7], "progress": False, "write_capacities": 2.0}
+        run: dict[str, Any] = {"scale": "1/128", "seeds": [7], "progress": False, "drive_writes": 2.0}
         rows = sweep(experiment, **run, **options).points().to_pylist()
         for row in rows[:: len(rows) // 2 or 1]:
             at = {name: row[name] for name in ("variant", "overwrite") if row.get(name)}
             waf = row["write_amplification"] * (1 + generator.gauss(0, noise))
-            found.append(Measurement(waf, experiment, at=at | {"run:write_capacities": 2.0}, source="Fig. 1, above"))
+            found.append(Measurement(waf, experiment, at=at | {"run:drive_writes": 2.0}, source="Fig. 1, above"))
     return found
 
 

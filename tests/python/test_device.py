@@ -88,7 +88,7 @@ def test_a_mistake_among_many_writes_nothing() -> None:
 
 def test_profiles_are_names_paths_and_dictionaries(tmp_path: Path) -> None:
     values = warp_ssd.profile("warp_default")
-    assert values["gc"]["unit_selection"] == "greedy"
+    assert values["gc"]["victim_policy"] == "greedy"
     path = tmp_path / "mine.toml"
     path.write_text(warp_ssd.profile_text("warp_default"))
     configs = [drive(profile).config for profile in ("warp_default", values, path, str(path))]  # type: ignore[arg-type]

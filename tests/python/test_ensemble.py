@@ -16,7 +16,7 @@ from warp_ssd.calibrate.objective import Evaluation
 
 OP, ISOLATION = "geometry.over_provisioning", "handles.isolation"
 OPTIONS: dict[str, Any] = {"scales": ["1/1024"], "trials": 24, "seeds": [1], "progress": False}
-CELL = Measurement(waf=2.4, experiment="one_stream", at={"run:write_capacities": 2.0})
+CELL = Measurement(waf=2.4, experiment="one_stream", at={"run:drive_writes": 2.0})
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +56,10 @@ def test_the_profile_has_the_ensemble_and_can_be_a_start_again(found: Calibratio
 
 
 def test_members_are_sizes_with_units() -> None:
-    sizes = {"handles.separation_bytes": [0, 1 << 24, 1 << 26]}
+    sizes = {"handles.hot_window_bytes": [0, 1 << 24, 1 << 26]}
     found = calibrate([CELL], sizes, members=3, **OPTIONS | {"trials": 8})
     members = tomllib.loads(found.toml)["ensemble"]
-    assert {member["settings"]["handles.separation_bytes"] for member in members} <= {0, "0", "16MiB", "64MiB"}
+    assert {member["settings"]["handles.hot_window_bytes"] for member in members} <= {0, "0", "16MiB", "64MiB"}
     with pytest.raises(WarpError, match="members = 0"):
         calibrate([CELL], sizes, members=0, **OPTIONS)
 
@@ -93,7 +93,7 @@ def test_the_residual_is_what_even_the_best_is_off_by() -> None:
 def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     found.write(file)
-    choice: dict[str, Any] = {"devices": [str(file)], "scale": "1/1024", "write_capacities": 2.0, "seeds": [1, 2]}
+    choice: dict[str, Any] = {"devices": [str(file)], "scale": "1/1024", "drive_writes": 2.0, "seeds": [1, 2]}
     result = run("one_stream", interval=True, **choice)
     own = run("one_stream", **choice)
     assert result.cells().to_pandas().equals(own.cells().to_pandas()), "all else is of the profile itself"

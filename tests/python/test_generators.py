@@ -29,7 +29,7 @@ from warp_ssd import (
 )
 from warp_ssd.fingerprint import workload_name
 
-SMALL: dict[str, Any] = {"scale": "1/1024", "write_capacities": 2.0}
+SMALL: dict[str, Any] = {"scale": "1/1024", "drive_writes": 2.0}
 
 
 def overwrites(target: Target, block: int = 3000) -> Iterator[Any]:
@@ -110,7 +110,7 @@ def test_a_workload_that_ends_by_itself_needs_no_length() -> None:
         end = target.capacity_bytes
         return [(WRITE, 0, end // 2), (WRITE, end // 2, end // 2), (READ, 0, 4096), (DEALLOCATE, 0, end // 2)]
 
-    cells = result_of(once, write_capacities=None).cells().to_pyarrow().to_pylist()[0]
+    cells = result_of(once, drive_writes=None).cells().to_pyarrow().to_pylist()[0]
     assert cells["host_bytes_written"] == Device("warp_default", scale="1/1024").capacity_bytes
     assert cells["pages_deallocated"] * 2 == Device("warp_default", scale="1/1024").logical_pages
     assert cells["write_amplification"] == 1
@@ -124,7 +124,7 @@ def test_seeds_are_the_points() -> None:
 def test_an_experiment_takes_one_for_its_workload() -> None:
     experiment = {"title": "t", "source": "", "devices": ["warp_default"], "workload": overwrites}
     assert counters(run(experiment, **SMALL)) == counters(result_of(overwrites))
-    replaced = run("one_stream", workload=overwrites, devices=["warp_default"], only=None, **SMALL)
+    replaced = run("one_stream", workload=overwrites, devices=["warp_default"], variants=None, **SMALL)
     assert counters(replaced) == counters(result_of(overwrites))
     (point,) = Experiment(experiment).points(**SMALL)
     assert point.workload == "overwrites"
@@ -320,13 +320,13 @@ def test_on_ray_it_is_the_same(tmp_path: Path) -> None:
 def test_whatif_lifetimes_and_the_oracle_take_it() -> None:
     few_units = {"geometry.reclaim_unit_bytes": "1GiB"}
     answer = whatif(
-        overwrites, "warp_default", scale="1/1024", write_capacities=2.0, overrides=few_units, interval=False
+        overwrites, "warp_default", scale="1/1024", drive_writes=2.0, overrides=few_units, interval=False
     )
     placements = answer.placements().to_pyarrow()["placement"].to_pylist()
     assert placements[0] == "none" and "the workload's own" in placements
-    measured = lifetimes(overwrites, scale="1/1024", write_capacities=1.0)
+    measured = lifetimes(overwrites, scale="1/1024", drive_writes=1.0)
     assert measured.quantiles().to_pyarrow().num_rows == 1
-    rows = oracle(overwrites, scale="1/1024", write_capacities=2.0).to_pylist()
+    rows = oracle(overwrites, scale="1/1024", drive_writes=2.0).to_pylist()
     assert [row["placement"] for row in rows] == ["none", "its own", "oracle"]
 
 

@@ -22,10 +22,10 @@ def innodb() -> Lifetimes:
 
 @pytest.mark.skipif(WARP is None, reason="the command was not built")
 def test_they_are_the_commands(tmp_path: Path) -> None:
-    arguments = ["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--write", "1", "--json"]
+    arguments = ["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--drive-writes", "1", "--json"]
     output = subprocess.run([str(WARP), *arguments], check=True, capture_output=True, text=True, cwd=tmp_path)
     printed = json.loads(output.stdout)
-    options: dict[str, Any] = {"scale": 1024, "write_capacities": 1.0}
+    options: dict[str, Any] = {"scale": 1024, "drive_writes": 1.0}
     both = [lifetimes(name, **options) for name in ("innodb", "rocksdb")]
     assert [one.to_dict()["workloads"][0] for one in both] == printed["workloads"]
     for one, workload in zip(both, printed["workloads"], strict=True):
@@ -90,6 +90,6 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(WarpError, match="those of another scale"):
         innodb().distance(lifetimes("innodb", scale="1/512"))
     large_pages = {"geometry.mapping_unit_bytes": "16KiB"}
-    short: dict[str, Any] = {"scale": "1/256", "write_capacities": 0.1}
+    short: dict[str, Any] = {"scale": "1/256", "drive_writes": 0.1}
     with pytest.raises(WarpError, match="other mapping units"):
         lifetimes("innodb", **short).distance(lifetimes("innodb", overrides=large_pages, **short))

@@ -20,13 +20,13 @@ SPLITS: list[object] = [
     {"name": "small", "workload:random.size": "20%", "workload:sequential.size": "70%"},
     {"name": "large", "workload:random.size": "27%", "workload:sequential.size": "60%"},
 ]
-HIDDEN: dict[str, object] = {"change:split": SPLITS[1], "run:prefill_capacities": 1}
+HIDDEN: dict[str, object] = {"change:split": SPLITS[1], "run:precondition_drive_writes": 1}
 """What was done to the drive and nobody wrote down."""
 
 
 def cells(experiment: str, metric: str, **hidden: object) -> list[Measurement]:
     """What an experiment measures on a drive with a known over-provisioning when it is run in a hidden way."""
-    grid = {path: [value] for path, value in {"run:write_capacities": 2.0, **hidden}.items()}
+    grid = {path: [value] for path, value in {"run:drive_writes": 2.0, **hidden}.items()}
     options: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/128", "overrides": SMALL | {OP: 0.17}}
     rows = sweep(experiment, grid, seeds=[1], progress=False, **options).points().to_pylist()
     names = [name for name in ("variant", "overwrite") if name in rows[0]]
@@ -34,7 +34,7 @@ def cells(experiment: str, metric: str, **hidden: object) -> list[Measurement]:
         Measurement(
             waf=row[metric],
             experiment=experiment,
-            at={name: row[name] for name in names if row[name]} | {"run:write_capacities": 2.0},
+            at={name: row[name] for name in names if row[name]} | {"run:drive_writes": 2.0},
         )
         for row in rows
     ]
@@ -42,7 +42,7 @@ def cells(experiment: str, metric: str, **hidden: object) -> list[Measurement]:
 
 NUISANCES = [
     Nuisance("change:split", [None, *SPLITS], of=["workload:three_stream"]),
-    Nuisance("run:prefill_capacities", [0, 1], of=["three_stream_uniform", "one_stream"]),
+    Nuisance("run:precondition_drive_writes", [0, 1], of=["three_stream_uniform", "one_stream"]),
     Nuisance("metric", ["write_amplification", "tail_write_amplification"], of=["one_stream"]),
 ]
 
@@ -53,7 +53,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
     measured = [
         *cells("three_stream", "write_amplification", **split)[::3],
         *cells("three_stream_uniform", "write_amplification", **HIDDEN),
-        *cells("one_stream", "tail_write_amplification", **{"run:prefill_capacities": 1}),
+        *cells("one_stream", "tail_write_amplification", **{"run:precondition_drive_writes": 1}),
     ]
     store = tmp_path_factory.mktemp("store")
     options: dict[str, Any] = {"scales": ["1/128"], "trials": 32, "seeds": [1], "progress": False}
@@ -64,7 +64,7 @@ def test_unknowns_of_the_workload_and_of_the_reading_are_found(found: Calibratio
     values = {one.path: label(one.value) for one in found.nuisances}
     assert values == {
         "change:split@workload:three_stream": "large",
-        "run:prefill_capacities@three_stream_uniform,one_stream": "1",
+        "run:precondition_drive_writes@three_stream_uniform,one_stream": "1",
         "metric@one_stream": "tail_write_amplification",
     }
     assert abs(found.settings[OP] - 0.17) < 0.006  # type: ignore[operator]
@@ -81,8 +81,8 @@ def test_they_are_in_no_profile(found: Calibration) -> None:
 
 
 def test_a_nuisance_is_about_experiments_or_workloads() -> None:
-    one = Nuisance("run:prefill_capacities", [0, 1], of=["two_stream", "workload:three_stream"])
-    assert one.path == "run:prefill_capacities@two_stream,workload:three_stream"
+    one = Nuisance("run:precondition_drive_writes", [0, 1], of=["two_stream", "workload:three_stream"])
+    assert one.path == "run:precondition_drive_writes@two_stream,workload:three_stream"
     assert one.is_about("two_stream", "two_sequential")
     assert one.is_about("three_stream_uniform", "three_stream")
     assert not one.is_about("three_stream", "one_stream"), "the name of an experiment is not that of a workload"
@@ -95,12 +95,12 @@ def test_nuisances_are_read_from_text_and_files(tmp_path: Path) -> None:
     assert parse_nuisance("metric@f2fs, cachelib", ["a", "b"]) == Nuisance("metric", ["a", "b"], ("f2fs", "cachelib"))
     file = tmp_path / "unknown.toml"
     file.write_text(
-        '[[nuisance]]\nkey = "run:prefill_capacities"\nof = ["two_stream"]\nvalues = [0, 1]\n'
+        '[[nuisance]]\nkey = "run:precondition_drive_writes"\nof = ["two_stream"]\nvalues = [0, 1]\n'
         '[[nuisance]]\nkey = "workload:random.rate"\nrange = [100000, 900000]\n'
         '[[nuisance]]\nkey = "change:split"\nof = "three_stream"\nvalues = ["", { name = "half", "workload:a.size" = "50%" }]\n'
     )
     first, second, third = read_nuisances(file)
-    assert (first.path, list(first.values)) == ("run:prefill_capacities@two_stream", [0, 1])
+    assert (first.path, list(first.values)) == ("run:precondition_drive_writes@two_stream", [0, 1])
     assert second == Nuisance("workload:random.rate", (100000, 900000))
     assert third.values[0] is None
     assert [label(value) for value in third.values] == ["unchanged", "half"]
@@ -124,7 +124,7 @@ def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], t
     ):
         calibrate([cell], {OP: (0.1, 0.2)}, nuisances=[Nuisance("metric", ["a", "b"], ["f2fs"])], **options)
     with pytest.raises(WarpError, match="as nuisances"):
-        calibrate([cell], {"run:prefill_capacities": [0, 1]}, **options)
+        calibrate([cell], {"run:precondition_drive_writes": [0, 1]}, **options)
     with pytest.raises(WarpError, match="neither a rising"):
         Nuisance("metric", ["a"]).knob  # noqa: B018
     lines = tmp_path / "cells.csv"
@@ -137,11 +137,11 @@ def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], t
 def test_several_settings_can_be_varied_together() -> None:
     result = sweep(
         "three_stream_uniform",
-        {"change:split": SPLITS, "run:prefill_capacities": [0, 1]},
+        {"change:split": SPLITS, "run:precondition_drive_writes": [0, 1]},
         devices=["warp_default"],
-        only=["FDP"],
+        variants=["FDP"],
         scale="1/1024",
-        write_capacities=0.1,
+        drive_writes=0.1,
         progress=False,
     )
     rows = result.points().to_pylist()

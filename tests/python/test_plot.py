@@ -17,7 +17,7 @@ SMALL: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/1024", "progre
 @pytest.fixture(scope="module")
 def swept() -> SweepResult:
     return sweep(
-        "three_stream", {"variant": ["FDP", "NoFDP"]}, only=["80/20"], seeds=[1, 2], write_capacities=2.0, **SMALL
+        "three_stream", {"variant": ["FDP", "NoFDP"]}, variants=["80/20"], seeds=[1, 2], drive_writes=2.0, **SMALL
     )
 
 
@@ -110,7 +110,7 @@ def test_occupancy_is_of_one_run(swept: SweepResult) -> None:
 
 
 def test_collections_stack_to_what_was_copied() -> None:
-    result = run("event_feedback", quick=True, only=["longest run"])
+    result = run("event_feedback", quick=True, variants=["longest run"])
     table = result.collections().to_pyarrow()
     ax = plot.collections(result)
     copied: dict[int, int] = {}

@@ -32,7 +32,7 @@ class CostBenefit(VictimPolicy):
 
 def point(**choice: object) -> Point:
     experiment = Experiment("three_stream")
-    points = experiment.points(quick=True, only=["FDP", "zipf 1.2"], devices=["ssd_b"], **choice)  # type: ignore[arg-type]
+    points = experiment.points(quick=True, variants=["FDP", "zipf 1.2"], devices=["ssd_b"], **choice)  # type: ignore[arg-type]
     (one,) = points
     return one
 
@@ -41,7 +41,7 @@ def point(**choice: object) -> Point:
     ("policy", "name"), [(Fifo(), "fifo"), (Greedy(), "greedy"), (CostBenefit(), "benefit_cost")]
 )
 def test_a_policy_in_python_is_the_engines_own(policy: VictimPolicy, name: str) -> None:
-    overrides = {"gc.unit_selection": name}
+    overrides = {"gc.victim_policy": name}
     engine = point(overrides=overrides).run(gc_log=True)
     ours = point(overrides=overrides).run(gc_log=True, victim_policy=policy)
     assert ours.to_json() == engine.to_json()
@@ -148,7 +148,7 @@ def test_each_point_has_a_policy_of_its_own() -> None:
             return self.calls % len(candidates)
 
     policy = Counting()
-    together = warp_ssd.run("three_stream", quick=True, only=["FDP"], victim_policy=policy)
+    together = warp_ssd.run("three_stream", quick=True, variants=["FDP"], victim_policy=policy)
     assert policy.calls == 0
     cells = together.cells().to_pandas().set_index(["device", "overwrite"])
     alone = point().run(victim_policy=policy).cells().to_pandas()
@@ -182,7 +182,7 @@ def test_placement() -> None:
     assert together.policy_calls > 0
     owners = together.owners().to_pandas()
     assert (owners.host_bytes_written[1:] == 0).all()
-    (unplaced,) = Experiment("three_stream").points(quick=True, only=["NoFDP", "zipf 1.2"], devices=["ssd_b"])
+    (unplaced,) = Experiment("three_stream").points(quick=True, variants=["NoFDP", "zipf 1.2"], devices=["ssd_b"])
     reference = unplaced.run().cells().to_pandas().media_bytes_written
     assert together.cells().to_pandas().media_bytes_written.item() == reference.item()
 

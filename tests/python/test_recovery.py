@@ -18,11 +18,11 @@ from warp_ssd.calibrate import Calibration, KnobFit, Measurement, calibrate
 from warp_ssd.calibrate.knobs import label
 from warp_ssd.sweep import sweep
 
-OP, SEPARATION, COPIES = "geometry.over_provisioning", "handles.separation_bytes", "gc.copies"
+OP, SEPARATION, COPIES = "geometry.over_provisioning", "handles.hot_window_bytes", "gc.copies"
 TRUTH: dict[str, object] = {OP: 0.15, SEPARATION: 64 << 20, COPIES: "with_host"}
 FREE: dict[str, object] = {OP: (0.08, 0.25), SEPARATION: [0, 4 << 20, 16 << 20, 64 << 20, 256 << 20], COPIES: None}
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
-RUN: dict[str, object] = {"run:write_capacities": 2.0}
+RUN: dict[str, object] = {"run:drive_writes": 2.0}
 SCALE = "1/128"
 CELLS: dict[str, list[dict[str, object]]] = {
     "three_stream": [

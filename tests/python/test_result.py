@@ -69,7 +69,7 @@ def test_claims_are_judged_on_the_form_they_are_made_for(result: warp_ssd.Result
     assert all(claim["found"].startswith("not judged, because ") for claim in claims if claim["holds"] is None)
     assert "FAILS" not in result.summary()
     # Neither form: a part of the quick one, and one of another size.
-    small = warp_ssd.run(QUICK, scale=2048, write_capacities=0.1, devices=["ssd_a"])
+    small = warp_ssd.run(QUICK, scale=2048, drive_writes=0.1, devices=["ssd_a"])
     for other in (result["ssd_a"], small):
         assert pa.table(other.claims())["holds"].null_count == len(claims)
 
@@ -102,7 +102,7 @@ def test_a_scale_may_be_a_number() -> None:
 
 
 def test_the_oracle_beside_what_a_host_does() -> None:
-    table = warp_ssd.oracle("volume", scale=1024, write_capacities=3)
+    table = warp_ssd.oracle("volume", scale=1024, drive_writes=3)
     rows = {row["placement"]: row for row in table.to_pylist()}
     assert list(rows) == ["none", "its own", "oracle"]
     assert rows["oracle"]["above_oracle"] == 0 < rows["none"]["above_oracle"]

@@ -30,7 +30,7 @@ def result() -> warp_ssd.Result:
 
 
 def point(**choice: object) -> Point:
-    points = Experiment(QUICK).points(quick=True, only=["FDP", "80/20"], devices=["ssd_a"], **choice)  # type: ignore[arg-type]
+    points = Experiment(QUICK).points(quick=True, variants=["FDP", "80/20"], devices=["ssd_a"], **choice)  # type: ignore[arg-type]
     (one,) = points
     return one
 
@@ -73,10 +73,10 @@ def test_the_files_of_the_command_are_the_tables_of_the_package(tmp_path: Path) 
     if warp is None:
         pytest.skip("the command is not built")
     files = {"gc_log": tmp_path / "gc.parquet", "samples": tmp_path / "series.parquet"}
-    arguments = ["--scale", "1/2048", "--write", "2", "--out", str(tmp_path)]
+    arguments = ["--scale", "1/2048", "--drive-writes", "2", "--out", str(tmp_path)]
     options = ["--events", str(files["gc_log"]), "--series", str(files["samples"])]
     subprocess.run([warp, "run", QUICK, *arguments, *options], check=True, capture_output=True, cwd=ROOT)
-    ours = warp_ssd.run(QUICK, scale="1/2048", write_capacities=2, gc_log=True)
+    ours = warp_ssd.run(QUICK, scale="1/2048", drive_writes=2, gc_log=True)
     for name, file in files.items():
         table = pa.table(getattr(ours, name)())
         assert table.num_rows > 0
@@ -88,16 +88,16 @@ def test_the_same_bytes_as_the_command(tmp_path: Path) -> None:
     warp = warp_binary()
     if warp is None:
         pytest.skip("the command is not built; test_golden_results_are_golden_here stands in for it")
-    arguments = ["--scale", "1/2048", "--write", "1", "--seed", "7"]
+    arguments = ["--scale", "1/2048", "--drive-writes", "1", "--seed", "7"]
     command = [warp, "run", QUICK, "--json", "--out", str(tmp_path), *arguments]
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    ours = warp_ssd.run(QUICK, scale="1/2048", write_capacities=1, seeds=[7])
+    ours = warp_ssd.run(QUICK, scale="1/2048", drive_writes=1, seeds=[7])
     assert ours.to_json() + "\n" == printed
     command[command.index("--json")] = "--format=table"
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     table = printed.split("wrote ")[0].rstrip()
     # Remedies are options of whoever prints them.
-    assert ours.summary().startswith(table.replace("(--until steady)", '(until="steady")'))
+    assert ours.summary().startswith(table.replace("(--steady-state)", '(steady_state=True)'))
 
 
 def test_summary_is_a_table_and_claims(result: warp_ssd.Result) -> None:
@@ -169,7 +169,7 @@ def test_points_with_the_same_input_have_the_same_hash() -> None:
     changes: list[dict[str, object]] = [
         {"seeds": [2]},
         {"scale": "1/1024"},
-        {"write_capacities": 1.0},
+        {"drive_writes": 1.0},
         {"overrides": {"geometry.over_provisioning": 0.2}},
         {"settings": {"overwrite.random_distribution": "zipf:1.3"}},
         {"workload": "one_stream", "settings": {}},
@@ -183,7 +183,7 @@ def test_files_enter_by_their_contents(tmp_path: Path) -> None:
         path = tmp_path / name
         path.write_text(text)
         experiment = Experiment.of_workload(str(path), "warp_default")
-        (one,) = experiment.points(scale="1/64", write_capacities=0.01)
+        (one,) = experiment.points(scale="1/64", drive_writes=0.01)
         return one.hash
 
     header = "fio version 2 iolog\n/dev/x add\n/dev/x open\n"
@@ -199,8 +199,8 @@ def test_experiments_are_dictionaries_too() -> None:
             "source": "nobody",
             "devices": ["warp_default"],
             "workload": "one_stream",
-            "run": {"write_capacities": 0.5, "scale": "1/1024"},
-            "quick": {"write_capacities": 0.1, "scale": "1/1024"},
+            "run": {"drive_writes": 0.5, "scale": "1/1024"},
+            "quick": {"drive_writes": 0.1, "scale": "1/1024"},
             "grid": [{"axis": "op", "sweep": "geometry.over_provisioning", "over": [0.1, 0.2]}],
         }
     )
@@ -214,12 +214,12 @@ def test_experiments_are_dictionaries_too() -> None:
         (lambda: Experiment("three_steam"), "did you mean three_stream"),
         (lambda: Experiment({"title": "x"}), "devices"),
         (lambda: point(overrides={"gc.lazy": 1}), "lazy"),
-        (lambda: Experiment(QUICK).points(only=["NoFPD"]), "did you mean NoFDP"),
+        (lambda: Experiment(QUICK).points(variants=["NoFPD"]), "did you mean NoFDP"),
         (lambda: Experiment(QUICK).points(scale="half"), "is not of the form 1/64"),
         (lambda: Experiment(QUICK).points(seeds=[]), "Give at least one seed"),
         (
-            lambda: Experiment(QUICK).points(write_capacities=float("nan")),
-            "write_capacities = nan is not finite. Give a finite number",
+            lambda: Experiment(QUICK).points(drive_writes=float("nan")),
+            "drive_writes = nan is not finite. Give a finite number",
         ),
         (lambda: Experiment(QUICK).points(settings={"overwrite.bs": "much"}), "bs"),
         (lambda: Experiment(QUICK).points(devices=["ssd_c"]), "there is no device ssd_c"),
@@ -243,7 +243,7 @@ def test_ctrl_c_ends_a_run_long_before_its_end() -> None:
     try:
         threading.Thread(target=press).start()
         with pytest.raises(KeyboardInterrupt):
-            warp_ssd.run(QUICK, write_capacities=1000, scale="1/512")
+            warp_ssd.run(QUICK, drive_writes=1000, scale="1/512")
     finally:
         signal.signal(signal.SIGINT, before)
     # The run alone takes minutes. The bound is patient, because other jobs may have the processors.
@@ -252,7 +252,7 @@ def test_ctrl_c_ends_a_run_long_before_its_end() -> None:
 
 def test_progress_is_told() -> None:
     told: list[tuple[float, int, int]] = []
-    warp_ssd.run(QUICK, quick=True, write_capacities=4, progress=lambda *progress: told.append(progress))
+    warp_ssd.run(QUICK, quick=True, drive_writes=4, progress=lambda *progress: told.append(progress))
     assert told and all(0 <= share <= 1 and 0 <= done <= points == 18 for share, done, points in told)
     assert [share for share, _, _ in told] == sorted(share for share, _, _ in told)
 
@@ -269,9 +269,9 @@ def test_a_run_goes_on_with_a_saved_device(tmp_path: Path) -> None:
     path = tmp_path / "filled.warp"
     device.snapshot(path)
     workload = Experiment.of_workload("one_stream", "warp_default")
-    (fresh,) = workload.points(scale="1/1024", write_capacities=0.2, timed=False)
-    (filled,) = workload.points(snapshot=path, write_capacities=0.2)
-    (again,) = workload.points(snapshot=path, write_capacities=0.2)
+    (fresh,) = workload.points(scale="1/1024", drive_writes=0.2, timed=False)
+    (filled,) = workload.points(snapshot=path, drive_writes=0.2)
+    (again,) = workload.points(snapshot=path, drive_writes=0.2)
     assert fresh.hash != filled.hash == again.hash
     assert filled.run().to_json() == again.run().to_json() == pickle.loads(pickle.dumps(filled)).run().to_json()
     assert json.loads(filled.run().to_json())["media_bytes_written"] > json.loads(fresh.run().to_json())["media_bytes_written"]
@@ -283,7 +283,7 @@ def test_what_the_command_can_say_can_be_said_here() -> None:
     feedback = {"policy": "observe", "every_capacities": 0.5}
     observed = point(feedback=feedback).run()
     assert len(pa.table(observed.readings())) > 0
-    assert point(feedback={"policy": "observe"}).hash != point().hash != point(write_capacities=1.5).hash
+    assert point(feedback={"policy": "observe"}).hash != point().hash != point(drive_writes=1.5).hash
     with pytest.raises(WarpError, match="seconds"):
         point(seconds=0.0)
     with pytest.raises(WarpError, match="The nearest possible scale is 1/5"):

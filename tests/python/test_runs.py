@@ -12,7 +12,7 @@ from warp_ssd import WarpError
 
 def result(path: Path, scale: str, seeds: list[int]) -> str:
     measured = warp_ssd.run(
-        "one_stream", devices=["warp_default"], scale=scale, write_capacities=1.5, seeds=seeds, progress=lambda *_: None
+        "one_stream", devices=["warp_default"], scale=scale, drive_writes=1.5, seeds=seeds, progress=lambda *_: None
     )
     path.write_text(measured.to_json())
     return str(path)

@@ -11,7 +11,7 @@ from warp_ssd.workers import Job, run_job
 
 
 def point_of(scale: str = "1/1024"):
-    points = Experiment("one_stream").points(devices=["warp_default"], scale=scale, write_capacities=1.5)
+    points = Experiment("one_stream").points(devices=["warp_default"], scale=scale, drive_writes=1.5)
     return points[0]
 
 

@@ -22,7 +22,7 @@ import pytest
 import warp_ssd
 from warp_ssd import Experiment, PlacementPolicy, PointResult, Result, WarpError, run, stop_studio, studio
 
-SMALL: dict[str, Any] = {"devices": ["ssd_a"], "scale": "1/2048", "write_capacities": 1.0}
+SMALL: dict[str, Any] = {"devices": ["ssd_a"], "scale": "1/2048", "drive_writes": 1.0}
 #: Longer than anything takes on a machine that does other things too.
 PATIENCE_SECONDS = 120
 
@@ -117,7 +117,7 @@ def cells_of(result: Result | PointResult) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def result() -> Result:
     return run(
-        "three_stream", **SMALL, only=["80/20", "FDP", "NoFDP"], seeds=[3], overrides={"gc.unit_selection": "fifo"}
+        "three_stream", **SMALL, variants=["80/20", "FDP", "NoFDP"], seeds=[3], overrides={"gc.victim_policy": "fifo"}
     )
 
 
@@ -161,9 +161,9 @@ def test_a_part_of_a_result_and_a_point_of_it_are_shown(result: Result) -> None:
 
 
 def test_a_quick_form_and_an_automatic_scale_are_shown_as_they_ran() -> None:
-    quick = run("three_stream", quick=True, devices=["ssd_a"], only=["FDP", "80/20"])
+    quick = run("three_stream", quick=True, devices=["ssd_a"], variants=["FDP", "80/20"])
     assert integers(played(studio(quick))) == integers(cells_of(quick))
-    found = run("three_stream", devices=["ssd_a"], only=["FDP", "80/20"], scale="auto:1/1024", write_capacities=0.5)
+    found = run("three_stream", devices=["ssd_a"], variants=["FDP", "80/20"], scale="auto:1/1024", drive_writes=0.5)
     widget: Any = studio(found)
     assert "auto" not in widget.order["scale"]
     assert integers(played(widget)) == integers(cells_of(found))
@@ -177,10 +177,10 @@ def test_a_workload_of_ones_own_is_shown(tmp_path: Path) -> None:
     experiment = Experiment.of_workload(str(job), "ssd_a")
     found = run(experiment, scale="1/2048", settings={"overwrite.bs": "32k"})
     assert integers(played(studio(found))) == integers(cells_of(found))
-    other = run("three_stream", **SMALL, only=["FDP", "80/20"], workload=str(job))
+    other = run("three_stream", **SMALL, variants=["FDP", "80/20"], workload=str(job))
     assert integers(played(studio(other))) == integers(cells_of(other))
     table = {"kind": "fio", "text": job.read_text()}
-    other = run("three_stream", **SMALL, only=["FDP", "80/20"], workload=table)
+    other = run("three_stream", **SMALL, variants=["FDP", "80/20"], workload=table)
     assert integers(played(studio(other))) == integers(cells_of(other))
 
 
@@ -191,7 +191,7 @@ def test_an_experiment_of_ones_own_is_shown(tmp_path: Path) -> None:
     device.write_text(warp_ssd.profile_text("ssd_a"))
     text = 'devices = ["mine.toml"]\nworkload = "three_stream"\n[run]\nscale = "1/2048"\nwrite_capacities = 0.5\n'
     file.write_text(
-        text + '[[variants]]\nname = "one"\n[[variants]]\nname = "other"\ndevice = { "gc.unit_selection" = "fifo" }\n'
+        text + '[[variants]]\nname = "one"\n[[variants]]\nname = "other"\ndevice = { "gc.victim_policy" = "fifo" }\n'
     )
     found = run(file)
     assert integers(played(studio(found))) == integers(cells_of(found))
@@ -202,14 +202,14 @@ def test_an_experiment_of_ones_own_is_shown(tmp_path: Path) -> None:
 
 def test_points_and_experiments_are_shown_before_they_are_run() -> None:
     experiment = Experiment("three_stream")
-    points = experiment.points(**SMALL, only=["FDP", "80/20"])
+    points = experiment.points(**SMALL, variants=["FDP", "80/20"])
     want = integers(cells_of(experiment.run_points(points)))
     assert integers(played(studio(points))) == want
     assert integers(played(studio(points[0]))) == want
-    how: dict[str, Any] = {"device": "ssd_a", "scale": 2048, "write_capacities": 1.0, "only": ["FDP", "80/20"]}
+    how: dict[str, Any] = {"device": "ssd_a", "scale": 2048, "drive_writes": 1.0, "variants": ["FDP", "80/20"]}
     assert integers(played(studio(experiment, **how))) == want
     widget: Any = studio("three_stream")
-    assert [lane["only"] for lane in widget.order["lanes"]] == [[name, "zipf 2.2"] for name in experiment.variants]
+    assert [lane["variants"] for lane in widget.order["lanes"]] == [[name, "zipf 2.2"] for name in experiment.variants]
     written: Any = studio(experiment, **how)
     assert integers(played(studio(written.order))) == want
 
@@ -227,7 +227,7 @@ class Same(PlacementPolicy):
 @pytest.mark.parametrize("policies", [{"victim_policy": Least()}, {"placement_policy": Same()}])
 def test_policies_in_python_are_not_shown(policies: dict[str, Any]) -> None:
     found = run(
-        "three_stream", devices=["ssd_a"], scale="1/4096", write_capacities=0.2, only=["FDP", "80/20"], **policies
+        "three_stream", devices=["ssd_a"], scale="1/4096", drive_writes=0.2, variants=["FDP", "80/20"], **policies
     )
     for shown in (found, found[0]):
         with pytest.raises(WarpError, match="a policy or a workload in Python"):
@@ -236,18 +236,18 @@ def test_policies_in_python_are_not_shown(policies: dict[str, Any]) -> None:
 
 def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
     experiment, one = Experiment("three_stream"), Experiment.of_workload("three_stream", "ssd_a")
-    small: dict[str, Any] = {**SMALL, "only": ["FDP", "80/20"]}
+    small: dict[str, Any] = {**SMALL, "variants": ["FDP", "80/20"]}
     saved = tmp_path / "saved.warp"
     warp_ssd.Device("ssd_a", scale="1/2048").snapshot(saved)
-    mapping = {"devices": ["ssd_a"], "workload": "three_stream", "run": {"scale": "1/2048", "write_capacities": 0.5}}
+    mapping = {"devices": ["ssd_a"], "workload": "three_stream", "run": {"scale": "1/2048", "drive_writes": 0.5}}
     pickled = [point.__reduce__() for point in experiment.points(**small)]
     for shown, says in [
         (experiment.points(**SMALL), "9 runs, and a session shows 1 to 8"),
-        (experiment.points(scale="1/2048", only=["FDP", "80/20"]), "devices ssd_a and ssd_b"),
+        (experiment.points(scale="1/2048", variants=["FDP", "80/20"]), "devices ssd_a and ssd_b"),
         (experiment.points(**small, seeds=[1, 2]), "seeds 1 and 2"),
-        (one.points(capacity_bytes=16 << 30, write_capacities=0.5), "told its capacity_bytes"),
+        (one.points(capacity_bytes=16 << 30, drive_writes=0.5), "told its capacity_bytes"),
         (experiment.points(**small, feedback={"policy": "lifetimes"}), "told its feedback"),
-        (one.points(snapshot=saved, write_capacities=0.5), "saved device"),
+        (one.points(snapshot=saved, drive_writes=0.5), "saved device"),
         (
             [warp_ssd.Point(*arguments) for _, arguments in pickled],
             "with one call of Experiment.points",
@@ -270,7 +270,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(WarpError, match="studio cannot change device of list"):
         studio(experiment.points(**small), device="ssd_b")
     with pytest.raises(WarpError, match="is not a variant or value"):
-        studio(experiment, only=["NoFPD"])
+        studio(experiment, variants=["NoFPD"])
 
 
 def in_python(program: str) -> subprocess.CompletedProcess[str]:
@@ -295,7 +295,7 @@ def test_a_process_ends_while_its_studio_is_busy() -> None:
     program = """
 import json, os, urllib.request
 from warp_ssd import studio
-widget = studio("three_stream", scale="1/512", write_capacities=100.0)
+widget = studio("three_stream", scale="1/512", drive_writes=100.0)
 head = {"Authorization": "Bearer " + widget.token}
 body = json.dumps(widget.order).encode()
 urllib.request.urlopen(urllib.request.Request(widget.url + "/api/sessions", body, head)).read()

@@ -21,7 +21,7 @@ from warp_ssd.sweep import SweepResult, latin_hypercube, random_samples, sweep
 from warp_ssd.workers import Job, LocalWorkers
 
 OP = "geometry.over_provisioning"
-SMALL: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/1024", "write_capacities": 1.0, "progress": False}
+SMALL: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/1024", "drive_writes": 1.0, "progress": False}
 GRID: dict[str, list[object]] = {OP: [0.07, 0.1, 0.15], "overwrite": ["zipf 2.2", "80/20"], "variant": ["FDP", "NoFDP"]}
 
 
@@ -54,7 +54,7 @@ def test_a_repeated_sweep_is_free_and_the_same(swept: SweepResult) -> None:
 
 def test_a_point_knows_its_input_not_its_name(swept: SweepResult) -> None:
     """The default over-provisioning of the profile is one of the grid's: the same input under another name."""
-    plain = sweep("three_stream", {"variant": ["FDP", "NoFDP"]}, only=["80/20"], store=swept.store.path, **SMALL)
+    plain = sweep("three_stream", {"variant": ["FDP", "NoFDP"]}, variants=["80/20"], store=swept.store.path, **SMALL)
     assert plain.ran == 0
     assert OP not in plain.points().column_names
 
@@ -75,7 +75,7 @@ def test_sql_and_frames(swept: SweepResult) -> None:
 
 def test_seeds_and_run_settings_are_varied() -> None:
     found = sweep(
-        "one_stream", {"run:write_capacities": [0.5, 1.0]}, seeds=[1, 2], **{**SMALL, "write_capacities": None}
+        "one_stream", {"run:drive_writes": [0.5, 1.0]}, seeds=[1, 2], **{**SMALL, "drive_writes": None}
     )
     table = found.points()
     assert table["seed"].to_pylist() == [1, 2, 1, 2]
@@ -138,8 +138,8 @@ class Broken(VictimPolicy):
 
 
 def test_a_process_that_dies_costs_its_point_and_no_other(tmp_path: Path) -> None:
-    grid: dict[str, list[object]] = {"run:write_capacities": [0.2, 2.0], OP: [0.1, 0.15]}
-    small = {**SMALL, "write_capacities": None}
+    grid: dict[str, list[object]] = {"run:drive_writes": [0.2, 2.0], OP: [0.1, 0.15]}
+    small = {**SMALL, "drive_writes": None}
     found = sweep("one_stream", grid, victim_policy=Deadly(), store=tmp_path, workers=2, **small)
     assert found.points()["status"].to_pylist() == ["done", "done", "failed", "failed"], (
         "the short runs collect nothing"
@@ -152,7 +152,7 @@ def test_a_process_that_dies_costs_its_point_and_no_other(tmp_path: Path) -> Non
 
 
 def test_a_policy_that_raises_fails_its_points() -> None:
-    found = sweep("one_stream", victim_policy=Broken(), **{**SMALL, "write_capacities": 2.0})
+    found = sweep("one_stream", victim_policy=Broken(), **{**SMALL, "drive_writes": 2.0})
     assert "no idea" in found.failed["error"][0].as_py()
 
 
@@ -210,7 +210,7 @@ KILLED = """
 import sys
 from warp_ssd.sweep import sweep
 sweep("one_stream", {"geometry.over_provisioning": [0.08 + 0.005 * step for step in range(16)]}, store=sys.argv[1],
-      devices=["warp_default"], scale="1/256", write_capacities=2.0, workers=1, progress=False)
+      devices=["warp_default"], scale="1/256", drive_writes=2.0, workers=1, progress=False)
 """
 
 
@@ -222,7 +222,7 @@ def test_a_sweep_killed_half_way_resumes_without_redoing_a_point(tmp_path: Path)
     process.wait()
     before = {file.name: file.stat().st_mtime_ns for file in store.glob("points/*.parquet")}
     assert 8 <= len(before) < 16
-    options: dict[str, Any] = {**SMALL, "scale": "1/256", "write_capacities": 2.0}
+    options: dict[str, Any] = {**SMALL, "scale": "1/256", "drive_writes": 2.0}
     grid: dict[str, list[object]] = {OP: [0.08 + 0.005 * step for step in range(16)]}
     resumed = sweep("one_stream", grid, store=store, workers=2, **options)
     assert resumed.ran == 16 - len(before)
@@ -242,7 +242,7 @@ def test_ray_with_a_killed_node_gives_the_local_table(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    options: dict[str, Any] = {**SMALL, "scale": "1/256", "write_capacities": 2.0}
+    options: dict[str, Any] = {**SMALL, "scale": "1/256", "drive_writes": 2.0}
     grid: dict[str, list[object]] = {OP: [0.08 + 0.005 * step for step in range(16)]}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     try:
@@ -278,7 +278,7 @@ def _bytes(table: pa.Table) -> bytes:
 
 def test_a_scale_is_found_once_and_its_limit_is_part_of_the_point(tmp_path: Path) -> None:
     small = {"geometry.physical_bytes": "8GiB", "geometry.reclaim_unit_bytes": "64MiB"}
-    options: dict[str, Any] = {**SMALL, "overrides": small, "write_capacities": 2.5, "store": tmp_path, "workers": 1}
+    options: dict[str, Any] = {**SMALL, "overrides": small, "drive_writes": 2.5, "store": tmp_path, "workers": 1}
     del options["scale"]
     grid: dict[str, list[object]] = {"run:scale": ["auto:1/1", "auto:1/16", "1/4"]}
     swept = sweep("one_stream", grid, **options)

@@ -47,7 +47,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_tutorial_runs_and_finds_the_secret(printed: str) -> None:
     assert "after the fill: write amplification 1.00" in printed
     assert "mean absolute error" in printed
-    assert "gc.unit_selection = fifo" in printed
+    assert "gc.victim_policy = fifo" in printed
     assert "0 failed" in printed
 
 

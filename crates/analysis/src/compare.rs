@@ -503,7 +503,7 @@ mod tests {
             error.expect_err("no name is the same").to_string(),
             "answer: there is nothing to compare. answer is an answer of `warp whatif` about t.csv, with the cells \
              none; oracle. study is a result of `warp run` about study, with the cells 80/20; FDP. Cells are paired \
-             by name, or one cell with all of the other side. Use `warp run study --only '80/20' --json > \
+             by name, or one cell with all of the other side. Use `warp run study --variant '80/20' --json > \
              cell.json`, then `warp compare answer cell.json`"
         );
     }

@@ -58,7 +58,7 @@ fn run_of(settings: &RunSettings) -> Value {
     let fields = run.as_object_mut().expect("settings are fields");
     // These settings are resolved: the device has timing or not, and the cell and its seed are
     // already chosen.
-    for name in ["timed", "seeds", "only"] {
+    for name in ["timed", "seeds", "variants"] {
         fields.shift_remove(name).expect("a setting of runs");
     }
     run
@@ -280,7 +280,7 @@ mod tests {
             let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
             let selection = Selection {
                 run: RunOptions {
-                    write_capacities: Some(0.1),
+                    drive_writes: Some(0.1),
                     ..RunOptions::default()
                 },
                 ..Selection::default()

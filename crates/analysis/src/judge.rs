@@ -100,14 +100,14 @@ pub struct Judge<'a> {
     /// All cells of the experiment.
     keys: Vec<CellKey>,
     results: &'a [CellResult],
-    tail_capacities: f64,
+    tail_drive_writes: f64,
     intervals: Option<&'a Intervals>,
     refused: &'a [RefusedCell],
 }
 
 impl<'a> Judge<'a> {
     /// Creates a judge for results of this form of the experiment.
-    pub fn new(experiment: &'a Experiment, form: Form, results: &'a [CellResult], tail_capacities: f64) -> Judge<'a> {
+    pub fn new(experiment: &'a Experiment, form: Form, results: &'a [CellResult], tail_drive_writes: f64) -> Judge<'a> {
         let coordinates = experiment.coordinates();
         Judge {
             experiment,
@@ -115,7 +115,7 @@ impl<'a> Judge<'a> {
             keys: coordinates.keys(),
             coordinates,
             results,
-            tail_capacities,
+            tail_drive_writes,
             intervals: None,
             refused: &[],
         }
@@ -140,8 +140,8 @@ impl<'a> Judge<'a> {
     }
 
     /// Window of `tail_write_amplification`, in multiples of the capacity.
-    pub fn tail_capacities(&self) -> f64 {
-        self.tail_capacities
+    pub fn tail_drive_writes(&self) -> f64 {
+        self.tail_drive_writes
     }
 
     /// A metric of a cell, averaged over seeds.
@@ -151,7 +151,7 @@ impl<'a> Judge<'a> {
             .iter()
             .filter(|result| result.key == *key && result.complete);
         let values: Option<Vec<f64>> = seeds
-            .map(|result| measure(metric, result, self.tail_capacities))
+            .map(|result| measure(metric, result, self.tail_drive_writes))
             .collect();
         let values = values.filter(|values| !values.is_empty())?;
         Some(values.iter().sum::<f64>() / values.len() as f64)
@@ -161,7 +161,7 @@ impl<'a> Judge<'a> {
     /// run.
     pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
         let (intervals, own) = (self.intervals?, self.value(key, metric)?);
-        let measure = |result: &CellResult| measure(metric, result, self.tail_capacities);
+        let measure = |result: &CellResult| measure(metric, result, self.tail_drive_writes);
         if metric.is_write_amplification() {
             return intervals.of_write_amplification(key, own, |result| measure(result).unwrap_or(own));
         }
@@ -505,7 +505,7 @@ mod tests {
         let problems = |mark: &str, results: &[CellResult]| {
             let claim =
                 format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
-            let run = "write_capacities = 1.0\nscale = \"1/2048\"\n";
+            let run = "drive_writes = 1.0\nscale = \"1/2048\"\n";
             let text = format!(
                 "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n\
                  [run]\n{run}[quick]\n{run}{claim}"

@@ -38,7 +38,7 @@ pub struct Setup {
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: Overrides,
     /// Full drive writes after which an endless workload is stopped.
-    pub write_capacities: f64,
+    pub drive_writes: f64,
 }
 
 /// Default device.
@@ -60,7 +60,7 @@ impl Setup {
             capacity_bytes: self.capacity_bytes,
             run: RunOptions {
                 scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
-                write_capacities: Some(self.write_capacities),
+                drive_writes: Some(self.drive_writes),
                 timed: Some(false),
                 ..RunOptions::default()
             },
@@ -68,7 +68,7 @@ impl Setup {
         };
         let experiment = Experiment::of_workload(workload, &self.device);
         let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;
-        measure(workload, &plans[0], self.write_capacities, progress)
+        measure(workload, &plans[0], self.drive_writes, progress)
     }
 }
 
@@ -107,11 +107,11 @@ impl Measured {
 }
 
 /// Measures the workload of a plan, as [`Setup::measure`].
-fn measure(name: &str, plan: &RunPlan, write_capacities: f64, progress: &Progress) -> Result<Measured, LabError> {
+fn measure(name: &str, plan: &RunPlan, drive_writes: f64, progress: &Progress) -> Result<Measured, LabError> {
     let mut source = plan.source()?;
     let names = source.streams();
     let target = plan.target();
-    let limit = (target.capacity_bytes() as f64 * write_capacities) as u64;
+    let limit = (target.capacity_bytes() as f64 * drive_writes) as u64;
     let mut observer = Observer::new(target, names.len());
     let mut requests = Vec::with_capacity(BATCH);
     let mut without_write = 0;

@@ -11,7 +11,7 @@ use simulate::timed::result::TimedResult;
 use workload::Operation;
 
 /// Value of a metric in a result. `None` where it was not measured.
-pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Option<f64> {
+pub fn measure(metric: &Metric, result: &CellResult, tail_drive_writes: f64) -> Option<f64> {
     let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
     let handle = |index: &u16| {
         let handles = &result.stats.handles;
@@ -21,7 +21,7 @@ pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Op
     let measure = |name: &str| result.measures.iter().find(|measure| measure.name == name);
     Some(match metric {
         Metric::WriteAmplification => result.write_amplification(),
-        Metric::TailWriteAmplification => result.tail_write_amplification(tail_capacities),
+        Metric::TailWriteAmplification => result.tail_write_amplification(tail_drive_writes),
         Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
         Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
         Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
@@ -50,7 +50,7 @@ pub fn measure(metric: &Metric, result: &CellResult, tail_capacities: f64) -> Op
             waits.sum_ns as f64 / waits.requests.max(1) as f64 / 1e3
         }
         Metric::Measure(name) => measure(name)?.value,
-        Metric::MeasureOnFlash(name) => measure(name)?.value * result.tail_write_amplification(tail_capacities),
+        Metric::MeasureOnFlash(name) => measure(name)?.value * result.tail_write_amplification(tail_drive_writes),
     })
 }
 

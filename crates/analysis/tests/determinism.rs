@@ -19,14 +19,14 @@ source = "none"
 devices = ["ssd_a", "warp_default"]
 workload = "three_stream"
 [run]
-write_capacities = 1.6
+drive_writes = 1.6
 scale = "1/2048"
 seeds = [1, 2]
 [quick]
-write_capacities = 1.6
+drive_writes = 1.6
 scale = "1/2048"
 [change]
-device = { "geometry.physical_bytes" = "2TiB", "gc.unit_selection" = "random", "geometry.reclaim_unit_bytes" = "8GiB" }
+device = { "geometry.physical_bytes" = "2TiB", "gc.victim_policy" = "random", "geometry.reclaim_unit_bytes" = "8GiB" }
 jobs = { overwrite = { random_distribution = "zipf:1.2" } }
 [[variants]]
 name = "FDP"
@@ -45,11 +45,11 @@ source = "none"
 devices = ["ssd_a"]
 workload = "one_stream"
 [run]
-write_capacities = 2.2
+drive_writes = 2.2
 scale = "1/1"
 seeds = [1]
 [quick]
-write_capacities = 2.2
+drive_writes = 2.2
 scale = "1/1"
 [change]
 device = { "geometry.capacity_bytes" = "18GiB", "geometry.reclaim_unit_bytes" = "128MiB" }
@@ -58,7 +58,7 @@ jobs = { random = { norandommap = 1 } }
 name = "as it is"
 [[variants]]
 name = "hot data is not told"
-device = { "handles.separation_bytes" = 0 }
+device = { "handles.hot_window_bytes" = 0 }
 "#;
 
 fn cells(seeds: &[u64]) -> Vec<Cell> {

@@ -22,10 +22,10 @@ source = "none"
 devices = ["warp_default"]
 workload = "one_stream"
 [run]
-write_capacities = 2.5
+drive_writes = 2.5
 scale = "auto:1/1"
 [quick]
-write_capacities = 2.5
+drive_writes = 2.5
 scale = "auto:1/1"
 [change]
 device = { "geometry.physical_bytes" = "8GiB", "geometry.reclaim_unit_bytes" = "64MiB" }

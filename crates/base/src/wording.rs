@@ -63,8 +63,8 @@ mod tests {
                 "is integer `-1`, expected a whole number from 0 to 4294967295",
             ),
             (
-                "invalid value 'x' for '--write': invalid float literal",
-                "invalid value 'x' for '--write': give a number, such as 0.5",
+                "invalid value 'x' for '--drive-writes': invalid float literal",
+                "invalid value 'x' for '--drive-writes': give a number, such as 0.5",
             ),
             ("missing field `devices`", "missing field `devices`"),
         ] {

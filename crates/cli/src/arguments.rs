@@ -129,7 +129,7 @@ pub struct WhatIf {
     /// Maximum bytes that the host writes, in multiples of the capacity [default: two passes of a
     /// trace, 20 for other workloads]
     #[arg(long, value_name = "CAPACITIES")]
-    pub write: Option<f64>,
+    pub drive_writes: Option<f64>,
     /// Change a setting of the device or the workload, such as --set workload.format=msr
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
@@ -140,7 +140,7 @@ pub struct WhatIf {
     pub seed: u64,
     /// Skip the uncertainty interval, which takes a run for each member of the device's ensemble
     #[arg(long)]
-    pub no_interval: bool,
+    pub no_uncertainty: bool,
     /// Price of capacity, dollars per terabyte [default: 100]
     #[arg(long, value_name = "USD")]
     pub dollars_per_tb: Option<f64>,
@@ -226,7 +226,7 @@ pub struct Lifetimes {
     pub columns: TraceColumns,
     /// Maximum writes of an endless workload, in multiples of the capacity
     #[arg(long, value_name = "CAPACITIES", default_value_t = analysis::lifetimes::WRITE_CAPACITIES)]
-    pub write: f64,
+    pub drive_writes: f64,
     #[command(flatten)]
     pub output: OutputFormat,
 }
@@ -395,11 +395,11 @@ pub struct Run {
     #[arg(long)]
     pub handles: bool,
     /// Start a job file from this device snapshot instead of an empty device
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set", "interval", "untimed"])]
-    pub from: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["device", "capacity", "scale", "seed", "set", "uncertainty", "untimed"])]
+    pub load_snapshot: Option<PathBuf>,
     /// Save the device to this snapshot after a job file
     #[arg(long, value_name = "FILE")]
-    pub save: Option<PathBuf>,
+    pub save_snapshot: Option<PathBuf>,
     #[command(flatten)]
     pub keep: Keep,
     #[command(flatten)]
@@ -414,7 +414,7 @@ pub struct SelectionArguments {
     /// Also run each member of the devices' ensembles and print write amplification with an
     /// uncertainty interval, such as 1.41 (1.30-1.55)
     #[arg(long)]
-    pub interval: bool,
+    pub uncertainty: bool,
     /// Change a setting of the device, such as --set geometry.over_provisioning=0.2, or of a
     /// workload, such as --set workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
@@ -455,7 +455,7 @@ impl SelectionArguments {
         Selection {
             run: self.run.clone(),
             change: Change::of_settings(&self.set.iter().cloned().collect()),
-            interval: self.interval,
+            interval: self.uncertainty,
             ..Selection::default()
         }
     }
@@ -496,11 +496,11 @@ pub struct Reproduce {
     pub experiments: Vec<String>,
     /// Run the quick variants, compare them with their golden results and check the claims marked
     /// for them
-    #[arg(long, conflicts_with = "interval")]
+    #[arg(long, conflicts_with = "uncertainty")]
     pub quick: bool,
     /// With --quick, replace the golden results with the new ones (refused if a claim fails)
     #[arg(long, requires = "quick")]
-    pub bless: bool,
+    pub update_golden: bool,
     /// Write each claim with its verdict to this Markdown file, updated after each experiment
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub claims: Option<PathBuf>,

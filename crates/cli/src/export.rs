@@ -27,7 +27,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
             scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
             timed: Some(false),
             // The number of requests bounds an endless workload.
-            write_capacities: command.requests.map(|_| 1.0),
+            drive_writes: command.requests.map(|_| 1.0),
             ..RunOptions::default()
         },
         ..Selection::default()

@@ -18,7 +18,7 @@ pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
             capacity_bytes: command.capacity,
             scale: command.scale,
             overrides,
-            write_capacities: command.write,
+            drive_writes: command.drive_writes,
         };
         setup.measure(name, &progress)
     };

@@ -67,7 +67,7 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
             report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
             // `reproduce` checks the claims even if options changed the experiment.
-            let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_capacities)
+            let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_drive_writes)
                 .with_intervals(&intervals)
                 .with_refused(&refused);
             if let Some(record) = &mut record {
@@ -224,11 +224,11 @@ impl<'a> Reproduction<'a> {
         let path = golden::path(slug);
         let rows = golden::rows(results);
         let (judged, problems) =
-            Judge::new(experiment, Form::Quick, results, settings.tail_capacities).quick_problems();
+            Judge::new(experiment, Form::Quick, results, settings.tail_drive_writes).quick_problems();
         for problem in &problems {
             self.say(&format!("{slug}: claim {problem}\n"));
         }
-        let differences = if self.command.bless {
+        let differences = if self.command.update_golden {
             self.bless(slug, &path, &rows, judged, problems.is_empty())?;
             Vec::new()
         } else {

@@ -40,7 +40,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         };
     };
     execute::listen();
-    let experiment = match &command.from {
+    let experiment = match &command.load_snapshot {
         Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
@@ -57,7 +57,11 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     }
     check_destinations(command, &experiment, &plans)?;
     let folder = report_folder(command, &experiment);
-    if command.save.as_ref().is_some_and(|path| path.starts_with(&folder)) {
+    if command
+        .save_snapshot
+        .as_ref()
+        .is_some_and(|path| path.starts_with(&folder))
+    {
         // The device is saved at the end of its run, before the report exists.
         std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source))?;
     }
@@ -65,7 +69,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     let begun = Instant::now();
     let options = Options {
         keep_gc_log: true,
-        save: command.save.as_deref(),
+        save: command.save_snapshot.as_deref(),
         fio_logs: true,
         ..Options::default()
     };
@@ -77,7 +81,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
-    let judge = Judge::new(&experiment, form, &results, settings.tail_capacities)
+    let judge = Judge::new(&experiment, form, &results, settings.tail_drive_writes)
         .with_intervals(&intervals)
         .with_refused(&refused);
     present(command, &experiment, &judge, &results, &intervals, &origin)?;
@@ -99,7 +103,7 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
     Ok(Selection {
         device: command.device.clone(),
         capacity_bytes: command.capacity,
-        snapshot: command.from.clone(),
+        snapshot: command.load_snapshot.clone(),
         change: Change {
             feedback,
             ..Change::of_settings(&command.columns.overrides(target, &command.selection.set)?)
@@ -111,7 +115,10 @@ fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
 /// Formats the options that change the run.
 fn typed_options(command: &Run) -> String {
     let capacity = typed_size("capacity", command.capacity);
-    let from = typed("from", command.from.as_ref().map(|path| path.display()));
+    let from = typed(
+        "load-snapshot",
+        command.load_snapshot.as_ref().map(|path| path.display()),
+    );
     typed_line(capacity.into_iter().chain(from).chain(command.selection.typed()))
 }
 
@@ -173,7 +180,7 @@ fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan])
     }
     check_fio_logs(plans)?;
     let asked = [
-        ("--save", &command.save, Content::Random),
+        ("--save-snapshot", &command.save_snapshot, Content::Random),
         ("--events", &command.events, Content::Binary),
         ("--series", &command.series, Content::Binary),
         ("--fio-json", &command.fio_json, Content::Text),
@@ -346,7 +353,7 @@ fn write_files(
 /// Returns an error if the device should have been saved and was not.
 fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
     let problem = results.iter().find_map(|result| result.unsaved.clone());
-    match (&command.save, problem) {
+    match (&command.save_snapshot, problem) {
         (Some(path), Some(problem)) => Err(LabError::output(path, io::Error::other(problem))),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! `warp run --on`: sends the requests of a workload to a served drive and reads its FDP
+//! `warp run --target`: sends the requests of a workload to a served drive and reads its FDP
 //! statistics.
 //!
 //! ```text
@@ -58,32 +58,32 @@ impl Measured {
 }
 
 pub fn run(command: &Run) -> Result<Outcome, AnyError> {
-    let on = command.drive.on.as_deref().expect("the caller checked --on");
+    let on = command.drive.drive.as_deref().expect("the caller checked --target");
     let name = command.target.as_deref();
     let name = name.ok_or_else(|| {
         bad_option(
-            "--on",
+            "--target",
             "the target is missing. Name a job file, a workload or a block \
                                                       trace",
         )
     })?;
     let cell = cell(command, name)?;
-    refuse_logs(&cell, "a run with --on measures nothing over time".to_string())?;
+    refuse_logs(&cell, "a run with --target measures nothing over time".to_string())?;
     let mut drive = connect(command, on)?;
     let target = workload::Target {
         device_bytes: drive.bytes(),
         placement_count: drive.handles().len() as u16,
-        endless: cell.run.write_capacities.is_some(),
+        endless: cell.run.drive_writes.is_some(),
         twin: None,
     };
     let source = cell.workload.source(&target, cell.seed)?;
     if !target.endless && source.share_done().is_none() {
-        return Err(bad_option(name, "the workload never ends. Limit it with --write").into());
+        return Err(bad_option(name, "the workload never ends. Limit it with --drive-writes").into());
     }
     let progress = execute::stoppable();
     let limit = cell
         .run
-        .write_capacities
+        .drive_writes
         .map(|write| (write * target.device_bytes as f64) as u64);
     let measured = execute::with_bar(&progress, 1, || {
         measure(&mut drive, source, limit, &progress).map_err(|error| error.to_string())
@@ -117,7 +117,7 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     let settings = &command.selection.set;
     if let Some((path, _)) = settings.iter().find(|(path, _)| !path.starts_with("workload.")) {
         let problem = format!(
-            "{path} cannot be changed, because --on runs on an existing drive. Set only \
+            "{path} cannot be changed, because --target runs on an existing drive. Set only \
                                workload.PATH"
         );
         return Err(bad_option("--set", problem).into());
@@ -133,14 +133,14 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
     };
     let mut cells = experiment.select(&selection)?.cells;
     match cells.len() {
-        1 if cells[0].run.until.is_some() => {
-            let problem = "`steadystate` is not supported with --on. Remove it and give --write";
+        1 if cells[0].run.steady_state => {
+            let problem = "`steadystate` is not supported with --target. Remove it and give --drive-writes";
             Err(bad_option(name, problem).into())
         }
         1 => Ok(cells.remove(0)),
         runs => Err(bad_option(
-            "--on",
-            format!("{name} has {runs} runs, but --on takes one. Name a job file, a workload or a block trace"),
+            "--target",
+            format!("{name} has {runs} runs, but --target takes one. Name a job file, a workload or a block trace"),
         )
         .into()),
     }
@@ -149,7 +149,7 @@ fn cell(command: &Run, name: &str) -> Result<Cell, AnyError> {
 type AnyDrive = Drive<Box<dyn DataPort + Send>>;
 
 fn connect(command: &Run, on: &str) -> Result<AnyDrive, AnyError> {
-    match Target::parse_drive("--on", on, &command.drive.host)? {
+    match Target::parse_drive("--target", on, &command.drive.host)? {
         Target::Tcp(address, visitor) => opened(Box::new(Remote::connect(address, &visitor)?), on, NSID),
         Target::Device(path) | Target::File(path) => local(command, on, &path),
     }
@@ -163,12 +163,12 @@ fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDriv
 fn local(command: &Run, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
     if !command.drive.overwrite {
         let problem = format!("the run destroys all data on {on}. Confirm this with --overwrite");
-        return Err(bad_option("--on", problem).into());
+        return Err(bad_option("--target", problem).into());
     }
     let port = Passthrough::open_unused(path)?;
     let Some(nsid) = port.namespace() else {
         let problem = format!("{on} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1");
-        return Err(bad_option("--on", problem).into());
+        return Err(bad_option("--target", problem).into());
     };
     opened(Box::new(port), on, nsid)
 }

@@ -88,7 +88,7 @@ fn job(command: &ShowJob) -> Result<Outcome, LabError> {
     let experiment = Experiment::of_workload(name, &command.device);
     let selection = Selection {
         run: RunOptions {
-            write_capacities: Some(1.0),
+            drive_writes: Some(1.0),
             ..RunOptions::default()
         },
         ..Selection::default()

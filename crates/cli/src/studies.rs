@@ -13,7 +13,7 @@ Three ways to start
 To evaluate a workload (a fio job file, a block trace, or a model of a program)
     warp whatif trace.csv --drive 3.84TB --op 7%
     warp run my.fio --device ssd_a --scale 1/512 --untimed
-    warp run kvcache_202206 --device ssd_a --scale 1/512 --write 3
+    warp run kvcache_202206 --device ssd_a --scale 1/512 --drive-writes 3
 To try an idea for a drive or a policy, or to reproduce a figure of a paper
     warp new experiment my_study, then warp run my_study
     warp reproduce --quick three_stream

@@ -96,7 +96,7 @@ impl Target {
 /// The file is damaged or has another format.
 pub fn stored_drive(path: &Path) -> Result<StoredDrive, AnyError> {
     let problem = |problem: &str| {
-        let remedy = "Give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save \
+        let remedy = "Give the data file of a drive (`warp serve --data FILE`), a snapshot (`warp run --save-snapshot \
                       FILE`), tcp:ADDRESS:PORT or a device such as /dev/nvme0";
         bad_option(&path.display().to_string(), format!("{problem}. {remedy}"))
     };

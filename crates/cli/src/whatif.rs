@@ -53,7 +53,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     for (folder, cache, study) in &studies {
         let begun = Instant::now();
         let runs = study.experiment.variants.len();
-        let Some(mut answer) = execute::with_bar(&progress, runs, || study.run(!command.no_interval, &*progress))?
+        let Some(mut answer) = execute::with_bar(&progress, runs, || study.run(!command.no_uncertainty, &*progress))?
         else {
             complain("stopped before the last measurement, so there is no answer");
             return Ok(Outcome::Stopped);
@@ -127,7 +127,7 @@ fn question(command: &WhatIf, workload: &str) -> Result<Question, LabError> {
         fill: command.fill,
         drive_writes_per_day: command.rate,
         scale: command.scale,
-        write_capacities: command.write,
+        drive_writes: command.drive_writes,
         overrides: command.columns.overrides(workload, &command.set)?,
         seed: command.seed,
         factors: Factors {
@@ -160,7 +160,7 @@ fn typed_options(command: &WhatIf) -> String {
         typed("fill", command.fill),
         typed("rate", command.rate),
         typed("scale", command.scale),
-        typed("write", command.write),
+        typed("drive-writes", command.drive_writes),
     ];
     typed_line(options.into_iter().flatten().chain(typed_settings(&command.set)))
 }

@@ -195,12 +195,12 @@ fn settings() {
     refused(
         &folder,
         &set("gc.unit_selektion=greedy"),
-        &["gc.unit_selektion", "`unit_selection`"],
+        &["gc.unit_selektion", "`victim_policy`"],
     );
     refused(
         &folder,
-        &set("gc.unit_selection=greedi"),
-        &["gc.unit_selection", "greedi", "`greedy`"],
+        &set("gc.victim_policy=greedi"),
+        &["gc.victim_policy", "greedi", "`greedy`"],
     );
     refused(&folder, &set("geometry"), &["--set", "\"geometry\"", "PATH=VALUE"]);
     refused(&folder, &set("seed.x=1"), &["seed"]);
@@ -238,9 +238,21 @@ fn settings() {
         &["run", "latency", "--scale", "auto"],
         &["latencies", "Give a scale"],
     );
-    refused(&folder, &["run", "one_stream", "--write", "0"], &["--write"]);
-    refused(&folder, &["run", "one_stream", "--write", "NaN"], &["--write"]);
-    refused(&folder, &["run", "one_stream", "--wriet", "1"], &["--wriet", "--write"]);
+    refused(
+        &folder,
+        &["run", "one_stream", "--drive-writes", "0"],
+        &["--drive-writes"],
+    );
+    refused(
+        &folder,
+        &["run", "one_stream", "--drive-writes", "NaN"],
+        &["--drive-writes"],
+    );
+    refused(
+        &folder,
+        &["run", "one_stream", "--wriet", "1"],
+        &["--wriet", "--drive-writes"],
+    );
     refused(&folder, &["rum"], &["rum", "run"]);
     refused(&folder, &["bench", "--rounds", "0"], &["--rounds"]);
 }
@@ -257,7 +269,7 @@ fn destinations() {
             "ssd_a",
             "--scale",
             "1/2048",
-            "--write",
+            "--drive-writes",
             "0.01",
         ];
         arguments.extend(more);
@@ -276,14 +288,21 @@ fn destinations() {
         &["missing/s.parquet"],
     );
     refused(&folder, &run(&["--series", "."]), &["."]);
-    let several = ["run", "one_stream", "--scale", "1/1024", "--save", "device.warp"];
-    refused(&folder, &several, &["--save", "2 runs"]);
-    let searched = ["--scale", "auto", "--save", "device.warp"];
+    let several = [
+        "run",
+        "one_stream",
+        "--scale",
+        "1/1024",
+        "--save-snapshot",
+        "device.warp",
+    ];
+    refused(&folder, &several, &["--save-snapshot", "2 runs"]);
+    let searched = ["--scale", "auto", "--save-snapshot", "device.warp"];
     let one = ["run", "one_stream", "--device", "ssd_a"];
     refused(
         &folder,
         &[one, searched].concat(),
-        &["--save", "several scaled models", "Give the scale"],
+        &["--save-snapshot", "several scaled models", "Give the scale"],
     );
 }
 
@@ -296,17 +315,17 @@ fn snapshots() {
     write(&folder, "short.warp", &header);
     refused(
         &folder,
-        &["run", "job.fio", "--from", "text.warp"],
+        &["run", "job.fio", "--load-snapshot", "text.warp"],
         &["text.warp", "is not a WARP snapshot"],
     );
     refused(
         &folder,
-        &["run", "job.fio", "--from", "short.warp"],
+        &["run", "job.fio", "--load-snapshot", "short.warp"],
         &["short.warp", "ends in the middle"],
     );
     refused(
         &folder,
-        &["run", "job.fio", "--from", "missing.warp"],
+        &["run", "job.fio", "--load-snapshot", "missing.warp"],
         &["missing.warp"],
     );
     for option in [
@@ -315,8 +334,8 @@ fn snapshots() {
         ["--seed", "2"],
         ["--set", "a=1"],
     ] {
-        let arguments = ["run", "job.fio", "--from", "text.warp", option[0], option[1]];
-        refused(&folder, &arguments, &["--from", option[0]]);
+        let arguments = ["run", "job.fio", "--load-snapshot", "text.warp", option[0], option[1]];
+        refused(&folder, &arguments, &["--load-snapshot", option[0]]);
     }
 }
 
@@ -404,7 +423,7 @@ const SMALL: [&str; 8] = [
     "ssd_a",
     "--scale",
     "1/2048",
-    "--write",
+    "--drive-writes",
     "0.2",
 ];
 
@@ -481,7 +500,7 @@ fn random_writes(folder: &tempfile::TempDir, more: &[&str]) -> String {
 #[test]
 fn a_scale_is_found() {
     let folder = folder();
-    let run = ["--scale", "auto", "--write", "4"];
+    let run = ["--scale", "auto", "--drive-writes", "4"];
     let printed = random_writes(&folder, &run);
     assert!(
         printed.contains("scale auto is the first scaled model within 1 % of the next smaller one"),
@@ -499,7 +518,10 @@ fn a_scale_is_found() {
     let difference = cell["scale_search"]["difference"].as_f64().expect("a number");
     assert!(difference <= 0.01, "{difference}");
     assert_eq!(cells[3], format!("{:.1} %", difference * 100.0));
-    let fixed = json(&random_writes(&folder, &["--scale", "1/4", "--write", "4", "--json"]));
+    let fixed = json(&random_writes(
+        &folder,
+        &["--scale", "1/4", "--drive-writes", "4", "--json"],
+    ));
     assert_eq!(fixed["cells"][0]["waf"], cell["waf"]);
     assert!(fixed["cells"][0].get("scale_search").is_none());
 
@@ -519,34 +541,38 @@ fn findings_are_shown_in_every_form() {
     let folder = folder();
     let cases: [(&[&str], &str, &str); 7] = [
         (
-            &["--scale", "1/16", "--write", "0.5"],
+            &["--scale", "1/16", "--drive-writes", "0.5"],
             "never_collected",
             "never collected: no reclaim unit was collected, so WAF does not include garbage collection",
         ),
-        (&["--scale", "1/16", "--write", "0.3"], "little_used", "little used: "),
         (
-            &["--scale", "1/16", "--write", "8"],
+            &["--scale", "1/16", "--drive-writes", "0.3"],
+            "little_used",
+            "little used: ",
+        ),
+        (
+            &["--scale", "1/16", "--drive-writes", "8"],
             "start_included",
             "start included: WAF is ",
         ),
         (
-            &["--scale", "1/16", "--write", "1.5"],
+            &["--scale", "1/16", "--drive-writes", "1.5"],
             "not_settled",
             "not settled: there are fewer than two drive writes",
         ),
         (
-            &["--scale", "auto:1/16", "--write", "8"],
+            &["--scale", "auto:1/16", "--drive-writes", "8"],
             "not_converged",
             "not converged: there is no other scaled model to compare with",
         ),
         (
-            &["--scale", "1/64", "--write", "8"],
+            &["--scale", "1/64", "--drive-writes", "8"],
             "too_few_pages",
             "too few pages: a reclaim unit has 256, and a scaled model needs at least 1024",
         ),
         (
             &[
-                "--write",
+                "--drive-writes",
                 "8",
                 "--set",
                 "handles.opening=eager",
@@ -596,7 +622,7 @@ fn a_saved_device_is_continued() {
         "fill.fio",
         "--device",
         "warp_default",
-        "--save",
+        "--save-snapshot",
         "filled.warp",
         "--out",
         "fill",
@@ -606,8 +632,8 @@ fn a_saved_device_is_continued() {
     let filled = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is there");
     assert!(filled.starts_with(b"WARPSSD\0"));
 
-    let more = ["run", "more.fio", "--from", "filled.warp", "--out", "more"];
-    let printed = prints(&folder, &[&more[..], &["--save", "more.warp"]].concat());
+    let more = ["run", "more.fio", "--load-snapshot", "filled.warp", "--out", "more"];
+    let printed = prints(&folder, &[&more[..], &["--save-snapshot", "more.warp"]].concat());
     assert!(printed.contains("WAF"), "{printed}");
     assert!(folder.path().join("more/report.html").is_file());
     let after = std::fs::read(folder.path().join("more.warp")).expect("the snapshot is there");
@@ -615,7 +641,7 @@ fn a_saved_device_is_continued() {
     let unchanged = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is still there");
     assert!(unchanged == filled, "what it started from was left alone");
     assert_eq!(
-        prints(&folder, &[&more[..], &["--save", "again.warp"]].concat())
+        prints(&folder, &[&more[..], &["--save-snapshot", "again.warp"]].concat())
             .lines()
             .next(),
         printed.lines().next()
@@ -624,7 +650,11 @@ fn a_saved_device_is_continued() {
     assert!(again == after, "continuing twice gives the same device");
     prints(
         &folder,
-        &[&more[..], &["--save", "observed.warp", "--feedback", "observe"]].concat(),
+        &[
+            &more[..],
+            &["--save-snapshot", "observed.warp", "--feedback", "observe"],
+        ]
+        .concat(),
     );
     let observed = std::fs::read(folder.path().join("observed.warp")).expect("the snapshot is there");
     assert!(observed == after, "who only listens changes nothing");
@@ -634,7 +664,7 @@ fn a_saved_device_is_continued() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     write(&folder, "damaged.warp", &damaged);
-    let damaged = ["run", "more.fio", "--from", "damaged.warp", "--out", "damaged"];
+    let damaged = ["run", "more.fio", "--load-snapshot", "damaged.warp", "--out", "damaged"];
     refused(
         &folder,
         &damaged,
@@ -659,7 +689,7 @@ fn ctrl_c_keeps_what_was_measured() {
             "ssd_a",
             "--scale",
             "1/64",
-            "--write",
+            "--drive-writes",
             "1000",
             "--out",
             "out",
@@ -690,7 +720,7 @@ fn ctrl_c_keeps_what_was_measured() {
 #[test]
 fn a_run_goes_on_until_it_is_steady() {
     let folder = folder();
-    let printed = random_writes(&folder, &["--scale", "1/16", "--until", "steady"]);
+    let printed = random_writes(&folder, &["--scale", "1/16", "--steady-state"]);
     assert!(
         printed.contains("steady: WAF is ") && printed.contains(" (95 %) over 5 drive writes"),
         "{printed}"
@@ -701,7 +731,7 @@ fn a_run_goes_on_until_it_is_steady() {
     );
     let run = json(&random_writes(
         &folder,
-        &["--scale", "1/16", "--until", "steady", "--json"],
+        &["--scale", "1/16", "--steady-state", "--json"],
     ));
     let cell = &run["cells"][0];
     let written =
@@ -722,7 +752,7 @@ fn a_run_goes_on_until_it_is_steady() {
     );
     let short = json(&random_writes(
         &folder,
-        &["--scale", "1/16", "--until", "steady", "--write", "3", "--json"],
+        &["--scale", "1/16", "--steady-state", "--drive-writes", "3", "--json"],
     ));
     let names = short["cells"][0]["findings"].to_string();
     assert!(names.contains("not_steady"), "{names}");
@@ -754,10 +784,10 @@ fn a_run_goes_on_until_it_is_steady() {
 #[test]
 fn a_drive_that_never_collected_says_so_first() {
     let folder = folder();
-    let printed = random_writes(&folder, &["--scale", "1/16", "--write", "0.5"]);
+    let printed = random_writes(&folder, &["--scale", "1/16", "--drive-writes", "0.5"]);
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines[1].starts_with("! This drive never collected"), "{printed}");
-    let collected = random_writes(&folder, &["--scale", "1/16", "--write", "4"]);
+    let collected = random_writes(&folder, &["--scale", "1/16", "--drive-writes", "4"]);
     assert!(!collected.contains("never collected"), "{collected}");
 }
 

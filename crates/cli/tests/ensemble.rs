@@ -79,7 +79,7 @@ fn two_variants(head: &str, numbers: &str) -> String {
 workload = "three_stream"
 {head}
 [run]
-write_capacities = 2.0
+drive_writes = 2.0
 scale = "1/16"
 
 [[variants]]
@@ -100,7 +100,7 @@ source = "ours"
 devices = ["./drive.toml"]
 
 [quick]
-write_capacities = 1.0
+drive_writes = 1.0
 scale = "1/16"
 "#;
     two_variants(head, PUBLISHED)
@@ -135,7 +135,7 @@ fn a_run_prints_the_interval_of_the_ensemble() {
     };
     let plain = run(&[]);
     assert!(plain.get("intervals").is_none());
-    let with_interval = run(&["--interval"]);
+    let with_interval = run(&["--uncertainty"]);
     assert_eq!(
         with_interval["cells"], plain["cells"],
         "the profile's own results are what they are without it"
@@ -163,11 +163,11 @@ fn a_run_prints_the_interval_of_the_ensemble() {
     let all = || members.into_iter().chain([number("value")]);
     near(number("low"), all().fold(f64::MAX, f64::min) * 0.95);
     near(number("high"), all().fold(f64::MIN, f64::max) * 1.05);
-    let text = prints(&folder, &["run", "./two.toml", "--interval"]);
+    let text = prints(&folder, &["run", "./two.toml", "--uncertainty"]);
     let (value, low, high) = (number("value"), number("low"), number("high"));
     assert!(text.contains(&format!("{value:.2} ({low:.2}-{high:.2})")), "{text}");
     let same = run(&[
-        "--interval",
+        "--uncertainty",
         "--set",
         "handles.isolation=initially_isolated",
         "--set",
@@ -226,7 +226,7 @@ fn members_of_an_experiment_change_its_workload_too() {
         json(&prints(&folder, &all))
     };
     let plain = run(&[]);
-    let with_interval = run(&["--interval"]);
+    let with_interval = run(&["--uncertainty"]);
     assert_eq!(with_interval["cells"], plain["cells"]);
     for (cell, interval) in with_interval["intervals"]
         .as_array()
@@ -250,12 +250,12 @@ fn members_of_an_experiment_change_its_workload_too() {
         assert!(members[0] != members[1], "{interval}");
     }
     // What --set makes the same drive is the same run only under the same workload.
-    let set = run(&["--interval", "--set", "geometry.over_provisioning=0.25"]);
+    let set = run(&["--uncertainty", "--set", "geometry.over_provisioning=0.25"]);
     assert_eq!(set["intervals"][1]["waf"]["members"].as_array().map(Vec::len), Some(1));
     // Of another device nothing is left open here, and nothing was fitted.
     refused(
         &folder,
-        &["run", "./open.toml", "--device", "pm9d3a", "--interval"],
+        &["run", "./open.toml", "--device", "pm9d3a", "--uncertainty"],
         &["pm9d3a: the device has no ensemble"],
     );
 }
@@ -264,7 +264,7 @@ fn members_of_an_experiment_change_its_workload_too() {
 fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     let folder = folder();
     write(&folder, "open.toml", open());
-    let text = prints(&folder, &["reproduce", "./open.toml", "--interval"]);
+    let text = prints(&folder, &["reproduce", "./open.toml", "--uncertainty"]);
     let rows: Vec<&str> = text
         .lines()
         .filter(|line| line.trim_start().starts_with("warp_default |"))
@@ -311,7 +311,7 @@ fn a_member_of_an_experiment_that_cannot_be_is_refused_with_its_place() {
         };
         refused(
             &folder,
-            &["run", "./open.toml", "--interval"],
+            &["run", "./open.toml", "--uncertainty"],
             &["open.toml", member, expected],
         );
     }
@@ -332,18 +332,21 @@ fn waf(run: &serde_json::Value, cell: usize) -> f64 {
 #[test]
 fn published_numbers_inside_are_counted() {
     let folder = with_experiment();
-    let text = prints(&folder, &["reproduce", "./two.toml", "--interval"]);
+    let text = prints(&folder, &["reproduce", "./two.toml", "--uncertainty"]);
     assert!(
         text.contains("our interval contains 1 of 2 (50.0 %) write amplifications of the paper's drive"),
         "{text}"
     );
-    let found = json(&prints(&folder, &["reproduce", "./two.toml", "--interval", "--json"]));
+    let found = json(&prints(
+        &folder,
+        &["reproduce", "./two.toml", "--uncertainty", "--json"],
+    ));
     let comparison = &found["comparisons"][1];
     assert!(
         comparison["interval"]["high"].as_f64() < comparison["drive"].as_f64(),
         "{comparison}"
     );
-    let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--interval"]);
+    let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--uncertainty"]);
     assert!(
         twice.contains("all experiments: our interval contains 2 of 4"),
         "{twice}"
@@ -356,7 +359,7 @@ fn what_has_no_interval_is_refused() {
     let no_ensemble = ["warp_default", "has no ensemble", "warp calibrate"];
     refused(
         &folder,
-        &["run", "one_stream", "--device", "pm9d3a", "--interval"],
+        &["run", "one_stream", "--device", "pm9d3a", "--uncertainty"],
         &["pm9d3a: the device has no ensemble"],
     );
     refused(
@@ -366,10 +369,10 @@ fn what_has_no_interval_is_refused() {
             "three_stream_paper_shares",
             "--device",
             "warp_default",
-            "--interval",
+            "--uncertainty",
         ],
         &no_ensemble,
     );
-    let quick = warp(&folder, &["reproduce", "./two.toml", "--interval", "--quick"]);
+    let quick = warp(&folder, &["reproduce", "./two.toml", "--uncertainty", "--quick"]);
     assert!(!quick.status.success() && files(folder.path()).len() == 2);
 }

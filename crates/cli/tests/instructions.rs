@@ -24,19 +24,27 @@ const RUNS: [Counted; 3] = [
     Counted {
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
-        options: &["--scale", "1/4096", "--write", "1", "--prefill", "1", "--untimed"],
+        options: &[
+            "--scale",
+            "1/4096",
+            "--drive-writes",
+            "1",
+            "--precondition",
+            "1",
+            "--untimed",
+        ],
         instructions: 772_573_886,
     },
     Counted {
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
-        options: &["--scale", "1/2048", "--prefill", "1"],
+        options: &["--scale", "1/2048", "--precondition", "1"],
         instructions: 366_551_075,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
         workload: "kvcache_202206",
-        options: &["--scale", "1/4096", "--write", "0.5"],
+        options: &["--scale", "1/4096", "--drive-writes", "0.5"],
         instructions: 775_163_315,
     },
 ];

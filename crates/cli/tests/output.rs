@@ -18,7 +18,7 @@ const NO_READER: i32 = 141;
 const STOPPED: i32 = 130;
 
 /// A run of less than a second.
-const RUN: &str = "run job.fio --device warp_default --scale 1/1024 --write 0.2 --untimed";
+const RUN: &str = "run job.fio --device warp_default --scale 1/1024 --drive-writes 0.2 --untimed";
 /// The same in virtual time.
 const TIMED: &str = "run job.fio --device ssd_a --scale 1/1024 --seconds 0.002";
 /// A workload as a file.
@@ -87,7 +87,7 @@ fn whole(folder: &Path) {
 fn printing(folder: &TempDir) -> Vec<String> {
     prints(
         folder,
-        &format!("{RUN} --save device.warp --out before")
+        &format!("{RUN} --save-snapshot device.warp --out before")
             .split(' ')
             .collect::<Vec<_>>(),
     );
@@ -180,7 +180,7 @@ fn to_files(to: &Path) -> Vec<String> {
     vec![
         format!("{RUN} --out out --events {}", to("gc.parquet")),
         format!("{RUN} --out out --series {}", to("s.parquet")),
-        format!("{RUN} --out out --save {}", to("device.warp")),
+        format!("{RUN} --out out --save-snapshot {}", to("device.warp")),
         format!("{RUN} --json --out {}", to("report")),
         format!("{TIMED} --out out --fio-json {}", to("fio.json")),
         format!("{EXPORT} {}", to("one.iolog")),
@@ -256,8 +256,8 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
 fn what_is_stopped_leaves_nothing_half_written() {
     use rustix::process::{Pid, Signal, kill_process};
     let folder = with_files();
-    let all = "--out out --events out/gc.parquet --series out/s.parquet --save out/device.warp";
-    let run = format!("run job.fio --device warp_default --scale 1/64 --write 900 --untimed {all}");
+    let all = "--out out --events out/gc.parquet --series out/s.parquet --save-snapshot out/device.warp";
+    let run = format!("run job.fio --device warp_default --scale 1/64 --drive-writes 900 --untimed {all}");
     let endless = "export endless.fio one.iolog --requests 100000000000";
     write(
         &folder,
@@ -301,7 +301,7 @@ fn what_cannot_be_written_is_refused_before_the_run() {
         refused(&folder, &arguments, says);
     };
     // Hours, if it ran.
-    let run = "run job.fio --device warp_default --write 1000";
+    let run = "run job.fio --device warp_default --drive-writes 1000";
     refused(&format!("{run} --untimed --out job.fio"), &["job.fio", "folder"]);
     refused(&format!("{run} --untimed --out /proc/none"), &["/proc/none", "folder"]);
     refused(
@@ -312,7 +312,10 @@ fn what_cannot_be_written_is_refused_before_the_run() {
         &format!("{run} --untimed --events - --series /dev/stdout"),
         &["--series", "one document", "--events"],
     );
-    refused(&format!("{run} --untimed --save -"), &["--save", "standard output"]);
+    refused(
+        &format!("{run} --untimed --save-snapshot -"),
+        &["--save-snapshot", "standard output"],
+    );
     refused(
         &format!("{run} --untimed --events same --series same"),
         &["--series", "same", "--events"],

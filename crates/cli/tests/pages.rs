@@ -244,7 +244,10 @@ fn every_command_line_of_the_pages_works() {
     }
     let ended = ["--capacity", "128M", "--data", "ci.img", "--tcp", "127.0.0.1:0"];
     let ended = ServerProcess::start(&folder, &ended);
-    prints(&folder, &["run", "my.fio", "--on", &format!("tcp:{}", ended.address())]);
+    prints(
+        &folder,
+        &["run", "my.fio", "--target", &format!("tcp:{}", ended.address())],
+    );
     ended.stop();
     let drive = ServerProcess::start(
         &folder,

@@ -14,7 +14,7 @@ fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
         "warp_default",
         "--scale",
         "1/64",
-        "--write",
+        "--drive-writes",
         "3",
     ];
     let set = [
@@ -273,7 +273,7 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     }
     write(&folder, "trace.csv", trace);
     let asked = |name: &str, spare: &str| {
-        let question = ["whatif", "trace.csv", "--no-interval", "--op", spare, "--json"];
+        let question = ["whatif", "trace.csv", "--no-uncertainty", "--op", spare, "--json"];
         write(&folder, name, prints(&folder, &question));
     };
     asked("small.json", "7%");

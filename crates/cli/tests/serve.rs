@@ -323,7 +323,7 @@ fn promises_about_a_drive_are_kept_or_not() {
     let target = format!("tcp:{}", server.address());
     let nothing = asserted(&folder, &[&target, "--waf-at-most", "2"], 1);
     assert!(nothing.contains("nothing was written"), "{nothing}");
-    prints(&folder, &["run", "churn.fio", "--on", &target]);
+    prints(&folder, &["run", "churn.fio", "--target", &target]);
     let kept = asserted(&folder, &[&target, "--waf-at-most", "50"], 0);
     assert!(kept.contains(&target) && kept.contains("at most 50"), "{kept}");
     let broken = asserted(&folder, &[&target, "--waf-at-most", "1"], 1);

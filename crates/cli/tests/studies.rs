@@ -62,7 +62,7 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
     let list = prints(&folder, &["list", "experiments"]);
     assert!(list.contains(" my_study "), "{list}");
     // As it is, but smaller.
-    let small = ["--scale", "1/512", "--write", "1.5", "--seed", "1", "--json"];
+    let small = ["--scale", "1/512", "--drive-writes", "1.5", "--seed", "1", "--json"];
     let of = |name: &str| json(&prints(&folder, &[&["run", name], &small[..]].concat()));
     let by_name = of("my_study");
     assert_eq!(by_name["experiment"], "my_study");
@@ -167,7 +167,7 @@ fn only_what_an_experiment_needs_is_mandatory() {
         "mine.toml",
         "--scale",
         "1/1",
-        "--write",
+        "--drive-writes",
         "0.5",
         "--json",
     ];
@@ -211,8 +211,16 @@ fn a_twin_that_was_saved_is_still_a_twin() {
     ];
     let of = |arguments: &[&str]| json(&prints(&folder, arguments))["cells"][0].clone();
     let together = of(&[&["run", "both.fio"], &device[..]].concat());
-    let first = of(&[&["run", "first.fio", "--save", "a.warp"], &device[..]].concat());
-    let second = of(&["run", "second.fio", "--from", "a.warp", "--save", "b.warp", "--json"]);
+    let first = of(&[&["run", "first.fio", "--save-snapshot", "a.warp"], &device[..]].concat());
+    let second = of(&[
+        "run",
+        "second.fio",
+        "--load-snapshot",
+        "a.warp",
+        "--save-snapshot",
+        "b.warp",
+        "--json",
+    ]);
     assert_eq!(second["scale_denominator"], 64);
     assert_eq!(second["capacity_bytes"], together["capacity_bytes"]);
     for counter in ["host_bytes_written", "media_bytes_written", "media_bytes_erased"] {
@@ -223,7 +231,7 @@ fn a_twin_that_was_saved_is_still_a_twin() {
         assert_eq!(sum, together[counter].as_u64(), "{counter}");
     }
     // It remembers through a second snapshot, too.
-    let third = of(&["run", "second.fio", "--from", "b.warp", "--json"]);
+    let third = of(&["run", "second.fio", "--load-snapshot", "b.warp", "--json"]);
     assert_eq!(third["scale_denominator"], 64);
     assert_eq!(third["host_bytes_written"], second["host_bytes_written"]);
     assert!(
@@ -242,7 +250,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     let on = format!("tcp:{}", server.address());
     let lab = [&["run", "three_paths", "--untimed", "--json"], &drive[..], &set].concat();
     let lab = json(&prints(&folder, &lab))["cells"][0].clone();
-    let served = json(&prints(&folder, &["run", "three_paths", "--on", &on, "--json"]))["cells"][0].clone();
+    let served = json(&prints(&folder, &["run", "three_paths", "--target", &on, "--json"]))["cells"][0].clone();
     for counter in ["host_bytes_written", "media_bytes_written", "media_bytes_erased", "waf"] {
         assert_eq!(served[counter], lab[counter], "{counter}");
     }
@@ -256,7 +264,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     }
     // As a table, of a part of another workload; what the drive had counted before does not count.
     write(&folder, "more.fio", "[more]\nrw=randrw\nbs=64k\nsize=100%\n");
-    let text = prints(&folder, &["run", "more.fio", "--on", &on, "--write", "0.25"]);
+    let text = prints(&folder, &["run", "more.fio", "--target", &on, "--drive-writes", "0.25"]);
     assert!(
         text.contains("WAF") && text.contains("32 MiB") && text.contains("RUH 0"),
         "{text}"
@@ -264,28 +272,28 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
     write(&folder, "bytes.fio", "[more]\nrw=randwrite\nbs=512\nsize=1%\n");
     refused(
         &folder,
-        &["run", "bytes.fio", "--on", &on],
+        &["run", "bytes.fio", "--target", &on],
         &["512 bytes", "blocks of 4096"],
     );
     refused(
         &folder,
-        &["run", "three_stream", "--on", &on],
+        &["run", "three_stream", "--target", &on],
         &["18 runs", "Name a job file"],
     );
     refused(
         &folder,
-        &["run", "more.fio", "--on", &on, "--device", "ssd_a"],
-        &["--on", "--device"],
+        &["run", "more.fio", "--target", &on, "--device", "ssd_a"],
+        &["--target", "--device"],
     );
-    let changed = ["run", "more.fio", "--on", &on, "--set", "gc.marks_of=spare"];
-    refused(&folder, &changed, &["gc.marks_of", "only workload.PATH"]);
+    let changed = ["run", "more.fio", "--target", &on, "--set", "gc.watermark_base=spare"];
+    refused(&folder, &changed, &["gc.watermark_base", "only workload.PATH"]);
     server.stop();
-    refused(&folder, &["run", "more.fio", "--on", &on], &[&on]);
-    let local = ["run", "more.fio", "--on", "/dev/no-such-drive"];
+    refused(&folder, &["run", "more.fio", "--target", &on], &[&on]);
+    let local = ["run", "more.fio", "--target", "/dev/no-such-drive"];
     refused(&folder, &local, &["/dev/no-such-drive", "destroys", "--overwrite"]);
     let none = [&local[..], &["--overwrite"]].concat();
     refused(&folder, &none, &["/dev/no-such-drive", "the device does not exist"]);
-    let other = ["run", "more.fio", "--on", "/dev/null", "--overwrite"];
+    let other = ["run", "more.fio", "--target", "/dev/null", "--overwrite"];
     refused(&folder, &other, &["/dev/null", "not a block device"]);
-    refused(&folder, &["run", "more.fio", "--on", "here"], &["tcp:ADDRESS:PORT"]);
+    refused(&folder, &["run", "more.fio", "--target", "here"], &["tcp:ADDRESS:PORT"]);
 }

@@ -44,7 +44,7 @@ fn it_begins_with_what_it_is_told() {
     );
     for (arguments, lanes) in [
         (
-            &["three_stream", "--scale", "1/2048", "--only", "80/20"][..],
+            &["three_stream", "--scale", "1/2048", "--variant", "80/20"][..],
             ["NoFDP", "80/20"].as_slice(),
         ),
         (
@@ -54,13 +54,21 @@ fn it_begins_with_what_it_is_told() {
                 "ssd_b",
                 "--scale",
                 "1/2048",
-                "--only",
+                "--variant",
                 "FDP",
             ],
             &["FDP"],
         ),
         (
-            &["mine.fio", "--device", "ssd_a", "--scale", "1/2048", "--write", "1"],
+            &[
+                "mine.fio",
+                "--device",
+                "ssd_a",
+                "--scale",
+                "1/2048",
+                "--drive-writes",
+                "1",
+            ],
             &["mine"],
         ),
         (
@@ -68,7 +76,7 @@ fn it_begins_with_what_it_is_told() {
                 "kvcache_202206",
                 "--device",
                 "ssd_a",
-                "--write",
+                "--drive-writes",
                 "1",
                 "--set",
                 "workload.soc_percent=20",
@@ -120,7 +128,7 @@ fn what_cannot_be_is_refused() {
     refused(&folder, &with(&["three_streams"]), &["did you mean three_stream?"]);
     refused(
         &folder,
-        &with(&["three_stream", "--only", "NoFPD"]),
+        &with(&["three_stream", "--variant", "NoFPD"]),
         &["NoFPD: no variant or value of three_stream"],
     );
     refused(

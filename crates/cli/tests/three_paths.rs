@@ -186,7 +186,7 @@ impl Case {
             run: RunSettings {
                 timed: Some(self.replayed),
                 replay: self.replayed.then_some(ReplayMode::Timed),
-                sample_capacities: 1.0,
+                sample_drive_writes: 1.0,
                 placement_handles: self.handles.map(<[u16]>::to_vec),
                 ..RunSettings::default()
             },

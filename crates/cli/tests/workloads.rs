@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-const SMALL: [&str; 6] = ["--device", "ssd_a", "--scale", "1/2048", "--write", "0.2"];
+const SMALL: [&str; 6] = ["--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "0.2"];
 
 fn of_json(folder: &TempDir, arguments: &[&str]) -> serde_json::Value {
     json(&prints(folder, arguments))
@@ -79,7 +79,7 @@ fn tenants_have_a_write_amplification_each() {
         "ssd_a",
         "--scale",
         "1/2048",
-        "--write",
+        "--drive-writes",
         "2",
         "--json",
         "--untimed",
@@ -194,7 +194,7 @@ fn mistakes_are_one_sentence() {
         "1/2048",
         "--untimed",
     ];
-    refused(&folder, &never, &["never ends", "--write"]);
+    refused(&folder, &never, &["never ends", "--drive-writes"]);
     refused(
         &folder,
         &run("kvcache_202206", &["--set", "workload.soc_percent=200"]),
@@ -238,7 +238,7 @@ fn a_trace_comes_through_standard_input() {
         trace += &format!("{}.5,db,{file}/{part},W,{},4096\n", number / 100, unit * 4096);
     }
     write(&folder, "trace.csv", &trace);
-    let question = |name| ["whatif", name, "--no-interval", "--json"];
+    let question = |name| ["whatif", name, "--no-uncertainty", "--json"];
     let parse = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).expect("JSON");
     let of_file = parse(prints(&folder, &question("trace.csv")).as_bytes());
     let input = std::fs::File::open(folder.path().join("trace.csv")).expect("the trace");
@@ -315,7 +315,7 @@ fn any_csv_is_a_trace_when_its_columns_are_named() {
         run("odd.csv.zst")["cells"][0]["media_bytes_written"],
         plain["cells"][0]["media_bytes_written"]
     );
-    let question = ["whatif", "odd.csv.zst", "--no-interval", "--no-keep"];
+    let question = ["whatif", "odd.csv.zst", "--no-uncertainty", "--no-keep"];
     let answer = prints(&folder, &[&question[..], &ODD_COLUMNS].concat());
     assert!(answer.contains("The trace touches"), "{answer}");
     let export = ["export", "odd.csv", "odd.log", "--capacity", "64M", "--requests", "10"];
@@ -446,7 +446,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     let small = ["--device", "ssd_a", "--scale", "1/2048", "--untimed", "--no-keep"];
     let text = prints(
         &folder,
-        &[&["run", "twitter.csv", "--write", "0.2"], &small[..]].concat(),
+        &[&["run", "twitter.csv", "--drive-writes", "0.2"], &small[..]].concat(),
     );
     let first = text.lines().next().expect("a line");
     for words in [
@@ -461,13 +461,13 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     // The trace begins again when it ends, so that it says nothing of its own length.
     let named = of_json(
         &folder,
-        &[&["run", "twitter.csv", "--write", "0.2", "--json"], &small[..]].concat(),
+        &[&["run", "twitter.csv", "--drive-writes", "0.2", "--json"], &small[..]].concat(),
     );
     let table = "kind = \"cachelib\"\ntrace = [\"twitter.csv\"]\ntrace_format = \"twitter\"\ntrace_working_set_percent = 400.0\n";
     write(&folder, "cache.toml", table);
     let by_table = of_json(
         &folder,
-        &[&["run", "cache.toml", "--write", "0.2", "--json"], &small[..]].concat(),
+        &[&["run", "cache.toml", "--drive-writes", "0.2", "--json"], &small[..]].concat(),
     );
     assert_eq!(
         named["cells"][0]["media_bytes_written"],
@@ -480,7 +480,10 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     );
     let mooncake = "{\"timestamp\": 0, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 9, \"hash_ids\": [1, 2, 9]}\n";
     write(&folder, "kv.jsonl", mooncake);
-    let text = prints(&folder, &[&["run", "kv.jsonl", "--write", "0.05"], &small[..]].concat());
+    let text = prints(
+        &folder,
+        &[&["run", "kv.jsonl", "--drive-writes", "0.05"], &small[..]].concat(),
+    );
     assert!(text.contains("a key-value cache of a language model on"), "{text}");
     let blocks = of_json(
         &folder,
@@ -534,7 +537,7 @@ fn a_trace_is_replayed_at_its_own_times() {
         trace += &format!("{time},usr,{volume},{kind},{offset},8192,{}\n", request % 900 + 100);
     }
     write(&folder, "usr.csv", &trace);
-    let drive = ["--device", "ssd_a", "--scale", "1/2048", "--prefill", "1"];
+    let drive = ["--device", "ssd_a", "--scale", "1/2048", "--precondition", "1"];
     let run = |more: &[&'static str]| [&["run", "usr.csv"], &drive[..], more].concat();
     let text = prints(&folder, &run(&["--replay", "timed", "--speed", "2x"]));
     for says in [
@@ -628,7 +631,7 @@ fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
             "rocksdb",
             "--scale",
             "1/1024",
-            "--write",
+            "--drive-writes",
             "3",
             "--json",
         ],
@@ -650,7 +653,15 @@ fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
     assert!(half(&of("doublewrite")) < half(&of("pages")).or(Some(u64::MAX)));
     let table = prints(
         &folder,
-        &["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--write", "1"],
+        &[
+            "lifetimes",
+            "innodb",
+            "rocksdb",
+            "--scale",
+            "1/1024",
+            "--drive-writes",
+            "1",
+        ],
     );
     assert!(
         table.contains("Kolmogorov-Smirnov") && table.contains("  doublewrite"),
@@ -663,7 +674,7 @@ fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
     );
     refused(
         &folder,
-        &["lifetimes", "innodb", "--write", "0"],
-        &["--write", "above 0"],
+        &["lifetimes", "innodb", "--drive-writes", "0"],
+        &["--drive-writes", "above 0"],
     );
 }

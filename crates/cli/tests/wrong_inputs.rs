@@ -26,7 +26,7 @@ const ARGUMENTS: &[Row] = &[
         "run one_stream --scale auto:1/65536",
         "auto:1/65536|smallest scaled model",
     ),
-    ("", "run one_stream --write 0", "--write|above 0"),
+    ("", "run one_stream --drive-writes 0", "--drive-writes|above 0"),
     (
         "",
         "run one_stream --capacity 480",
@@ -52,8 +52,8 @@ const ARGUMENTS: &[Row] = &[
     ("", "compare a", "<B>|Usage: warp compare"),
     (
         "",
-        "run three_stream --device ssd_a --from x.warp",
-        "--device|--from|Remove one of them",
+        "run three_stream --device ssd_a --load-snapshot x.warp",
+        "--device|--load-snapshot|Remove one of them",
     ),
     (
         "",
@@ -87,20 +87,20 @@ const ARGUMENTS: &[Row] = &[
         "Remove the line [workload]",
     ),
     ("\n", "run x.toml", "x.toml|is empty|warp new"),
-    ("", "run one_stream --write -1", "--write|-1"),
-    ("", "run one_stream --write NaN", "--write|above 0"),
+    ("", "run one_stream --drive-writes -1", "--drive-writes|-1"),
+    ("", "run one_stream --drive-writes NaN", "--drive-writes|above 0"),
     (
         "",
-        "run one_stream --write much",
-        "--write|much|give a number, such as 0.5",
+        "run one_stream --drive-writes much",
+        "--drive-writes|much|give a number, such as 0.5",
     ),
-    ("", "run one_stream --write 1001", "--write|1000"),
-    ("", "run one_stream --prefill 101", "--prefill|100"),
-    ("", "run one_stream --prefill -0.5", "--prefill|-0.5"),
+    ("", "run one_stream --drive-writes 1001", "--drive-writes|1000"),
+    ("", "run one_stream --precondition 101", "--precondition|100"),
+    ("", "run one_stream --precondition -0.5", "--precondition|-0.5"),
     ("", "run one_stream --seconds 0", "--seconds|0.000001"),
     ("", "run one_stream --seconds 1", "seconds|timing"),
     ("", "run one_stream --seed one", "--seed|one|give a whole number"),
-    ("", "run one_stream --until full", "--until|full|steady"),
+    ("", "run one_stream --steady-state full", "--steady-state|full|steady"),
     (
         "",
         "run one_stream --set geometry.chanels=4",
@@ -113,12 +113,12 @@ const ARGUMENTS: &[Row] = &[
     ),
     (
         "",
-        "run kvcache_202206 --device ssd_a --write 1 --set soc_percent=20",
+        "run kvcache_202206 --device ssd_a --drive-writes 1 --set soc_percent=20",
         "warp: soc_percent = 20|begin with `workload.`",
     ),
     (
         "",
-        "run kvcache_202206 --device ssd_a --write 1 --set workload.sok_percent=20",
+        "run kvcache_202206 --device ssd_a --drive-writes 1 --set workload.sok_percent=20",
         "workload.sok_percent|did you mean soc_percent?",
     ),
     ("", "run one_stream --set geometry.channels=0", "geometry.channels"),
@@ -131,28 +131,32 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --set =4", "--set|PATH=VALUE"),
     (
         "",
-        "run one_stream --set gc.unit_selection=greedi",
-        "gc.unit_selection|greedi|greedy",
+        "run one_stream --set gc.victim_policy=greedi",
+        "gc.victim_policy|greedi|greedy",
     ),
     (
         "",
-        "run one_stream --set gc.unit_selection={d_choices=5000}",
-        "gc.unit_selection|5000|1 to 4096",
+        "run one_stream --set gc.victim_policy={d_choices=5000}",
+        "gc.victim_policy|5000|1 to 4096",
     ),
     ("", "run one_stream --capacity big", "--capacity|big|8G"),
     ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),
     ("", "run one_stream --feedback-every 2", "--feedback"),
     (
         "",
-        "run one_stream --interval --device pm9d3a",
+        "run one_stream --uncertainty --device pm9d3a",
         "pm9d3a|has no ensemble",
     ),
-    ("", "run one_stream --wriet 4", "--wriet|--write"),
-    ("", "run one_stream --host-nqn nqn.x", "--on"),
+    ("", "run one_stream --wriet 4", "--wriet|--drive-writes"),
+    ("", "run one_stream --host-nqn nqn.x", "--target"),
     ("", "run latency --scale auto", "latencies|Give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
     ("", "run latency --fio-json x", "--fio-json|runs"),
-    ("", "run one_stream --scale 1/1024 --save x.warp", "--save|2 runs"),
+    (
+        "",
+        "run one_stream --scale 1/1024 --save-snapshot x.warp",
+        "--save-snapshot|2 runs",
+    ),
     ("", "run one_stream --events missing/x", "missing/x|folder that exists"),
     ("", "run one_stream --series .", ".|folder"),
     ("", "run missing.fio --device ssd_a", "missing.fio"),
@@ -191,24 +195,32 @@ const ARGUMENTS: &[Row] = &[
     ),
     ("", "whatif three_stream --op much", "--op|7%, 7 or 0.07"),
     ("", "whatif three_stream --op 1", "--op|1% or 100%"),
-    ("", "run three_stream --only NoFPD", "NoFPD|did you mean NoFDP?"),
+    ("", "run three_stream --variant NoFPD", "NoFPD|did you mean NoFDP?"),
     ("", "runs zzzz", "zzzz"),
     ("", "run one_stream --format cvs", "--format|csv"),
     ("", "run one_stream --json --format csv", "--json|--format"),
     (
         "[job]\nrw=randwrite\n",
-        "run x.fio --device warp_default --from missing.warp",
-        "--device|--from",
+        "run x.fio --device warp_default --load-snapshot missing.warp",
+        "--device|--load-snapshot",
     ),
-    ("[job]\nrw=randwrite\n", "run x.fio --from missing.warp", "missing.warp"),
     (
         "[job]\nrw=randwrite\n",
-        "run x.fio --from x.fio",
+        "run x.fio --load-snapshot missing.warp",
+        "missing.warp",
+    ),
+    (
+        "[job]\nrw=randwrite\n",
+        "run x.fio --load-snapshot x.fio",
         "x.fio|not a WARP snapshot",
     ),
     ("", "reproduce one_strem", "did you mean one_stream?"),
-    ("", "reproduce one_stream --bless", "--quick"),
-    ("", "reproduce one_stream --quick --interval", "--quick|--interval"),
+    ("", "reproduce one_stream --update-golden", "--quick"),
+    (
+        "",
+        "reproduce one_stream --quick --uncertainty",
+        "--quick|--uncertainty",
+    ),
     (
         "",
         "reproduce one_stream --claims missing/x.md",
@@ -250,7 +262,7 @@ const ARGUMENTS: &[Row] = &[
     (
         "a word",
         "inspect x",
-        "x|neither the data of a drive nor a snapshot|--save|/dev/nvme0",
+        "x|neither the data of a drive nor a snapshot|--save-snapshot|/dev/nvme0",
     ),
     ("", "inspect x", "x|no such file|--data"),
     ("", "inspect /dev/nvme99", "/dev/nvme99|no such device|nvme list"),
@@ -292,12 +304,12 @@ const ARGUMENTS: &[Row] = &[
     ),
     (
         "[job]\nrw=write\nwrite_bw_log\n",
-        "run x.fio --device warp_default --untimed --write 1",
+        "run x.fio --device warp_default --untimed --drive-writes 1",
         "x.fio:3|no timing",
     ),
     (
         "[job]\nrw=write\nwrite_lat_log=no/such/x\n",
-        "run x.fio --device pm9d3a --scale 1/1024 --write 1",
+        "run x.fio --device pm9d3a --scale 1/1024 --drive-writes 1",
         "no/such/x|folder that exists",
     ),
     (
@@ -322,8 +334,8 @@ const ARGUMENTS: &[Row] = &[
     ),
     (
         "[job]\nrw=randread\n",
-        "run x.fio --device warp_default --scale 1/1024 --untimed --write 2",
-        "reads without writing|--write",
+        "run x.fio --device warp_default --scale 1/1024 --untimed --drive-writes 2",
+        "reads without writing|--drive-writes",
     ),
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
@@ -456,22 +468,22 @@ const TABLES: &[Row] = &[
     ),
     (
         "kind = \"lsm\"\nplacement = \"family\"\n",
-        "run ./x.toml --device warp_default --write 1",
+        "run ./x.toml --device warp_default --drive-writes 1",
         "placement = \"family\"|[workload.families.NAME]",
     ),
     (
         "kind = \"lsm\"\n[families.hot]\noperation_shares = 2\n",
-        "run ./x.toml --device warp_default --write 1",
+        "run ./x.toml --device warp_default --drive-writes 1",
         "./x.toml|families.hot.operation_shares|operation_share",
     ),
     (
         "kind = \"lsm\"\n[families.hot]\nvalue_bytes = 0\n",
-        "run ./x.toml --device warp_default --write 1",
+        "run ./x.toml --device warp_default --drive-writes 1",
         "families.hot.value_bytes = 0|from 1 to",
     ),
     (
         "kind = \"lsm\"\nmax_total_wal_bytes = \"1GiB\"\n",
-        "run ./x.toml --device warp_default --write 1",
+        "run ./x.toml --device warp_default --drive-writes 1",
         "max_total_wal_bytes|two families",
     ),
     (
@@ -513,7 +525,10 @@ fn arguments() {
 
 #[test]
 fn job_files() {
-    let lines = ["jobs x.fio", "run x.fio --device warp_default --untimed --write 1"];
+    let lines = [
+        "jobs x.fio",
+        "run x.fio --device warp_default --untimed --drive-writes 1",
+    ];
     check_all(
         JOB_FILES
             .iter()
@@ -529,15 +544,15 @@ fn tables() {
 /// Command lines that read the file `x`, or one whose name begins so.
 const READERS: &[(&str, &str)] = &[
     ("x.fio", "jobs x.fio"),
-    ("x.fio", "run x.fio --device warp_default --write 1"),
+    ("x.fio", "run x.fio --device warp_default --drive-writes 1"),
     ("x.inc", "jobs includes.fio"),
     ("x.inc", "jobs scheme.fio"),
-    ("x.toml", "run ./x.toml --device warp_default --write 1"),
+    ("x.toml", "run ./x.toml --device warp_default --drive-writes 1"),
     ("x.toml", "run job.fio --device ./x.toml"),
     ("experiment.toml", "run ./experiment.toml"),
-    ("x.csv", "run x.csv --device warp_default --write 1"),
+    ("x.csv", "run x.csv --device warp_default --drive-writes 1"),
     ("x.csv", "whatif x.csv"),
-    ("x.warp", "run job.fio --from x.warp"),
+    ("x.warp", "run job.fio --load-snapshot x.warp"),
     ("x.warp", "inspect x.warp"),
     ("x.json", "compare x.json x.json"),
     ("x.toml", "serve --device warp_default --vfio-user s --faults x.toml"),

@@ -23,7 +23,7 @@ pub struct Change {
     /// `SECTION.OPTION`.
     pub settings: Overrides,
     /// Prefill in multiples of the capacity.
-    pub prefill_capacities: Option<f64>,
+    pub precondition_drive_writes: Option<f64>,
     /// Host bytes as a share of the run's, above 0 and at most 1. With it, cells write different
     /// amounts in the same time.
     pub write_share: Option<f64>,
@@ -57,7 +57,7 @@ impl Change {
         }
         self.settings.extend(later.settings.clone());
         self.workload = later.workload.clone().or(self.workload.take());
-        self.prefill_capacities = later.prefill_capacities.or(self.prefill_capacities);
+        self.precondition_drive_writes = later.precondition_drive_writes.or(self.precondition_drive_writes);
         self.write_share = later.write_share.or(self.write_share);
         self.feedback = later.feedback.clone().or(self.feedback.take());
     }

@@ -5,7 +5,7 @@
 //!
 //! [[ensemble]]
 //! loss = 12.3
-//! settings = { "geometry.over_provisioning" = 0.19, "gc.unit_selection" = "cost_age" }
+//! settings = { "geometry.over_provisioning" = 0.19, "gc.victim_policy" = "cost_age" }
 //! ```
 //!
 //! A profile is one point in the range of settings that the measurements allow. Its ensemble covers
@@ -123,11 +123,11 @@ mod tests {
     #[test]
     fn members_are_read_and_can_be_devices() {
         let member = |settings: &str| format!("[[ensemble]]\nloss = 1.5\nsettings = {{ {settings} }}\n");
-        let end = member("\"geometry.over_provisioning\" = 0.2") + &member("\"gc.unit_selection\" = \"fifo\"");
+        let end = member("\"geometry.over_provisioning\" = 0.2") + &member("\"gc.victim_policy\" = \"fifo\"");
         let profile = profile(RESIDUAL, &end).expect("it is a profile");
         let ensemble = profile.ensemble.as_ref().expect("it has one");
         assert_eq!((ensemble.residual, ensemble.members.len()), (0.05, 2));
-        assert_eq!(ensemble.paths(), ["gc.unit_selection", "geometry.over_provisioning"]);
+        assert_eq!(ensemble.paths(), ["gc.victim_policy", "geometry.over_provisioning"]);
         let changed = profile.config(&ensemble.members[0].settings).expect("a device");
         assert_eq!(changed.geometry.over_provisioning, 0.2);
     }
@@ -161,8 +161,8 @@ mod tests {
             ),
             (
                 RESIDUAL,
-                &format!("{good}[[ensemble]]\nloss = 1.5\nsettings = {{ \"gc.unit_selection\" = \"best\" }}\n"),
-                "mine.toml, ensemble[1].settings: gc.unit_selection: ",
+                &format!("{good}[[ensemble]]\nloss = 1.5\nsettings = {{ \"gc.victim_policy\" = \"best\" }}\n"),
+                "mine.toml, ensemble[1].settings: gc.victim_policy: ",
             ),
             (
                 RESIDUAL,

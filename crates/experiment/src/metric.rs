@@ -13,7 +13,7 @@ pub enum Metric {
     /// Media bytes / host bytes over the whole run.
     #[default]
     WriteAmplification,
-    /// Write amplification at the end of the run (`run.tail_capacities`).
+    /// Write amplification at the end of the run (`run.tail_drive_writes`).
     TailWriteAmplification,
     /// (host + copied) / host of one handle.
     HandleWriteAmplification(u16),

@@ -22,17 +22,9 @@ use crate::error::LabError;
 use crate::twin::ScaleChoice;
 
 /// Limit in drive writes of a run that waits for steady state and has no other limit.
-pub const LIMIT_CAPACITIES: f64 = 40.0;
+pub const DRIVE_WRITES_MAX: f64 = 40.0;
 /// Queue depth of a closed-loop workload that is not a job file.
 const CLOSED_LOOP_DEPTH: u32 = 32;
-
-/// Condition that ends a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Until {
-    /// Write amplification is steady. The run still writes no more than it may.
-    Steady,
-}
 
 /// Submission times of the requests of a block trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, Deserialize, Serialize)]
@@ -53,26 +45,23 @@ pub struct RunOptions {
     pub scale: Option<ScaleChoice>,
     /// Bytes that the host writes, in multiples of the capacity [default: the experiment's, or the
     /// amount in the job file]
-    #[arg(
-        id = "write",
-        long = "write",
-        value_name = "CAPACITIES",
-        allow_negative_numbers = true
-    )]
-    pub write_capacities: Option<f64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub drive_writes: Option<f64>,
     /// Continue until write amplification is steady (within 5 % for five drive writes), up to
-    /// --write [default of --write then: 40]
-    #[arg(long, value_name = "steady")]
-    pub until: Option<Until>,
+    /// --drive-writes [default of --drive-writes then: 40]
+    // The path keeps clap from asking for a value: the flag's presence is the value.
+    #[arg(long, action = clap::ArgAction::SetTrue,
+          value_parser = BoolishValueParser::new().map(|is_given| is_given.then_some(true)))]
+    pub steady_state: std::option::Option<bool>,
     /// Bytes written in order before the workload, in multiples of the capacity [default: the
     /// experiment's]
     #[arg(
-        id = "prefill",
-        long = "prefill",
-        value_name = "CAPACITIES",
+        id = "precondition",
+        long = "precondition",
+        value_name = "N",
         allow_negative_numbers = true
     )]
-    pub prefill_capacities: Option<f64>,
+    pub precondition_drive_writes: Option<f64>,
     /// Run time in virtual seconds of the last jobs of a job file and of jobs with a runtime, on a
     /// device with timing
     #[arg(long, allow_negative_numbers = true)]
@@ -81,7 +70,7 @@ pub struct RunOptions {
     #[arg(id = "seed", long = "seed", value_name = "SEED")]
     pub seeds: Option<Vec<u64>>,
     /// Run without virtual time and latencies, as fast as possible, even on a device with timing
-    // The path keeps clap from asking for a value: the flag's presence is the value.
+    // As above.
     #[arg(id = "untimed", long = "untimed", action = clap::ArgAction::SetTrue,
           value_parser = BoolishValueParser::new().map(|is_untimed| is_untimed.then_some(false)))]
     pub timed: std::option::Option<bool>,
@@ -98,19 +87,19 @@ pub struct RunOptions {
     pub queue_depth: Option<u32>,
     /// Run only this variant or grid value of an experiment; repeatable [default: all values of
     /// each axis without a named value]
-    #[arg(long, value_name = "NAME")]
-    pub only: Option<Vec<String>>,
+    #[arg(id = "variant", long = "variant", value_name = "NAME")]
+    pub variants: Option<Vec<String>>,
     /// Interval of the time series in virtual seconds [default: chosen for 200 to 400 intervals]
     #[arg(skip)]
     pub interval_seconds: Option<f64>,
     /// Host bytes between two samples of the time series, in multiples of the capacity [default:
     /// 0.05]
     #[arg(skip)]
-    pub sample_capacities: Option<f64>,
+    pub sample_drive_writes: Option<f64>,
     /// Window of the steady-state metric at the end of the run, in multiples of the capacity
     /// [default: 1]
     #[arg(skip)]
-    pub tail_capacities: Option<f64>,
+    pub tail_drive_writes: Option<f64>,
     /// Reclaim unit handles of the host's namespace, in the order of its placement handles
     /// [default: all of the drive]. Writes without a directive go through the first
     #[arg(skip)]
@@ -148,14 +137,17 @@ impl RunOptions {
         let mut words = Vec::new();
         for (field, value) in self.given() {
             let name = match field.as_str() {
+                "precondition_drive_writes" => "precondition".to_string(),
+                "replay_speed" => "speed".to_string(),
                 "seeds" => "seed".to_string(),
                 "timed" => "untimed".to_string(),
-                "replay_speed" => "speed".to_string(),
-                field => field.trim_end_matches("_capacities").replace('_', "-"),
+                "variants" => "variant".to_string(),
+                field => field.replace('_', "-"),
             };
             let values = match value {
-                // The flag `--untimed` stands for `timed = false`.
-                Value::Bool(_) => vec![String::new()],
+                // The flag `--untimed` stands for `timed = false`, `--steady-state` for `steady_state = true`.
+                Value::Bool(is_set) if is_set == (field == "steady_state") => vec![String::new()],
+                Value::Bool(_) => Vec::new(),
                 Value::Array(values) => values.iter().map(word).collect(),
                 value => vec![word(&value)],
             };
@@ -176,7 +168,7 @@ impl RunOptions {
 
     /// Window of the steady-state metric, in multiples of the capacity.
     pub fn tail(&self) -> f64 {
-        self.tail_capacities.unwrap_or_else(default_tail_capacities)
+        self.tail_drive_writes.unwrap_or_else(default_tail_drive_writes)
     }
 
     /// Builds the complete settings of a run.
@@ -194,8 +186,8 @@ impl RunOptions {
         let fields = Value::Object(self.given());
         let mut settings: RunSettings =
             serde_json::from_value(fields).expect("settings of a run have all options, with defaults");
-        if settings.until.is_some() {
-            settings.until_steady();
+        if settings.steady_state {
+            settings.continue_until_steady();
         }
         if settings.replay.is_some() {
             settings.timed = Some(true);
@@ -215,10 +207,15 @@ impl RunOptions {
         let prefill = (0.0..=100.0, "a number between 0 and 100, in multiples of the capacity");
         let seconds = (1e-6..=1e6, "a number between 0.000001 and 1000000");
         let numbers = [
-            ("write_capacities", " (--write)", self.write_capacities, &capacities),
-            ("prefill_capacities", " (--prefill)", self.prefill_capacities, &prefill),
-            ("sample_capacities", "", self.sample_capacities, &capacities),
-            ("tail_capacities", "", self.tail_capacities, &capacities),
+            ("drive_writes", " (--drive-writes)", self.drive_writes, &capacities),
+            (
+                "precondition_drive_writes",
+                " (--precondition)",
+                self.precondition_drive_writes,
+                &prefill,
+            ),
+            ("sample_drive_writes", "", self.sample_drive_writes, &capacities),
+            ("tail_drive_writes", "", self.tail_drive_writes, &capacities),
             ("seconds", " (--seconds)", self.seconds, &seconds),
             ("interval_seconds", "", self.interval_seconds, &seconds),
             (
@@ -250,9 +247,9 @@ impl RunOptions {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    pub write_capacities: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub until: Option<Until>,
+    pub drive_writes: Option<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steady_state: bool,
     /// `None`: virtual time if the device has timing.
     pub timed: Option<bool>,
     pub seconds: Option<f64>,
@@ -265,25 +262,25 @@ pub struct RunSettings {
     pub interval_seconds: Option<f64>,
     #[serde(default = "default_scale")]
     pub scale: ScaleChoice,
-    #[serde(default = "default_sample_capacities")]
-    pub sample_capacities: f64,
+    #[serde(default = "default_sample_drive_writes")]
+    pub sample_drive_writes: f64,
     #[serde(default)]
-    pub prefill_capacities: f64,
+    pub precondition_drive_writes: f64,
     #[serde(default = "default_seeds")]
     pub seeds: Vec<u64>,
-    #[serde(default = "default_tail_capacities")]
-    pub tail_capacities: f64,
+    #[serde(default = "default_tail_drive_writes")]
+    pub tail_drive_writes: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement_handles: Option<Vec<u16>>,
     #[serde(default)]
-    pub only: Vec<String>,
+    pub variants: Vec<String>,
 }
 
 fn default_scale() -> ScaleChoice {
     ScaleChoice::FULL
 }
 
-fn default_sample_capacities() -> f64 {
+fn default_sample_drive_writes() -> f64 {
     0.05
 }
 
@@ -291,7 +288,7 @@ fn default_seeds() -> Vec<u64> {
     vec![1]
 }
 
-fn default_tail_capacities() -> f64 {
+fn default_tail_drive_writes() -> f64 {
     1.0
 }
 
@@ -305,9 +302,9 @@ impl Default for RunSettings {
 
 impl RunSettings {
     /// Makes the run end at steady state. Keeps its write limit or sets the common one.
-    pub(crate) fn until_steady(&mut self) {
-        self.until = Some(Until::Steady);
-        self.write_capacities.get_or_insert(LIMIT_CAPACITIES);
+    pub(crate) fn continue_until_steady(&mut self) {
+        self.steady_state = true;
+        self.drive_writes.get_or_insert(DRIVE_WRITES_MAX);
     }
 
     /// Maximum requests in flight of a workload that is not a job file. A closed loop has 32. A
@@ -321,7 +318,7 @@ impl RunSettings {
     /// Maximum bytes that the host writes on a device of this capacity.
     pub fn write_bytes(&self, capacity_bytes: u64) -> Option<u64> {
         let bytes = |capacities| (capacities * capacity_bytes as f64) as u64;
-        self.write_capacities.map(bytes)
+        self.drive_writes.map(bytes)
     }
 
     /// Virtual run time of the jobs of the last group and of other jobs with a `runtime`.
@@ -399,19 +396,19 @@ mod tests {
     fn options_are_said_as_they_are_typed() {
         let options = RunOptions {
             scale: Some("1/64".parse().expect("a scale")),
-            prefill_capacities: Some(1.0),
+            precondition_drive_writes: Some(1.0),
             seeds: Some(vec![1, 2]),
             timed: Some(false),
             replay_speed: Some(2.0),
             queue_depth: Some(8),
             // The command line lacks this option.
-            tail_capacities: Some(3.0),
+            tail_drive_writes: Some(3.0),
             ..RunOptions::default()
         };
         let mut words = options.words();
         words.sort();
         let expected = [
-            "--prefill 1.0",
+            "--precondition 1.0",
             "--queue-depth 8",
             "--scale 1/64",
             "--seed 1",
@@ -424,14 +421,14 @@ mod tests {
 
     #[test]
     fn settings_have_every_option_and_no_other() {
-        assert!(fields::<RunOptions>().contains("write_capacities"));
+        assert!(fields::<RunOptions>().contains("drive_writes"));
         assert_eq!(fields::<RunOptions>(), fields::<RunSettings>());
     }
 
     #[test]
     fn an_option_of_the_caller_wins_and_a_number_out_of_range_is_refused() {
         let options = |write| RunOptions {
-            write_capacities: Some(write),
+            drive_writes: Some(write),
             ..RunOptions::default()
         };
         let seeds = RunOptions {
@@ -439,11 +436,11 @@ mod tests {
             ..RunOptions::default()
         };
         let both = options(0.1).or(&seeds.or(&options(3.0)));
-        assert_eq!((both.write_capacities, both.seeds), (Some(0.1), Some(vec![u64::MAX])));
+        assert_eq!((both.drive_writes, both.seeds), (Some(0.1), Some(vec![u64::MAX])));
         for write in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
             let refused = options(write).resolve().expect_err("out of range");
             assert!(refused.starts_with(&format!(
-                "write_capacities = {write} (--write) is out of range. Give a \
+                "drive_writes = {write} (--drive-writes) is out of range. Give a \
                                                   number above 0"
             )));
         }

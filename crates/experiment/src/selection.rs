@@ -93,7 +93,7 @@ impl Selection {
         ];
         match of_device.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) if self.snapshot.is_some() => {
-                let problem = "this option cannot be combined with a snapshot (--from), which fixes the device. \
+                let problem = "this option cannot be combined with a snapshot (--load-snapshot), which fixes the device. \
                                Leave it out";
                 Err(LabError::invalid(name, problem))
             }
@@ -114,11 +114,14 @@ impl Experiment {
         let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
         let settings = self.settings_of(selection, saved.as_ref())?;
         let change = Change {
-            prefill_capacities: selection.run.prefill_capacities.or(selection.change.prefill_capacities),
+            precondition_drive_writes: selection
+                .run
+                .precondition_drive_writes
+                .or(selection.change.precondition_drive_writes),
             ..selection.change.clone()
         };
         let mut cells = experiment.cells(&settings, &change, saved.as_ref(), selection.interval)?;
-        let is_selected = |name: &str| settings.only.iter().any(|only| only == name);
+        let is_selected = |name: &str| settings.variants.iter().any(|variant| variant == name);
         if self.variants.iter().any(|variant| is_selected(&variant.name)) {
             cells.retain(|cell| is_selected(&cell.key.variant));
         }
@@ -128,10 +131,10 @@ impl Experiment {
             }
         }
         for cell in &mut cells {
-            // fio's `steadystate` equals --until steady, unless the run has a write target.
+            // fio's `steadystate` equals --steady-state, unless the run has a write target.
             let jobs = cell.workload.jobs().into_iter().flat_map(|file| &file.jobs);
-            if cell.run.write_capacities.is_none() && jobs.clone().any(|job| job.steadystate) {
-                cell.run.until_steady();
+            if cell.run.drive_writes.is_none() && jobs.clone().any(|job| job.steadystate) {
+                cell.run.continue_until_steady();
             }
             // Planning rejects an impossible device, so possible cells still run.
             match cell.resolve_scale() {
@@ -191,9 +194,9 @@ impl Experiment {
         };
         let given = &selection.run;
         let mut own = own.clone();
-        if given.until.is_some() {
+        if given.steady_state == Some(true) {
             // The experiment's write target is no limit for a caller with another end condition.
-            own.write_capacities = None;
+            own.drive_writes = None;
         }
         let mut options = given.or(&own);
         if options.replay.is_some() && given.timed == Some(false) {
@@ -204,17 +207,17 @@ impl Experiment {
             options.scale = Some(ScaleChoice::Fixed(saved.origin.scale));
             options.seeds = Some(vec![saved.origin.device.seed]);
         }
-        self.check_names(given.only.as_deref().unwrap_or_default())?;
+        self.check_names(given.variants.as_deref().unwrap_or_default())?;
         let resolved = options.resolve();
         resolved.map_err(|problem| LabError::invalid(&self.file, format!("{form}: {problem}")))
     }
 
     /// Rejects a name of no variant and no grid value.
-    fn check_names(&self, only: &[String]) -> Result<(), LabError> {
+    fn check_names(&self, variants: &[String]) -> Result<(), LabError> {
         let values = self.grid.iter().flat_map(|axis| &axis.values);
         let named = self.variants.iter().chain(values);
         let names: Vec<&str> = named.map(|named| named.name.as_str()).collect();
-        let Some(unknown) = only.iter().find(|name| !names.contains(&name.as_str())) else {
+        let Some(unknown) = variants.iter().find(|name| !names.contains(&name.as_str())) else {
             return Ok(());
         };
         if names.is_empty() {
@@ -222,7 +225,7 @@ impl Experiment {
                 "{unknown} cannot be selected, because there are no variants and no grid values. \
                                    Leave the option out"
             );
-            return Err(LabError::invalid("only (--only)", problem));
+            return Err(LabError::invalid("variants (--variant)", problem));
         }
         Err(LabError::unknown("variant or grid value", unknown, names))
     }
@@ -263,7 +266,7 @@ mod tests {
         let selection = Selection {
             devices: Some(vec!["ssd_b".to_string()]),
             run: RunOptions {
-                only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
+                variants: Some(vec!["FDP".to_string(), "80/20".to_string()]),
                 seeds: Some(vec![1, 2]),
                 ..RunOptions::default()
             },
@@ -280,7 +283,7 @@ mod tests {
     #[test]
     fn a_name_that_there_is_not_is_refused() {
         let error = refusal(&with(RunOptions {
-            only: Some(vec!["NoFPD".to_string()]),
+            variants: Some(vec!["NoFPD".to_string()]),
             ..RunOptions::default()
         }));
         assert!(error.contains("did you mean NoFDP?"), "{error}");
@@ -297,13 +300,10 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let write = refusal(&with(RunOptions {
-            write_capacities: Some(f64::NAN),
+            drive_writes: Some(f64::NAN),
             ..RunOptions::default()
         }));
-        assert!(
-            write.contains("write_capacities") && write.contains("above 0"),
-            "{write}"
-        );
+        assert!(write.contains("drive_writes") && write.contains("above 0"), "{write}");
         let seconds = refusal(&with(RunOptions {
             seconds: Some(0.0),
             ..RunOptions::default()
@@ -332,7 +332,7 @@ mod tests {
         assert!(own.device.timing.is_some());
         assert_eq!(own.run.scale, ScaleChoice::FULL);
         assert_eq!((own.run.replay_speed, own.run.depth()), (Some(2.0), 1023));
-        assert_eq!(own.run.write_capacities, None, "one pass of the trace");
+        assert_eq!(own.run.drive_writes, None, "one pass of the trace");
         let changed = with(RunOptions {
             replay_speed: Some(0.5),
             queue_depth: Some(64),

@@ -240,8 +240,8 @@ pub fn twin(device: &str, config: &DeviceConfig, scale: Scale) -> Result<(Device
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
         .map(|bytes| twin_program_unit(bytes / program_divisor, page_bytes, block_bytes / divisor));
-    let window_bytes = config.handles.separation_bytes;
-    config.handles.separation_bytes = twin_window(window_bytes, window_bytes / divisor, page_bytes);
+    let window_bytes = config.handles.hot_window_bytes;
+    config.handles.hot_window_bytes = twin_window(window_bytes, window_bytes / divisor, page_bytes);
     if let Some(timing) = &mut config.timing {
         timing.nand.erase_ns /= divisor;
     }
@@ -314,8 +314,8 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         // More dies do not slow an erase.
         timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio.min(1.0)) as u64;
     }
-    let window_bytes = config.handles.separation_bytes;
-    config.handles.separation_bytes = twin_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
+    let window_bytes = config.handles.hot_window_bytes;
+    config.handles.hot_window_bytes = twin_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
     geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
     geometry.physical_bytes = None;
     Layout::new(&config).map_err(impossible)?;
@@ -445,14 +445,14 @@ mod tests {
     #[test]
     fn a_window_of_separation_shrinks_with_the_drive() {
         let mut full = config("ssd_b");
-        full.handles.separation_bytes = 384 << 20;
+        full.handles.hot_window_bytes = 384 << 20;
         let capacity_bytes = full.geometry.capacity_bytes.expect("it is given");
         let (small, _) = twin("ssd_b", &full, Scale(64)).expect("it is possible");
         let similar = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
-        assert_eq!(small.handles.separation_bytes, 6 << 20);
-        assert_eq!(similar.handles.separation_bytes, 6 << 20);
-        full.handles.separation_bytes = 0;
+        assert_eq!(small.handles.hot_window_bytes, 6 << 20);
+        assert_eq!(similar.handles.hot_window_bytes, 6 << 20);
+        full.handles.hot_window_bytes = 0;
         let without = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
-        assert_eq!(without.handles.separation_bytes, 0);
+        assert_eq!(without.handles.hot_window_bytes, 0);
     }
 }

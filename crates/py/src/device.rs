@@ -29,7 +29,7 @@ use crate::table::Table;
 /// profile
 ///     Name or path of a device profile, or its content as nested dictionaries (see `profile`).
 /// overrides
-///     Settings by dotted path, such as ``{"gc.unit_selection": "fifo"}``.
+///     Settings by dotted path, such as ``{"gc.victim_policy": "fifo"}``.
 /// scale
 ///     Scale of the model, such as ``64`` or ``"1/64"``: the same number of reclaim units, each
 ///     with 1/64 of the pages.
@@ -38,7 +38,7 @@ use crate::table::Table;
 /// record_gc
 ///     Record a row for each collection (`gc_log`).
 /// victim_policy
-///     Policy that chooses the reclaim unit to collect, instead of ``gc.unit_selection``. Forks,
+///     Policy that chooses the reclaim unit to collect, instead of ``gc.victim_policy``. Forks,
 ///     snapshots and pickles do not keep it.
 ///
 /// Raises
@@ -353,7 +353,7 @@ impl Device {
         py.detach(|| device.save(&path)).map_err(warp_error)
     }
 
-    /// Load a drive that `snapshot` or ``warp run --save`` has saved.
+    /// Load a drive that `snapshot` or ``warp run --save-snapshot`` has saved.
     #[staticmethod]
     #[pyo3(signature = (path, *, record_gc = false))]
     fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<Device> {

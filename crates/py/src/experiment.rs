@@ -181,7 +181,7 @@ impl Experiment {
     ///     Add the points of all members of the devices' ensembles. `Result` shows the resulting
     ///     intervals.
     /// snapshot
-    ///     Path of a device saved by ``Device.snapshot`` or ``warp run --save``, to start from.
+    ///     Path of a device saved by ``Device.snapshot`` or ``warp run --save-snapshot``, to start from.
     /// **options
     ///     Run options, by their names in ``[run]`` of an experiment (see ``docs/reference/experiments.md``).
     ///     ``scale`` may also be a number: ``64`` is ``"1/64"``.
@@ -287,7 +287,7 @@ impl Experiment {
             }
         }
         let own = self.experiment.run.tail();
-        let tail_capacities = prepared.first().map_or(own, |point| point.cell().run.tail_capacities);
+        let tail_drive_writes = prepared.first().map_or(own, |point| point.cell().run.tail_drive_writes);
         let how = RunHooks {
             gc_log,
             victim_policy,
@@ -302,7 +302,7 @@ impl Experiment {
         };
         let axes = Arc::new(experiment.axes());
         let origin = common_origin(points.iter().map(|point| &point.origin));
-        let results = Results::run(py, &axes, tail_capacities, &prepared, how, origin)?;
+        let results = Results::run(py, &axes, tail_drive_writes, &prepared, how, origin)?;
         let (results, intervals) = results.split();
         let result = PyClassInitializer::from(results).add_subclass(RunResult {
             experiment,

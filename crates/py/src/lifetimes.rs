@@ -31,7 +31,7 @@ pub struct Lifetimes {
 ///     Capacity of the drive for the layout. Replaces the scaled model.
 /// scale
 ///     Scale of the model, such as ``64`` or ``"1/64"``, the default.
-/// write_capacities
+/// drive_writes
 ///     Full drive writes after which an endless workload is stopped.
 /// overrides
 ///     Settings of the device by dotted path. Settings of the workload begin with ``workload.``.
@@ -42,14 +42,14 @@ pub struct Lifetimes {
 ///     The workload or device does not exist, they do not fit, or the workload has no writes.
 #[pyfunction(name = "lifetimes")]
 #[pyo3(signature = (workload, device = lifetimes::DEVICE, *, capacity_bytes = None, scale = None,
-                    write_capacities = lifetimes::WRITE_CAPACITIES, overrides = None))]
+                    drive_writes = lifetimes::WRITE_CAPACITIES, overrides = None))]
 pub fn measure(
     py: Python<'_>,
     workload: &Bound<'_, PyAny>,
     device: &str,
     capacity_bytes: Option<&Bound<'_, PyAny>>,
     scale: Option<&Bound<'_, PyAny>>,
-    write_capacities: f64,
+    drive_writes: f64,
     overrides: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Lifetimes> {
     if capacity_bytes.is_some() && scale.is_some() {
@@ -66,7 +66,7 @@ pub fn measure(
         capacity_bytes: convert::capacity("capacity_bytes", capacity_bytes)?,
         scale,
         overrides: optional_table("overrides", overrides)?,
-        write_capacities,
+        drive_writes,
     };
     // The generators must live until the end of the run.
     let mut generators = Generators::new();

@@ -135,11 +135,11 @@ impl Point {
             placement_policy,
             progress: None,
         };
-        let tail_capacities = self.cell().run.tail_capacities;
+        let tail_drive_writes = self.cell().run.tail_drive_writes;
         let results = Results::run(
             py,
             &self.axes,
-            tail_capacities,
+            tail_drive_writes,
             std::slice::from_ref(&self.prepared),
             how,
             self.origin.clone(),

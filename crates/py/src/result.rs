@@ -112,7 +112,7 @@ fn run_prepared(
 #[pyclass(frozen, subclass, module = "warp_ssd")]
 pub struct Results {
     axes: Arc<Vec<String>>,
-    tail_capacities: f64,
+    tail_drive_writes: f64,
     pub cells: Vec<CellResult>,
     policy_cost: PolicyCost,
     /// True if policies or workloads in Python took part.
@@ -125,7 +125,7 @@ impl Results {
     pub fn run(
         py: Python<'_>,
         axes: &Arc<Vec<String>>,
-        tail_capacities: f64,
+        tail_drive_writes: f64,
         prepared: &[Arc<RunPlan>],
         how: RunHooks<'_, '_>,
         origin: Origin,
@@ -134,7 +134,7 @@ impl Results {
         let is_generated = |plan: &Arc<RunPlan>| plan.cell().workload.generator().is_some();
         Ok(Results {
             axes: axes.clone(),
-            tail_capacities,
+            tail_drive_writes,
             cells,
             policy_cost,
             has_policies: how.victim_policy.is_some()
@@ -235,7 +235,7 @@ impl Results {
 impl Results {
     /// Counters of the device and measures of the workload, a row for each point.
     fn cells(&self) -> Table {
-        tables::cells(&self.axes, self.tail_capacities, &self.cells).into()
+        tables::cells(&self.axes, self.tail_drive_writes, &self.cells).into()
     }
 
     /// Counters of each reclaim unit handle and of the shared pool.
@@ -322,11 +322,11 @@ impl PointResult {
         slf.as_super().get().cells[0].write_amplification()
     }
 
-    /// Write amplification over the last ``tail_capacities``, an estimate of the further course.
+    /// Write amplification over the last ``tail_drive_writes``, an estimate of the further course.
     #[getter]
     fn tail_write_amplification(slf: &Bound<'_, Self>) -> f64 {
         let results = slf.as_super().get();
-        results.cells[0].tail_write_amplification(results.tail_capacities)
+        results.cells[0].tail_write_amplification(results.tail_drive_writes)
     }
 
     /// Write amplification of the steady state with ``until="steady"``. None if it was not reached.
@@ -340,11 +340,11 @@ impl PointResult {
     fn to_json(slf: &Bound<'_, Self>) -> String {
         let Results {
             axes,
-            tail_capacities,
+            tail_drive_writes,
             cells,
             ..
         } = slf.as_super().get();
-        let mut json = export::to_json(axes, *tail_capacities, cells, false);
+        let mut json = export::to_json(axes, *tail_drive_writes, cells, false);
         json["cells"][0].take().to_string()
     }
 
@@ -369,7 +369,8 @@ pub struct RunResult {
 
 impl RunResult {
     fn judge<'a>(&'a self, results: &'a Results) -> Judge<'a> {
-        Judge::new(&self.experiment, self.form, &results.cells, results.tail_capacities).with_intervals(&self.intervals)
+        Judge::new(&self.experiment, self.form, &results.cells, results.tail_drive_writes)
+            .with_intervals(&self.intervals)
     }
 }
 

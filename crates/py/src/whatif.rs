@@ -43,7 +43,7 @@ pub struct Answer {
 /// scale
 ///     Scale of the model, such as ``64`` or ``"1/64"``. Default: the smallest model that behaves
 ///     like the drive.
-/// write_capacities
+/// drive_writes
 ///     Maximum bytes that the host writes, in multiples of the capacity. Default: two passes of a
 ///     trace, or 20.
 /// overrides
@@ -61,7 +61,7 @@ pub struct Answer {
 ///     The workload or device does not exist, or the workload does not fit the drive.
 #[pyfunction]
 #[pyo3(signature = (workload, device = "ssd_a", *, drive_bytes = None, over_provisioning = None, fill = None,
-                    drive_writes_per_day = None, scale = None, write_capacities = None, overrides = None, seed = 1, dollars_per_terabyte = None,
+                    drive_writes_per_day = None, scale = None, drive_writes = None, overrides = None, seed = 1, dollars_per_terabyte = None,
                     embodied_kg_per_gigabyte = None, interval = true))]
 #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
 pub fn whatif(
@@ -73,7 +73,7 @@ pub fn whatif(
     fill: Option<f64>,
     drive_writes_per_day: Option<f64>,
     scale: Option<&Bound<'_, PyAny>>,
-    write_capacities: Option<f64>,
+    drive_writes: Option<f64>,
     overrides: Option<&Bound<'_, PyAny>>,
     seed: u64,
     dollars_per_terabyte: Option<f64>,
@@ -91,7 +91,7 @@ pub fn whatif(
         fill,
         drive_writes_per_day,
         scale: scale.transpose()?,
-        write_capacities,
+        drive_writes,
         overrides: optional_table("overrides", overrides)?,
         seed,
         factors: Factors {

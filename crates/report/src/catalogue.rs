@@ -49,7 +49,9 @@ impl Kind {
             Kind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
             Kind::Devices => "`warp show device NAME` shows every value with its source",
             Kind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
-            Kind::Workloads => "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --write CAPACITIES` runs it",
+            Kind::Workloads => {
+                "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --drive-writes CAPACITIES` runs it"
+            }
         }
     }
 

@@ -181,7 +181,7 @@ fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
     let gc = &config.gc;
     let at = |slices_free: u64, mark: f64| {
         let superblocks = slices_free as f64 / f64::from(layout.slices_per_superblock);
-        let whole = match gc.marks_of {
+        let whole = match gc.watermark_base {
             MarksOf::Spare => "the spare",
             MarksOf::All => "all reclaim units",
         };
@@ -190,18 +190,18 @@ fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
             percent(mark)
         )
     };
-    let policy = format!("source {:?}, victim {:?}", gc.handle_selection, gc.unit_selection);
+    let policy = format!("source {:?}, victim {:?}", gc.source_policy, gc.victim_policy);
     let background = if layout.background_free_slices == 0 {
         "off".to_string()
     } else {
-        let at = at(layout.background_free_slices, gc.background_mark);
+        let at = at(layout.background_free_slices, gc.background_watermark);
         format!("{at}, reclaim units at most {} % valid", percent(gc.lazy_valid_share))
     };
     vec![
         ("garbage collection", policy),
         (
             "foreground collection",
-            at(layout.foreground_free_slices, gc.foreground_mark),
+            at(layout.foreground_free_slices, gc.foreground_watermark),
         ),
         ("background collection", background),
     ]

@@ -73,7 +73,7 @@ pub struct Report<'a> {
     /// Names of the grid axes, in the order of the values in a cell's key.
     pub axes: &'a [String],
     /// Window of the write amplification at the end, in multiples of the capacity.
-    pub tail_capacities: f64,
+    pub tail_drive_writes: f64,
     /// Results of the cells. Several seeds of a cell are several results.
     pub results: &'a [CellResult],
     /// Intervals over the devices' ensembles.
@@ -104,7 +104,7 @@ pub fn write_judged(
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
-        tail_capacities: judge.tail_capacities(),
+        tail_drive_writes: judge.tail_drive_writes(),
         results,
         intervals,
         comparisons: &judge.comparisons(),
@@ -219,7 +219,7 @@ mod tests {
             source: "Fig. 3",
             notes: "First.\n\nA & B.",
             axes,
-            tail_capacities: 1.0,
+            tail_drive_writes: 1.0,
             results,
             intervals: &analysis::interval::NO_INTERVALS,
             comparisons: &[],

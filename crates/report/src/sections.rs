@@ -37,7 +37,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
         "Over the whole run"
     };
     let tail = Grid::new(report.results, report.intervals, |result| {
-        result.tail_write_amplification(report.tail_capacities)
+        result.tail_write_amplification(report.tail_drive_writes)
     });
     let across = if whole.columns.len() > 1 {
         format!(" Columns show {}.", rows::axis_name(report.axes, 0))
@@ -49,7 +49,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let tables = html! {
         div { (heading(of_what)) (html::table(&whole.to_rows(report.axes))) }
         div {
-            (heading(&format!("Over the last {} x capacity", report.tail_capacities)))
+            (heading(&format!("Over the last {} x capacity", report.tail_drive_writes)))
             (html::table(&tail.to_rows(report.axes)))
         }
     };
@@ -193,7 +193,7 @@ pub fn published(comparisons: &[Comparison]) -> Markup {
 
 /// Write amplification over time.
 pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
-    let window = report.tail_capacities;
+    let window = report.tail_drive_writes;
     let drawn = |panel: &&Panel<'_>| {
         panel
             .lines
@@ -356,7 +356,7 @@ mod tests {
             source: "",
             notes: "",
             axes: &axes,
-            tail_capacities: 1.0,
+            tail_drive_writes: 1.0,
             results: &results,
             intervals: &analysis::interval::NO_INTERVALS,
             comparisons: &[],

@@ -29,18 +29,18 @@ fn write_amplification(jobs: &str, classifier: &str, handles: u16) -> f64 {
         devices = ["warp_default"]
         workload = {{ kind = "fio", file = "{}", classifier = {{ {classifier} }} }}
         [run]
-        write_capacities = 4.0
-        prefill_capacities = 1.0
+        drive_writes = 4.0
+        precondition_drive_writes = 1.0
         scale = "1/64"
         [quick]
-        write_capacities = 4.0
+        drive_writes = 4.0
         scale = "1/64"
         [change.device]
         "geometry.physical_bytes" = "64GiB"
         "geometry.reclaim_unit_bytes" = "64MiB"
         "geometry.over_provisioning" = 0.25
         "handles.count" = {handles}
-        "gc.background_mark" = 0.99
+        "gc.background_watermark" = 0.99
         "#,
         folder.path().join("jobs.fio").display()
     );
@@ -122,7 +122,7 @@ fn what_others_write_more_than_the_oracle_is_a_table() {
     let text = r#"
         devices = ["warp_default"]
         [run]
-        write_capacities = 3.0
+        drive_writes = 3.0
         scale = "1/256"
         [change.device]
         "geometry.physical_bytes" = "16GiB"

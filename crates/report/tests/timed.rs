@@ -48,8 +48,8 @@ const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
 
 fn settings() -> RunSettings {
     RunSettings {
-        sample_capacities: 0.1,
-        prefill_capacities: 1.0,
+        sample_drive_writes: 0.1,
+        precondition_drive_writes: 1.0,
         ..RunSettings::default()
     }
 }
@@ -202,7 +202,7 @@ fn writing_ends_when_enough_is_written_and_waits_for_collection_are_counted() {
     let result = run_with(
         "[a]\nrw=randwrite\nnorandommap\niodepth=8\n",
         RunSettings {
-            write_capacities: Some(2.0),
+            drive_writes: Some(2.0),
             ..settings()
         },
     );
@@ -316,7 +316,7 @@ fn results_have_the_shape_of_fio() {
 #[test]
 fn jobs_that_never_end_are_refused() {
     let settings = RunSettings {
-        write_capacities: Some(1.0),
+        drive_writes: Some(1.0),
         ..settings()
     };
     let cell = cell("[a]\nrw=randread\n", settings);
@@ -339,8 +339,8 @@ fn paced_cell(operations_per_second: u32) -> Cell {
     let find_jobs = |jobs: applications::JobsOf<'_>| panic!("{jobs:?} is not asked for");
     let table = toml::from_str(&text).expect("a table");
     let run = RunSettings {
-        write_capacities: Some(0.5),
-        prefill_capacities: 0.0,
+        drive_writes: Some(0.5),
+        precondition_drive_writes: 0.0,
         ..settings()
     };
     Cell {
@@ -409,7 +409,7 @@ fn arrivals_at_random_keep_the_rate_and_wait_more() {
 fn reads_of_what_was_never_written_and_options_without_effect_are_findings() {
     let names = |jobs: &str, prefill: f64| {
         let settings = RunSettings {
-            prefill_capacities: prefill,
+            precondition_drive_writes: prefill,
             ..settings()
         };
         let findings = run_with(jobs, settings).findings();
@@ -464,7 +464,7 @@ fn the_first_job_that_ends_ends_the_others() {
     assert_eq!(all.jobs[4].direction(Operation::Read).requests, 0);
     // An endless job may run beside one that ends, but at least one must end.
     let settings = |capacities: f64| RunSettings {
-        write_capacities: Some(capacities),
+        drive_writes: Some(capacities),
         ..settings()
     };
     let endless = "[a]\nexitall\nrw=write\nbs=64k\n[b]\nrw=write\nbs=64k\n";
@@ -663,9 +663,9 @@ fn a_run_of_large_requests_is_stopped_within_a_few_gibibytes() {
         let mut cell = cell(
             "[a]\nrw=write\nbs=32m\niodepth=32\nruntime=1d\ntime_based\n",
             RunSettings {
-                write_capacities: Some(1000.0),
-                prefill_capacities: 0.0,
-                sample_capacities: 1000.0,
+                drive_writes: Some(1000.0),
+                precondition_drive_writes: 0.0,
+                sample_drive_writes: 1000.0,
                 ..settings()
             },
         );

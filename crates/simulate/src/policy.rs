@@ -22,7 +22,7 @@ pub type MakePlacementPolicy<'a> = &'a (dyn Fn() -> Box<dyn PlacementPolicy> + S
 /// Policies of a run. None by default.
 #[derive(Clone, Copy, Default)]
 pub struct Policies<'a> {
-    /// Selects the reclaim unit to collect, instead of `gc.unit_selection`.
+    /// Selects the reclaim unit to collect, instead of `gc.victim_policy`.
     pub victim: Option<MakeVictimPolicy<'a>>,
     /// Selects the placement of writes, instead of the workload.
     pub placement: Option<MakePlacementPolicy<'a>>,
@@ -139,10 +139,10 @@ mod tests {
         let selection = Selection {
             quick: true,
             run: RunOptions {
-                only: only.then(|| vec![variant.to_string()]),
+                variants: only.then(|| vec![variant.to_string()]),
                 ..RunOptions::default()
             },
-            change: Change::of_settings(&[("gc.unit_selection".to_string(), policy.into())].into_iter().collect()),
+            change: Change::of_settings(&[("gc.victim_policy".to_string(), policy.into())].into_iter().collect()),
             ..Selection::default()
         };
         let mut cells = experiment.select(&selection).expect("a selection").cells;

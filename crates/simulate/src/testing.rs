@@ -64,7 +64,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         superblocks: UNITS as u32,
         unit_pages: UNIT_PAGES,
         spare_held: 0.05,
-        until: None,
+        steady_state: false,
         steady: None,
         without_effect: Vec::new(),
         pages_read: [0; 2],

@@ -19,7 +19,7 @@ const DIFFERENCE_MAX: f64 = 0.02;
 const UNIT_PAGES_MIN: u64 = 1024;
 
 /// Experiment shared by all tests: 64 GiB of flash in reclaim units of 256 MiB.
-fn experiment(write_capacities: f64, workload: &str) -> Experiment {
+fn experiment(drive_writes: f64, workload: &str) -> Experiment {
     let text = format!(
         r#"
         title = "twins"
@@ -27,10 +27,10 @@ fn experiment(write_capacities: f64, workload: &str) -> Experiment {
         devices = ["warp_default"]
         {workload}
         [run]
-        write_capacities = {write_capacities:?}
+        drive_writes = {drive_writes:?}
         scale = "1/64"
         [quick]
-        write_capacities = {write_capacities:?}
+        drive_writes = {drive_writes:?}
         scale = "1/64"
         [change]
         device = {{ "geometry.physical_bytes" = "64GiB" }}
@@ -120,7 +120,7 @@ fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
         [[variants]]
         name = "Mixed"
         jobs = { overwrite = { plids = 0, random_distribution = "zipf:2.2" } }
-        device = { "gc.unit_selection" = "benefit_cost_since_invalidation" }
+        device = { "gc.victim_policy" = "benefit_cost_since_invalidation" }
     "#;
     // Reclaim units of 1024 pages are too small here. They differ by 3.9 % from those of 4096.
     assert_twins_agree(

@@ -88,7 +88,7 @@ pub enum SnapshotError {
         source: std::io::Error,
     },
     /// The file is not a WARP snapshot.
-    #[error("{path} is not a WARP snapshot. Give a file that `warp run --save` wrote")]
+    #[error("{path} is not a WARP snapshot. Give a file that `warp run --save-snapshot` wrote")]
     Foreign {
         /// Path of the file.
         path: String,

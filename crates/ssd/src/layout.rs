@@ -339,12 +339,12 @@ impl Layout {
     }
 }
 
-/// Size of the window `handles.separation_bytes` in pages.
+/// Size of the window `handles.hot_window_bytes` in pages.
 fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
-    let bytes = config.handles.separation_bytes;
+    let bytes = config.handles.hot_window_bytes;
     let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
     let allowed = "must be less than the capacity (0 disables it)";
-    ConfigError::unless(pages < logical_pages, "handles.separation_bytes", bytes, allowed)?;
+    ConfigError::unless(pages < logical_pages, "handles.hot_window_bytes", bytes, allowed)?;
     Ok(narrow(pages))
 }
 
@@ -467,7 +467,7 @@ impl Shape {
         let reserve_superblocks = whole32(f64::from(all_spare) * config.gc.reserve_share);
         let spare_superblocks = all_spare - reserve_superblocks;
         let collection_superblocks = count(classes.len());
-        let base = match config.gc.marks_of {
+        let base = match config.gc.watermark_base {
             MarksOf::Spare => spare_superblocks,
             MarksOf::All => superblocks_per_group,
         };
@@ -497,12 +497,12 @@ impl Shape {
             reserve_superblocks,
             spare_superblocks,
             collection_superblocks,
-            background_free_slices: if config.gc.background_mark < 1.0 {
-                left(config.gc.background_mark)
+            background_free_slices: if config.gc.background_watermark < 1.0 {
+                left(config.gc.background_watermark)
             } else {
                 0
             },
-            foreground_free_slices: left(config.gc.foreground_mark).max(hard_floor),
+            foreground_free_slices: left(config.gc.foreground_watermark).max(hard_floor),
             group_live_pages_max: 0,
         };
         let room = superblocks_per_group.saturating_sub(layout.overhead_superblocks(config));

@@ -41,7 +41,7 @@ impl VictimPolicy for RecklessPolicy {
 
 fn fifo() -> DeviceConfig {
     let mut config = small(24, 0.25);
-    config.gc.unit_selection = UnitSelection::Fifo;
+    config.gc.victim_policy = UnitSelection::Fifo;
     config
 }
 

@@ -259,8 +259,8 @@ fn swarm() {
 fn valid_parts_of_partly_free_superblocks_are_moved_together() {
     let mut config = small_config(2);
     // Foreground collection continues as long as any page is invalid.
-    config.gc.foreground_mark = 0.0;
-    config.gc.marks_of = MarksOf::All;
+    config.gc.foreground_watermark = 0.0;
+    config.gc.watermark_base = MarksOf::All;
     config.handles.overrides.push(HandleOverride {
         index: 0,
         isolation: Some(Isolation::PersistentlyIsolated),
@@ -303,8 +303,8 @@ fn small_config(handles: u16) -> DeviceConfig {
         ..Handles::default()
     };
     let gc = GcConfig {
-        background_mark: 1.0,
-        foreground_mark: 1.0,
+        background_watermark: 1.0,
+        foreground_watermark: 1.0,
         block_remapping: false,
         ..GcConfig::default()
     };
@@ -431,11 +431,11 @@ const REFUSED: &[Refused] = &[
     ("gc.lazy_valid_share", "between 0 and 1", |config| {
         config.gc.lazy_valid_share = -0.1
     }),
-    ("gc.background_mark", "between 0 and 1", |config| {
-        config.gc.background_mark = 1.1
+    ("gc.background_watermark", "between 0 and 1", |config| {
+        config.gc.background_watermark = 1.1
     }),
-    ("gc.foreground_mark", "between 0 and 1", |config| {
-        config.gc.foreground_mark = f64::NAN
+    ("gc.foreground_watermark", "between 0 and 1", |config| {
+        config.gc.foreground_watermark = f64::NAN
     }),
     ("gc.adaptive_isolation_spare", "0 or more", |config| {
         config.gc.adaptive_isolation_spare = f64::INFINITY
@@ -443,11 +443,11 @@ const REFUSED: &[Refused] = &[
     ("gc.reserve_share", "between 0 and 0.9", |config| {
         config.gc.reserve_share = 1.0
     }),
-    ("gc.unit_selection", "1 to 4096", |config| {
-        config.gc.unit_selection = UnitSelection::DChoices(0)
+    ("gc.victim_policy", "1 to 4096", |config| {
+        config.gc.victim_policy = UnitSelection::DChoices(0)
     }),
-    ("gc.unit_selection", "1 reclaim unit or more", |config| {
-        config.gc.unit_selection = UnitSelection::WindowedGreedy(0);
+    ("gc.victim_policy", "1 reclaim unit or more", |config| {
+        config.gc.victim_policy = UnitSelection::WindowedGreedy(0);
     }),
 ];
 

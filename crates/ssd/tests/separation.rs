@@ -9,7 +9,7 @@ const PAGE: u64 = 4096;
 
 fn with_window(pages: u64) -> DeviceConfig {
     let mut config = small(64, 0.3);
-    config.handles.separation_bytes = pages * PAGE;
+    config.handles.hot_window_bytes = pages * PAGE;
     config
 }
 
@@ -108,7 +108,7 @@ fn a_window_of_the_whole_drive_is_refused() {
         .expect_err("it is too long")
         .to_string();
     assert!(
-        refusal.contains("handles.separation_bytes") && refusal.contains("less than the capacity"),
+        refusal.contains("handles.hot_window_bytes") && refusal.contains("less than the capacity"),
         "{refusal}"
     );
 }

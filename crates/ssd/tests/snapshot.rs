@@ -5,7 +5,7 @@
 //! persistently isolated handles, random victims, remapped blocks. The tests damage every part of
 //! the file.
 //!
-//! `crates/cli/tests/command.rs` covers the command line's `--save` and `--from`.
+//! `crates/cli/tests/command.rs` covers the command line's `--save-snapshot` and `--load-snapshot`.
 
 mod common;
 
@@ -95,7 +95,7 @@ impl SavedSnapshot {
             SnapshotError::Foreign { path } => (
                 path,
                 "is not a WARP snapshot",
-                "Give a file that `warp run --save` wrote",
+                "Give a file that `warp run --save-snapshot` wrote",
             ),
             SnapshotError::Io { .. } => panic!("{what}: {error}"),
         };
@@ -296,7 +296,7 @@ fn other_files_and_other_versions_are_named_as_such() {
     let saved = SavedSnapshot::new();
     let text = saved.refusal(b"[geometry]\ncapacity_bytes = 1\n", "a text file");
     assert!(
-        text.contains("is not a WARP snapshot") && text.contains("warp run --save"),
+        text.contains("is not a WARP snapshot") && text.contains("warp run --save-snapshot"),
         "{text}"
     );
 
@@ -528,9 +528,9 @@ fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
         {
             let mut config = everything();
             config.handles.isolation = Isolation::Adaptive;
-            config.handles.separation_bytes = 4 * MIB;
-            config.gc.unit_selection = UnitSelection::CostAge;
-            config.gc.background_mark = 0.5;
+            config.handles.hot_window_bytes = 4 * MIB;
+            config.gc.victim_policy = UnitSelection::CostAge;
+            config.gc.background_watermark = 0.5;
             config.gc.lazy_valid_share = 0.5;
             config
         },
@@ -538,8 +538,8 @@ fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
             let mut config = small(40, 0.3);
             config.gc.copies = Copies::WithHost;
             config.gc.block_remapping = true;
-            config.gc.handle_selection = HandleSelection::HighestPressure;
-            config.gc.unit_selection = UnitSelection::WindowedGreedy(7);
+            config.gc.source_policy = HandleSelection::HighestPressure;
+            config.gc.victim_policy = UnitSelection::WindowedGreedy(7);
             config.endurance = Some(EnduranceConfig {
                 rated_erases: 3000,
                 spread: 0.1,

@@ -166,7 +166,7 @@ fn drive(size: Size, rho: f64, unusable: f64, isolation: Isolation, handles: u16
 fn one_stream(size: Size, rho: f64, policy: UnitSelection, amplification: f64) -> DeviceConfig {
     let unusable = 1.5 + 0.5 / amplification;
     let mut config = drive(size, rho, unusable, Isolation::InitiallyIsolated, 1);
-    config.gc.unit_selection = policy;
+    config.gc.victim_policy = policy;
     config
 }
 
@@ -521,7 +521,7 @@ fn pressure_divides_the_spare_by_what_handles_hold() {
     };
     let isolation = Isolation::PersistentlyIsolated;
     let mut config = drive(two_stream_size(), rho, UNUSABLE_OF_TWO_HANDLES, isolation, 2);
-    config.gc.handle_selection = HandleSelection::HighestPressure;
+    config.gc.source_policy = HandleSelection::HighestPressure;
     let (measured, _) = run_two_streams(&config, streams, true);
     for (name, stream) in ["hot", "cold"].iter().zip(&measured) {
         assert_close(&format!("{name} stream, its spare"), stream.rho, rho, 0.03);

@@ -49,8 +49,8 @@ fn mixed() -> DeviceConfig {
         ..config.handles
     };
     config.gc.reserve_share = 0.33;
-    config.gc.background_mark = 0.9;
-    config.gc.foreground_mark = 0.5;
+    config.gc.background_watermark = 0.9;
+    config.gc.foreground_watermark = 0.5;
     config
 }
 
@@ -135,7 +135,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
 #[test]
 fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     let mut config = mixed();
-    config.gc.marks_of = MarksOf::All;
+    config.gc.watermark_base = MarksOf::All;
     let found = layout(&config);
     // 0.1 and 0.5 of 1200 slices, plus 72 in reserve. The binary value of 1 - 0.9 is less than a
     // tenth.
@@ -143,8 +143,8 @@ fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     assert_eq!(found.foreground_free_slices, 600 + 72);
 
     let mut config = mixed();
-    config.gc.background_mark = 1.0;
-    config.gc.foreground_mark = 0.95;
+    config.gc.background_watermark = 1.0;
+    config.gc.foreground_watermark = 0.95;
     let found = layout(&config);
     assert_eq!(found.background_free_slices, 0, "a mark of 1 switches it off");
     // 8 + 72 would be too few. The floor is 6 superblocks in reserve, 4 for collection and 11
@@ -349,8 +349,8 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
         given(2, ReclaimUnitSize::Fraction(2)),
     ];
     // Foreground collection continues as long as any page is invalid.
-    config.gc.foreground_mark = 0.0;
-    config.gc.marks_of = MarksOf::All;
+    config.gc.foreground_watermark = 0.0;
+    config.gc.watermark_base = MarksOf::All;
     let least = (10..1000)
         .map(|thousandths| f64::from(thousandths) / 1000.0)
         .find(|share| {

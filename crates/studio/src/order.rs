@@ -70,20 +70,15 @@ mod order_options {
 
     use super::FIRST_SEED;
 
-    /// Keys of every order with their run options. `seed` is a single one of `seeds`.
-    const KEYS: [(&str, &str); 4] = [
-        ("scale", "scale"),
-        ("write", "write_capacities"),
-        ("prefill", "prefill_capacities"),
-        ("timed", "timed"),
-    ];
+    /// Run options that every order has, null if not given. Its `seed` is a single one of `seeds`.
+    const KEYS: [&str; 4] = ["scale", "drive_writes", "precondition_drive_writes", "timed"];
 
     pub fn serialize<S: Serializer>(run: &RunOptions, serializer: S) -> Result<S::Ok, S::Error> {
         let mut options = run.given();
         let seed = options
             .remove("seeds")
             .map_or(json!(FIRST_SEED), |seeds| seeds[0].clone());
-        let of_key = |(key, option): (&str, &str)| (key.to_string(), options.remove(option).unwrap_or_default());
+        let of_key = |key: &str| (key.to_string(), options.remove(key).unwrap_or_default());
         let mut keys: Map<String, Value> = KEYS.map(of_key).into_iter().collect();
         keys.insert("seed".to_string(), seed);
         keys.extend(options);
@@ -92,10 +87,6 @@ mod order_options {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunOptions, D::Error> {
         let mut keys = Map::deserialize(deserializer)?;
-        for (key, option) in KEYS {
-            let value = keys.remove(key);
-            keys.extend(value.map(|value| (option.to_string(), value)));
-        }
         let seed = keys.remove("seed");
         keys.extend(seed.map(|seed| ("seeds".to_string(), json!([seed]))));
         serde_json::from_value(Value::Object(keys)).map_err(D::Error::custom)
@@ -121,7 +112,7 @@ pub struct OrderLane {
     pub name: String,
     /// Names of its variant and its grid values.
     #[serde(default)]
-    pub only: Vec<String>,
+    pub variants: Vec<String>,
     /// Settings of the device by dotted path. Paths below `workload.` set the workload.
     #[serde(default)]
     pub set: Table,
@@ -265,8 +256,8 @@ impl Order {
         if self.device.is_none() {
             self.device = experiment.devices.first().cloned();
         }
-        let only = self.run.only.take().unwrap_or_default();
-        let chosen = |name: &&String| only.contains(name);
+        let chosen_names = self.run.variants.take().unwrap_or_default();
+        let chosen = |name: &&String| chosen_names.contains(name);
         let coordinates = experiment.coordinates();
         let axes = experiment.axes();
         let values = axes.iter().filter_map(|axis| {
@@ -275,33 +266,33 @@ impl Order {
         });
         let values: Vec<String> = values.collect();
         let variants = coordinates.values("variant");
-        let is_any = variants.iter().any(|variant| only.contains(variant));
+        let is_any = variants.iter().any(|variant| chosen_names.contains(variant));
         let variants = variants.iter().filter(|variant| !is_any || chosen(variant));
         let lanes = variants.take(LANES_MAX).map(|variant| {
-            let only = [vec![variant.clone()], values.clone()].concat();
-            OrderLane::new(variant, only, set)
+            let names = [vec![variant.clone()], values.clone()].concat();
+            OrderLane::new(variant, names, set)
         });
         self.lanes = lanes.collect();
         if self.lanes.is_empty() {
             self.lanes = vec![OrderLane::new(&experiment.slug, values, set)];
         }
-        let known = |name: &&String| !self.lanes.iter().any(|lane| lane.only.contains(name));
-        if let Some(unknown) = only.iter().find(known) {
+        let known = |name: &&String| !self.lanes.iter().any(|lane| lane.variants.contains(name));
+        if let Some(unknown) = chosen_names.iter().find(known) {
             let problem = format!(
                 "{unknown} is not a variant or value of {}, or it is the second value of an axis",
                 experiment.slug
             );
-            return Err(refused("only (--only)", problem));
+            return Err(refused("variants (--variant)", problem));
         }
         Ok(self)
     }
 }
 
 impl OrderLane {
-    fn new(name: &str, only: Vec<String>, set: &Table) -> OrderLane {
+    fn new(name: &str, variants: Vec<String>, set: &Table) -> OrderLane {
         OrderLane {
             name: name.to_string(),
-            only,
+            variants,
             set: set.clone(),
         }
     }
@@ -422,7 +413,7 @@ impl Prepared {
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
             let problem = format!(
-                "has {} runs ({}{}), but a lane is one. Name a variant and a value of each axis in only",
+                "has {} runs ({}{}), but a lane is one. Name a variant and a value of each axis in variants",
                 cells.len(),
                 names.join(", "),
                 if cells.len() > names.len() { ", ..." } else { "" }
@@ -441,8 +432,8 @@ impl Prepared {
     fn selection(&self, lane: &OrderLane) -> Selection {
         let mut run = self.order.run.clone();
         run.seeds.get_or_insert_with(|| vec![FIRST_SEED]);
-        if !lane.only.is_empty() {
-            run.only = Some(lane.only.clone());
+        if !lane.variants.is_empty() {
+            run.variants = Some(lane.variants.clone());
         }
         Selection {
             run,
@@ -586,8 +577,8 @@ mod tests {
 
     #[test]
     fn an_order_comes_back_as_it_was() {
-        let text = r#"{"experiment":"three_stream","workload":null,"device":"ssd_a","scale":"1/512","write":3.0,"prefill":null,"timed":false,"seed":1,
-            "lanes":[{"name":"FDP","only":["FDP","80/20"],"set":{"gc.unit_selection":"fifo","geometry.over_provisioning":0.28}}],
+        let text = r#"{"experiment":"three_stream","workload":null,"device":"ssd_a","scale":"1/512","drive_writes":3.0,"precondition_drive_writes":null,"timed":false,"seed":1,
+            "lanes":[{"name":"FDP","variants":["FDP","80/20"],"set":{"gc.victim_policy":"fifo","geometry.over_provisioning":0.28}}],
             "forks":[{"of":0,"name":"OP","at_host_bytes":123456,"set":{"geometry.over_provisioning":0.1}}]}"#;
         let order = Order::parse(text.as_bytes()).expect("an order");
         let again = serde_json::to_vec(&order).expect("it serializes");
@@ -599,8 +590,8 @@ mod tests {
     #[test]
     fn an_order_is_lanes_of_one_run_each() {
         let lanes = order(
-            r#"{"experiment":"three_stream","device":"ssd_a","scale":"1/2048","write":0.5,
-                "lanes":[{"name":"a","only":["FDP","80/20"]},{"name":"b","only":["NoFDP","80/20"],"set":{"gc.unit_selection":"fifo"}}]}"#,
+            r#"{"experiment":"three_stream","device":"ssd_a","scale":"1/2048","drive_writes":0.5,
+                "lanes":[{"name":"a","variants":["FDP","80/20"]},{"name":"b","variants":["NoFDP","80/20"],"set":{"gc.victim_policy":"fifo"}}]}"#,
         )
         .expect("two runs");
         let keys: Vec<String> = lanes.iter().map(|lane| lane.plan.cell().key.to_string()).collect();
@@ -666,23 +657,23 @@ mod tests {
                 "lane a: ",
             ),
             (
-                r#"{"lanes":[{"name":"a","set":{"geometry.over_provisoning":0.2}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","scale":"1/512","write":1.0}"#,
+                r#"{"lanes":[{"name":"a","set":{"geometry.over_provisoning":0.2}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","scale":"1/512","drive_writes":1.0}"#,
                 "over_provisoning",
             ),
             (
-                r#"{"lanes":[{"name":"a","set":{"workload.files":["/dev/zero"]}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0}"#,
+                r#"{"lanes":[{"name":"a","set":{"workload.files":["/dev/zero"]}}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":1.0}"#,
                 "set workload.files: names a file of this machine",
             ),
             (
-                r#"{"lanes":[{"name":"a"}],"forks":[{"of":1,"name":"b","at_host_bytes":1}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0}"#,
+                r#"{"lanes":[{"name":"a"}],"forks":[{"of":1,"name":"b","at_host_bytes":1}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":1.0}"#,
                 "b is a fork of lane 1",
             ),
             (
-                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":1.0,"scale":"half"}"#,
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":1.0,"scale":"half"}"#,
                 "order: scale \"half\" is not of the form",
             ),
             (
-                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","write":-1.0,"scale":"1/512"}"#,
+                r#"{"lanes":[{"name":"a"}],"workload":{"name":"kvcache_202206"},"device":"ssd_a","drive_writes":-1.0,"scale":"1/512"}"#,
                 "above 0 and at most 1000",
             ),
         ] {

@@ -199,7 +199,7 @@ impl RunRequest {
             })
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&Cell>, LabError>>()?;
-        let made = self.made(runs, &cells, settings.write_capacities)?;
+        let made = self.made(runs, &cells, settings.drive_writes)?;
         let ordered = Prepared::new(made.order.clone(), &made.files)?.cells()?;
         for ((run, cell), ordered) in runs.iter().zip(&cells).zip(&ordered) {
             self.compare(run, cell, ordered)?;
@@ -208,19 +208,14 @@ impl RunRequest {
     }
 
     /// Creates the Order as far as it can express the request. The caller verifies the result.
-    fn made(
-        &self,
-        runs: &[RunKey<'_>],
-        cells: &[&Cell],
-        write_capacities: Option<f64>,
-    ) -> Result<GrantedOrder, LabError> {
+    fn made(&self, runs: &[RunKey<'_>], cells: &[&Cell], drive_writes: Option<f64>) -> Result<GrantedOrder, LabError> {
         let mut made = GrantedOrder::default();
         let choose = "Choose runs with one value";
         let scale = |(run, cell): (&RunKey<'_>, &&Cell)| run.scale.map_or(cell.run.scale, ScaleChoice::Fixed);
         let device = common("device", choose, cells.iter().map(|cell| cell.key.device.clone()))?;
         made.grant(&device);
         let first = &cells[0].run;
-        let is_alike = |cell: &&Cell| cell.run.prefill_capacities == first.prefill_capacities;
+        let is_alike = |cell: &&Cell| cell.run.precondition_drive_writes == first.precondition_drive_writes;
         // An Order has no quick form, so the options of the quick form are copied.
         let form = if self.selection.quick {
             self.experiment.quick.clone()
@@ -232,10 +227,10 @@ impl RunRequest {
             run: RunOptions {
                 scale: Some(common("scale", choose, runs.iter().zip(cells).map(scale))?),
                 seeds: Some(vec![common("seed", choose, cells.iter().map(|cell| cell.seed))?]),
-                write_capacities,
-                prefill_capacities: cells.iter().all(is_alike).then_some(first.prefill_capacities),
+                drive_writes,
+                precondition_drive_writes: cells.iter().all(is_alike).then_some(first.precondition_drive_writes),
                 timed: first.timed,
-                only: None,
+                variants: None,
                 ..self.selection.run.or(&form)
             },
             lanes: self.lanes(cells),
@@ -285,7 +280,7 @@ impl RunRequest {
         };
         let lane = |cell: &&Cell| OrderLane {
             name: name(cell),
-            only: only(cell),
+            variants: only(cell),
             set: set.clone(),
         };
         cells.iter().map(lane).collect()
@@ -336,7 +331,7 @@ fn input_of(cell: &Cell) -> Map<String, Value> {
             .flatten()
             .map(|(name, value)| (name.clone(), value.clone())),
     );
-    for place in ["key", "workload_name", "ensemble", "seeds", "only"] {
+    for place in ["key", "workload_name", "ensemble", "seeds", "variants"] {
         fields.remove(place);
     }
     fields
@@ -345,7 +340,6 @@ fn input_of(cell: &Cell) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use experiment::change::Change;
-    use experiment::run_options::Until;
     use experiment::selection::Form;
 
     use super::*;
@@ -363,12 +357,12 @@ mod tests {
             quick: true,
             device: Some("ssd_a".to_string()),
             run: RunOptions {
-                only: Some(vec!["FDP".to_string(), "80/20".to_string()]),
+                variants: Some(vec!["FDP".to_string(), "80/20".to_string()]),
                 seeds: Some(vec![7]),
                 ..RunOptions::default()
             },
             change: Change::of_settings(&Table::from_iter([
-                ("gc.unit_selection".to_string(), "fifo".into()),
+                ("gc.victim_policy".to_string(), "fifo".into()),
                 ("workload.overwrite.random_distribution".to_string(), "zipf:1.5".into()),
             ])),
             ..Selection::default()
@@ -403,13 +397,13 @@ mod tests {
         assert_eq!(made.order.lanes[0].set.len(), 2);
         let until = Selection {
             run: RunOptions {
-                until: Some(Until::Steady),
+                steady_state: Some(true),
                 ..selection().run
             },
             ..selection()
         };
         let until = order(&self::asked(until)).expect("an order").order.run;
-        assert_eq!((until.until, until.write_capacities), (Some(Until::Steady), Some(40.0)));
+        assert_eq!((until.steady_state, until.drive_writes), (Some(true), Some(40.0)));
     }
 
     #[test]

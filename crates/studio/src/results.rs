@@ -19,7 +19,7 @@ pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
     let mut json = export::to_json(
         &axes,
-        plan.settings.tail_capacities,
+        plan.settings.tail_drive_writes,
         std::slice::from_ref(result),
         false,
     );

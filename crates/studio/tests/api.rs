@@ -103,7 +103,7 @@ fn a_session_from_its_beginning_to_its_end() {
         (&json!(2), &json!("waiting"))
     );
     let again = get(address, &format!("/api/sessions/{id}/order")).json();
-    assert_eq!(again["lanes"][1]["only"], json!(["NoFDP", "80/20"]));
+    assert_eq!(again["lanes"][1]["variants"], json!(["NoFDP", "80/20"]));
     assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
     assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 404);
     assert_eq!(get(address, "/api/sessions").json(), json!([]));
@@ -119,7 +119,7 @@ fn twelve_sessions_of_an_experiment_as_it_is_begin() {
     };
     let studio = Studio::start(options).expect("a port");
     let address = studio.local_address();
-    let lanes = ["FDP", "Mixed", "NoFDP"].map(|name| json!({ "name": name, "only": [name, "zipf 2.2"] }));
+    let lanes = ["FDP", "Mixed", "NoFDP"].map(|name| json!({ "name": name, "variants": [name, "zipf 2.2"] }));
     let order = json!({ "experiment": "three_stream", "device": "ssd_a", "lanes": lanes });
     for _ in 0..12 {
         begin(address, &order);
@@ -185,7 +185,7 @@ fn a_workload_may_be_sent_as_text() {
     let lanes = json!([{ "name": "a" }, { "name": "b", "set": { "workload.hot.rw": "write" } }]);
     let fio = json!({
         "workload": { "name": "mine.fio", "text": "[hot]\nrw=randwrite\nbs=4k\nsize=50%\n" },
-        "device": "ssd_a", "scale": "1/2048", "write": 0.1, "lanes": lanes,
+        "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.1, "lanes": lanes,
     });
     begin(address, &fio);
     let writes: String = (0..1000)
@@ -193,12 +193,12 @@ fn a_workload_may_be_sent_as_text() {
         .collect();
     let trace = format!("fio version 2 iolog\n/dev/nvme0n1 add\n/dev/nvme0n1 open\n{writes}/dev/nvme0n1 close\n");
     let trace = json!({
-        "workload": { "name": "mine.log", "text": trace }, "device": "ssd_a", "scale": "1/2048", "write": 0.1, "lanes": [{ "name": "a" }],
+        "workload": { "name": "mine.log", "text": trace }, "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.1, "lanes": [{ "name": "a" }],
     });
     let answer = post(address, "/api/sessions", &trace);
     assert_eq!(answer.status, 201, "{}", answer.text());
     let wrong = json!({
-        "workload": { "name": "mine.log", "text": "this is no trace\n" }, "device": "ssd_a", "scale": "1/2048", "write": 0.1, "lanes": [{ "name": "a" }],
+        "workload": { "name": "mine.log", "text": "this is no trace\n" }, "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.1, "lanes": [{ "name": "a" }],
     });
     let answer = post(address, "/api/sessions", &wrong);
     assert_eq!(answer.status, 400, "{}", answer.text());

@@ -71,7 +71,7 @@ fn assert_equal(rows: &[(String, u64, u64)], results: &[Value], names: &[&str]) 
 fn an_experiment_of_variants_grid_values_and_settings() {
     let studio = start();
     let mut order = order();
-    order["lanes"][1]["set"] = json!({ "gc.unit_selection": "fifo", "geometry.over_provisioning": 0.35 });
+    order["lanes"][1]["set"] = json!({ "gc.victim_policy": "fifo", "geometry.over_provisioning": 0.35 });
     let (id, results) = played(&studio, &order);
     let text = export(&studio, &id, "experiment.toml");
     assert_equal(&run(&text), &results, &["FDP", "NoFDP"]);
@@ -83,7 +83,7 @@ fn an_experiment_of_a_job_file_that_was_sent() {
     let studio = start();
     let order = json!({
         "workload": { "name": "mine.fio", "text": "[global]\nrw=randwrite\nbs=16k\n[hot]\nsize=10%\n[cold]\noffset=10%\nsize=80%\nfdp=1\nplids=1\n" },
-        "device": "ssd_a", "scale": "1/2048", "write": 1.5, "prefill": 1.0, "seed": 7,
+        "device": "ssd_a", "scale": "1/2048", "drive_writes": 1.5, "precondition_drive_writes": 1.0, "seed": 7,
         "lanes": [{ "name": "as it is" }, { "name": "larger", "set": { "workload.hot.bs": "64k" } }],
     });
     let (id, results) = played(&studio, &order);
@@ -100,7 +100,7 @@ fn an_experiment_of_a_job_file_that_was_sent() {
 fn an_experiment_of_a_workload_of_the_catalogue() {
     let studio = start();
     let order = json!({
-        "workload": { "name": "kvcache_202206" }, "device": "ssd_a", "scale": "1/2048", "write": 0.5, "seed": 3, "lanes": [{ "name": "cache" }],
+        "workload": { "name": "kvcache_202206" }, "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.5, "seed": 3, "lanes": [{ "name": "cache" }],
     });
     let (id, results) = played(&studio, &order);
     assert_equal(&run(&export(&studio, &id, "experiment.toml")), &results, &["cache"]);
@@ -180,7 +180,7 @@ fn a_trace_of_virtual_time() {
     let studio = start();
     let order = json!({
         "workload": { "name": "mine.fio", "text": "[global]\nbs=16k\niodepth=8\nnumber_ios=20000\n[w]\nrw=randrw\nsize=90%\n" },
-        "device": "ssd_a", "scale": "1/2048", "prefill": 1.0, "timed": true, "seed": 7,
+        "device": "ssd_a", "scale": "1/2048", "precondition_drive_writes": 1.0, "timed": true, "seed": 7,
         "lanes": [{ "name": "timed" }],
     });
     let (id, results) = played(&studio, &order);

@@ -522,7 +522,7 @@ fn memory_for_sessions_has_an_end() {
 /// An order of a job file on a large drive at full size.
 fn order_of(jobs: &str) -> Value {
     json!({
-        "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/1", "write": 1.0, "seed": 1,
+        "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/1", "drive_writes": 1.0, "seed": 1,
         "lanes": [{ "name": "a", "set": { "geometry.capacity_bytes": "2TiB" } }],
     })
 }
@@ -588,7 +588,7 @@ fn a_session_of_large_requests_ends_when_it_is_ended() {
     for rw in ["write", "randwrite", "randtrim", "rw"] {
         let jobs = format!("[a]\nrw={rw}\nbsrange=1g-3g\nnorandommap\nruntime=1d\ntime_based\niodepth=64\n");
         let order = json!({
-            "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/8", "write": 1000.0,
+            "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/8", "drive_writes": 1000.0,
             "seed": 1, "lanes": [{ "name": "a" }],
         });
         let id = begin(address, &order);
@@ -702,7 +702,7 @@ fn it_stops_at_once_whoever_is_there() {
     let studio = start();
     let address = studio.local_address();
     let mut order = small_order();
-    order["write"] = json!(40.0);
+    order["drive_writes"] = json!(40.0);
     let id = begin(address, &order);
     let path = format!("/api/sessions/{id}/live");
     let mut pages: Vec<Socket> = (0..10).map(|_| Socket::open(address, &path)).collect();

@@ -49,8 +49,8 @@ fn drives_and_work_without_bound_are_refused() {
         (json!({ "handles.count": 65535 }), json!({})),
         (json!({}), json!({ "scale": "1/1" })),
         (json!({}), json!({ "scale": "1/4294967295" })),
-        (json!({}), json!({ "write": 1e300 })),
-        (json!({}), json!({ "prefill": -5.0 })),
+        (json!({}), json!({ "drive_writes": 1e300 })),
+        (json!({}), json!({ "precondition_drive_writes": -5.0 })),
         (json!({}), json!({ "seed": -1 })),
     ] {
         let answer = with(set.clone(), more.clone());
@@ -73,7 +73,7 @@ fn jobs_count_in_the_memory_of_sessions() {
         .map(|job| format!("[{job}]\nrw=randwrite\niodepth=1000\n"))
         .collect();
     let order = json!({
-        "workload": { "name": "a.fio", "text": jobs }, "device": "ssd_a", "scale": "1/64", "write": 1.0, "seed": 1,
+        "workload": { "name": "a.fio", "text": jobs }, "device": "ssd_a", "scale": "1/64", "drive_writes": 1.0, "seed": 1,
         "timed": true, "lanes": [{ "name": "a" }],
     });
     let before = resident_bytes();
@@ -126,7 +126,7 @@ fn who_does_not_read_holds_nobody_up() {
     let studio = start();
     let address = studio.local_address();
     let mut order = small_order();
-    order["write"] = json!(40.0);
+    order["drive_writes"] = json!(40.0);
     let id = begin(address, &order);
     let path = format!("/api/sessions/{id}/live");
     let silent: Vec<Socket> = (0..8).map(|_| Socket::open(address, &path)).collect();

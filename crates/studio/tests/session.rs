@@ -25,9 +25,9 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
     let selection = Selection {
         device: Some("ssd_a".to_string()),
         run: RunOptions {
-            only: Some(vec![variant.to_string(), "80/20".to_string()]),
+            variants: Some(vec![variant.to_string(), "80/20".to_string()]),
             scale: Some(ScaleChoice::Fixed(Scale(2048))),
-            write_capacities: Some(2.0),
+            drive_writes: Some(2.0),
             ..RunOptions::default()
         },
         change: Change::of_settings(
@@ -218,7 +218,7 @@ fn the_first_collection_is_found_from_before_and_from_behind() {
 fn a_run_without_a_collection_says_so() {
     let studio = start();
     let mut order = small_order();
-    order["write"] = json!(0.1);
+    order["drive_writes"] = json!(0.1);
     let id = begin(studio.local_address(), &order);
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "first_collection" }));
@@ -266,7 +266,7 @@ fn the_order_of_a_session_makes_it_again() {
     page.frame_of(0, "it stands there", |head| {
         head.phase == PAUSED && head.host_bytes >= 2_000_000_000
     });
-    page.send(&json!({ "do": "fork", "lane": 0, "name": "fifo", "set": { "gc.unit_selection": "fifo" } }));
+    page.send(&json!({ "do": "fork", "lane": 0, "name": "fifo", "set": { "gc.victim_policy": "fifo" } }));
     page.wait("the branch", |message| match message {
         Message::Text(text) if text["type"] == "session" => text["lanes"][1]["forked"].as_str().map(str::to_string),
         _ => None,
@@ -274,7 +274,7 @@ fn the_order_of_a_session_makes_it_again() {
     page.send(&json!({ "do": "play" }));
     let found = results(&mut page, 2);
     let link = get(address, &format!("/api/sessions/{id}/order")).json();
-    assert_eq!(link["forks"][0]["set"], json!({ "gc.unit_selection": "fifo" }));
+    assert_eq!(link["forks"][0]["set"], json!({ "gc.victim_policy": "fifo" }));
     let again = begin(address, &link);
     let mut page = watch(&studio, &again);
     page.send(&json!({ "do": "play" }));
@@ -317,7 +317,7 @@ fn speed_step_drop_and_refusals() {
         (json!({ "do": "fork", "lane": 7, "name": "x" }), "lane 7 does not exist"),
         (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is taken"),
         (
-            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.unit_selection": "best" } }),
+            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.victim_policy": "best" } }),
             "lane x",
         ),
         (
@@ -391,7 +391,7 @@ fn latencies_are_told_on_the_way() {
     let studio = start();
     let order = json!({
         "workload": { "name": "mine.fio", "text": "[global]\nbs=16k\niodepth=8\nnumber_ios=20000\n[w]\nrw=randrw\nsize=90%\n" },
-        "device": "ssd_a", "scale": "1/2048", "prefill": 0.0, "timed": true, "seed": 7,
+        "device": "ssd_a", "scale": "1/2048", "precondition_drive_writes": 0.0, "timed": true, "seed": 7,
         "lanes": [{ "name": "timed" }],
     });
     let id = begin(studio.local_address(), &order);
@@ -437,7 +437,7 @@ fn what_fails_on_the_way_is_told_by_its_own_name() {
     let text: String = lines.chain(["/dev/a write nonsense 4096\n".to_string()]).collect();
     let order = json!({
         "workload": { "name": "broken.log", "text": format!("fio version 2 iolog\n/dev/a add\n/dev/a open\n{text}") },
-        "device": "ssd_a", "scale": "1/2048", "prefill": 0.0, "seed": 7, "lanes": [{ "name": "trace" }],
+        "device": "ssd_a", "scale": "1/2048", "precondition_drive_writes": 0.0, "seed": 7, "lanes": [{ "name": "trace" }],
     });
     let id = begin(studio.local_address(), &order);
     let mut page = Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"));

@@ -13,7 +13,7 @@ use studio::{Studio, StudioOptions};
 fn order(reclaim_unit_bytes: u64, scale: &str, write: f64) -> Value {
     json!({
         "workload": { "name": "mine.fio", "text": "[global]\nrw=randwrite\nbs=16k\n[hot]\nsize=20%\nfdp=1\nplids=1\n[cold]\noffset=20%\nsize=80%\n" },
-        "device": "ssd_a", "scale": scale, "write": write, "prefill": 1.0,
+        "device": "ssd_a", "scale": scale, "drive_writes": write, "precondition_drive_writes": 1.0,
         "lanes": [{ "name": "a", "set": { "geometry.reclaim_unit_bytes": reclaim_unit_bytes } }],
     })
 }

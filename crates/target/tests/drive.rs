@@ -278,7 +278,7 @@ fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     large.device.geometry.capacity_bytes = Some(16 << 30);
     large.device.geometry.reclaim_unit_bytes = 64 * MIB;
     // A checkpoint copies the window of recently written pages, more than an allocator keeps free.
-    large.device.handles.separation_bytes = 8 << 30;
+    large.device.handles.hot_window_bytes = 8 << 30;
     let (shared, mut drive, _) = open(&data, large).unwrap();
     let client = Client::connect(&shared);
     write_pages(&client, 0, 5, 1);

@@ -98,11 +98,11 @@ fn it_says_what_the_drive_counts() {
     let valid: u64 = device.occupancy().iter().map(|row| row.valid_pages).sum();
     assert_eq!(value("warp_logical_pages_mapped"), valid as f64);
     let most = device.block_erase_counts().iter().max().expect("blocks");
-    assert_eq!(value("warp_block_erases_most"), f64::from(*most));
+    assert_eq!(value("warp_block_erases_max"), f64::from(*most));
     let mean = stats.total().pages_erased as f64 / f64::from(device.layout().physical_pages);
-    assert!((value("warp_block_erases_mean") - mean).abs() < 1e-9);
+    assert!((value("warp_block_erases_avg") - mean).abs() < 1e-9);
     assert!(value("warp_free_reclaim_units") > 0.0);
-    assert!(value("warp_background_mark_reclaim_units") >= value("warp_foreground_mark_reclaim_units"));
+    assert!(value("warp_background_watermark_reclaim_units") >= value("warp_foreground_watermark_reclaim_units"));
     assert_eq!(value("warp_page_bytes"), PAGE_BYTES as f64);
 }
 

@@ -226,7 +226,7 @@ fn check_units(target: &Target, watched: &mut Watched) {
     );
     let free = device.free_slices() / u64::from(device.layout().slices_per_superblock);
     assert_eq!(view.status.free_units, free);
-    assert!(view.status.background_mark_units >= view.status.foreground_mark_units);
+    assert!(view.status.background_watermark_units >= view.status.foreground_watermark_units);
 }
 
 /// The controllers' counters of their hosts sum up to all written data.

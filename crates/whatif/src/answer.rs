@@ -239,7 +239,7 @@ impl Study {
     fn headline(&self, choice: &Choice<'_>, rate: &Rate, results: &[CellResult]) -> String {
         if results.iter().all(|result| result.stats.total().units_reclaimed == 0) {
             return "The drive never had to collect garbage, so the run shows nothing about placement. Write more \
-                    (--write), or use a smaller drive (--drive)."
+                    (--drive-writes), or use a smaller drive (--drive)."
                 .to_string();
         }
         choice.sentence(self.survey.what, rate)
@@ -291,7 +291,7 @@ impl Answer {
             source: "",
             notes: "",
             axes: &[],
-            tail_capacities: self.experiment.run.tail(),
+            tail_drive_writes: self.experiment.run.tail(),
             results: &self.results,
             intervals: &self.intervals,
             comparisons: &[],
@@ -325,8 +325,8 @@ impl Answer {
 
     /// Experiment, results and answer as `warp run --json` prints them. Stored runs have this form.
     pub fn results_json(&self) -> serde_json::Value {
-        let tail_capacities = self.experiment.run.tail();
-        let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_capacities);
+        let tail_drive_writes = self.experiment.run.tail();
+        let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_drive_writes);
         let mut json = export::judged_json(&self.experiment, &judge, &self.results);
         json["answer"] = serde_json::json!(self);
         json

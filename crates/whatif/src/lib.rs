@@ -28,7 +28,7 @@ use experiment::change::{Change, Overrides};
 use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::profile::Profile;
-use experiment::run_options::{RunOptions, Until};
+use experiment::run_options::RunOptions;
 use experiment::selection::Selection;
 use experiment::twin::{self, Scale, ScaleChoice};
 use experiment::workloads::{self, WorkloadChanges};
@@ -51,7 +51,7 @@ const WARM_UP_CAPACITIES_MIN: f64 = 3.0;
 /// trace, and at least one full drive write.
 const WINDOW_CAPACITIES_MAX: f64 = 50.0;
 /// Full drive writes after which a workload that is not a trace ends, unless it is steady before.
-const LIMIT_CAPACITIES: f64 = 20.0;
+const DRIVE_WRITES_MAX: f64 = 20.0;
 /// Share of overwrites among a trace's writes. Below this share the trace's repetition dominates
 /// the result.
 const OVERWRITTEN_MIN: f64 = 0.5;
@@ -89,7 +89,7 @@ pub struct Question {
     pub scale: Option<Scale>,
     /// Limit of the bytes that the host writes, in multiples of the capacity. `None` takes two
     /// passes of a trace, or 20.
-    pub write_capacities: Option<f64>,
+    pub drive_writes: Option<f64>,
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: Overrides,
     /// Seed of device and workload.
@@ -109,7 +109,7 @@ impl Question {
             fill: None,
             drive_writes_per_day: None,
             scale: None,
-            write_capacities: None,
+            drive_writes: None,
             overrides: Overrides::new(),
             seed: 1,
             factors: Factors::default(),
@@ -129,7 +129,7 @@ impl Question {
         };
         within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
-        within("write (--write)", self.write_capacities.unwrap_or(1.0), 0.1, 1000.0)?;
+        within("write (--drive-writes)", self.drive_writes.unwrap_or(1.0), 0.1, 1000.0)?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
         self.factors.check()
     }
@@ -170,10 +170,10 @@ impl Question {
             .collect();
         experiment.run = RunOptions {
             timed: Some(false),
-            write_capacities: Some(shown.reading.write_capacities),
-            until: shown.reading.until,
-            prefill_capacities: Some(shown.reading.prefill_capacities),
-            tail_capacities: Some(shown.reading.window_capacities),
+            drive_writes: Some(shown.reading.drive_writes),
+            steady_state: Some(shown.reading.steady_state),
+            precondition_drive_writes: Some(shown.reading.precondition_drive_writes),
+            tail_drive_writes: Some(shown.reading.window_capacities),
             seeds: Some(vec![self.seed]),
             scale: Some(shown.scale.map_or(ScaleChoice::FULL, ScaleChoice::Fixed)),
             ..RunOptions::default()
@@ -456,51 +456,51 @@ fn repetition_note(survey: &Survey) -> Option<String> {
 /// Length of a run and of its measured window, in multiples of the capacity.
 #[derive(Clone, Debug)]
 struct Reading {
-    prefill_capacities: f64,
-    write_capacities: f64,
+    precondition_drive_writes: f64,
+    drive_writes: f64,
     window_capacities: f64,
-    /// `None` for a trace, which repeats up to `write_capacities`. All other workloads run until
+    /// `None` for a trace, which repeats up to `drive_writes`. All other workloads run until
     /// they are steady.
-    until: Option<Until>,
+    steady_state: bool,
 }
 
 impl Reading {
     fn new(question: &Question, survey: &Survey, capacity_bytes: u64) -> Reading {
         if !survey.is_trace {
             return Reading {
-                prefill_capacities: 0.0,
-                write_capacities: question.write_capacities.unwrap_or(LIMIT_CAPACITIES),
+                precondition_drive_writes: 0.0,
+                drive_writes: question.drive_writes.unwrap_or(DRIVE_WRITES_MAX),
                 window_capacities: steady::ROUNDS as f64,
-                until: Some(Until::Steady),
+                steady_state: true,
             };
         }
         let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
         // Rounded to hundredths, as the note prints it.
         let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
         let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
-        let write_capacities = question.write_capacities.unwrap_or(both);
+        let drive_writes = question.drive_writes.unwrap_or(both);
         Reading {
-            prefill_capacities: survey.touched_bytes as f64 / capacity_bytes as f64,
-            write_capacities,
-            window_capacities: window_capacities.min(write_capacities),
-            until: None,
+            precondition_drive_writes: survey.touched_bytes as f64 / capacity_bytes as f64,
+            drive_writes,
+            window_capacities: window_capacities.min(drive_writes),
+            steady_state: false,
         }
     }
 
     fn note(&self) -> String {
         let window = self.window_capacities;
-        match self.until {
-            Some(Until::Steady) => {
-                let most = self.write_capacities;
+        match self.steady_state {
+            true => {
+                let most = self.drive_writes;
                 format!(
                     "The run ends when it is steady, or after {most:.0} drive writes. Write amplification is that \
                      of the last {window:.0}."
                 )
             }
-            None => format!(
+            false => format!(
                 "Write amplification is that of the last {window:.1} drive writes, after {:.1} others. The data \
                  fills the drive before the run, and the trace repeats when it ends.",
-                self.write_capacities - window
+                self.drive_writes - window
             ),
         }
     }
@@ -571,7 +571,7 @@ impl Study {
         let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
         has_ensemble.then(|| Selection {
             run: RunOptions {
-                only: Some(names.collect()),
+                variants: Some(names.collect()),
                 ..RunOptions::default()
             },
             interval: true,

@@ -180,7 +180,7 @@ fn a_cache_is_asked_for_its_groups() {
     let answer = answer(Question {
         device: "warp_default".to_string(),
         scale: Some("1/256".parse().expect("a scale")),
-        write_capacities: Some(4.0),
+        drive_writes: Some(4.0),
         ..Question::new(&cache.display().to_string())
     });
     let (none, own) = (
@@ -312,7 +312,7 @@ fn tenants_without_placement_are_separated_by_tenant() {
     );
     std::fs::write(&file, text).expect("a folder to write to");
     let mut question = asked(&file);
-    question.write_capacities = Some(1.0);
+    question.drive_writes = Some(1.0);
     let answer = answer(question);
     let row = answer
         .placements

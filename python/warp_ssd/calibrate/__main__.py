@@ -1,6 +1,6 @@
 """The command `python -m warp_ssd.calibrate` (and `warp calibrate`): arguments in, text and a profile out.
 
-python -m warp_ssd.calibrate measurements.csv --device ssd_a --free geometry.over_provisioning gc.unit_selection --out mine.toml
+python -m warp_ssd.calibrate measurements.csv --device ssd_a --free geometry.over_provisioning gc.victim_policy --out mine.toml
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         metavar="KEY[@OF,...]=VALUES",
-        help="unknowns of the workloads (workload:SECTION.OPTION, change:NAME) or of the reading (run:prefill_capacities, metric). "
+        help="unknowns of the workloads (workload:SECTION.OPTION, change:NAME) or of the reading (run:precondition_drive_writes, metric). "
         "OF limits a nuisance to experiments or to workload:NAME. VALUES is a JSON list or LOW:HIGH. A TOML file of [[nuisance]] "
         "is possible too",
     )
@@ -186,7 +186,7 @@ def _measurements(options: argparse.Namespace) -> list[Measurement]:
         raise WarpError("--fdp-stats needs --capacity-bytes. Give the capacity of the drive")
     for (before, after), job in zip(options.fdp_stats, options.job, strict=True):
         found.append(
-            fdp_stats(before, after, job, options.capacity_bytes, prefill_capacities=options.prefill_capacities)
+            fdp_stats(before, after, job, options.capacity_bytes, precondition_drive_writes=options.precondition_drive_writes)
         )
     return found
 

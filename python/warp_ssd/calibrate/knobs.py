@@ -131,12 +131,12 @@ _UNIT_SELECTIONS: tuple[object, ...] = (
 _KNOWN = (
     Knob("geometry.over_provisioning", low=0.03, high=0.40),
     Knob("geometry.reclaim_unit_bytes", tuple(1 << power for power in range(26, 35)), ordered=True),
-    Knob("gc.unit_selection", _UNIT_SELECTIONS),
-    Knob("gc.handle_selection", ("global", "highest_pressure")),
+    Knob("gc.victim_policy", _UNIT_SELECTIONS),
+    Knob("gc.source_policy", ("global", "highest_pressure")),
     Knob("gc.lazy_valid_share", low=0.0, high=0.5),
-    Knob("gc.background_mark", low=0.5, high=0.98),
-    Knob("gc.foreground_mark", low=0.8, high=1.0),
-    Knob("gc.marks_of", ("spare", "all")),
+    Knob("gc.background_watermark", low=0.5, high=0.98),
+    Knob("gc.foreground_watermark", low=0.8, high=1.0),
+    Knob("gc.watermark_base", ("spare", "all")),
     Knob("gc.copies", ("apart", "with_host")),
     Knob("gc.reserve_share", low=0.0, high=0.5),
     Knob("gc.block_remapping", (True, False)),
@@ -145,7 +145,7 @@ _KNOWN = (
     Knob("handles.opening", ("on_first_use", "eager")),
     Knob("handles.open_reclaim_units", (1, 2, 4, 8), ordered=True),
     Knob("handles.reclaim_unit", ("superblock", "channel", "die")),
-    Knob("handles.separation_bytes", (0, *(1 << power for power in range(24, 33))), ordered=True),
+    Knob("handles.hot_window_bytes", (0, *(1 << power for power in range(24, 33))), ordered=True),
 )
 
 KNOBS = {knob.path: knob for knob in _KNOWN}

@@ -30,13 +30,13 @@ class Measurement:
     workload
         Name or path of the workload that ran, for instance a fio job file.
     at
-        Coordinates in the experiment, with the keys of a sweep's grid (`variant`, axes, `run:write_capacities`, `workload:PATH`,
+        Coordinates in the experiment, with the keys of a sweep's grid (`variant`, axes, `run:drive_writes`, `workload:PATH`,
         settings of the device).
     sigma
         Standard deviation of `waf`, or `None` for a share of it (`calibrate(noise=...)`).
     metric
         `write_amplification` (of the whole run), `tail_write_amplification` (at its end), or another column of `cells`.
-    write_capacities, prefill_capacities
+    drive_writes, precondition_drive_writes
         For a `workload`: the amount written during the measurement, and the amount written sequentially before it. Both are
         multiples of the drive's capacity.
     source
@@ -49,8 +49,8 @@ class Measurement:
     at: Mapping[str, object] = field(default_factory=dict)
     sigma: float | None = None
     metric: str = "write_amplification"
-    write_capacities: float | None = None
-    prefill_capacities: float = 0.0
+    drive_writes: float | None = None
+    precondition_drive_writes: float = 0.0
     source: str | None = None
 
     def __post_init__(self) -> None:
@@ -87,9 +87,9 @@ class Measurement:
         """The experiment to run for this measurement, on this device."""
         if self.experiment is not None:
             return Experiment(self.experiment)
-        run: dict[str, object] = {"scale": "1/1", "prefill_capacities": self.prefill_capacities}
-        if self.write_capacities is not None:
-            run["write_capacities"] = self.write_capacities
+        run: dict[str, object] = {"scale": "1/1", "precondition_drive_writes": self.precondition_drive_writes}
+        if self.drive_writes is not None:
+            run["drive_writes"] = self.drive_writes
         return Experiment(
             {
                 "title": self.name,
@@ -102,7 +102,7 @@ class Measurement:
         )
 
 
-_NUMBERS = ("waf", "sigma", "write_capacities", "prefill_capacities")
+_NUMBERS = ("waf", "sigma", "drive_writes", "precondition_drive_writes")
 _WORDS = ("experiment", "workload", "metric", "source")
 
 
@@ -198,7 +198,7 @@ def fdp_stats(
     job: str | os.PathLike[str],
     capacity_bytes: int,
     *,
-    prefill_capacities: float = 0.0,
+    precondition_drive_writes: float = 0.0,
     sigma: float | None = None,
 ) -> Measurement:
     """A fio job on a real drive, between two readings of its FDP statistics.
@@ -211,7 +211,7 @@ def fdp_stats(
         The fio job file that ran.
     capacity_bytes
         Capacity of the drive, as `nvme id-ctrl` prints it (`tnvmcap`). The written amount is a multiple of it.
-    prefill_capacities
+    precondition_drive_writes
         Amount of data written sequentially to the drive before the first reading.
 
     Raises
@@ -226,8 +226,8 @@ def fdp_stats(
     return Measurement(
         waf=media_bytes / host_bytes,
         workload=os.fspath(job),
-        write_capacities=host_bytes / capacity_bytes,
-        prefill_capacities=prefill_capacities,
+        drive_writes=host_bytes / capacity_bytes,
+        precondition_drive_writes=precondition_drive_writes,
         sigma=sigma,
     )
 

@@ -32,8 +32,8 @@ class Nuisance:
     Attributes
     ----------
     key
-        The unknown, as in the grid of a sweep: `workload:SECTION.OPTION`, `workload:PATH`, `workload`, `run:prefill_capacities`,
-        `run:write_capacities`, `change:NAME` (several of these together), or `metric`.
+        The unknown, as in the grid of a sweep: `workload:SECTION.OPTION`, `workload:PATH`, `workload`, `run:precondition_drive_writes`,
+        `run:drive_writes`, `change:NAME` (several of these together), or `metric`.
     values
         A list of choices or a range `(low, high)`. A search begins with the first choice. Two integers give integers. The choice
         `None` is the experiment's own value. A choice of `change:NAME` is a dictionary with `name` and the changed keys.
@@ -96,7 +96,7 @@ class Nuisance:
 
 
 _ALLOWED = (
-    "Give workload:PATH, workload, run:prefill_capacities, run:write_capacities, change:NAME or metric. "
+    "Give workload:PATH, workload, run:precondition_drive_writes, run:drive_writes, change:NAME or metric. "
     "Give settings of the drive as knobs"
 )
 

@@ -246,7 +246,7 @@ class Objective:
         return [[nuisance for nuisance in nuisances if nuisance.is_about(*pair)] for pair in pairs]
 
     def _rows(self, one: Measurement, at: Mapping[str, object]) -> list[Row]:
-        key = (one.experiment, one.workload, one.write_capacities, one.prefill_capacities)
+        key = (one.experiment, one.workload, one.drive_writes, one.precondition_drive_writes)
         if key not in self._experiments:
             self._experiments[key] = one.load(self._device)
         common = {"devices": [self._device], "scale": self.scale, "seeds": self._seeds}

@@ -53,10 +53,10 @@ size=96m
 io_size=192m
 plids=1
 END
-"$WARP" run "$SCRATCH/on.fio" --on "$device" --no-keep >"$SCRATCH/output" 2>&1
-same "warp run --on a drive of this machine needs a confirmation" $? 2
+"$WARP" run "$SCRATCH/on.fio" --target "$device" --no-keep >"$SCRATCH/output" 2>&1
+same "warp run --target a drive of this machine needs a confirmation" $? 2
 matches "which it says" "$(cat "$SCRATCH/output")" "--overwrite"
-succeeds "with it, it runs" "$WARP" run "$SCRATCH/on.fio" --on "$device" --overwrite --no-keep --json
+succeeds "with it, it runs" "$WARP" run "$SCRATCH/on.fio" --target "$device" --overwrite --no-keep --json
 counters "$SCRATCH/output" >"$SCRATCH/drive"
 succeeds "so does the lab" "$WARP" run "$SCRATCH/on.fio" --device warp_default --capacity 128M --untimed --no-keep --json
 same "the drive and the lab count the same" "$(cat "$SCRATCH/drive")" "$(counters "$SCRATCH/output")"
@@ -68,8 +68,8 @@ matches "in a sentence" "$(cat "$SCRATCH/output")" "^warp: this kernel has no tr
 succeeds "tracing is mounted" mount -t tracefs nodev /sys/kernel/tracing
 succeeds "a file system on the namespace" make_file_system ext4 "$device"
 succeeds "it is mounted" mount_file_system ext4 "$device"
-refused_for="$("$WARP" run "$SCRATCH/on.fio" --on "$device" --overwrite --no-keep 2>&1)"
-same "warp run --on a mounted drive is refused" $? 2
+refused_for="$("$WARP" run "$SCRATCH/on.fio" --target "$device" --overwrite --no-keep 2>&1)"
+same "warp run --target a mounted drive is refused" $? 2
 matches "because it is in use" "$refused_for" "in use|mounted|busy"
 mkdir /mnt/ext4/hot /mnt/ext4/warm
 cat >"$SCRATCH/files.fio" <<END

@@ -77,7 +77,7 @@ const QUESTION: [(&str, &str); 10] = [
     ("fill", "/question/fill"),
     ("drive-writes a day", "/drive_writes_per_day"),
     ("scale", "/question/scale"),
-    ("drive-writes of a run", "/question/write_capacities"),
+    ("drive-writes of a run", "/question/drive_writes"),
     ("settings", "/question/overrides"),
     ("seed", "/question/seed"),
 ];

@@ -19,7 +19,7 @@ pub(super) struct Run {
     pub(super) device: String,
     /// Names of the variant or placement, and of the grid values with their axes.
     pub(super) place: String,
-    /// Variant and grid values, as `--only` of `warp run` takes them.
+    /// Variant and grid values, as `--variant` of `warp run` takes them.
     pub(super) only: Vec<String>,
     pub(super) metrics: Metrics,
     pub(super) range: Option<ModelRange>,
@@ -45,8 +45,8 @@ impl Run {
         let device = by_device.then(|| format!(" --device {}", self.device));
         let quoted =
             |name: &String| match name.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
-                true => format!(" --only '{name}'"),
-                false => format!(" --only {name}"),
+                true => format!(" --variant '{name}'"),
+                false => format!(" --variant {name}"),
             };
         device.into_iter().chain(self.only.iter().map(quoted)).collect()
     }

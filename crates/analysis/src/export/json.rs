@@ -22,7 +22,7 @@ pub const JSON_VERSION: u32 = 1;
 /// All measurements and verdicts as JSON. This is the output of `warp run --json` and the content
 /// of a stored run.
 pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> Value {
-    let mut json = to_json(&experiment.axes(), judge.tail_capacities(), results, false);
+    let mut json = to_json(&experiment.axes(), judge.tail_drive_writes(), results, false);
     let intervals: Vec<Value> = judge
         .measured()
         .filter_map(|key| interval_json(&experiment.axes(), judge, key))
@@ -40,16 +40,16 @@ pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellRe
 }
 
 /// All results with a stable schema. `samples` adds the time series.
-pub fn to_json(axes: &[String], tail_capacities: f64, results: &[CellResult], samples: bool) -> Value {
+pub fn to_json(axes: &[String], tail_drive_writes: f64, results: &[CellResult], samples: bool) -> Value {
     let cells: Vec<Value> = results
         .iter()
-        .map(|result| cell_json(axes, tail_capacities, result, samples))
+        .map(|result| cell_json(axes, tail_drive_writes, result, samples))
         .collect();
     json!({
         "format": "warp-results",
         "version": JSON_VERSION,
         "axes": axes,
-        "tail_capacities": tail_capacities,
+        "tail_drive_writes": tail_drive_writes,
         "cells": cells,
     })
 }
@@ -94,7 +94,7 @@ fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
         .collect()
 }
 
-fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples: bool) -> Value {
+fn cell_json(axes: &[String], tail_drive_writes: f64, result: &CellResult, samples: bool) -> Value {
     let stats = &result.stats;
     let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
     let wear = &result.wear;
@@ -111,7 +111,7 @@ fn cell_json(axes: &[String], tail_capacities: f64, result: &CellResult, samples
         "page_bytes": stats.page_bytes,
         "waf": stats.write_amplification(),
         "headline_waf": stats.write_amplification().map(|_| result.headline_write_amplification()),
-        "tail_waf": stats.write_amplification().map(|_| result.tail_write_amplification(tail_capacities)),
+        "tail_waf": stats.write_amplification().map(|_| result.tail_write_amplification(tail_drive_writes)),
         "host_bytes_written": stats.host_bytes_written(),
         "media_bytes_written": stats.media_bytes_written(),
         "media_bytes_erased": stats.media_bytes_erased(),

@@ -70,9 +70,9 @@ pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
 }
 
 /// One row for each cell and seed: the counters of the device, and a column for each measure of
-/// workloads. `tail_capacities` is the window of `tail_write_amplification`, in multiples of the
+/// workloads. `tail_drive_writes` is the window of `tail_write_amplification`, in multiples of the
 /// capacity.
-pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) -> Table<'a> {
+pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[CellResult]) -> Table<'a> {
     Table::of(results, |results| {
         let total = |result: &CellResult| result.stats.total();
         let mut columns = Columns::of(results)
@@ -91,7 +91,7 @@ pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) 
             .u32("reclaim_units", |result| result.superblocks)
             .optional_f64("write_amplification", |result| result.stats.write_amplification())
             .optional_f64("tail_write_amplification", |result| {
-                let tail = |_| result.tail_write_amplification(tail_capacities);
+                let tail = |_| result.tail_write_amplification(tail_drive_writes);
                 result.stats.write_amplification().map(tail)
             })
             .u64("host_bytes_written", |result| result.stats.host_bytes_written())
@@ -115,9 +115,9 @@ pub fn cells<'a>(axes: &[String], tail_capacities: f64, results: &[CellResult]) 
             .u64("forced_collections", |result| result.stats.forced_collections)
             .u64("units_closed_by_host", |result| result.stats.units_closed_by_host)
             .u64("units_closed_early", |result| result.stats.units_closed_early)
-            .u32("block_erases_fewest", |result| result.wear.fewest_erases)
-            .f64("block_erases_mean", |result| result.wear.mean_erases())
-            .u32("block_erases_most", |result| result.wear.most_erases)
+            .u32("block_erases_min", |result| result.wear.fewest_erases)
+            .f64("block_erases_avg", |result| result.wear.mean_erases())
+            .u32("block_erases_max", |result| result.wear.most_erases)
             .optional_f64("life_used", |result| {
                 result.endurance.as_ref().map(|wear| wear.life_used)
             })

@@ -228,7 +228,7 @@ impl Source for KvCache {
         let sum = self.counters(None);
         let mut measures = vec![
             Measure::new("hit_ratio", ratio(sum.hits, sum.asked)),
-            Measure::new("chunks_asked", sum.asked as f64),
+            Measure::new("chunks_requested", sum.asked as f64),
             Measure::new("evictions", sum.evictions as f64),
             Measure::new("expired", sum.expired as f64),
             Measure::new("discarded_bytes", self.output.discarded_bytes as f64),

@@ -38,7 +38,7 @@ fn take(source: &mut KvCache, count: usize) -> Vec<Request> {
 }
 
 fn ask(source: &mut KvCache, chunks: f64) {
-    while measure(source, "chunks_asked") < chunks {
+    while measure(source, "chunks_requested") < chunks {
         for _ in 0..1000 {
             assert!(source.step().expect("a step"));
         }
@@ -54,9 +54,9 @@ fn popular_chunks_are_hit_as_often_as_theory_says() {
                 .source(&drive(64), 1)
                 .expect("it fits");
             ask(&mut source, 50_000.0);
-            let (asked, hits) = (measure(&source, "chunks_asked"), measure(&source, "hit_ratio"));
+            let (asked, hits) = (measure(&source, "chunks_requested"), measure(&source, "hit_ratio"));
             ask(&mut source, 400_000.0);
-            let (all, ratio) = (measure(&source, "chunks_asked"), measure(&source, "hit_ratio"));
+            let (all, ratio) = (measure(&source, "chunks_requested"), measure(&source, "hit_ratio"));
             let late = (ratio * all - hits * asked) / (all - asked);
             let expected = expected_hits(1024.0, &zipf_weights(3072, exponent), fifo);
             assert!(

@@ -4,15 +4,15 @@
 use clap::Args;
 
 #[derive(Args)]
-#[command(mut_arg("host_nqn", |argument| argument.requires("on")))]
+#[command(mut_arg("host_nqn", |argument| argument.requires("drive")))]
 pub struct OnDrive {
     /// Run a job file, workload or block trace on this drive instead of a model and overwrite its
     /// data (tcp:ADDRESS:PORT, or /dev/nvme0n1 of this machine with --overwrite)
-    #[arg(long, value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "prefill", "seconds", "interval",
-        "until", "only", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "handles", "from", "save"])]
-    pub on: Option<String>,
-    /// With --on /dev/..., confirm that all data on the namespace may be destroyed
-    #[arg(long, requires = "on")]
+    #[arg(id = "drive", long = "target", value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "precondition", "seconds", "uncertainty",
+        "steady_state", "variant", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "handles", "load_snapshot", "save_snapshot"])]
+    pub drive: Option<String>,
+    /// With --target /dev/..., confirm that all data on the namespace may be destroyed
+    #[arg(long, requires = "drive")]
     pub overwrite: bool,
     #[command(flatten)]
     pub host: AsHost,

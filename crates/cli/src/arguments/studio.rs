@@ -11,7 +11,7 @@ use super::assignment;
 
 #[derive(Args)]
 #[command(mut_group("RunOptions", |options| options.requires("target")))]
-#[command(mut_arg("only", |only| only.value_delimiter(',')))]
+#[command(mut_arg("variant", |variant| variant.value_delimiter(',')))]
 pub struct Studio {
     /// Experiment, job file, workload or block trace to start with, as for `warp run` [default:
     /// choose on the page]

@@ -36,7 +36,7 @@ impl SavedDevice {
         } else {
             TwinOrigin::of_note(&note).ok_or_else(|| {
                 let problem =
-                    "this snapshot of a scaled model is from an incompatible version. Create it again with --save";
+                    "this snapshot of a scaled model is from an incompatible version. Create it again with --save-snapshot";
                 LabError::invalid(&path.display().to_string(), problem)
             })?
         };
@@ -245,10 +245,10 @@ impl Experiment {
 
     /// Every combination of grid values.
     fn grid_points(&self, run: &RunSettings) -> Vec<Vec<&Variant>> {
-        let kept = |value: &&Variant| run.only.is_empty() || run.only.contains(&value.name);
+        let kept = |value: &&Variant| run.variants.is_empty() || run.variants.contains(&value.name);
         let mut points = vec![Vec::new()];
         for axis in &self.grid {
-            let any = axis.values.iter().any(|value| run.only.contains(&value.name));
+            let any = axis.values.iter().any(|value| run.variants.contains(&value.name));
             let values: Vec<&Variant> = axis.values.iter().filter(|value| !any || kept(value)).collect();
             let extend = |point: &Vec<_>| {
                 values
@@ -264,7 +264,9 @@ impl Experiment {
     /// Settings of a cell with this change.
     fn changed_run(&self, run: &RunSettings, change: &Change) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
-        run.prefill_capacities = change.prefill_capacities.unwrap_or(run.prefill_capacities);
+        run.precondition_drive_writes = change
+            .precondition_drive_writes
+            .unwrap_or(run.precondition_drive_writes);
         let Some(share) = change.write_share else {
             return Ok(run);
         };
@@ -272,11 +274,11 @@ impl Experiment {
             let problem = format!("write_share = {share} is out of range. Give a number above 0 and at most 1");
             return Err(LabError::invalid(&self.file, problem));
         }
-        let Some(capacities) = run.write_capacities else {
-            let problem = "write_share needs a total of writes. Give write_capacities in [run], or --write";
+        let Some(capacities) = run.drive_writes else {
+            let problem = "write_share needs a total of writes. Give drive_writes in [run], or --drive-writes";
             return Err(LabError::invalid(&self.file, problem));
         };
-        run.write_capacities = Some(capacities * share);
+        run.drive_writes = Some(capacities * share);
         Ok(run)
     }
 
@@ -383,16 +385,13 @@ mod tests {
         let settings = experiment.run.resolve()?;
         let cells = experiment.cells(&settings, &Change::default(), None, false);
         let cells = cells.map_err(|error| error.to_string())?;
-        Ok(cells.iter().map(|cell| cell.run.write_capacities).collect())
+        Ok(cells.iter().map(|cell| cell.run.drive_writes).collect())
     }
 
     #[test]
     fn cells_can_write_a_share_of_what_the_run_says() {
-        assert_eq!(
-            written("write_capacities = 4.0\n", "0.25"),
-            Ok(vec![Some(4.0), Some(1.0)])
-        );
-        let problem = written("write_capacities = 4.0\n", "1.5").expect_err("more than all");
+        assert_eq!(written("drive_writes = 4.0\n", "0.25"), Ok(vec![Some(4.0), Some(1.0)]));
+        let problem = written("drive_writes = 4.0\n", "1.5").expect_err("more than all");
         assert!(problem.contains("above 0 and at most 1"), "{problem}");
         let problem = written("", "0.5").expect_err("a share of nothing");
         assert!(problem.contains("write_share needs a total"), "{problem}");

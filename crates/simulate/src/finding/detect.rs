@@ -72,7 +72,7 @@ fn little_spare(result: &CellResult) -> Option<Finding> {
 }
 
 fn not_steady(result: &CellResult) -> Option<Finding> {
-    (result.until.is_some() && !result.is_steady()).then_some(Finding::NotSteady { steady: result.steady })
+    (result.steady_state && !result.is_steady()).then_some(Finding::NotSteady { steady: result.steady })
 }
 
 /// Detects an end that has not converged, or a whole run that differs from its converged end. A run

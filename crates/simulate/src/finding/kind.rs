@@ -219,9 +219,16 @@ impl Command {
     /// Options that remedies may name.
     pub fn options(self) -> &'static [&'static str] {
         match self {
-            Command::Run => &["--until", "--write", "--capacity", "--prefill", "--scale", "--set"],
+            Command::Run => &[
+                "--steady-state",
+                "--drive-writes",
+                "--capacity",
+                "--precondition",
+                "--scale",
+                "--set",
+            ],
             Command::WhatIf => &[
-                "--write",
+                "--drive-writes",
                 "--drive",
                 "--fill",
                 "--op",
@@ -232,10 +239,10 @@ impl Command {
                 "--carbon-per-gb",
             ],
             Command::Python => &[
-                "until",
-                "write_capacities",
+                "steady_state",
+                "drive_writes",
                 "capacity_bytes",
-                "prefill_capacities",
+                "precondition_drive_writes",
                 "scale",
                 "overrides",
             ],
@@ -245,11 +252,11 @@ impl Command {
     /// Advice to write more, for a run with or without a steady-state condition.
     pub(super) fn more_writes(self, is_until_steady: bool) -> &'static str {
         match (self, is_until_steady) {
-            (Command::Run, false) => "Write more (--until steady)",
-            (Command::Run, true) => "Write more (a larger --write)",
-            (Command::WhatIf, _) => "Write more (--write)",
-            (Command::Python, false) => "Write more (until=\"steady\")",
-            (Command::Python, true) => "Write more (a larger write_capacities)",
+            (Command::Run, false) => "Write more (--steady-state)",
+            (Command::Run, true) => "Write more (a larger --drive-writes)",
+            (Command::WhatIf, _) => "Write more (--drive-writes)",
+            (Command::Python, false) => "Write more (steady_state=True)",
+            (Command::Python, true) => "Write more (a larger drive_writes)",
         }
     }
 
@@ -257,14 +264,14 @@ impl Command {
     pub(super) fn remedies(self) -> [&'static str; 4] {
         match self {
             Command::Run | Command::WhatIf => [
-                "--write",
-                "--prefill",
+                "--drive-writes",
+                "--precondition",
                 "--scale",
                 "--set geometry.reclaim_unit_bytes=SIZE",
             ],
             Command::Python => [
-                "write_capacities",
-                "prefill_capacities",
+                "drive_writes",
+                "precondition_drive_writes",
                 "scale",
                 "overrides={\"geometry.reclaim_unit_bytes\": SIZE}",
             ],
@@ -274,9 +281,9 @@ impl Command {
     /// Advice to use more of a drive.
     pub(super) fn fuller_drive(self) -> &'static str {
         match self {
-            Command::Run => "Use a smaller drive (--capacity) or fill it first (--prefill)",
+            Command::Run => "Use a smaller drive (--capacity) or fill it first (--precondition)",
             Command::WhatIf => "Use a smaller drive (--drive)",
-            Command::Python => "Use a smaller drive (capacity_bytes) or fill it first (prefill_capacities)",
+            Command::Python => "Use a smaller drive (capacity_bytes) or fill it first (precondition_drive_writes)",
         }
     }
 }

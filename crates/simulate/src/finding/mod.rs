@@ -80,7 +80,7 @@ mod tests {
             said(&[result]),
             [
                 "never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
-                 more (--until steady)"
+                 more (--steady-state)"
             ]
         );
     }
@@ -104,7 +104,7 @@ mod tests {
                 "partial writes: writes smaller than the mapping unit of 4096 bytes, or not aligned to it, program \
                  whole units. This alone makes WAF 8.000. Write whole units (bs, blockalign)",
                 "never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
-                 more (--until steady)"
+                 more (--steady-state)"
             ]
         );
         // A small number of them, which changes no compared digit.
@@ -145,7 +145,7 @@ mod tests {
             said(std::slice::from_ref(&result)),
             [format!(
                 "not settled: WAF is {whole:.3} over the run, and 2.000 and 2.100 in the last two drive writes. It \
-                 still changes, so the last value is nearest to the answer. Write more (--until steady)"
+                 still changes, so the last value is nearest to the answer. Write more (--steady-state)"
             )]
         );
 
@@ -158,7 +158,7 @@ mod tests {
         );
         assert_eq!(
             said(std::slice::from_ref(&short)),
-            ["not settled: there are fewer than two drive writes. Write more (--until steady)"]
+            ["not settled: there are fewer than two drive writes. Write more (--steady-state)"]
         );
         short.samples.push(settled().samples[39].clone());
         assert_eq!(short.findings(), [], "two drive-writes are enough");
@@ -170,8 +170,11 @@ mod tests {
         let all = [result, other, third];
         let line = "not settled (2 of 3 cells): the last two drive writes are up to 8.0 % apart, so WAF still \
                     changes. ";
-        assert_eq!(said(&all), [format!("{line}Write more (--until steady)")]);
-        assert_eq!(lines(&all, Command::WhatIf), [format!("{line}Write more (--write)")]);
+        assert_eq!(said(&all), [format!("{line}Write more (--steady-state)")]);
+        assert_eq!(
+            lines(&all, Command::WhatIf),
+            [format!("{line}Write more (--drive-writes)")]
+        );
     }
 
     #[test]
@@ -378,7 +381,7 @@ mod tests {
             said,
             [
                 "unwritten read: 25.0 % of the pages read were never written, and such reads take no time in the \
-                 flash. Fill the drive first (--prefill)",
+                 flash. Fill the drive first (--precondition)",
                 "without effect: the model ignores fsync, which would have an effect on a drive"
             ]
         );
@@ -387,7 +390,7 @@ mod tests {
     #[test]
     fn a_run_that_was_to_be_steady_and_is_not_says_so() {
         let mut result = settled();
-        result.until = Some(experiment::run_options::Until::Steady);
+        result.steady_state = true;
         assert_eq!(result.findings(), [Finding::NotSteady { steady: None }]);
         let steady = SteadyState {
             reached: false,
@@ -401,7 +404,7 @@ mod tests {
         let said = said(std::slice::from_ref(&result));
         assert_eq!(
             said,
-            ["not steady: the last 5 drive writes are 8.0 % apart. Allow more with --write"]
+            ["not steady: the last 5 drive writes are 8.0 % apart. Allow more with --drive-writes"]
         );
         result.steady = Some(SteadyState {
             reached: true,
@@ -413,7 +416,7 @@ mod tests {
     #[test]
     fn a_steady_run_has_one_write_amplification() {
         let mut result = settled();
-        result.until = Some(experiment::run_options::Until::Steady);
+        result.steady_state = true;
         result.steady = Some(SteadyState {
             reached: true,
             waf: 2.0,
@@ -441,14 +444,14 @@ mod tests {
             owner.units_reclaimed = 0;
         }
         let remedy = |result: &CellResult, command| lines(std::slice::from_ref(result), command).concat();
-        assert!(remedy(&result, Command::Python).ends_with("Write more (until=\"steady\")"));
-        result.until = Some(experiment::run_options::Until::Steady);
+        assert!(remedy(&result, Command::Python).ends_with("Write more (steady_state=True)"));
+        result.steady_state = true;
         for (command, larger) in [
-            (Command::Run, "a larger --write"),
-            (Command::Python, "a larger write_capacities"),
+            (Command::Run, "a larger --drive-writes"),
+            (Command::Python, "a larger drive_writes"),
         ] {
             let said = remedy(&result, command);
-            assert!(said.contains(larger) && !said.contains("until"), "{said}");
+            assert!(said.contains(larger) && !said.contains("steady_state"), "{said}");
         }
     }
 }

@@ -13,7 +13,7 @@ pub fn lines(results: &[CellResult], command: Command) -> Vec<String> {
     // An answer of `whatif` always describes the end.
     let is_said = |finding: &&Finding| command != Command::WhatIf || !matches!(finding, Finding::StartIncluded { .. });
     let of_results: Vec<&Finding> = of_results.iter().filter(is_said).collect();
-    let is_until_steady = results.iter().all(|result| result.until.is_some());
+    let is_until_steady = results.iter().all(|result| result.steady_state);
     let is_stopped = results.iter().any(|result| !result.complete);
     let line = |name: &str| {
         let kind: Vec<&Finding> = of_results

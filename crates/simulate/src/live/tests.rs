@@ -20,7 +20,7 @@ fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPla
     let mut selection = Selection {
         run: RunOptions {
             scale: Some(ScaleChoice::Fixed(Scale(2048))),
-            write_capacities: Some(2.0),
+            drive_writes: Some(2.0),
             ..RunOptions::default()
         },
         ..Selection::default()
@@ -34,7 +34,7 @@ fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPla
 fn plan_with(settings: &[(&str, toml::Value)]) -> Arc<RunPlan> {
     let plans = plans_of("three_stream", |selection| {
         selection.device = Some("ssd_a".to_string());
-        selection.run.only = Some(vec!["FDP".to_string(), "80/20".to_string()]);
+        selection.run.variants = Some(vec!["FDP".to_string(), "80/20".to_string()]);
         let settings = settings.iter().map(|(path, value)| (path.to_string(), value.clone()));
         selection.change = Change::of_settings(&settings.collect());
     });
@@ -78,7 +78,7 @@ fn every_kind_of_run_can_be_stepped() {
         let mut plans = plans_of(experiment, |selection| {
             selection.quick = true;
             selection.run.scale = Some(ScaleChoice::Fixed(Scale(scale)));
-            selection.run.write_capacities = Some(0.5);
+            selection.run.drive_writes = Some(0.5);
         });
         let plan = Arc::new(plans.swap_remove(0));
         assert_eq!(plan.is_timed(), timed, "{experiment}");
@@ -211,7 +211,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     assert_eq!(same.stats(), run.stats());
 
     // Other rules of collection: the drive of that moment, another end.
-    let fifo = plan_with(&[("gc.unit_selection", toml::Value::from("fifo"))]);
+    let fifo = plan_with(&[("gc.victim_policy", toml::Value::from("fifo"))]);
     run.begin_seek(capacity).expect("it goes back");
     while run.position().host_bytes < capacity {
         run.advance(capacity, 1 << 20).expect("it runs");
@@ -287,7 +287,7 @@ fn a_run_with_a_clock_is_watched() {
     let mut plans = plans_of("free_streams", |selection| {
         selection.quick = true;
         selection.run.scale = Some(ScaleChoice::Fixed(Scale(1024)));
-        selection.run.write_capacities = Some(0.5);
+        selection.run.drive_writes = Some(0.5);
     });
     let plan = Arc::new(plans.swap_remove(0));
     let straight = straight(&plan).timed.expect("it has a clock");

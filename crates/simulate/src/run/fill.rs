@@ -38,7 +38,7 @@ impl Fill {
             completions: [0; Fill::IN_FLIGHT],
             now: 0,
             filled: Filled::default(),
-            pages_left: (plan.cell().run.prefill_capacities * f64::from(plan.layout.logical_pages)) as u64,
+            pages_left: (plan.cell().run.precondition_drive_writes * f64::from(plan.layout.logical_pages)) as u64,
             next_lpn: 0,
         }
     }

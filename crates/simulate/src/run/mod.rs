@@ -76,14 +76,14 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     if options.save.is_some() && plans.len() != 1 {
         let problem = format!(
             "only the device of a single run can be saved, and these are {} runs. Select one with \
-                               --only, --device or --seed",
+                               --variant, --device or --seed",
             plans.len()
         );
-        return Err(LabError::invalid("save (--save)", problem));
+        return Err(LabError::invalid("save (--save-snapshot)", problem));
     }
     if options.save.is_some() && cells().any(RunPlan::searches) {
         let problem = "an automatic scale runs several scaled models. Give the scale that it finds";
-        return Err(LabError::invalid("save (--save)", problem));
+        return Err(LabError::invalid("save (--save-snapshot)", problem));
     }
     for cell in cells() {
         cell.check_memory(options.memory_budget_bytes)?;

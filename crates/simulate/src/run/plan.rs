@@ -143,7 +143,7 @@ impl Ground {
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
         let target = Target {
             device_bytes: full.capacity_bytes(),
-            endless: cell.run.write_capacities.is_some(),
+            endless: cell.run.drive_writes.is_some(),
             placement_count: PlacementList::new(&handles, layout.groups).count(),
             twin: (scale != Scale::FULL).then_some(Twin {
                 denominator: u64::from(scale.0),
@@ -304,7 +304,7 @@ impl RunPlan {
             if let Workload::Untimed(source) = &workload {
                 cell.run.check_untimed(&cell.key.to_string())?;
                 if !target.endless && source.share_done().is_none() {
-                    let problem = "the workload never ends. Give --write, or write_capacities in [run]";
+                    let problem = "the workload never ends. Give --drive-writes, or drive_writes in [run]";
                     return Err(LabError::invalid(&cell.key.to_string(), problem));
                 }
             }
@@ -320,8 +320,8 @@ impl RunPlan {
             memory_bytes: need.bytes(),
             twin_bytes: need.bytes(),
             need,
-            prefill_bytes: bytes(cell.run.prefill_capacities),
-            workload_work: bytes(cell.run.write_capacities.unwrap_or(1.0)),
+            prefill_bytes: bytes(cell.run.precondition_drive_writes),
+            workload_work: bytes(cell.run.drive_writes.unwrap_or(1.0)),
             workload: Mutex::new(waiting),
             cell,
             scale,

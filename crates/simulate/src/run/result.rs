@@ -9,7 +9,7 @@ use crate::feedback::FeedbackResult;
 use crate::steady::SteadyState;
 use crate::timed::result::TimedResult;
 use experiment::cell::{CellKey, EnsemblePart};
-use experiment::run_options::{RunSettings, Until};
+use experiment::run_options::RunSettings;
 use experiment::twin::Scale;
 
 /// Largest relative difference of write amplification at which two scaled models agree.
@@ -40,7 +40,7 @@ pub struct CellResult {
     /// Open reclaim units of host handles at the end, as a share of the over-provisioned ones.
     pub spare_held: f64,
     /// Condition that ends the run besides its write limit.
-    pub until: Option<Until>,
+    pub steady_state: bool,
     /// Steady state at the end, if the run waited for it and wrote enough.
     pub steady: Option<SteadyState>,
     /// Options of the job file that were accepted and should change this run, but have no effect.
@@ -74,7 +74,7 @@ pub(super) fn samples_bytes(settings: &RunSettings, handles: usize) -> u64 {
     const LONG_CAPACITIES: f64 = 100.0;
     let rows = handles + 1;
     let sample_bytes = size_of::<Sample>() + rows * (size_of::<OwnerStats>() + 2 * size_of::<u64>());
-    let samples = settings.write_capacities.unwrap_or(LONG_CAPACITIES) / settings.sample_capacities;
+    let samples = settings.drive_writes.unwrap_or(LONG_CAPACITIES) / settings.sample_drive_writes;
     // A vector reserves up to twice its length.
     (2.0 * samples * sample_bytes as f64) as u64
 }

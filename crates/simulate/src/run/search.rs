@@ -82,7 +82,7 @@ pub(super) fn run(
     if plan.scales.is_empty() {
         return run_twin(plan);
     }
-    let tail_capacities = plan.cell().run.tail_capacities;
+    let tail_drive_writes = plan.cell().run.tail_drive_writes;
     let on_twin = |scale: Scale| {
         if scale == plan.scale {
             return run_twin(plan);
@@ -95,7 +95,7 @@ pub(super) fn run(
         run_twin(&larger)
     };
     let amplifications = |result: &CellResult| {
-        let tail = result.tail_write_amplification(tail_capacities);
+        let tail = result.tail_write_amplification(tail_drive_writes);
         result.complete.then_some([result.write_amplification(), tail])
     };
     let found = search(&plan.scales, on_twin, amplifications)?;

@@ -16,7 +16,7 @@ pub(super) struct Series {
 
 /// Host bytes between two samples.
 fn interval_bytes(plan: &RunPlan) -> u64 {
-    ((plan.cell().run.sample_capacities * plan.layout.capacity_bytes() as f64) as u64).max(1)
+    ((plan.cell().run.sample_drive_writes * plan.layout.capacity_bytes() as f64) as u64).max(1)
 }
 
 impl Series {
@@ -52,7 +52,7 @@ impl Series {
             return false;
         };
         let drive_writes = |sample: &Sample| sample.host_bytes / capacity_bytes;
-        if plan.cell().run.until.is_none() || drive_writes(before) == drive_writes(last) {
+        if !plan.cell().run.steady_state || drive_writes(before) == drive_writes(last) {
             return false;
         }
         self.steady = SteadyState::of(&self.samples, capacity_bytes);

@@ -145,7 +145,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             superblocks: plan.layout.superblocks(),
             unit_pages: twin::unit_pages(&plan.layout),
             spare_held: self.drive.spare_held(),
-            until: plan.cell().run.until,
+            steady_state: plan.cell().run.steady_state,
             steady: series.steady,
             without_effect: plan.without_effect(),
             pages_read: self.pages_read,

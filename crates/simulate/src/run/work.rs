@@ -170,7 +170,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
             return;
         }
         let settings = &self.plan.cell().run;
-        let to_write = settings.prefill_capacities + settings.write_capacities.unwrap_or(0.0);
+        let to_write = settings.precondition_drive_writes + settings.drive_writes.unwrap_or(0.0);
         if to_write >= 1.0 {
             self.drive.device.populate();
         }
@@ -460,9 +460,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         if work.take(ahead)? == 0 {
             return Ok(false);
         }
-        if work.since_write > UNWRITTEN_REQUESTS_MAX && self.plan.cell().run.write_capacities.is_some() {
-            let problem = "the workload reads without writing, so it never reaches the total of --write. Leave \
-                           --write out, or use a workload that writes";
+        if work.since_write > UNWRITTEN_REQUESTS_MAX && self.plan.cell().run.drive_writes.is_some() {
+            let problem = "the workload reads without writing, so it never reaches the total of --drive-writes. Leave \
+                           --drive-writes out, or use a workload that writes";
             return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
         }
         if let Some(placer) = &self.placer {

@@ -44,7 +44,7 @@ pub(super) fn lanes_of_jobs(
         }
         let is_limited = job.runtime_us > 0 || stream.summary.group == last_group;
         let lane = Lane::new(stream, jobs.len() - 1, run.job_ns().filter(|_| is_limited));
-        let ends = lane.ends() || run.write_capacities.is_some() && writes;
+        let ends = lane.ends() || run.drive_writes.is_some() && writes;
         if !ends {
             without_end.push((job, lane.group));
         }
@@ -77,9 +77,9 @@ pub(super) fn lane_of_source(lane: Lane, run: &RunSettings) -> Result<(Vec<Lane>
         latency_goal: None,
     };
     let jobs = streams.into_iter().map(job).collect();
-    if !lane.ends() && run.write_capacities.is_none() {
-        let problem = "the workload never ends in virtual time. Give seconds or write_capacities in [run], or \
-                       --seconds or --write";
+    if !lane.ends() && run.drive_writes.is_none() {
+        let problem = "the workload never ends in virtual time. Give seconds or drive_writes in [run], or \
+                       --seconds or --drive-writes";
         return Err(LabError::invalid("workload", problem));
     }
     Ok((vec![lane], jobs))

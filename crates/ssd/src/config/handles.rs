@@ -24,12 +24,12 @@ pub struct Handles {
     /// Time at which a handle takes its reclaim units.
     pub opening: Opening,
     /// Size of the hot-data window in bytes, 0 to disable. A page is hot if the host rewrites it
-    /// while it is among the last `separation_bytes` bytes written to the drive. Hot pages go to a
+    /// while it is among the last `hot_window_bytes` bytes written to the drive. Hot pages go to a
     /// separate reclaim unit of the same handle. Recency identifies hot data as in Hsieh, Kuo &
     /// Chang (2006), "Efficient Identification of Hot Data for Flash Memory Storage Systems", with
     /// an exact window instead of counting filters.
     #[serde(with = "base::size")]
-    pub separation_bytes: u64,
+    pub hot_window_bytes: u64,
     /// Overrides for individual handles.
     pub overrides: Vec<HandleOverride>,
 }
@@ -42,7 +42,7 @@ impl Default for Handles {
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1, // WARP section 4.2.
             opening: Opening::OnFirstUse,
-            separation_bytes: 0,
+            hot_window_bytes: 0,
             overrides: Vec::new(),
         }
     }

@@ -95,19 +95,19 @@ impl DeviceConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct GcConfig {
     /// First decision of garbage collection, the owners whose reclaim units are candidates.
-    pub handle_selection: HandleSelection,
+    pub source_policy: HandleSelection,
     /// Second decision of garbage collection, the victim among the candidates.
-    pub unit_selection: UnitSelection,
+    pub victim_policy: UnitSelection,
     /// Maximum valid share of a victim of background collection (lazy GC), 0 to 1.
     pub lazy_valid_share: f64,
     /// Background watermark, 0 to 1. Background collection runs above this used share of
-    /// `marks_of`. 1 disables it.
-    pub background_mark: f64,
+    /// `watermark_base`. 1 disables it.
+    pub background_watermark: f64,
     /// Foreground watermark, 0 to 1. Writes wait for collection above this used share of
-    /// `marks_of`.
-    pub foreground_mark: f64,
+    /// `watermark_base`.
+    pub foreground_watermark: f64,
     /// Reclaim units that the two watermarks are a share of.
-    pub marks_of: MarksOf,
+    pub watermark_base: MarksOf,
     /// Destination of copies, separate from host data or mixed with it.
     pub copies: Copies,
     /// Moves fully valid blocks of a victim by exchanging blocks with the destination instead of
@@ -127,12 +127,12 @@ pub struct GcConfig {
 impl Default for GcConfig {
     fn default() -> Self {
         GcConfig {
-            handle_selection: HandleSelection::Global,
-            unit_selection: UnitSelection::Greedy,
-            lazy_valid_share: 0.05, // WARP section 5: "lazy GC threshold = 5 %".
-            background_mark: 0.90,  // WARP section 4.3.
-            foreground_mark: 0.99,  // WARP section 4.3.
-            marks_of: MarksOf::Spare,
+            source_policy: HandleSelection::Global,
+            victim_policy: UnitSelection::Greedy,
+            lazy_valid_share: 0.05,     // WARP section 5: "lazy GC threshold = 5 %".
+            background_watermark: 0.90, // WARP section 4.3.
+            foreground_watermark: 0.99, // WARP section 4.3.
+            watermark_base: MarksOf::Spare,
             copies: Copies::Apart,
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
@@ -145,8 +145,8 @@ impl Default for GcConfig {
 impl GcConfig {
     fn check(&self) -> Result<(), ConfigError> {
         ConfigError::between("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
-        ConfigError::between("gc.background_mark", self.background_mark, 0.0..=1.0)?;
-        ConfigError::between("gc.foreground_mark", self.foreground_mark, 0.0..=1.0)?;
+        ConfigError::between("gc.background_watermark", self.background_watermark, 0.0..=1.0)?;
+        ConfigError::between("gc.foreground_watermark", self.foreground_watermark, 0.0..=1.0)?;
         ConfigError::unless(
             (0.0..=0.9).contains(&self.reserve_share),
             "gc.reserve_share",
@@ -160,16 +160,16 @@ impl GcConfig {
             spare,
             "must be 0 or more reclaim units",
         )?;
-        match self.unit_selection {
+        match self.victim_policy {
             UnitSelection::DChoices(count) => ConfigError::unless(
                 (1..=D_CHOICES_MAX).contains(&count),
-                "gc.unit_selection",
+                "gc.victim_policy",
                 count,
                 "must examine 1 to 4096 reclaim units",
             ),
             UnitSelection::WindowedGreedy(count) => ConfigError::unless(
                 count >= 1,
-                "gc.unit_selection",
+                "gc.victim_policy",
                 count,
                 "must examine 1 reclaim unit or more",
             ),

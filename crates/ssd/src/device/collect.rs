@@ -87,7 +87,7 @@ impl Engine {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[group.index()];
         let mut victim = None;
-        let selection = self.config.gc.handle_selection;
+        let selection = self.config.gc.source_policy;
         let order = selection.order(&members.closed, &self.state.units);
         for owners in &order {
             let candidates = Candidates {
@@ -98,7 +98,7 @@ impl Engine {
             };
             let random = &mut self.state.random;
             victim = match &mut self.victim_policy.0 {
-                None => self.config.gc.unit_selection.select(&candidates, random),
+                None => self.config.gc.victim_policy.select(&candidates, random),
                 Some(policy) => policy.select(&candidates, random),
             };
             // Reclaiming a unit without an invalid page would free no space, endlessly.
@@ -116,7 +116,7 @@ impl Engine {
             return false;
         }
         let policy = match &self.victim_policy.0 {
-            None => self.config.gc.unit_selection.name(),
+            None => self.config.gc.victim_policy.name(),
             Some(_) => EXTERNAL_POLICY,
         };
         self.reclaim(events, now, victim, destination, trigger, policy);

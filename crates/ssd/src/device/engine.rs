@@ -30,7 +30,7 @@ pub struct Engine {
     /// Timing model, if the configuration has one. Snapshots do not contain it, so a loaded drive
     /// is idle.
     pub(super) timing: Option<Box<Timing>>,
-    /// External victim policy, used instead of `config.gc.unit_selection`.
+    /// External victim policy, used instead of `config.gc.victim_policy`.
     pub(super) victim_policy: ExternalPolicy,
     /// Scratch buffer of the copy loop with the runs of pages to move.
     pub(super) moving: Vec<MappedRun>,

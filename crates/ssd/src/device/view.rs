@@ -209,7 +209,7 @@ impl Engine {
         open.expect("an open reclaim unit is open for its owner").written
     }
 
-    /// Replaces the GC rules that a live drive can change: `handle_selection`, `unit_selection`,
+    /// Replaces the GC rules that a live drive can change: `source_policy`, `victim_policy`,
     /// `allocation` and the two watermarks. The data stays in place.
     ///
     /// # Errors
@@ -222,10 +222,10 @@ impl Engine {
         };
         let layout = Layout::new(&config)?;
         let rules_of = |gc: &GcConfig| GcConfig {
-            handle_selection: self.config.gc.handle_selection,
-            unit_selection: self.config.gc.unit_selection,
-            background_mark: self.config.gc.background_mark,
-            foreground_mark: self.config.gc.foreground_mark,
+            source_policy: self.config.gc.source_policy,
+            victim_policy: self.config.gc.victim_policy,
+            background_watermark: self.config.gc.background_watermark,
+            foreground_watermark: self.config.gc.foreground_watermark,
             allocation: self.config.gc.allocation,
             ..gc.clone()
         };
@@ -233,16 +233,16 @@ impl Engine {
             rules_of(gc) == self.config.gc,
             "gc",
             "changed",
-            "only handle_selection, unit_selection, allocation and the watermarks can change while a drive is in use. \
+            "only source_policy, victim_policy, allocation and the watermarks can change while a drive is in use. \
              Create a new drive for other settings",
         )?;
-        let marks_of = |layout: &Layout| Layout {
+        let watermark_base = |layout: &Layout| Layout {
             background_free_slices: self.layout.background_free_slices,
             foreground_free_slices: self.layout.foreground_free_slices,
             ..layout.clone()
         };
         assert_eq!(
-            marks_of(&layout),
+            watermark_base(&layout),
             self.layout,
             "new collection settings change only the watermarks of the layout"
         );

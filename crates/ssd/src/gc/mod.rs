@@ -1,17 +1,17 @@
 //! Garbage collection policies, as two decisions: the owners to reclaim from, then the victim.
 //!
 //! [`index`] indexes the closed reclaim units of each owner, so that both decisions are cheap.
-//! [`handle_selection`] and [`victim`] hold the configuration names and the code of the policies. A
+//! [`source_policy`] and [`victim`] hold the configuration names and the code of the policies. A
 //! new policy touches only one of these files. The device makes both decisions in
 //! `Engine::collect_one` (`device/collect.rs`). It may reject a victim for lack of space, and it
 //! moves the data.
 
-pub(crate) mod handle_selection;
 pub(crate) mod index;
+pub(crate) mod source_policy;
 pub(crate) mod victim;
 
 /// Random number generator of the device.
 pub type Random = rand_xoshiro::Xoshiro256PlusPlus;
 
-pub use handle_selection::HandleSelection;
+pub use source_policy::HandleSelection;
 pub use victim::{Candidates, UnitSelection, VictimPolicy};

@@ -250,7 +250,7 @@ impl TimingConfig {
     /// program operation in the buffer.
     fn check_buffer(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
         let program = geometry.program_unit_bytes.unwrap_or(geometry.mapping_unit_bytes);
-        let apart = u64::from(handles.separation_bytes > 0);
+        let apart = u64::from(handles.hot_window_bytes > 0);
         let open: u64 = (0..handles.count)
             .map(|handle| u64::from(handles.get(handle).open_reclaim_units) + apart)
             .sum();

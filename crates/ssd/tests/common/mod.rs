@@ -38,16 +38,16 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1,
             opening: Opening::OnFirstUse,
-            separation_bytes: 0,
+            hot_window_bytes: 0,
             overrides: Vec::new(),
         },
         gc: GcConfig {
-            handle_selection: HandleSelection::Global,
-            unit_selection: UnitSelection::Greedy,
+            source_policy: HandleSelection::Global,
+            victim_policy: UnitSelection::Greedy,
             lazy_valid_share: 0.05,
-            background_mark: 1.0,
-            foreground_mark: 1.0,
-            marks_of: MarksOf::Spare,
+            background_watermark: 1.0,
+            foreground_watermark: 1.0,
+            watermark_base: MarksOf::Spare,
             copies: Copies::Apart,
             block_remapping: false,
             allocation: Allocation::Oldest,
@@ -225,7 +225,7 @@ pub fn write_amplification_since(before: &ssd::Stats, after: &ssd::Stats) -> f64
 pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
-    config.gc.unit_selection = UnitSelection::Random;
+    config.gc.victim_policy = UnitSelection::Random;
     config.gc.block_remapping = true;
     config.handles.isolation = Isolation::PersistentlyIsolated;
     let size = |index, reclaim_unit| HandleOverride {

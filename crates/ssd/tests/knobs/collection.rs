@@ -29,7 +29,7 @@ fn free_units_at_first(device: &Recorded, trigger: Trigger) -> Option<u64> {
 
 #[test]
 fn background_mark_is_where_background_collection_begins() {
-    for (mark, marks_of, expected) in [
+    for (mark, watermark_base, expected) in [
         (0.25, MarksOf::Spare, Some(9)),
         (0.50, MarksOf::Spare, Some(6)),
         (0.75, MarksOf::Spare, Some(3)),
@@ -40,18 +40,18 @@ fn background_mark_is_where_background_collection_begins() {
         (1.00, MarksOf::All, None),
     ] {
         let device = overwritten_in_order(|gc| {
-            gc.background_mark = mark;
-            gc.marks_of = marks_of;
+            gc.background_watermark = mark;
+            gc.watermark_base = watermark_base;
         });
         let found = free_units_at_first(&device, Trigger::Background);
-        assert_eq!(found, expected, "background mark {mark} of {marks_of:?}");
+        assert_eq!(found, expected, "background mark {mark} of {watermark_base:?}");
         assert_eq!(device.stats().background_collections > 0, expected.is_some());
     }
 }
 
 #[test]
 fn foreground_mark_is_where_writes_wait_for_collection() {
-    for (mark, marks_of, expected) in [
+    for (mark, watermark_base, expected) in [
         (0.25, MarksOf::Spare, 9),
         (0.50, MarksOf::Spare, 6),
         (0.75, MarksOf::Spare, 3),
@@ -60,11 +60,11 @@ fn foreground_mark_is_where_writes_wait_for_collection() {
         (0.95, MarksOf::All, 3),
     ] {
         let device = overwritten_in_order(|gc| {
-            gc.foreground_mark = mark;
-            gc.marks_of = marks_of;
+            gc.foreground_watermark = mark;
+            gc.watermark_base = watermark_base;
         });
         let found = free_units_at_first(&device, Trigger::Foreground);
-        assert_eq!(found, Some(expected), "foreground mark {mark} of {marks_of:?}");
+        assert_eq!(found, Some(expected), "foreground mark {mark} of {watermark_base:?}");
         assert_eq!(device.stats().background_collections, 0);
     }
 }
@@ -73,7 +73,7 @@ fn foreground_mark_is_where_writes_wait_for_collection() {
 fn a_lower_foreground_mark_costs_write_amplification() {
     let amplification = |mark| {
         let mut config = small(64, 0.25);
-        config.gc.foreground_mark = mark;
+        config.gc.foreground_watermark = mark;
         steady_amplification(&config)
     };
     let (late, early) = (amplification(1.0), amplification(0.5));
@@ -85,8 +85,8 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
     // One reclaim unit has 128 of 256 pages valid, and background collection always runs.
     for (share, expected) in [(0.0, 0), (0.25, 0), (0.499, 0), (0.5, 1), (0.75, 1), (1.0, 1)] {
         let mut config = small(64, 0.25);
-        config.gc.background_mark = 0.0;
-        config.gc.marks_of = MarksOf::All;
+        config.gc.background_watermark = 0.0;
+        config.gc.watermark_base = MarksOf::All;
         config.gc.lazy_valid_share = share;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
@@ -106,8 +106,8 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
     // A unit without losses is not taken even at 1. A unit without valid pages is taken even at 0.
     for (share, overwritten, expected) in [(1.0, 0, 0), (0.0, UNIT_PAGES, 1)] {
         let mut config = small(64, 0.25);
-        config.gc.background_mark = 0.0;
-        config.gc.marks_of = MarksOf::All;
+        config.gc.background_watermark = 0.0;
+        config.gc.watermark_base = MarksOf::All;
         config.gc.lazy_valid_share = share;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
@@ -139,10 +139,10 @@ fn lazy_valid_share_limits_every_policy() {
     ] {
         for seed in 0..8 {
             let mut config = small(64, 0.25);
-            config.gc.background_mark = 0.0;
-            config.gc.marks_of = MarksOf::All;
+            config.gc.background_watermark = 0.0;
+            config.gc.watermark_base = MarksOf::All;
             config.gc.lazy_valid_share = 0.25;
-            config.gc.unit_selection = policy;
+            config.gc.victim_policy = policy;
             config.seed = seed;
             let mut device = recorded(&config);
             write(&mut device, 0, 2 * UNIT_PAGES, 0);
@@ -199,7 +199,7 @@ fn marks_of_spare_keeps_a_sequential_overwrite_at_1_and_marks_of_all_does_not() 
     // the WAF of 2.00 measured there. With 5 % only the last pages of each unit are copied.
     let all = |lazy_valid_share: f64| {
         amplification(&|gc| {
-            gc.marks_of = MarksOf::All;
+            gc.watermark_base = MarksOf::All;
             gc.lazy_valid_share = lazy_valid_share;
         })
     };
@@ -355,8 +355,8 @@ fn a_remapped_block_is_erased_where_its_data_went() {
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.gc.block_remapping = true;
     config.geometry.program_unit_bytes = WHOLE_BLOCK;
-    config.gc.background_mark = 0.0;
-    config.gc.marks_of = MarksOf::All;
+    config.gc.background_watermark = 0.0;
+    config.gc.watermark_base = MarksOf::All;
     config.gc.lazy_valid_share = 0.0;
     let overwrites: Vec<(u32, u32)> = (0..STAGED_UNITS).map(|unit| (unit, 64)).collect();
     let mut staged = Staged::new(&config, |_| 0, &overwrites, 0);
@@ -467,7 +467,7 @@ fn host_data_follows_copies_in_the_unit_that_they_began() {
 fn copies_do_not_go_to_the_unit_apart_for_what_was_written_a_short_time_ago() {
     let mut config = small(64, 0.4);
     config.gc.copies = Copies::WithHost;
-    config.handles.separation_bytes = 8 * 4096;
+    config.handles.hot_window_bytes = 8 * 4096;
     config.handles.opening = Opening::Eager;
     let mut device = recorded(&config);
     let pages = device.layout().logical_pages;

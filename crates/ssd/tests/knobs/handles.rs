@@ -308,8 +308,8 @@ fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
     ] {
         let mut config = many_dies();
         config.handles.reclaim_unit = size;
-        config.gc.background_mark = 0.0;
-        config.gc.marks_of = MarksOf::All;
+        config.gc.background_watermark = 0.0;
+        config.gc.watermark_base = MarksOf::All;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
         let pages = opened_pages(&device, owner(0))[0];

@@ -85,7 +85,7 @@ impl Staged {
     }
 }
 
-/// State in which the values of `unit_selection` choose different victims. Unit 8 has lost the most
+/// State in which the values of `victim_policy` choose different victims. Unit 8 has lost the most
 /// pages. Unit 10 has lost pages last, unit 6 first. Unit 5 has lost many and was filled long ago.
 /// Unit 3 has lost the most of the first four units with losses. Unit 1 was closed first of these.
 /// Unit 0 was closed before it, but is fully valid.

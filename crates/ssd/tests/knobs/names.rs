@@ -59,8 +59,14 @@ fn each_key_sets_its_own_field_and_unknown_ones_are_refused() {
         Ok(expected)
     };
     assert_eq!(read("lazy_valid_share", 0.3), gc(|gc| gc.lazy_valid_share = 0.3));
-    assert_eq!(read("background_mark", 0.3), gc(|gc| gc.background_mark = 0.3));
-    assert_eq!(read("foreground_mark", 0.3), gc(|gc| gc.foreground_mark = 0.3));
+    assert_eq!(
+        read("background_watermark", 0.3),
+        gc(|gc| gc.background_watermark = 0.3)
+    );
+    assert_eq!(
+        read("foreground_watermark", 0.3),
+        gc(|gc| gc.foreground_watermark = 0.3)
+    );
     assert_eq!(read("reserve_share", 0.3), gc(|gc| gc.reserve_share = 0.3));
     assert_eq!(
         read("adaptive_isolation_spare", 0.3),
@@ -84,15 +90,15 @@ fn defaults_are_the_published_ones() {
     assert_eq!(handles.opening, Opening::OnFirstUse);
     let gc = GcConfig::default();
     assert_eq!(
-        (gc.background_mark, gc.foreground_mark, gc.lazy_valid_share),
+        (gc.background_watermark, gc.foreground_watermark, gc.lazy_valid_share),
         (0.90, 0.99, 0.05)
     );
     assert_eq!(
-        (gc.unit_selection, gc.handle_selection),
+        (gc.victim_policy, gc.source_policy),
         (UnitSelection::Greedy, HandleSelection::Global)
     );
     assert_eq!(
-        (gc.marks_of, gc.block_remapping, gc.reserve_share),
+        (gc.watermark_base, gc.block_remapping, gc.reserve_share),
         (MarksOf::Spare, true, 0.0)
     );
     assert_eq!(gc.copies, Copies::Apart);
@@ -183,10 +189,10 @@ const REFUSALS: &[Refusal] = &table! {
     } => "must divide the 4 blocks",
     "gc.lazy_valid_share": |c| c.gc.lazy_valid_share = -0.01 => "between 0 and 1",
     "gc.lazy_valid_share": |c| c.gc.lazy_valid_share = 1.01 => "between 0 and 1",
-    "gc.background_mark": |c| c.gc.background_mark = 1.01 => "between 0 and 1",
-    "gc.background_mark": |c| c.gc.background_mark = f64::NAN => "between 0 and 1",
-    "gc.foreground_mark": |c| c.gc.foreground_mark = -0.5 => "between 0 and 1",
-    "gc.foreground_mark": |c| c.gc.foreground_mark = 95.0 => "between 0 and 1",
+    "gc.background_watermark": |c| c.gc.background_watermark = 1.01 => "between 0 and 1",
+    "gc.background_watermark": |c| c.gc.background_watermark = f64::NAN => "between 0 and 1",
+    "gc.foreground_watermark": |c| c.gc.foreground_watermark = -0.5 => "between 0 and 1",
+    "gc.foreground_watermark": |c| c.gc.foreground_watermark = 95.0 => "between 0 and 1",
     "gc.reserve_share": |c| c.gc.reserve_share = -0.1 => "between 0 and 0.9",
     "gc.reserve_share": |c| c.gc.reserve_share = 0.91 => "between 0 and 0.9",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = -1.0 => "0 or more",
@@ -195,8 +201,8 @@ const REFUSALS: &[Refusal] = &table! {
         => "whole superblocks",
     "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (Copies::WithHost, Isolation::Adaptive)
         => "a fixed isolation",
-    "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::DChoices(0) => "1 to 4096",
-    "gc.unit_selection": |c| c.gc.unit_selection = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
+    "gc.victim_policy": |c| c.gc.victim_policy = UnitSelection::DChoices(0) => "1 to 4096",
+    "gc.victim_policy": |c| c.gc.victim_policy = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
 };
 
 #[test]

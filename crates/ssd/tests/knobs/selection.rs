@@ -1,10 +1,10 @@
-//! The two decisions of garbage collection (`handle_selection`, `unit_selection`) and the seed.
+//! The two decisions of garbage collection (`source_policy`, `victim_policy`) and the seed.
 
 use super::*;
 
 fn contested(policy: UnitSelection, seed: u64) -> Staged {
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
-    config.gc.unit_selection = policy;
+    config.gc.victim_policy = policy;
     config.seed = seed;
     Staged::new(&config, |_| 0, &CONTESTED, 0)
 }
@@ -44,7 +44,7 @@ fn of_equal_victims_the_one_closed_first_is_taken() {
     let equal: Vec<(u32, u32)> = (0..STAGED_UNITS).rev().map(|unit| (unit, 64)).collect();
     for policy in [UnitSelection::Greedy, UnitSelection::WindowedGreedy(1000)] {
         let mut config = small(STAGED_SUPERBLOCKS, 0.25);
-        config.gc.unit_selection = policy;
+        config.gc.victim_policy = policy;
         assert_eq!(Staged::new(&config, |_| 0, &equal, 0).victims(0)[0], 0, "{policy:?}");
     }
 }
@@ -56,7 +56,7 @@ fn benefit_cost_since_invalidation_divides_by_twice_the_valid_share() {
     let scattered = [0, 1, 2, 4, 5, 7, 8, 9].map(|unit| (unit, 32));
     let overwrites = [&[(3, 128)], &scattered[..], &[(6, 224), (10, 80), (11, 80)]].concat();
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
-    config.gc.unit_selection = UnitSelection::BenefitCostSinceInvalidation;
+    config.gc.victim_policy = UnitSelection::BenefitCostSinceInvalidation;
     assert_eq!(Staged::new(&config, |_| 0, &overwrites, 0).victims(0)[0], 6);
 }
 
@@ -69,7 +69,7 @@ fn a_unit_without_valid_pages_is_free_of_cost_whatever_its_age() {
         UnitSelection::BenefitCostSinceInvalidation,
     ] {
         let mut config = small(STAGED_SUPERBLOCKS, 0.25);
-        config.gc.unit_selection = policy;
+        config.gc.victim_policy = policy;
         assert_eq!(
             Staged::new(&config, |_| 0, &overwrites, 0).victims(0)[0],
             10,
@@ -130,7 +130,7 @@ fn d_choices_takes_the_best_of_d_draws() {
 fn seed_decides_random_victims_and_nothing_else() {
     let victims = |policy, seed| {
         let mut config = small(64, 0.20);
-        config.gc.unit_selection = policy;
+        config.gc.victim_policy = policy;
         config.seed = seed;
         let mut device = recorded(&config);
         let pages = device.layout().logical_pages;
@@ -153,14 +153,14 @@ fn seed_decides_random_victims_and_nothing_else() {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// First decision: handle_selection
+// First decision: source_policy
 
 /// Five handles. 0 and 1 have lost little relative to their data, 2 hardly any, and 3 most. 4 has
 /// lost one unit completely and less of the other, or the given pages.
-fn five_handles(handle_selection: HandleSelection, overwrites: &[(u32, u32)]) -> Staged {
+fn five_handles(source_policy: HandleSelection, overwrites: &[(u32, u32)]) -> Staged {
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.handles.count = 5;
-    config.gc.handle_selection = handle_selection;
+    config.gc.source_policy = source_policy;
     let handle_of = |unit| [0, 1, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4][unit as usize];
     Staged::new(&config, handle_of, overwrites, 1)
 }
@@ -189,8 +189,8 @@ fn an_owner_with_nothing_to_reclaim_gives_way_to_the_next() {
     // handle 3 has lost more.
     let mut config = small(STAGED_SUPERBLOCKS, 0.25);
     config.handles.count = 5;
-    config.gc.handle_selection = HandleSelection::HighestPressure;
-    config.gc.background_mark = 0.0;
+    config.gc.source_policy = HandleSelection::HighestPressure;
+    config.gc.background_watermark = 0.0;
     let handle_of = |unit| [0, 1, 1, 1, 1, 1, 2, 2, 3, 3, 4, 4][unit as usize];
     let mut device = recorded(&config);
     for unit in 0..STAGED_UNITS {

@@ -61,8 +61,8 @@ impl Reference {
             return false;
         }
         let mut victim = None;
-        for holders in selection::order(gc.handle_selection, holders, self.layout.handles.len()) {
-            let chosen = selection::select(gc.unit_selection, &holders, self.host_pages_written, &mut self.random);
+        for holders in selection::order(gc.source_policy, holders, self.layout.handles.len()) {
+            let chosen = selection::select(gc.victim_policy, &holders, self.host_pages_written, &mut self.random);
             if let Some(chosen) = chosen {
                 victim = Some(chosen.unit);
                 break;
@@ -74,7 +74,7 @@ impl Reference {
             self.refused_victims += 1;
             return false;
         }
-        self.reclaim(now, victim, destination, trigger, gc.unit_selection.name());
+        self.reclaim(now, victim, destination, trigger, gc.victim_policy.name());
         true
     }
 

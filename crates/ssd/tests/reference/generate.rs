@@ -194,7 +194,7 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
         reclaim_unit: unit_size(entropy, geometry),
         open_reclaim_units: open_units(entropy),
         opening: entropy.pick(&[Opening::OnFirstUse, Opening::OnFirstUse, Opening::Eager]),
-        separation_bytes: if entropy.percent(20) {
+        hot_window_bytes: if entropy.percent(20) {
             entropy.between(1, 64) * geometry.mapping_unit_bytes
         } else {
             0
@@ -280,8 +280,8 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
     let number = entropy.between(1, 9) as u32;
     let share = entropy.share();
     GcConfig {
-        handle_selection: entropy.pick(&[HandleSelection::Global, HandleSelection::HighestPressure]),
-        unit_selection: entropy.pick(&[
+        source_policy: entropy.pick(&[HandleSelection::Global, HandleSelection::HighestPressure]),
+        victim_policy: entropy.pick(&[
             UnitSelection::Greedy,
             UnitSelection::CostAge,
             UnitSelection::BenefitCost,
@@ -292,9 +292,9 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
             UnitSelection::WindowedGreedy(number),
         ]),
         lazy_valid_share: entropy.pick(&[0.0, 0.05, 0.29, 0.5, 0.57, 1.0, share]),
-        background_mark: entropy.pick(&[0.9, 0.9, 1.0, 0.5, 0.0, share]),
-        foreground_mark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
-        marks_of: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
+        background_watermark: entropy.pick(&[0.9, 0.9, 1.0, 0.5, 0.0, share]),
+        foreground_watermark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
+        watermark_base: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
         copies: Copies::Apart,
         block_remapping: entropy.percent(60),
         allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),

@@ -349,7 +349,7 @@ impl Lockstep {
                 self.coverage.add("remapped block", u64::from(reclaim.blocks_remapped));
                 if reclaim.trigger != Trigger::Forced {
                     self.coverage.add(&format!("reclaim by {}", reclaim.policy), 1);
-                    let order = self.reference.config.gc.handle_selection;
+                    let order = self.reference.config.gc.source_policy;
                     self.coverage.add(&format!("reclaim in order {order:?}"), 1);
                 }
                 match reclaim.trigger {
@@ -405,7 +405,10 @@ impl Lockstep {
                 "case with copies among host data",
                 counted && config.gc.copies == Copies::WithHost,
             ),
-            ("case with marks of all", counted && config.gc.marks_of == MarksOf::All),
+            (
+                "case with marks of all",
+                counted && config.gc.watermark_base == MarksOf::All,
+            ),
             ("case with separation", counted && layout.separation_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
             ("case with several sizes", counted && layout.classes.len() > 1),

@@ -229,7 +229,7 @@ impl Reference {
     }
 
     fn separation_pages(&self) -> usize {
-        self.config.handles.separation_bytes.div_ceil(self.layout.page_bytes) as usize
+        self.config.handles.hot_window_bytes.div_ceil(self.layout.page_bytes) as usize
     }
 
     fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {

@@ -125,7 +125,7 @@ fn a_read_never_waits_for_more_than_one_operation() {
 fn background_collection_yields_to_reads() {
     for suspend_ns in [Some(SUSPEND), None] {
         let mut config = timed(40, 0.25);
-        config.gc.background_mark = 0.2;
+        config.gc.background_watermark = 0.2;
         config.gc.lazy_valid_share = 1.0;
         times(&mut config).nand.suspend_ns = suspend_ns;
         let mut device = recorded(&config);

@@ -75,9 +75,9 @@ fn twice_the_times_are_twice_the_results() {
 /// The same with collection. Rounding its share of a channel may change a nanosecond.
 #[test]
 fn twice_the_times_are_twice_the_results_of_collection() {
-    for background_mark in [1.0, 0.5] {
+    for background_watermark in [1.0, 0.5] {
         let mut config = timed(60, 0.25);
-        config.gc.background_mark = background_mark;
+        config.gc.background_watermark = background_watermark;
         config.gc.lazy_valid_share = 0.7;
         let (difference, slowest) = difference_of_twice(&config, 60_000, &mut mixed(&config, 11));
         assert!(slowest > 3_000_000, "there were queues: {slowest} ns");
@@ -102,7 +102,7 @@ fn nothing_is_used_more_than_all_the_time() {
     for (seed, depth) in [(1, 1), (2, 8), (3, 64), (4, 256)] {
         for suspend_ns in [None, Some(SUSPEND)] {
             let mut config = timed(60, 0.15);
-            config.gc.background_mark = 0.6;
+            config.gc.background_watermark = 0.6;
             config.gc.lazy_valid_share = 0.8;
             times(&mut config).nand.suspend_ns = suspend_ns;
             let mut device = recorded(&config);
@@ -249,7 +249,7 @@ fn transfers_of_a_channel_do_not_overlap() {
 fn time_changes_nothing_but_time() {
     for seed in 0..3 {
         let mut config = timed(60, 0.2);
-        config.gc.background_mark = 0.7;
+        config.gc.background_watermark = 0.7;
         config.gc.block_remapping = true;
         let mut untimed = config.clone();
         untimed.timing = None;
@@ -342,7 +342,7 @@ fn writes_together_are_as_one_after_the_other() {
     assert!(compare_together(&plain, 1) > 100, "collection is in the way of hosts");
     let mut several = plain.clone();
     several.geometry.reclaim_groups = 2;
-    several.gc.background_mark = 0.7;
+    several.gc.background_watermark = 0.7;
     several.gc.block_remapping = true;
     let _ = compare_together(&several, 2);
     let mut with_tails = plain.clone();
@@ -399,7 +399,7 @@ fn what_was_located_is_read_as_anything_else() {
     compare_located(&plain, 1);
     let mut with_cache = plain.clone();
     with_cache.geometry.reclaim_groups = 2;
-    with_cache.gc.background_mark = 0.7;
+    with_cache.gc.background_watermark = 0.7;
     times(&mut with_cache).read_cache_bytes = 64 * PAGE;
     compare_located(&with_cache, 2);
     let mut with_tails = plain;

@@ -105,7 +105,7 @@ fn only_a_tail_of_sensing_delays_others() {
 #[test]
 fn a_clock_may_jump_far_ahead() {
     let mut config = timed(60, 0.15);
-    config.gc.background_mark = 0.5;
+    config.gc.background_watermark = 0.5;
     let mut device = silent(&config);
     let mut now = fill(&mut device);
     let mut next = crate::host::mixed(&config, 8);

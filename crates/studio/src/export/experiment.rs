@@ -86,8 +86,8 @@ fn table(material: &Material) -> (Table, Vec<&str>) {
 /// Run settings of the first lane. Variants contain the changes.
 fn run_settings(lane: &ExportLane) -> Value {
     let mut settings = lane.plan.settings.clone();
-    settings.only.clear();
-    settings.prefill_capacities = 0.0;
+    settings.variants.clear();
+    settings.precondition_drive_writes = 0.0;
     value(&settings)
 }
 
@@ -105,7 +105,7 @@ fn change(experiment: &Experiment, lane: &ExportLane) -> Change {
         change.extend(&later.change);
     }
     change.extend(&Change::of_settings(&lane.plan.order.set));
-    change.prefill_capacities = Some(cell.run.prefill_capacities);
+    change.precondition_drive_writes = Some(cell.run.precondition_drive_writes);
     change
 }
 

@@ -104,7 +104,7 @@ impl Material {
             Form::Report => self.report(),
             Form::Result => {
                 let axes = self.axes();
-                let json = export::to_json(&axes, self.tail_capacities(), &self.results()?, true);
+                let json = export::to_json(&axes, self.tail_drive_writes(), &self.results()?, true);
                 Ok(json.to_string().into_bytes())
             }
             Form::Experiment => Ok(experiment::text(self).into_bytes()),
@@ -134,8 +134,8 @@ impl Material {
         self.prepared.experiment.axes()
     }
 
-    fn tail_capacities(&self) -> f64 {
-        self.lanes[0].plan.settings.tail_capacities
+    fn tail_drive_writes(&self) -> f64 {
+        self.lanes[0].plan.settings.tail_drive_writes
     }
 
     fn report(&self) -> Result<Vec<u8>, LabError> {
@@ -149,7 +149,7 @@ impl Material {
             source: &experiment.source,
             notes: &experiment.notes,
             axes: &axes,
-            tail_capacities: self.tail_capacities(),
+            tail_drive_writes: self.tail_drive_writes(),
             results: &results,
             intervals: &NO_INTERVALS,
             comparisons: &[],

@@ -29,16 +29,16 @@ pub fn start() -> Studio {
 /// A small run of two variants, a second of work.
 pub fn order() -> Value {
     json!({
-        "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "write": 2.0, "seed": 1,
-        "lanes": [{ "name": "FDP", "only": ["FDP", "80/20"] }, { "name": "NoFDP", "only": ["NoFDP", "80/20"] }],
+        "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "drive_writes": 2.0, "seed": 1,
+        "lanes": [{ "name": "FDP", "variants": ["FDP", "80/20"] }, { "name": "NoFDP", "variants": ["NoFDP", "80/20"] }],
     })
 }
 
 /// One of them.
 pub fn small_order() -> Value {
     json!({
-        "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "write": 2.0, "seed": 1,
-        "lanes": [{ "name": "FDP", "only": ["FDP", "80/20"] }],
+        "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "drive_writes": 2.0, "seed": 1,
+        "lanes": [{ "name": "FDP", "variants": ["FDP", "80/20"] }],
     })
 }
 

@@ -40,8 +40,8 @@ const browser = await startBrowser();
 try {
     const studio = await Server.start("studio", "--no-open", "--listen", "127.0.0.1:0");
     const page = await newPage(browser, { viewport: { width: WIDTH, height: 1000 }, colorScheme: "light" });
-    const lanes = ["FDP", "NoFDP"].map((name) => ({ name, only: [name, "zipf 1.2"], set: {} }));
-    const id = await studio.begin({ experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/512", write: WRITES, prefill: null, timed: null, seed: 1, lanes, forks: [] });
+    const lanes = ["FDP", "NoFDP"].map((name) => ({ name, variants: [name, "zipf 1.2"], set: {} }));
+    const id = await studio.begin({ experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/512", write: WRITES, precondition_drive_writes: null, timed: null, seed: 1, lanes, forks: [] });
     await page.goto(`${studio.address}#/session/${id}`);
     await page.waitForSelector(".transport");
     await page.addStyleTag({ content: ONLY_WHAT_IS_SEEN });

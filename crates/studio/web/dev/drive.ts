@@ -94,7 +94,7 @@ export class SimulatedDrive {
             marks: { background_free_units: 20, foreground_free_units: 8 },
             timed: config.timed,
             write_bytes: config.workload === "served" ? null : config.writeCapacities * this.logical * PAGE_BYTES,
-            settings: { "gc.unit_selection": "greedy", "handles.isolation": "initially_isolated", "geometry.over_provisioning": op, ...config.settings },
+            settings: { "gc.victim_policy": "greedy", "handles.isolation": "initially_isolated", "geometry.over_provisioning": op, ...config.settings },
         };
     }
 
@@ -201,7 +201,7 @@ export class SimulatedDrive {
     }
 
     private victim(): number {
-        const isFifo = this.config.settings["gc.unit_selection"] === "random";
+        const isFifo = this.config.settings["gc.victim_policy"] === "random";
         let best = -1;
         const tries = isFifo ? 1 : 48;
         for (let i = 0, drawn = 0; i < 4000 && drawn < tries; i += 1) {

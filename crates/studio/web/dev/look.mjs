@@ -29,8 +29,8 @@ const LOOK_MS = 60_000;
 /** Drive-writes of the runs that are shown. */
 const WRITES = 3;
 
-const order = (lanes, more = {}) => ({ experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/512", write: WRITES, prefill: null, timed: null, seed: 1, forks: [], lanes: lanes.map((name) => ({ name, only: [name, "zipf 1.2"], set: {} })), ...more });
-const lane = (name, set = {}, only = ["NoFDP", "zipf 1.2"]) => ({ name, only, set });
+const order = (lanes, more = {}) => ({ experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/512", drive_writes: WRITES, precondition_drive_writes: null, timed: null, seed: 1, forks: [], lanes: lanes.map((name) => ({ name, variants: [name, "zipf 1.2"], set: {} })), ...more });
+const lane = (name, set = {}, only = ["NoFDP", "zipf 1.2"]) => ({ name, variants: only, set });
 
 /** Brings all lanes to so many drive-writes. */
 async function goTo(page, capacities) {
@@ -193,7 +193,7 @@ async function writtenTo() {
     const port = /-s (\d+)/.exec(servedOne.introduction)[1];
     await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=60%\nio_size=400m\nfdp=1\nfdp_pli=0\n[hot]\nrw=randwrite\nbs=4k\noffset=60%\nsize=38%\nio_size=400m\nnorandommap\nfdp=1\nfdp_pli=1\n");
     (async () => {
-        while (Server.running.has(servedOne)) await warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json").catch(() => {});
+        while (Server.running.has(servedOne)) await warp("run", "host.fio", "--target", `tcp:127.0.0.1:${port}`, "--json").catch(() => {});
     })();
     return servedOne;
 }

@@ -91,7 +91,7 @@ class SimulatedSession {
         const isLarge = ["1/1", "1/2", "1/4", "1/8", "1/16"].includes(order.scale ?? "");
         const units = isLarge ? 65536 : Number(process.env["SIMULATED_UNITS"] ?? 1000);
         this.configs = order.lanes.map((lane): DriveConfig => {
-            const words = `${lane.name} ${lane.only.join(" ")} ${JSON.stringify(lane.set)}`;
+            const words = `${lane.name} ${lane.variants.join(" ")} ${JSON.stringify(lane.set)}`;
             return {
                 name: lane.name,
                 device: order.device ?? "warp_default",
@@ -104,7 +104,7 @@ class SimulatedSession {
                 timed: order.timed === true,
                 placement: /NoFDP|none|nobody/.test(words) ? "NoFDP" : /Mixed/.test(words) ? "Mixed" : "FDP",
                 settings: lane.set,
-                writeCapacities: order.write ?? 4,
+                writeCapacities: order.drive_writes ?? 4,
                 of: null,
                 forked: null,
             };
@@ -255,7 +255,7 @@ let made = 0;
 let served: SimulatedSession | null = null;
 
 function servedDrive(): SimulatedSession {
-    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", write: 40, prefill: null, timed: true, seed: 1, lanes: [{ name: "served drive", only: ["FDP"], set: {} }], forks: [] }, true);
+    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", write: 40, precondition_drive_writes: null, timed: true, seed: 1, lanes: [{ name: "served drive", variants: ["FDP"], set: {} }], forks: [] }, true);
     return served;
 }
 

@@ -129,13 +129,13 @@ export async function newPage(browser, options = {}) {
 
 /** An order of the three streams on a small twin, a lane for each of these variants. */
 export function threeStreams(variants, more = {}) {
-    const lanes = variants.map((name) => ({ name, only: [name, "80/20"], set: {} }));
-    return { experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/2048", write: 2, prefill: null, timed: null, seed: 1, forks: [], lanes, ...more };
+    const lanes = variants.map((name) => ({ name, variants: [name, "80/20"], set: {} }));
+    return { experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/2048", drive_writes: 2, precondition_drive_writes: null, timed: null, seed: 1, forks: [], lanes, ...more };
 }
 
 /** What the command says of the same runs, by variant: the cells of its JSON. */
 export async function commandCells(...more) {
-    const text = await warp("run", "three_stream", "--device", "ssd_a", "--scale", "1/2048", "--write", "2", "--no-keep", "--json", ...more);
+    const text = await warp("run", "three_stream", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "2", "--no-keep", "--json", ...more);
     const cells = JSON.parse(text).cells.filter((cell) => cell.grid.overwrite === "80/20");
     return Object.fromEntries(cells.map((cell) => [cell.variant, cell]));
 }

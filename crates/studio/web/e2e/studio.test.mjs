@@ -353,7 +353,7 @@ test("a page of a served drive that comes late says so, and shows what was writt
     const served = await Server.start("serve", "--device", "warp_default", "--capacity", "128M", "--data", "null", "--tcp", "127.0.0.1:0", "--vfio-user", join(workFolder, "guest.sock"), "--studio", "127.0.0.1:0", "--quiet");
     const port = /-s (\d+)/.exec(served.introduction)[1];
     await writeFile(join(workFolder, "late.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
-    const run = () => warp("run", "late.fio", "--on", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
+    const run = () => warp("run", "late.fio", "--target", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
     await run();
     const page = await newPage(browser);
     await page.goto(`${served.address}#/drive`);
@@ -385,7 +385,7 @@ test("a served drive is seen while a host writes to it", async () => {
     // Hosts are looked at once a second; this one comes until it was seen.
     let isSeen = false;
     const writing = (async () => {
-        do await warp("run", "host.fio", "--on", `tcp:127.0.0.1:${port}`, "--json");
+        do await warp("run", "host.fio", "--target", `tcp:127.0.0.1:${port}`, "--json");
         while (!isSeen);
     })();
     await page.locator(".hosts tbody tr").filter({ hasText: "NVMe/TCP" }).first().waitFor();
@@ -427,7 +427,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     const parameters = ["serve", "--device", "warp_default", "--capacity", "128M", "--data", data, "--checkpoint", "0", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet"];
     const served = await Server.start(...parameters, "--studio-token", token);
     const port = /-s (\d+)/.exec(served.introduction)[1];
-    const run = () => warp("run", "acted.fio", "--on", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
+    const run = () => warp("run", "acted.fio", "--target", `tcp:127.0.0.1:${port}`, "--overwrite", "--json");
     await writeFile(join(workFolder, "acted.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
     await run();
     const pages = await Promise.all([newPage(browser, { bypassCSP: true }), newPage(browser, { bypassCSP: true, colorScheme: "dark", viewport: { width: 390, height: 844 } })]);

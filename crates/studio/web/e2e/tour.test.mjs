@@ -205,8 +205,8 @@ test("the stories are those whose captions are asked here", () => {
     for (const story of page.STORIES) {
         const moments = story.captions.map((caption) => caption.from);
         assert.deepEqual(moments, [...moments].sort((a, b) => a - b));
-        assert.ok(moments.at(-1) < story.order.write, "the last one comes before the end");
-        assert.ok(Math.abs(story.order.write / story.speed - 60) < 3, "a minute");
+        assert.ok(moments.at(-1) < story.order.drive_writes, "the last one comes before the end");
+        assert.ok(Math.abs(story.order.drive_writes / story.speed - 60) < 3, "a minute");
     }
 });
 

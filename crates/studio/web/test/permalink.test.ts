@@ -10,11 +10,11 @@ const ORDER: Order = {
     workload: { name: "mine.fio", text: "[job]\nrw=randwrite\n; Größe: 4 µs 😀\n" },
     device: "ssd_a",
     scale: "1/512",
-    write: 3.5,
-    prefill: null,
+    drive_writes: 3.5,
+    precondition_drive_writes: null,
     timed: false,
     seed: 7,
-    lanes: [{ name: "FDP", only: [], set: { "gc.unit_selection": { d_choices: 8 }, "geometry.over_provisioning": 0.28 } }],
+    lanes: [{ name: "FDP", variants: [], set: { "gc.victim_policy": { d_choices: 8 }, "geometry.over_provisioning": 0.28 } }],
     forks: [{ of: 0, name: "OP 40 %", at_host_bytes: 2 ** 41 + 1, set: { "geometry.over_provisioning": 0.4 } }],
 };
 
@@ -23,20 +23,20 @@ describe("a permalink", () => {
         expect(await decodeOrder(await encodeOrder(ORDER))).toEqual(ORDER);
         const named = { ...ORDER, name: "more room" };
         expect(await decodeOrder(await encodeOrder(named))).toEqual(named);
-        const bounded = { ...ORDER, until: "steady", tail_capacities: 0.5 };
+        const bounded = { ...ORDER, steady_state: true, tail_drive_writes: 0.5 };
         expect(await decodeOrder(await encodeOrder(bounded))).toEqual(bounded);
         expect(beginsAlike(ORDER, bounded)).toBe(false);
     });
     it("is the same for equal orders, whatever the order of keys", async () => {
         const [lane] = ORDER.lanes;
-        const other = { lanes: [{ set: Object.fromEntries(Object.entries(lane?.set ?? {}).reverse()), only: [], name: "FDP" }], ...Object.fromEntries(Object.entries(ORDER).filter(([key]) => key !== "lanes").reverse()) } as unknown as Order;
+        const other = { lanes: [{ set: Object.fromEntries(Object.entries(lane?.set ?? {}).reverse()), variants: [], name: "FDP" }], ...Object.fromEntries(Object.entries(ORDER).filter(([key]) => key !== "lanes").reverse()) } as unknown as Order;
         expect(await encodeOrder(other)).toBe(await encodeOrder(ORDER));
     });
     it("is of the same run whatever was forked from it, and of no other", () => {
         expect(beginsAlike(ORDER, { ...ORDER, forks: [] })).toBe(true);
         expect(beginsAlike(ORDER, { ...ORDER, name: "mine" })).toBe(true);
         expect(beginsAlike(ORDER, { ...ORDER, seed: 8 })).toBe(false);
-        expect(beginsAlike(ORDER, { ...ORDER, lanes: [{ name: "FDP", only: [], set: {} }] })).toBe(false);
+        expect(beginsAlike(ORDER, { ...ORDER, lanes: [{ name: "FDP", variants: [], set: {} }] })).toBe(false);
     });
     it("is an address that nothing has to be escaped in", async () => {
         const link = await encodeOrder(ORDER);
@@ -54,7 +54,7 @@ describe("a permalink", () => {
     });
     it("fills in what an older one leaves out", async () => {
         const link = base64url(deflateRawSync(JSON.stringify({ experiment: "three_stream", device: "ssd_a", lanes: [{ name: "a" }] })));
-        expect(await decodeOrder(link)).toMatchObject({ seed: 1, write: null, forks: [], lanes: [{ name: "a", only: [], set: {} }] });
+        expect(await decodeOrder(link)).toMatchObject({ seed: 1, drive_writes: null, forks: [], lanes: [{ name: "a", variants: [], set: {} }] });
     });
 });
 

@@ -35,7 +35,7 @@ describe("settings", () => {
         expect([readSetting("0.28"), readSetting("true"), readSetting("fifo"), readSetting(" 256MiB "), readSetting("")]).toEqual([0.28, true, "fifo", "256MiB", ""]);
     });
     it("have short names, of which no two are the same in a session", () => {
-        expect([nameOf({ "geometry.over_provisioning": 0.28 }), nameOf({ "handles.isolation": "persistently_isolated" }), nameOf({ "gc.unit_selection": { d_choices: 8 } }), nameOf({ "gc.background_mark": 0.8 })]).toEqual(["OP 28 %", "PI", "best of 8 (d-choices)", "background_mark 0.8"]);
+        expect([nameOf({ "geometry.over_provisioning": 0.28 }), nameOf({ "handles.isolation": "persistently_isolated" }), nameOf({ "gc.victim_policy": { d_choices: 8 } }), nameOf({ "gc.background_watermark": 0.8 })]).toEqual(["OP 28 %", "PI", "best of 8 (d-choices)", "background_watermark 0.8"]);
         expect([freeName("PI", ["II"]), freeName("PI", ["PI", "PI 2"])]).toEqual(["PI", "PI 3"]);
     });
 });
@@ -58,15 +58,15 @@ describe("waiting", () => {
 describe("stories", () => {
     it("take about a minute, and their captions come in order before the end", () => {
         for (const story of STORIES) {
-            const seconds = (story.order.write ?? 0) / story.speed;
+            const seconds = (story.order.drive_writes ?? 0) / story.speed;
             expect(seconds).toBeGreaterThan(45);
             expect(seconds).toBeLessThan(75);
             const moments = story.captions.map((caption) => caption.from);
             expect([...moments].sort((a, b) => a - b)).toEqual(moments);
-            expect(moments.at(-1)).toBeLessThan(story.order.write ?? 0);
+            expect(moments.at(-1)).toBeLessThan(story.order.drive_writes ?? 0);
             // Time to read: four words a second, which is usual.
             story.captions.forEach((caption, index) => {
-                const until = story.captions[index + 1]?.from ?? story.order.write ?? 0;
+                const until = story.captions[index + 1]?.from ?? story.order.drive_writes ?? 0;
                 expect((until - caption.from) / story.speed, caption.text).toBeGreaterThan(caption.text.split(" ").length / 4);
             });
         }

@@ -145,12 +145,12 @@ const GAUGES: &[GaugeRow] = &table! {
     "warp_page_bytes": "Bytes of a page, the unit of the page counts" => |status| status.stats.page_bytes as f64,
     "warp_free_reclaim_units": "Free space, as a number of reclaim units of the largest size"
         => |status| status.free_units as f64,
-    "warp_background_mark_reclaim_units": "Low watermark. Background collection runs while no more reclaim units are \
+    "warp_background_watermark_reclaim_units": "Low watermark. Background collection runs while no more reclaim units are \
                                            free"
-        => |status| status.background_mark_units as f64,
-    "warp_foreground_mark_reclaim_units": "High watermark. Hosts wait for collection if fewer reclaim units would be \
+        => |status| status.background_watermark_units as f64,
+    "warp_foreground_watermark_reclaim_units": "High watermark. Hosts wait for collection if fewer reclaim units would be \
                                            free"
-        => |status| status.foreground_mark_units as f64,
+        => |status| status.foreground_watermark_units as f64,
     "warp_logical_pages_mapped": "Logical pages with data" => |status| status.live_pages as f64,
     "warp_logical_pages": "Logical pages of the drive" => |status| status.logical_pages as f64,
     "warp_controllers": "Enabled controllers" => |status| status.controllers as f64,
@@ -185,9 +185,9 @@ const HOLDINGS: &[HoldingRow] = &table! {
 type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
 
 const WEAR: &[WearRow] = &table! {
-    "warp_block_erases_least": "Minimum erases of a block" => |units| f64::from(units.wear.fewest_erases),
-    "warp_block_erases_mean": "Mean erases of a block" => |units| units.wear.mean_erases(),
-    "warp_block_erases_most": "Maximum erases of a block" => |units| f64::from(units.wear.most_erases),
+    "warp_block_erases_min": "Minimum erases of a block" => |units| f64::from(units.wear.fewest_erases),
+    "warp_block_erases_avg": "Mean erases of a block" => |units| units.wear.mean_erases(),
+    "warp_block_erases_max": "Maximum erases of a block" => |units| f64::from(units.wear.most_erases),
 };
 
 /// Label of an owner of reclaim units.

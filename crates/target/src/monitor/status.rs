@@ -29,9 +29,9 @@ pub struct Status {
     /// Free space in units of the largest reclaim unit.
     pub free_units: u64,
     /// Background GC runs while at most this many units are free, over all reclaim groups.
-    pub background_mark_units: u64,
+    pub background_watermark_units: u64,
     /// Hosts wait for GC while fewer units than this would be free, over all reclaim groups.
-    pub foreground_mark_units: u64,
+    pub foreground_watermark_units: u64,
     /// Latencies of I/O commands since the drive was opened, by kind.
     pub latencies: [LatencyHistogram; 3],
     /// True if Flexible Data Placement is enabled.
@@ -77,8 +77,8 @@ impl Status {
             live_pages,
             logical_pages,
             free_units: units_of(device.free_slices()),
-            background_mark_units: all_groups(layout.background_free_slices),
-            foreground_mark_units: all_groups(layout.foreground_free_slices),
+            background_watermark_units: all_groups(layout.background_free_slices),
+            foreground_watermark_units: all_groups(layout.foreground_free_slices),
             latencies: subsystem.latencies().clone(),
             fdp: state.fdp.enabled,
             events: [state.fdp.events.host().end(), state.fdp.events.controller().end()],

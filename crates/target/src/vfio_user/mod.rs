@@ -243,7 +243,11 @@ fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream>
         let kept = accepted.and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
         match kept {
             Ok((copy, stream)) => {
-                let before = clients.current.lock().expect("no thread panics while it holds the lock").replace(copy);
+                let before = clients
+                    .current
+                    .lock()
+                    .expect("no thread panics while it holds the lock")
+                    .replace(copy);
                 assert!(before.is_none(), "a socket serves one client at a time");
                 // `drop` sets `stopping` before it reads `current`, and this thread does the
                 // opposite. One of the two threads always sees the other.

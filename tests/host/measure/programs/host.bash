@@ -28,7 +28,7 @@ json_number() {
 in_the_lab() {
     local workload=$1 capacities=$2
     shift 2
-    "$WARP" run "$workload" "${drive[@]}" --write "$capacities" --untimed --no-keep --out "$WORK/report" --json "$@" >"$WORK/lab"
+    "$WARP" run "$workload" "${drive[@]}" --drive-writes "$capacities" --untimed --no-keep --out "$WORK/report" --json "$@" >"$WORK/lab"
     echo "$(json_number host_bytes_written "$WORK/lab") $(json_number media_bytes_written "$WORK/lab")"
 }
 
@@ -59,7 +59,7 @@ run_program() {
     # A model of a program that uses one handle asks for none.
     ! grep -qx 'placement = false' "$PROGRAMS/$name.toml" || none=()
     modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
-    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${drive[@]}" --write "$capacities" >"$folder/lifetimes"
+    "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${drive[@]}" --drive-writes "$capacities" >"$folder/lifetimes"
     sed 's/^/# /' "$folder/lifetimes"
     echo "$name $placement $host $media $replayed $modelled $(sed -n 's/.*Kolmogorov.* is \([0-9.]*\), after.*/\1/p' "$folder/lifetimes")" >>"$WORK/rows"
     [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }

@@ -34,7 +34,7 @@ export function SettingFields({ path, value, other }: { path: Signal<string>; va
                 <>
                     <label>
                         name of the setting
-                        <input type="text" required placeholder="gc.background_mark, workload.SECTION.OPTION" value={other.value} onInput={(event) => (other.value = event.currentTarget.value)} spellcheck={false} />
+                        <input type="text" required placeholder="gc.background_watermark, workload.SECTION.OPTION" value={other.value} onInput={(event) => (other.value = event.currentTarget.value)} spellcheck={false} />
                     </label>
                     <label>
                         value

@@ -16,7 +16,7 @@ const named = (...names: string[]) => names.map((name) => ({ label: name.replace
 export const KNOBS: Knob[] = [
     { path: "geometry.over_provisioning", label: "over-provisioning", values: percentValues(0.07, 0.1, 0.15, 0.2, 0.28, 0.4), hint: "a share of the capacity, such as 0.28" },
     {
-        path: "gc.unit_selection",
+        path: "gc.victim_policy",
         label: "victim selection",
         values: [
             ...named("greedy", "cost_age", "benefit_cost", "benefit_cost_since_invalidation", "fifo", "random"),
@@ -33,11 +33,11 @@ export const KNOBS: Knob[] = [
         values: ["64MiB", "128MiB", "256MiB", "512MiB", "1GiB", "2GiB", "4GiB", "8GiB", "16GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size })),
         hint: "a size of the full drive, such as 256MiB",
     },
-    { path: "gc.handle_selection", label: "source of collections", values: named("global", "highest_pressure"), hint: "global" },
+    { path: "gc.source_policy", label: "source of collections", values: named("global", "highest_pressure"), hint: "global" },
     { path: "gc.copies", label: "placement of copies", values: named("apart", "with_host"), hint: "apart" },
     { path: "gc.lazy_valid_share", label: "lazy valid share", values: percentValues(0, 0.05, 0.1, 0.2), hint: "a share, such as 0.05" },
     { path: "handles.count", label: "number of handles", values: [1, 2, 4, 8, 16].map((count) => ({ label: String(count), value: count })), hint: "1 to 128" },
-    { path: "handles.separation_bytes", label: "hot data separation in the drive", values: [{ label: "none", value: 0 }, ...["64MiB", "256MiB", "1GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size }))], hint: "a size, such as 64MiB" },
+    { path: "handles.hot_window_bytes", label: "hot data separation in the drive", values: [{ label: "none", value: 0 }, ...["64MiB", "256MiB", "1GiB"].map((size) => ({ label: size.replace(/(\d+)/, "$1 "), value: size }))], hint: "a size, such as 64MiB" },
     { path: "workload.global.dataplacement", label: "placement of a job file", values: [{ label: "none (NoFDP)", value: "none" }, { label: "fdp", value: "fdp" }], hint: "none" },
 ];
 

@@ -39,7 +39,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
 /** The Order with its keys in one order. */
 export function canonical(order: Order): Order {
     const sorted = <T>(keys: Record<string, T>): Record<string, T> => Object.fromEntries(Object.entries(keys).sort(([a], [b]) => (a < b ? -1 : 1)));
-    const { name, experiment, workload, device, scale, write, prefill, timed, seed, lanes, forks, ...options } = order;
+    const { name, experiment, workload, device, scale, drive_writes, precondition_drive_writes, timed, seed, lanes, forks, ...options } = order;
     return {
         ...(name === undefined ? {} : { name }),
         experiment,
@@ -47,10 +47,10 @@ export function canonical(order: Order): Order {
         device,
         scale,
         write,
-        prefill,
+        precondition_drive_writes,
         timed,
         seed,
-        lanes: lanes.map((lane): OrderLane => ({ name: lane.name, only: lane.only, set: sorted(lane.set) })),
+        lanes: lanes.map((lane): OrderLane => ({ name: lane.name, variants: lane.variants, set: sorted(lane.set) })),
         forks: forks.map((fork): OrderFork => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: sorted(fork.set) })),
         ...sorted(options),
     };
@@ -87,11 +87,11 @@ export async function decodeOrder(text: string): Promise<Order> {
         workload: given.workload ?? null,
         device: given.device ?? null,
         scale: given.scale ?? null,
-        write: given.write ?? null,
-        prefill: given.prefill ?? null,
+        drive_writes: given.drive_writes ?? null,
+        precondition_drive_writes: given.precondition_drive_writes ?? null,
         timed: given.timed ?? null,
         seed: given.seed ?? 1,
-        lanes: given.lanes.map((lane) => ({ name: lane.name ?? "", only: lane.only ?? [], set: lane.set ?? {} })),
+        lanes: given.lanes.map((lane) => ({ name: lane.name ?? "", variants: lane.variants ?? [], set: lane.set ?? {} })),
         forks: (given.forks ?? []).map((fork) => ({ of: fork.of, name: fork.name, at_host_bytes: fork.at_host_bytes, set: fork.set ?? {} })),
     });
 }

@@ -150,7 +150,7 @@ function Beside({ rows }: { rows: Row[] }) {
         };
     }, [one, other]);
     if (one === undefined || other === undefined) return <p class="beside-hint">{one === undefined ? "Choose two runs." : "Choose one more run."}</p>;
-    if (problem.value !== null) return <Notice kind="note">{`These two runs cannot be compared. ${problem.value}. Runs need cells of the same name, or one cell each (\`warp run NAME --only VARIANT\`).`}</Notice>;
+    if (problem.value !== null) return <Notice kind="note">{`These two runs cannot be compared. ${problem.value}. Runs need cells of the same name, or one cell each (\`warp run NAME --variant VARIANT\`).`}</Notice>;
     if (found.value === null) return <div class="skeleton" style={{ height: "120px" }} aria-busy="true" />;
     return <Differences comparison={found.value} isAll={isAll} />;
 }

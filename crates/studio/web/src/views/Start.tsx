@@ -25,7 +25,7 @@ const SCALES = ["1/1", "1/16", "1/64", "1/128", "1/256", "1/512", "1/1024", "1/2
 interface Draft {
     scale: Signal<string>;
     write: Signal<string>;
-    prefill: Signal<string>;
+    precondition_drive_writes: Signal<string>;
     timed: Signal<string>;
     seed: Signal<string>;
     name: Signal<string>;
@@ -130,7 +130,7 @@ function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void 
 }
 
 function useDraft(): Draft {
-    return { scale: useSignal(""), write: useSignal(""), prefill: useSignal(""), timed: useSignal(""), seed: useSignal("1"), name: useSignal("") };
+    return { scale: useSignal(""), write: useSignal(""), precondition_drive_writes: useSignal(""), timed: useSignal(""), seed: useSignal("1"), name: useSignal("") };
 }
 
 function number(text: string): number | null {
@@ -143,8 +143,8 @@ function orderOf(draft: Draft, rest: Pick<Order, "experiment" | "workload" | "de
         ...(name === "" ? {} : { name }),
         ...rest,
         scale: draft.scale.value === "" ? null : draft.scale.value,
-        write: number(draft.write.value),
-        prefill: number(draft.prefill.value),
+        drive_writes: number(draft.write.value),
+        precondition_drive_writes: number(draft.precondition_drive_writes.value),
         timed: draft.timed.value === "" ? null : draft.timed.value === "timed",
         seed: number(draft.seed.value) ?? 1,
         forks: [],
@@ -174,7 +174,7 @@ function Lengths({ draft, isOwn }: { draft: Draft; isOwn: boolean }) {
             </label>
             <label>
                 drive writes before the run
-                <input type="number" min="0" max="100" step="any" placeholder={isOwn ? "0" : given} value={draft.prefill.value} onInput={(event) => (draft.prefill.value = event.currentTarget.value)} />
+                <input type="number" min="0" max="100" step="any" placeholder={isOwn ? "0" : given} value={draft.precondition_drive_writes.value} onInput={(event) => (draft.precondition_drive_writes.value = event.currentTarget.value)} />
             </label>
             <label>
                 clock
@@ -282,8 +282,8 @@ function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catal
     const lanes = useComputed((): OrderLane[] => {
         const fixed = dimensions.filter((one) => one.name !== beside.value).flatMap((one) => picked.value[one.name]?.slice(0, 1) ?? []);
         const along = dimensions.find((one) => one.name === beside.value);
-        if (along === undefined) return [{ name: entry.name, only: [], set: {} }];
-        return along.values.filter((value) => picked.value[along.name]?.includes(value)).map((value) => ({ name: value, only: [value, ...fixed], set: {} }));
+        if (along === undefined) return [{ name: entry.name, variants: [], set: {} }];
+        return along.values.filter((value) => picked.value[along.name]?.includes(value)).map((value) => ({ name: value, variants: [value, ...fixed], set: {} }));
     });
     const put = (name: string, values: string[]) => (picked.value = { ...picked.value, [name]: values });
     const makeBeside = (name: string) => {
@@ -393,8 +393,8 @@ function Own({ known }: { known: Catalogue }) {
     const problems = useSignal<Problem[]>([]);
     const fault = useSignal<string | null>(null);
     const lanes = useSignal<OrderLane[]>([
-        { name: "FDP", only: [], set: {} },
-        { name: "NoFDP", only: [], set: { "workload.global.dataplacement": "none" } },
+        { name: "FDP", variants: [], set: {} },
+        { name: "NoFDP", variants: [], set: { "workload.global.dataplacement": "none" } },
     ]);
 
     const load = async (kind: "jobs" | "workloads", which: string) => {
@@ -416,7 +416,7 @@ function Own({ known }: { known: Catalogue }) {
         text.value = next === "job" ? FIRST_JOB : "";
         name.value = next === "job" ? "mine.fio" : next === "workload" ? "" : "";
         if (next === "workload" && known.workloads[0] !== undefined) void load("workloads", known.workloads[0].name);
-        if (next !== "job") lanes.value = [{ name: "unchanged", only: [], set: {} }];
+        if (next !== "job") lanes.value = [{ name: "unchanged", variants: [], set: {} }];
     };
     const upload = async (file: File | undefined) => {
         fault.value = null;
@@ -431,7 +431,7 @@ function Own({ known }: { known: Catalogue }) {
     const entry = known.devices.find((one) => one.name === device.value);
     const isGood = text.value.trim() !== "" && name.value !== "" && lanes.value.length > 0 && problems.value.length === 0;
     const order = isGood
-        ? { ...orderOf(draft, { experiment: null, workload: { name: name.value, text: text.value }, device: device.value, lanes: lanes.value }), write: number(draft.write.value) ?? 3 }
+        ? { ...orderOf(draft, { experiment: null, workload: { name: name.value, text: text.value }, device: device.value, lanes: lanes.value }), drive_writes: number(draft.write.value) ?? 3 }
         : null;
     const sentence = problems.value.length > 0 ? `${problems.value.length === 1 ? "One line has" : `${problems.value.length} lines have`} errors. Correct the text first.` : text.value.trim() === "" ? "Choose a file first." : `${lanes.value.length === 1 ? "One lane" : `${lanes.value.length} lanes in step`} on ${device.value} at ${draft.scale.value}${entry === undefined ? "" : ` (${bytes(entry.capacity_bytes / Number(draft.scale.value.split("/")[1] ?? 1))})`}.`;
     return (
@@ -524,7 +524,7 @@ function LaneList({ lanes }: { lanes: Signal<OrderLane[]> }) {
                             onClick={() => {
                                 const set = settingOf(path.value, value.value, other.value);
                                 if (Object.keys(set).length === 0) return;
-                                lanes.value = [...lanes.value, { name: freeName(nameOf(set), lanes.value.map((one) => one.name)), only: [], set }];
+                                lanes.value = [...lanes.value, { name: freeName(nameOf(set), lanes.value.map((one) => one.name)), variants: [], set }];
                                 isAdding.value = false;
                             }}
                         >

@@ -31,8 +31,8 @@ export interface Story {
     end: string;
 }
 
-function order(experiment: string, device: string, scale: string, write: number, lanes: Order["lanes"]): Order {
-    return { experiment, workload: null, device, scale, write, prefill: null, timed: null, seed: 1, lanes, forks: [] };
+function order(experiment: string, device: string, scale: string, drive_writes: number, lanes: Order["lanes"]): Order {
+    return { experiment, workload: null, device, scale, drive_writes, precondition_drive_writes: null, timed: null, seed: 1, lanes, forks: [] };
 }
 
 export const STORIES: Story[] = [
@@ -41,7 +41,7 @@ export const STORIES: Story[] = [
         title: "Reclaim units",
         question: "Why can a drive not overwrite data in place?",
         motif: ["BBBBBB", "bbbBBB", "......"],
-        order: order("two_stream", "ssd_a", "1/512", 3, [{ name: "two streams, a handle each", only: ["FDP", "sequential 16 and 256 KiB"], set: {} }]),
+        order: order("two_stream", "ssd_a", "1/512", 3, [{ name: "two streams, a handle each", variants: ["FDP", "sequential 16 and 256 KiB"], set: {} }]),
         speed: 0.05,
         captions: [
             { from: 0, at: "map", text: "Each tile is a reclaim unit, which the drive erases as a whole. All are free." },
@@ -62,8 +62,8 @@ export const STORIES: Story[] = [
         question: "What happens when short-lived and long-lived data share units?",
         motif: ["BbBBbB", "BBbBbb", "bBBbBB"],
         order: order("two_stream", "ssd_a", "1/512", 3, [
-            { name: "FDP", only: ["FDP", "90 % sequential"], set: {} },
-            { name: "NoFDP", only: ["NoFDP", "90 % sequential"], set: {} },
+            { name: "FDP", variants: ["FDP", "90 % sequential"], set: {} },
+            { name: "NoFDP", variants: ["NoFDP", "90 % sequential"], set: {} },
         ]),
         speed: 0.05,
         captions: [
@@ -83,9 +83,9 @@ export const STORIES: Story[] = [
         question: "How much does the assignment of handles matter?",
         motif: ["BBBBBB", "OOooOO", "GGgggg"],
         order: order("three_stream", "ssd_a", "1/512", 3, [
-            { name: "FDP", only: ["FDP", "zipf 1.2"], set: {} },
-            { name: "Mixed", only: ["Mixed", "zipf 1.2"], set: {} },
-            { name: "NoFDP", only: ["NoFDP", "zipf 1.2"], set: {} },
+            { name: "FDP", variants: ["FDP", "zipf 1.2"], set: {} },
+            { name: "Mixed", variants: ["Mixed", "zipf 1.2"], set: {} },
+            { name: "NoFDP", variants: ["NoFDP", "zipf 1.2"], set: {} },
         ]),
         speed: 0.05,
         captions: [
@@ -105,8 +105,8 @@ export const STORIES: Story[] = [
         question: "Does a noisy neighbour affect the units of a cache?",
         motif: ["BBBSSS", "BBBSsS", "OooOOo"],
         order: order("noisy_neighbour", "ssd_a", "1/2048", 4, [
-            { name: "II", only: ["FDP", "noisy"], set: {} },
-            { name: "PI", only: ["FDP", "noisy"], set: { "handles.isolation": "persistently_isolated" } },
+            { name: "II", variants: ["FDP", "noisy"], set: {} },
+            { name: "PI", variants: ["FDP", "noisy"], set: { "handles.isolation": "persistently_isolated" } },
         ]),
         speed: 0.067,
         captions: [
@@ -126,8 +126,8 @@ export const STORIES: Story[] = [
         question: "Can a host learn from its drive which data it misplaced?",
         motif: ["BOBBOB", "BBBBBB", "OOOO.."],
         order: order("event_feedback", "warp_default", "1/16", 4, [
-            { name: "nobody listens", only: ["nobody listens"], set: {} },
-            { name: "longest run", only: ["longest run"], set: {} },
+            { name: "nobody listens", variants: ["nobody listens"], set: {} },
+            { name: "longest run", variants: ["longest run"], set: {} },
         ]),
         speed: 0.067,
         captions: [

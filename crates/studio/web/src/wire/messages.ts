@@ -7,8 +7,8 @@ export interface Order {
     workload: { name: string; text?: string } | null;
     device: string | null;
     scale: string | null;
-    write: number | null;
-    prefill: number | null;
+    drive_writes: number | null;
+    precondition_drive_writes: number | null;
     timed: boolean | null;
     seed: number;
     lanes: OrderLane[];
@@ -19,7 +19,7 @@ export interface Order {
 
 export interface OrderLane {
     name: string;
-    only: string[];
+    variants: string[];
     set: Settings;
 }
 

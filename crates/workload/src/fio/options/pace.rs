@@ -44,7 +44,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "steadystate",
         "ss",
         Kind::Text,
-        "the run continues until its write amplification is steady, as with `--until steady`. The criterion and \
+        "the run continues until its write amplification is steady, as with `--steady-state`. The criterion and \
          limit themselves have no effect",
         |job, value| {
             let (criterion, limit) = value.split_once(':').unwrap_or((value, ""));

@@ -104,7 +104,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
         "thinktime_spin thinktime_blocks_type",
     ),
     (
-        "refines steadystate, which means `--until steady`",
+        "refines steadystate, which means `--steady-state`",
         "steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
     ),
     (
