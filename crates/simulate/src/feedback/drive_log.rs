@@ -53,6 +53,7 @@ impl DriveLog {
         let mut mask = EventMask::default();
         mask.set(kind::MEDIA_REALLOCATED, true);
         assert!(layout.page_bytes.is_power_of_two(), "a logical block is a mapping unit");
+        assert!(!handles.is_empty(), "the namespace has no placement handle");
         DriveLog {
             copied: vec![0; owners.owners().len() + 1],
             owners,
@@ -75,7 +76,13 @@ impl DriveLog {
 
     /// Returns the log as a host reads it, oldest event first. The log stays unchanged.
     pub(super) fn read(&mut self) -> Vec<Event> {
-        self.lost = self.lost();
+        let lost = self.lost();
+        assert!(
+            lost >= self.lost,
+            "the log lost {lost} events, after {} at the last poll",
+            self.lost
+        );
+        self.lost = lost;
         self.read_until = self.log.controller().end();
         self.log.controller().iter().map(|event| self.as_heard(event)).collect()
     }
@@ -131,10 +138,13 @@ impl DriveLog {
             "a collection copies the pages that were told of"
         );
         let host_bytes = reclaim.host_pages_written * self.page_bytes;
-        self.collections.push(CollectionRow {
-            host_bytes: host_bytes.saturating_sub(self.host_bytes_at_start),
-            copied,
-        });
+        let host_bytes = host_bytes.saturating_sub(self.host_bytes_at_start);
+        let before = self.collections.last().map_or(0, |row| row.host_bytes);
+        assert!(
+            before <= host_bytes,
+            "a collection at {host_bytes} host bytes follows one at {before}"
+        );
+        self.collections.push(CollectionRow { host_bytes, copied });
         let source = EventSource {
             groups: self.groups,
             page_bytes: self.page_bytes,

@@ -105,6 +105,12 @@ impl Feedback {
         };
         let advice = self.advisor.take(fresh, counters);
         for step in &advice.moves {
+            assert!(
+                step.owner < self.owners.owners().len(),
+                "the advisor moves owner {} of {}",
+                step.owner,
+                self.owners.owners().len()
+            );
             table.apply(step.owner, PlacementIndex(step.from), PlacementIndex(step.to));
         }
         self.readings.push(ReadingRow {
@@ -127,6 +133,12 @@ impl Feedback {
     }
 
     pub(crate) fn finish(self, log: DriveLog) -> FeedbackResult {
+        let polled = self.readings.last().map_or(0, |reading| reading.collections);
+        assert!(
+            polled <= log.collections(),
+            "the last poll saw {polled} collections of {}",
+            log.collections()
+        );
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
             readings: self.readings,

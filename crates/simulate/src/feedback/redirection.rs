@@ -46,6 +46,11 @@ impl RedirectionTable {
 
     /// Moves the writes of an owner from one index to another.
     pub(super) fn apply(&mut self, owner: usize, from: PlacementIndex, to: PlacementIndex) {
+        assert!(
+            owner < self.seen.len(),
+            "owner {owner} of {} is redirected",
+            self.seen.len()
+        );
         let mut known = false;
         let all = (owner, PlacementIndex::FIRST)..=(owner, PlacementIndex(u16::MAX));
         for ((_, given), now) in self.instead.range_mut(all) {
