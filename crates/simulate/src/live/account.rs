@@ -119,6 +119,11 @@ impl MemoryAccount {
         if are_too_many {
             sums.thin(run);
         }
+        assert!(
+            sums.count(run) <= CHECKPOINTS_MAX,
+            "run {run} has {} checkpoints, at most {CHECKPOINTS_MAX}",
+            sums.count(run)
+        );
         are_too_many
     }
 

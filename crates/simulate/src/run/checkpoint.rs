@@ -82,6 +82,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         self.drive.assert_written(to.work.written);
         self.series.clone_from(&to.series);
         self.filled = to.filled;
+        let sampled = self.series.samples.last().map_or(0, |sample| sample.host_bytes);
+        assert!(
+            sampled <= to.work.written,
+            "a checkpoint at {} host bytes has a sample at {sampled}",
+            to.work.written
+        );
         self.complete = true;
         self.measures.clear();
         self.stage = Stage::Untimed(Untimed::at(to.work, source));

@@ -135,6 +135,7 @@ impl RunDrive {
 
     /// Endurance of the full-size drive that this device models.
     pub(super) fn endurance(&self, scale: f64) -> Option<Endurance> {
+        assert!(scale >= 1.0, "a drive is {scale} times as large as its scaled model");
         self.device.endurance().map(|endurance| Endurance {
             host_bytes_total: endurance.host_bytes_total * scale,
             host_bytes_left: endurance.host_bytes_left * scale,

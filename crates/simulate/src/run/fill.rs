@@ -60,6 +60,12 @@ impl Fill {
             let pages = extent
                 .min(logical_pages - self.next_lpn)
                 .min(self.pages_left.min(u64::from(u32::MAX)) as u32);
+            assert!(
+                pages > 0,
+                "an extent at page {} has no pages, and {} are left",
+                self.next_lpn,
+                self.pages_left
+            );
             let write = drive.fill_write(Lpn(self.next_lpn), pages);
             if plan.is_timed() {
                 let slot = &mut self.completions[self.filled.extents as usize % Fill::IN_FLIGHT];

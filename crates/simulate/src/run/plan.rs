@@ -118,6 +118,12 @@ impl Drop for Room {
     fn drop(&mut self) {
         let mut waiting = WAITING.lock().expect("nobody panics with it");
         assert!(waiting.workloads > 0, "room is given back once");
+        assert!(
+            waiting.bytes >= self.bytes,
+            "a workload returns {} bytes of {} that wait",
+            self.bytes,
+            waiting.bytes
+        );
         waiting.workloads -= 1;
         waiting.bytes -= self.bytes;
     }
@@ -236,6 +242,11 @@ impl RunPlan {
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
         let scales = twin::sizes(&cell.key.device, &cell.device, largest)?;
+        assert!(
+            scales.is_sorted_by(|smaller, larger| smaller.0 > larger.0),
+            "the {} scaled models of a search do not grow",
+            scales.len()
+        );
         let ground = Ground::new(&cell, scales[0])?;
         let mut need = ground.need(&cell, scales.last());
         for scale in &scales[1..] {

@@ -39,6 +39,11 @@ impl Series {
         }
         let interval = interval_bytes(plan);
         self.samples.push(self.sample(drive));
+        assert_eq!(
+            self.samples.last().map(|sample| sample.host_bytes),
+            Some(written),
+            "a sample counts other bytes than the run wrote"
+        );
         self.next_bytes = written - written % interval + interval;
         assert!(self.next_bytes > written, "the next sample is still to come");
         self.ends(plan)

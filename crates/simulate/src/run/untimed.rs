@@ -73,6 +73,12 @@ impl Untimed {
     /// Skips some of the requests executed before. Returns their number.
     pub(super) fn pass_over(&mut self) -> Result<u64, LabError> {
         self.begin_batch();
+        assert!(
+            self.behind <= self.taken,
+            "{} requests are skipped again of {} executed",
+            self.behind,
+            self.taken
+        );
         let ahead = self.behind.min(AHEAD_REQUESTS as u64) as usize;
         let came = self.source.next_batch(&mut self.requests, ahead)? as u64;
         assert!(came <= self.behind, "a source gives no more than it is asked for");
@@ -125,6 +131,7 @@ impl Untimed {
             came => came,
         };
         assert_eq!(came, self.requests.len(), "a source counts what it gives");
+        assert!(came <= ahead, "a source gives {came} requests, and {ahead} are wanted");
         self.taken += came as u64;
         let writes = |request: &Request| request.operation == Operation::Write;
         self.since_write = match self.requests.iter().any(writes) {

@@ -228,6 +228,12 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         let work = (share.clamp(0.0, 1.0) * self.plan.workload_work as f64) as u64;
         watch.advanced(work.saturating_sub(self.reported));
         self.reported = self.reported.max(work);
+        assert!(
+            self.reported <= self.plan.workload_work,
+            "the run reports {} units of work of {}",
+            self.reported,
+            self.plan.workload_work
+        );
     }
 
     pub(crate) fn position(&self) -> Position {
