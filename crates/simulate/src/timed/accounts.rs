@@ -62,6 +62,11 @@ impl Accounts {
     /// Counts the queued requests.
     #[inline(never)]
     pub(super) fn count(&mut self, lanes: &mut [Lane]) {
+        assert!(
+            self.uncounted.len() <= TOGETHER,
+            "{} requests are uncounted, at most {TOGETHER}",
+            self.uncounted.len()
+        );
         let mut left = &self.uncounted[..];
         while let Some(first) = left.first() {
             let whose = first.whose;

@@ -156,6 +156,13 @@ impl DepthSearch {
             self.low -= 1;
         }
         self.depth = u64::midpoint(self.depth, self.low).max(1);
+        assert!(
+            self.low <= self.depth && self.depth < self.high,
+            "depth {} is tried between {} and {}",
+            self.depth,
+            self.low,
+            self.high
+        );
         self.stable = 0;
         self.drain(now)
     }
@@ -177,6 +184,12 @@ impl DepthSearch {
             u64::midpoint(self.depth, self.high)
         };
         self.depth = next.min(self.most);
+        assert!(
+            (before..=self.most).contains(&self.depth),
+            "depth {} follows {before}, at most {}",
+            self.depth,
+            self.most
+        );
         if self.goal.goes_on || self.depth != before {
             self.new_window(now);
             return Step::Continue;

@@ -224,6 +224,11 @@ impl FioLog {
         window.bytes += entry.bytes;
         window.latencies += 1;
         window.latency_ns += u128::from(entry.latency_ns);
+        assert!(
+            ms >= window.latency_from_ms,
+            "a completion at {ms} ms is in a window from {} ms",
+            window.latency_from_ms
+        );
         if ms - window.latency_from_ms >= self.window_ms {
             window.latency_from_ms = ms - ms % self.window_ms;
             self.write_mean_latency(ms, entry.direction)?;

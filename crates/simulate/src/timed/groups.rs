@@ -52,6 +52,10 @@ impl Runner {
         if lane.in_flight > 0 {
             return;
         }
+        assert!(
+            lane.begun && !lane.ended,
+            "lane {index} ends, though it ended before or has not begun"
+        );
         lane.ended = true;
         if let Some(log) = &mut lane.log {
             log.ended(self.now.saturating_sub(lane.measured_from));

@@ -570,6 +570,11 @@ impl Lane {
         match (&mut self.requests, &mut self.replay) {
             (RequestSource::Trace(source), Some(replay)) => {
                 source.next_timed_batch(&mut self.later, &mut replay.later, RUN_LENGTH)?;
+                assert_eq!(
+                    self.later.len(),
+                    replay.later.len(),
+                    "a trace gives another number of times than of requests"
+                );
             }
             (requests, _) => requests.fill(&mut self.later, RUN_LENGTH)?,
         }
@@ -599,6 +604,11 @@ impl Lane {
     /// Looks up the pages to read, if no change occurred since the previous batch. Otherwise writes
     /// would invalidate the lookup. `change` is the number of the last change.
     pub(super) fn locate(&mut self, change: u64, locate: impl Fn(&Request) -> Option<Location>) {
+        assert!(
+            self.located_after <= change,
+            "pages are looked up after change {change}, and before after {}",
+            self.located_after
+        );
         self.locations.clear();
         if self.located_after == change {
             self.locations.extend(self.ready.iter().map(locate));

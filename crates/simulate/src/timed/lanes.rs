@@ -50,6 +50,8 @@ pub(super) fn lanes_of_jobs(
         }
         lanes.push(lane);
     }
+    let instances: usize = jobs.iter().map(|job| job.instances as usize).sum();
+    assert_eq!(lanes.len(), instances, "each instance of a job has a lane");
     // With `exitall` the end of one lane ends all lanes of its group.
     let is_ended = |group: u16| file.exits_all() && lanes.iter().any(|lane| lane.group == group && lane.ends());
     if let Some((job, _)) = without_end.iter().find(|(_, group)| !is_ended(*group)) {

@@ -123,6 +123,12 @@ impl Latencies {
         self.squares += other.squares;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
+        assert!(
+            self.count == 0 || self.min_ns <= self.max_ns,
+            "latencies range from {} to {} ns",
+            self.min_ns,
+            self.max_ns
+        );
     }
 
     pub fn count(&self) -> u64 {
@@ -218,6 +224,12 @@ impl Waits {
         self.requests += other.requests;
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
+        assert!(
+            self.max_ns <= self.sum_ns,
+            "a wait of {} ns is longer than all together, {} ns",
+            self.max_ns,
+            self.sum_ns
+        );
     }
 }
 

@@ -149,6 +149,7 @@ impl Runner {
                 lane_of_source(Lane::of_source(source, depth, limit_ns), run)?
             }
         };
+        assert!(!lanes.is_empty(), "a workload of {} jobs has no lane", jobs.len());
         let groups = jobs.iter().map(|job| job.group + 1).max().unwrap_or(1);
         Ok(Runner {
             mapper,
@@ -244,7 +245,13 @@ impl Runner {
 
     /// Pages read, then the unwritten ones among them.
     pub(crate) fn pages_read(&self, device: &Device<Recorder>) -> [u64; 2] {
-        [self.pages_read, device.unmapped_pages_read() - self.unmapped_before]
+        let unmapped = device.unmapped_pages_read() - self.unmapped_before;
+        assert!(
+            unmapped <= self.pages_read,
+            "{unmapped} of {} pages read are unwritten",
+            self.pages_read
+        );
+        [self.pages_read, unmapped]
     }
 
     /// Pages addressed by requests so far, a measure of work.
@@ -470,6 +477,11 @@ impl Runner {
     /// Little's law does not hold for one of the jobs.
     pub(crate) fn finish(self) -> TimedResult {
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
+            assert_eq!(
+                lane.in_flight, 0,
+                "job {} ends with requests in flight",
+                self.accounts.jobs[lane.job].name
+            );
             lane.check(&self.accounts.jobs[lane.job].name);
         }
         self.measured()

@@ -196,6 +196,11 @@ impl Window {
 
     fn take(&mut self, one: &Measured) {
         let from_ns = one.due_ns - one.due_ns % self.now.window_ns;
+        assert!(
+            from_ns >= self.now.from_ns,
+            "an arrival in the window from {from_ns} ns follows one in that from {} ns",
+            self.now.from_ns
+        );
         if from_ns != self.now.from_ns {
             self.fullest = self.fullest();
             self.now = Burst {
@@ -332,6 +337,11 @@ impl Replay {
             name: "all".to_string(),
             directions: all,
         }];
+        assert_eq!(
+            self.lateness.count(),
+            groups[0].requests(),
+            "the size classes count other requests than the delays"
+        );
         let numbered = |names: &[String], number: usize| match names.get(number) {
             Some(name) if !name.is_empty() => name.clone(),
             _ if number == NAMED_MAX => "all others".to_string(),

@@ -141,6 +141,8 @@ impl Series {
     fn double(&mut self) {
         let requests = |moments: &[Moment]| moments.iter().map(|moment| moment.requests).sum::<u64>();
         let requests_before = requests(&self.moments);
+        let collections = |rows: &[Collections]| rows.iter().map(|row| row.count).sum::<u64>();
+        let collections_before = collections(&self.collections);
         self.interval_ns *= 2;
         let columns = self.jobs * 3;
         let rows = self.collections.len().div_ceil(2);
@@ -159,6 +161,11 @@ impl Series {
         }
         self.collections.truncate(rows);
         self.moments.truncate(rows * columns);
+        assert_eq!(
+            collections(&self.collections),
+            collections_before,
+            "longer intervals lose collections"
+        );
         assert_eq!(
             requests(&self.moments),
             requests_before,

@@ -45,6 +45,11 @@ impl Runner {
         self.stopped |= self.written >= self.write_limit;
         let recorder = device.sink_mut();
         for (at, pages_copied) in recorder.recent.drain(..) {
+            assert!(
+                at >= self.accounts.start,
+                "a collection at {at} ns precedes the run, which began at {} ns",
+                self.accounts.start
+            );
             self.accounts
                 .series
                 .collected(at - self.accounts.start, u64::from(pages_copied));

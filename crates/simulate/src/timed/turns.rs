@@ -169,6 +169,11 @@ impl<T: Copy> Turns<T> {
     /// Advances to the first slot. Its entries move down to lower digits.
     fn bring_down(&mut self, slot: usize, begin: Nanos) {
         self.unmark(slot);
+        assert!(
+            begin >= self.now,
+            "the event queue goes back from {} to {begin} ns",
+            self.now
+        );
         self.now = begin;
         let List { first, last } = self.lists[slot];
         let mut index = first;
