@@ -351,6 +351,7 @@ impl Writer {
         watch: &dyn Watch,
     ) -> Option<()> {
         let extents = u64::from(device.layout().logical_pages) / u64::from(pages);
+        assert!(extents > 0, "a drive holds no extent of {pages} pages");
         let mut left = total_pages / u64::from(pages);
         while left > 0 {
             if watch.stopped() {

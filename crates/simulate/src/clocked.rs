@@ -202,6 +202,12 @@ impl ClockedDevice {
                     self.now = self.now.max(first);
                 }
                 let done = carry_out(&mut self.device, self.now, command)?;
+                assert!(
+                    done.at >= self.now,
+                    "a command sent at {} ns completes at {} ns",
+                    self.now,
+                    done.at
+                );
                 latencies.push(done.at - self.now);
                 self.in_flight.push(Reverse(done.at));
                 assert!(

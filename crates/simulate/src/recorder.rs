@@ -34,6 +34,11 @@ impl Recorder {
 
     /// Starts to count the copied pages of these ranges of the drive.
     pub(crate) fn watch_ranges(&mut self, ranges: Vec<Range>, page_bytes: u64) {
+        assert!(
+            ranges.is_sorted_by(|one, next| one.end_bytes <= next.start_bytes),
+            "the {} owned ranges of a drive overlap or do not ascend",
+            ranges.len()
+        );
         let end = |range: &Range| range.end_bytes.div_ceil(page_bytes) as u32;
         self.ranges = ranges
             .into_iter()

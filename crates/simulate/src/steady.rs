@@ -74,6 +74,11 @@ impl SteadyState {
     }
 
     fn of_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
+        assert_eq!(
+            rounds.len(),
+            ROUNDS,
+            "the confidence interval is that of {ROUNDS} rounds"
+        );
         let count = rounds.len() as f64;
         let mean = rounds.iter().sum::<f64>() / count;
         let most = rounds.iter().copied().fold(f64::MIN, f64::max);
@@ -110,6 +115,14 @@ fn beginning(like: &Sample) -> Sample {
 /// Write amplification between two samples, and true if a unit was reclaimed.
 fn round(before: &Sample, after: &Sample) -> (f64, bool) {
     let reclaimed = |sample: &Sample| sample.owners.iter().map(|owner| owner.units_reclaimed).sum::<u64>();
+    assert!(
+        after.host_bytes >= before.host_bytes && after.media_bytes >= before.media_bytes,
+        "a sample at {} host and {} media bytes follows one at {} and {}",
+        after.host_bytes,
+        after.media_bytes,
+        before.host_bytes,
+        before.media_bytes
+    );
     let host = (after.host_bytes - before.host_bytes).max(1);
     let media = after.media_bytes - before.media_bytes;
     (media as f64 / host as f64, reclaimed(after) > reclaimed(before))
