@@ -56,6 +56,10 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         let tick_units = fitting
             .next_power_of_two()
             .min((segment_units / TICKS_PER_SEGMENT).max(1));
+        assert!(
+            tick_units <= segment_units.max(1),
+            "a tick of {tick_units} units is longer than a segment of {segment_units}"
+        );
         LastWrites {
             stamps: vec![0; units],
             tick_units,

@@ -60,7 +60,9 @@ impl LbaRangeSettings {
                     ),
                 ));
             }
-            in_units.push((unit(range.start_bytes)..unit(range.end_bytes), range.placement));
+            let units = unit(range.start_bytes)..unit(range.end_bytes);
+            assert!(units.start <= units.end, "a range of units goes back: {units:?}");
+            in_units.push((units, range.placement));
         }
         Ok(LbaRanges { ranges: in_units })
     }

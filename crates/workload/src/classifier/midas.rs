@@ -166,6 +166,10 @@ fn valid_share_in_order(segments_per_valid: f64) -> f64 {
     for _ in 0..64 {
         share = pow(std::f64::consts::E, -(1.0 - share) * segments_per_valid);
     }
+    assert!(
+        (0.0..1.0).contains(&share),
+        "a reclaimed segment has a valid share of {share}"
+    );
     share
 }
 
@@ -193,6 +197,7 @@ fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) ->
 /// Gives a group its best size at the cost of the last group, if that improves the prediction.
 fn resize(survival: &Survival, sizes: &mut Vec<f64>, index: usize, valid: f64, best: &mut Prediction) {
     let last = sizes.len() - 1;
+    assert!(index < last, "group {index} is resized at the cost of group {last}");
     let both = sizes[index] + sizes[last];
     let mut tried = sizes.clone();
     for step in 1..SIZES {
@@ -231,6 +236,14 @@ impl Midas {
     /// Creates the classifier for a drive of `units` units, with HOT and at most `group_count`
     /// groups.
     pub fn new(units: usize, group_count: u16, segment_units: u64, garbage_share: f64, epoch: u64) -> Midas {
+        assert!(
+            group_count > 0 && segment_units > 0,
+            "MiDAS has {group_count} groups and segments of {segment_units} units"
+        );
+        assert!(
+            (0.0..1.0).contains(&garbage_share),
+            "a log with a garbage share of {garbage_share} has no valid data"
+        );
         let writes = LastWrites::new(units, segment_units);
         let segment_ticks = segment_units.div_ceil(writes.tick_units());
         let bins = (INTERVAL_DRIVE_WRITES * units as u64).div_ceil(segment_units) + 1;
@@ -266,6 +279,11 @@ impl Midas {
         let chosen =
             Survival::new(&self.intervals).and_then(|survival| choose(&survival, self.group_count, segments, valid));
         if let Some(chosen) = chosen {
+            assert!(
+                chosen.write_amplification >= 1.0,
+                "the model predicts a write amplification of {}",
+                chosen.write_amplification
+            );
             let ticks = |age: &f64| (age * self.segment_ticks as f64) as u64;
             self.ages = chosen.ages.iter().map(ticks).collect();
             self.predicted = chosen.write_amplification;

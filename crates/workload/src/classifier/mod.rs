@@ -210,6 +210,11 @@ impl<S: Source> ClassifiedSource<S> {
             if let Err(error) = self.source.next_batch(&mut self.asked, BATCH) {
                 self.failed = Some(error);
             }
+            assert!(
+                self.asked.len() <= BATCH,
+                "the source gives {} requests, at most {BATCH} are wanted",
+                self.asked.len()
+            );
         }
         let Some(request) = self.asked.get(self.next).copied() else {
             return match self.failed.take() {
@@ -270,6 +275,11 @@ impl<S: Source> ClassifiedSource<S> {
     }
 
     fn issue(&mut self, part: Request, head: &mut Option<Request>) {
+        assert!(
+            part.bytes > 0,
+            "a part of a write at {} has no bytes",
+            part.offset_bytes
+        );
         let none = self.bytes.len() - 1;
         self.bytes[part.placement.map_or(none, PlacementIndex::index)] += u64::from(part.bytes);
         match head {

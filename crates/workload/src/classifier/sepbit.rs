@@ -111,6 +111,10 @@ impl Sepbit {
     /// Creates the classifier for a drive of `units` units. `garbage_share` is the limit of garbage
     /// in garbage and valid data.
     pub fn new(units: usize, segment_units: u64, garbage_share: f64) -> Sepbit {
+        assert!(
+            segment_units > 0 && (0.0..1.0).contains(&garbage_share),
+            "the log has segments of {segment_units} units and a garbage share of {garbage_share}"
+        );
         Sepbit {
             writes: LastWrites::new(units, segment_units),
             segments: [VecDeque::new(), VecDeque::new()],
@@ -213,12 +217,23 @@ impl Sepbit {
         let Some((class, index, segment)) = best else {
             return false;
         };
+        assert!(
+            segment.valid <= segment.written,
+            "{} of {} units of a segment are valid",
+            segment.valid,
+            segment.written
+        );
         self.segments[class].remove(index);
         self.garbage = self.garbage.saturating_sub(segment.written - segment.valid);
         if class == SHORT_LIVED {
             self.lifespans += tick - segment.created;
             self.reclaimed += 1;
         }
+        assert!(
+            self.reclaimed <= SEGMENTS_OF_MEAN,
+            "{} segments are averaged, not {SEGMENTS_OF_MEAN}",
+            self.reclaimed
+        );
         if self.reclaimed == SEGMENTS_OF_MEAN {
             self.threshold = self.lifespans as f64 / SEGMENTS_OF_MEAN as f64;
             self.updates += 1;

@@ -93,6 +93,10 @@ pub struct Warcip {
 impl Warcip {
     /// Creates the classifier for a drive of `units` units.
     pub fn new(units: usize, placement_count: u16, segment_units: u64) -> Warcip {
+        assert!(
+            placement_count > 0 && segment_units > 0,
+            "WARCIP has {placement_count} clusters and blocks of {segment_units} units"
+        );
         let writes = LastWrites::new(units, segment_units);
         let segment_ticks = segment_units as f64 / writes.tick_units() as f64;
         let mut centre = segment_ticks;
@@ -153,6 +157,11 @@ impl Warcip {
     fn close(&mut self, index: usize) {
         assert!(self.clusters.len() > 1, "the last cluster is not closed");
         let closed = self.clusters.remove(index);
+        assert!(
+            !self.free.contains(&closed.placement),
+            "placement {} is free, and a cluster writes to it",
+            closed.placement
+        );
         self.free.push(closed.placement);
         self.merges += 1;
     }

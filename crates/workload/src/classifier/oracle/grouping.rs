@@ -28,6 +28,11 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     let mut sample: Vec<u64> = rows
         .map(|row| row[(random.next_u64() % row.len() as u64) as usize])
         .collect();
+    assert!(
+        sample.len() <= SAMPLE,
+        "{} lifetimes are sampled, at most {SAMPLE}",
+        sample.len()
+    );
     sample.sort_unstable();
     // 256 times the root, in whole numbers.
     let roots: Vec<u64> = sample.iter().map(|lifetime| (lifetime << 16).isqrt()).collect();
@@ -69,6 +74,10 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     }
     ends.reverse();
     ends.dedup();
+    assert!(
+        ends.len() < groups && ends.is_sorted(),
+        "{groups} groups have the boundaries {ends:?}"
+    );
     ends
 }
 

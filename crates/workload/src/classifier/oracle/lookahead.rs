@@ -122,6 +122,11 @@ impl Lookahead {
             if let Err(error) = self.source.next_batch(&mut self.requests, BATCH) {
                 self.failed = Some(error);
             }
+            assert!(
+                self.requests.len() <= BATCH,
+                "the source gives {} requests, at most {BATCH} are wanted",
+                self.requests.len()
+            );
             self.has_ended = self.requests.is_empty();
         }
         let request = self.requests.get(self.next).copied();

@@ -131,6 +131,17 @@ impl Oracle {
             groups: groups.collect(),
             digest,
         });
+        let waiting: usize = self.chunks.iter().map(|chunk| chunk.groups.len()).sum();
+        assert_eq!(
+            self.known, waiting as u64,
+            "the chunks have other writes than the oracle counts"
+        );
+        assert!(
+            self.beyond <= self.total,
+            "{} of {} examined writes outlive the horizon",
+            self.beyond,
+            self.total
+        );
         Ok(())
     }
 }

@@ -91,6 +91,11 @@ impl Spill {
         let index = self.region(self.first);
         self.first += 1;
         let region = std::mem::take(&mut self.regions[index]);
+        assert_eq!(
+            region.spilled % BUFFER_RECORDS as u64,
+            0,
+            "a region of the file is not written in whole buffers"
+        );
         let mut lifetimes = vec![beyond; self.chunk_writes as usize];
         let mut place = |record: u64| {
             let lifetime = &mut lifetimes[(record >> LIFETIME_BITS) as usize];
