@@ -76,6 +76,11 @@ impl Cost {
     /// requests.
     pub(super) fn of_twin(self, full: &Plan, twin: Twin) -> Self {
         let mean_bytes = full.mean_request_bytes();
+        assert!(
+            mean_bytes > 0.0 && twin.denominator > 0,
+            "requests of {mean_bytes} bytes are scaled by 1/{}",
+            twin.denominator
+        );
         Self {
             per_request: 0.0,
             per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64,
@@ -97,6 +102,7 @@ fn pause_ns(job: &Job) -> f64 {
         Some(counted) => counted,
         None => timed,
     };
+    assert!(requests >= 1.0, "a pause follows each {requests} requests");
     job.thinktime_us as f64 * 1e3 / requests
 }
 

@@ -201,6 +201,11 @@ fn zeta(terms: u64, theta: f64) -> f64 {
                     known.remove(0);
                 }
                 known.push((key, Arc::default()));
+                assert!(
+                    known.len() <= KNOWN_MAX,
+                    "{} sums are cached, at most {KNOWN_MAX}",
+                    known.len()
+                );
                 Arc::clone(&known.last().expect("it was pushed").1)
             }
         }

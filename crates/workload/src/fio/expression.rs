@@ -70,6 +70,11 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
         if suffixes == Suffixes::Times {
             out.push_str("us");
         }
+        assert!(
+            parser.text.len() < rest.len() - start,
+            "an expression of {} bytes is not consumed",
+            rest.len() - start
+        );
         rest = parser.text;
     }
     out.push_str(rest);

@@ -234,8 +234,14 @@ impl Reader<'_> {
             return Err(too_much(format!("the included files have more than {most} in total")));
         }
         self.open.push(path.clone());
+        assert!(
+            self.open.len() <= DEPTH_MAX + 1,
+            "{} files are read at once, at most {DEPTH_MAX} are included",
+            self.open.len()
+        );
         self.read(&text, &path.display().to_string());
-        self.open.pop();
+        let closed = self.open.pop();
+        assert_eq!(closed, Some(path), "another file ends than the included one");
         Ok(())
     }
 }

@@ -188,6 +188,12 @@ pub fn parse_within(
         problems.extend(check_order(&jobs));
     }
     JobError::all(problems)?;
+    let instances: u32 = jobs.iter().map(|job| job.numjobs).sum();
+    assert_eq!(
+        next_thread_number,
+        instances + 1,
+        "the numbers of the instances are not consecutive"
+    );
     Ok(JobFile {
         file: file_name.to_owned(),
         jobs,

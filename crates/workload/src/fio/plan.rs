@@ -201,6 +201,14 @@ impl Plan {
             let problem = format!("the region has {size_bytes} bytes, less than one block of {min_bytes}");
             return Err(job.error("size", problem, "Enlarge the region, or use a smaller bs"));
         }
+        assert!(
+            region_bytes <= device_bytes - start_bytes,
+            "a region of {region_bytes} bytes at {start_bytes} exceeds a drive of {device_bytes}"
+        );
+        assert!(
+            size_bytes <= region_bytes,
+            "a loop issues {size_bytes} bytes of a region of {region_bytes}"
+        );
         let seeds = Seeds::new(job.seed(), thread_number);
         let smallest_used = blocks
             .iter()
@@ -398,6 +406,11 @@ fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
 
 fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
     let (min_bytes, max_bytes) = job.block_range(operation);
+    assert!(
+        min_bytes <= max_bytes,
+        "requests of {} have {min_bytes} to {max_bytes} bytes",
+        job.name
+    );
     let align = job.blockalign[operation as usize].filter(|_| job.access.random);
     let split = job.bssplit[operation as usize]
         .iter()
@@ -550,6 +563,11 @@ fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> 
     } else {
         job.plids.clone()
     };
+    assert!(
+        by_scheme || !indices.is_empty(),
+        "{} has no placement index on a drive with {count}",
+        job.name
+    );
     Ok(match job.plid_select {
         PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(indices),
         PlacementSelection::Random => PlacementPlan::Random(indices),

@@ -54,6 +54,8 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
             });
         }
     }
+    let instances: usize = file.jobs.iter().map(|job| job.numjobs as usize).sum();
+    assert_eq!(streams.len(), instances, "each instance of a job has a stream");
     Ok(streams)
 }
 

@@ -38,6 +38,13 @@ pub struct StreamSummary {
 
 impl StreamSummary {
     pub(super) fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &Plan) -> Self {
+        assert!(
+            plan.start_bytes + plan.region_bytes <= plan.device_bytes,
+            "a region of {} bytes at {} exceeds a drive of {}",
+            plan.region_bytes,
+            plan.start_bytes,
+            plan.device_bytes
+        );
         let operations = plan.access.operations.iter();
         let blocks = operations.map(|operation| &plan.blocks[operation as usize]);
         Self {

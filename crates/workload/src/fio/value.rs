@@ -114,6 +114,7 @@ pub fn signed(text: &str, base: KbBase) -> Parsed<i64> {
 
 /// Parses a number within limits.
 pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64> {
+    assert!(least <= most, "no number is from {least} to {most}");
     let value = number(text, base)?;
     if (least..=most).contains(&value) {
         return Ok(value);
