@@ -30,6 +30,10 @@ impl RandomMap {
             }
         }
         assert!(blocks > 0, "a region has a block");
+        assert!(
+            levels.last().is_some_and(|level| level.len() == 1),
+            "the highest level of a map of {blocks} blocks is not one word"
+        );
         let mut map = Self {
             blocks,
             free: blocks,
@@ -103,6 +107,11 @@ impl RandomMap {
             }
             *word |= (u64::MAX >> (64 - bits)) << (block % 64);
             let is_full = *word == u64::MAX;
+            assert!(
+                bits <= self.free,
+                "{bits} blocks are touched, and {} are untouched",
+                self.free
+            );
             self.free -= bits;
             run += bits;
             if is_full {

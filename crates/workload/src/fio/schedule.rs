@@ -92,6 +92,10 @@ impl Schedule {
             .map(|stream| Stream::new(stream, target.twin))
             .collect();
         for group in &waiting {
+            assert!(
+                group.is_sorted_by(|one, next| one + 1 == *next),
+                "the streams of a group are not consecutive: {group:?}"
+            );
             share_out(&mut streams[usize::from(group[0])..][..group.len()]);
         }
         waiting.reverse();
@@ -121,6 +125,11 @@ impl Schedule {
                 _ => self.take_turns(out, full),
             }
         }
+        assert!(
+            out.len() <= full,
+            "{} requests are given, {limit} are wanted",
+            out.len() - before
+        );
         out.len() - before
     }
 

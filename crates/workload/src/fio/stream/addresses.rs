@@ -33,7 +33,10 @@ impl Addresses {
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
                 Self::Skewed(skew.on_twin(*blocks))
             }
-            AddressPlan::Sequence { blocks, strides } => Self::Sequence(blocks.clone(), *strides),
+            AddressPlan::Sequence { blocks, strides } => {
+                assert!(!blocks.is_empty(), "a sequence has no block to repeat");
+                Self::Sequence(blocks.clone(), *strides)
+            }
             AddressPlan::Zoned(zones) => Self::zoned(plan, zones, |operation, zones| {
                 ZoneTable::of_percents(zones, plan.last_block(operation))
             }),

@@ -166,6 +166,12 @@ impl JobStream {
             let Some(request) = self.next() else { break };
             out.push(request);
         }
+        assert!(
+            out.len() <= full,
+            "stream {} gives {} requests, {limit} are wanted",
+            self.stream,
+            out.len() - before
+        );
         out.len() - before
     }
 
@@ -289,6 +295,12 @@ impl JobStream {
         if operation == Operation::Write || self.plan.access.operations != Operations::TrimWrite {
             self.counted_bytes += bytes;
         }
+        assert!(
+            self.counted_bytes <= self.bytes,
+            "{} bytes are counted of {} issued",
+            self.counted_bytes,
+            self.bytes
+        );
         Some(Request {
             stream: self.stream,
             operation,

@@ -43,6 +43,7 @@ impl JobStream {
     /// True if the next request draws an address. The first of every `requests_per_draw` requests
     /// does.
     fn is_drawn(&mut self) -> bool {
+        assert!(self.until_draw > 0, "no request is left before the next drawn address");
         self.until_draw -= 1;
         let is_drawn = self.until_draw == 0;
         if is_drawn {

@@ -44,6 +44,10 @@ pub(super) struct ReadBack {
 impl ReadBack {
     pub(super) fn new(plan: &Plan) -> Option<Box<ReadBack>> {
         let plan = plan.read_back?;
+        assert!(
+            plan.backlog.is_none_or(|(writes, batch)| writes > 0 && batch > 0),
+            "a backlog of no writes is read back: {plan:?}"
+        );
         Some(Box::new(ReadBack {
             plan,
             written: match plan {
@@ -84,6 +88,7 @@ impl ReadBack {
         if operation != Operation::Write {
             return;
         }
+        assert!(bytes > 0, "a write at {offset} in the region has no bytes");
         match &mut self.written {
             Written::Again(_) => {}
             Written::InOrder(pieces) => pieces.push_back((offset, bytes)),

@@ -76,6 +76,11 @@ impl Sizes {
             };
             let bytes = (bytes - bytes % self.min_bytes).min(self.max_bytes);
             if bytes <= room_bytes {
+                assert!(
+                    bytes >= self.min_bytes,
+                    "a request of {bytes} bytes is below the smallest, {}",
+                    self.min_bytes
+                );
                 return Some(bytes);
             }
         }
