@@ -56,6 +56,10 @@ const DISCARD: u32 = 1 << 13;
 const WITH_CGROUP: u32 = 1 << 8;
 /// Bytes of the cgroup number.
 const CGROUP_BYTES: usize = 8;
+const _: () = assert!(
+    HEADER_BYTES + u16::MAX as usize <= super::input::BUFFER_BYTES,
+    "the largest event fits in the buffer"
+);
 
 /// Parses events.
 #[derive(Debug)]
@@ -244,6 +248,12 @@ impl Merged {
         event.extend_from_slice(record.bytes);
         checked.map_err(|problem| bad(lines.number(), problem.to_string()))?;
         self.next.push(Reverse((u64_at(event, 8), file)));
+        assert!(
+            self.next.len() <= self.files.len(),
+            "{} events come next from {} files",
+            self.next.len(),
+            self.files.len()
+        );
         Ok(())
     }
 }

@@ -38,6 +38,10 @@ pub struct ColumnList {
     columns: ColumnSettings,
 }
 
+const _: () = assert!(
+    Role::Placement as usize + 1 == Role::ALL.len(),
+    "each role has a place of its own"
+);
 /// Role of a column in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -203,6 +207,7 @@ impl ColumnList {
         let Column::Number(offset) = self.columns.offset.column else {
             unreachable!("a list numbers its columns");
         };
+        assert!(offset > 0, "columns are numbered from 1, and the offset is in column 0");
         let last = self.columns.last_number();
         let has_all = |delimiter: &Delimiter| delimiter.split(first).len() >= last;
         let delimiter = Delimiter::ALL.into_iter().find(has_all).unwrap_or_default();
@@ -384,6 +389,10 @@ impl Guess {
         let length = named(Role::Length).filter(is_length);
         let length = length.or_else(|| all().find(|index| is_length(index) && columns[*index].is_of_sectors()));
         let length = length.or_else(|| all().find(is_length))?;
+        assert!(
+            offset != length && offset != operation && length != operation,
+            "columns {operation}, {offset} and {length} are not three"
+        );
         let is_in_sectors = !columns[length].is_of_sectors();
         let unit = if is_in_sectors { ":sectors" } else { "" };
         let unit_words = if is_in_sectors { "sectors of 512 bytes" } else { "bytes" };

@@ -250,6 +250,7 @@ const PROCESS: usize = 5;
 const PLACEMENT: usize = 6;
 const FILE: usize = 7;
 
+const _: () = assert!(FILE + 1 == ROLES, "the last role has the last index");
 /// Maximum columns, more than any trace has.
 pub(super) const COLUMNS_MAX: usize = 1024;
 
@@ -433,6 +434,11 @@ impl Columns {
             self.places.push((column, role));
         }
         self.places.sort_unstable();
+        assert!(
+            self.places.len() <= ROLES,
+            "{} columns have one of {ROLES} roles",
+            self.places.len()
+        );
         self.at_header = false;
         Ok(None)
     }

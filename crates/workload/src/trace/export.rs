@@ -107,6 +107,12 @@ impl Feed<'_> {
                 }
                 Feed::Timed(source) => source.next_timed_batch(&mut requests, &mut arrivals, wanted)?,
             };
+            assert!(
+                issued <= wanted && issued == requests.len(),
+                "a workload counts {issued} requests, gives {} and {wanted} are wanted",
+                requests.len()
+            );
+            assert_eq!(arrivals.len(), requests.len(), "each request has a time");
             if issued == 0 {
                 return Ok(());
             }

@@ -19,6 +19,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// are Mooncake's, with a number for each 512 tokens.
 pub(crate) const LINE_BYTES_MAX: usize = 64 << 10;
 
+const _: () = assert!(LINE_BYTES_MAX < BUFFER_BYTES, "the longest line fits in the buffer");
 /// Compressions by their first bytes, supported or not.
 const MAGICS: [(&[u8], Compression); 5] = [
     (&[0x1f, 0x8b], Compression::Gzip),
@@ -248,9 +249,15 @@ impl Lines {
 
     /// Appends more input behind the unreturned bytes.
     fn fill(&mut self) -> io::Result<()> {
+        assert!(!self.ended, "the stream ended, and more input is read");
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
+        assert!(
+            self.end < self.buffer.len(),
+            "{} bytes fill the buffer and are no line or record",
+            self.end
+        );
         while self.end < self.buffer.len() {
             match self.stream.read(&mut self.buffer[self.end..]) {
                 Ok(0) => {

@@ -160,6 +160,10 @@ impl AddressMap {
             } => self.scale(record, *volume_bytes, *volumes),
             Rule::Compact(..) => return self.compact(record, pieces),
         };
+        assert!(
+            at < full_bytes,
+            "a record is mapped to {at} on a drive of {full_bytes} bytes"
+        );
         let mut left = u64::from(record.bytes);
         while left > 0 {
             let bytes = left.min(full_bytes - at);
@@ -248,6 +252,10 @@ impl UnitSample {
     fn choose(self, unit: u64, units: u64, full_units: u64) -> u64 {
         let first = (u128::from(unit) * u128::from(full_units)).div_ceil(units.into()) as u64;
         let end = (u128::from(unit + 1) * u128::from(full_units)).div_ceil(units.into()) as u64;
+        assert!(
+            first < end && end <= full_units,
+            "a sampled unit stands for units {first} to {end} of {full_units}"
+        );
         first + mix(unit ^ mix(self.seed)) % (end - first)
     }
 
@@ -281,6 +289,11 @@ impl<E: FnMut(u64, u32)> Pieces<E> {
     #[inline]
     fn end(&mut self) {
         if self.start < self.end {
+            assert!(
+                self.end - self.start <= u64::from(u32::MAX),
+                "a piece has {} bytes, more than a record",
+                self.end - self.start
+            );
             (self.emit)(self.start, (self.end - self.start) as u32);
         }
         self.start = self.end;
@@ -296,6 +309,7 @@ const UNIT_BYTES_MIN: u64 = 4096;
 /// Bits of a piece's key for its position on the volume. The rest hold the volume.
 const PIECE_BITS: u32 = 64 - NAMES_MAX.ilog2();
 
+const _: () = assert!(NAMES_MAX.is_power_of_two(), "the numbers of volumes fill their bits");
 // A request that begins below the end of offsets may end 4 GiB above it.
 const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 << PIECE_BITS);
 

@@ -158,6 +158,12 @@ impl OracleGeneral {
 
     fn release(&mut self, place: Place) {
         let units = u64::from(place.bytes).div_ceil(UNIT_BYTES);
+        assert!(
+            place.unit + units <= self.next_unit,
+            "{units} units at {} are freed, and {} were given",
+            place.unit,
+            self.next_unit
+        );
         self.free.entry(units).or_default().push(place.unit);
     }
 }

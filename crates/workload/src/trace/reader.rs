@@ -85,6 +85,12 @@ impl Clock {
 
     fn begin_pass(&mut self) {
         self.first_ns = None;
+        assert!(
+            self.pass_ns <= self.latest_ns,
+            "a pass that began at {} ns ends at {} ns",
+            self.pass_ns,
+            self.latest_ns
+        );
         self.pass_ns = self.latest_ns;
     }
 }
@@ -338,6 +344,11 @@ impl Reader {
         let Some(files) = self.files.get(self.next_file) else {
             return Ok(false);
         };
+        assert!(
+            self.lines.is_none(),
+            "{} is open when the next file is opened",
+            self.name
+        );
         self.next_file += 1;
         self.name = spool::shown(&files[0]);
         match open_together(files, &self.progress.bytes_read) {

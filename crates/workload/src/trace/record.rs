@@ -131,6 +131,7 @@ impl Names {
             ));
         }
         self.numbers.insert(name.into(), number as u32);
+        assert_eq!(self.numbers.len(), number + 1, "a new name was numbered before");
         Ok(number as u32)
     }
 }

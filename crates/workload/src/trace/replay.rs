@@ -206,6 +206,11 @@ impl TraceSource {
     /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
     /// end.
     fn make_ready(&mut self) -> Result<bool, WorkloadError> {
+        assert_eq!(
+            self.next_ready,
+            self.ready.len(),
+            "requests are dropped before they are issued"
+        );
         self.ready.clear();
         self.next_ready = 0;
         if self.mapped == self.records.len() {
