@@ -15,6 +15,10 @@ const BINS_PER_OCTAVE: u64 = 1 << (BIN_BITS - 1);
 const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
 /// Bits of the write counter, in units. The bits above hold the stream.
 const POSITION_BITS: u32 = 48;
+const _: () = assert!(
+    POSITION_BITS + u16::BITS == u64::BITS,
+    "the write counter and a stream fill a word"
+);
 
 /// Returns the bin of a distance.
 fn bin(distance: u64) -> usize {
@@ -132,6 +136,11 @@ impl Observer {
                 self.streams[stream].open[bin] += 1;
             }
         }
+        let written: u64 = self.streams.iter().map(|lives| lives.written).sum();
+        assert_eq!(
+            written, self.all.written,
+            "the streams count other units than the workload wrote"
+        );
         let survival = |lives: &Lives| Survival::of(lives, self.unit_bytes);
         (survival(&self.all), self.streams.iter().map(survival).collect())
     }
@@ -161,10 +170,15 @@ impl Survival {
             if at_risk == 0 {
                 break;
             }
+            assert!(
+                ended + open <= at_risk,
+                "{ended} units end and {open} stay of {at_risk}"
+            );
             share *= 1.0 - *ended as f64 / at_risk as f64;
             at_risk -= ended + open;
             alive.push(share);
         }
+        assert_eq!(at_risk, 0, "units are in no bin of lifetimes");
         Survival {
             unit_bytes,
             alive,

@@ -190,6 +190,16 @@ impl Target {
         let (start, end) = (full(from_percent), full(to_percent));
         let position = |bytes: u64| self.twin.map_or(bytes, |twin| twin.position(bytes, self.device_bytes));
         let range = position(start)..position(end);
+        assert!(
+            start <= end && range.start <= range.end,
+            "a part goes back: {start} to {end}, on the model {range:?}"
+        );
+        assert!(
+            range.end <= self.capacity_bytes(),
+            "a part ends at {} of {} bytes",
+            range.end,
+            self.capacity_bytes()
+        );
         let twin = self.twin.map(|twin| Twin {
             device_bytes: range.end - range.start,
             ..twin

@@ -136,6 +136,13 @@ impl<W: Workload> Settings<W> {
                 let problem = "have more than 65535 streams in total. Use fewer jobs or tenants";
                 WorkloadError::setting("tenants", problem)
             })?;
+            let before = tenants.last().map_or(0, |before: &ActiveTenant| before.range.end);
+            assert!(
+                before <= running.range.start,
+                "tenant {} begins at {}, and the one before ends at {before}",
+                running.name,
+                running.range.start
+            );
             tenants.push(running);
         }
         Ok(Tenants { tenants })
@@ -250,6 +257,12 @@ impl ActiveTenant {
     fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
         if self.ready.is_empty() {
             self.source.next_batch(&mut self.ready, RUN_LENGTH)?;
+            assert!(
+                self.ready.len() <= RUN_LENGTH,
+                "tenant {} gives {} requests, at most {RUN_LENGTH} are wanted",
+                self.name,
+                self.ready.len()
+            );
             self.ready.reverse();
         }
         let Some(mut request) = self.ready.pop() else {
