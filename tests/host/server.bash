@@ -63,7 +63,7 @@ metric() {
 plan_faults() {
     local plan=("$TESTS/faults/$1.toml")
     [ "$1" != none ] || plan=(--clear)
-    "$WARP" faults "127.0.0.1:$METRICS_PORT" --token "$WORK/token" "${plan[@]}" >"$WORK/faults" 2>&1 ||
+    "$WARP" drive faults "127.0.0.1:$METRICS_PORT" --token "$WORK/token" "${plan[@]}" >"$WORK/faults" 2>&1 ||
         on_report_line "not ok - the server takes the plan $1: $(cat "$WORK/faults")"
 }
 

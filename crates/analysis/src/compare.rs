@@ -504,7 +504,7 @@ mod tests {
             "answer: there is nothing to compare. answer is an answer of `warp whatif` about t.csv, with the cells \
              none; oracle. study is a result of `warp run` about study, with the cells 80/20; FDP. Cells are paired \
              by name, or one cell with all of the other side. Use `warp run study --variant '80/20' --json > \
-             cell.json`, then `warp compare answer cell.json`"
+             cell.json`, then `warp results compare answer cell.json`"
         );
     }
 
@@ -530,7 +530,7 @@ mod tests {
                 [
                     "FDP statistics, with WAF",
                     "a result of fio, with r read IOPS",
-                    "warp compare fio.json run.json",
+                    "warp results compare fio.json run.json",
                 ],
             ),
             (
@@ -554,7 +554,7 @@ mod tests {
                 [
                     "whatif` about t.csv, with WAF",
                     "a result of fio",
-                    "`warp compare fio.json run.json`",
+                    "`warp results compare fio.json run.json`",
                 ],
             ),
             (

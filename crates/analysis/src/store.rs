@@ -217,7 +217,7 @@ impl Store {
         let matches: Vec<&PathBuf> = files.iter().filter(|file| id_of(file).starts_with(id)).collect();
         let Some(newest) = matches.first().filter(|_| !id.is_empty()) else {
             return unknown(
-                "there is no such run. `warp runs` lists the stored runs, and a file is named by its path".to_string(),
+                "there is no such run. `warp results list` lists the stored runs, and a file is named by its path".to_string(),
             );
         };
         if let Some(other) = matches.iter().find(|file| id_of(file) != id_of(newest)) {
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(store.find(&ids[1][..6]).expect("it is there").text("target"), "two");
         assert_eq!(store.find(&ids[0]).expect("it is there").document["seconds"], 1.5);
         let error = store.find("").expect_err("all begin so").to_string();
-        assert!(error.contains("warp runs"), "{error}");
+        assert!(error.contains("warp results list"), "{error}");
         let again = Store::open(folder.path()).expect("it is there");
         assert_eq!(again.count().expect("a folder"), 3);
         // A temporary file of a killed process is not a run.

@@ -1,4 +1,4 @@
-//! `warp faults`: injects, shows or clears faults on a served drive.
+//! `warp drive faults`: injects, shows or clears faults on a served drive.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -38,7 +38,7 @@ pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
     let unreadable = |_| {
         bad_option(
             &address.to_string(),
-            "the answer has another format. Use the same version for warp serve and warp faults",
+            "the answer has another format. Use the same version for warp serve and warp drive faults",
         )
     };
     let report: Option<FaultsReport> = serde_json::from_str(&answer).map_err(unreadable)?;

@@ -1,4 +1,4 @@
-//! `warp inspect`: decodes the FDP logs of a drive or the stored state of a served drive.
+//! `warp drive inspect`: decodes the FDP logs of a drive or the stored state of a served drive.
 
 use std::path::Path;
 

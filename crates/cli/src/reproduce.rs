@@ -199,7 +199,7 @@ impl<'a> Reproduction<'a> {
                     .command
                     .output
                     .tables()
-                    .words(&format!("stored as {id} (warp runs)\n\n")),
+                    .words(&format!("stored as {id} (warp results list)\n\n")),
             );
         }
     }

@@ -297,7 +297,7 @@ fn present(
     let written = written?;
     if !command.output.is_json() && printed.is_none() {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        let kept = kept.map_or_else(String::new, |id| format!(", stored as {id} (warp runs)"));
+        let kept = kept.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)"));
         let wrote = format!("wrote {}{kept}\n", names.join(", "));
         print(&command.output.tables().words(&wrote));
     }

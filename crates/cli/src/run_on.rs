@@ -98,7 +98,7 @@ pub fn run(command: &Run) -> Result<Outcome, AnyError> {
         cells: vec![&cell],
     };
     let kept = results::keep(&command.keep, &origin, &json);
-    let kept = kept.map_or_else(String::new, |id| format!("stored as {id} (warp runs)\n"));
+    let kept = kept.map_or_else(String::new, |id| format!("stored as {id} (warp results list)\n"));
     print(&if command.output.is_json() {
         format!("{json}\n")
     } else {

@@ -149,7 +149,7 @@ fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> 
         cells: cells.iter().collect(),
     };
     let kept = results::keep(&command.keep, &origin, &answer.results_json());
-    Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp runs)")))
+    Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)")))
 }
 
 /// Formats the options that change the answer.

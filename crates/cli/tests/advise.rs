@@ -1,4 +1,4 @@
-//! `warp advise` on a served drive: whom it names, what it says when something is missing, and how it ends.
+//! `warp drive advise` on a served drive: whom it names, what it says when something is missing, and how it ends.
 
 mod common;
 
@@ -112,7 +112,7 @@ fn notices(reading: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// A `warp advise` that goes on while the test does something.
+/// A `warp drive advise` that goes on while the test does something.
 struct AdviseProcess {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -121,7 +121,7 @@ struct AdviseProcess {
 impl AdviseProcess {
     fn start(folder: &TempDir, target: &str, arguments: &[&str]) -> AdviseProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-        command.args(["advise", target]).args(arguments).current_dir(folder);
+        command.args(["drive", "advise", target]).args(arguments).current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program runs");
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
@@ -153,7 +153,7 @@ impl Drop for AdviseProcess {
 fn the_owner_whose_data_is_copied_is_named() {
     let folder = folder();
     let (_served, mut writer, target) = misplaced(&folder);
-    let advise = [&["advise", &target], &LOG[..], &["--readings", "2", "--every", "0.1"]].concat();
+    let advise = [&["drive", "advise", &target], &LOG[..], &["--readings", "2", "--every", "0.1"]].concat();
     let found = readings(&prints(&folder, &advise));
     assert_eq!(found.len(), 2);
     let first = &found[0];
@@ -185,7 +185,7 @@ fn the_owner_whose_data_is_copied_is_named() {
 
     // The same as text; and of equal parts of the namespace, from now on.
     let once = [
-        "advise",
+        "drive", "advise",
         &target,
         "--owners",
         "owners.csv",
@@ -238,7 +238,7 @@ fn the_owner_whose_data_is_copied_is_named() {
 fn hooks_carry_moves_out_or_fail() {
     let folder = folder();
     let (_served, _writer, target) = misplaced(&folder);
-    let advise = [&["advise", &target], &LOG[..], &["--readings", "1", "--hook"]].concat();
+    let advise = [&["drive", "advise", &target], &LOG[..], &["--readings", "1", "--hook"]].concat();
     let hook = r#"echo "$WARP_OWNER $WARP_FROM $WARP_TO $WARP_REASON" >>moves"#;
     let reading = json(&prints(&folder, &[&advise[..], &[hook]].concat()));
     let moves = std::fs::read_to_string(folder.path().join("moves")).expect("the hook ran");
@@ -282,7 +282,7 @@ fn a_drive_that_reports_nothing_is_told_how_to() {
 fn one_reading(folder: &TempDir, target: &str) -> Value {
     json(&prints(
         folder,
-        &[&["advise", target], &LOG[..], &["--readings", "1"]].concat(),
+        &[&["drive", "advise", target], &LOG[..], &["--readings", "1"]].concat(),
     ))
 }
 
@@ -387,7 +387,7 @@ fn inputs_that_make_no_sense_are_refused() {
     let says = |arguments: &[&str], says: &[&str]| {
         refused(
             &folder,
-            &[&["advise", &target, "--readings", "1"], arguments].concat(),
+            &[&["drive", "advise", &target, "--readings", "1"], arguments].concat(),
             says,
         )
     };
@@ -420,7 +420,7 @@ fn inputs_that_make_no_sense_are_refused() {
     says(&["--files", "/proc"], &["/proc", "instead of an NVMe namespace"]);
     says(&["--chunks", "2", "--json", "nowhere/log"], &["nowhere/log"]);
     let elsewhere =
-        |target: &str, says: &[&str]| refused(&folder, &["advise", target, "--chunks", "2", "--readings", "1"], says);
+        |target: &str, says: &[&str]| refused(&folder, &["drive", "advise", target, "--chunks", "2", "--readings", "1"], says);
     elsewhere("tcp:here", &["tcp:ADDRESS:PORT"]);
     elsewhere("drive.img", &["tcp:ADDRESS:PORT", "/dev/ng0n1"]);
     elsewhere("/dev/null", &["/dev/null", "not an NVMe device"]);

@@ -29,10 +29,10 @@ fn names_that_do_not_exist() {
     );
     refused(
         &folder,
-        &["explain", "ssd_aa"],
+        &["show", "device", "ssd_aa"],
         &["there is no device ssd_aa", "did you mean ssd_a?", known],
     );
-    refused(&folder, &["devices", "warp_defalt"], &["did you mean warp_default?"]);
+    refused(&folder, &["show", "device", "warp_defalt"], &["did you mean warp_default?"]);
     refused(
         &folder,
         &["run", "one_stream", "--device", "ssd_z"],
@@ -43,13 +43,13 @@ fn names_that_do_not_exist() {
         &["run", "three_stream_paper_shares", "--device", "ssd_z"],
         &["there is no device ssd_z"],
     );
-    refused(&folder, &["jobs", "three_strem"], &["did you mean three_stream?"]);
+    refused(&folder, &["show", "job", "three_strem"], &["did you mean three_stream?"]);
     refused(
         &folder,
-        &["jobs", "three_stream", "--device", "ssd_z"],
+        &["show", "job", "three_stream", "--device", "ssd_z"],
         &["there is no device ssd_z"],
     );
-    refused(&folder, &["explain", "nowhere/ssd.toml"], &["nowhere/ssd.toml"]);
+    refused(&folder, &["show", "device", "nowhere/ssd.toml"], &["nowhere/ssd.toml"]);
     refused(
         &folder,
         &["run", "nowhere/jobs.fio", "--device", "ssd_a"],
@@ -69,7 +69,7 @@ fn calibration_without_its_package() {
     let calibrate = |interpreter: &str| {
         let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
         warp.env("WARP_PYTHON", interpreter).args(["calibrate", "--help"]);
-        let output = warp.output().expect("warp runs");
+        let output = warp.output().expect("warp results list");
         let message = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
@@ -90,12 +90,12 @@ fn job_files() {
     );
     let says = ["bad.fio", "6", "random_distributoin", "random_distribution"];
     refused(&folder, &["run", "bad.fio", "--device", "ssd_a"], &says);
-    refused(&folder, &["jobs", "./bad.fio"], &says);
+    refused(&folder, &["show", "job", "./bad.fio"], &says);
     write(&folder, "good.fio", "[job]\nrw=randwrite\nbs=4k\nsize=10%\n");
     refused(
         &folder,
         &["run", "good.fio"],
-        &["good.fio", "--device NAME", "warp devices"],
+        &["good.fio", "--device NAME", "warp list devices"],
     );
     refused(&folder, &["run", "three_stream_paper_shares"], &["--device NAME"]);
     write(&folder, "empty.fio", "");
@@ -111,19 +111,19 @@ fn device_profiles() {
     write(&folder, "malformed.toml", "title = \"x\"\n[geometry\n");
     refused(
         &folder,
-        &["explain", &path("malformed.toml")],
+        &["show", "device", &path("malformed.toml")],
         &[&path("malformed.toml"), "line 2"],
     );
     refused(
         &folder,
-        &["devices", "./malformed.toml"],
+        &["show", "device", "./malformed.toml"],
         &["./malformed.toml", "line 2"],
     );
 
     let geometry = "[geometry]\nphysical_bytes = { value = \"1GiB\", source = \"s\" }\n\
         over_provisioning = { value = 0.1, source = \"s\" }\nreclaim_unit_bytes = { value = \"16MiB\", source = \"s\" }\n";
     write(&folder, "good.toml", geometry);
-    prints(&folder, &["explain", "good.toml"]);
+    prints(&folder, &["show", "device", "good.toml"]);
 
     write(
         &folder,
@@ -132,7 +132,7 @@ fn device_profiles() {
     );
     refused(
         &folder,
-        &["explain", "key.toml"],
+        &["show", "device", "key.toml"],
         &["key.toml", "geometry.chanels", "`channels`"],
     );
     write(
@@ -142,13 +142,13 @@ fn device_profiles() {
     );
     refused(
         &folder,
-        &["explain", "table.toml"],
+        &["show", "device", "table.toml"],
         &["table.toml", "handels", "did you mean handles?"],
     );
     write(&folder, "source.toml", format!("{geometry}channels = 8\n"));
     refused(
         &folder,
-        &["explain", "source.toml"],
+        &["show", "device", "source.toml"],
         &["source.toml", "geometry.channels", "has no source"],
     );
     write(
@@ -158,7 +158,7 @@ fn device_profiles() {
     );
     refused(
         &folder,
-        &["explain", "empty.toml"],
+        &["show", "device", "empty.toml"],
         &["empty.toml", "geometry.channels", "has no source"],
     );
     write(
@@ -166,7 +166,7 @@ fn device_profiles() {
         "kind.toml",
         format!("{geometry}channels = {{ value = \"many\", source = \"s\" }}\n"),
     );
-    refused(&folder, &["explain", "kind.toml"], &["kind.toml", "geometry.channels"]);
+    refused(&folder, &["show", "device", "kind.toml"], &["kind.toml", "geometry.channels"]);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn experiment_files() {
 #[test]
 fn settings() {
     let folder = folder();
-    let set = |value| ["explain", "ssd_a", "--set", value];
+    let set = |value| ["show", "device", "ssd_a", "--set", value];
     let impossible = ["device ssd_a", "geometry.over_provisioning is 0,"];
     refused(&folder, &set("geometry.over_provisioning=0"), &impossible);
     refused(
@@ -213,11 +213,11 @@ fn settings() {
 
     refused(
         &folder,
-        &["explain", "ssd_a", "--scale", "half"],
+        &["show", "device", "ssd_a", "--scale", "half"],
         &["--scale", "half", "1/64"],
     );
-    refused(&folder, &["explain", "ssd_a", "--scale", "1/0"], &["--scale", "1/0"]);
-    refused(&folder, &["explain", "ssd_a", "--scale", "1/3"], &["1/3", "1/2"]);
+    refused(&folder, &["show", "device", "ssd_a", "--scale", "1/0"], &["--scale", "1/0"]);
+    refused(&folder, &["show", "device", "ssd_a", "--scale", "1/3"], &["1/3", "1/2"]);
     refused(
         &folder,
         &["run", "one_stream", "--scale", "1/100000000"],
@@ -345,20 +345,20 @@ fn snapshots() {
 #[test]
 fn devices_are_listed_and_shown() {
     let folder = folder();
-    let list = prints(&folder, &["devices"]);
+    let list = prints(&folder, &["list", "devices"]);
     for name in ["ssd_a", "ssd_b", "warp_default", "femu_default"] {
         assert!(list.contains(name), "{list}");
     }
-    let shown = prints(&folder, &["devices", "ssd_a"]);
+    let shown = prints(&folder, &["show", "device", "ssd_a"]);
     assert!(
         shown.contains("7.68TB") && shown.contains("WARP, section 3.1"),
         "{shown}"
     );
-    let all = json(&prints(&folder, &["devices", "--json"]));
+    let all = json(&prints(&folder, &["list", "devices", "--json"]));
     for profile in all.as_array().expect("a list") {
         assert!(list.contains(profile["name"].as_str().expect("a name")), "{list}");
     }
-    let one = json(&prints(&folder, &["devices", "ssd_a", "--json"]));
+    let one = json(&prints(&folder, &["show", "device", "ssd_a", "--json"]));
     assert_eq!(one["name"], "ssd_a");
     assert!(files(folder.path()).is_empty());
 }
@@ -366,12 +366,12 @@ fn devices_are_listed_and_shown() {
 #[test]
 fn a_device_is_explained() {
     let folder = folder();
-    assert!(prints(&folder, &["explain", "ssd_a"]).starts_with("ssd_a: "));
-    let twin = json(&prints(&folder, &["explain", "ssd_a", "--scale", "1/2048", "--json"]));
-    let full = json(&prints(&folder, &["explain", "ssd_a", "--json"]));
+    assert!(prints(&folder, &["show", "device", "ssd_a"]).starts_with("ssd_a: "));
+    let twin = json(&prints(&folder, &["show", "device", "ssd_a", "--scale", "1/2048", "--json"]));
+    let full = json(&prints(&folder, &["show", "device", "ssd_a", "--json"]));
     let units = |json: &serde_json::Value| json["layout"]["superblocks_per_group"].as_u64().expect("a number");
     assert_eq!(units(&twin), units(&full));
-    let set = ["explain", "ssd_a", "--json", "--set", "geometry.over_provisioning=0.5"];
+    let set = ["show", "device", "ssd_a", "--json", "--set", "geometry.over_provisioning=0.5"];
     assert_eq!(
         json(&prints(&folder, &set))["config"]["geometry"]["over_provisioning"],
         0.5
@@ -382,26 +382,26 @@ fn a_device_is_explained() {
 #[test]
 fn jobs_are_listed_and_shown() {
     let folder = folder();
-    let list = prints(&folder, &["jobs"]);
+    let list = prints(&folder, &["list", "jobs"]);
     assert!(list.contains(" three_stream "), "{list}");
     // Not all: some need a device with more handles than the default one.
     for name in ["one_stream", "three_stream", "two_sequential"] {
-        let shown = prints(&folder, &["jobs", name]);
+        let shown = prints(&folder, &["show", "job", name]);
         assert!(shown.contains(name), "{shown}");
     }
-    let shown = prints(&folder, &["jobs", "three_stream"]);
+    let shown = prints(&folder, &["show", "job", "three_stream"]);
     assert!(shown.contains("overwrite") && shown.contains("zipf:2.2"), "{shown}");
-    let csv = prints(&folder, &["jobs", "three_stream", "--format", "csv"]);
+    let csv = prints(&folder, &["show", "job", "three_stream", "--format", "csv"]);
     let head = csv.lines().find(|line| !line.starts_with('#')).expect("a head");
     assert_eq!(
         head,
         "group,stream,rw,requests (bytes),from (bytes),to (bytes),addresses,of bytes (share),placement"
     );
-    let shown = json(&prints(&folder, &["jobs", "three_stream", "--json"]));
+    let shown = json(&prints(&folder, &["show", "job", "three_stream", "--json"]));
     let rows = csv.lines().filter(|line| !line.starts_with('#')).count() - 1;
     assert_eq!(shown["streams"].as_array().map(Vec::len), Some(rows), "{shown}");
-    assert!(prints(&folder, &["jobs", "--format", "markdown"]).contains("| three_stream |"));
-    let options = prints(&folder, &["jobs", "--options"]);
+    assert!(prints(&folder, &["list", "jobs", "--format", "markdown"]).contains("| three_stream |"));
+    let options = prints(&folder, &["show", "fio-options"]);
     for option in ["norandommap", "random_distribution", "plids", "bs"] {
         assert!(options.contains(option), "{options}");
     }
@@ -801,7 +801,7 @@ fn ctrl_c_while_a_workload_is_read_says_so() {
         .current_dir(&folder);
     warp.stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
-    let mut process = warp.spawn().expect("warp runs");
+    let mut process = warp.spawn().expect("warp results list");
     let mut input = process.stdin.take().expect("it is piped");
     // More than a pipe holds, so it is being read when this returns.
     let lines = "0,host,0,Write,0,4096,1\n".repeat(50_000);

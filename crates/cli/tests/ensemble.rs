@@ -40,7 +40,7 @@ fn with_drive() -> TempDir {
 #[test]
 fn what_the_members_say_of_each_setting_is_shown() {
     let folder = with_drive();
-    let shown = prints(&folder, &["devices", "drive.toml"]);
+    let shown = prints(&folder, &["show", "device", "drive.toml"]);
     for part in [
         "an ensemble of 3 members, with a loss of 1.5 to 3. Intervals of write amplification are widened by 5.0 %",
         "0.17 to 0.24",
@@ -48,10 +48,10 @@ fn what_the_members_say_of_each_setting_is_shown() {
     ] {
         assert!(shown.contains(part), "{shown}");
     }
-    let shown = json(&prints(&folder, &["devices", "drive.toml", "--json"]));
+    let shown = json(&prints(&folder, &["show", "device", "drive.toml", "--json"]));
     assert_eq!(shown["ensemble"]["ensemble_residual"], 0.05);
     assert_eq!(shown["ensemble"]["ensemble"][1]["loss"], 2.5);
-    let without = prints(&folder, &["devices", "warp_default"]);
+    let without = prints(&folder, &["show", "device", "warp_default"]);
     assert!(!without.contains("ensemble"), "{without}");
 }
 
@@ -61,13 +61,13 @@ fn a_member_that_is_no_drive_is_refused() {
     write(&folder, "drive.toml", DRIVE.replace("0.24", "0.001"));
     refused(
         &folder,
-        &["devices", "drive.toml"],
+        &["show", "device", "drive.toml"],
         &["drive.toml, ensemble[2].settings", "over_provisioning"],
     );
     write(&folder, "drive.toml", DRIVE.replace("ensemble_residual = 0.05", ""));
     refused(
         &folder,
-        &["explain", "drive.toml"],
+        &["show", "device", "drive.toml"],
         &["drive.toml", "ensemble_residual"],
     );
 }

@@ -1,4 +1,4 @@
-//! `warp serve --faults` and `warp faults` as a shell sees them, and a drive that fails as hosts on both transports
+//! `warp serve --faults` and `warp drive faults` as a shell sees them, and a drive that fails as hosts on both transports
 //! see it.
 
 mod common;
@@ -90,7 +90,7 @@ fn plans_that_make_no_sense_are_refused() {
     write(&folder, "plan.toml", "[[fault]]\nkind = \"power_loss\"\n");
     refused(&folder, &serve, &["a power_loss fault needs", "--data FILE"]);
     write_secret(&folder, "token", TOKEN);
-    let faults = |more: &[&'static str]| [&["faults", "127.0.0.1:1", "--token", "token"], more].concat();
+    let faults = |more: &[&'static str]| [&["drive", "faults", "127.0.0.1:1", "--token", "token"], more].concat();
     refused(&folder, &faults(&["--show"]), &["127.0.0.1:1", "warp serve --metrics"]);
     refused(&folder, &faults(&[]), &["--clear", "--show"]);
     write(&folder, "plan.toml", "[[fault]]\n");
@@ -128,7 +128,7 @@ fn faults_change_while_the_drive_is_served() {
     assert_eq!(read_block(&mut queue, 5), Err(Status::UNRECOVERED_READ_ERROR));
     assert_eq!(read_block(&mut queue, 4), Ok(0));
     let address = metrics_address(&server).to_string();
-    let faults = |what: &'static str| prints(&folder, &["faults", &address, "--token", "token", what]);
+    let faults = |what: &'static str| prints(&folder, &["drive", "faults", &address, "--token", "token", what]);
     let shown = faults("--show");
     assert!(
         shown.starts_with("seed 7, 3 I/O commands since the start of the plan\n"),
@@ -149,7 +149,7 @@ fn faults_change_while_the_drive_is_served() {
     write_secret(&folder, "wrong", "another token, as long");
     refused(
         &folder,
-        &["faults", &address, "--token", "wrong", "--clear"],
+        &["drive", "faults", &address, "--token", "wrong", "--clear"],
         &["Authorization"],
     );
     server.stop();

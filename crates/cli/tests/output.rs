@@ -92,20 +92,20 @@ fn printing(folder: &TempDir) -> Vec<String> {
             .collect::<Vec<_>>(),
     );
     let mut lines: Vec<String> = [
-        "devices",
+        "list", "devices",
         "devices --json",
-        "devices ssd_a",
-        "devices ssd_a --json",
+        "show device ssd_a",
+        "show device ssd_a --json",
         "jobs",
-        "jobs --options",
-        "jobs job.fio",
+        "show fio-options",
+        "show job job.fio",
         "list",
         "list --json",
         "run",
-        "explain ssd_a",
-        "explain ssd_a --json",
-        "inspect device.warp",
-        "inspect device.warp --json",
+        "show device ssd_a",
+        "show device ssd_a --json",
+        "drive inspect device.warp",
+        "drive inspect device.warp --json",
         "completions bash",
         "man",
         "man run",
@@ -145,7 +145,7 @@ fn standard_output_that_takes_nothing_is_an_error() {
     assert!(folder.path().join("out/job/report.html").is_file());
     whole(folder.path());
     // A sentence that nobody can read changes nothing about how the program ends.
-    let mut wrong = command(&folder, "explain ssd_aa");
+    let mut wrong = command(&folder, "show device ssd_aa");
     let status = wrong.stderr(full()).status().expect("it runs");
     assert_eq!(status.code(), Some(common::BAD_INPUT));
 }

@@ -38,7 +38,7 @@ fn with_job() -> TempDir {
 
 /// Short names of what was kept, newest first.
 fn kept(folder: &TempDir) -> Vec<String> {
-    let runs = json(&prints(folder, &["runs", "--json"]));
+    let runs = json(&prints(folder, &["results", "list", "--json"]));
     let ids = runs.as_array().expect("a list").iter();
     ids.map(|run| run["id"].as_str().expect("a name").to_string()).collect()
 }
@@ -46,7 +46,7 @@ fn kept(folder: &TempDir) -> Vec<String> {
 #[test]
 fn a_run_is_kept_and_nothing_is_overwritten() {
     let folder = with_job();
-    assert!(prints(&folder, &["runs"]).contains("has no stored runs yet"));
+    assert!(prints(&folder, &["results", "list"]).contains("has no stored runs yet"));
     let printed = prints(&folder, &run(&[]));
     let result = prints(&folder, &run(&["--seed", "2", "--json"]));
     prints(&folder, &run(&["--no-keep"]));
@@ -55,20 +55,20 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
     assert_eq!(ids.len(), 3, "one of four was not to be kept");
     assert_eq!(ids[0], ids[2], "the same run with the same result has the same name");
     assert!(printed.contains(&format!("stored as {}", ids[0])), "{printed}");
-    let list = prints(&folder, &["runs", "--limit", "2"]);
+    let list = prints(&folder, &["results", "list", "--limit", "2"]);
     assert!(list.contains("random.fio") && list.contains("and 1 older"), "{list}");
-    let shown = prints(&folder, &["runs", "show", &ids[1][..5]]);
+    let shown = prints(&folder, &["results", "show", &ids[1][..5]]);
     assert!(shown.contains("warp_default") && shown.contains("engine"), "{shown}");
     assert_eq!(
-        prints(&folder, &["runs", &ids[1][..5]]),
+        prints(&folder, &["results", "show", &ids[1][..5]]),
         shown,
         "the name alone shows it too"
     );
-    let csv = prints(&folder, &["runs", &ids[1], "--format", "csv"]);
+    let csv = prints(&folder, &["results", "show", &ids[1], "--format", "csv"]);
     let head = csv.lines().find(|line| line.starts_with("device,")).expect("a head");
     assert_eq!(head, "device,variant,at,seed,WAF,at the end");
-    let document = json(&prints(&folder, &["runs", "show", &ids[1], "--json"]));
-    assert_eq!(json(&prints(&folder, &["runs", &ids[1], "--format", "json"])), document);
+    let document = json(&prints(&folder, &["results", "show", &ids[1], "--json"]));
+    assert_eq!(json(&prints(&folder, &["results", "show", &ids[1], "--format", "json"])), document);
     assert_eq!(document["result"], json(&result), "what was printed is what is kept");
     assert_eq!(document["inputs"][0]["input"]["seed"], 2);
     assert_eq!(document["inputs"][0]["input"]["engine"], document["engine"]);
@@ -78,8 +78,8 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
             .count(),
         3
     );
-    refused(&folder, &["runs", "zzz"], &["run zzz", "warp runs"]);
-    refused(&folder, &["runs", "show", "zzz"], &["run zzz", "warp runs"]);
+    refused(&folder, &["results", "show", "zzz"], &["run zzz", "warp results list"]);
+    refused(&folder, &["results", "show", "zzz"], &["run zzz", "warp results list"]);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
     prints(&folder, &run(&[]));
     let torn = kept_in(&folder).join("runs/20990101T000000000000Z-00000000.json");
     std::fs::write(&torn, "{\"format\": \"warp-run\", \"ver").expect("it is written");
-    let output = warp(&folder, &["runs"]);
+    let output = warp(&folder, &["results", "list"]);
     let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(
@@ -103,7 +103,7 @@ fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
     assert_eq!(said.lines().count(), 1, "{said}");
     refused(
         &folder,
-        &["runs", "show", "00000000"],
+        &["results", "show", "00000000"],
         &["00000000.json", "is not a stored run"],
     );
 }
@@ -143,7 +143,7 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
     study("more", "0.2", "[1, 2, 3]");
     study("other", "0.1", "[4, 5, 6]");
     study("single", "0.2", "[1]");
-    let rows = |a: &str, b: &str| json(&prints(&folder, &["compare", a, b, "--json"]))["rows"].clone();
+    let rows = |a: &str, b: &str| json(&prints(&folder, &["results", "compare", a, b, "--json"]))["rows"].clone();
     let waf = |a: &str, b: &str| rows(a, b)[0].clone();
     let differs = waf("less.json", "more.json");
     assert_eq!(
@@ -174,13 +174,13 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
 
     // The same of runs that were kept, as a table and as a page.
     let ids = kept(&folder);
-    let table = prints(&folder, &["compare", &ids[3], &ids[2], "--out", "page"]);
+    let table = prints(&folder, &["results", "compare", &ids[3], &ids[2], "--out", "page"]);
     for part in ["A: ", "B: ", "95 %", "less", "wrote page/report.html"] {
         assert!(table.contains(part), "{part}: {table}");
     }
     let page = std::fs::read_to_string(folder.path().join("page/report.html")).expect("it was written");
     assert!(page.contains("Compared results") && page.contains("RUH 0 WAF"));
-    let table = prints(&folder, &["compare", "less.json", &ids[0]]);
+    let table = prints(&folder, &["results", "compare", "less.json", &ids[0]]);
     assert!(table.contains("one seed does not show chance"), "{table}");
 }
 
@@ -193,7 +193,7 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "stats.txt",
         "Host Bytes with Metadata Written (HBMW): 1000000\nMedia Bytes with Metadata Written (MBMW): 2500000\nMedia Bytes Erased (MBE): 0\n",
     );
-    let counted = json(&prints(&folder, &["compare", "stats.txt", "ours.json", "--json"]));
+    let counted = json(&prints(&folder, &["results", "compare", "stats.txt", "ours.json", "--json"]));
     assert_eq!(
         counted["rows"].as_array().map(Vec::len),
         Some(3),
@@ -231,7 +231,7 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "-",
     ];
     write(&folder, "fio.json", prints(&folder, &fio));
-    let both = json(&prints(&folder, &["compare", "fio.json", "timed.json", "--json"]));
+    let both = json(&prints(&folder, &["results", "compare", "fio.json", "timed.json", "--json"]));
     let rows = both["rows"].as_array().expect("rows");
     assert!(
         rows.iter().any(|row| row["metric"] == "reader read p99.9, us"),
@@ -243,19 +243,19 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
     );
     refused(
         &folder,
-        &["compare", "fio.json", "stats.txt"],
+        &["results", "compare", "fio.json", "stats.txt"],
         &["nothing to compare", "stats.txt"],
     );
     write(&folder, "text.txt", "hello\n");
     refused(
         &folder,
-        &["compare", "text.txt", "ours.json"],
+        &["results", "compare", "text.txt", "ours.json"],
         &["text.txt", "this is not a result", "nvme fdp stats"],
     );
-    refused(&folder, &["compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
+    refused(&folder, &["results", "compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
     refused(
         &folder,
-        &["compare", "abcdef", "ours.json"],
+        &["results", "compare", "abcdef", "ours.json"],
         &["run abcdef", "there is no such run"],
     );
 }
@@ -278,7 +278,7 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     };
     asked("small.json", "7%");
     asked("large.json", "28%");
-    let answers = json(&prints(&folder, &["compare", "small.json", "large.json", "--json"]));
+    let answers = json(&prints(&folder, &["results", "compare", "small.json", "large.json", "--json"]));
     let row = |placement: &str| {
         let rows = answers["rows"].as_array().expect("rows").iter();
         rows.clone()
@@ -300,17 +300,17 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
 
     // An answer that was kept is the same one.
     let ids = kept(&folder);
-    let of_kept = json(&prints(&folder, &["compare", &ids[1], &ids[0], "--json"]));
+    let of_kept = json(&prints(&folder, &["results", "compare", &ids[1], &ids[0], "--json"]));
     assert_eq!(
         (&of_kept["rows"], &of_kept["notes"]),
         (&answers["rows"], &answers["notes"])
     );
-    let same = prints(&folder, &["compare", "small.json", &ids[1]]);
+    let same = prints(&folder, &["results", "compare", "small.json", &ids[1]]);
     assert!(same.contains("the same") && !same.contains("differ in"), "{same}");
 
     // What a drive counted stands beside every placement.
     write(&folder, "stats.json", "{\"hbmw\":1000000000,\"mbmw\":1010000000}");
-    let counted = prints(&folder, &["compare", "stats.json", "small.json"]);
+    let counted = prints(&folder, &["results", "compare", "stats.json", "small.json"]);
     assert!(
         counted.contains("A is one result, so it is compared with every cell of B. Nearest in WAF is"),
         "{counted}"

@@ -1,4 +1,4 @@
-//! `warp serve` and `warp inspect` as a shell sees them: what is refused, in one sentence and with nothing damaged; what is
+//! `warp serve` and `warp drive inspect` as a shell sees them: what is refused, in one sentence and with nothing damaged; what is
 //! printed; that a drive outlives its server.
 
 mod common;
@@ -234,12 +234,12 @@ fn a_drive_outlives_its_server() {
     write(&served, 3, 7);
     let inspected = json(&prints(
         &folder,
-        &["inspect", &format!("tcp:{}", served.address()), "--json"],
+        &["drive", "inspect", &format!("tcp:{}", served.address()), "--json"],
     ));
     assert_eq!(inspected["enabled"]["statistics"]["host_bytes_written"], 4096);
     assert!(served.stop().contains("write amplification 1.000"));
 
-    let stored = prints(&folder, &["inspect", "drive.img"]);
+    let stored = prints(&folder, &["drive", "inspect", "drive.img"]);
     assert!(
         stored.contains("shut down cleanly") && stored.contains("HBMW 4096 bytes"),
         "{stored}"
@@ -265,8 +265,8 @@ fn a_drive_without_placement_says_so() {
     let folder = folder();
     let served = ServerProcess::start(&folder, &["--capacity", "64M", "--fdp", "off", "--tcp", "127.0.0.1:0"]);
     let target = format!("tcp:{}", served.address());
-    assert!(prints(&folder, &["inspect", &target]).contains("Flexible Data Placement is not enabled"));
-    let inspected = json(&prints(&folder, &["inspect", &target, "--json"]));
+    assert!(prints(&folder, &["drive", "inspect", &target]).contains("Flexible Data Placement is not enabled"));
+    let inspected = json(&prints(&folder, &["drive", "inspect", &target, "--json"]));
     assert_eq!(
         (&inspected["supported"], &inspected["enabled"]),
         (&true.into(), &serde_json::Value::Null)
@@ -282,29 +282,29 @@ fn a_drive_without_placement_says_so() {
 #[test]
 fn inspect_says_what_it_cannot_look_into() {
     let folder = folder();
-    refused(&folder, &["inspect", "nothing.img"], &["nothing.img"]);
-    refused(&folder, &["inspect", "tcp:here"], &["tcp:ADDRESS:PORT"]);
-    refused(&folder, &["inspect", "/dev/null"], &["/dev/null", "not an NVMe device"]);
+    refused(&folder, &["drive", "inspect", "nothing.img"], &["nothing.img"]);
+    refused(&folder, &["drive", "inspect", "tcp:here"], &["tcp:ADDRESS:PORT"]);
+    refused(&folder, &["drive", "inspect", "/dev/null"], &["/dev/null", "not an NVMe device"]);
     write(&folder, "log.bin", [0; 32]);
-    refused(&folder, &["inspect", "log.bin"], &["log.bin"]);
+    refused(&folder, &["drive", "inspect", "log.bin"], &["log.bin"]);
     refused(
         &folder,
-        &["inspect", "log.bin", "--log", "0x22"],
+        &["drive", "inspect", "log.bin", "--log", "0x22"],
         &["FDP Statistics", "64 bytes"],
     );
-    refused(&folder, &["inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
+    refused(&folder, &["drive", "inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
     // The statistics of a drive that wrote 2 bytes for each one of the host's.
     let mut page = [0; 64];
     page[0] = 100;
     page[16] = 200;
     write(&folder, "statistics.bin", page);
-    assert!(prints(&folder, &["inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000"));
+    assert!(prints(&folder, &["drive", "inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000"));
 }
 
-/// The line of output, or the sentence, of `warp assert` with this exit code.
+/// The line of output, or the sentence, of `warp drive check` with this exit code.
 #[track_caller]
 fn asserted(folder: &TempDir, arguments: &[&str], code: i32) -> String {
-    let output = warp(folder, &[&["assert"], arguments].concat());
+    let output = warp(folder, &[&["drive", "check"], arguments].concat());
     let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("words");
     assert_eq!(output.status.code(), Some(code), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
@@ -330,12 +330,12 @@ fn promises_about_a_drive_are_kept_or_not() {
     assert!(broken.contains("above 1"), "{broken}");
     refused(
         &folder,
-        &["assert", &target, "--handle", "1:2"],
+        &["drive", "check", &target, "--handle", "1:2"],
         &["--handle", "--data FILE"],
     );
     refused(
         &folder,
-        &["assert", "drive.img", "--handle", "1:2"],
+        &["drive", "check", "drive.img", "--handle", "1:2"],
         &["drive.img", "Stop the server"],
     );
     server.stop();
@@ -350,7 +350,7 @@ fn promises_about_a_drive_are_kept_or_not() {
     assert!(unused.contains("nothing was written"), "{unused}");
     refused(
         &folder,
-        &["assert", "drive.img", "--handle", "99:2"],
+        &["drive", "check", "drive.img", "--handle", "99:2"],
         &["--handle", "99", "Give 0 to"],
     );
 }

@@ -20,7 +20,7 @@ fn without_anything_to_run_there_are_three_doors() {
 fn everything_is_listed_by_one_road() {
     let folder = folder();
     let all = prints(&folder, &["list"]);
-    for kind in ["devices", "jobs"] {
+    for kind in ["show", "device", "jobs"] {
         let listed = prints(&folder, &["list", kind]);
         assert_eq!(listed, prints(&folder, &[kind]));
         assert!(all.contains(&listed), "{listed}");

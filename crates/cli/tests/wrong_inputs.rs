@@ -49,7 +49,7 @@ const ARGUMENTS: &[Row] = &[
         "serve --tcp 4420",
         "--tcp|give ADDRESS:PORT, such as 127.0.0.1:4420",
     ),
-    ("", "compare a", "<B>|Usage: warp compare"),
+    ("", "results compare a", "<B>|Usage: warp results compare"),
     (
         "",
         "run three_stream --device ssd_a --load-snapshot x.warp",
@@ -161,7 +161,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --series .", ".|folder"),
     ("", "run missing.fio --device ssd_a", "missing.fio"),
     ("", "run ./missing/experiment.toml", "./missing/experiment.toml"),
-    ("", "run three_stream_paper_shares", "--device NAME|warp devices"),
+    ("", "run three_stream_paper_shares", "--device NAME|warp list devices"),
     (
         "",
         "run missing.csv --device ssd_a",
@@ -196,7 +196,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "whatif three_stream --op much", "--op|7%, 7 or 0.07"),
     ("", "whatif three_stream --op 1", "--op|1% or 100%"),
     ("", "run three_stream --variant NoFPD", "NoFPD|did you mean NoFDP?"),
-    ("", "runs zzzz", "zzzz"),
+    ("", "results show zzzz", "zzzz"),
     ("", "run one_stream --format cvs", "--format|csv"),
     ("", "run one_stream --json --format csv", "--json|--format"),
     (
@@ -226,23 +226,23 @@ const ARGUMENTS: &[Row] = &[
         "reproduce one_stream --claims missing/x.md",
         "missing/x.md|folder that exists",
     ),
-    ("", "devices ssd_aa", "did you mean ssd_a?"),
-    ("", "explain ssd_aa", "did you mean ssd_a?"),
-    ("", "explain ssd_a --scale 1/0", "--scale|1/0"),
+    ("", "show device ssd_aa", "did you mean ssd_a?"),
+    ("", "show device ssd_aa", "did you mean ssd_a?"),
+    ("", "show device ssd_a --scale 1/0", "--scale|1/0"),
     (
         "",
-        "explain ssd_a --set geometry.over_provisioning=0",
+        "show device ssd_a --set geometry.over_provisioning=0",
         "geometry.over_provisioning is 0",
     ),
     (
         "",
-        "explain ssd_a --set geometry.reclaim_unit_bytes=3",
+        "show device ssd_a --set geometry.reclaim_unit_bytes=3",
         "geometry.reclaim_unit_bytes is 3",
     ),
-    ("", "explain missing.toml", "missing.toml"),
-    ("", "jobs three_strem", "did you mean three_stream?"),
-    ("", "jobs three_stream --options", "--options"),
-    ("", "jobs three_stream --device ssd_z", "ssd_z|Known names are"),
+    ("", "show device missing.toml", "missing.toml"),
+    ("", "show job three_strem", "did you mean three_stream?"),
+    ("", "show job three_stream --options", "--options"),
+    ("", "show job three_stream --device ssd_z", "ssd_z|Known names are"),
     ("", "export three_stream x --iolog-version 4", "--iolog-version|4"),
     ("", "export three_stream x --requests 0", "--requests|0"),
     (
@@ -258,48 +258,48 @@ const ARGUMENTS: &[Row] = &[
         "--per-placement|Give a folder",
     ),
     ("", "reproduce one_stream --claims -", "--claims|Give a file"),
-    ("", "inspect missing.warp", "missing.warp"),
+    ("", "drive inspect missing.warp", "missing.warp"),
     (
         "a word",
-        "inspect x",
+        "drive inspect x",
         "x|neither the data of a drive nor a snapshot|--save-snapshot|/dev/nvme0",
     ),
-    ("", "inspect x", "x|no such file|--data"),
-    ("", "inspect /dev/nvme99", "/dev/nvme99|no such device|nvme list"),
+    ("", "drive inspect x", "x|no such file|--data"),
+    ("", "drive inspect /dev/nvme99", "/dev/nvme99|no such device|nvme list"),
     (
         "",
-        "inspect tcp:127.0.0.1:9",
+        "drive inspect tcp:127.0.0.1:9",
         "tcp:127.0.0.1:9|nobody listens|warp serve --tcp",
     ),
     (
         "",
-        "inspect /dev/nvme99 --host-nqn nqn.x",
+        "drive inspect /dev/nvme99 --host-nqn nqn.x",
         "--host-nqn|tcp:ADDRESS:PORT",
     ),
     (
         "",
-        "inspect x --endurance-group 2",
+        "drive inspect x --endurance-group 2",
         "--endurance-group|Remove the option",
     ),
-    ("", "inspect tcp:nowhere", "tcp:nowhere|tcp:127.0.0.1:4420"),
-    ("log", "inspect x --log 0x99", "--log|0x20, 0x21, 0x22 or 0x23"),
-    ("log", "inspect x --log page", "--log|page|0x23"),
-    ("", "inspect tcp:127.0.0.1:4420 --secret DHHC-1:x", "--host-nqn"),
-    ("", "advise tcp:127.0.0.1:4420", "--owners"),
-    ("", "advise tcp:127.0.0.1:4420 --chunks 0", "--chunks|0"),
+    ("", "drive inspect tcp:nowhere", "tcp:nowhere|tcp:127.0.0.1:4420"),
+    ("log", "drive inspect x --log 0x99", "--log|0x20, 0x21, 0x22 or 0x23"),
+    ("log", "drive inspect x --log page", "--log|page|0x23"),
+    ("", "drive inspect tcp:127.0.0.1:4420 --secret DHHC-1:x", "--host-nqn"),
+    ("", "drive advise tcp:127.0.0.1:4420", "--owners"),
+    ("", "drive advise tcp:127.0.0.1:4420 --chunks 0", "--chunks|0"),
     (
         "",
-        "advise tcp:127.0.0.1:4420 --chunks 4 --every 0",
+        "drive advise tcp:127.0.0.1:4420 --chunks 4 --every 0",
         "--every|0.01 to 86400",
     ),
     (
         "",
-        "advise tcp:127.0.0.1:4420 --chunks 4 --json missing/x",
+        "drive advise tcp:127.0.0.1:4420 --chunks 4 --json missing/x",
         "missing/x|folder that exists",
     ),
     (
         "",
-        "advise tcp:somewhere --chunks 4",
+        "drive advise tcp:somewhere --chunks 4",
         "tcp:somewhere|tcp:127.0.0.1:4420",
     ),
     (
@@ -340,28 +340,28 @@ const ARGUMENTS: &[Row] = &[
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
     ("", "bench fast", "fast|model"),
-    ("", "assert missing.img --waf-at-most 2", "missing.img|no such file"),
+    ("", "drive check missing.img --waf-at-most 2", "missing.img|no such file"),
     (
         "text",
-        "assert x --waf-at-most 2",
+        "drive check x --waf-at-most 2",
         "x|neither the data of a drive nor a snapshot",
     ),
     (
         "text",
-        "assert x --waf-at-most 2 --endurance-group 2",
+        "drive check x --waf-at-most 2 --endurance-group 2",
         "--endurance-group|Remove the option",
     ),
     (
         "text",
-        "assert x --waf-at-most 2 --host-nqn nqn.x --secret DHHC-1:x",
+        "drive check x --waf-at-most 2 --host-nqn nqn.x --secret DHHC-1:x",
         "--host-nqn|tcp:ADDRESS:PORT",
     ),
-    ("", "assert x", "--waf-at-most"),
-    ("", "assert x --waf-at-most 0.5", "--waf-at-most|1 or more"),
-    ("", "assert x --handle 2", "--handle|2:1.02"),
+    ("", "drive check x", "--waf-at-most"),
+    ("", "drive check x --waf-at-most 0.5", "--waf-at-most|1 or more"),
+    ("", "drive check x --handle 2", "--handle|2:1.02"),
     (
         "",
-        "assert tcp:nowhere --waf-at-most 2",
+        "drive check tcp:nowhere --waf-at-most 2",
         "tcp:nowhere|tcp:127.0.0.1:4420",
     ),
     ("", "guest", "terminal|warp guest -- nvme list"),
@@ -450,15 +450,15 @@ const JOB_FILES: &[(&str, &str)] = &[
 
 /// Device profiles and experiments.
 const TABLES: &[Row] = &[
-    ("title = \"x\"\n[geometry\n", "explain ./x.toml", "./x.toml|line 2"),
+    ("title = \"x\"\n[geometry\n", "show device ./x.toml", "./x.toml|line 2"),
     (
         "[geometry]\nchannels = 8\n",
-        "explain ./x.toml",
+        "show device ./x.toml",
         "./x.toml|geometry.channels|has no source",
     ),
     (
         "[geometry]\nchannels = { value = 8, source = \" \" }\n",
-        "explain ./x.toml",
+        "show device ./x.toml",
         "./x.toml|geometry.channels|has no source",
     ),
     (
@@ -526,7 +526,7 @@ fn arguments() {
 #[test]
 fn job_files() {
     let lines = [
-        "jobs x.fio",
+        "show job x.fio",
         "run x.fio --device warp_default --untimed --drive-writes 1",
     ];
     check_all(
@@ -543,18 +543,18 @@ fn tables() {
 
 /// Command lines that read the file `x`, or one whose name begins so.
 const READERS: &[(&str, &str)] = &[
-    ("x.fio", "jobs x.fio"),
+    ("x.fio", "show job x.fio"),
     ("x.fio", "run x.fio --device warp_default --drive-writes 1"),
-    ("x.inc", "jobs includes.fio"),
-    ("x.inc", "jobs scheme.fio"),
+    ("x.inc", "show job includes.fio"),
+    ("x.inc", "show job scheme.fio"),
     ("x.toml", "run ./x.toml --device warp_default --drive-writes 1"),
     ("x.toml", "run job.fio --device ./x.toml"),
     ("experiment.toml", "run ./experiment.toml"),
     ("x.csv", "run x.csv --device warp_default --drive-writes 1"),
     ("x.csv", "whatif x.csv"),
     ("x.warp", "run job.fio --load-snapshot x.warp"),
-    ("x.warp", "inspect x.warp"),
-    ("x.json", "compare x.json x.json"),
+    ("x.warp", "drive inspect x.warp"),
+    ("x.json", "results compare x.json x.json"),
     ("x.toml", "serve --device warp_default --vfio-user s --faults x.toml"),
     ("x.toml", "serve --device warp_default --tcp 127.0.0.1:0 --hosts x.toml"),
     ("x.img", "serve --device warp_default --vfio-user s --data x.img"),
@@ -613,7 +613,7 @@ fn texts_are_read_up_to_a_bound() {
     let folder = folder();
     let huge = std::fs::File::create(folder.path().join("x.fio")).expect("it is made");
     huge.set_len(1 << 34).expect("it is of holes");
-    refused(&folder, &["jobs", "x.fio"], &["x.fio", "longer than 16 MiB"]);
+    refused(&folder, &["show", "job", "x.fio"], &["x.fio", "longer than 16 MiB"]);
     // Eight deep and ten wide.
     for depth in 0..8 {
         let text = if depth == 7 {
@@ -626,7 +626,7 @@ fn texts_are_read_up_to_a_bound() {
     write(&folder, "wide.fio", "[a]\nrw=write\ninclude 0.inc\n");
     refused(
         &folder,
-        &["jobs", "wide.fio"],
+        &["show", "job", "wide.fio"],
         &["includes more than 256 files", "Include fewer files"],
     );
 }

@@ -47,8 +47,8 @@ pub struct RunOptions {
     /// amount in the job file]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub drive_writes: Option<f64>,
-    /// Continue until write amplification is steady (within 5 % for five drive writes), up to
-    /// --drive-writes [default of --drive-writes then: 40]
+    /// Continue until write amplification is steady (within 5 % for five drive writes), or
+    /// until the limit of --drive-writes, here 40 by default
     // The path keeps clap from asking for a value: the flag's presence is the value.
     #[arg(long, action = clap::ArgAction::SetTrue,
           value_parser = BoolishValueParser::new().map(|is_given| is_given.then_some(true)))]

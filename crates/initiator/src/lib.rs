@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tcp, pcie: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
-//! inspect:   FDP state of any drive: the kernel's, or one over TCP <- warp inspect, warp advise
+//! inspect:   FDP state of any drive: the kernel's, or one over TCP <- warp drive inspect, warp drive advise
 //! drive:     writes to a drive                               <- warp run --target
 //! command:   submission queue entries
 //! bench:     speed of a served drive beside the machine's limit <- warp bench

@@ -80,7 +80,7 @@ pub enum HostError {
 #[derive(Debug, Error)]
 pub enum SnapshotError {
     /// The file system reported an error.
-    #[error("cannot access the snapshot {path}: {source}")]
+    #[error("cannot access the snapshot {path} ({source})")]
     Io {
         /// Path of the file.
         path: String,

@@ -5,7 +5,7 @@
 //! faults     -> Plan::parse, unlocked -> Subsystem::set_faults, locked -> FaultsReport
 //! ```
 //!
-//! The studio's pages and `warp faults` both call this module. The server's start options fix the
+//! The studio's pages and `warp drive faults` both call this module. The server's start options fix the
 //! checkpoint's path, so no network request can name a file. The transport of a request checks its
 //! token and limits its rate.
 

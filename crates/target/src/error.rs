@@ -22,7 +22,7 @@ pub enum ServeError {
     #[error("{} exists and is not a socket. Choose another path or remove it", .0.display())]
     NotASocket(PathBuf),
     /// A Unix socket cannot be made.
-    #[error("cannot create the socket {}: {source}", path.display())]
+    #[error("cannot create the socket {} ({source})", path.display())]
     Socket {
         path: PathBuf,
         /// Error of the system call.
@@ -38,7 +38,7 @@ pub enum ServeError {
     #[error("this user may not listen on port {port} of {0}. Choose a port above 1023", port = .0.port())]
     PortNotPermitted(SocketAddr),
     /// The system refuses to listen for another reason.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address} ({source})")]
     Listen {
         /// Requested address.
         address: SocketAddr,

@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# Placement feedback, end to end: fio writes misplaced data, `warp advise` names it through the kernel, the same job with the
+# Placement feedback, end to end: fio writes misplaced data, `warp drive advise` names it through the kernel, the same job with the
 # data where the advice says copies less.
 #
 # HOT is 4 KiB at random on a tenth of the drive, WARM files of 64 KiB are overwritten one after the other, the rest is COLD and
@@ -48,7 +48,7 @@ END
 
 # shellcheck disable=SC2317  # called by succeeds
 advise() { # ARGUMENTS...
-    "$WARP" advise "$generic" --owners "$SCRATCH/owners" --policy reported --readings 1 "$@"
+    "$WARP" drive advise "$generic" --owners "$SCRATCH/owners" --policy reported --readings 1 "$@"
 }
 
 mkdir -p "$SCRATCH"
@@ -57,7 +57,7 @@ admin=$(admin_device pcie)
 device=$(block_device pcie 1)
 generic=$(generic_device pcie 1)
 if ! "$WARP" --version >/dev/null 2>&1; then
-    skip "warp advise in the guest" "this build of warp does not run there: $("$WARP" --version 2>&1 | head -n 1)"
+    skip "warp drive advise in the guest" "this build of warp does not run there: $("$WARP" --version 2>&1 | head -n 1)"
     exit 0
 fi
 echo "HOT,0,$HOT_BYTES,0
@@ -77,7 +77,7 @@ succeeds "fio: fill HOT and WARM" run_fio "$generic" $fill --size=$((HOT_BYTES +
 succeeds "fio: fill COLD" run_fio "$generic" $fill --offset=$((HOT_BYTES + WARM_BYTES)) --plids=2
 hot_and_warm 0
 misplaced=$waf_milli
-succeeds "warp advise" advise --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves" --json "$SCRATCH/advice"
+succeeds "warp drive advise" advise --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves" --json "$SCRATCH/advice"
 sed 's/^/# /' "$SCRATCH/output"
 same "it names only WARM" "$(sort -u "$SCRATCH/moves")" "WARM 0 1"
 matches "its JSON says so, too" "$(cat "$SCRATCH/advice")" '"owner":"WARM","from":0,"to":1,"reason":"reported".*"carried_out":true'
@@ -114,16 +114,16 @@ flow=1
 END
 succeeds "fio: hot and warm files" fio --output="$SCRATCH/fio" "$SCRATCH/files.fio"
 rm "$SCRATCH/moves"
-succeeds "warp advise, files" "$WARP" advise "$device" --files /mnt/ext4 --depth 1 --policy reported --readings 2 --every 1 \
+succeeds "warp drive advise, files" "$WARP" drive advise "$device" --files /mnt/ext4 --depth 1 --policy reported --readings 2 --every 1 \
     --hook "echo \$WARP_OWNER \$WARP_FROM \$WARP_TO >>$SCRATCH/moves"
 sed 's/^/# /' "$SCRATCH/output"
 same "it names the directory" "$(sort -u "$SCRATCH/moves")" "warm 0 1"
 umount /mnt/ext4
-"$WARP" advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
+"$WARP" drive advise "$admin" --chunks 4 --readings 1 >"$SCRATCH/output" 2>&1
 same "a controller's device is refused" $? 2
 matches "in a sentence" "$(cat "$SCRATCH/output")" "is a controller. Give the device of a namespace, such as ${admin}n1"
 
-"$WARP" advise "$generic" --chunks 4 --every 0.5 >"$SCRATCH/output" 2>&1 &
+"$WARP" drive advise "$generic" --chunks 4 --every 0.5 >"$SCRATCH/output" 2>&1 &
 advising=$!
 wait_for 10 grep -q 'reading 2' "$SCRATCH/output"
 echo 1 >"/sys/class/nvme/$(controller pcie)/device/remove"

@@ -123,7 +123,7 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> Stri
         let other = &sides[1 - many].name;
         return format!(
             "Cells are paired by name, or one cell with all of the other side. Use `warp run {target}{} --json > \
-             cell.json`, then `warp compare {other} cell.json`",
+             cell.json`, then `warp results compare {other} cell.json`",
             cells[many][0].only
         );
     }
@@ -134,13 +134,13 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> Stri
         return match sides[1 - fio].kind {
             Kind::Statistics => format!(
                 "A run measures what both do. Use `warp run JOB.fio --device ssd_a --json > run.json`, then `warp \
-                 compare {name} run.json` and `warp compare {} run.json`",
+                 compare {name} run.json` and `warp results compare {} run.json`",
                 sides[1 - fio].name
             ),
             Kind::Fio => {
                 "Jobs are paired by name and direction. Give them the same names and run fio again".to_string()
             }
-            Kind::Results | Kind::Answer => format!("{no_times}, then `warp compare {name} run.json`"),
+            Kind::Results | Kind::Answer => format!("{no_times}, then `warp results compare {name} run.json`"),
         };
     }
     let silent = (0..2).find(|index| {

@@ -37,7 +37,7 @@ pub(super) enum Kind {
     /// Output of `warp whatif`.
     Answer,
     Fio,
-    /// Output of `nvme fdp stats` or `warp inspect`.
+    /// Output of `nvme fdp stats` or `warp drive inspect`.
     Statistics,
 }
 
@@ -136,7 +136,7 @@ impl Side {
             }
             return Ok(side);
         }
-        // Keys of nvme-cli, and of `warp inspect --json`.
+        // Keys of nvme-cli, and of `warp drive inspect --json`.
         let [short, long] = [["hbmw", "mbmw"], ["host_bytes_written", "media_bytes_written"]];
         let ours = json.pointer("/enabled/statistics").unwrap_or(json);
         let invalid = |problem| LabError::invalid(name, problem);
@@ -239,7 +239,7 @@ impl Side {
     fn new(name: &str, kind: Kind, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
         let runs = runs.unwrap_or_default();
         if runs.iter().all(|run| run.metrics.is_empty()) {
-            let problem = "this is not a result. Give a run of `warp runs`, the JSON of `warp run --json`, `warp \
+            let problem = "this is not a result. Give a run of `warp results list`, the JSON of `warp run --json`, `warp \
                            whatif --json` or fio (--output-format=json), or the output of `nvme fdp stats`";
             return Err(LabError::invalid(name, problem));
         }

@@ -1,4 +1,4 @@
-//! Parses FDP statistics of a drive, as nvme-cli and `warp inspect` print them.
+//! Parses FDP statistics of a drive, as nvme-cli and `warp drive inspect` print them.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Connection of `warp advise` to the drive, re-established after a short loss.
+//! Connection of `warp drive advise` to the drive, re-established after a short loss.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub enum Reading {
 impl DriveConnection {
     pub fn open(command: &Advise) -> Result<DriveConnection, AnyError> {
         let name = command.target.as_str();
-        let target = Target::parse_drive("warp advise", name, &command.host)?;
+        let target = Target::parse_drive("warp drive advise", name, &command.host)?;
         match &target {
             Target::Tcp(address, visitor) => {
                 let port = Box::new(Remote::connect(*address, visitor)?);
@@ -55,7 +55,7 @@ impl DriveConnection {
                     // A file that is not an NVMe device fails here.
                     identify(&mut port, Cns::Controller, 0)?;
                     let problem = format!("{name} is a controller. Give the device of a namespace, such as {name}n1");
-                    return Err(bad_option("warp advise", problem).into());
+                    return Err(bad_option("warp drive advise", problem).into());
                 };
                 DriveConnection::found(command, target, Box::new(port), nsid)
             }

@@ -1,4 +1,4 @@
-//! The hook of `warp advise`, a shell command that carries out a move.
+//! The hook of `warp drive advise`, a shell command that carries out a move.
 
 use std::io;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `warp advise`: polls the FDP logs of a drive and advises which data to write with another
+//! `warp drive advise`: polls the FDP logs of a drive and advises which data to write with another
 //! placement identifier.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Notices of `warp advise` about a reading: missing events and the remedy.
+//! Notices of `warp drive advise` about a reading: missing events and the remedy.
 
 use std::fmt;
 use std::time::Duration;

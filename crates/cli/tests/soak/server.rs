@@ -340,7 +340,7 @@ impl Supervisor {
             .collect();
         let _ = writeln!(
             text,
-            "faults that were asked about before an end: {}",
+            "drive faults that were asked about before an end: {}",
             struck.join(", ")
         );
         let _ = writeln!(text, "plans changed while a server ran: {}", summary.plans_changed);

@@ -307,7 +307,7 @@ impl Experiment {
             });
         }
         let device = device.ok_or_else(|| {
-            let problem = "a workload needs a device. Choose one with --device NAME (`warp devices` lists them)";
+            let problem = "a workload needs a device. Choose one with --device NAME (`warp list devices` lists them)";
             LabError::invalid(name, problem)
         })?;
         Ok(Experiment::of_workload(name, device))

@@ -48,7 +48,7 @@ const QUIET: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// A file cannot be read or written.
-    #[error("cannot access {}: {source}", path.display())]
+    #[error("cannot access {} ({source})", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The kernel has no tracing.
     #[error(

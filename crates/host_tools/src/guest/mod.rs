@@ -41,7 +41,7 @@ pub enum GuestError {
     #[error("the build of the guest was stopped. The next build continues from there")]
     Stopped,
     /// A file cannot be read or written, or a program cannot be started.
-    #[error("cannot use {what}: {source}")]
+    #[error("cannot use {what} ({source})")]
     Io { what: String, source: io::Error },
     /// QEMU rejected its arguments or was killed.
     #[error("QEMU ended before the guest was done ({status}). Its last message was {words:?}")]

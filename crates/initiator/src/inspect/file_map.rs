@@ -124,7 +124,7 @@ pub struct BlockDevice {
 #[derive(Debug, thiserror::Error)]
 pub enum FileMapError {
     /// A file or directory cannot be read.
-    #[error("cannot map the file {}: {source}", path.display())]
+    #[error("cannot map the file {} ({source})", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// The file system does not support FIEMAP.
     #[error(

@@ -63,7 +63,7 @@ function problemsOf(text: string): Problem[] {
     const known = new Set([...options().map((one) => one.name), ...["filename", "ioengine", "cmd_type", "dataplacement", "plids", "stonewall"]]);
     return text.split("\n").flatMap((line, index): Problem[] => {
         const name = /^\s*(\w+)\s*(?:=|$)/.exec(line)?.[1];
-        return name === undefined || known.has(name) || !/fio|\[/.test(text) ? [] : [{ line: index + 1, message: `${name}: no such option; \`warp jobs --options\` lists those that are understood` }];
+        return name === undefined || known.has(name) || !/fio|\[/.test(text) ? [] : [{ line: index + 1, message: `${name}: no such option; \`warp show fio-options\` lists those that are understood` }];
     });
 }
 

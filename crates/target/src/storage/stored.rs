@@ -1,4 +1,4 @@
-//! Reads the files of a drive without opening it, for `warp inspect`. The drive may be in use. The
+//! Reads the files of a drive without opening it, for `warp drive inspect`. The drive may be in use. The
 //! result then shows its last checkpoint.
 
 use std::fmt::{Display, Formatter};

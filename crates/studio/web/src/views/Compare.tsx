@@ -225,7 +225,7 @@ function Differences({ comparison, isAll }: { comparison: Comparison; isAll: Sig
             )}
             <p class="note">
                 <code>
-                    warp compare {a.name} {b.name}
+                    warp results compare {a.name} {b.name}
                 </code>{" "}
                 prints the same comparison.
             </p>

@@ -138,6 +138,6 @@ export const STORIES: Story[] = [
             { from: 2.7, at: "handles", text: "Its next reading found smaller files, which move too. The drive copies less." },
             { from: 3.4, at: "curves", text: "After the third reading, the drive copies almost no data. The other drive continues to copy." },
         ],
-        end: "Events show misplaced data, and the policy of the host decides about the remedy. `warp advise` reads the same log of any drive.",
+        end: "Events show misplaced data, and the policy of the host decides about the remedy. `warp drive advise` reads the same log of any drive.",
     },
 ];

@@ -196,7 +196,7 @@ export interface FaultsReport {
     faults: { name: string; kind: string; active: boolean; struck: number }[];
 }
 
-/** A metric of a cell in two kept runs, as `warp compare` has it. */
+/** A metric of a cell in two kept runs, as `warp results compare` has it. */
 export interface Difference {
     /** Empty where both have but one cell. */
     cell: string;
