@@ -217,7 +217,8 @@ impl Store {
         let matches: Vec<&PathBuf> = files.iter().filter(|file| id_of(file).starts_with(id)).collect();
         let Some(newest) = matches.first().filter(|_| !id.is_empty()) else {
             return unknown(
-                "there is no such run. `warp results list` lists the stored runs, and a file is named by its path".to_string(),
+                "there is no such run. `warp results list` lists the stored runs, and a file is named by its path"
+                    .to_string(),
             );
         };
         if let Some(other) = matches.iter().find(|file| id_of(file) != id_of(newest)) {

@@ -121,7 +121,10 @@ struct AdviseProcess {
 impl AdviseProcess {
     fn start(folder: &TempDir, target: &str, arguments: &[&str]) -> AdviseProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-        command.args(["drive", "advise", target]).args(arguments).current_dir(folder);
+        command
+            .args(["drive", "advise", target])
+            .args(arguments)
+            .current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program runs");
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
@@ -153,7 +156,12 @@ impl Drop for AdviseProcess {
 fn the_owner_whose_data_is_copied_is_named() {
     let folder = folder();
     let (_served, mut writer, target) = misplaced(&folder);
-    let advise = [&["drive", "advise", &target], &LOG[..], &["--readings", "2", "--every", "0.1"]].concat();
+    let advise = [
+        &["drive", "advise", &target],
+        &LOG[..],
+        &["--readings", "2", "--every", "0.1"],
+    ]
+    .concat();
     let found = readings(&prints(&folder, &advise));
     assert_eq!(found.len(), 2);
     let first = &found[0];
@@ -185,7 +193,8 @@ fn the_owner_whose_data_is_copied_is_named() {
 
     // The same as text; and of equal parts of the namespace, from now on.
     let once = [
-        "drive", "advise",
+        "drive",
+        "advise",
         &target,
         "--owners",
         "owners.csv",
@@ -419,8 +428,13 @@ fn inputs_that_make_no_sense_are_refused() {
     );
     says(&["--files", "/proc"], &["/proc", "instead of an NVMe namespace"]);
     says(&["--chunks", "2", "--json", "nowhere/log"], &["nowhere/log"]);
-    let elsewhere =
-        |target: &str, says: &[&str]| refused(&folder, &["drive", "advise", target, "--chunks", "2", "--readings", "1"], says);
+    let elsewhere = |target: &str, says: &[&str]| {
+        refused(
+            &folder,
+            &["drive", "advise", target, "--chunks", "2", "--readings", "1"],
+            says,
+        )
+    };
     elsewhere("tcp:here", &["tcp:ADDRESS:PORT"]);
     elsewhere("drive.img", &["tcp:ADDRESS:PORT", "/dev/ng0n1"]);
     elsewhere("/dev/null", &["/dev/null", "not an NVMe device"]);

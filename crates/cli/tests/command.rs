@@ -32,7 +32,11 @@ fn names_that_do_not_exist() {
         &["show", "device", "ssd_aa"],
         &["there is no device ssd_aa", "did you mean ssd_a?", known],
     );
-    refused(&folder, &["show", "device", "warp_defalt"], &["did you mean warp_default?"]);
+    refused(
+        &folder,
+        &["show", "device", "warp_defalt"],
+        &["did you mean warp_default?"],
+    );
     refused(
         &folder,
         &["run", "one_stream", "--device", "ssd_z"],
@@ -43,7 +47,11 @@ fn names_that_do_not_exist() {
         &["run", "three_stream_paper_shares", "--device", "ssd_z"],
         &["there is no device ssd_z"],
     );
-    refused(&folder, &["show", "job", "three_strem"], &["did you mean three_stream?"]);
+    refused(
+        &folder,
+        &["show", "job", "three_strem"],
+        &["did you mean three_stream?"],
+    );
     refused(
         &folder,
         &["show", "job", "three_stream", "--device", "ssd_z"],
@@ -166,7 +174,11 @@ fn device_profiles() {
         "kind.toml",
         format!("{geometry}channels = {{ value = \"many\", source = \"s\" }}\n"),
     );
-    refused(&folder, &["show", "device", "kind.toml"], &["kind.toml", "geometry.channels"]);
+    refused(
+        &folder,
+        &["show", "device", "kind.toml"],
+        &["kind.toml", "geometry.channels"],
+    );
 }
 
 #[test]
@@ -216,7 +228,11 @@ fn settings() {
         &["show", "device", "ssd_a", "--scale", "half"],
         &["--scale", "half", "1/64"],
     );
-    refused(&folder, &["show", "device", "ssd_a", "--scale", "1/0"], &["--scale", "1/0"]);
+    refused(
+        &folder,
+        &["show", "device", "ssd_a", "--scale", "1/0"],
+        &["--scale", "1/0"],
+    );
     refused(&folder, &["show", "device", "ssd_a", "--scale", "1/3"], &["1/3", "1/2"]);
     refused(
         &folder,
@@ -367,11 +383,21 @@ fn devices_are_listed_and_shown() {
 fn a_device_is_explained() {
     let folder = folder();
     assert!(prints(&folder, &["show", "device", "ssd_a"]).starts_with("ssd_a: "));
-    let twin = json(&prints(&folder, &["show", "device", "ssd_a", "--scale", "1/2048", "--json"]));
+    let twin = json(&prints(
+        &folder,
+        &["show", "device", "ssd_a", "--scale", "1/2048", "--json"],
+    ));
     let full = json(&prints(&folder, &["show", "device", "ssd_a", "--json"]));
     let units = |json: &serde_json::Value| json["layout"]["superblocks_per_group"].as_u64().expect("a number");
     assert_eq!(units(&twin), units(&full));
-    let set = ["show", "device", "ssd_a", "--json", "--set", "geometry.over_provisioning=0.5"];
+    let set = [
+        "show",
+        "device",
+        "ssd_a",
+        "--json",
+        "--set",
+        "geometry.over_provisioning=0.5",
+    ];
     assert_eq!(
         json(&prints(&folder, &set))["config"]["geometry"]["over_provisioning"],
         0.5

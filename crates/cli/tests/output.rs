@@ -92,7 +92,8 @@ fn printing(folder: &TempDir) -> Vec<String> {
             .collect::<Vec<_>>(),
     );
     let mut lines: Vec<String> = [
-        "list", "devices",
+        "list",
+        "devices",
         "devices --json",
         "show device ssd_a",
         "show device ssd_a --json",

@@ -68,7 +68,10 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
     let head = csv.lines().find(|line| line.starts_with("device,")).expect("a head");
     assert_eq!(head, "device,variant,at,seed,WAF,at the end");
     let document = json(&prints(&folder, &["results", "show", &ids[1], "--json"]));
-    assert_eq!(json(&prints(&folder, &["results", "show", &ids[1], "--format", "json"])), document);
+    assert_eq!(
+        json(&prints(&folder, &["results", "show", &ids[1], "--format", "json"])),
+        document
+    );
     assert_eq!(document["result"], json(&result), "what was printed is what is kept");
     assert_eq!(document["inputs"][0]["input"]["seed"], 2);
     assert_eq!(document["inputs"][0]["input"]["engine"], document["engine"]);
@@ -193,7 +196,10 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "stats.txt",
         "Host Bytes with Metadata Written (HBMW): 1000000\nMedia Bytes with Metadata Written (MBMW): 2500000\nMedia Bytes Erased (MBE): 0\n",
     );
-    let counted = json(&prints(&folder, &["results", "compare", "stats.txt", "ours.json", "--json"]));
+    let counted = json(&prints(
+        &folder,
+        &["results", "compare", "stats.txt", "ours.json", "--json"],
+    ));
     assert_eq!(
         counted["rows"].as_array().map(Vec::len),
         Some(3),
@@ -231,7 +237,10 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "-",
     ];
     write(&folder, "fio.json", prints(&folder, &fio));
-    let both = json(&prints(&folder, &["results", "compare", "fio.json", "timed.json", "--json"]));
+    let both = json(&prints(
+        &folder,
+        &["results", "compare", "fio.json", "timed.json", "--json"],
+    ));
     let rows = both["rows"].as_array().expect("rows");
     assert!(
         rows.iter().any(|row| row["metric"] == "reader read p99.9, us"),
@@ -252,7 +261,11 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         &["results", "compare", "text.txt", "ours.json"],
         &["text.txt", "this is not a result", "nvme fdp stats"],
     );
-    refused(&folder, &["results", "compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
+    refused(
+        &folder,
+        &["results", "compare", "nowhere.json", "ours.json"],
+        &["nowhere.json"],
+    );
     refused(
         &folder,
         &["results", "compare", "abcdef", "ours.json"],
@@ -278,7 +291,10 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     };
     asked("small.json", "7%");
     asked("large.json", "28%");
-    let answers = json(&prints(&folder, &["results", "compare", "small.json", "large.json", "--json"]));
+    let answers = json(&prints(
+        &folder,
+        &["results", "compare", "small.json", "large.json", "--json"],
+    ));
     let row = |placement: &str| {
         let rows = answers["rows"].as_array().expect("rows").iter();
         rows.clone()

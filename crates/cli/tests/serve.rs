@@ -284,7 +284,11 @@ fn inspect_says_what_it_cannot_look_into() {
     let folder = folder();
     refused(&folder, &["drive", "inspect", "nothing.img"], &["nothing.img"]);
     refused(&folder, &["drive", "inspect", "tcp:here"], &["tcp:ADDRESS:PORT"]);
-    refused(&folder, &["drive", "inspect", "/dev/null"], &["/dev/null", "not an NVMe device"]);
+    refused(
+        &folder,
+        &["drive", "inspect", "/dev/null"],
+        &["/dev/null", "not an NVMe device"],
+    );
     write(&folder, "log.bin", [0; 32]);
     refused(&folder, &["drive", "inspect", "log.bin"], &["log.bin"]);
     refused(
@@ -292,13 +296,19 @@ fn inspect_says_what_it_cannot_look_into() {
         &["drive", "inspect", "log.bin", "--log", "0x22"],
         &["FDP Statistics", "64 bytes"],
     );
-    refused(&folder, &["drive", "inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
+    refused(
+        &folder,
+        &["drive", "inspect", "log.bin", "--log", "0x02"],
+        &["--log", "0x23"],
+    );
     // The statistics of a drive that wrote 2 bytes for each one of the host's.
     let mut page = [0; 64];
     page[0] = 100;
     page[16] = 200;
     write(&folder, "statistics.bin", page);
-    assert!(prints(&folder, &["drive", "inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000"));
+    assert!(
+        prints(&folder, &["drive", "inspect", "statistics.bin", "--log", "22h"]).contains("write amplification 2.000")
+    );
 }
 
 /// The line of output, or the sentence, of `warp drive check` with this exit code.

@@ -48,7 +48,7 @@ fn a_cache_is_run_and_measured() {
 fn the_same_cache_runs_in_virtual_time() {
     let folder = folder();
     let result = of_json(&folder, &run("kvcache_202206", &["--json", "--seconds", "0.2"]));
-    let jobs = result["cells"][0]["fio"]["list", "jobs"].as_array().expect("jobs");
+    let jobs = result["cells"][0]["fio"]["jobs"].as_array().expect("jobs");
     let names: Vec<&str> = jobs.iter().filter_map(|job| job["jobname"].as_str()).collect();
     assert_eq!(names, ["soc", "loc"]);
     assert!(jobs[0]["write"]["clat_ns"]["mean"].as_f64() > Some(1000.0));
@@ -380,7 +380,11 @@ fn a_job_file_may_be_compressed_as_traces_are() {
         "wrong.fio.zst",
         zstd::encode_all(&b"[job]\nrw=randwrit\n"[..], 1).expect("it is in memory"),
     );
-    refused(&folder, &["show", "job", "wrong.fio.zst"], &["wrong.fio.zst:2", "randwrit"]);
+    refused(
+        &folder,
+        &["show", "job", "wrong.fio.zst"],
+        &["wrong.fio.zst:2", "randwrit"],
+    );
 }
 
 #[test]

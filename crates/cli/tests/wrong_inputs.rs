@@ -340,7 +340,11 @@ const ARGUMENTS: &[Row] = &[
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
     ("", "bench fast", "fast|model"),
-    ("", "drive check missing.img --waf-at-most 2", "missing.img|no such file"),
+    (
+        "",
+        "drive check missing.img --waf-at-most 2",
+        "missing.img|no such file",
+    ),
     (
         "text",
         "drive check x --waf-at-most 2",
