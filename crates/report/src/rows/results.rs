@@ -160,7 +160,8 @@ impl OwnerRow {
             stats,
             host_capacities: stats.host_bytes_written as f64 / result.capacity_bytes as f64,
             copied_capacities: capacities(result, stats.gc_pages_copied),
-            mean_valid_share: ratio(stats.valid_pages_reclaimed, stats.pages_erased),
+            // Blocks that were remapped are not erased.
+            mean_valid_share: ratio(stats.valid_pages_reclaimed, stats.pages_erased + stats.pages_remapped),
         }
     }
 
@@ -572,6 +573,10 @@ mod tests {
         assert_eq!(rows[1][2], Value::Capacities(row.copied_capacities).to_string());
         let valid_share = row.mean_valid_share.expect("it was reclaimed");
         assert_eq!(rows[1][6], Value::Share(valid_share).to_string());
+        // A reclaim unit of ten valid pages, six of them in remapped blocks.
+        let mut stats = row.stats;
+        (stats.valid_pages_reclaimed, stats.pages_erased, stats.pages_remapped) = (10, 4, 6);
+        assert_eq!(OwnerRow::new(result, row.owner, stats).mean_valid_share, Some(1.0));
     }
 
     #[test]

@@ -165,7 +165,11 @@ impl Persistence {
         }
         let written = self.state_file.write(moment.ticket, &moment.state.to_bytes(), None);
         written.map_err(|source| DriveError::state_not_stored(self.state_file.path(), source))?;
-        (self.stored_device, self.stored_commands) = (Some(moment.mark), moment.commands);
+        // A host may have written between the two locks. Without a snapshot, the stored device is still the previous one.
+        if moment.device.is_some() {
+            self.stored_device = Some(moment.mark);
+        }
+        self.stored_commands = moment.commands;
         Ok(true)
     }
 

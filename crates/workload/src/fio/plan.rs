@@ -316,6 +316,21 @@ impl Plan {
         Err(job.error("bsrange", problem, "Enlarge the smallest request, or add norandommap"))
     }
 
+    /// Refuses sizes of `bssplit` below the smallest request, which a later `bsrange` sets. fio would
+    /// draw requests without bytes.
+    pub(super) fn check_split(&self, job: &Job) -> Result<(), JobError> {
+        for block in &self.blocks {
+            if let Some((bytes, _)) = block.split.iter().find(|(bytes, _)| *bytes < block.min_bytes) {
+                let problem = format!(
+                    "{bytes} bytes of bssplit are below the smallest request, {} bytes",
+                    block.min_bytes
+                );
+                return Err(job.error("bsrange", problem, "Leave out bssplit or bsrange"));
+            }
+        }
+        Ok(())
+    }
+
     fn check_zones(&self, job: &Job) -> Result<(), JobError> {
         let AddressPlan::ZonedAbsolute(zones) = &self.addresses else {
             return Ok(());

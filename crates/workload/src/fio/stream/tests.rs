@@ -439,6 +439,10 @@ fn regions_that_do_not_fit_are_refused() {
         ("offset=1m", "starts at"),
         ("bs=64k\nsize=8k", "less than one block"),
         (
+            "bssplit=4k/50:8k/50\nbsrange=16k-64k",
+            "below the smallest request, 16384 bytes",
+        ),
+        (
             "rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m",
             "the zones of",
         ),
