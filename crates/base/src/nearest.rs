@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(hint("three_straem", known), " (did you mean three_stream?)");
         assert_eq!((nearest("qqq", known), hint("qqq", known)), (None, String::new()));
         assert_eq!(
-            hint("gc.watermark_base", ["gc.watermark_base", "gc.copies"]),
+            hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]),
             " (renamed to gc.watermark_base)"
         );
         assert_eq!(hint("prefill", ["write"]), "");

@@ -292,7 +292,7 @@ mod tests {
             ..Selection::default()
         });
         assert!(
-            error.contains("device (--device): there is no device ssd_z. Known names are"),
+            error.contains("there is no device ssd_z (did you mean ssd_b?). Known names are"),
             "{error}"
         );
     }
@@ -308,7 +308,7 @@ mod tests {
             seconds: Some(0.0),
             ..RunOptions::default()
         }));
-        assert!(seconds.contains("microsecond"), "{seconds}");
+        assert!(seconds.contains("seconds = 0 (--seconds) is out of range"), "{seconds}");
         let scaled = refusal(&Selection {
             snapshot: Some("saved.warp".into()),
             ..with(RunOptions {

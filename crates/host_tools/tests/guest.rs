@@ -150,7 +150,10 @@ fn what_the_guest_misses_is_said() {
             .expect("it is read");
     });
     let text = run(&machine).expect_err("it is incomplete").to_string();
-    assert!(text.contains("is up, but /dev/nvme0n1 did not appear"), "{text}");
+    assert!(
+        text.contains("the guest started, but /dev/nvme0n1 did not appear"),
+        "{text}"
+    );
     guest.join().expect("it said so");
 }
 

@@ -100,7 +100,7 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
     let mut requests = Vec::new();
     let error = full.next_batch(&mut requests, 100).unwrap_err().to_string();
     assert!(
-        error.contains("mapping = \"compact\"") && error.contains("larger drive"),
+        error.contains("touches more than the drive holds") && error.contains("larger drive"),
         "{error}"
     );
     assert_eq!(units(&requests), wanted[..5]);

@@ -511,7 +511,7 @@ mod tests {
     #[test]
     fn what_is_no_disk_is_refused() {
         let refused = |path: &str| Disk::of(Path::new(path)).unwrap_err().to_string();
-        assert!(refused("/dev/null").starts_with("/dev/null: is no block device; give a disk"));
-        assert!(refused("/dev/no_such_disk").starts_with("/dev/no_such_disk: No such file"));
+        assert!(refused("/dev/null").starts_with("/dev/null is not a block device. Give a disk"));
+        assert!(refused("/dev/no_such_disk").starts_with("cannot access /dev/no_such_disk (No such file"));
     }
 }

@@ -298,7 +298,7 @@ mod tests {
         page[0] = 1;
         assert_eq!(
             events(&page).unwrap_err().to_string(),
-            "FDP Events (23h): 64 bytes are needed at offset 64, there are 127 in all"
+            "FDP Events (23h) needs 64 bytes at offset 64, but has 127 in total"
         );
         assert!(configurations(&[0; 15]).is_err());
         assert!(statistics(&[0; 63]).is_err());

@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn file_systems_elsewhere_are_refused() {
         let error = BlockDevice::of(Path::new("/proc")).unwrap_err().to_string();
-        assert!(error.starts_with("/proc: its file system is on no block device of its own, not directly on"));
+        assert!(error.starts_with("the file system of /proc is on no block device of its own instead of"));
         assert!(matches!(
             BlockDevice::of(Path::new("/nowhere")),
             Err(FileMapError::Io { .. })

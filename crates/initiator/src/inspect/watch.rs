@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(of(12, 100), Ok(4096));
         for (bits, blocks) in [(0, 100), (63, 100), (17, 1), (12, u64::MAX)] {
             let error = of(bits, blocks).unwrap_err();
-            assert!(error.contains("cannot be"), "{error}");
+            assert!(error.contains("are impossible"), "{error}");
         }
     }
 
@@ -308,6 +308,6 @@ mod tests {
         assert!(found(&controller).contains("does not support Flexible Data Placement"));
         // CTRATT bit 19. The other bytes are zero and also serve as the namespace data.
         controller[98] = 1 << 3;
-        assert!(found(&controller).starts_with("namespace 1 is not there"));
+        assert!(found(&controller).starts_with("namespace 1 does not exist"));
     }
 }

@@ -172,7 +172,7 @@ fn a_host_may_be_asked_for_a_group_of_some_strength() {
             Ok(()) => assert!(allowed, "{group}"),
             Err(error) => {
                 assert!(!allowed, "{group}: {error}");
-                assert!(error.to_string().ends_with("DH group not usable"), "{error}");
+                assert!(error.to_string().contains("DH group not usable"), "{error}");
             }
         }
     }

@@ -258,6 +258,7 @@ impl Plan {
             blocks,
         };
         plan.check_zones(job)?;
+        plan.check_split(job)?;
         Ok(plan)
     }
 
@@ -318,7 +319,7 @@ impl Plan {
 
     /// Refuses sizes of `bssplit` below the smallest request, which a later `bsrange` sets. fio would
     /// draw requests without bytes.
-    pub(super) fn check_split(&self, job: &Job) -> Result<(), JobError> {
+    fn check_split(&self, job: &Job) -> Result<(), JobError> {
         for block in &self.blocks {
             if let Some((bytes, _)) = block.split.iter().find(|(bytes, _)| *bytes < block.min_bytes) {
                 let problem = format!(

@@ -68,7 +68,6 @@ pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result
     };
     assert!(plan.start_bytes < plan.device_bytes, "a stream begins on the drive");
     plan.check_map(job)?;
-    plan.check_split(job)?;
     Ok((full, plan))
 }
 
