@@ -46,7 +46,7 @@ use crate::table::Table;
 /// WarpError
 ///     The profile does not exist, or the configuration is impossible. The message names the field
 ///     and the allowed values.
-#[pyclass(module = "warp_ssd")]
+#[pyclass(name = "Device", module = "warp_ssd")]
 pub struct Device {
     drive: ClockedDevice,
     record_gc: bool,
@@ -462,7 +462,7 @@ impl Device {
 type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
 
 /// Counters of a drive since its creation.
-#[pyclass(frozen, get_all, module = "warp_ssd")]
+#[pyclass(frozen, get_all, name = "Stats", module = "warp_ssd")]
 #[derive(Serialize)]
 pub struct Stats {
     /// Bytes written by the host (HBMW).

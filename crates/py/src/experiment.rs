@@ -36,7 +36,7 @@ use crate::table::Table;
 /// ------
 /// WarpError
 ///     The experiment does not exist, or a value in it is invalid.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Experiment", module = "warp_ssd")]
 pub struct Experiment {
     pub experiment: LabExperiment,
     /// Generators of its workloads that are written in Python.

@@ -11,7 +11,7 @@ use crate::interrupt::stoppable;
 use crate::table::Table;
 
 /// Lifetimes of a workload's data: bytes written between a write and its overwrite or trim.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Lifetimes", module = "warp_ssd")]
 pub struct Lifetimes {
     measured: Measured,
 }

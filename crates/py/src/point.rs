@@ -15,7 +15,7 @@ use crate::origin::Origin;
 use crate::result::{PointResult, Results, RunHooks};
 
 /// One run of an experiment, with its complete input. It can be pickled and run elsewhere.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Point", module = "warp_ssd")]
 pub struct Point {
     pub axes: Arc<Vec<String>>,
     pub form: Form,

@@ -151,7 +151,7 @@ impl Unit {
 /// The reclaim units to choose from: arrays with an entry for each, in reproducible order.
 ///
 /// Times are counted in pages that the host has written. Each array is made on first access.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Candidates", module = "warp_ssd")]
 pub struct Candidates {
     units: Arc<Vec<Unit>>,
     /// Pages that the host has written to the drive.
@@ -298,7 +298,7 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
 }
 
 /// The next requests of a workload, in order. Each array is made on first access.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Requests", module = "warp_ssd")]
 pub struct Requests {
     rows: Arc<Vec<Request>>,
     /// Bits of an address within a logical page.

@@ -109,7 +109,7 @@ fn run_prepared(
 }
 
 /// Measurements of points, as tables.
-#[pyclass(frozen, subclass, module = "warp_ssd")]
+#[pyclass(frozen, subclass, name = "Results", module = "warp_ssd")]
 pub struct Results {
     axes: Arc<Vec<String>>,
     tail_drive_writes: f64,
@@ -298,7 +298,7 @@ impl Results {
 }
 
 /// Measurements of one point.
-#[pyclass(frozen, extends = Results, module = "warp_ssd")]
+#[pyclass(frozen, extends = Results, name = "PointResult", module = "warp_ssd")]
 pub struct PointResult;
 
 #[pymethods]

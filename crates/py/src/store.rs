@@ -12,7 +12,7 @@ use crate::convert::warp_error;
 use crate::table::Table;
 
 /// A folder of results: paths of its files, and atomic writes. `warp_ssd.Store` reads them.
-#[pyclass(frozen, module = "warp_ssd._engine")]
+#[pyclass(frozen, name = "StoreFolder", module = "warp_ssd._engine")]
 pub struct StoreFolder {
     store: Store,
 }

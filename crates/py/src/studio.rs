@@ -24,7 +24,7 @@ use crate::point::Point;
 use crate::result::Results;
 
 /// The studio's server on this machine. Clients need the token.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "StudioServer", module = "warp_ssd")]
 pub struct StudioServer {
     address: SocketAddr,
     studio: Mutex<Option<Studio>>,

@@ -20,7 +20,7 @@ use crate::convert::{shown, warp_error};
 /// Libraries with the Arrow PyCapsule interface read it in place, without a copy:
 /// ``pyarrow.table(table)``, ``polars.DataFrame(table)``,
 /// ``duckdb.from_arrow(table.to_pyarrow())``.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Table", module = "warp_ssd")]
 pub struct Table {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,

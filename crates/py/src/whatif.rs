@@ -14,7 +14,7 @@ use crate::interrupt::stoppable;
 use crate::table::Table;
 
 /// Effect of placement on a workload: a sentence, and the numbers behind it.
-#[pyclass(frozen, module = "warp_ssd")]
+#[pyclass(frozen, name = "Answer", module = "warp_ssd")]
 pub struct Answer {
     answer: LabAnswer,
 }
