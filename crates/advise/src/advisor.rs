@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::evidence::Evidence;
-use crate::feed::{FreshEvents, Loss};
+use crate::feed::{EventLoss, FreshEvents};
 use crate::owners::OwnerMap;
-use crate::policy::{Move, Policy, View};
+use crate::policy::{MovePolicy, OwnerMove, PolicyInput};
 
 /// Readings after which an event has half its weight. Recent readings stay valid for owners that
 /// have not moved.
@@ -13,7 +13,7 @@ const HALF_LIFE_READINGS: f64 = 2.0;
 
 /// Bytes of the FDP Statistics log page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
+pub struct WriteStatistics {
     /// Host bytes with metadata written (HBMW).
     pub host_bytes_written: u128,
     /// Media bytes with metadata written (MBMW).
@@ -31,13 +31,13 @@ pub struct Advice {
     /// Events for logical blocks without an owner.
     pub events_without_owner: usize,
     /// Loss of events since the last reading.
-    pub loss: Loss,
+    pub loss: EventLoss,
     /// Bytes that the host wrote since the last reading.
     pub host_bytes: u64,
     /// Bytes that the drive copied since the last reading.
     pub copied_bytes: u64,
     /// Recommended moves.
-    pub moves: Vec<Move>,
+    pub moves: Vec<OwnerMove>,
 }
 
 /// Consumes readings and gives advice.
@@ -46,10 +46,10 @@ pub struct Advisor {
     placements: Vec<Option<u16>>,
     identifiers: u16,
     evidence: Evidence,
-    policy: Box<dyn Policy>,
+    policy: Box<dyn MovePolicy>,
     /// True if the host executes the moves, so that owners then write where the advice says.
     carried_out: bool,
-    last: Counters,
+    last: WriteStatistics,
     readings: u32,
 }
 
@@ -60,9 +60,9 @@ impl Advisor {
     pub fn new(
         owners: OwnerMap,
         identifiers: u16,
-        policy: Box<dyn Policy>,
+        policy: Box<dyn MovePolicy>,
         carried_out: bool,
-        begin: Counters,
+        begin: WriteStatistics,
     ) -> Advisor {
         Advisor {
             placements: owners.owners().iter().map(|owner| owner.placement).collect(),
@@ -77,13 +77,13 @@ impl Advisor {
     }
 
     /// Sets the placement identifier of an owner, unless it is already known.
-    pub fn note_placement(&mut self, owner: usize, placement: u16) {
+    pub fn set_placement(&mut self, owner: usize, placement: u16) {
         self.placements[owner].get_or_insert(placement);
     }
 
     /// Consumes a reading: the new Media Reallocated events of this namespace, and the present
     /// counters. [`crate::Feed`] separates new events from old ones.
-    pub fn take(&mut self, fresh: FreshEvents, counters: Counters) -> Advice {
+    pub fn update(&mut self, fresh: FreshEvents, counters: WriteStatistics) -> Advice {
         self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);
         for (event, owner) in fresh.events.iter().zip(&named) {
@@ -104,7 +104,7 @@ impl Advisor {
             let moved_bytes: u64 = fresh.events.iter().filter_map(|event| event.moved_bytes).sum();
             copied_bytes = copied_bytes.max(moved_bytes);
         }
-        let view = View {
+        let view = PolicyInput {
             owners: &self.owners,
             placements: &self.placements,
             identifiers: self.identifiers,
@@ -136,7 +136,7 @@ impl Advisor {
     }
 
     /// Notes that a move was not executed, so its owner stays where it was.
-    pub fn not_carried_out(&mut self, step: &Move) {
+    pub fn not_carried_out(&mut self, step: &OwnerMove) {
         self.placements[step.owner] = Some(step.from);
     }
 
@@ -167,7 +167,7 @@ impl Advisor {
 
     /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, because
     /// of another drive or another FDP configuration.
-    fn count(&mut self, now: Counters) -> (u64, u64) {
+    fn count(&mut self, now: WriteStatistics) -> (u64, u64) {
         let last = std::mem::replace(&mut self.last, now);
         let host = now.host_bytes_written.checked_sub(last.host_bytes_written);
         let media = now.media_bytes_written.checked_sub(last.media_bytes_written);
@@ -181,31 +181,31 @@ impl Advisor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::{Event, Loss};
-    use crate::owners::Owner;
+    use crate::feed::{EventLoss, ReallocationEvent};
+    use crate::owners::DataOwner;
     use crate::policy::PolicyName;
 
     /// Two owners of 100 bytes each without a known placement, and two placement identifiers.
     fn advisor(carried_out: bool) -> Advisor {
-        let owner = |name: &str, start: u64| Owner {
+        let owner = |name: &str, start: u64| DataOwner {
             name: name.to_string(),
             extents: vec![(start, start + 100)],
             placement: None,
         };
         let owners = OwnerMap::new(vec![owner("one", 0), owner("two", 100)]).expect("a map");
-        let policy = PolicyName::Reported.make();
+        let policy = PolicyName::Reported.create();
         Advisor::new(owners, 2, policy, carried_out, counters(1000, 1500))
     }
 
-    fn counters(host: u128, media: u128) -> Counters {
-        Counters {
+    fn counters(host: u128, media: u128) -> WriteStatistics {
+        WriteStatistics {
             host_bytes_written: host,
             media_bytes_written: media,
         }
     }
 
-    fn event(timestamp: u64, offset_bytes: Option<u64>) -> Event {
-        Event {
+    fn event(timestamp: u64, offset_bytes: Option<u64>) -> ReallocationEvent {
+        ReallocationEvent {
             timestamp,
             placement: Some(0),
             moved_bytes: Some(10),
@@ -214,14 +214,14 @@ mod tests {
     }
 
     /// Twelve events for a byte, the minimum on which the policy acts.
-    fn dozen(offset_bytes: u64) -> Vec<Event> {
+    fn dozen(offset_bytes: u64) -> Vec<ReallocationEvent> {
         vec![event(1, Some(offset_bytes)); 12]
     }
 
-    fn fresh(events: &[Event]) -> FreshEvents {
+    fn fresh(events: &[ReallocationEvent]) -> FreshEvents {
         FreshEvents {
             events: events.to_vec(),
-            loss: Loss::None,
+            loss: EventLoss::None,
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
     fn placements_are_learned_and_advice_is_given_again_until_it_is_carried_out() {
         let events = [dozen(150), vec![event(2, None), event(3, Some(500))]].concat();
         let mut advisor = advisor(false);
-        let advice = advisor.take(fresh(&events), counters(1000, 1500));
+        let advice = advisor.update(fresh(&events), counters(1000, 1500));
         assert_eq!(
             (advice.events, advice.events_without_block, advice.events_without_owner),
             (14, 1, 1)
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(advisor.placements(), [None, Some(0)]);
         let moves: Vec<(usize, u16)> = advice.moves.iter().map(|step| (step.owner, step.to)).collect();
         assert_eq!(moves, [(1, 1)]);
-        let again = advisor.take(fresh(&dozen(150)), counters(2000, 2600));
+        let again = advisor.update(fresh(&dozen(150)), counters(2000, 2600));
         assert_eq!(
             (again.moves.len(), again.host_bytes, again.copied_bytes),
             (1, 1000, 100)
@@ -248,11 +248,11 @@ mod tests {
     #[test]
     fn the_first_reading_takes_the_copies_of_its_events() {
         let mut advisor = advisor(false);
-        let advice = advisor.take(fresh(&dozen(150)), counters(1000, 1500));
+        let advice = advisor.update(fresh(&dozen(150)), counters(1000, 1500));
         assert_eq!((advice.copied_bytes, advice.moves[0].expected_saving_bytes), (120, 120));
         assert_eq!(
             advisor
-                .take(fresh(&[event(2, Some(150))]), counters(1000, 1500))
+                .update(fresh(&[event(2, Some(150))]), counters(1000, 1500))
                 .copied_bytes,
             0
         );
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_move_that_failed_leaves_the_owner_where_it_was() {
         let mut advisor = advisor(true);
-        let advice = advisor.take(fresh(&dozen(0)), counters(1000, 1500));
+        let advice = advisor.update(fresh(&dozen(0)), counters(1000, 1500));
         assert_eq!(advisor.placements()[0], Some(1));
         advisor.not_carried_out(&advice.moves[0]);
         assert_eq!(advisor.placements()[0], Some(0));
@@ -271,13 +271,13 @@ mod tests {
     #[test]
     fn owners_that_were_written_elsewhere_keep_their_evidence() {
         let mut advisor = advisor(false);
-        advisor.take(fresh(&[event(1, Some(150))]), counters(1000, 1500));
+        advisor.update(fresh(&[event(1, Some(150))]), counters(1000, 1500));
         let mut owners = advisor.owners().owners().to_vec();
         owners[0].extents = Vec::new();
         owners[1].extents = vec![(0, 50)];
         advisor.relocate(OwnerMap::new(owners).expect("a map"));
-        let advice = advisor.take(fresh(&[event(2, Some(10)), event(3, Some(150))]), counters(1000, 1500));
+        let advice = advisor.update(fresh(&[event(2, Some(10)), event(3, Some(150))]), counters(1000, 1500));
         assert_eq!(advice.events_without_owner, 1);
-        assert_eq!(advisor.evidence().of(1, 0).map(|row| row.events_total), Some(2));
+        assert_eq!(advisor.evidence().row(1, 0).map(|row| row.events_total), Some(2));
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::feed::Event;
+use crate::feed::ReallocationEvent;
 use crate::owners::OwnerMap;
 
 /// Evidence that an owner's data outlives its neighbours in the same reclaim units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct EvidenceRow {
     /// Index of the owner.
     pub owner: usize,
     /// Placement identifier of the reclaim units in which its data was found.
@@ -29,7 +29,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 pub struct Evidence {
     /// Rows by owner and placement identifier.
-    rows: BTreeMap<(usize, u16), Row>,
+    rows: BTreeMap<(usize, u16), EvidenceRow>,
     /// Factor on the weight of an event from one reading to the next.
     decay: f64,
 }
@@ -44,7 +44,7 @@ impl Evidence {
     }
 
     /// Ages the evidence and adds the events of a reading. Returns the owner that each event names.
-    pub fn add(&mut self, owners: &OwnerMap, events: &[Event]) -> Vec<Option<usize>> {
+    pub fn add(&mut self, owners: &OwnerMap, events: &[ReallocationEvent]) -> Vec<Option<usize>> {
         for row in self.rows.values_mut() {
             row.events *= self.decay;
             row.moved_bytes *= self.decay;
@@ -57,7 +57,7 @@ impl Evidence {
             let (Some(owner), Some(placement)) = (*owner, event.placement) else {
                 continue;
             };
-            let row = self.rows.entry((owner, placement)).or_insert(Row {
+            let row = self.rows.entry((owner, placement)).or_insert(EvidenceRow {
                 owner,
                 placement,
                 events: 0.0,
@@ -74,12 +74,12 @@ impl Evidence {
     }
 
     /// The rows, by owner and placement identifier.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &EvidenceRow> {
         self.rows.values()
     }
 
     /// Evidence against an owner with a placement identifier.
-    pub fn of(&self, owner: usize, placement: u16) -> Option<&Row> {
+    pub fn row(&self, owner: usize, placement: u16) -> Option<&EvidenceRow> {
         self.rows.get(&(owner, placement))
     }
 
@@ -118,10 +118,10 @@ fn lower_bound(of: f64, all: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owners::Owner;
+    use crate::owners::DataOwner;
 
     fn owners() -> OwnerMap {
-        let owner = |name: &str, start: u64| Owner {
+        let owner = |name: &str, start: u64| DataOwner {
             name: name.to_string(),
             extents: vec![(start, start + 100)],
             placement: Some(0),
@@ -129,8 +129,8 @@ mod tests {
         OwnerMap::new(vec![owner("one", 0), owner("two", 100)]).expect("a map")
     }
 
-    fn event(offset_bytes: u64, placement: Option<u16>) -> Event {
-        Event {
+    fn event(offset_bytes: u64, placement: Option<u16>) -> ReallocationEvent {
+        ReallocationEvent {
             timestamp: 0,
             placement,
             moved_bytes: Some(10),
@@ -152,11 +152,11 @@ mod tests {
             evidence.add(&owners(), &events),
             [Some(0), Some(1), Some(0), Some(0), None]
         );
-        let row = evidence.of(0, 0).expect("a row");
+        let row = evidence.row(0, 0).expect("a row");
         assert_eq!((row.events, row.moved_bytes, row.events_total), (2.0, 20.0, 2));
-        assert!(row.confidence > evidence.of(1, 0).expect("a row").confidence);
+        assert!(row.confidence > evidence.row(1, 0).expect("a row").confidence);
         evidence.add(&owners(), &[]);
-        assert_eq!(evidence.of(0, 0).expect("a row").events, 1.0);
+        assert_eq!(evidence.row(0, 0).expect("a row").events, 1.0);
     }
 
     /// Compares with published Wilson intervals: 0.490 to 0.943 for 8 of 10, 0.722 to 1 for 10 of

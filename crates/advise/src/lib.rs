@@ -20,8 +20,8 @@ pub mod feed;
 pub mod owners;
 pub mod policy;
 
-pub use advisor::{Advice, Advisor, Counters};
-pub use evidence::{Evidence, Row};
-pub use feed::{Event, Feed, FreshEvents, Loss};
-pub use owners::{Owner, OwnerError, OwnerMap};
-pub use policy::{Move, Policy, PolicyName, Reason, View};
+pub use advisor::{Advice, Advisor, WriteStatistics};
+pub use evidence::{Evidence, EvidenceRow};
+pub use feed::{EventCursor, EventLoss, FreshEvents, ReallocationEvent};
+pub use owners::{DataOwner, OwnerError, OwnerMap};
+pub use policy::{MovePolicy, MoveReason, OwnerMove, PolicyInput, PolicyName};

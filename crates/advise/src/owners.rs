@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// A unit of data that can be written with another placement identifier, as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Owner {
+pub struct DataOwner {
     /// Name: a path, a stream, or a word that the user chose.
     pub name: String,
     /// Byte ranges from the beginning of the namespace: first byte, byte after the last.
@@ -13,7 +13,7 @@ pub struct Owner {
     pub placement: Option<u16>,
 }
 
-impl Owner {
+impl DataOwner {
     /// Total bytes of its extents.
     pub fn bytes(&self) -> u64 {
         self.extents.iter().map(|(start, end)| end - start).sum()
@@ -47,7 +47,7 @@ pub enum OwnerError {
 /// All owners of a namespace.
 #[derive(Clone, Debug)]
 pub struct OwnerMap {
-    owners: Vec<Owner>,
+    owners: Vec<DataOwner>,
     /// Start, end and owner of every extent, ascending.
     extents: Vec<(u64, u64, u32)>,
 }
@@ -57,7 +57,7 @@ impl OwnerMap {
     ///
     /// # Errors
     /// Two owners have the same byte, or no owner has an extent.
-    pub fn new(owners: Vec<Owner>) -> Result<OwnerMap, OwnerError> {
+    pub fn new(owners: Vec<DataOwner>) -> Result<OwnerMap, OwnerError> {
         let mut extents: Vec<(u64, u64, u32)> = Vec::new();
         for (index, owner) in owners.iter().enumerate() {
             let filled = owner.extents.iter().filter(|(start, end)| end > start);
@@ -85,7 +85,7 @@ impl OwnerMap {
     /// A line has another format, two lines give an owner different placement identifiers, or the
     /// errors of [`OwnerMap::new`].
     pub fn parse(text: &str) -> Result<OwnerMap, OwnerError> {
-        let mut owners: Vec<Owner> = Vec::new();
+        let mut owners: Vec<DataOwner> = Vec::new();
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         for (line, content) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
             let owner = parse_line(content).map_err(|problem| OwnerError::Line { line, problem })?;
@@ -107,7 +107,7 @@ impl OwnerMap {
     }
 
     /// The owners, by index.
-    pub fn owners(&self) -> &[Owner] {
+    pub fn owners(&self) -> &[DataOwner] {
         &self.owners
     }
 
@@ -119,7 +119,7 @@ impl OwnerMap {
     }
 }
 
-fn parse_line(content: &str) -> Result<Owner, String> {
+fn parse_line(content: &str) -> Result<DataOwner, String> {
     let fields: Vec<&str> = content.split(',').map(str::trim).collect();
     let (name, start, bytes, placement) = match fields[..] {
         [name, start, bytes] => (name, start, bytes, None),
@@ -141,7 +141,7 @@ fn parse_line(content: &str) -> Result<Owner, String> {
         text.parse::<u16>()
             .map_err(|_| format!("has PLACEMENT = {text:?}, which is not a placement identifier"))
     });
-    Ok(Owner {
+    Ok(DataOwner {
         name: name.to_string(),
         extents: vec![(start, end)],
         placement: placement.transpose()?,

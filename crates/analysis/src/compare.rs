@@ -28,13 +28,13 @@ use base::significant;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use pairing::Pairing;
+use pairing::CellPairs;
 use run::{ModelRange, TOTALS, WAF};
 pub use side::Side;
-use side::{Kind, SideCell};
+use side::{SideCell, SideKind};
 
-use crate::export::{self, Table};
-use crate::store::Store;
+use crate::export::{self, ExportTable};
+use crate::store::ResultStore;
 use base::distinct;
 use experiment::error::LabError;
 
@@ -44,7 +44,7 @@ const VERSION: u32 = 1;
 /// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// The values of A and B are identical.
     Same,
     /// B is higher: the interval lies above zero.
@@ -59,15 +59,15 @@ pub enum Verdict {
     OneSeed,
 }
 
-impl Verdict {
+impl DifferenceVerdict {
     pub fn words(self) -> &'static str {
         match self {
-            Verdict::Same => "the same",
-            Verdict::More => "more",
-            Verdict::Less => "less",
-            Verdict::NoDifference => "no difference",
-            Verdict::NotSeen => "no difference that the model can see",
-            Verdict::OneSeed => "one seed",
+            DifferenceVerdict::Same => "the same",
+            DifferenceVerdict::More => "more",
+            DifferenceVerdict::Less => "less",
+            DifferenceVerdict::NoDifference => "no difference",
+            DifferenceVerdict::NotSeen => "no difference that the model can see",
+            DifferenceVerdict::OneSeed => "one seed",
         }
     }
 }
@@ -96,12 +96,12 @@ pub struct Difference {
     /// Number of seeds of A and of B.
     pub seeds: [usize; 2],
     /// Verdict on the difference.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
 }
 
 /// Comparison of two results.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct ResultComparison {
     pub a: Side,
     pub b: Side,
     /// Metrics that both sides have.
@@ -117,12 +117,12 @@ pub struct Comparison {
 /// # Errors
 /// A name is neither a file nor a run, a file is not a result, or the results have no metric in
 /// common.
-pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
+pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
     // Open the store only if a name is not a file.
     let side = |name: &str| match base::input::read_text(Path::new(name), RESULT_BYTES_MAX) {
         Ok(text) => Side::read(name, &text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '.']) => {
-            Side::of_run(&Store::of_user()?.find(name)?)
+            Side::from_run(&ResultStore::for_user()?.find(name)?)
         }
         Err(source) => Err(LabError::Io {
             file: name.to_string(),
@@ -136,11 +136,11 @@ pub fn find(a: &str, b: &str) -> Result<Comparison, LabError> {
 ///
 /// # Errors
 /// The results have no metric in common. The message describes both and names a command that helps.
-pub fn compare(a: Side, b: Side) -> Result<Comparison, LabError> {
+pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
     let by_device = [&a, &b].iter().any(|side| side.devices().len() > 1);
     let of_a = a.by_cell(by_device, b.kind);
     let of_b = b.by_cell(by_device, a.kind);
-    let pairing = Pairing::of([&a, &b], [&of_a, &of_b]);
+    let pairing = CellPairs::new([&a, &b], [&of_a, &of_b]);
     let is_single = of_a.len() == 1 && of_b.len() == 1;
     let mut rows = Vec::new();
     for &(index_a, index_b) in &pairing.pairs {
@@ -163,7 +163,7 @@ pub fn compare(a: Side, b: Side) -> Result<Comparison, LabError> {
     };
     let only = [missing(0, &of_a), missing(1, &of_b)];
     let notes = notes([&a, &b], [&of_a, &of_b], &pairing, &rows);
-    Ok(Comparison {
+    Ok(ResultComparison {
         a,
         b,
         rows,
@@ -181,12 +181,12 @@ fn differences<'a>(name: &'a str, [a, b]: [&'a SideCell; 2]) -> impl Iterator<It
         Some(if is_of_model {
             let range = |cell: &SideCell, values: &[f64]| {
                 let range = cell.range.clone();
-                range.unwrap_or_else(|| ModelRange::of_values(values))
+                range.unwrap_or_else(|| ModelRange::from_values(values))
             };
             let ranges = [range(a, values), range(b, others)];
             Difference {
                 verdict: match row.verdict {
-                    Verdict::Same => Verdict::Same,
+                    DifferenceVerdict::Same => DifferenceVerdict::Same,
                     _ => ranges[0].verdict(&ranges[1]),
                 },
                 ensembles: ranges.map(|range| range.interval),
@@ -203,11 +203,11 @@ fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
     let [mean_a, mean_b] = [a, b].map(interval::mean);
     let interval = interval::of_difference(a, b);
     let verdict = match interval {
-        _ if a == b => Verdict::Same,
-        None => Verdict::OneSeed,
-        Some([low, _]) if low > 0.0 => Verdict::More,
-        Some([_, high]) if high < 0.0 => Verdict::Less,
-        Some(_) => Verdict::NoDifference,
+        _ if a == b => DifferenceVerdict::Same,
+        None => DifferenceVerdict::OneSeed,
+        Some([low, _]) if low > 0.0 => DifferenceVerdict::More,
+        Some([_, high]) if high < 0.0 => DifferenceVerdict::Less,
+        Some(_) => DifferenceVerdict::NoDifference,
     };
     Difference {
         cell: cell.to_string(),
@@ -225,10 +225,10 @@ fn difference(cell: &str, metric: &str, a: &[f64], b: &[f64]) -> Difference {
 }
 
 /// Notes on the method, and on metrics that are not compared.
-fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[Difference]) -> Vec<String> {
+fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs, rows: &[Difference]) -> Vec<String> {
     const NAMES: [&str; 2] = ["A", "B"];
     let mut notes = Vec::new();
-    if let [Kind::Answer, Kind::Answer] = sides.map(|side| side.kind) {
+    if let [SideKind::Answer, SideKind::Answer] = sides.map(|side| side.kind) {
         notes.extend(answer::differing_questions(sides.map(|side| &side.origin["answers"])));
     }
     if let Some(one) = pairing.one {
@@ -279,10 +279,10 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing, rows: &[
     notes
 }
 
-impl Comparison {
+impl ResultComparison {
     /// The comparison as JSON on one line.
     pub fn to_json(&self) -> Json {
-        let side = |side: &Side| json!({ "name": side.name, "about": side.about(), "origin": side.origin, "notes": side.notes });
+        let side = |side: &Side| json!({ "name": side.name, "about": side.description(), "origin": side.origin, "notes": side.notes });
         json!({
             "format": "warp-comparison",
             "version": VERSION,
@@ -296,7 +296,7 @@ impl Comparison {
     }
 
     /// The comparison as columns, with a row for each metric of each cell.
-    pub fn columns(&self) -> Table<'static> {
+    pub fn columns(&self) -> ExportTable<'static> {
         export::tables::differences(&self.rows)
     }
 }
@@ -341,7 +341,7 @@ mod tests {
         })
     }
 
-    fn verdicts(comparison: &Comparison) -> Vec<(&str, &str, Verdict)> {
+    fn verdicts(comparison: &ResultComparison) -> Vec<(&str, &str, DifferenceVerdict)> {
         let rows = comparison.rows.iter();
         rows.map(|row| (row.cell.as_str(), row.metric.as_str(), row.verdict))
             .collect()
@@ -435,11 +435,11 @@ mod tests {
         );
         let compared = compare(side("a", &a), side("b", &b)).expect("both have no placement");
         let expected = [
-            ("none", "WAF", Verdict::NotSeen),
-            ("by file", "WAF", Verdict::Less),
-            ("SepBIT", "WAF", Verdict::NotSeen),
-            ("WARCIP", "WAF", Verdict::More),
-            ("oracle", "WAF", Verdict::Same),
+            ("none", "WAF", DifferenceVerdict::NotSeen),
+            ("by file", "WAF", DifferenceVerdict::Less),
+            ("SepBIT", "WAF", DifferenceVerdict::NotSeen),
+            ("WARCIP", "WAF", DifferenceVerdict::More),
+            ("oracle", "WAF", DifferenceVerdict::Same),
         ];
         assert_eq!(verdicts(&compared), expected);
         assert_eq!(compared.only, [vec![], vec!["by volume".to_string()]]);
@@ -482,7 +482,7 @@ mod tests {
             .expect("none is on both sides");
         assert_eq!(
             verdicts(&named),
-            [("none", "WAF at the end", Verdict::NotSeen)],
+            [("none", "WAF at the end", DifferenceVerdict::NotSeen)],
             "both are read at the end"
         );
         let by_device =
@@ -496,7 +496,7 @@ mod tests {
             "{:?}",
             counted.notes
         );
-        assert_eq!(counted.rows[0].verdict, Verdict::Less);
+        assert_eq!(counted.rows[0].verdict, DifferenceVerdict::Less);
 
         let error = compare(asked(), experiment(&[("ssd_a", "80/20", 1.5), ("ssd_a", "FDP", 1.5)]));
         assert_eq!(

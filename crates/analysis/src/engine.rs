@@ -27,10 +27,10 @@ const SIMULATOR: &str = "warp-simulate";
 #[derive(RustEmbed)]
 #[folder = "../../crates"]
 #[metadata_only = true]
-struct Files;
+struct SourceDigests;
 
 #[derive(Deserialize)]
-struct Lock {
+struct CargoLock {
     package: Vec<Package>,
 }
 
@@ -69,10 +69,10 @@ fn sources(packages: &[Package]) -> BTreeMap<String, [u8; 32]> {
         ours && path.ends_with(".rs") && !parts.any(|part| matches!(part, "tests" | "tests.rs"))
     };
     let file = |path: std::borrow::Cow<'static, str>| {
-        let file = Files::get(&path).expect("it is in the list");
+        let file = SourceDigests::get(&path).expect("it is in the list");
         (path.into_owned(), file.metadata.sha256_hash())
     };
-    Files::iter().filter(|path| counts(path)).map(file).collect()
+    SourceDigests::iter().filter(|path| counts(path)).map(file).collect()
 }
 
 fn digest_of(sources: &BTreeMap<String, [u8; 32]>, lock: &str) -> String {
@@ -93,7 +93,7 @@ fn digest_of(sources: &BTreeMap<String, [u8; 32]>, lock: &str) -> String {
 }
 
 fn packages(lock: &str) -> Vec<Package> {
-    let lock: Lock = toml::from_str(lock).expect("Cargo wrote it");
+    let lock: CargoLock = toml::from_str(lock).expect("Cargo wrote it");
     lock.package
 }
 

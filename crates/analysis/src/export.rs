@@ -21,17 +21,17 @@ pub mod tables;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub use columns::{Column, Columns, Table, Texts, Values};
+pub use columns::{ColumnBuilder, ExportColumn, ExportTable, Texts, Values};
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 pub use json::{JSON_VERSION, judged_json, refused_json, to_json};
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 
 /// Writes one row for each collection of every result that kept its GC log.
 ///
 /// # Errors
 /// The file cannot be written. The message names it and the system's reason.
-pub fn write_gc_log(path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
+pub fn write_gc_log(path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
     write_parquet(path, tables::gc_log(axes, results))
 }
 
@@ -39,7 +39,7 @@ pub fn write_gc_log(path: &Path, axes: &[String], results: &[CellResult]) -> Res
 ///
 /// # Errors
 /// The file cannot be written. The message names it and the system's reason.
-pub fn write_series(path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
+pub fn write_series(path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
     write_parquet(path, tables::samples(axes, results))
 }
 
@@ -47,7 +47,7 @@ pub fn write_series(path: &Path, axes: &[String], results: &[CellResult]) -> Res
 ///
 /// # Errors
 /// The system's error in writing.
-pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
+pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[RunResult]) -> io::Result<()> {
     parquet::write(out, tables::gc_log(axes, results))
 }
 
@@ -55,11 +55,11 @@ pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[CellRes
 ///
 /// # Errors
 /// The system's error in writing.
-pub fn stream_series(out: impl Write + Send, axes: &[String], results: &[CellResult]) -> io::Result<()> {
+pub fn stream_series(out: impl Write + Send, axes: &[String], results: &[RunResult]) -> io::Result<()> {
     parquet::write(out, tables::samples(axes, results))
 }
 
-fn write_parquet(path: &Path, table: Table<'_>) -> Result<(), LabError> {
+fn write_parquet(path: &Path, table: ExportTable<'_>) -> Result<(), LabError> {
     write_atomically(path, |file| parquet::write(file, table))
 }
 
@@ -67,7 +67,7 @@ fn write_parquet(path: &Path, table: Table<'_>) -> Result<(), LabError> {
 mod tests {
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::Field;
-    use ssd::event::Reclaim;
+    use ssd::event::ReclaimRecord;
     use std::fs::File;
     use std::io::BufWriter;
 
@@ -116,7 +116,7 @@ mod tests {
         let expected = "device variant overwrite seed host_bytes_written now_ns trigger policy reclaim_group victim_unit \
                         victim_ruh destination_ruh unit_pages valid_pages pages_copied blocks_remapped elapsed_ns";
         assert_eq!(names(&columns), expected);
-        let rows: Vec<(&CellResult, &Reclaim)> = results
+        let rows: Vec<(&RunResult, &ReclaimRecord)> = results
             .iter()
             .flat_map(|result| result.gc_log.iter().map(move |row| (result, row)))
             .collect();

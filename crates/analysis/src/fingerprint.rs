@@ -22,8 +22,8 @@ use ssd::DeviceConfig;
 use crate::engine;
 use crate::export::JSON_VERSION;
 use crate::hexadecimal::hex;
-use applications::Spec;
-use experiment::cell::Cell;
+use applications::WorkloadSpec;
+use experiment::cell::RunSpec;
 use experiment::error::LabError;
 use experiment::run_options::RunSettings;
 use workload::Workload;
@@ -34,7 +34,7 @@ const INPUT_VERSION: u32 = 2;
 
 /// Fields of [`input`].
 #[derive(Serialize)]
-struct Input<'a> {
+struct FingerprintInput<'a> {
     format: &'static str,
     version: u32,
     /// Version of the results' JSON.
@@ -42,11 +42,11 @@ struct Input<'a> {
     /// Digest of the engine, because another engine may give other results.
     engine: &'a str,
     device: &'a DeviceConfig,
-    workload: &'a Spec,
+    workload: &'a WorkloadSpec,
     run: Value,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    feedback: Option<&'a experiment::feedback::Settings>,
+    feedback: Option<&'a experiment::feedback::FeedbackSettings>,
     /// Digest of the saved device from which the run starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
@@ -68,17 +68,17 @@ fn run_of(settings: &RunSettings) -> Value {
 ///
 /// # Errors
 /// A file that its workload reads cannot be read.
-pub fn input(cell: &Cell) -> Result<String, LabError> {
+pub fn input(cell: &RunSpec) -> Result<String, LabError> {
     input_of(cell, engine::digest())
 }
 
 /// The input of a cell for an engine.
-fn input_of(cell: &Cell, engine: &str) -> Result<String, LabError> {
+fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
     let mut workload = cell.workload.clone();
     for file in workload.files_mut() {
         *file = PathBuf::from(digest_name(file)?);
     }
-    let input = Input {
+    let input = FingerprintInput {
         format: "warp-input",
         version: INPUT_VERSION,
         results: JSON_VERSION,
@@ -97,7 +97,7 @@ fn input_of(cell: &Cell, engine: &str) -> Result<String, LabError> {
 ///
 /// # Errors
 /// The errors of [`input`].
-pub fn hash(cell: &Cell) -> Result<String, LabError> {
+pub fn hash(cell: &RunSpec) -> Result<String, LabError> {
     Ok(hex(Sha256::digest(input(cell)?)))
 }
 
@@ -113,7 +113,7 @@ fn digest(file: &Path) -> Result<String, LabError> {
     if spool::is_stream(file) {
         let hashed = spool::open(file).and_then(hash_of);
         return hashed.map_err(|source| LabError::Io {
-            file: spool::shown(file),
+            file: spool::display_name(file),
             source,
         });
     }
@@ -124,7 +124,7 @@ fn digest(file: &Path) -> Result<String, LabError> {
         source,
     };
     let path = file.canonicalize().map_err(error)?;
-    let state = FileState::of(&path).map_err(error)?;
+    let state = FileState::read(&path).map_err(error)?;
     let known = KNOWN.lock().expect("nobody panics with it").get(&path).cloned();
     if let Some((_, digest)) = known.filter(|(known, _)| *known == state) {
         return Ok(digest);
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use experiment::definition::Experiment;
     use experiment::run_options::RunOptions;
-    use experiment::selection::Selection;
+    use experiment::selection::RunOverrides;
     use std::collections::BTreeMap;
 
     /// An experiment with each kind of workload, and one in virtual time.
@@ -172,9 +172,9 @@ mod tests {
         "latency",
     ];
 
-    fn cells(experiment: &str) -> Vec<Cell> {
+    fn cells(experiment: &str) -> Vec<RunSpec> {
         let experiment = Experiment::find(experiment).expect("it is built in");
-        experiment.select(&Selection::default()).expect("a selection").cells
+        experiment.select(&RunOverrides::default()).expect("a selection").cells
     }
 
     /// Paths to all leaves of a value.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// The cell with another value at a path. `None` if the path allows no other value.
-    fn changed(cell: &Value, path: &str) -> Option<Cell> {
+    fn changed(cell: &Value, path: &str) -> Option<RunSpec> {
         let others: Vec<Value> = match cell.pointer(path).expect("it was found there") {
             Value::Bool(value) => vec![(!value).into()],
             Value::Number(number) if number.is_u64() => {
@@ -221,7 +221,7 @@ mod tests {
         let with = |other: Value| {
             let mut cell = cell.clone();
             *cell.pointer_mut(path).expect("it was found there") = other;
-            serde_json::from_value::<Cell>(cell).ok()
+            serde_json::from_value::<RunSpec>(cell).ok()
         };
         let now = cell.pointer(path).expect("it was found there");
         others.into_iter().filter(|other| other != now).find_map(with)
@@ -231,7 +231,7 @@ mod tests {
     fn a_cell_comes_back_from_its_json_as_it_was() {
         for cell in EVERY_KIND.iter().flat_map(|name| cells(name)) {
             let json = serde_json::to_string(&cell).expect("a cell serializes");
-            let again: Cell = serde_json::from_str(&json).expect("it is a cell");
+            let again: RunSpec = serde_json::from_str(&json).expect("it is a cell");
             assert_eq!(input(&again).expect("no files"), input(&cell).expect("no files"));
             assert_eq!(json, serde_json::to_string(&again).expect("a cell serializes"));
         }
@@ -277,13 +277,13 @@ mod tests {
         let cell = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("it can be written");
-            let experiment = Experiment::of_workload(&path.display().to_string(), "warp_default");
-            let selection = Selection {
+            let experiment = Experiment::from_workload(&path.display().to_string(), "warp_default");
+            let selection = RunOverrides {
                 run: RunOptions {
                     drive_writes: Some(0.1),
                     ..RunOptions::default()
                 },
-                ..Selection::default()
+                ..RunOverrides::default()
             };
             experiment.select(&selection).expect("a trace").cells.remove(0)
         };

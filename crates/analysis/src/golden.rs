@@ -11,12 +11,12 @@ use std::path::Path;
 use base::input::RESULT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
-use experiment::definition::BuiltIn;
+use experiment::definition::BuiltInExperiment;
 use experiment::error::LabError;
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 use simulate::timed::measure::JobResult;
 use simulate::timed::result::TimedResult;
-use workload::Operation;
+use workload::RequestOperation;
 
 /// The integers of one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct GoldenJob {
     /// Name of the job.
     pub job: String,
     /// Read, write or trim.
-    pub direction: Operation,
+    pub direction: RequestOperation,
     pub requests: u64,
     pub bytes: u64,
     /// Measured time of the job, nanoseconds.
@@ -62,8 +62,8 @@ pub struct GoldenJob {
 }
 
 impl GoldenJob {
-    fn of(timed: &TimedResult) -> Vec<GoldenJob> {
-        let row = |job: &JobResult, direction: Operation| {
+    fn from_timed(timed: &TimedResult) -> Vec<GoldenJob> {
+        let row = |job: &JobResult, direction: RequestOperation| {
             let measured = job.direction(direction);
             let latencies = &measured.latencies;
             let percentile = |percent| latencies.percentile_ns(percent);
@@ -90,13 +90,13 @@ impl GoldenJob {
         let rows = timed
             .jobs
             .iter()
-            .flat_map(|job| Operation::ALL.map(|direction| row(job, direction)));
+            .flat_map(|job| RequestOperation::ALL.map(|direction| row(job, direction)));
         rows.filter(|row| row.requests > 0).collect()
     }
 }
 
-pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
-    let row = |result: &CellResult| GoldenRow {
+pub fn rows(results: &[RunResult]) -> Vec<GoldenRow> {
+    let row = |result: &RunResult| GoldenRow {
         cell: format!("{} | seed {}", result.key, result.seed),
         host_bytes_written: result.stats.host_bytes_written(),
         media_bytes_written: result.stats.media_bytes_written(),
@@ -109,7 +109,7 @@ pub fn rows(results: &[CellResult]) -> Vec<GoldenRow> {
             .iter()
             .map(|measure| (measure.name.clone(), measure.value.to_string()))
             .collect(),
-        jobs: result.timed.as_ref().map(GoldenJob::of).unwrap_or_default(),
+        jobs: result.timed.as_ref().map(GoldenJob::from_timed).unwrap_or_default(),
     };
     results.iter().map(row).collect()
 }
@@ -124,7 +124,7 @@ pub fn path(slug: &str) -> String {
 /// # Errors
 /// The file does not exist, cannot be read, or is not a golden file.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
-    let built_in = || path.strip_prefix("experiments/").and_then(BuiltIn::get);
+    let built_in = || path.strip_prefix("experiments/").and_then(BuiltInExperiment::get);
     let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
         Some(file) if error.kind() == ErrorKind::NotFound => Ok(file.data.into_owned()),
         _ => Err(error),

@@ -14,14 +14,14 @@
 use serde::Serialize;
 
 use experiment::cell::CellKey;
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 
 /// Relative change of write amplification below which a placement counts as without effect.
 pub const MATTERS: f64 = 0.01;
 
 /// Interval of a predicted number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Interval {
+pub struct PredictionInterval {
     pub low: f64,
     /// Upper end, inclusive.
     pub high: f64,
@@ -30,7 +30,7 @@ pub struct Interval {
     pub members: Vec<f64>,
 }
 
-impl Interval {
+impl PredictionInterval {
     /// True if the interval contains a number.
     pub fn contains(&self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
@@ -40,7 +40,7 @@ impl Interval {
 /// Results of ensemble members, and the residual of each cell.
 #[derive(Clone, Debug, Default)]
 pub struct Intervals {
-    members: Vec<CellResult>,
+    members: Vec<RunResult>,
     residuals: Vec<(CellKey, f64)>,
 }
 
@@ -52,10 +52,10 @@ pub static NO_INTERVALS: Intervals = Intervals {
 
 impl Intervals {
     /// Separates the results of members from those of profiles.
-    pub fn split(results: Vec<CellResult>) -> (Vec<CellResult>, Intervals) {
-        let is_member = |result: &CellResult| result.ensemble.is_some_and(|part| part.member.is_some());
+    pub fn split(results: Vec<RunResult>) -> (Vec<RunResult>, Intervals) {
+        let is_member = |result: &RunResult| result.ensemble.is_some_and(|part| part.member.is_some());
         let (members, own): (Vec<_>, Vec<_>) = results.into_iter().partition(is_member);
-        let residual = |result: &CellResult| Some((result.key.clone(), result.ensemble?.residual));
+        let residual = |result: &RunResult| Some((result.key.clone(), result.ensemble?.residual));
         let residuals = own.iter().filter_map(residual).collect();
         (own, Intervals { members, residuals })
     }
@@ -71,11 +71,11 @@ impl Intervals {
         &self,
         key: &CellKey,
         own: f64,
-        measure: impl Fn(&CellResult) -> f64,
-    ) -> Option<Interval> {
+        measure: impl Fn(&RunResult) -> f64,
+    ) -> Option<PredictionInterval> {
         let range = self.range(key, own, |result| Some(measure(result)))?;
         let (_, residual) = self.residuals.iter().find(|(known, _)| known == key)?;
-        Some(Interval {
+        Some(PredictionInterval {
             low: (range.low * (1.0 - residual)).max(range.low.min(1.0)),
             high: range.high * (1.0 + residual),
             ..range
@@ -83,7 +83,12 @@ impl Intervals {
     }
 
     /// The range of another metric over the ensemble. `None` also if a member did not measure it.
-    pub fn range(&self, key: &CellKey, own: f64, measure: impl Fn(&CellResult) -> Option<f64>) -> Option<Interval> {
+    pub fn range(
+        &self,
+        key: &CellKey,
+        own: f64,
+        measure: impl Fn(&RunResult) -> Option<f64>,
+    ) -> Option<PredictionInterval> {
         if !self.residuals.iter().any(|(known, _)| known == key) {
             return None;
         }
@@ -100,7 +105,7 @@ impl Intervals {
         let (low, high) = members
             .iter()
             .fold((own, own), |(low, high), &value| (low.min(value), high.max(value)));
-        Some(Interval { low, high, members })
+        Some(PredictionInterval { low, high, members })
     }
 }
 
@@ -111,9 +116,9 @@ mod tests {
     use simulate::testing as sample;
 
     /// Results of a cell: the profile's and two members', of two seeds each.
-    fn results(residual: f64) -> Vec<CellResult> {
+    fn results(residual: f64) -> Vec<RunResult> {
         let own = sample::results().remove(5);
-        let of = |member: Option<u32>, seed: u64| CellResult {
+        let of = |member: Option<u32>, seed: u64| RunResult {
             ensemble: Some(EnsemblePart { member, residual }),
             seed,
             ..own.clone()
@@ -126,7 +131,7 @@ mod tests {
     }
 
     /// A stand-in for a measured value, by member and seed.
-    fn measured(result: &CellResult) -> f64 {
+    fn measured(result: &RunResult) -> f64 {
         let member = result.ensemble.and_then(|part| part.member);
         member.map_or(1.5, |member| 1.2 + 0.2 * f64::from(member)) + 0.1 * (result.seed as f64 - 1.5)
     }

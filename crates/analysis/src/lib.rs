@@ -7,6 +7,8 @@
 //!
 //! This crate runs only the measurement of lifetimes. The crate `report` formats results.
 
+pub mod claim_checker;
+pub mod claims_record;
 pub mod compare;
 mod engine;
 pub mod export;
@@ -14,8 +16,6 @@ pub mod fingerprint;
 pub mod golden;
 mod hexadecimal;
 pub mod interval;
-pub mod judge;
 pub mod lifetimes;
 pub mod measurement;
-pub mod record;
 pub mod store;

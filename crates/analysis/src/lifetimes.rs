@@ -8,17 +8,17 @@
 //! bytes are those of the full drive.
 
 use serde_json::{Value as Json, json};
-use workload::Operation;
-use workload::lifetimes::{Observer, Survival};
+use workload::RequestOperation;
+use workload::lifetimes::{LifetimeObserver, SurvivalCurve};
 
-use experiment::change::Change;
+use experiment::change::RunChange;
 use experiment::definition::Experiment;
 use experiment::error::LabError;
-use experiment::profile::Overrides;
+use experiment::profile::SettingOverrides;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
-use simulate::run::{Progress, RunPlan, UNWRITTEN_REQUESTS_MAX, Watch};
+use experiment::scaled_model::{Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
+use simulate::run::{ProgressObserver, RunPlan, RunProgress, UNWRITTEN_REQUESTS_MAX};
 
 /// Version of the JSON. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
@@ -36,7 +36,7 @@ pub struct Setup {
     /// Scale of the model.
     pub scale: Scale,
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
-    pub overrides: Overrides,
+    pub overrides: SettingOverrides,
     /// Full drive writes after which an endless workload is stopped.
     pub drive_writes: f64,
 }
@@ -54,9 +54,9 @@ impl Setup {
     /// # Errors
     /// The workload or device is unknown, they do not fit, or the workload cannot be read or has no
     /// writes.
-    pub fn measure(&self, workload: &str, progress: &Progress) -> Result<Measured, LabError> {
-        let selection = Selection {
-            change: Change::of_settings(&self.overrides),
+    pub fn measure(&self, workload: &str, progress: &RunProgress) -> Result<MeasuredLifetimes, LabError> {
+        let selection = RunOverrides {
+            change: RunChange::from_settings(&self.overrides),
             capacity_bytes: self.capacity_bytes,
             run: RunOptions {
                 scale: self.capacity_bytes.is_none().then_some(ScaleChoice::Fixed(self.scale)),
@@ -64,9 +64,9 @@ impl Setup {
                 timed: Some(false),
                 ..RunOptions::default()
             },
-            ..Selection::default()
+            ..RunOverrides::default()
         };
-        let experiment = Experiment::of_workload(workload, &self.device);
+        let experiment = Experiment::from_workload(workload, &self.device);
         let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;
         measure(workload, &plans[0], self.drive_writes, progress)
     }
@@ -74,21 +74,21 @@ impl Setup {
 
 /// Lifetimes of a workload.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct MeasuredLifetimes {
     /// Name of the workload.
     pub name: String,
     /// Lifetimes of all streams together.
-    pub all: Survival,
+    pub all: SurvivalCurve,
     /// Lifetimes of each stream with writes, by name.
-    pub streams: Vec<(String, Survival)>,
+    pub streams: Vec<(String, SurvivalCurve)>,
     /// Bytes of the drive per byte of the scaled model.
     denominator: u64,
 }
 
-impl Measured {
+impl MeasuredLifetimes {
     /// The whole workload without a name, and, if it has several streams, each stream with its
     /// name.
-    pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, &Survival)> {
+    pub fn parts(&self) -> impl Iterator<Item = (Option<&str>, &SurvivalCurve)> {
         let streams = self.streams.iter().filter(|_| self.streams.len() > 1);
         let streams = streams.map(|(name, survival)| (Some(name.as_str()), survival));
         [(None, &self.all)].into_iter().chain(streams)
@@ -101,32 +101,39 @@ impl Measured {
 
     /// Bytes of the drive within which this share of a part ends. `None` if the run did not reach
     /// the share.
-    pub fn quantile(&self, survival: &Survival, share: f64) -> Option<u64> {
+    pub fn quantile(&self, survival: &SurvivalCurve, share: f64) -> Option<u64> {
         survival.quantile(share).map(|bytes| self.on_drive(bytes))
     }
 }
 
 /// Measures the workload of a plan, as [`Setup::measure`].
-fn measure(name: &str, plan: &RunPlan, drive_writes: f64, progress: &Progress) -> Result<Measured, LabError> {
+fn measure(
+    name: &str,
+    plan: &RunPlan,
+    drive_writes: f64,
+    progress: &RunProgress,
+) -> Result<MeasuredLifetimes, LabError> {
     let mut source = plan.source()?;
     let names = source.streams();
     let target = plan.target();
     let limit = (target.capacity_bytes() as f64 * drive_writes) as u64;
-    let mut observer = Observer::new(target, names.len());
+    let mut observer = LifetimeObserver::new(target, names.len());
     let mut requests = Vec::with_capacity(BATCH);
     let mut without_write = 0;
-    while observer.written_bytes() < limit && without_write < UNWRITTEN_REQUESTS_MAX && !progress.stopped() {
+    while observer.written_bytes() < limit && without_write < UNWRITTEN_REQUESTS_MAX && !progress.should_stop() {
         requests.clear();
         if source.next_batch(&mut requests, BATCH)? == 0 {
             break;
         }
-        let writes = requests.iter().any(|request| request.operation == Operation::Write);
+        let writes = requests
+            .iter()
+            .any(|request| request.operation == RequestOperation::Write);
         without_write = if writes { 0 } else { without_write + requests.len() };
         for request in &requests {
             observer.observe(request);
         }
     }
-    if observer.written_bytes() == 0 && !progress.stopped() {
+    if observer.written_bytes() == 0 && !progress.should_stop() {
         return Err(LabError::invalid(
             name,
             "the workload writes nothing, so its data has no lifetimes",
@@ -134,7 +141,7 @@ fn measure(name: &str, plan: &RunPlan, drive_writes: f64, progress: &Progress) -
     }
     let (all, streams) = observer.finish();
     let streams = names.into_iter().zip(streams);
-    Ok(Measured {
+    Ok(MeasuredLifetimes {
         name: name.to_string(),
         all,
         streams: streams.filter(|(_, survival)| survival.written_bytes() > 0).collect(),
@@ -146,7 +153,7 @@ fn measure(name: &str, plan: &RunPlan, drive_writes: f64, progress: &Progress) -
 ///
 /// # Errors
 /// The workloads were measured at different scales, or in units of different sizes.
-pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
+pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u64), LabError> {
     if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
         let problem = format!(
             "the lifetimes are those of another scale, or of other mapping units, than those of {}. Give both the \
@@ -163,8 +170,8 @@ pub fn distance(a: &Measured, b: &Measured) -> Result<(f64, u64), LabError> {
 ///
 /// # Errors
 /// Two workloads were measured at different scales.
-pub fn to_json(measured: &[Measured]) -> Result<Json, LabError> {
-    let of = |workload: &Measured, survival: &Survival| {
+pub fn to_json(measured: &[MeasuredLifetimes]) -> Result<Json, LabError> {
+    let of = |workload: &MeasuredLifetimes, survival: &SurvivalCurve| {
         let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));
         json!({
             "written_bytes": workload.on_drive(survival.written_bytes()),

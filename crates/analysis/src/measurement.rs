@@ -4,14 +4,14 @@
 
 use ssd::Nanos;
 
-use experiment::metric::{Metric, Statistic, Window};
-use simulate::run::CellResult;
-use simulate::timed::measure::{Direction, JobResult};
+use experiment::metric::{LatencyStatistic, Metric, RateWindow};
+use simulate::run::RunResult;
+use simulate::timed::measure::{DirectionResult, JobResult};
 use simulate::timed::result::TimedResult;
-use workload::Operation;
+use workload::RequestOperation;
 
 /// Value of a metric in a result. `None` where it was not measured.
-pub fn measure(metric: &Metric, result: &CellResult, tail_drive_writes: f64) -> Option<f64> {
+pub fn measure(metric: &Metric, result: &RunResult, tail_drive_writes: f64) -> Option<f64> {
     let capacities = |pages: u64| (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64;
     let handle = |index: &u16| {
         let handles = &result.stats.handles;
@@ -30,11 +30,11 @@ pub fn measure(metric: &Metric, result: &CellResult, tail_drive_writes: f64) -> 
         Metric::LatencyUs(of) => {
             let latencies = total(timed?, of.job.as_deref(), of.direction)?.latencies;
             let nanoseconds = match of.statistic? {
-                Statistic::Mean => latencies.mean_ns(),
-                Statistic::Deviation => latencies.deviation_ns(),
-                Statistic::Least => latencies.min_ns() as f64,
-                Statistic::Greatest => latencies.max_ns() as f64,
-                Statistic::Percentile(percent) => latencies.percentile_ns(percent) as f64,
+                LatencyStatistic::Mean => latencies.mean_ns(),
+                LatencyStatistic::Stdev => latencies.deviation_ns(),
+                LatencyStatistic::Min => latencies.min_ns() as f64,
+                LatencyStatistic::Max => latencies.max_ns() as f64,
+                LatencyStatistic::Percentile(percent) => latencies.percentile_ns(percent) as f64,
             };
             nanoseconds / 1e3
         }
@@ -55,15 +55,15 @@ pub fn measure(metric: &Metric, result: &CellResult, tail_drive_writes: f64) -> 
 }
 
 /// The selected directions.
-fn directions(direction: Option<Operation>) -> impl Iterator<Item = Operation> {
-    Operation::ALL
+fn directions(direction: Option<RequestOperation>) -> impl Iterator<Item = RequestOperation> {
+    RequestOperation::ALL
         .into_iter()
         .filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
 }
 
 /// Sum over the selected jobs and directions. `None` without requests.
-fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -> Option<Direction> {
-    let mut total = Direction::default();
+fn total(timed: &TimedResult, job: Option<&str>, direction: Option<RequestOperation>) -> Option<DirectionResult> {
+    let mut total = DirectionResult::default();
     for (_, job) in timed.named(job) {
         for operation in directions(direction) {
             total.add(job.direction(operation));
@@ -73,8 +73,8 @@ fn total(timed: &TimedResult, job: Option<&str>, direction: Option<Operation>) -
 }
 
 /// Measured time span: from the first start to the last end of the selected jobs.
-fn span(of: &Window, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
-    let does = |operation: Operation| move |job: &JobResult| job.direction(operation).requests > 0;
+fn span(of: &RateWindow, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
+    let does = |operation: RequestOperation| move |job: &JobResult| job.direction(operation).requests > 0;
     let jobs = || {
         timed
             .named(of.job.as_deref())
@@ -88,21 +88,21 @@ fn span(of: &Window, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
 }
 
 /// Requests and bytes per second.
-fn per_second(of: &Window, timed: &TimedResult) -> Option<(f64, f64)> {
+fn per_second(of: &RateWindow, timed: &TimedResult) -> Option<(f64, f64)> {
     let (from_ns, until_ns) = span(of, timed)?;
     if of.from.is_none() && of.to.is_none() {
         let total = total(timed, of.job.as_deref(), of.direction)?;
         let seconds = (until_ns - from_ns).max(1) as f64 / 1e9;
         return Some((total.requests as f64 / seconds, total.bytes as f64 / seconds));
     }
-    let moments = moments(of, timed)?;
+    let moments = interval_counts(of, timed)?;
     let seconds = moments.len() as f64 * timed.series.interval_ns as f64 / 1e9;
     let sum = |value: fn(&(u64, u64)) -> u64| moments.iter().map(value).sum::<u64>() as f64 / seconds;
     Some((sum(|moment| moment.0), sum(|moment| moment.1)))
 }
 
 /// Requests and bytes of each interval that lies completely in the window.
-fn moments(of: &Window, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
+fn interval_counts(of: &RateWindow, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
     let (from_ns, until_ns) = span(of, timed)?;
     let (from, to) = of.window();
     let at = |share: f64| from_ns + (share * (until_ns - from_ns) as f64) as Nanos;
@@ -113,7 +113,7 @@ fn moments(of: &Window, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
         let cells = jobs
             .iter()
             .flat_map(|job| directions(of.direction).map(move |operation| (*job, operation)));
-        let moments = cells.map(|(job, operation)| timed.series.moment(interval as usize, job, operation));
+        let moments = cells.map(|(job, operation)| timed.series.counts(interval as usize, job, operation));
         moments.fold((0, 0), |(requests, bytes), moment| {
             (requests + moment.requests, bytes + moment.bytes)
         })
@@ -125,8 +125,8 @@ fn moments(of: &Window, timed: &TimedResult) -> Option<Vec<(u64, u64)>> {
     (!moments.is_empty()).then_some(moments)
 }
 
-fn variation(of: &Window, timed: &TimedResult) -> Option<f64> {
-    let moments = moments(of, timed)?;
+fn variation(of: &RateWindow, timed: &TimedResult) -> Option<f64> {
+    let moments = interval_counts(of, timed)?;
     let count = moments.len() as f64;
     let mean = moments.iter().map(|moment| moment.1 as f64).sum::<f64>() / count;
     let variance = moments

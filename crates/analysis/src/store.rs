@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::engine;
 use crate::fingerprint;
 use crate::hexadecimal::hex;
-use experiment::cell::Cell;
+use experiment::cell::RunSpec;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
@@ -38,13 +38,13 @@ const FOLDER_VARIABLE: &str = "WARP_RUNS";
 
 /// A store of results in a folder.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct ResultStore {
     folder: PathBuf,
 }
 
 /// A stored run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KeptRun {
+pub struct StoredRun {
     /// Short name. The same run with the same result always has the same name.
     pub id: String,
     /// Content of the file.
@@ -53,16 +53,16 @@ pub struct KeptRun {
 
 /// Stored runs, and errors for the files that are not runs.
 #[derive(Debug, Default)]
-pub struct KeptRuns {
+pub struct StoredRuns {
     /// The runs, newest first.
-    pub runs: Vec<KeptRun>,
+    pub runs: Vec<StoredRun>,
     /// Reasons why files are unreadable: truncated, too large, or of another program.
     pub unreadable: Vec<LabError>,
 }
 
 /// Data stored with the result of a run.
 #[derive(Clone, Debug)]
-pub struct Origin<'a> {
+pub struct RunProvenance<'a> {
     /// Requested experiment or workload.
     pub target: &'a str,
     /// One line about the target.
@@ -72,16 +72,16 @@ pub struct Origin<'a> {
     /// Duration of the run, seconds.
     pub seconds: f64,
     /// The cells of the run, each with its complete input.
-    pub cells: Vec<&'a Cell>,
+    pub cells: Vec<&'a RunSpec>,
 }
 
-impl Store {
+impl ResultStore {
     /// Opens the user's store: `WARP_RUNS`, or `warp` in the user's data folder (`XDG_DATA_HOME`,
     /// or `.local/share` at home).
     ///
     /// # Errors
     /// None of these variables is set, or the errors of [`Store::open`].
-    pub fn of_user() -> Result<Store, LabError> {
+    pub fn for_user() -> Result<ResultStore, LabError> {
         let variable = |name: &str| {
             std::env::var_os(name)
                 .filter(|value| !value.is_empty())
@@ -94,7 +94,7 @@ impl Store {
             let problem = "neither this variable nor XDG_DATA_HOME or HOME is set. Set it to the folder of stored runs";
             LabError::invalid(FOLDER_VARIABLE, problem)
         })?;
-        Store::open(&folder).map_err(|error| match error {
+        ResultStore::open(&folder).map_err(|error| match error {
             LabError::Io { file, source } => {
                 let problem = format!(
                     "the folder cannot hold stored runs ({source}). Name another folder with {FOLDER_VARIABLE}"
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be created, or holds a store of another version. The message names it.
-    pub fn open(folder: &Path) -> Result<Store, LabError> {
+    pub fn open(folder: &Path) -> Result<ResultStore, LabError> {
         for part in ["points", "runs"] {
             std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
         }
@@ -122,7 +122,7 @@ impl Store {
             }
             Err(_) => write_atomically(&marker, |file| file.write_all(MARKER.as_bytes()))?,
         }
-        Ok(Store {
+        Ok(ResultStore {
             folder: folder.to_path_buf(),
         })
     }
@@ -149,7 +149,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written, or a file that a workload reads is missing.
-    pub fn keep(&self, origin: &Origin<'_>, result: &Value) -> Result<String, LabError> {
+    pub fn save(&self, origin: &RunProvenance<'_>, result: &Value) -> Result<String, LabError> {
         let inputs = origin.cells.iter().map(|cell| {
             let input: Value = serde_json::from_str(&fingerprint::input(cell)?).expect("an input is JSON");
             Ok(json!({ "hash": fingerprint::hash(cell)?, "input": input }))
@@ -184,8 +184,8 @@ impl Store {
     ///
     /// # Errors
     /// The folder cannot be read.
-    pub fn runs(&self, limit: usize) -> Result<KeptRuns, LabError> {
-        let mut kept = KeptRuns::default();
+    pub fn runs(&self, limit: usize) -> Result<StoredRuns, LabError> {
+        let mut kept = StoredRuns::default();
         for file in self.files()? {
             if kept.runs.len() == limit {
                 break;
@@ -211,7 +211,7 @@ impl Store {
     ///
     /// # Errors
     /// No run or several different runs match.
-    pub fn find(&self, id: &str) -> Result<KeptRun, LabError> {
+    pub fn find(&self, id: &str) -> Result<StoredRun, LabError> {
         let unknown = |problem: String| Err(LabError::invalid(&format!("run {id}"), problem));
         let files = self.files()?;
         let matches: Vec<&PathBuf> = files.iter().filter(|file| id_of(file).starts_with(id)).collect();
@@ -250,7 +250,7 @@ fn id_of(file: &Path) -> &str {
     stem.map_or("", |(_, id)| id)
 }
 
-fn read(file: &Path) -> Result<KeptRun, LabError> {
+fn read(file: &Path) -> Result<StoredRun, LabError> {
     let text = base::input::read_text(file, RUN_BYTES_MAX).map_err(|source| io_error(file, source))?;
     let invalid = |why: &str| {
         let problem = format!("this is not a stored run ({why}). Delete it, or restore it from a copy");
@@ -260,7 +260,7 @@ fn read(file: &Path) -> Result<KeptRun, LabError> {
     if document["format"] != "warp-run" {
         return Err(invalid("it has another format"));
     }
-    Ok(KeptRun {
+    Ok(StoredRun {
         id: id_of(file).to_string(),
         document,
     })
@@ -279,7 +279,7 @@ pub fn headline_waf(cell: &Value) -> Option<f64> {
     cell["headline_waf"].as_f64().or_else(|| cell["waf"].as_f64())
 }
 
-impl KeptRun {
+impl StoredRun {
     /// A text of the document. Empty if the key is missing.
     pub fn text(&self, key: &str) -> &str {
         self.document[key].as_str().unwrap_or_default()
@@ -328,8 +328,8 @@ impl KeptRun {
 mod tests {
     use super::*;
 
-    fn origin(target: &str) -> Origin<'_> {
-        Origin {
+    fn origin(target: &str) -> RunProvenance<'_> {
+        RunProvenance {
             target,
             title: "a title",
             options: String::new(),
@@ -341,10 +341,10 @@ mod tests {
     #[test]
     fn runs_are_found_by_their_names_newest_first() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("it is made");
+        let store = ResultStore::open(folder.path()).expect("it is made");
         let keep = |target: &str| {
             store
-                .keep(&origin(target), &json!({ "cells": [] }))
+                .save(&origin(target), &json!({ "cells": [] }))
                 .expect("it is kept")
         };
         let ids = ["one", "two", "one"].map(keep);
@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(store.find(&ids[0]).expect("it is there").document["seconds"], 1.5);
         let error = store.find("").expect_err("all begin so").to_string();
         assert!(error.contains("warp results list"), "{error}");
-        let again = Store::open(folder.path()).expect("it is there");
+        let again = ResultStore::open(folder.path()).expect("it is there");
         assert_eq!(again.count().expect("a folder"), 3);
         // A temporary file of a killed process is not a run.
         std::fs::write(folder.path().join("runs/.20260101-abc.json-x.part"), "{").expect("it is written");
@@ -373,8 +373,8 @@ mod tests {
     #[test]
     fn files_that_are_no_runs_are_named_beside_those_that_are() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("it is made");
-        store.keep(&origin("one"), &json!({ "cells": [] })).expect("it is kept");
+        let store = ResultStore::open(folder.path()).expect("it is made");
+        store.save(&origin("one"), &json!({ "cells": [] })).expect("it is kept");
         let at = |name: &str| folder.path().join("runs").join(name);
         std::fs::write(at("20990101T000000000000Z-torn.json"), "{\"format\":").expect("it is written");
         std::fs::write(at("20980101T000000000000Z-other.json"), "[]").expect("it is written");
@@ -393,9 +393,9 @@ mod tests {
     #[test]
     fn a_run_of_several_cells_says_the_least_and_the_greatest_write_amplification() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("it is made");
+        let store = ResultStore::open(folder.path()).expect("it is made");
         let row = |cells: Value| {
-            let id = store.keep(&origin("cells"), &json!({ "cells": cells }));
+            let id = store.save(&origin("cells"), &json!({ "cells": cells }));
             let run = store.find(&id.expect("it is kept")).expect("it is there");
             let row = run.row_json();
             (row["runs"].clone(), row["waf"].clone(), row["waf_range"].clone())
@@ -412,7 +412,7 @@ mod tests {
     fn a_store_of_another_version_is_left_alone() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("store.json"), "{}").expect("it is written");
-        let error = Store::open(folder.path()).expect_err("it is another").to_string();
+        let error = ResultStore::open(folder.path()).expect_err("it is another").to_string();
         assert!(
             error.contains("store.json: this is not a store of version 1"),
             "{error}"

@@ -5,10 +5,10 @@
 //! orders of the cells, and between memory budgets. Rows of different seeds must differ.
 
 use analysis::golden::{self, GoldenRow};
-use experiment::cell::Cell;
+use experiment::cell::RunSpec;
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
+use experiment::selection::RunOverrides;
 use simulate::run;
 
 /// Three streams in three variants on two drives, with two seeds. These are twelve cells of a few
@@ -61,24 +61,24 @@ name = "hot data is not told"
 device = { "handles.hot_window_bytes" = 0 }
 "#;
 
-fn cells(seeds: &[u64]) -> Vec<Cell> {
+fn cells(seeds: &[u64]) -> Vec<RunSpec> {
     cells_of(EXPERIMENT, seeds)
 }
 
-fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<Cell> {
+fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<RunSpec> {
     let experiment = Experiment::parse("experiments/determinism/experiment.toml", experiment).expect("it is one");
-    let selection = Selection {
+    let selection = RunOverrides {
         run: RunOptions {
             seeds: Some(seeds.to_vec()),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     experiment.select(&selection).expect("the experiment has cells").cells
 }
 
 /// The golden rows of these cells, run on this many threads and with this much memory.
-fn rows(cells: Vec<Cell>, threads: usize, memory_bytes: u64) -> Vec<GoldenRow> {
+fn rows(cells: Vec<RunSpec>, threads: usize, memory_bytes: u64) -> Vec<GoldenRow> {
     let prepared = run::prepare(cells).expect("the cells can run");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use analysis::golden;
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
-use simulate::finding::Finding;
-use simulate::run::{self, CellResult, Progress, Watch};
+use experiment::scaled_model::{Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
+use simulate::run::{self, ProgressObserver, RunProgress, RunResult};
+use simulate::warning::RunWarning;
 
 /// Uniform and skewed overwrites.
 const EXPERIMENT: &str = r#"
@@ -39,12 +39,12 @@ jobs = { random = { random_distribution = "zipf:1.2" } }
 
 fn plans(scale: Option<ScaleChoice>) -> Vec<run::RunPlan> {
     let experiment = Experiment::parse("experiments/scales/experiment.toml", EXPERIMENT).expect("it is one");
-    let selection = Selection {
+    let selection = RunOverrides {
         run: RunOptions {
             scale,
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;
     run::prepare(cells).expect("the cells can run")
@@ -54,17 +54,21 @@ fn fixed(denominator: u32) -> Option<ScaleChoice> {
     Some(ScaleChoice::Fixed(Scale(denominator)))
 }
 
-fn run_all(scale: Option<ScaleChoice>, watch: &dyn Watch) -> Vec<CellResult> {
+fn run_all(scale: Option<ScaleChoice>, watch: &dyn ProgressObserver) -> Vec<RunResult> {
     run::run_all(&plans(scale), false, u64::MAX, watch).expect("they run")
 }
 
 #[test]
 fn a_search_gives_the_result_of_the_scale_that_it_finds() {
-    let progress = Progress::default();
+    let progress = RunProgress::default();
     let searched = run_all(None, &progress);
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!(load(&progress.cells), searched.len() as u64, "a cell is done once");
-    let [done, expected] = [&progress.done, &progress.expected].map(load);
+    assert_eq!(
+        load(&progress.cells_completed),
+        searched.len() as u64,
+        "a cell is done once"
+    );
+    let [done, expected] = [&progress.completed, &progress.expected].map(load);
     assert!(done.abs_diff(expected) < expected / 100, "{done} of {expected}");
 
     for (index, result) in searched.iter().enumerate() {
@@ -75,7 +79,7 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
         assert!(result.complete && result.unit_pages >= 1024);
         // The results are identical to runs at that scale and at the smaller one.
         let [same, smaller] = [result.scale, compared.smaller].map(|scale| run_all(fixed(scale.0), &()).remove(index));
-        let rows = |result: &CellResult| golden::rows(std::slice::from_ref(result));
+        let rows = |result: &RunResult| golden::rows(std::slice::from_ref(result));
         assert_eq!(rows(&same), rows(result));
         assert_eq!(same.search, None);
         let tails = [&smaller, result].map(|result| result.tail_write_amplification(1.0));
@@ -117,16 +121,16 @@ struct Stopping {
     done: AtomicU64,
 }
 
-impl Watch for Stopping {
-    fn expects(&self, _work: u64) {}
+impl ProgressObserver for Stopping {
+    fn add_expected(&self, _work: u64) {}
 
-    fn advanced(&self, work: u64) {
+    fn add_completed(&self, work: u64) {
         self.done.fetch_add(work, Ordering::Relaxed);
     }
 
-    fn finished(&self, _result: &CellResult) {}
+    fn record_result(&self, _result: &RunResult) {}
 
-    fn stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.done.load(Ordering::Relaxed) > self.at
     }
 }
@@ -147,7 +151,7 @@ fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
     let result = stopped_after(written + written / 2);
     assert_eq!((result.scale, result.complete), (Scale(16), false));
     assert_eq!(result.stats, first.stats, "all of the first twin's run");
-    let not_converged = Finding::NotConverged {
+    let not_converged = RunWarning::NotConverged {
         scale: Scale(16),
         other: None,
         difference: None,
@@ -161,12 +165,12 @@ fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
 #[test]
 fn a_search_compares_no_latencies() {
     let experiment = Experiment::find("latency").expect("it is built in");
-    let selection = Selection {
+    let selection = RunOverrides {
         run: RunOptions {
             scale: Some(ScaleChoice::AUTO),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let cells = experiment.select(&selection).expect("a selection").cells;
     let error = run::prepare(cells)

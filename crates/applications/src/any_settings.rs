@@ -7,9 +7,9 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use workload::random::below;
-use workload::{Request, Source, Workload};
+use workload::{IoRequest, RequestSource, Workload};
 
-use crate::Spec;
+use crate::WorkloadSpec;
 use crate::testing::twin;
 
 /// A setting and its candidate values in TOML.
@@ -220,7 +220,7 @@ fn drawn(random: &mut Xoshiro256PlusPlus, kind: usize) -> String {
     text
 }
 
-fn requests(source: &mut dyn Source, batch: usize) -> Vec<Request> {
+fn requests(source: &mut dyn RequestSource, batch: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while requests.len() < 3000 {
         let limit = batch.min(3000 - requests.len());
@@ -247,7 +247,7 @@ fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
         let denominator = [1, 64, 128][below(&mut random, 3) as usize];
         let target = twin([32, 64, 100][below(&mut random, 3) as usize] * denominator, denominator);
         let table = toml::from_str(&text).expect("TOML");
-        let made = Spec::parse("workload", &table, &|_| unreachable!("no job file is named"))
+        let made = WorkloadSpec::parse("workload", &table, &|_| unreachable!("no job file is named"))
             .and_then(|spec| Ok((spec.source(&target, seed)?, spec.source(&target, seed)?)));
         let (mut source, mut again) = match made {
             Ok(made) => made,

@@ -19,12 +19,12 @@ const SINGLE_RANKS: u64 = 1_000;
 const SUMMED_RANKS: u64 = 10_000;
 
 #[derive(Debug)]
-pub(crate) struct Popularity {
-    ranges: Vec<Range>,
+pub(crate) struct RankDistribution {
+    ranges: Vec<RankRange>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Range {
+struct RankRange {
     /// A draw of 2^32 below this value selects the range itself, a larger one its alias.
     threshold: u32,
     alias: u32,
@@ -33,9 +33,9 @@ struct Range {
     ranks: u64,
 }
 
-impl Popularity {
+impl RankDistribution {
     /// Builds ranks 0..`keys`. Each stands for `merged` ranks with weights rank^-alpha.
-    pub(crate) fn new(keys: u64, merged: u64, alpha: f64) -> Popularity {
+    pub(crate) fn new(keys: u64, merged: u64, alpha: f64) -> RankDistribution {
         let mut ranges = Vec::new();
         let mut first = 0;
         while first < keys {
@@ -44,10 +44,10 @@ impl Popularity {
             } else {
                 (first / 100).min(keys - first)
             };
-            ranges.push(Range {
+            ranges.push(RankRange {
                 first,
                 ranks,
-                ..Range::default()
+                ..RankRange::default()
             });
             first += ranks;
         }
@@ -57,7 +57,7 @@ impl Popularity {
             .map(|range| sums.up_to((range.first + range.ranks) * merged) - sums.up_to(range.first * merged))
             .collect();
         make_aliases(&mut ranges, &weights);
-        Popularity { ranges }
+        RankDistribution { ranges }
     }
 
     /// Draws a rank. Rank 0 is the most popular.
@@ -109,7 +109,7 @@ impl ZipfSums {
 }
 
 /// Builds the alias table with Vose's algorithm: each range above the average fills one below it.
-fn make_aliases(ranges: &mut [Range], weights: &[f64]) {
+fn make_aliases(ranges: &mut [RankRange], weights: &[f64]) {
     let total: f64 = weights.iter().sum();
     let mut shares: Vec<f64> = weights
         .iter()
@@ -137,15 +137,15 @@ const SIZE_CELLS: u64 = 1 << 14;
 
 /// Size distribution by quantile.
 #[derive(Debug)]
-pub(crate) struct Sizes {
+pub(crate) struct SizeDistribution {
     /// Bounds of the cells, bytes.
     bounds: Vec<u32>,
 }
 
-impl Sizes {
+impl SizeDistribution {
     /// Builds the table from pairs of percent and bytes in ascending order, from 0 to 100 percent.
     /// Sizes are log-uniform between two quantiles.
-    pub(crate) fn new(quantiles: &[(f64, u32)]) -> Sizes {
+    pub(crate) fn new(quantiles: &[(f64, u32)]) -> SizeDistribution {
         let at = |cell: u64| {
             let percent = cell as f64 * 100.0 / SIZE_CELLS as f64;
             let above = quantiles.iter().position(|(bound, _)| *bound >= percent);
@@ -155,14 +155,14 @@ impl Sizes {
             let (low, high) = (f64::from(low), f64::from(high));
             (low * power::pow(high / low, part) + 0.5) as u32
         };
-        Sizes {
+        SizeDistribution {
             bounds: (0..=SIZE_CELLS).map(at).collect(),
         }
     }
 
     /// Size for 32 random bits.
     #[inline]
-    pub(crate) fn of(&self, bits: u32) -> u32 {
+    pub(crate) fn size(&self, bits: u32) -> u32 {
         let scaled = u64::from(bits) * SIZE_CELLS;
         let cell = (scaled >> 32) as usize;
         let (low, high) = (self.bounds[cell], self.bounds[cell + 1]);
@@ -184,7 +184,7 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
 
     /// Fraction of 1 M draws that are below `ranks`.
-    fn draws_below(popularity: &Popularity, ranks: u64) -> f64 {
+    fn draws_below(popularity: &RankDistribution, ranks: u64) -> f64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
         (0..1_000_000).filter(|_| popularity.draw(&mut random) < ranks).count() as f64 / 1e6
     }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn ranks_are_zipfs() {
         for alpha in [0.3, 0.9, 1.0, 1.3] {
-            let popularity = Popularity::new(200_000, 1, alpha);
+            let popularity = RankDistribution::new(200_000, 1, alpha);
             let weights: Vec<f64> = (1..=200_000).map(|rank| f64::from(rank).powf(-alpha)).collect();
             let total: f64 = weights.iter().sum();
             for ranks in [1_u64, 10, 1_000, 30_000, 199_000] {
@@ -208,7 +208,10 @@ mod tests {
 
     #[test]
     fn a_key_of_a_twin_is_as_popular_as_the_keys_it_stands_for() {
-        let (full, twin) = (Popularity::new(64_000_000, 1, 0.9), Popularity::new(1_000_000, 64, 0.9));
+        let (full, twin) = (
+            RankDistribution::new(64_000_000, 1, 0.9),
+            RankDistribution::new(1_000_000, 64, 0.9),
+        );
         for share in [1_000, 100, 10, 2] {
             let (full, twin) = (
                 draws_below(&full, 64_000_000 / share),
@@ -221,9 +224,9 @@ mod tests {
     #[test]
     fn sizes_have_their_quantiles() {
         let quantiles = [(0.0, 50), (50.0, 100), (90.0, 1_000), (100.0, 500_000)];
-        let sizes = Sizes::new(&quantiles);
+        let sizes = SizeDistribution::new(&quantiles);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
-        let mut drawn: Vec<u32> = (0..200_000).map(|_| sizes.of(random.next_u64() as u32)).collect();
+        let mut drawn: Vec<u32> = (0..200_000).map(|_| sizes.size(random.next_u64() as u32)).collect();
         drawn.sort_unstable();
         for (percent, bytes) in &quantiles[1..3] {
             let found = f64::from(drawn[(percent * 2_000.0) as usize]);

@@ -12,16 +12,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::{Deserialize, Serialize};
-use workload::{Source, Target, WorkloadError};
+use workload::{RequestSource, WorkloadError, WorkloadTarget};
 
 /// Makes the requests of a workload on any drive. All sources of a generator give the same
 /// requests.
-pub trait Generator: Send + Sync {
+pub trait RequestGenerator: Send + Sync {
     /// Creates a source for a drive with mapping units of `mapping_unit_bytes`.
     ///
     /// # Errors
     /// The generator fails or returns invalid requests.
-    fn source(&self, target: &Target, mapping_unit_bytes: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
+    fn source(
+        &self,
+        target: &WorkloadTarget,
+        mapping_unit_bytes: u64,
+        seed: u64,
+    ) -> Result<Box<dyn RequestSource>, WorkloadError>;
 
     /// Maximum memory of a source, bytes, without the memory of the caller's own code.
     fn memory_bytes(&self) -> u64;
@@ -30,7 +35,7 @@ pub trait Generator: Send + Sync {
 /// Separates a generator's name from the digest of its code and parameters.
 const DIGEST_MARK: char = '#';
 
-type Registered = BTreeMap<String, Weak<dyn Generator>>;
+type Registered = BTreeMap<String, Weak<dyn RequestGenerator>>;
 
 fn registered() -> MutexGuard<'static, Registered> {
     static REGISTERED: Mutex<Registered> = Mutex::new(BTreeMap::new());
@@ -41,7 +46,7 @@ fn registered() -> MutexGuard<'static, Registered> {
 ///
 /// # Panics
 /// The name has no digest.
-pub fn register(name: &str, generator: &Arc<dyn Generator>) {
+pub fn register(name: &str, generator: &Arc<dyn RequestGenerator>) {
     assert!(
         name.contains(DIGEST_MARK),
         "{name}: a generator's name tells its versions apart"
@@ -52,7 +57,7 @@ pub fn register(name: &str, generator: &Arc<dyn Generator>) {
 }
 
 /// Looks up a generator by its full name.
-fn find(name: &str) -> Option<Arc<dyn Generator>> {
+fn find(name: &str) -> Option<Arc<dyn RequestGenerator>> {
     registered().get(name).and_then(Weak::upgrade)
 }
 
@@ -65,7 +70,7 @@ pub fn label(name: &str) -> Option<&str> {
 /// Settings of the kind `generator`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Settings {
+pub(crate) struct GeneratorSettings {
     /// Full name in the registry.
     pub(crate) name: String,
     /// Mapping unit of the drive at full size, bytes.
@@ -74,20 +79,20 @@ pub(crate) struct Settings {
 }
 
 fn smallest_unit_bytes() -> u64 {
-    Target::default().unit_bytes()
+    WorkloadTarget::default().unit_bytes()
 }
 
-impl Settings {
-    fn generator(&self) -> Result<Arc<dyn Generator>, WorkloadError> {
+impl GeneratorSettings {
+    fn generator(&self) -> Result<Arc<dyn RequestGenerator>, WorkloadError> {
         find(&self.name).ok_or_else(|| {
             let problem = "is not a generator of this process. Run it in the process that defines the function";
             WorkloadError::setting(format!("workload {}", self.name), problem)
         })
     }
 
-    pub(crate) fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    pub(crate) fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
         let unit_bytes = target
-            .twin
+            .scaled_model
             .map_or(self.mapping_unit_bytes, |twin| twin.mapping_unit_bytes);
         self.generator()?.source(target, unit_bytes, seed)
     }
@@ -101,8 +106,8 @@ impl Settings {
 mod tests {
     use super::*;
     use crate::testing::{drive, twin};
-    use crate::{JobsOf, Spec};
-    use workload::{Operation, Request, Workload as _};
+    use crate::{JobsReference, WorkloadSpec};
+    use workload::{IoRequest, RequestOperation, Workload as _};
 
     /// Writes each mapping unit once, in order.
     struct InOrder;
@@ -113,8 +118,13 @@ mod tests {
         unit_bytes: u64,
     }
 
-    impl Generator for InOrder {
-        fn source(&self, target: &Target, unit_bytes: u64, _seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    impl RequestGenerator for InOrder {
+        fn source(
+            &self,
+            target: &WorkloadTarget,
+            unit_bytes: u64,
+            _seed: u64,
+        ) -> Result<Box<dyn RequestSource>, WorkloadError> {
             Ok(Box::new(Units {
                 next_bytes: 0,
                 end_bytes: target.capacity_bytes(),
@@ -127,13 +137,13 @@ mod tests {
         }
     }
 
-    impl Source for Units {
-        fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+    impl RequestSource for Units {
+        fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
             let before = requests.len();
             while requests.len() - before < limit && self.next_bytes < self.end_bytes {
-                requests.push(Request {
+                requests.push(IoRequest {
                     stream: 0,
-                    operation: Operation::Write,
+                    operation: RequestOperation::Write,
                     offset_bytes: self.next_bytes,
                     bytes: self.unit_bytes as u32,
                     placement: None,
@@ -148,18 +158,21 @@ mod tests {
         }
     }
 
-    fn spec(name: &str) -> Spec {
+    fn spec(name: &str) -> WorkloadSpec {
         let table = toml::from_str(&format!("kind = \"generator\"\nname = \"{name}\"\n")).expect("TOML");
-        Spec::parse("workload", &table, &|_: JobsOf<'_>| unreachable!("it has no jobs")).expect("a workload")
+        WorkloadSpec::parse("workload", &table, &|_: JobsReference<'_>| {
+            unreachable!("it has no jobs")
+        })
+        .expect("a workload")
     }
 
     #[test]
     fn a_generator_is_a_kind_of_workload_for_as_long_as_its_owner_keeps_it() {
-        let generator: Arc<dyn Generator> = Arc::new(InOrder);
+        let generator: Arc<dyn RequestGenerator> = Arc::new(InOrder);
         register("in_order#1", &generator);
         assert_eq!(label("in_order#1"), Some("in_order"));
         let spec = spec("in_order#1").for_mapping_units(16 << 10);
-        let units = |target: &Target| {
+        let units = |target: &WorkloadTarget| {
             let mut requests = Vec::new();
             let mut source = spec.source(target, 1).expect("it is registered");
             source.next_batch(&mut requests, 1000).expect("requests");
@@ -167,10 +180,10 @@ mod tests {
         };
         assert_eq!(units(&drive(1)), (64, 16 << 10), "mapping units of the drive");
         let small = twin(64, 64);
-        let unit_bytes = small.twin.expect("it is a twin").mapping_unit_bytes;
+        let unit_bytes = small.scaled_model.expect("it is a twin").mapping_unit_bytes;
         assert_eq!(units(&small).1, unit_bytes as u32, "mapping units of the twin");
         assert_eq!(spec.memory_bytes(&drive(1)).expect("it is registered"), 64);
-        let again: Spec = serde_json_like(&spec);
+        let again: WorkloadSpec = serde_json_like(&spec);
         assert_eq!(again.generator(), Some("in_order#1"));
         drop(generator);
         assert_eq!(label("in_order#1"), None);
@@ -182,7 +195,7 @@ mod tests {
     }
 
     /// Serializes a workload and parses it again.
-    fn serde_json_like(spec: &Spec) -> Spec {
+    fn serde_json_like(spec: &WorkloadSpec) -> WorkloadSpec {
         let text = toml::to_string(spec).expect("settings serialize");
         toml::from_str(&text).expect("they come back")
     }

@@ -27,7 +27,7 @@ mod spec;
 mod testing;
 pub mod ycsb;
 
-pub use spec::{FindJobs, JobsOf, Spec};
+pub use spec::{JobFileReader, JobsReference, WorkloadSpec};
 
 /// Fraction `part / whole`, 0 if `whole` is 0.
 fn ratio(part: u64, whole: u64) -> f64 {

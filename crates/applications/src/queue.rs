@@ -1,26 +1,26 @@
 //! Queue of requests that a model has made and its caller has not yet taken.
 
-use workload::Request;
+use workload::IoRequest;
 
 /// FIFO queue. It reuses its memory after it runs empty.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestQueue {
-    requests: Vec<Request>,
+    requests: Vec<IoRequest>,
     /// Index of the first request in the queue.
     taken: usize,
 }
 
 impl RequestQueue {
-    pub(crate) fn push(&mut self, request: Request) {
+    pub(crate) fn push(&mut self, request: IoRequest) {
         self.requests.push(request);
     }
 
     /// Adds a request of `bytes` bytes, split into pieces of at most `piece_bytes`.
-    pub(crate) fn push_pieces(&mut self, whole: Request, bytes: u64, piece_bytes: u64) {
+    pub(crate) fn push_pieces(&mut self, whole: IoRequest, bytes: u64, piece_bytes: u64) {
         let mut done = 0;
         while done < bytes {
             let piece = piece_bytes.min(bytes - done);
-            self.push(Request {
+            self.push(IoRequest {
                 offset_bytes: whole.offset_bytes + done,
                 bytes: piece as u32,
                 ..whole
@@ -35,7 +35,7 @@ impl RequestQueue {
     }
 
     /// Moves up to `limit` requests out and returns their number.
-    pub(crate) fn take(&mut self, requests: &mut Vec<Request>, limit: usize) -> usize {
+    pub(crate) fn pop_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> usize {
         let count = self.ready().min(limit);
         requests.extend_from_slice(&self.requests[self.taken..self.taken + count]);
         self.taken += count;

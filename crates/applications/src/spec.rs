@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use workload::fio::JobFile;
-use workload::{Source, Target, Workload, WorkloadError, classifier, deserialize, tenants, trace};
+use workload::{RequestSource, Workload, WorkloadError, WorkloadTarget, classifier, deserialize, tenants, trace};
 
 use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects};
 
@@ -34,7 +34,7 @@ const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
 
 /// Reference from a table to a job file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobsOf<'a> {
+pub enum JobsReference<'a> {
     /// A job file, by name or path.
     File(&'a str),
     /// The text of a job file.
@@ -42,7 +42,7 @@ pub enum JobsOf<'a> {
 }
 
 /// Function that reads a job file.
-pub type FindJobs<'a> = &'a dyn Fn(JobsOf<'_>) -> Result<JobFile, WorkloadError>;
+pub type JobFileReader<'a> = &'a dyn Fn(JobsReference<'_>) -> Result<JobFile, WorkloadError>;
 
 /// A workload of any kind.
 ///
@@ -50,10 +50,10 @@ pub type FindJobs<'a> = &'a dyn Fn(JobsOf<'_>) -> Result<JobFile, WorkloadError>
 /// ([`Workload::files_mut`]) and the position of a running source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spec {
+pub struct WorkloadSpec {
     #[serde(rename = "workload")]
-    kind: Kind,
-    classifier: Option<classifier::Settings>,
+    kind: WorkloadKind,
+    classifier: Option<classifier::ClassifierSettings>,
     /// Part of the drive that the workload treats as its whole drive, percent. None means all of
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,28 +62,28 @@ pub struct Spec {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum WorkloadKind {
     Fio(JobFile),
-    Trace(Box<trace::Settings>),
-    Cachelib(Box<cachelib::Settings>),
-    KvcacheTier(Box<kvcache::Settings>),
-    ObjectCache(Box<objects::Settings>),
-    F2fs(Box<f2fs::Settings>),
-    Lsm(Box<lsm::Settings>),
-    Btree(Box<btree::Settings>),
-    Tenants(tenants::Settings<Spec>),
-    Generator(generator::Settings),
+    Trace(Box<trace::TraceSettings>),
+    Cachelib(Box<cachelib::CachelibSettings>),
+    KvcacheTier(Box<kvcache::KvCacheSettings>),
+    ObjectCache(Box<objects::ObjectCacheSettings>),
+    F2fs(Box<f2fs::F2fsSettings>),
+    Lsm(Box<lsm::LsmSettings>),
+    Btree(Box<btree::BTreeSettings>),
+    Tenants(tenants::TenantWorkloads<WorkloadSpec>),
+    Generator(generator::GeneratorSettings),
 }
 
-impl From<JobFile> for Spec {
-    fn from(jobs: JobFile) -> Spec {
-        Spec::from(Kind::Fio(jobs))
+impl From<JobFile> for WorkloadSpec {
+    fn from(jobs: JobFile) -> WorkloadSpec {
+        WorkloadSpec::from(WorkloadKind::Fio(jobs))
     }
 }
 
-impl From<Kind> for Spec {
-    fn from(kind: Kind) -> Spec {
-        Spec {
+impl From<WorkloadKind> for WorkloadSpec {
+    fn from(kind: WorkloadKind) -> WorkloadSpec {
+        WorkloadSpec {
             kind,
             classifier: None,
             share_percent: None,
@@ -91,12 +91,12 @@ impl From<Kind> for Spec {
     }
 }
 
-impl Spec {
+impl WorkloadSpec {
     /// Parses a workload's table. Error messages call the table `place`.
     ///
     /// # Errors
     /// A setting is unknown or has an impossible value.
-    pub fn parse(place: &str, table: &Table, find_jobs: FindJobs<'_>) -> Result<Spec, WorkloadError> {
+    pub fn parse(place: &str, table: &Table, find_jobs: JobFileReader<'_>) -> Result<WorkloadSpec, WorkloadError> {
         let mut settings = table.clone();
         let of_any = OF_ANY.iter().filter_map(|key| settings.remove_entry(*key)).collect();
         let kind = match settings.remove("kind") {
@@ -107,22 +107,22 @@ impl Spec {
             }
         };
         let kind = match kind.as_str() {
-            "fio" => Kind::Fio(jobs(place, settings, find_jobs)?),
-            "trace" => Kind::Trace(deserialize(place, Value::Table(settings))?),
-            "cachelib" => Kind::Cachelib(deserialize(place, Value::Table(settings))?),
-            "kvcache_tier" => Kind::KvcacheTier(deserialize(place, Value::Table(settings))?),
-            "object_cache" => Kind::ObjectCache(deserialize(place, Value::Table(settings))?),
-            "f2fs" => Kind::F2fs(deserialize(place, Value::Table(settings))?),
-            "lsm" => Kind::Lsm(deserialize(place, Value::Table(settings))?),
-            "btree" => Kind::Btree(deserialize(place, Value::Table(settings))?),
+            "fio" => WorkloadKind::Fio(jobs(place, settings, find_jobs)?),
+            "trace" => WorkloadKind::Trace(deserialize(place, Value::Table(settings))?),
+            "cachelib" => WorkloadKind::Cachelib(deserialize(place, Value::Table(settings))?),
+            "kvcache_tier" => WorkloadKind::KvcacheTier(deserialize(place, Value::Table(settings))?),
+            "object_cache" => WorkloadKind::ObjectCache(deserialize(place, Value::Table(settings))?),
+            "f2fs" => WorkloadKind::F2fs(deserialize(place, Value::Table(settings))?),
+            "lsm" => WorkloadKind::Lsm(deserialize(place, Value::Table(settings))?),
+            "btree" => WorkloadKind::Btree(deserialize(place, Value::Table(settings))?),
             "tenants" => {
-                let read = |place: &str, table: &Table| Spec::parse(place, table, find_jobs);
-                Kind::Tenants(tenants::Settings::parse(place, &settings, &read)?)
+                let read = |place: &str, table: &Table| WorkloadSpec::parse(place, table, find_jobs);
+                WorkloadKind::Tenants(tenants::TenantWorkloads::parse(place, &settings, &read)?)
             }
-            "generator" => Kind::Generator(deserialize(place, Value::Table(settings))?),
+            "generator" => WorkloadKind::Generator(deserialize(place, Value::Table(settings))?),
             other => return Err(unknown_kind(place, other)),
         };
-        Spec::from(kind).with(place, of_any)
+        WorkloadSpec::from(kind).with(place, of_any)
     }
 
     /// Applies the settings that every kind accepts. Error messages call the table `place`.
@@ -132,7 +132,7 @@ impl Spec {
     ///
     /// # Errors
     /// A setting is unknown or has an impossible value.
-    pub fn with(mut self, place: &str, of_any: Table) -> Result<Spec, WorkloadError> {
+    pub fn with(mut self, place: &str, of_any: Table) -> Result<WorkloadSpec, WorkloadError> {
         for (key, value) in of_any {
             let setting = format!("{place}.{key}");
             match key.as_str() {
@@ -153,7 +153,7 @@ impl Spec {
 
     /// True for a block trace, with or without a classifier.
     pub fn is_trace(&self) -> bool {
-        matches!(self.kind, Kind::Trace(_))
+        matches!(self.kind, WorkloadKind::Trace(_))
     }
 
     /// Opens a block trace with its recorded times.
@@ -161,9 +161,13 @@ impl Spec {
     /// # Errors
     /// The workload is no block trace, the trace has no times, or a classifier is set. Also all
     /// errors of [`Workload::source`].
-    pub fn timed_source(&self, target: &Target, seed: u64) -> Result<Box<dyn trace::TimedSource>, WorkloadError> {
+    pub fn timed_source(
+        &self,
+        target: &WorkloadTarget,
+        seed: u64,
+    ) -> Result<Box<dyn trace::TimedSource>, WorkloadError> {
         let refused = |problem: &str| WorkloadError::setting("replay = \"timed\" (--replay timed)", problem);
-        let Kind::Trace(settings) = &self.kind else {
+        let WorkloadKind::Trace(settings) = &self.kind else {
             return Err(refused(
                 "needs a block trace, because other workloads have no recorded times. Remove the option",
             ));
@@ -178,7 +182,7 @@ impl Spec {
     /// The job file, if the workload is a job file without classifier and share.
     pub fn jobs(&self) -> Option<&JobFile> {
         match (&self.kind, &self.classifier, self.share_percent) {
-            (Kind::Fio(jobs), None, None) => Some(jobs),
+            (WorkloadKind::Fio(jobs), None, None) => Some(jobs),
             _ => None,
         }
     }
@@ -186,69 +190,69 @@ impl Spec {
     /// Name of the generator that makes the requests, for the kind `generator`.
     pub fn generator(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Generator(settings) => Some(&settings.name),
+            WorkloadKind::Generator(settings) => Some(&settings.name),
             _ => None,
         }
     }
 
     /// Sets the mapping unit of the drive, bytes. Only generators use it.
     #[must_use]
-    pub fn for_mapping_units(mut self, bytes: u64) -> Spec {
-        if let Kind::Generator(settings) = &mut self.kind {
+    pub fn for_mapping_units(mut self, bytes: u64) -> WorkloadSpec {
+        if let WorkloadKind::Generator(settings) = &mut self.kind {
             settings.mapping_unit_bytes = bytes;
         }
         self
     }
 }
 
-impl Spec {
+impl WorkloadSpec {
     /// Description of the cache in front of the drive, if the workload replays a trace through a
     /// cache. `device_bytes` is the capacity of the full-size drive.
     pub fn traced_cache(&self, device_bytes: u64) -> Option<String> {
         match &self.kind {
-            Kind::Cachelib(settings) => settings.traced(device_bytes),
-            Kind::KvcacheTier(settings) => settings.traced(device_bytes),
+            WorkloadKind::Cachelib(settings) => settings.traced(device_bytes),
+            WorkloadKind::KvcacheTier(settings) => settings.traced(device_bytes),
             _ => None,
         }
     }
 }
 
-impl Kind {
-    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+impl WorkloadKind {
+    fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
         Ok(match self {
-            Kind::Fio(jobs) => jobs.source(target, seed)?,
-            Kind::Trace(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
-            Kind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
-            Kind::ObjectCache(settings) => Box::new(settings.source(target, seed)?),
-            Kind::F2fs(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Lsm(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Btree(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Tenants(settings) => Box::new(settings.source(target, seed)?),
-            Kind::Generator(settings) => settings.source(target, seed)?,
+            WorkloadKind::Fio(jobs) => jobs.source(target, seed)?,
+            WorkloadKind::Trace(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::ObjectCache(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::F2fs(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::Lsm(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::Btree(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::Tenants(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::Generator(settings) => settings.source(target, seed)?,
         })
     }
 }
 
-impl Kind {
-    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+impl WorkloadKind {
+    fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         Ok(match self {
-            Kind::Fio(jobs) => jobs.memory_bytes(target)?,
-            Kind::Trace(settings) => settings.memory_bytes(target),
-            Kind::Cachelib(settings) => settings.memory_bytes(target)?,
-            Kind::KvcacheTier(settings) => settings.memory_bytes(target)?,
-            Kind::ObjectCache(settings) => settings.memory_bytes(target)?,
-            Kind::F2fs(settings) => settings.memory_bytes(target),
-            Kind::Lsm(settings) => settings.memory_bytes(target)?,
-            Kind::Btree(settings) => settings.memory_bytes(target)?,
-            Kind::Tenants(settings) => settings.memory_bytes(target)?,
-            Kind::Generator(settings) => settings.memory_bytes()?,
+            WorkloadKind::Fio(jobs) => jobs.memory_bytes(target)?,
+            WorkloadKind::Trace(settings) => settings.memory_bytes(target),
+            WorkloadKind::Cachelib(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::KvcacheTier(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::ObjectCache(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::F2fs(settings) => settings.memory_bytes(target),
+            WorkloadKind::Lsm(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::Btree(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::Tenants(settings) => settings.memory_bytes(target)?,
+            WorkloadKind::Generator(settings) => settings.memory_bytes()?,
         })
     }
 }
 
-impl Workload for Spec {
-    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+impl Workload for WorkloadSpec {
+    fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
         let target = part.as_ref().unwrap_or(target);
         let source_bytes = self.kind.memory_bytes(target)?;
@@ -258,20 +262,24 @@ impl Workload for Spec {
 
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         match &mut self.kind {
-            Kind::Trace(settings) => settings.files.iter_mut().collect(),
-            Kind::Cachelib(settings) => settings.trace.iter_mut().collect(),
-            Kind::KvcacheTier(settings) => settings.files_mut(),
-            Kind::ObjectCache(settings) => settings.trace.iter_mut().collect(),
-            Kind::Tenants(settings) => settings.files_mut(),
-            Kind::Fio(_) | Kind::F2fs(_) | Kind::Lsm(_) | Kind::Btree(_) | Kind::Generator(_) => Vec::new(),
+            WorkloadKind::Trace(settings) => settings.files.iter_mut().collect(),
+            WorkloadKind::Cachelib(settings) => settings.trace.iter_mut().collect(),
+            WorkloadKind::KvcacheTier(settings) => settings.files_mut(),
+            WorkloadKind::ObjectCache(settings) => settings.trace.iter_mut().collect(),
+            WorkloadKind::Tenants(settings) => settings.files_mut(),
+            WorkloadKind::Fio(_)
+            | WorkloadKind::F2fs(_)
+            | WorkloadKind::Lsm(_)
+            | WorkloadKind::Btree(_)
+            | WorkloadKind::Generator(_) => Vec::new(),
         }
     }
 
     fn is_paced(&self) -> bool {
-        matches!(&self.kind, Kind::Cachelib(settings) if settings.pace.is_some())
+        matches!(&self.kind, WorkloadKind::Cachelib(settings) if settings.pace.is_some())
     }
 
-    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
         let part = self.share_percent.map(|percent| target.part(0.0, percent).0);
         let target = part.as_ref().unwrap_or(target);
         let build = || self.kind.source(target, seed);
@@ -287,15 +295,15 @@ impl Workload for Spec {
 }
 
 /// Reads the job file that a table of the kind `fio` names.
-fn jobs(place: &str, mut settings: Table, find_jobs: FindJobs<'_>) -> Result<JobFile, WorkloadError> {
+fn jobs(place: &str, mut settings: Table, find_jobs: JobFileReader<'_>) -> Result<JobFile, WorkloadError> {
     let (file, text) = (settings.remove("file"), settings.remove("text"));
     if let Some(key) = settings.keys().next() {
         let problem = "is not known. The kind fio accepts only file or text";
         return Err(WorkloadError::setting(format!("{place}.{key}"), problem));
     }
     match (file, text) {
-        (Some(Value::String(file)), None) => find_jobs(JobsOf::File(&file)),
-        (None, Some(Value::String(text))) => find_jobs(JobsOf::Text(&text)),
+        (Some(Value::String(file)), None) => find_jobs(JobsReference::File(&file)),
+        (None, Some(Value::String(text))) => find_jobs(JobsReference::Text(&text)),
         (Some(_), Some(_)) => Err(WorkloadError::setting(
             format!("{place}.text"),
             "cannot be combined with a file. Remove one of them",
@@ -317,24 +325,24 @@ fn unknown_kind(place: &str, kind: &str) -> WorkloadError {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Spec, WorkloadError> {
-        let find_jobs = |jobs: JobsOf<'_>| match jobs {
-            JobsOf::File(name) => {
+    fn parse(text: &str) -> Result<WorkloadSpec, WorkloadError> {
+        let find_jobs = |jobs: JobsReference<'_>| match jobs {
+            JobsReference::File(name) => {
                 assert_eq!(name, "some_jobs");
                 Ok(workload::fio::parse("[a]\nrw=write\n", "some_jobs.fio")?)
             }
-            JobsOf::Text(text) => Ok(workload::fio::parse(text, "workload.text")?),
+            JobsReference::Text(text) => Ok(workload::fio::parse(text, "workload.text")?),
         };
-        Spec::parse("workload", &toml::from_str(text).expect("TOML"), &find_jobs)
+        WorkloadSpec::parse("workload", &toml::from_str(text).expect("TOML"), &find_jobs)
     }
 
     #[test]
     fn a_job_file_is_a_kind_like_the_others() {
         let spec = parse("kind = \"fio\"\nfile = \"some_jobs\"").expect("a workload");
         assert_eq!(spec.jobs().map(|jobs| jobs.jobs.len()), Some(1));
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: 1 << 30,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
         let mut requests = Vec::new();
         let mut source = spec.source(&target, 1).expect("it fits");
@@ -359,12 +367,12 @@ mod tests {
     #[test]
     fn a_workload_on_a_part_of_the_drive_is_as_on_a_smaller_one() {
         let kind = "kind = \"kvcache_tier\"\n[classes.chat]\nchunk_bytes = \"256KiB\"\n";
-        let target = |device_bytes: u64| Target {
+        let target = |device_bytes: u64| WorkloadTarget {
             device_bytes,
             endless: true,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
-        let requests = |spec: Spec, device_bytes: u64| {
+        let requests = |spec: WorkloadSpec, device_bytes: u64| {
             let mut requests = Vec::new();
             let mut source = spec.source(&target(device_bytes), 1).expect("it fits");
             source.next_batch(&mut requests, 10_000).expect("requests");

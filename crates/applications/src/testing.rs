@@ -1,23 +1,23 @@
 //! Helpers that the tests of the models share.
 
-use workload::{Source, Target, Twin};
+use workload::{RequestSource, ScaledModel, WorkloadTarget};
 
 pub(crate) const MIB: u64 = 1 << 20;
 
 /// A drive with eight placement indices, for an endless run.
-pub(crate) fn drive(mib: u64) -> Target {
-    Target {
+pub(crate) fn drive(mib: u64) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes: mib * MIB,
         placement_count: 8,
         endless: true,
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
 /// The same drive as a scaled model with 4 KiB pages. Denominator 1 gives the full drive.
-pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
-    Target {
-        twin: (denominator > 1).then_some(Twin {
+pub(crate) fn twin(mib: u64, denominator: u64) -> WorkloadTarget {
+    WorkloadTarget {
+        scaled_model: (denominator > 1).then_some(ScaledModel {
             denominator,
             device_bytes: mib * MIB / denominator,
             mapping_unit_bytes: 4096,
@@ -28,7 +28,7 @@ pub(crate) fn twin(mib: u64, denominator: u64) -> Target {
 }
 
 /// Value of a measure that the source must report.
-pub(crate) fn measure(source: &impl Source, name: &str) -> f64 {
+pub(crate) fn measure(source: &impl RequestSource, name: &str) -> f64 {
     let found = source.measures().into_iter().find(|measure| measure.name == name);
     found.unwrap_or_else(|| panic!("there is no measure {name}")).value
 }

@@ -8,13 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::Popularity as Ranks;
+use crate::distribution::RankDistribution as Ranks;
 use workload::random::below;
 
 /// Popularity of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Popularity {
+pub enum RecordPopularity {
     /// A few records get most operations.
     Zipf,
     Uniform,
@@ -48,7 +48,7 @@ const SCAN_ENTRIES: u32 = 100;
 
 /// An operation on a record, or on a range of records that begins at a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum YcsbOperation {
     Read(u32),
     Put(u32),
     /// A start key and a number of records.
@@ -58,25 +58,25 @@ pub(crate) enum Operation {
 
 impl Mix {
     /// Default popularity of the mix.
-    pub(crate) fn popularity(self) -> Popularity {
+    pub(crate) fn popularity(self) -> RecordPopularity {
         match self {
-            Mix::D => Popularity::Latest,
-            Mix::Overwrite => Popularity::Uniform,
-            _ => Popularity::Zipf,
+            Mix::D => RecordPopularity::Latest,
+            Mix::Overwrite => RecordPopularity::Uniform,
+            _ => RecordPopularity::Zipf,
         }
     }
 
     /// Draws the next operation after all records are loaded.
-    pub(crate) fn next(self, keys: &mut Keys) -> Operation {
+    pub(crate) fn next(self, keys: &mut YcsbKeys) -> YcsbOperation {
         let reads_percent = match self {
-            Mix::Load | Mix::Overwrite => return Operation::Put(keys.existing()),
-            Mix::C => return Operation::Read(keys.existing()),
+            Mix::Load | Mix::Overwrite => return YcsbOperation::Put(keys.existing()),
+            Mix::C => return YcsbOperation::Read(keys.existing()),
             Mix::F => {
                 let key = keys.existing();
                 return if keys.chance(50) {
-                    Operation::ReadAndPut(key)
+                    YcsbOperation::ReadAndPut(key)
                 } else {
-                    Operation::Read(key)
+                    YcsbOperation::Read(key)
                 };
             }
             Mix::A => 50,
@@ -85,13 +85,13 @@ impl Mix {
         let reads = keys.chance(reads_percent);
         match self {
             // If the key space is full, an insert overwrites an existing record.
-            Mix::D | Mix::E if !reads => Operation::Put(keys.insert().unwrap_or_else(|| keys.existing())),
+            Mix::D | Mix::E if !reads => YcsbOperation::Put(keys.insert().unwrap_or_else(|| keys.existing())),
             Mix::E => {
                 let entries = keys.length(SCAN_ENTRIES);
-                Operation::Scan(keys.existing(), entries)
+                YcsbOperation::Scan(keys.existing(), entries)
             }
-            _ if reads => Operation::Read(keys.existing()),
-            _ => Operation::Put(keys.existing()),
+            _ if reads => YcsbOperation::Read(keys.existing()),
+            _ => YcsbOperation::Put(keys.existing()),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Permutation {
     }
 
     /// Position of a number.
-    pub fn of(&self, number: u32) -> u32 {
+    pub fn position(&self, number: u32) -> u32 {
         let mut mixed = u64::from(number);
         loop {
             for odd in [0x9e37_79b9_7f4a_7c15u64, 0xbf58_476d_1ce4_e5b9] {
@@ -132,20 +132,20 @@ impl Permutation {
 }
 
 #[derive(Debug)]
-pub struct Keys {
+pub struct YcsbKeys {
     random: Xoshiro256PlusPlus,
-    popularity: Popularity,
+    popularity: RecordPopularity,
     ranks: Ranks,
     permutation: Permutation,
     /// Existing records. Inserts may add more, up to the size of the permutation.
     records: u32,
 }
 
-impl Keys {
+impl YcsbKeys {
     /// Creates an empty key space of `most` records. On a scaled model each record stands
     /// for `merged` records of the full drive.
-    pub fn new(most: u32, merged: u64, popularity: Popularity, exponent: f64, seed: u64) -> Keys {
-        Keys {
+    pub fn new(most: u32, merged: u64, popularity: RecordPopularity, exponent: f64, seed: u64) -> YcsbKeys {
+        YcsbKeys {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             popularity,
             ranks: Ranks::new(u64::from(most), merged, exponent),
@@ -160,7 +160,7 @@ impl Keys {
     }
 
     /// Maximum number of records.
-    pub fn most(&self) -> u32 {
+    pub fn records_max(&self) -> u32 {
         self.permutation.count
     }
 
@@ -170,17 +170,17 @@ impl Keys {
             return None;
         }
         self.records += 1;
-        Some(self.permutation.of(self.records - 1))
+        Some(self.permutation.position(self.records - 1))
     }
 
     /// Draws the key of an existing record by popularity.
     pub fn existing(&mut self) -> u32 {
         let record = match self.popularity {
-            Popularity::Uniform => below(&mut self.random, u64::from(self.records)) as u32,
-            Popularity::Zipf => self.rank(),
-            Popularity::Latest => self.records - 1 - self.rank(),
+            RecordPopularity::Uniform => below(&mut self.random, u64::from(self.records)) as u32,
+            RecordPopularity::Zipf => self.rank(),
+            RecordPopularity::Latest => self.records - 1 - self.rank(),
         };
-        self.permutation.of(record)
+        self.permutation.position(record)
     }
 
     /// Draws a rank among the existing records. Repeats the draw while the rank is too large.
@@ -212,7 +212,7 @@ mod tests {
     fn a_permutation_takes_every_place_once() {
         for count in [1, 2, 100, 1000, 65_537] {
             let permutation = Permutation::new(count);
-            let mut places: Vec<u32> = (0..count).map(|number| permutation.of(number)).collect();
+            let mut places: Vec<u32> = (0..count).map(|number| permutation.position(number)).collect();
             let neighbours = places.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 3).count();
             assert!(
                 count < 1000 || neighbours < count as usize / 20,

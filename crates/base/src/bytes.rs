@@ -14,11 +14,11 @@ use std::fmt;
 /// assert_eq!(Bytes(7_680_000_000_000).to_string(), "6.98 TiB");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bytes(pub u64);
+pub struct HumanBytes(pub u64);
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-impl fmt::Display for Bytes {
+impl fmt::Display for HumanBytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut unit = self.0.max(1).ilog2() / 10;
         let unit_bytes = 1_u64 << (10 * unit);
@@ -60,7 +60,7 @@ mod tests {
             (u64::MAX, "16.0 EiB"),
         ];
         for (bytes, text) in cases {
-            assert_eq!(Bytes(bytes).to_string(), text, "{bytes}");
+            assert_eq!(HumanBytes(bytes).to_string(), text, "{bytes}");
         }
     }
 }

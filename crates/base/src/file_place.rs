@@ -51,13 +51,13 @@ pub struct FilePlace {
 }
 
 /// An incomplete file, removed unless it reaches its place.
-struct Part<'a> {
+struct TemporaryFile<'a> {
     folder: &'a File,
     name: OsString,
     is_placed: bool,
 }
 
-impl Drop for Part<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
             // A failure only wastes space.
@@ -87,7 +87,7 @@ impl FilePlace {
     ///
     /// # Errors
     /// The folder cannot be opened, or the path does not end with a name.
-    pub fn of(path: &Path) -> Result<FilePlace> {
+    pub fn new(path: &Path) -> Result<FilePlace> {
         FilePlace::within(rustix::fs::CWD, path, path.to_path_buf())
     }
 
@@ -111,19 +111,19 @@ impl FilePlace {
     }
 
     /// The same place, with a guard that must succeed before a file is written or replaced.
-    pub fn guarded(self, guard: impl Fn() -> Result<()> + Send + Sync + 'static) -> FilePlace {
+    pub fn with_guard(self, guard: impl Fn() -> Result<()> + Send + Sync + 'static) -> FilePlace {
         FilePlace {
             guard: Some(Arc::new(guard)),
             ..self
         }
     }
 
-    fn ask(&self) -> Result<()> {
+    fn check_guard(&self) -> Result<()> {
         self.guard.as_ref().map_or(Ok(()), |guard| guard())
     }
 
     /// The place in the same folder with `extension` appended to the name.
-    pub fn beside(&self, extension: &str) -> FilePlace {
+    pub fn with_suffix(&self, extension: &str) -> FilePlace {
         let longer = |name: &OsStr| {
             let mut name = name.to_os_string();
             name.push(extension);
@@ -171,7 +171,7 @@ impl FilePlace {
     /// # Errors
     /// A system call failed, the guard refused, or the file is not a regular one.
     pub fn open_or_make(&self) -> Result<File> {
-        self.ask()?;
+        self.check_guard()?;
         crate::input::regular(self.open_with(OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK, self.mode)?)
     }
 
@@ -222,7 +222,7 @@ impl FilePlace {
     /// # Errors
     /// The file system, the guard or `fill` failed. The destination then does not change.
     pub fn replace(&self, fill: impl FnOnce(&mut BufWriter<&mut File>) -> Result<()>) -> Result<()> {
-        self.ask()?;
+        self.check_guard()?;
         // A link stays a link. A pipe or a device cannot be replaced, so it is written to.
         let place = self.resolve()?;
         if place.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
@@ -237,7 +237,7 @@ impl FilePlace {
         out.flush()?;
         drop(out);
         file.sync_all()?;
-        self.ask()?;
+        self.check_guard()?;
         renameat(&place.folder, &part.name, &place.folder, &place.name)?;
         part.is_placed = true;
         // The new name becomes durable with the folder.
@@ -246,7 +246,7 @@ impl FilePlace {
 
     /// Creates a file beside the place. Its name contains the destination's name, so that the owner
     /// can remove leftovers of a crash.
-    fn make_part(&self) -> Result<(File, Part<'_>)> {
+    fn make_part(&self) -> Result<(File, TemporaryFile<'_>)> {
         /// Number of parts that this process has created.
         static MADE: AtomicU32 = AtomicU32::new(0);
         loop {
@@ -259,7 +259,7 @@ impl FilePlace {
             match openat(&self.folder, &name, flags, Mode::from_raw_mode(self.mode)) {
                 Ok(file) => {
                     let folder = &*self.folder;
-                    let part = Part {
+                    let part = TemporaryFile {
                         folder,
                         name,
                         is_placed: false,
@@ -321,12 +321,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (old, new) = (folder.path().join("old"), folder.path().join("new"));
         std::fs::create_dir(&old).expect("a folder");
-        let place = FilePlace::of(&old.join("file")).expect("a place");
+        let place = FilePlace::new(&old.join("file")).expect("a place");
         write(&place, "one").expect("it is written");
         std::fs::rename(&old, &new).expect("it is renamed");
         std::fs::create_dir(&old).expect("another folder");
         write(&place, "two").expect("it is written");
-        write(&place.beside(".more"), "three").expect("it is written");
+        write(&place.with_suffix(".more"), "three").expect("it is written");
         assert_eq!(
             (names(&old).len(), names(&new)),
             (0, vec!["file".into(), "file.more".into()])
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn what_fails_leaves_the_destination_and_no_part() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = FilePlace::of(&folder.path().join("file")).expect("a place");
+        let place = FilePlace::new(&folder.path().join("file")).expect("a place");
         write(&place, "before").expect("it is written");
         let failed = place.replace(|out| out.write_all(b"after").and(Err(Error::other("no"))));
         assert!(failed.is_err() && names(folder.path()) == ["file"]);
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_guard_is_asked_before_and_after_the_file_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = FilePlace::of(&folder.path().join("file"))
+        let place = FilePlace::new(&folder.path().join("file"))
             .expect("a place")
             .owner_only();
         write(&place, "before").expect("it is written");
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         for answers in 0..2 {
             let asked = AtomicU32::new(0);
-            let guarded = place.clone().guarded(move || {
+            let guarded = place.clone().with_guard(move || {
                 let is_allowed = asked.fetch_add(1, Ordering::Relaxed) < answers;
                 is_allowed.then_some(()).ok_or_else(|| Error::other("not any more"))
             });
@@ -384,11 +384,11 @@ mod tests {
         std::os::unix::fs::symlink(at("link"), at("link to it")).expect("a link");
         std::os::unix::fs::symlink("around", at("around")).expect("a link");
         for text in ["one", "two"] {
-            write(&FilePlace::of(&at("link to it")).expect("a place"), text).expect("it is written");
+            write(&FilePlace::new(&at("link to it")).expect("a place"), text).expect("it is written");
             assert_eq!(std::fs::read_to_string(at("there/file")).expect("it is there"), text);
         }
         assert!(at("link").is_symlink() && names(&at("there")) == ["file"]);
-        assert!(write(&FilePlace::of(&at("around")).expect("a place"), "").is_err());
-        assert!(FilePlace::of(Path::new("..")).is_err());
+        assert!(write(&FilePlace::new(&at("around")).expect("a place"), "").is_err());
+        assert!(FilePlace::new(Path::new("..")).is_err());
     }
 }

@@ -17,7 +17,7 @@ impl FileState {
     ///
     /// # Errors
     /// The file does not exist, or its file system stores no times.
-    pub fn of(path: &Path) -> io::Result<FileState> {
+    pub fn read(path: &Path) -> io::Result<FileState> {
         let metadata = path.metadata()?;
         Ok(FileState {
             path: path.to_path_buf(),

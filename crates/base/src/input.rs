@@ -16,7 +16,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::Bytes;
+use crate::HumanBytes;
 
 /// Most bytes of a text written by people: jobs, workloads, profiles, experiments, plans, lists of
 /// hosts.
@@ -105,7 +105,7 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
     }
     let problem = format!(
         "the content is longer than {}, the maximum for such a file",
-        Bytes(bytes_max)
+        HumanBytes(bytes_max)
     );
     Err(Error::new(ErrorKind::FileTooLarge, problem))
 }

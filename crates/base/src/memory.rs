@@ -3,16 +3,16 @@
 /// Usable memory in bytes, nine tenths of the available memory that the system reports. `None` if
 /// unknown.
 pub fn memory_available_bytes() -> Option<u64> {
-    Some(said_bytes("MemAvailable:")? / 10 * 9)
+    Some(reported_bytes("MemAvailable:")? / 10 * 9)
 }
 
 /// Total memory of the machine in bytes, `None` if unknown.
 pub fn memory_total_bytes() -> Option<u64> {
-    said_bytes("MemTotal:")
+    reported_bytes("MemTotal:")
 }
 
 /// The value that the system reports under a name, in bytes.
-fn said_bytes(name: &str) -> Option<u64> {
+fn reported_bytes(name: &str) -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;

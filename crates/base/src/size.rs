@@ -41,14 +41,14 @@ pub fn parse_capacity(text: &str) -> Result<u64, String> {
 }
 
 /// A size, an optional size, or a list of sizes.
-pub trait Size: DeserializeOwned {
+pub trait SizeValue: DeserializeOwned {
     /// The type of its form for people.
     type Written: DeserializeOwned;
 
     fn in_bytes(written: Self::Written) -> Self;
 }
 
-impl Size for u64 {
+impl SizeValue for u64 {
     type Written = ByteSize;
 
     fn in_bytes(written: ByteSize) -> u64 {
@@ -56,7 +56,7 @@ impl Size for u64 {
     }
 }
 
-impl Size for Option<u64> {
+impl SizeValue for Option<u64> {
     type Written = Option<ByteSize>;
 
     fn in_bytes(written: Option<ByteSize>) -> Option<u64> {
@@ -64,7 +64,7 @@ impl Size for Option<u64> {
     }
 }
 
-impl Size for Vec<u64> {
+impl SizeValue for Vec<u64> {
     type Written = Vec<ByteSize>;
 
     fn in_bytes(written: Vec<ByteSize>) -> Vec<u64> {
@@ -76,7 +76,7 @@ impl Size for Vec<u64> {
 ///
 /// # Errors
 /// The value has neither form.
-pub fn deserialize<'de, S: Size, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
+pub fn deserialize<'de, S: SizeValue, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
     if deserializer.is_human_readable() {
         S::Written::deserialize(deserializer).map(S::in_bytes)
     } else {
@@ -88,7 +88,7 @@ pub fn deserialize<'de, S: Size, D: Deserializer<'de>>(deserializer: D) -> Resul
 ///
 /// # Errors
 /// The format rejects integers.
-pub fn serialize<S: Size + Serialize, T: Serializer>(size: &S, serializer: T) -> Result<T::Ok, T::Error> {
+pub fn serialize<S: SizeValue + Serialize, T: Serializer>(size: &S, serializer: T) -> Result<T::Ok, T::Error> {
     size.serialize(serializer)
 }
 

@@ -28,7 +28,7 @@ const PHRASES: [(&str, &str); 20] = [
 ];
 
 /// Translates a library's message about a value, so that it states the expected value.
-pub fn plain_words(sentence: &str) -> String {
+pub fn translate_message(sentence: &str) -> String {
     let replaced = PHRASES.iter().fold(sentence.to_string(), |text, (phrase, words)| {
         text.replace(phrase, words)
     });
@@ -68,7 +68,7 @@ mod tests {
             ),
             ("missing field `devices`", "missing field `devices`"),
         ] {
-            assert_eq!(plain_words(sentence), plain);
+            assert_eq!(translate_message(sentence), plain);
         }
     }
 }

@@ -7,7 +7,7 @@ mod guest;
 mod output;
 mod results;
 mod run_on;
-mod served;
+mod served_drive;
 mod show;
 mod studies;
 mod studio;
@@ -18,23 +18,23 @@ use std::path::PathBuf;
 
 use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use experiment::change::Change;
+use experiment::change::RunChange;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::Scale;
+use experiment::scaled_model::Scale;
+use experiment::selection::RunOverrides;
 use toml::Value;
 
-pub use check::{Check, OfHandle};
-pub use drive::{Advise, Drive, DriveCommand, Inspect};
-pub use faults::Faults;
-pub use guest::{Guest, Transport};
+pub use check::{CheckArgs, HandleLimit};
+pub use drive::{AdviseArgs, DriveArgs, DriveCommand, InspectArgs};
+pub use faults::FaultsArgs;
+pub use guest::{GuestArgs, GuestTransport};
 pub use output::{OutputFormat, PrintedFormat};
-pub use results::{Compare, Keep, ListResults, Results, ResultsCommand, ShowResult};
-pub use run_on::{AsHost, OnDrive};
-pub use served::ServedDrive;
-pub use show::{Show, ShowCommand, ShowDevice, ShowJob};
-pub use studies::{List, New, NewThing};
-pub use studio::Studio;
+pub use results::{CompareArgs, ListResults, ResultsArgs, ResultsCommand, SaveRunArgs, ShowResult};
+pub use run_on::{HostCredentials, RemoteTargetArgs};
+pub use served_drive::ServedDriveArgs;
+pub use show::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
+pub use studies::{ListArgs, NewArgs, NewCommand};
+pub use studio::StudioArgs;
 pub use trace::TraceColumns;
 
 /// Open, programmable SSD with NVMe Flexible Data Placement
@@ -42,66 +42,66 @@ pub use trace::TraceColumns;
 #[command(name = "warp", version, max_term_width = 100)]
 pub struct Arguments {
     #[command(subcommand)]
-    pub command: Command,
+    pub command: WarpCommand,
 }
 
 #[derive(Subcommand)]
-pub enum Command {
+pub enum WarpCommand {
     /// Run an experiment, a fio job file, a workload or a block trace on a simulated device
-    Run(Box<Run>),
+    Run(Box<RunArgs>),
     /// Estimate the benefit of data placement for a workload on a drive
     #[command(name = "whatif")]
-    WhatIf(Box<WhatIf>),
+    WhatIf(Box<WhatIfArgs>),
     /// Run experiments and compare them with the papers, exit code 1 if a claim fails
-    Reproduce(Reproduce),
+    Reproduce(ReproduceArgs),
     /// List experiments with their run times, devices, jobs and workloads
-    List(List),
+    List(ListArgs),
     /// Show a device, a job file, a workload, an experiment or the supported fio options
-    Show(Show),
+    Show(ShowArgs),
     /// Create a new experiment from a template
-    New(New),
+    New(NewArgs),
     /// List, show and compare results
-    Results(Results),
+    Results(ResultsArgs),
     /// Print data lifetime distributions by stream, or compare two workloads
-    Lifetimes(Box<Lifetimes>),
+    Lifetimes(Box<LifetimesArgs>),
     /// Write a workload as fio iologs for replay on a real drive
-    Export(Box<Export>),
+    Export(Box<ExportArgs>),
     /// Benchmark the model or a served drive against the limits of this machine
-    Bench(Bench),
+    Bench(BenchArgs),
     /// Serve a drive to QEMU (vfio-user) and to NVMe/TCP hosts
-    Serve(Box<Serve>),
+    Serve(Box<ServeArgs>),
     /// Watch, rewind, change, fork and compare simulated drives in the browser
-    Studio(Box<Studio>),
+    Studio(Box<StudioArgs>),
     /// Run a command in a Linux guest (stock kernel in QEMU, with nvme-cli and fio) with an FDP
     /// drive
-    Guest(Box<Guest>),
+    Guest(Box<GuestArgs>),
     /// Inspect or check a drive, advise on its placement, or inject faults
-    Drive(Drive),
+    Drive(DriveArgs),
     /// Record the disk requests of a program, with process and file, for `warp whatif` (Linux,
     /// root)
-    Capture(Capture),
+    Capture(CaptureArgs),
     /// Fit a device profile to measurements of a drive (needs the Python package)
-    Calibrate(Calibrate),
+    Calibrate(CalibrateArgs),
     /// Print shell completions
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page of warp or of a command, in roff format for man
-    Man(Man),
+    Man(ManArgs),
 }
 
 #[derive(Args)]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// Shell to complete for
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Args)]
-pub struct Man {
+pub struct ManArgs {
     /// Command to describe, such as drive inspect [default: warp itself]
     pub command: Vec<String>,
 }
 
 #[derive(Args)]
-pub struct WhatIf {
+pub struct WhatIfArgs {
     /// Block trace, job file, workload, or a folder of them
     pub workload: String,
     /// Device profile
@@ -154,7 +154,7 @@ pub struct WhatIf {
     #[arg(long)]
     pub single_file: bool,
     #[command(flatten)]
-    pub keep: Keep,
+    pub keep: SaveRunArgs,
     #[command(flatten)]
     pub output: OutputFormat,
 }
@@ -175,14 +175,14 @@ fn percent(text: &str) -> Result<f64, String> {
 
 #[derive(Args)]
 #[command(disable_help_flag = true)]
-pub struct Calibrate {
+pub struct CalibrateArgs {
     /// Arguments of `python3 -m warp_ssd.calibrate`, listed by --help
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<OsString>,
 }
 
 #[derive(Args)]
-pub struct Capture {
+pub struct CaptureArgs {
     /// Disk or partition, such as /dev/nvme0n1
     pub device: PathBuf,
     /// File to write (compressed if the name ends with .zst), or a folder for it
@@ -205,7 +205,7 @@ pub struct Capture {
 }
 
 #[derive(Args)]
-pub struct Lifetimes {
+pub struct LifetimesArgs {
     /// Job file, workload or block trace, as for `warp run`
     pub workload: String,
     /// Second workload, to compare with the first
@@ -232,7 +232,7 @@ pub struct Lifetimes {
 }
 
 #[derive(Args)]
-pub struct Export {
+pub struct ExportArgs {
     /// Job file, workload or block trace, as for `warp run`
     pub workload: String,
     /// File to write (- for standard output), or a folder with --per-placement
@@ -268,9 +268,9 @@ pub struct Export {
 }
 
 #[derive(Args)]
-pub struct Serve {
+pub struct ServeArgs {
     #[command(flatten)]
-    pub drive: ServedDrive,
+    pub drive: ServedDriveArgs,
     /// Unix socket on which to serve QEMU's vfio-user-pci (repeatable, one socket per virtual
     /// machine)
     #[arg(long, value_name = "SOCKET")]
@@ -349,7 +349,7 @@ fn logical_block(text: &str) -> Result<u8, String> {
 }
 
 #[derive(Args)]
-pub struct Run {
+pub struct RunArgs {
     /// Experiment, job file, workload, trace or folder of traces. Names are those of `warp list`,
     /// and the path of a job file ends in .fio [default: print how to start]
     pub target: Option<String>,
@@ -361,7 +361,7 @@ pub struct Run {
     #[arg(long, value_name = "SIZE", value_parser = parse_capacity)]
     pub capacity: Option<u64>,
     #[command(flatten)]
-    pub selection: SelectionArguments,
+    pub selection: SelectionArgs,
     #[command(flatten)]
     pub columns: TraceColumns,
     /// Folder for report.html [default: out/TARGET]
@@ -401,14 +401,14 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub save_snapshot: Option<PathBuf>,
     #[command(flatten)]
-    pub keep: Keep,
+    pub keep: SaveRunArgs,
     #[command(flatten)]
-    pub drive: OnDrive,
+    pub drive: RemoteTargetArgs,
 }
 
 /// Options that select and change the runs of an experiment.
 #[derive(Args)]
-pub struct SelectionArguments {
+pub struct SelectionArgs {
     #[command(flatten)]
     pub run: RunOptions,
     /// Also run each member of the devices' ensembles and print write amplification with an
@@ -430,13 +430,16 @@ pub fn typed_settings(set: &[(String, Value)]) -> impl Iterator<Item = String> {
 }
 
 /// Formats an option with its value, `None` if the option is absent.
-pub fn typed<T: ToString>(name: &str, value: Option<T>) -> Option<String> {
+pub fn format_option<T: ToString>(name: &str, value: Option<T>) -> Option<String> {
     value.map(|value| format!("--{name} {}", value.to_string()))
 }
 
 /// Formats a size as a command-line option.
 pub fn typed_size(name: &str, bytes: Option<u64>) -> Option<String> {
-    typed(name, bytes.map(|bytes| base::Bytes(bytes).to_string().replace(' ', "")))
+    format_option(
+        name,
+        bytes.map(|bytes| base::HumanBytes(bytes).to_string().replace(' ', "")),
+    )
 }
 
 /// Options as one line, as the user types them.
@@ -444,19 +447,19 @@ pub fn typed_line(options: impl Iterator<Item = String>) -> String {
     options.collect::<Vec<_>>().join(" ")
 }
 
-impl SelectionArguments {
+impl SelectionArgs {
     /// Formats the given options as on a command line.
-    pub fn typed(&self) -> impl Iterator<Item = String> {
+    pub fn command_line(&self) -> impl Iterator<Item = String> {
         self.run.words().into_iter().chain(typed_settings(&self.set))
     }
 
     /// Converts the options to a selection. The experiment supplies the remaining settings.
-    pub fn selection(&self) -> Selection {
-        Selection {
+    pub fn selection(&self) -> RunOverrides {
+        RunOverrides {
             run: self.run.clone(),
-            change: Change::of_settings(&self.set.iter().cloned().collect()),
+            change: RunChange::from_settings(&self.set.iter().cloned().collect()),
             interval: self.uncertainty,
-            ..Selection::default()
+            ..RunOverrides::default()
         }
     }
 }
@@ -491,7 +494,7 @@ fn percentage(path: &str, value: &str) -> Option<Value> {
 }
 
 #[derive(Args)]
-pub struct Reproduce {
+pub struct ReproduceArgs {
     /// Experiments to run [default: all]
     pub experiments: Vec<String>,
     /// Run the quick variants, compare them with their golden results and check the claims marked
@@ -505,9 +508,9 @@ pub struct Reproduce {
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub claims: Option<PathBuf>,
     #[command(flatten)]
-    pub selection: SelectionArguments,
+    pub selection: SelectionArgs,
     #[command(flatten)]
-    pub keep: Keep,
+    pub keep: SaveRunArgs,
     #[command(flatten)]
     pub output: OutputFormat,
 }
@@ -522,7 +525,7 @@ pub enum BenchSubject {
 }
 
 #[derive(Args)]
-pub struct Bench {
+pub struct BenchArgs {
     /// Device model (against memory bandwidth), drive served over vfio-user or NVMe/TCP (to a
     /// built-in host on loopback), or host wait times during checkpoints
     #[arg(default_value = "model")]

@@ -7,23 +7,23 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use experiment::LabError;
-use initiator::bench::{tcp, vfio_user, waits};
+use initiator::bench::{tcp, vfio_user, wait_times};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use report::describe;
-use report::rows::{Column, Rows, Value};
+use report::rows::{CellValue, ReportTable, TableColumn};
 use serde::Serialize;
-use simulate::bench::{self, Settings};
+use simulate::bench::{self, BenchSettings};
 use ssd::DeviceConfig;
 use ssd::config::Geometry;
-use target::monitor::units::Watched;
-use target::storage::backend::Memory;
+use target::monitor::drive_monitor::DriveMonitor;
+use target::storage::backend::MemoryBackend;
 use target::storage::{CheckpointStatus, DataChoice, DriveError, DriveOptions, ServedDrive};
 use target::tcp::{TcpOptions, TcpServer};
 use target::vfio_user::{VfioUserOptions, VfioUserServer};
-use target::{Clock, Shared, locked};
+use target::{ServerClock, SharedSubsystem, lock};
 
-use crate::arguments::{Bench, BenchSubject};
-use crate::{AnyError, Outcome, bad_option, execute, print};
+use crate::arguments::{BenchArgs, BenchSubject};
+use crate::{AnyError, ExitOutcome, bad_option, execute, print};
 
 /// Capacity of the drive in the transport benchmarks, bytes.
 const SERVED_BYTES: u64 = 1 << 30;
@@ -32,43 +32,43 @@ const TCP_TIME: Duration = Duration::from_secs(2);
 /// Measurement time of the host's waits, once without and once with checkpoints.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(20);
 
-pub fn bench(command: &Bench) -> Result<Outcome, AnyError> {
+pub fn bench(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     match command.what {
         BenchSubject::Model => model(command).map_err(AnyError::from),
-        BenchSubject::VfioUser => show(command, over_vfio_user()?),
-        BenchSubject::Tcp => show(command, over_tcp()?),
+        BenchSubject::VfioUser => print_rows(command, over_vfio_user()?),
+        BenchSubject::Tcp => print_rows(command, over_tcp()?),
         BenchSubject::Checkpoint => checkpoint(command),
     }
 }
 
-fn model(command: &Bench) -> Result<Outcome, LabError> {
+fn model(command: &BenchArgs) -> Result<ExitOutcome, LabError> {
     if !(4..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
         return Err(bad_option(
             "bench",
             "give 4 to 4096 --capacity-gib and 1 or more --rounds",
         ));
     }
-    let settings = Settings {
+    let settings = BenchSettings {
         capacity_bytes: command.capacity_gib << 30,
         rounds: command.rounds,
-        ..Settings::default()
+        ..BenchSettings::default()
     };
     let progress = execute::stoppable();
     let measured = execute::with_bar(&progress, 1, || bench::bench(&settings, &*progress));
     let Some(measured) = measured else {
-        return Ok(Outcome::Stopped);
+        return Ok(ExitOutcome::Stopped);
     };
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(measured)));
     } else {
-        print(&describe::bench(&measured).shown(command.output.tables()));
+        print(&describe::bench(&measured).render(command.output.tables()));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Result of a transport benchmark.
 #[derive(Serialize)]
-struct Row {
+struct TransportRow {
     workload: String,
     commands_per_second: f64,
     bytes_per_second: f64,
@@ -79,8 +79,8 @@ struct Row {
 
 /// Creates a drive in memory without timing. One namespace with blocks of 4 KiB covers the whole
 /// drive.
-fn drive() -> Result<Shared, AnyError> {
-    let memory = Memory::new(nvme::media::bytes_for(SERVED_BYTES));
+fn drive() -> Result<SharedSubsystem, AnyError> {
+    let memory = MemoryBackend::new(nvme::media::bytes_for(SERVED_BYTES));
     let config = subsystem(SERVED_BYTES, 8 << 20);
     Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
 }
@@ -116,7 +116,7 @@ fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
 
 /// Benchmarks random I/O of 4 and 128 KiB over the vfio-user socket. A driver of our own replaces
 /// the guest.
-fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
+fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
@@ -135,25 +135,25 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
             map_doorbells,
             ..VfioUserOptions::default()
         };
-        let clock = Clock::start();
+        let clock = ServerClock::start();
         let server = VfioUserServer::start(&socket, Arc::clone(&shared), clock, options)?;
-        let watcher = is_watched.then(|| Watcher::begin(Watched::new(Arc::clone(&shared), clock)));
-        let target = vfio_user::Target {
+        let watcher = is_watched.then(|| StatusPoller::begin(DriveMonitor::new(Arc::clone(&shared), clock)));
+        let target = vfio_user::BenchServer {
             socket: &socket,
             worker_thread: target::vfio_user::WORKER_THREAD,
             capacity_bytes: SERVED_BYTES,
             bytes_written: &|| {
-                let subsystem = locked(&shared);
+                let subsystem = lock(&shared);
                 let stats = subsystem.device().stats();
                 (stats.media_bytes_written(), stats.host_bytes_written())
             },
         };
-        let workload = vfio_user::Workload {
+        let workload = vfio_user::BenchWorkload {
             write,
             bytes: kib << 10,
             queue_depth,
             map_doorbells,
-            ..vfio_user::Workload::default()
+            ..vfio_user::BenchWorkload::default()
         };
         let figures = vfio_user::run(&target, &workload);
         if let Some(watcher) = watcher {
@@ -162,7 +162,7 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
         server.stop();
         let figures = figures?;
         let per_second = figures.commands_per_busy_second();
-        rows.push(Row {
+        rows.push(TransportRow {
             workload: format!(
                 "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}{}",
                 if write { "write" } else { "read" },
@@ -180,22 +180,22 @@ fn over_vfio_user() -> Result<Vec<Row>, AnyError> {
 }
 
 /// Polls a drive as often as the studio does for an open page.
-struct Watcher {
+struct StatusPoller {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-impl Watcher {
-    fn begin(mut watched: Watched) -> Watcher {
+impl StatusPoller {
+    fn begin(mut watched: DriveMonitor) -> StatusPoller {
         let is_over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
-                std::hint::black_box(watched.look());
+                std::hint::black_box(watched.poll());
                 std::thread::sleep(studio::LOOK_TIME);
             }
         });
-        Watcher { is_over, thread }
+        StatusPoller { is_over, thread }
     }
 
     fn end(self) {
@@ -204,12 +204,12 @@ impl Watcher {
     }
 }
 
-fn over_tcp() -> Result<Vec<Row>, AnyError> {
+fn over_tcp() -> Result<Vec<TransportRow>, AnyError> {
     let shared = drive()?;
-    let nqn = locked(&shared).config().identity.nqn.clone();
+    let nqn = lock(&shared).config().identity.nqn.clone();
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server = TcpServer::start(TcpOptions::new(listen), shared, Clock::start())?;
-    let target = tcp::Target {
+    let server = TcpServer::start(TcpOptions::new(listen), shared, ServerClock::start())?;
+    let target = tcp::LoopbackTarget {
         address: server.local_address(),
         subsystem_nqn: &nqn,
         thread_name: target::tcp::THREAD_NAME,
@@ -217,7 +217,7 @@ fn over_tcp() -> Result<Vec<Row>, AnyError> {
     };
     let figures = tcp::run(&target, TCP_TIME)?;
     server.stop();
-    let row = |figure: &tcp::Figure| Row {
+    let row = |figure: &tcp::Figure| TransportRow {
         workload: figure.name.to_string(),
         commands_per_second: figure.commands_per_second,
         bytes_per_second: figure.bytes_per_second(),
@@ -248,7 +248,7 @@ struct WaitRow {
 /// Measures the wait times of a host over NVMe/TCP, first without checkpoints and then with
 /// consecutive ones. The drive is full. Its data is a sparse file in the folder for temporary
 /// files, together with its snapshots.
-fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
+fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     if !(1..=16384).contains(&command.capacity_gib) {
         return Err(bad_option("bench", "give 1 to 16384 --capacity-gib").into());
     }
@@ -262,19 +262,19 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         data: DataChoice::File(folder.path().join("bench.img")),
         checksums: false,
     };
-    let clock = Clock::start();
+    let clock = ServerClock::start();
     let (shared, mut drive, _) = ServedDrive::open(options, clock)?;
     let checkpoints = drive.checkpoints();
-    let nqn = locked(&shared).config().identity.nqn.clone();
+    let nqn = lock(&shared).config().identity.nqn.clone();
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let server = TcpServer::start(TcpOptions::new(listen), Arc::clone(&shared), clock)?;
-    let target = tcp::Target {
+    let target = tcp::LoopbackTarget {
         address: server.local_address(),
         subsystem_nqn: &nqn,
         thread_name: target::tcp::THREAD_NAME,
         capacity_bytes,
     };
-    let mut host = waits::Host::connect(&target)?;
+    let mut host = wait_times::BenchHost::connect(&target)?;
     host.fill()?;
     // The first commands after the fill open new reclaim units, so they are measured apart.
     host.measure(CHECKPOINT_TIME / 4)?;
@@ -296,7 +296,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     server.stop();
     let status = checkpoints.status();
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    let row = |meanwhile, waits: waits::Waits, status: CheckpointStatus| WaitRow {
+    let row = |meanwhile, waits: wait_times::WaitTimes, status: CheckpointStatus| WaitRow {
         meanwhile,
         commands_per_second: waits.commands_per_second,
         median_us: us(waits.median),
@@ -304,8 +304,8 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         longest_us: us(waits.longest),
         checkpoints: status.made,
         checkpoint_seconds: status.last.as_secs_f64(),
-        longest_hold_us: us(status.longest_hold),
-        longest_hold_busy_us: us(status.longest_hold_busy),
+        longest_hold_us: us(status.lock_time_max),
+        longest_hold_busy_us: us(status.busy_lock_time_max),
     };
     let rows = [
         row("nothing", without, CheckpointStatus::default()),
@@ -313,7 +313,7 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
     ];
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let numbers = [
         ("commands", "K/s"),
@@ -324,35 +324,35 @@ fn checkpoint(command: &Bench) -> Result<Outcome, AnyError> {
         ("longest lock", "us"),
         ("CPU time of it", "us"),
     ];
-    let numbers = numbers.map(|(heading, unit)| Column::number(heading, unit));
-    let mut table = Rows::new([Column::label("meanwhile")].into_iter().chain(numbers));
+    let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
+    let mut table = ReportTable::new([TableColumn::label("meanwhile")].into_iter().chain(numbers));
     for row in &rows {
         table.add([
             row.meanwhile.into(),
-            Value::Fixed(row.commands_per_second / 1e3, 1),
-            Value::Fixed(row.median_us, 0),
-            Value::Fixed(row.p999_us, 0),
-            Value::Fixed(row.longest_us, 0),
-            Value::Fixed(row.checkpoints as f64, 0),
-            Value::Fixed(row.longest_hold_us, 0),
-            Value::Fixed(row.longest_hold_busy_us, 0),
+            CellValue::Fixed(row.commands_per_second / 1e3, 1),
+            CellValue::Fixed(row.median_us, 0),
+            CellValue::Fixed(row.p999_us, 0),
+            CellValue::Fixed(row.longest_us, 0),
+            CellValue::Fixed(row.checkpoints as f64, 0),
+            CellValue::Fixed(row.longest_hold_us, 0),
+            CellValue::Fixed(row.longest_hold_busy_us, 0),
         ]);
     }
     let note = format!(
         "A host over NVMe/TCP sends one command of 4 KiB at a time to a full drive of {}. The last checkpoint took \
          {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is the longest work of \
          a checkpoint under the drive lock",
-        base::Bytes(capacity_bytes),
+        base::HumanBytes(capacity_bytes),
         status.last.as_secs_f64()
     );
-    print(&table.note(note).shown(command.output.tables()));
-    Ok(Outcome::Done)
+    print(&table.note(note).render(command.output.tables()));
+    Ok(ExitOutcome::Done)
 }
 
-fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
+fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcome, AnyError> {
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let numbers = [
         ("commands", "K/s"),
@@ -360,15 +360,15 @@ fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
         ("of the limit", ""),
         ("limit", "K/s"),
     ];
-    let numbers = numbers.map(|(heading, unit)| Column::number(heading, unit));
-    let mut table = Rows::new([Column::label("workload")].into_iter().chain(numbers));
+    let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
+    let mut table = ReportTable::new([TableColumn::label("workload")].into_iter().chain(numbers));
     for row in &rows {
         table.add([
             row.workload.as_str().into(),
-            Value::Fixed(row.commands_per_second / 1e3, 0),
-            Value::Fixed(row.bytes_per_second / 1e6, 0),
-            Value::Fixed(row.ratio, 2),
-            Value::Fixed(row.limit_per_second / 1e3, 0),
+            CellValue::Fixed(row.commands_per_second / 1e3, 0),
+            CellValue::Fixed(row.bytes_per_second / 1e6, 0),
+            CellValue::Fixed(row.ratio, 2),
+            CellValue::Fixed(row.limit_per_second / 1e3, 0),
         ]);
     }
     let about = match command.what {
@@ -379,7 +379,7 @@ fn show(command: &Bench, rows: Vec<Row>) -> Result<Outcome, AnyError> {
     print(
         &table
             .note(format!("{about}. The limit is {limit}"))
-            .shown(command.output.tables()),
+            .render(command.output.tables()),
     );
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }

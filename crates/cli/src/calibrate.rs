@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::arguments::Calibrate;
-use crate::{AnyError, Outcome};
+use crate::arguments::CalibrateArgs;
+use crate::{AnyError, ExitOutcome};
 
 /// Environment variable with the Python interpreter that has the package.
 const INTERPRETER: &str = "WARP_PYTHON";
@@ -21,7 +21,7 @@ sys.exit(main())
 /// `EX_UNAVAILABLE` of BSD's sysexits, which the package never uses.
 const NO_PACKAGE: i32 = 69;
 
-pub fn calibrate(command: &Calibrate) -> Result<Outcome, AnyError> {
+pub fn calibrate(command: &CalibrateArgs) -> Result<ExitOutcome, AnyError> {
     let interpreter = std::env::var_os(INTERPRETER).unwrap_or_else(|| "python3".into());
     let name = interpreter.to_string_lossy().into_owned();
     let remedy =

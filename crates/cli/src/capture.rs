@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use base::Bytes;
+use base::HumanBytes;
 use experiment::LabError;
 use host_tools::capture::{Disk, Summary};
-use simulate::run::Watch;
+use simulate::run::ProgressObserver;
 
-use crate::arguments::Capture;
-use crate::output::complain;
-use crate::{AnyError, Outcome, bad_option, execute};
+use crate::arguments::CaptureArgs;
+use crate::output::print_error;
+use crate::{AnyError, ExitOutcome, bad_option, execute};
 
 /// Default file name in a folder.
 const NAME: &str = "capture.csv.zst";
@@ -27,18 +27,18 @@ const LEVEL: i32 = 1;
 /// Base of the exit code after a signal, by the convention of shells.
 const SIGNALLED: i32 = 128;
 
-pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
+pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
     host_tools::capture::check()?;
     let devices = std::iter::once(&command.device).chain(&command.also);
     let disks = devices
-        .map(|device| Disk::of(device))
+        .map(|device| Disk::open(device))
         .collect::<Result<Vec<Disk>, _>>()?;
     let path = destination(&command.out)?;
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     let names = names.join(" and ");
     // A failed start leaves no file behind.
-    let out = Partial::create(&path)?;
-    let mut capture = host_tools::capture::Capture::start(disks, out.writer()?, command.buffer)?;
+    let out = PartialCapture::create(&path)?;
+    let mut capture = host_tools::capture::BlockCapture::start(disks, out.writer()?, command.buffer)?;
     let progress = execute::stoppable();
     let program = command.command[0].display().to_string();
     let mut child = std::process::Command::new(&command.command[0])
@@ -51,7 +51,7 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        if progress.stopped() {
+        if progress.should_stop() {
             end(&mut child, stopped.get_or_insert_with(Instant::now));
         }
         if !came {
@@ -60,8 +60,8 @@ pub fn capture(command: &Capture) -> Result<Outcome, AnyError> {
     };
     let (summary, writer) = capture.finish()?;
     writer.finish().map_err(|error| unwritten(&path, error))?;
-    out.keep()?;
-    say(&summary, &names, &path);
+    out.persist()?;
+    print_summary(&summary, &names, &path);
     Ok(outcome(status))
 }
 
@@ -93,81 +93,81 @@ fn end(child: &mut Child, since: &Instant) {
     }
 }
 
-fn outcome(status: ExitStatus) -> Outcome {
+fn outcome(status: ExitStatus) -> ExitOutcome {
     let code = status.code().or_else(|| Some(SIGNALLED + status.signal()?));
-    Outcome::As(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
+    ExitOutcome::As(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
 }
 
 /// Prints the summary to standard error, because standard output belongs to the command.
-fn say(summary: &Summary, disks: &str, path: &Path) {
+fn print_summary(summary: &Summary, disks: &str, path: &Path) {
     let written = summary.bytes_written;
     let share = (summary.bytes_of_files * 100).checked_div(written).unwrap_or(0);
-    complain(&format!(
+    print_error(&format!(
         "captured {} requests to {disks} in {}, with {} written, {share} % of it to known files",
         summary.requests,
         path.display(),
-        Bytes(written)
+        HumanBytes(written)
     ));
     if let Some(problem) = &summary.without_files {
-        complain(&format!("the files of the requests are unknown ({problem})"));
+        print_error(&format!("the files of the requests are unknown ({problem})"));
     }
     if summary.lost > 0 {
         let lost = summary.lost;
-        complain(&format!(
+        print_error(&format!(
             "{lost} events were lost, because the kernel's buffers were full. Use larger buffers, such as --buffer \
              64MiB"
         ));
     }
     if summary.unknown > 0 {
         let unknown = summary.unknown;
-        complain(&format!(
+        print_error(&format!(
             "{unknown} lines of the kernel's trace have an unknown format and are left out"
         ));
     }
 }
 
 /// File that appears under its name only after it is complete.
-struct Partial {
+struct PartialCapture {
     file: tempfile::NamedTempFile,
     path: PathBuf,
 }
 
-impl Partial {
-    fn create(path: &Path) -> Result<Partial, LabError> {
+impl PartialCapture {
+    fn create(path: &Path) -> Result<PartialCapture, LabError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        Ok(Partial {
+        Ok(PartialCapture {
             file: file.map_err(|error| unwritten(path, error))?,
             path: path.to_path_buf(),
         })
     }
 
-    fn writer(&self) -> Result<Writer, LabError> {
+    fn writer(&self) -> Result<CaptureStream, LabError> {
         let file = self.file.reopen().map_err(|error| unwritten(&self.path, error))?;
         if self.path.extension().is_none_or(|ending| ending != "zst") {
-            return Ok(Writer::Plain(BufWriter::new(file)));
+            return Ok(CaptureStream::Plain(BufWriter::new(file)));
         }
         let encoder = zstd::stream::write::Encoder::new(file, LEVEL).map_err(|error| unwritten(&self.path, error))?;
-        Ok(Writer::Compressed(Box::new(BufWriter::new(encoder))))
+        Ok(CaptureStream::Compressed(Box::new(BufWriter::new(encoder))))
     }
 
-    fn keep(self) -> Result<(), LabError> {
+    fn persist(self) -> Result<(), LabError> {
         let kept = self.file.persist_noclobber(&self.path);
         kept.map(drop).map_err(|error| unwritten(&self.path, error.error))
     }
 }
 
 /// Writer of the file, compressed or plain.
-enum Writer {
+enum CaptureStream {
     Plain(BufWriter<File>),
     Compressed(Box<BufWriter<zstd::stream::write::Encoder<'static, File>>>),
 }
 
-impl Writer {
+impl CaptureStream {
     fn finish(self) -> io::Result<()> {
         match self {
-            Writer::Plain(mut file) => file.flush(),
-            Writer::Compressed(encoder) => {
+            CaptureStream::Plain(mut file) => file.flush(),
+            CaptureStream::Compressed(encoder) => {
                 let encoder = encoder.into_inner().map_err(io::IntoInnerError::into_error)?;
                 encoder.finish().map(drop)
             }
@@ -175,18 +175,18 @@ impl Writer {
     }
 }
 
-impl Write for Writer {
+impl Write for CaptureStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Writer::Plain(file) => file.write(bytes),
-            Writer::Compressed(encoder) => encoder.write(bytes),
+            CaptureStream::Plain(file) => file.write(bytes),
+            CaptureStream::Compressed(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Writer::Plain(file) => file.flush(),
-            Writer::Compressed(encoder) => encoder.flush(),
+            CaptureStream::Plain(file) => file.flush(),
+            CaptureStream::Compressed(encoder) => encoder.flush(),
         }
     }
 }

@@ -3,75 +3,77 @@
 use std::path::Path;
 
 use initiator::inspect::FdpReport;
-use initiator::inspect::decode::Statistics;
+use initiator::inspect::decode::FdpByteCounts;
 
-use crate::arguments::{Check, OfHandle};
-use crate::output::complain;
-use crate::target::{Target, stored_drive};
-use crate::{AnyError, Outcome, bad_option, print};
+use crate::arguments::{CheckArgs, HandleLimit};
+use crate::output::print_error;
+use crate::target::{DriveTarget, stored_drive};
+use crate::{AnyError, ExitOutcome, bad_option, print};
 
 /// Limit with the measured write amplification.
-struct Kept {
+struct LimitOutcome {
     /// Subject of the write amplification.
-    what: String,
+    subject: String,
     at_most: f64,
     /// `None` if the host wrote no data. A limit does not hold then.
     found: Option<f64>,
 }
 
-impl Kept {
-    fn holds(&self) -> bool {
+impl LimitOutcome {
+    fn is_met(&self) -> bool {
         self.found.is_some_and(|found| found <= self.at_most)
     }
 
     fn sentence(&self) -> String {
-        let Kept { what, at_most, .. } = self;
+        let LimitOutcome {
+            subject: what, at_most, ..
+        } = self;
         match self.found {
-            Some(found) if self.holds() => format!("{what} is {found:.3}, at most {at_most}"),
+            Some(found) if self.is_met() => format!("{what} is {found:.3}, at most {at_most}"),
             Some(found) => format!("{what} is {found:.3}, above {at_most}"),
             None => format!("{what} is unknown, because nothing was written"),
         }
     }
 }
 
-pub fn check(command: &Check) -> Result<Outcome, AnyError> {
+pub fn check(command: &CheckArgs) -> Result<ExitOutcome, AnyError> {
     let name = command.target.as_str();
-    let target = Target::parse("TARGET", name, &command.host)?;
-    if !matches!(target, Target::File(_)) && !command.handle.is_empty() {
+    let target = DriveTarget::parse("TARGET", name, &command.host)?;
+    if !matches!(target, DriveTarget::File(_)) && !command.handle.is_empty() {
         let problem = "the FDP logs of a drive have no counters per handle. Stop the server and give the drive's \
                        data file (`warp serve --data FILE`)";
         return Err(bad_option("--handle", problem).into());
     }
-    let all: Vec<Kept> = match target.report(command.endurance_group)? {
-        Ok(report) => of_logs(command, report)?,
-        Err(file) => of_file(command, file)?,
+    let all: Vec<LimitOutcome> = match target.report(command.endurance_group)? {
+        Ok(report) => check_logs(command, report)?,
+        Err(file) => check_file(command, file)?,
     };
-    let broken = all.iter().filter(|kept| !kept.holds());
-    let broken: Vec<String> = broken.map(Kept::sentence).collect();
+    let broken = all.iter().filter(|kept| !kept.is_met());
+    let broken: Vec<String> = broken.map(LimitOutcome::sentence).collect();
     if broken.is_empty() {
-        let all: Vec<String> = all.iter().map(Kept::sentence).collect();
+        let all: Vec<String> = all.iter().map(LimitOutcome::sentence).collect();
         print(&format!("{name}: {}\n", all.join(" and ")));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
-    complain(&format!("{name}: {}", broken.join(" and ")));
-    Ok(Outcome::Failed)
+    print_error(&format!("{name}: {}", broken.join(" and ")));
+    Ok(ExitOutcome::Failed)
 }
 
 /// Checks the logs of a drive, which have no counters per handle.
-fn of_logs(command: &Check, report: FdpReport) -> Result<Vec<Kept>, AnyError> {
+fn check_logs(command: &CheckArgs, report: FdpReport) -> Result<Vec<LimitOutcome>, AnyError> {
     let Some(enabled) = report.enabled else {
         let problem = "Flexible Data Placement is not enabled, so the drive has no FDP counters. Enable it on the \
                        drive first";
         return Err(bad_option(&command.target, problem).into());
     };
-    let Statistics {
+    let FdpByteCounts {
         write_amplification, ..
     } = enabled.statistics;
-    Ok(of_drive(command, write_amplification).into_iter().collect())
+    Ok(check_drive(command, write_amplification).into_iter().collect())
 }
 
 /// Checks the stored counters of a drive that was served from a file.
-fn of_file(command: &Check, file: &Path) -> Result<Vec<Kept>, AnyError> {
+fn check_file(command: &CheckArgs, file: &Path) -> Result<Vec<LimitOutcome>, AnyError> {
     let stored = stored_drive(file)?;
     let Some(device) = stored.device else {
         return Err(bad_option(
@@ -85,8 +87,8 @@ fn of_file(command: &Check, file: &Path) -> Result<Vec<Kept>, AnyError> {
              Ctrl-C first";
         return Err(bad_option(&command.target, problem).into());
     }
-    let mut all: Vec<Kept> = of_drive(command, device.write_amplification).into_iter().collect();
-    for &OfHandle { handle, at_most } in &command.handle {
+    let mut all: Vec<LimitOutcome> = check_drive(command, device.write_amplification).into_iter().collect();
+    for &HandleLimit { handle, at_most } in &command.handle {
         let Some(row) = device.stats.handles.get(usize::from(handle)) else {
             let last = device.stats.handles.len() - 1;
             return Err(bad_option(
@@ -95,8 +97,8 @@ fn of_file(command: &Check, file: &Path) -> Result<Vec<Kept>, AnyError> {
             )
             .into());
         };
-        all.push(Kept {
-            what: format!("write amplification of reclaim unit handle {handle}"),
+        all.push(LimitOutcome {
+            subject: format!("write amplification of reclaim unit handle {handle}"),
             at_most,
             found: row.write_amplification(),
         });
@@ -104,9 +106,9 @@ fn of_file(command: &Check, file: &Path) -> Result<Vec<Kept>, AnyError> {
     Ok(all)
 }
 
-fn of_drive(command: &Check, found: Option<f64>) -> Option<Kept> {
-    command.waf_at_most.map(|at_most| Kept {
-        what: "write amplification".to_string(),
+fn check_drive(command: &CheckArgs, found: Option<f64>) -> Option<LimitOutcome> {
+    command.waf_at_most.map(|at_most| LimitOutcome {
+        subject: "write amplification".to_string(),
         at_most,
         found,
     })

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use analysis::interval::Intervals;
 use experiment::LabError;
 use indicatif::{ProgressBar, ProgressStyle};
-use simulate::run::{CellResult, Options, Progress, RunPlan, Watch};
+use simulate::run::{ExecutionOptions, ProgressObserver, RunPlan, RunProgress, RunResult};
 
 /// Runs longer than this show a progress bar.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Progress of the current run, set by the first run.
-static RUNNING: OnceLock<Arc<Progress>> = OnceLock::new();
+static RUNNING: OnceLock<Arc<RunProgress>> = OnceLock::new();
 
 /// Progress that Ctrl-C stops. A second Ctrl-C ends the program immediately.
-pub fn stoppable() -> Arc<Progress> {
+pub fn stoppable() -> Arc<RunProgress> {
     listen();
     Arc::clone(RUNNING.get_or_init(Arc::default))
 }
@@ -27,26 +27,26 @@ pub fn stoppable() -> Arc<Progress> {
 pub fn listen() {
     let installed = ctrlc::set_handler(move || {
         let Some(running) = RUNNING.get() else {
-            crate::output::complain("stopped before the first run");
+            crate::output::print_error("stopped before the first run");
             std::process::exit(i32::from(crate::STOPPED));
         };
         if running.stop.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(crate::STOPPED));
         }
-        crate::output::complain("stopping. Press Ctrl-C again to end without results");
+        crate::output::print_error("stopping. Press Ctrl-C again to end without results");
     });
     // Installation fails only if a handler is installed already, which works as well.
     drop(installed);
 }
 
 /// Runs `work` and shows its progress in a bar on standard error.
-pub fn with_bar<T: Send>(progress: &Progress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
+pub fn with_bar<T: Send>(progress: &RunProgress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
     let counters = [
         &progress.expected,
-        &progress.done,
-        &progress.cells,
-        &progress.expected_cells,
+        &progress.completed,
+        &progress.cells_completed,
+        &progress.cells_expected,
     ];
     let before = counters.map(|counter| counter.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
@@ -88,11 +88,11 @@ fn new_bar(elapsed: Duration) -> ProgressBar {
 /// Ctrl-C stopped the runs.
 pub fn run_cells(
     plans: &[RunPlan],
-    options: Options<'_>,
-    progress: &Progress,
-) -> Result<(Vec<CellResult>, Intervals, bool), LabError> {
+    options: ExecutionOptions<'_>,
+    progress: &RunProgress,
+) -> Result<(Vec<RunResult>, Intervals, bool), LabError> {
     let work = || simulate::run::run_all_with(plans, options, progress);
     let results = with_bar(progress, plans.len(), work)?;
     let (results, intervals) = Intervals::split(results);
-    Ok((results, intervals, progress.stopped()))
+    Ok((results, intervals, progress.should_stop()))
 }

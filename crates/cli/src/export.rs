@@ -4,24 +4,24 @@ use std::io;
 use std::path::Path;
 
 use experiment::LabError;
-use experiment::change::Change;
+use experiment::change::RunChange;
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::ScaleChoice;
-use simulate::run::{Progress, Watch};
-use workload::trace::{self, Arrival, ExportSettings, ExportSummary, Feed, IologVersion, TimedSource};
-use workload::{Request, Source, WorkloadError};
+use experiment::scaled_model::ScaleChoice;
+use experiment::selection::RunOverrides;
+use simulate::run::{ProgressObserver, RunProgress};
+use workload::trace::{self, Arrival, ExportSettings, ExportSource, ExportSummary, IologVersion, TimedSource};
+use workload::{IoRequest, RequestSource, WorkloadError};
 
-use crate::arguments::Export;
+use crate::arguments::ExportArgs;
 use crate::execute;
 use crate::output;
-use crate::{Outcome, bad_option, print};
+use crate::{ExitOutcome, bad_option, print};
 
-pub fn export(command: &Export) -> Result<Outcome, LabError> {
-    let experiment = Experiment::of_workload(&command.workload, &command.device);
-    let selection = Selection {
-        change: Change::of_settings(&command.columns.overrides(&command.workload, &command.set)?),
+pub fn export(command: &ExportArgs) -> Result<ExitOutcome, LabError> {
+    let experiment = Experiment::from_workload(&command.workload, &command.device);
+    let selection = RunOverrides {
+        change: RunChange::from_settings(&command.columns.overrides(&command.workload, &command.set)?),
         capacity_bytes: command.capacity,
         run: RunOptions {
             scale: command.capacity.is_none().then_some(ScaleChoice::Fixed(command.scale)),
@@ -30,7 +30,7 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
             drive_writes: command.requests.map(|_| 1.0),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let plans = simulate::run::prepare(experiment.select(&selection)?.cells)?;
     let to_standard_output = output::is_standard_output(&command.to);
@@ -69,19 +69,19 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     let (mut with_times, mut without);
     let feed = match recorded {
         Some(source) => {
-            with_times = Stoppable {
+            with_times = InterruptibleSource {
                 source,
                 progress: &progress,
             };
-            Feed::Timed(&mut with_times)
+            ExportSource::Timed(&mut with_times)
         }
         None => {
             let source = plans[0].source()?;
-            without = Stoppable {
+            without = InterruptibleSource {
                 source,
                 progress: &progress,
             };
-            Feed::Untimed(&mut without)
+            ExportSource::Untimed(&mut without)
         }
     };
     let exported = if command.per_placement {
@@ -91,12 +91,12 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
     } else {
         one_file(command, feed, &settings)
     };
-    if progress.stopped() {
-        return Ok(Outcome::Stopped);
+    if progress.should_stop() {
+        return Ok(ExitOutcome::Stopped);
     }
     let exported = exported?;
     if to_standard_output {
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let note = match (command.iolog_version, has_times) {
         (3, false) => "The workload has no recorded times. All timestamps are 0, and fio replays as fast as it can.\n",
@@ -108,26 +108,26 @@ pub fn export(command: &Export) -> Result<Outcome, LabError> {
         exported.bytes,
         command.to.display()
     ));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Workload that returns an error after Ctrl-C, so that a partial export never looks complete.
-struct Stoppable<'a, S: ?Sized> {
+struct InterruptibleSource<'a, S: ?Sized> {
     source: Box<S>,
-    progress: &'a Progress,
+    progress: &'a RunProgress,
 }
 
-impl<S: ?Sized> Stoppable<'_, S> {
+impl<S: ?Sized> InterruptibleSource<'_, S> {
     fn check(&self) -> Result<(), WorkloadError> {
-        match self.progress.stopped() {
+        match self.progress.should_stop() {
             true => Err(WorkloadError::setting("export", "stopped")),
             false => Ok(()),
         }
     }
 }
 
-impl<S: Source + ?Sized> Source for Stoppable<'_, S> {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl<S: RequestSource + ?Sized> RequestSource for InterruptibleSource<'_, S> {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         self.check()?;
         self.source.next_batch(requests, limit)
     }
@@ -137,10 +137,10 @@ impl<S: Source + ?Sized> Source for Stoppable<'_, S> {
     }
 }
 
-impl<S: TimedSource + ?Sized> TimedSource for Stoppable<'_, S> {
+impl<S: TimedSource + ?Sized> TimedSource for InterruptibleSource<'_, S> {
     fn next_timed_batch(
         &mut self,
-        requests: &mut Vec<Request>,
+        requests: &mut Vec<IoRequest>,
         arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError> {
@@ -154,7 +154,7 @@ impl<S: TimedSource + ?Sized> TimedSource for Stoppable<'_, S> {
 }
 
 /// Writes only the iolog to standard output.
-fn standard_output(feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
+fn standard_output(feed: ExportSource<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
     const NAME: &str = "standard output";
     match trace::export(feed, settings, NAME, io::stdout().lock()) {
         Err(WorkloadError::Io { file, source }) if file == NAME => output::unwritten(&source),
@@ -162,7 +162,11 @@ fn standard_output(feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSu
     }
 }
 
-fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Result<ExportSummary, LabError> {
+fn one_file(
+    command: &ExportArgs,
+    feed: ExportSource<'_>,
+    settings: &ExportSettings,
+) -> Result<ExportSummary, LabError> {
     let mut exported = Ok(ExportSummary::default());
     let written = experiment::files::write_atomically(&command.to, |file| {
         exported = trace::export(feed, settings, &command.to.display().to_string(), file);
@@ -171,15 +175,15 @@ fn one_file(command: &Export, feed: Feed<'_>, settings: &ExportSettings) -> Resu
     });
     match exported {
         Ok(exported) => written.map(|()| exported),
-        Err(error) => Err(of_output(&command.to, error)),
+        Err(error) => Err(output_error(&command.to, error)),
     }
 }
 
 /// Writes a folder of iologs atomically. The files are written to a temporary folder and moved
 /// after the last one is complete.
 fn per_placement(
-    command: &Export,
-    feed: Feed<'_>,
+    command: &ExportArgs,
+    feed: ExportSource<'_>,
     settings: &ExportSettings,
     slug: &str,
 ) -> Result<ExportSummary, LabError> {
@@ -192,7 +196,7 @@ fn per_placement(
         .tempdir_in(to)
         .map_err(failed)?;
     let mut exported = trace::export_per_placement(feed, settings, parts.path(), slug)
-        .map_err(|error| of_output(parts.path(), error))?;
+        .map_err(|error| output_error(parts.path(), error))?;
     for file in &mut exported.files {
         let place = to.join(file.file_name().expect("an iolog has a name"));
         std::fs::rename(&*file, &place).map_err(failed)?;
@@ -202,7 +206,7 @@ fn per_placement(
 }
 
 /// Classifies an error as one of the output or of the workload.
-fn of_output(to: &Path, error: WorkloadError) -> LabError {
+fn output_error(to: &Path, error: WorkloadError) -> LabError {
     match error {
         WorkloadError::Io { file, source } if Path::new(&file).starts_with(to) => LabError::output(to, source),
         other => other.into(),

@@ -5,28 +5,28 @@ use std::path::Path;
 
 use base::input::TEXT_BYTES_MAX;
 use experiment::LabError;
-use nvme::fault::{FaultsReport, Plan};
-use target::http::{self, Change};
+use nvme::fault::{FaultPlan, FaultsReport};
+use target::http::{self, ChangeRequest};
 use target::monitor::metrics::FAULTS;
 
-use crate::arguments::Faults;
+use crate::arguments::FaultsArgs;
 use crate::token::token;
-use crate::{AnyError, Outcome, bad_option, print};
+use crate::{AnyError, ExitOutcome, bad_option, print};
 
 /// HTTP status of success.
 const OK: u16 = 200;
 
-pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
+pub fn faults(command: &FaultsArgs) -> Result<ExitOutcome, AnyError> {
     let token = token(&command.token)?;
     let change = match &command.file {
         Some(file) => {
             plan(file)?;
-            Some(Change::Put(text(file)?))
+            Some(ChangeRequest::Put(text(file)?))
         }
-        None => command.clear.then_some(Change::Delete),
+        None => command.clear.then_some(ChangeRequest::Delete),
     };
     let address = command.address;
-    let (status, answer) = http::ask(address, &token, FAULTS, change).map_err(|error| {
+    let (status, answer) = http::send_request(address, &token, FAULTS, change).map_err(|error| {
         bad_option(
             &address.to_string(),
             format!("{error}. Give the address of warp serve --metrics"),
@@ -43,16 +43,16 @@ pub fn faults(command: &Faults) -> Result<Outcome, AnyError> {
     };
     let report: Option<FaultsReport> = serde_json::from_str(&answer).map_err(unreadable)?;
     print(&described(report.as_ref()));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Reads the fault plan in a file.
 ///
 /// # Errors
 /// The file is not a valid plan. The message has file and line.
-pub fn plan(file: &Path) -> Result<Plan, LabError> {
+pub fn plan(file: &Path) -> Result<FaultPlan, LabError> {
     let name = file.display().to_string();
-    Plan::parse(&text(file)?).map_err(|error| LabError::invalid(&name, error.to_string()))
+    FaultPlan::parse(&text(file)?).map_err(|error| LabError::invalid(&name, error.to_string()))
 }
 
 fn text(file: &Path) -> Result<String, LabError> {

@@ -7,20 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use base::Bytes;
+use base::HumanBytes;
 use experiment::LabError;
-use host_tools::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot, build, cache};
+use host_tools::guest::{
+    Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot, build, cache,
+};
 use indicatif::{ProgressBar, ProgressStyle};
-use report::rows::{Column, Rows, Value};
-use ssd::{OwnerStats, Stats};
-use target::monitor::status::Status;
+use report::rows::{CellValue, ReportTable, TableColumn};
+use ssd::{DeviceStats, OwnerStats};
+use target::monitor::status::DriveStatus;
 use target::server::{ServeOptions, Server};
 use target::storage::DriveOptions;
 use target::tcp::TcpOptions;
 
-use crate::arguments::{Guest, PrintedFormat, ServedDrive, Transport};
-use crate::output::{complain, unwritten};
-use crate::{AnyError, Outcome, bad_option, print, serve};
+use crate::arguments::{GuestArgs, GuestTransport, PrintedFormat, ServedDriveArgs};
+use crate::output::{print_error, unwritten};
+use crate::{AnyError, ExitOutcome, bad_option, print, serve};
 
 /// Exit code after the time limit, the same as that of `timeout`.
 const TIMED_OUT: u8 = 124;
@@ -33,7 +35,7 @@ const SERIAL: &str = "WARP0001";
 /// Refresh interval of the elapsed build time.
 const TICK: Duration = Duration::from_millis(200);
 
-pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
+pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     let is_shell = command.command.is_empty();
     if is_shell && !command.build_only && !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let problem = "a shell needs a terminal. Give a command, such as warp guest -- nvme list";
@@ -41,7 +43,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
     }
     let share = shared_folder(&command.share)?;
     check_files(command)?;
-    let drive = (command.transport != Transport::None)
+    let drive = (command.transport != GuestTransport::None)
         .then(|| drive(&command.drive))
         .transpose()?;
     let stop = stoppable()?;
@@ -50,7 +52,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
         return Ok(match built(&command.with, &is_stopped) {
             Ok(built) => {
                 print(&format!("{}\n{}\n", built.system.display(), built.tree.display()));
-                Outcome::Done
+                ExitOutcome::Done
             }
             Err(error) => no_guest(&error),
         });
@@ -73,7 +75,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
     if let Some(server) = server {
         let status = server.server.status();
         server.server.stop()?;
-        tell(&status, &command.output);
+        print_status(&status, &command.output);
     }
     if let Some(error) = refused {
         // `unwritten` ends the program, so this call is the last.
@@ -83,7 +85,7 @@ pub fn guest(command: &Guest) -> Result<Outcome, AnyError> {
 }
 
 /// Converts the options to a description of the guest.
-fn machine(command: &Guest, built: Built, attached: Attached, share: PathBuf) -> Machine {
+fn machine(command: &GuestArgs, built: GuestFiles, attached: DriveTransports, share: PathBuf) -> Machine {
     Machine {
         built,
         attached,
@@ -105,13 +107,13 @@ fn machine(command: &Guest, built: Built, attached: Attached, share: PathBuf) ->
 }
 
 /// Boots the guest. Returns its outcome, and the error if its output could not be written.
-fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io::Error>) {
+fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (ExitOutcome, Option<io::Error>) {
     let mut refused = None;
-    let mut hand_on = |stream: Stream, bytes: &[u8]| {
+    let mut hand_on = |stream: GuestStream, bytes: &[u8]| {
         let written = match stream {
-            Stream::Output => write_all(&mut io::stdout().lock(), bytes),
+            GuestStream::Output => write_all(&mut io::stdout().lock(), bytes),
             // An error of standard error cannot be reported.
-            Stream::Error => write_all(&mut io::stderr().lock(), bytes).or(Ok(())),
+            GuestStream::Error => write_all(&mut io::stderr().lock(), bytes).or(Ok(())),
         };
         written.map_err(|error| {
             let kind = error.kind();
@@ -119,18 +121,18 @@ fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (Outcome, Option<io:
             kind.into()
         })
     };
-    let ended = boot(machine, is_stopped, &mut complain, &mut hand_on);
+    let ended = boot(machine, is_stopped, &mut print_error, &mut hand_on);
     let outcome = match ended {
-        Ok(Ended::Exited(code)) => Outcome::As(code),
-        Ok(Ended::Stopped) => Outcome::Stopped,
-        Ok(Ended::TimedOut) => {
+        Ok(GuestExit::Exited(code)) => ExitOutcome::As(code),
+        Ok(GuestExit::Stopped) => ExitOutcome::Stopped,
+        Ok(GuestExit::TimedOut) => {
             let limit = machine.limit.unwrap_or_default().as_secs_f64();
-            complain(&format!(
+            print_error(&format!(
                 "the guest was stopped after {limit} s, the limit of --timeout"
             ));
-            Outcome::As(TIMED_OUT)
+            ExitOutcome::As(TIMED_OUT)
         }
-        Err(_) if refused.is_some() => Outcome::Failed,
+        Err(_) if refused.is_some() => ExitOutcome::Failed,
         Err(error) => no_guest(&error),
     };
     (outcome, refused)
@@ -141,24 +143,24 @@ fn write_all(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-fn no_guest(error: &GuestError) -> Outcome {
-    complain(&error.to_string());
+fn no_guest(error: &GuestError) -> ExitOutcome {
+    print_error(&error.to_string());
     match error {
-        GuestError::Stopped => Outcome::Stopped,
-        _ => Outcome::As(NO_GUEST),
+        GuestError::Stopped => ExitOutcome::Stopped,
+        _ => ExitOutcome::As(NO_GUEST),
     }
 }
 
 /// Rejects files that cannot be written, and drive options without a drive. This check precedes the
 /// build, which takes minutes.
-fn check_files(command: &Guest) -> Result<(), LabError> {
+fn check_files(command: &GuestArgs) -> Result<(), LabError> {
     let of_drive = [
         ("--data", command.drive.data != "memory"),
         ("--capacity", command.drive.capacity.is_some()),
         ("--set", !command.drive.set.is_empty()),
     ];
     let given = of_drive.iter().find(|(_, is_given)| *is_given);
-    if let (Transport::None, Some((option, _))) = (command.transport, given) {
+    if let (GuestTransport::None, Some((option, _))) = (command.transport, given) {
         let problem = "cannot be combined with --transport none, because the guest then has no drive. Remove one of \
                        the two";
         return Err(bad_option(option, problem));
@@ -194,12 +196,12 @@ fn stoppable() -> Result<Arc<AtomicBool>, ctrlc::Error> {
 }
 
 /// Returns the guest. Builds it on the first use, which takes a minute, and shows the progress.
-fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<Built, GuestError> {
+fn built(packages: &[String], is_stopped: &dyn Fn() -> bool) -> Result<GuestFiles, GuestError> {
     let is_terminal = io::stderr().is_terminal();
     let mut bar: Option<ProgressBar> = None;
     let built = build(&cache()?, packages, is_stopped, &mut |step| {
         if !is_terminal {
-            complain(&format!("building the guest (first use only): {step}"));
+            print_error(&format!("building the guest (first use only): {step}"));
             return;
         }
         let bar = bar.get_or_insert_with(|| {
@@ -225,39 +227,39 @@ fn this_program() -> Option<PathBuf> {
 
 // ------------------------------------------------------------------------------------------------------ the drive --
 
-fn drive(options: &ServedDrive) -> Result<DriveOptions, LabError> {
+fn drive(options: &ServedDriveArgs) -> Result<DriveOptions, LabError> {
     let identity = serve::identity(SERIAL, None)?;
     let capacity = options.capacity.unwrap_or(CAPACITY_BYTES);
     serve::drive_options(options, Some(capacity), identity)
 }
 
 /// Served drive with its socket and NQN.
-struct Served {
+struct GuestDrive {
     server: Server,
     socket: Option<PathBuf>,
     nqn: String,
 }
 
-fn serve(drive: DriveOptions, transport: Transport, sockets: &Path) -> Result<Served, AnyError> {
+fn serve(drive: DriveOptions, transport: GuestTransport, sockets: &Path) -> Result<GuestDrive, AnyError> {
     let nqn = drive.subsystem.identity.nqn.clone();
-    let socket = (transport != Transport::Tcp).then(|| sockets.join("drive.sock"));
+    let socket = (transport != GuestTransport::Tcp).then(|| sockets.join("drive.sock"));
     let any_port = ([127, 0, 0, 1], 0).into();
     let options = ServeOptions {
         scrub_every: None,
         drive,
         vfio_user: socket.iter().cloned().collect(),
-        tcp: (transport != Transport::VfioUser).then(|| TcpOptions::new(any_port)),
+        tcp: (transport != GuestTransport::VfioUser).then(|| TcpOptions::new(any_port)),
         metrics: None,
         checkpoint_every: None,
         faults: None,
         at_power_loss: None,
     };
     let (server, _) = Server::start(options)?;
-    Ok(Served { server, socket, nqn })
+    Ok(GuestDrive { server, socket, nqn })
 }
 
-fn attached(served: &Served) -> Attached {
-    Attached {
+fn attached(served: &GuestDrive) -> DriveTransports {
+    DriveTransports {
         vfio_user: served.socket.clone(),
         tcp: served.server.tcp_address().map(|address| (address, served.nqn.clone())),
     }
@@ -265,23 +267,23 @@ fn attached(served: &Served) -> Attached {
 
 /// Prints the drive's counters to standard error, because standard output belongs to the command in
 /// the guest.
-fn tell(status: &Status, output: &PrintedFormat) {
+fn print_status(status: &DriveStatus, output: &PrintedFormat) {
     if output.is_json() {
         // An error of standard error cannot be reported, so the result is ignored.
         let _ = writeln!(io::stderr().lock(), "{}", counted(&status.stats, status.events));
         return;
     }
-    let (sentence, table) = saw(status);
-    complain(&sentence);
+    let (sentence, table) = usage_summary(status);
+    print_error(&sentence);
     if let Some(table) = table {
         let _ = io::stderr()
             .lock()
-            .write_all(table.shown(output.tables(&io::stderr())).as_bytes());
+            .write_all(table.render(output.tables(&io::stderr())).as_bytes());
     }
 }
 
 /// Counters of the drive as JSON.
-fn counted(stats: &Stats, [of_host, of_controller]: [u64; 2]) -> serde_json::Value {
+fn counted(stats: &DeviceStats, [of_host, of_controller]: [u64; 2]) -> serde_json::Value {
     let handles = used_handles(stats).into_iter().map(|(handle, row)| {
         serde_json::json!({
             "handle": handle,
@@ -303,18 +305,18 @@ fn counted(stats: &Stats, [of_host, of_controller]: [u64; 2]) -> serde_json::Val
 }
 
 /// Handles that the host wrote to, with their counters.
-fn used_handles(stats: &Stats) -> Vec<(usize, &OwnerStats)> {
+fn used_handles(stats: &DeviceStats) -> Vec<(usize, &OwnerStats)> {
     let used = |(_, row): &(usize, &OwnerStats)| row.host_pages_written > 0;
     stats.handles.iter().enumerate().filter(used).collect()
 }
 
 /// Summary of the drive's counters, with a table of the handles if the host used more than one.
-fn saw(status: &Status) -> (String, Option<Rows>) {
+fn usage_summary(status: &DriveStatus) -> (String, Option<ReportTable>) {
     let stats = &status.stats;
     let Some(waf) = stats.write_amplification() else {
         return ("nothing was written to the drive".to_string(), None);
     };
-    let [host, media] = [stats.host_bytes_written(), stats.media_bytes_written()].map(Bytes);
+    let [host, media] = [stats.host_bytes_written(), stats.media_bytes_written()].map(HumanBytes);
     let [of_host, of_controller] = status.events;
     let text = format!(
         "the host wrote {host} and the drive {media} to flash, a write amplification of {waf:.3}, with {of_host} \
@@ -325,18 +327,18 @@ fn saw(status: &Status) -> (String, Option<Rows>) {
     (text, table)
 }
 
-fn handles(rows: &[(usize, &OwnerStats)], stats: &Stats) -> Rows {
+fn handles(rows: &[(usize, &OwnerStats)], stats: &DeviceStats) -> ReportTable {
     let columns = ["host", "copied", "own WAF", "units opened", "units reclaimed"];
-    let columns = columns.map(|heading| Column::number(heading, ""));
-    let mut table = Rows::new([Column::label("handle")].into_iter().chain(columns));
+    let columns = columns.map(|heading| TableColumn::number(heading, ""));
+    let mut table = ReportTable::new([TableColumn::label("handle")].into_iter().chain(columns));
     for (handle, row) in rows {
         table.add([
             format!("RUH {handle}").into(),
-            Value::Bytes(row.host_bytes_written),
-            Value::Bytes(row.gc_pages_copied * stats.page_bytes),
-            Value::optional(row.write_amplification(), Value::Amplification),
-            Value::Count(row.units_opened),
-            Value::Count(row.units_reclaimed),
+            CellValue::Bytes(row.host_bytes_written),
+            CellValue::Bytes(row.gc_pages_copied * stats.page_bytes),
+            CellValue::optional(row.write_amplification(), CellValue::Amplification),
+            CellValue::Count(row.units_opened),
+            CellValue::Count(row.units_reclaimed),
         ]);
     }
     table
@@ -350,12 +352,12 @@ mod tests {
 
     #[test]
     fn what_the_drive_counted_is_a_table_in_any_format_and_json() {
-        let mut stats = Stats::new(4096, 3);
+        let mut stats = DeviceStats::new(4096, 3);
         for (index, pages) in [(0, 100), (2, 300)] {
             stats.handles[index].host_pages_written = pages;
             stats.handles[index].host_bytes_written = pages * 4096;
         }
-        let csv = handles(&used_handles(&stats), &stats).shown(TextFormat::Csv);
+        let csv = handles(&used_handles(&stats), &stats).render(TextFormat::Csv);
         assert_eq!(
             csv,
             "handle,host (bytes),copied (bytes),own WAF,units opened,units reclaimed\nRUH 0,409600,0,1,0,0\nRUH 2,1228800,0,1,0,0\n"

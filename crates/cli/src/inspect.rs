@@ -4,19 +4,19 @@ use std::path::Path;
 
 use base::input::RESULT_BYTES_MAX;
 use initiator::inspect::FdpReport;
-use initiator::inspect::decode::{self, EventRecord};
+use initiator::inspect::decode::{self, FdpEventRecord};
 use nvme_spec::LogId;
-use report::rows::{Column, Rows, TextFormat, Value};
+use report::rows::{CellValue, ReportTable, TableColumn, TextFormat};
 use serde::Serialize;
 
-use crate::arguments::Inspect;
-use crate::target::{Target, stored_drive};
-use crate::{AnyError, Outcome, bad_option, print};
+use crate::arguments::InspectArgs;
+use crate::target::{DriveTarget, stored_drive};
+use crate::{AnyError, ExitOutcome, bad_option, print};
 
-pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
-    let target = Target::parse("TARGET", &command.target, &command.host)?;
+pub fn inspect(command: &InspectArgs) -> Result<ExitOutcome, AnyError> {
+    let target = DriveTarget::parse("TARGET", &command.target, &command.host)?;
     match target.report(command.endurance_group)? {
-        Err(file) => of_file(command, file),
+        Err(file) => inspect_file(command, file),
         Ok(_) if command.log.is_some() => {
             Err(bad_option("--log", "applies only to a file with a raw log page. Remove the option").into())
         }
@@ -30,51 +30,51 @@ pub fn inspect(command: &Inspect) -> Result<Outcome, AnyError> {
 }
 
 /// Decodes a raw log page, a data file or a snapshot.
-fn of_file(command: &Inspect, file: &Path) -> Result<Outcome, AnyError> {
+fn inspect_file(command: &InspectArgs, file: &Path) -> Result<ExitOutcome, AnyError> {
     if command.scrub {
         let found = target::storage::scrub(file)?;
-        show(command, &found, |found, format| format.words(&found.to_string()))?;
+        print_value(command, &found, |found, format| format.words(&found.to_string()))?;
         return Ok(if found.pages_damaged > 0 {
-            Outcome::Failed
+            ExitOutcome::Failed
         } else {
-            Outcome::Done
+            ExitOutcome::Done
         });
     }
     match command.log {
         Some(log) => raw_log(command, file, log),
-        None => show(command, &stored_drive(file)?, |drive, format| {
+        None => print_value(command, &stored_drive(file)?, |drive, format| {
             format.words(&drive.to_string())
         }),
     }
 }
 
-fn show<T: Serialize>(
-    command: &Inspect,
+fn print_value<T: Serialize>(
+    command: &InspectArgs,
     value: &T,
     text: impl FnOnce(&T, TextFormat) -> String,
-) -> Result<Outcome, AnyError> {
+) -> Result<ExitOutcome, AnyError> {
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::to_string(value)?));
     } else {
         print(&text(value, command.output.tables()));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Decodes a log page from a file of another program, such as nvme-cli.
-fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError> {
+fn raw_log(command: &InspectArgs, path: &Path, log: u8) -> Result<ExitOutcome, AnyError> {
     let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
     match LogId::from_u8(log) {
-        Some(LogId::FdpConfigurations) => show(command, &decode::configurations(&bytes)?, |all, format| {
+        Some(LogId::FdpConfigurations) => print_value(command, &decode::configurations(&bytes)?, |all, format| {
             configurations(all, format)
         }),
-        Some(LogId::ReclaimUnitHandleUsage) => show(command, &decode::usage(&bytes)?, |all, format| {
+        Some(LogId::ReclaimUnitHandleUsage) => print_value(command, &decode::usage(&bytes)?, |all, format| {
             format.words(&usage(all))
         }),
-        Some(LogId::FdpStatistics) => show(command, &decode::statistics(&bytes)?, |all, format| {
+        Some(LogId::FdpStatistics) => print_value(command, &decode::statistics(&bytes)?, |all, format| {
             format.words(&statistics(all))
         }),
-        Some(LogId::FdpEvents) => show(command, &decode::events(&bytes)?, |all, format| events(all, format)),
+        Some(LogId::FdpEvents) => print_value(command, &decode::events(&bytes)?, |all, format| events(all, format)),
         _ => Err(bad_option(
             "--log",
             format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23"),
@@ -83,8 +83,8 @@ fn raw_log(command: &Inspect, path: &Path, log: u8) -> Result<Outcome, AnyError>
     }
 }
 
-fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyError> {
-    show(command, report, |report, format| {
+fn show_report(command: &InspectArgs, report: &FdpReport) -> Result<ExitOutcome, AnyError> {
+    print_value(command, report, |report, format| {
         let words = |text: String| format.words(&text);
         let mut text = words(format!(
             "{} {} firmware {}\n",
@@ -102,16 +102,17 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
         for namespace in &enabled.namespaces {
             let note = format!("Placement identifiers of namespace {}", namespace.nsid);
             let columns = [("PID", ""), ("RUH", ""), ("blocks left", ""), ("time left", "s")];
-            let mut rows = Rows::new(columns.map(|(heading, unit)| Column::number(heading, unit))).note(note);
+            let mut rows =
+                ReportTable::new(columns.map(|(heading, unit)| TableColumn::number(heading, unit))).note(note);
             for handle in &namespace.handles {
                 rows.add([
-                    Value::Index(handle.placement_identifier.into()),
-                    Value::Index(handle.reclaim_unit_handle.into()),
-                    Value::Count(handle.blocks_left),
+                    CellValue::Index(handle.placement_identifier.into()),
+                    CellValue::Index(handle.reclaim_unit_handle.into()),
+                    CellValue::Count(handle.blocks_left),
                     reported(handle.seconds_left),
                 ]);
             }
-            text += &format!("\n{}", rows.shown(format));
+            text += &format!("\n{}", rows.render(format));
         }
         text += &format!(
             "{}{}",
@@ -124,34 +125,34 @@ fn show_report(command: &Inspect, report: &FdpReport) -> Result<Outcome, AnyErro
 }
 
 /// Formats a number. 0 means "not reported" and gives an empty cell.
-fn reported(value: u32) -> Value {
-    Value::optional((value > 0).then_some(value), |value| Value::Count(value.into()))
+fn reported(value: u32) -> CellValue {
+    CellValue::optional((value > 0).then_some(value), |value| CellValue::Count(value.into()))
 }
 
-fn configurations(all: &[decode::Configuration], format: TextFormat) -> String {
-    let mut rows = Rows::new([
-        Column::label("FDP configuration"),
-        Column::text("valid"),
-        Column::number("RGs", ""),
-        Column::number("RG bits", ""),
-        Column::text("RUHs"),
-        Column::number("RU size", ""),
-        Column::number("time limit", "s"),
-        Column::number("PIDs per namespace", ""),
+fn configurations(all: &[decode::FdpConfiguration], format: TextFormat) -> String {
+    let mut rows = ReportTable::new([
+        TableColumn::label("FDP configuration"),
+        TableColumn::text("valid"),
+        TableColumn::number("RGs", ""),
+        TableColumn::number("RG bits", ""),
+        TableColumn::text("RUHs"),
+        TableColumn::number("RU size", ""),
+        TableColumn::number("time limit", "s"),
+        TableColumn::number("PIDs per namespace", ""),
     ]);
     for (index, configuration) in all.iter().enumerate() {
         rows.add([
             index.to_string().into(),
             if configuration.valid { "yes" } else { "no" }.into(),
-            Value::Count(configuration.reclaim_groups.into()),
-            Value::Count(configuration.reclaim_group_bits.into()),
+            CellValue::Count(configuration.reclaim_groups.into()),
+            CellValue::Count(configuration.reclaim_group_bits.into()),
             handles(&configuration.handles).into(),
-            Value::Bytes(configuration.reclaim_unit_bytes),
+            CellValue::Bytes(configuration.reclaim_unit_bytes),
             reported(configuration.time_limit_s),
-            Value::Count(configuration.placement_identifiers_max.into()),
+            CellValue::Count(configuration.placement_identifiers_max.into()),
         ]);
     }
-    rows.shown(format)
+    rows.render(format)
 }
 
 /// Summarizes runs of equal types, for example "8 initially isolated".
@@ -166,7 +167,7 @@ fn usage(all: &[decode::HandleUse]) -> String {
     format!("Reclaim unit handles: {}\n", handles(&uses))
 }
 
-fn statistics(statistics: &decode::Statistics) -> String {
+fn statistics(statistics: &decode::FdpByteCounts) -> String {
     let waf = statistics
         .write_amplification
         .map_or("-".to_string(), |waf| format!("{waf:.3}"));
@@ -176,17 +177,17 @@ fn statistics(statistics: &decode::Statistics) -> String {
     )
 }
 
-fn events(all: &[EventRecord], format: TextFormat) -> String {
+fn events(all: &[FdpEventRecord], format: TextFormat) -> String {
     if all.is_empty() {
         return format.words("none\n");
     }
-    let numbers = ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"].map(|heading| Column::number(heading, ""));
-    let first = [Column::number("time", "ms"), Column::text("event")];
-    let mut rows = Rows::new(first.into_iter().chain(numbers));
-    let index = |value: Option<u64>| Value::optional(value, Value::Index);
+    let numbers = ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"].map(|heading| TableColumn::number(heading, ""));
+    let first = [TableColumn::number("time", "ms"), TableColumn::text("event")];
+    let mut rows = ReportTable::new(first.into_iter().chain(numbers));
+    let index = |value: Option<u64>| CellValue::optional(value, CellValue::Index);
     for event in all {
         rows.add([
-            Value::Index(event.timestamp_ms),
+            CellValue::Index(event.timestamp_ms),
             event.event.as_str().into(),
             index(event.nsid.map(u64::from)),
             index(event.placement_identifier.map(u64::from)),
@@ -196,5 +197,5 @@ fn events(all: &[EventRecord], format: TextFormat) -> String {
             index(event.lba),
         ]);
     }
-    rows.shown(format)
+    rows.render(format)
 }

@@ -31,7 +31,7 @@ mod renamed;
 mod reproduce;
 mod results;
 mod run;
-mod run_on;
+mod run_on_drive;
 mod serve;
 mod show;
 mod studies;
@@ -45,8 +45,8 @@ use std::ffi::OsString;
 use clap::Parser;
 use experiment::LabError;
 
-use arguments::{Arguments, Command, DriveCommand};
-use output::{complain, print};
+use arguments::{Arguments, DriveCommand, WarpCommand};
+use output::{print, print_error};
 
 /// Exit code if a claim fails or a result cannot be written.
 const FAILED: u8 = 1;
@@ -62,7 +62,7 @@ type AnyError = Box<dyn std::error::Error>;
 
 /// Outcome of a command with valid input.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum ExitOutcome {
     Done,
     Failed,
     Stopped,
@@ -76,39 +76,39 @@ enum Outcome {
 pub fn main(arguments: Vec<OsString>) -> u8 {
     let is_bare = arguments.len() <= 2;
     let arguments = Arguments::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
-    let outcome: Result<Outcome, AnyError> = match &arguments.command {
-        Command::Run(command) if command.drive.drive.is_some() => run_on::run(command),
-        Command::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
-        Command::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
-        Command::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
-        Command::List(command) => studies::list(command).map_err(AnyError::from),
-        Command::Show(command) => show::show(command).map_err(AnyError::from),
-        Command::New(command) => studies::new(command).map_err(AnyError::from),
-        Command::Results(command) => results::results(command).map_err(AnyError::from),
-        Command::Lifetimes(command) => lifetimes::lifetimes(command).map_err(AnyError::from),
-        Command::Export(command) => export::export(command).map_err(AnyError::from),
-        Command::Bench(command) => bench::bench(command),
-        Command::Serve(command) => serve::serve(command),
-        Command::Studio(command) => studio::studio(command),
-        Command::Guest(command) => guest::guest(command),
-        Command::Drive(drive) => match &drive.command {
+    let outcome: Result<ExitOutcome, AnyError> = match &arguments.command {
+        WarpCommand::Run(command) if command.drive.drive.is_some() => run_on_drive::run(command),
+        WarpCommand::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
+        WarpCommand::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
+        WarpCommand::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),
+        WarpCommand::List(command) => studies::list(command).map_err(AnyError::from),
+        WarpCommand::Show(command) => show::show(command).map_err(AnyError::from),
+        WarpCommand::New(command) => studies::new(command).map_err(AnyError::from),
+        WarpCommand::Results(command) => results::results(command).map_err(AnyError::from),
+        WarpCommand::Lifetimes(command) => lifetimes::lifetimes(command).map_err(AnyError::from),
+        WarpCommand::Export(command) => export::export(command).map_err(AnyError::from),
+        WarpCommand::Bench(command) => bench::bench(command),
+        WarpCommand::Serve(command) => serve::serve(command),
+        WarpCommand::Studio(command) => studio::studio(command),
+        WarpCommand::Guest(command) => guest::guest(command),
+        WarpCommand::Drive(drive) => match &drive.command {
             DriveCommand::Inspect(command) => inspect::inspect(command),
             DriveCommand::Check(command) => check::check(command),
             DriveCommand::Advise(command) => advise::advise(command),
             DriveCommand::Faults(command) => faults::faults(command),
         },
-        Command::Capture(command) => capture::capture(command),
-        Command::Calibrate(command) => calibrate::calibrate(command),
-        Command::Completions(command) => Ok(manual::completions(command)),
-        Command::Man(command) => manual::page(command).map_err(AnyError::from),
+        WarpCommand::Capture(command) => capture::capture(command),
+        WarpCommand::Calibrate(command) => calibrate::calibrate(command),
+        WarpCommand::Completions(command) => Ok(manual::completions(command)),
+        WarpCommand::Man(command) => manual::page(command).map_err(AnyError::from),
     };
     match outcome {
-        Ok(Outcome::Done) => 0,
-        Ok(Outcome::Failed) => FAILED,
-        Ok(Outcome::Stopped) => STOPPED,
-        Ok(Outcome::As(code)) => code,
+        Ok(ExitOutcome::Done) => 0,
+        Ok(ExitOutcome::Failed) => FAILED,
+        Ok(ExitOutcome::Stopped) => STOPPED,
+        Ok(ExitOutcome::As(code)) => code,
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             let is_output = matches!(error.downcast_ref(), Some(LabError::Output { .. }));
             if is_output { FAILED } else { BAD_INPUT }
         }
@@ -150,10 +150,10 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     if error.kind() == ErrorKind::ArgumentConflict {
         message += ". Remove one of them";
     }
-    complain(
+    print_error(
         &renamed::sentence(error)
             .or_else(|| negative(error, arguments))
-            .unwrap_or_else(|| base::plain_words(&message)),
+            .unwrap_or_else(|| base::translate_message(&message)),
     );
     std::process::exit(i32::from(BAD_INPUT))
 }

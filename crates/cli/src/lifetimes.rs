@@ -1,18 +1,18 @@
 //! `warp lifetimes`: prints data lifetime distributions by stream and compares two workloads.
 
-use analysis::lifetimes::{self, Measured, Setup};
+use analysis::lifetimes::{self, MeasuredLifetimes, Setup};
 use experiment::LabError;
-use experiment::profile::Overrides;
-use simulate::run::Watch;
+use experiment::profile::SettingOverrides;
+use simulate::run::ProgressObserver;
 
-use crate::arguments::Lifetimes;
-use crate::{Outcome, execute, print};
+use crate::arguments::LifetimesArgs;
+use crate::{ExitOutcome, execute, print};
 
-pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
+pub fn lifetimes(command: &LifetimesArgs) -> Result<ExitOutcome, LabError> {
     let progress = execute::stoppable();
     let names: Vec<&String> = [&command.workload].into_iter().chain(&command.other).collect();
     let overrides = command.columns.overrides_of_traces(&names, &command.set)?;
-    let measure = |(name, overrides): (&String, Overrides)| {
+    let measure = |(name, overrides): (&String, SettingOverrides)| {
         let setup = Setup {
             device: command.device.clone(),
             capacity_bytes: command.capacity,
@@ -22,15 +22,15 @@ pub fn lifetimes(command: &Lifetimes) -> Result<Outcome, LabError> {
         };
         setup.measure(name, &progress)
     };
-    let measured: Result<Vec<Measured>, LabError> = names.into_iter().zip(overrides).map(measure).collect();
-    if progress.stopped() {
-        return Ok(Outcome::Stopped);
+    let measured: Result<Vec<MeasuredLifetimes>, LabError> = names.into_iter().zip(overrides).map(measure).collect();
+    if progress.should_stop() {
+        return Ok(ExitOutcome::Stopped);
     }
     let measured = measured?;
     if command.output.is_json() {
         print(&format!("{}\n", lifetimes::to_json(&measured)?));
     } else {
-        print(&report::rows::lifetimes(&measured)?.shown(command.output.tables()));
+        print(&report::rows::lifetimes(&measured)?.render(command.output.tables()));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }

@@ -3,19 +3,19 @@
 use clap::CommandFactory;
 use experiment::LabError;
 
-use crate::arguments::{Arguments, Completions, Man};
-use crate::{Outcome, print};
+use crate::arguments::{Arguments, CompletionsArgs, ManArgs};
+use crate::{ExitOutcome, print};
 
-pub fn completions(command: &Completions) -> Outcome {
+pub fn completions(command: &CompletionsArgs) -> ExitOutcome {
     let mut script = Vec::new();
     clap_complete::generate(command.shell, &mut Arguments::command(), "warp", &mut script);
     print(&String::from_utf8(script).expect("completions are text"));
-    Outcome::Done
+    ExitOutcome::Done
 }
 
 /// # Errors
 /// The command is unknown.
-pub fn page(command: &Man) -> Result<Outcome, LabError> {
+pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
     let mut all = Arguments::command();
     all.build();
     let mut shown = &all;
@@ -31,5 +31,5 @@ pub fn page(command: &Man) -> Result<Outcome, LabError> {
         .render(&mut page)
         .expect("memory can be written");
     print(&String::from_utf8(page).expect("a page is text"));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }

@@ -37,12 +37,12 @@ pub fn unwritten(error: &io::Error) -> ! {
     if error.kind() == io::ErrorKind::BrokenPipe {
         exit(NO_READER);
     }
-    complain(&format!("standard output cannot be written ({error})"));
+    print_error(&format!("standard output cannot be written ({error})"));
     exit(i32::from(crate::FAILED))
 }
 
 /// Prints a message to standard error and ignores a failure, which cannot be reported.
-pub fn complain(sentence: &str) {
+pub fn print_error(sentence: &str) {
     let _ = writeln!(io::stderr().lock(), "warp: {sentence}");
 }
 
@@ -62,18 +62,18 @@ pub fn is_standard_output(path: &Path) -> bool {
 }
 
 /// Output file of a command.
-pub struct Destination<'a> {
+pub struct OutputFile<'a> {
     /// Option that names the file.
     pub option: &'static str,
     /// Path of the file.
     pub path: &'a Path,
     /// Content of the file, which decides if standard output can take it.
-    pub content: Content,
+    pub content: OutputContent,
 }
 
 /// Content of an output file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum OutputContent {
     /// Text document.
     Text,
     /// Binary document, unreadable on a terminal.
@@ -82,17 +82,17 @@ pub enum Content {
     Random,
 }
 
-impl Destination<'_> {
+impl OutputFile<'_> {
     /// Reason against standard output, for example an earlier destination or JSON that uses it too.
-    fn standard_output_problem(&self, before: &[Destination<'_>], prints_json: bool) -> Option<String> {
+    fn standard_output_problem(&self, before: &[OutputFile<'_>], prints_json: bool) -> Option<String> {
         let other = before.iter().find(|other| is_standard_output(other.path));
         let other = prints_json.then_some("--json").or(other.map(|other| other.option));
         match (self.content, other) {
-            (Content::Random, _) => Some("standard output has no random access. Give a file".to_string()),
+            (OutputContent::Random, _) => Some("standard output has no random access. Give a file".to_string()),
             (_, Some(other)) => Some(format!(
                 "standard output takes one document, and {other} prints one already. Give a file"
             )),
-            (Content::Binary, None) if io::stdout().is_terminal() => {
+            (OutputContent::Binary, None) if io::stdout().is_terminal() => {
                 Some("standard output is a terminal, which cannot show Parquet. Give a file or a pipe".to_string())
             }
             _ => None,
@@ -106,9 +106,9 @@ impl Destination<'_> {
 /// # Errors
 /// The folder cannot be created or written, two results share a file, or standard output cannot
 /// take the document.
-pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_json: bool) -> Result<(), LabError> {
+pub fn check(destinations: &[OutputFile<'_>], folder: Option<&Path>, prints_json: bool) -> Result<(), LabError> {
     for (index, destination) in destinations.iter().enumerate() {
-        let Destination { option, path, .. } = destination;
+        let OutputFile { option, path, .. } = destination;
         if is_standard_output(path) {
             let problem = destination.standard_output_problem(&destinations[..index], prints_json);
             problem.map_or(Ok(()), |problem| Err(bad_option(option, problem)))?;
@@ -123,7 +123,7 @@ pub fn check(destinations: &[Destination<'_>], folder: Option<&Path>, prints_jso
             return Err(bad_option(option, problem));
         }
     }
-    let made = folder.map(MadeFolders::make).transpose()?;
+    let made = folder.map(CreatedFolders::create).transpose()?;
     for destination in destinations
         .iter()
         .filter(|destination| !is_standard_output(destination.path))
@@ -162,14 +162,14 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Folders created for the trial, innermost first, removed on drop.
-struct MadeFolders(Vec<PathBuf>);
+struct CreatedFolders(Vec<PathBuf>);
 
-impl MadeFolders {
-    fn make(folder: &Path) -> Result<MadeFolders, LabError> {
+impl CreatedFolders {
+    fn create(folder: &Path) -> Result<CreatedFolders, LabError> {
         let missing = folder
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        let made = MadeFolders(missing.map(Path::to_path_buf).collect());
+        let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
         let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
         match tried {
             Ok(_) => Ok(made),
@@ -181,7 +181,7 @@ impl MadeFolders {
     }
 }
 
-impl Drop for MadeFolders {
+impl Drop for CreatedFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
             // A folder that is not empty or was never created is left alone.

@@ -2,28 +2,28 @@
 
 use std::time::Instant;
 
+use analysis::claim_checker::{ClaimChecker, PaperComparison};
+use analysis::claims_record::ClaimsRecord;
 use analysis::export;
 use analysis::golden;
 use analysis::interval::Intervals;
-use analysis::judge::{Comparison, Judge};
-use analysis::record::ClaimsRecord;
-use analysis::store::Origin;
+use analysis::store::RunProvenance;
 use experiment::LabError;
 use experiment::definition::Experiment;
 use experiment::run_options::RunSettings;
-use experiment::selection::{Form, Selection};
+use experiment::selection::{ExperimentForm, RunOverrides};
 use report::rows;
 use serde_json::Value as Json;
-use simulate::finding::Command;
-use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
+use simulate::run::{ExecutionOptions, RefusedCell, RunPlan, RunResult};
+use simulate::warning::WarningCommand;
 
-use crate::arguments::{Reproduce, typed_line};
+use crate::arguments::{ReproduceArgs, typed_line};
 use crate::execute;
 use crate::output;
 use crate::run::refused_text;
-use crate::{Outcome, bad_option, print, results};
+use crate::{ExitOutcome, bad_option, print, results};
 
-pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
+pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
     let names = if command.experiments.is_empty() {
         Experiment::names()
     } else {
@@ -48,42 +48,47 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
         .claims
         .as_deref()
         .map(|path| ClaimsRecord::new(path, &experiments));
-    let mut report = Reproduction::new(command);
+    let mut report = ClaimReporter::new(command);
     for experiment in &experiments {
-        let selected = experiment.select(&Selection {
+        let selected = experiment.select(&RunOverrides {
             quick: command.quick,
             ..command.selection.selection()
         })?;
         let (plans, refused) = simulate::run::prepare_possible(selected.cells)?;
         let begun = Instant::now();
-        let (results, intervals, stopped) = execute::run_cells(&plans, Options::default(), &progress)?;
+        let (results, intervals, stopped) = execute::run_cells(&plans, ExecutionOptions::default(), &progress)?;
         if stopped {
-            report.stopped(experiment, &results, &intervals);
+            report.report_stopped(experiment, &results, &intervals);
             report.end(&[]);
-            return Ok(Outcome::Stopped);
+            return Ok(ExitOutcome::Stopped);
         }
-        report.refused(&refused);
+        report.report_refused(&refused);
         if command.quick {
             report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
             // `reproduce` checks the claims even if options changed the experiment.
-            let judge = Judge::new(experiment, Form::Full, &results, selected.settings.tail_drive_writes)
-                .with_intervals(&intervals)
-                .with_refused(&refused);
+            let judge = ClaimChecker::new(
+                experiment,
+                ExperimentForm::Full,
+                &results,
+                selected.settings.tail_drive_writes,
+            )
+            .with_intervals(&intervals)
+            .with_refused(&refused);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), judge.verdicts())?;
             }
             let json = export::judged_json(experiment, &judge, &results);
-            let origin = Origin {
+            let origin = RunProvenance {
                 target: &experiment.slug,
                 title: &experiment.title,
-                options: typed_line(command.selection.typed()),
+                options: typed_line(command.selection.command_line()),
                 seconds: begun.elapsed().as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
-            let kept = results::keep(&command.keep, &origin, &json);
+            let kept = results::save_run(&command.keep, &origin, &json);
             report.compare_paper(experiment, &judge, &results, &intervals);
-            report.kept(json, kept);
+            report.add_document(json, kept);
         }
     }
     report.end(&names);
@@ -92,44 +97,44 @@ pub fn reproduce(command: &Reproduce) -> Result<Outcome, LabError> {
 
 /// Reporter of the results. It prints text immediately and JSON at the end, because JSON is one
 /// document.
-struct Reproduction<'a> {
-    command: &'a Reproduce,
-    outcome: Outcome,
+struct ClaimReporter<'a> {
+    command: &'a ReproduceArgs,
+    outcome: ExitOutcome,
     documents: Vec<Json>,
-    published: Vec<Comparison>,
+    has_published: Vec<PaperComparison>,
 }
 
-impl<'a> Reproduction<'a> {
-    fn new(command: &'a Reproduce) -> Reproduction<'a> {
-        Reproduction {
+impl<'a> ClaimReporter<'a> {
+    fn new(command: &'a ReproduceArgs) -> ClaimReporter<'a> {
+        ClaimReporter {
             command,
-            outcome: Outcome::Done,
+            outcome: ExitOutcome::Done,
             documents: Vec::new(),
-            published: Vec::new(),
+            has_published: Vec::new(),
         }
     }
 
-    fn say(&self, text: &str) {
+    fn print(&self, text: &str) {
         if !self.command.output.is_json() {
             print(&self.command.output.tables().words(text));
         }
     }
 
     /// Reports cells that could not run. The outcome is a failure then.
-    fn refused(&mut self, cells: &[RefusedCell]) {
-        self.say(&refused_text(cells, self.command.output.tables()));
+    fn report_refused(&mut self, cells: &[RefusedCell]) {
+        self.print(&refused_text(cells, self.command.output.tables()));
         self.count(cells.is_empty());
     }
 
     /// Prints the results so far of a stopped experiment.
-    fn stopped(&self, experiment: &Experiment, results: &[CellResult], intervals: &Intervals) {
+    fn report_stopped(&self, experiment: &Experiment, results: &[RunResult], intervals: &Intervals) {
         let format = self.command.output.tables();
         if !results.is_empty() {
-            self.say(&format!(
+            self.print(&format!(
                 "{}{}{}\n",
                 format.words(&format!("{} (stopped)\n", experiment.title)),
-                rows::write_amplifications(results, &experiment.axes(), intervals).shown(format),
-                rows::doubts(results, Command::Run, format)
+                rows::write_amplifications(results, &experiment.axes(), intervals).render(format),
+                rows::warning_lines(results, WarningCommand::Run, format)
             ));
         }
     }
@@ -147,7 +152,7 @@ impl<'a> Reproduction<'a> {
                 }
             }
         } else if names.len() > 1 {
-            let covered = rows::covered(&self.published);
+            let covered = rows::covered(&self.has_published);
             print(&if covered.is_empty() {
                 covered
             } else {
@@ -160,8 +165,8 @@ impl<'a> Reproduction<'a> {
     fn compare_paper(
         &mut self,
         experiment: &Experiment,
-        judge: &Judge<'_>,
-        results: &[CellResult],
+        judge: &ClaimChecker<'_>,
+        results: &[RunResult],
         intervals: &Intervals,
     ) {
         let verdicts = judge.verdicts();
@@ -175,21 +180,21 @@ impl<'a> Reproduction<'a> {
                 rows::comparisons(&comparisons)
             };
             let above = rows::above_the_oracle(results, &experiment.axes());
-            let above = above.map(|rows| rows.shown(format)).unwrap_or_default();
-            let doubts = rows::doubts(results, Command::Run, format);
+            let above = above.map(|rows| rows.render(format)).unwrap_or_default();
+            let doubts = rows::warning_lines(results, WarningCommand::Run, format);
             print(&format!(
                 "{}{above}{}{doubts}\n{}\n",
-                numbers.shown(format),
+                numbers.render(format),
                 format.words(&rows::covered(&comparisons)),
-                rows::verdicts(&verdicts).shown(format)
+                rows::verdicts(&verdicts).render(format)
             ));
         }
-        self.published.extend(comparisons);
+        self.has_published.extend(comparisons);
         self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
     }
 
     /// Adds the result as a document, or prints the name of the stored run.
-    fn kept(&mut self, document: Json, id: Option<String>) {
+    fn add_document(&mut self, document: Json, id: Option<String>) {
         // JSON is printed at the end. Text was printed before.
         if self.command.output.is_json() {
             self.documents.push(document);
@@ -206,7 +211,7 @@ impl<'a> Reproduction<'a> {
 
     fn count(&mut self, holds: bool) {
         if !holds {
-            self.outcome = Outcome::Failed;
+            self.outcome = ExitOutcome::Failed;
         }
     }
 
@@ -217,23 +222,23 @@ impl<'a> Reproduction<'a> {
         &mut self,
         experiment: &Experiment,
         settings: &RunSettings,
-        results: &[CellResult],
+        results: &[RunResult],
         refused: &[RefusedCell],
     ) -> Result<(), LabError> {
         let slug = &experiment.slug;
         let path = golden::path(slug);
         let rows = golden::rows(results);
         let (judged, problems) =
-            Judge::new(experiment, Form::Quick, results, settings.tail_drive_writes).quick_problems();
+            ClaimChecker::new(experiment, ExperimentForm::Quick, results, settings.tail_drive_writes).quick_problems();
         for problem in &problems {
-            self.say(&format!("{slug}: claim {problem}\n"));
+            self.print(&format!("{slug}: claim {problem}\n"));
         }
         let differences = if self.command.update_golden {
-            self.bless(slug, &path, &rows, judged, problems.is_empty())?;
+            self.update_golden(slug, &path, &rows, judged, problems.is_empty())?;
             Vec::new()
         } else {
             let differences = golden::differences(&golden::read(&path)?, &rows);
-            self.say(&described(slug, &path, &differences, rows.len(), judged));
+            self.print(&described(slug, &path, &differences, rows.len(), judged));
             differences
         };
         let mut document = serde_json::json!({
@@ -251,7 +256,7 @@ impl<'a> Reproduction<'a> {
         Ok(())
     }
 
-    fn bless(
+    fn update_golden(
         &self,
         slug: &str,
         path: &str,
@@ -260,13 +265,13 @@ impl<'a> Reproduction<'a> {
         is_right: bool,
     ) -> Result<(), LabError> {
         if !is_right {
-            self.say(&format!(
+            self.print(&format!(
                 "{slug}: {path} was not updated, because the claims above do not hold\n"
             ));
             return Ok(());
         }
         golden::write(path, rows)?;
-        self.say(&format!(
+        self.print(&format!(
             "{slug}: wrote {} golden rows, {judged} claims hold\n",
             rows.len()
         ));

@@ -1,24 +1,24 @@
 //! `warp results`: lists and shows stored runs, and compares two results.
 
 use analysis::compare;
-use analysis::store::{KeptRuns, Origin, Store};
+use analysis::store::{ResultStore, RunProvenance, StoredRuns};
 use experiment::LabError;
 use report::rows;
 use serde_json::Value;
 
-use crate::arguments::{Compare, Keep, ListResults, Results, ResultsCommand, ShowResult};
-use crate::{Outcome, bad_option, print};
+use crate::arguments::{CompareArgs, ListResults, ResultsArgs, ResultsCommand, SaveRunArgs, ShowResult};
+use crate::{ExitOutcome, bad_option, print};
 
 /// Stores a run unless `--no-keep` is given, and returns its short name. A failure to store is
 /// printed and ignored, because the result is valid anyway.
-pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String> {
+pub fn save_run(choice: &SaveRunArgs, origin: &RunProvenance<'_>, result: &Value) -> Option<String> {
     if choice.no_keep {
         return None;
     }
-    match Store::of_user().and_then(|store| store.keep(origin, result)) {
+    match ResultStore::for_user().and_then(|store| store.save(origin, result)) {
         Ok(id) => Some(id),
         Err(error) => {
-            crate::output::complain(&format!(
+            crate::output::print_error(&format!(
                 "the run is not stored ({error}). Choose another folder with WARP_RUNS, or give --no-keep"
             ));
             None
@@ -26,27 +26,27 @@ pub fn keep(choice: &Keep, origin: &Origin<'_>, result: &Value) -> Option<String
     }
 }
 
-pub fn results(results: &Results) -> Result<Outcome, LabError> {
+pub fn results(results: &ResultsArgs) -> Result<ExitOutcome, LabError> {
     match &results.command {
-        ResultsCommand::List(command) => list(&Store::of_user()?, command),
-        ResultsCommand::Show(command) => show(&Store::of_user()?, command),
+        ResultsCommand::List(command) => list(&ResultStore::for_user()?, command),
+        ResultsCommand::Show(command) => show(&ResultStore::for_user()?, command),
         ResultsCommand::Compare(command) => compare(command),
     }
 }
 
-fn list(store: &Store, command: &ListResults) -> Result<Outcome, LabError> {
-    let KeptRuns { runs, unreadable } = store.runs(command.limit as usize)?;
+fn list(store: &ResultStore, command: &ListResults) -> Result<ExitOutcome, LabError> {
+    let StoredRuns { runs, unreadable } = store.runs(command.limit as usize)?;
     for problem in &unreadable {
-        crate::output::complain(&format!("left out: {problem}"));
+        crate::output::print_error(&format!("left out: {problem}"));
     }
     if command.output.is_json() {
-        let rows = Value::Array(runs.iter().map(analysis::store::KeptRun::row_json).collect());
+        let rows = Value::Array(runs.iter().map(analysis::store::StoredRun::row_json).collect());
         print(&format!("{rows}\n"));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     if runs.is_empty() {
         print(&format!("{} has no stored runs yet\n", store.folder().display()));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let format = command.output.tables();
     let all = store.count()?;
@@ -54,23 +54,23 @@ fn list(store: &Store, command: &ListResults) -> Result<Outcome, LabError> {
         0 => String::new(),
         more => format.words(&format!("and {more} older runs (--limit)\n")),
     };
-    print(&format!("{}{rest}", rows::kept_runs(&runs).shown(format)));
-    Ok(Outcome::Done)
+    print(&format!("{}{rest}", rows::kept_runs(&runs).render(format)));
+    Ok(ExitOutcome::Done)
 }
 
-fn show(store: &Store, command: &ShowResult) -> Result<Outcome, LabError> {
+fn show(store: &ResultStore, command: &ShowResult) -> Result<ExitOutcome, LabError> {
     let run = store.find(&command.id)?;
     if command.output.is_json() {
         print(&format!("{}\n", run.document));
     } else {
         let (about, cells) = rows::kept_run(&run);
         let format = command.output.tables();
-        print(&format!("{}{}", about.shown(format), cells.shown(format)));
+        print(&format!("{}{}", about.render(format), cells.render(format)));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
-fn compare(command: &Compare) -> Result<Outcome, LabError> {
+fn compare(command: &CompareArgs) -> Result<ExitOutcome, LabError> {
     let comparison = compare::find(&command.a, &command.b)?;
     let written = match &command.out {
         None => None,
@@ -84,11 +84,11 @@ fn compare(command: &Compare) -> Result<Outcome, LabError> {
     };
     if command.output.is_json() {
         print(&format!("{}\n", comparison.to_json()));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
-    print(&rows::comparison(&comparison).shown(command.output.tables()));
+    print(&rows::comparison(&comparison).render(command.output.tables()));
     if let Some(file) = written {
         print(&command.output.tables().words(&format!("wrote {}\n", file.display())));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }

@@ -4,34 +4,34 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use analysis::claim_checker::ClaimChecker;
 use analysis::export;
 use analysis::interval::Intervals;
-use analysis::judge::Judge;
-use analysis::store::Origin;
+use analysis::store::RunProvenance;
 use experiment::LabError;
-use experiment::cell::Cell;
-use experiment::change::Change;
+use experiment::cell::RunSpec;
+use experiment::change::RunChange;
 use experiment::definition::Experiment;
 use experiment::feedback;
-use experiment::selection::{RunSet, Selection};
+use experiment::selection::{RunOverrides, RunSet};
 use experiment::workloads;
 use report::rows;
 use report::rows::TextFormat;
-use report::{Library, write_judged};
-use simulate::finding::Command;
-use simulate::run::{CellResult, Options, RefusedCell, RunPlan};
+use report::{PlotLibrary, write_judged};
+use simulate::run::{ExecutionOptions, RefusedCell, RunPlan, RunResult};
+use simulate::warning::WarningCommand;
 
-use crate::arguments::{Run, typed, typed_line, typed_size};
+use crate::arguments::{RunArgs, format_option, typed_line, typed_size};
 use crate::execute;
-use crate::output::{self, Content, Destination, complain, is_standard_output};
-use crate::{Outcome, bad_option, print, results, studies};
+use crate::output::{self, OutputContent, OutputFile, is_standard_output, print_error};
+use crate::{ExitOutcome, bad_option, print, results, studies};
 
 /// Runs the target. `is_bare` is true if the command line is just `warp run`.
-pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
+pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
     let Some(target) = &command.target else {
         // Options without a target are a mistake. `warp run` alone prints how to start.
         return if is_bare {
-            Ok(studies::doors())
+            Ok(studies::print_introduction())
         } else {
             Err(bad_option(
                 "warp run",
@@ -41,7 +41,7 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     };
     execute::listen();
     let experiment = match &command.load_snapshot {
-        Some(snapshot) => Experiment::of_workload(target, &snapshot.display().to_string()),
+        Some(snapshot) => Experiment::from_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
     let RunSet {
@@ -67,67 +67,71 @@ pub fn run(command: &Run, is_bare: bool) -> Result<Outcome, LabError> {
     }
     let progress = execute::stoppable();
     let begun = Instant::now();
-    let options = Options {
+    let options = ExecutionOptions {
         keep_gc_log: true,
         save: command.save_snapshot.as_deref(),
         fio_logs: true,
-        ..Options::default()
+        ..ExecutionOptions::default()
     };
     let (results, intervals, stopped) = execute::run_cells(&plans, options, &progress)?;
-    let origin = Origin {
+    let origin = RunProvenance {
         target,
         title: &experiment.title,
         options: typed_options(command),
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
-    let judge = Judge::new(&experiment, form, &results, settings.tail_drive_writes)
+    let judge = ClaimChecker::new(&experiment, form, &results, settings.tail_drive_writes)
         .with_intervals(&intervals)
         .with_refused(&refused);
-    present(command, &experiment, &judge, &results, &intervals, &origin)?;
+    print_results(command, &experiment, &judge, &results, &intervals, &origin)?;
     Ok(match (stopped, refused.is_empty()) {
-        (true, _) => Outcome::Stopped,
-        (false, true) => Outcome::Done,
-        (false, false) => Outcome::Failed,
+        (true, _) => ExitOutcome::Stopped,
+        (false, true) => ExitOutcome::Done,
+        (false, false) => ExitOutcome::Failed,
     })
 }
 
-fn selection(command: &Run, target: &str) -> Result<Selection, LabError> {
+fn selection(command: &RunArgs, target: &str) -> Result<RunOverrides, LabError> {
     let feedback = command.feedback.map(|policy| {
-        let settings = feedback::Settings::new(policy);
-        feedback::Settings {
+        let settings = feedback::FeedbackSettings::new(policy);
+        feedback::FeedbackSettings {
             every_capacities: command.feedback_every.unwrap_or(settings.every_capacities),
             ..settings
         }
     });
-    Ok(Selection {
+    Ok(RunOverrides {
         device: command.device.clone(),
         capacity_bytes: command.capacity,
         snapshot: command.load_snapshot.clone(),
-        change: Change {
+        change: RunChange {
             feedback,
-            ..Change::of_settings(&command.columns.overrides(target, &command.selection.set)?)
+            ..RunChange::from_settings(&command.columns.overrides(target, &command.selection.set)?)
         },
         ..command.selection.selection()
     })
 }
 
 /// Formats the options that change the run.
-fn typed_options(command: &Run) -> String {
+fn typed_options(command: &RunArgs) -> String {
     let capacity = typed_size("capacity", command.capacity);
-    let from = typed(
+    let from = format_option(
         "load-snapshot",
         command.load_snapshot.as_ref().map(|path| path.display()),
     );
-    typed_line(capacity.into_iter().chain(from).chain(command.selection.typed()))
+    typed_line(capacity.into_iter().chain(from).chain(command.selection.command_line()))
 }
 
 /// Location of the plotting library of a report.
-pub fn library(single_file: bool) -> Library {
-    if single_file { Library::Inside } else { Library::Beside }
+pub fn library(single_file: bool) -> PlotLibrary {
+    if single_file {
+        PlotLibrary::Embedded
+    } else {
+        PlotLibrary::SeparateFile
+    }
 }
 
-fn report_folder(command: &Run, experiment: &Experiment) -> PathBuf {
+fn report_folder(command: &RunArgs, experiment: &Experiment) -> PathBuf {
     let default = || PathBuf::from("out").join(&experiment.slug);
     command.out.clone().unwrap_or_else(default)
 }
@@ -141,7 +145,7 @@ enum Document {
 }
 
 impl Document {
-    fn print(self, axes: &[String], results: &[CellResult]) {
+    fn print(self, axes: &[String], results: &[RunResult]) {
         match self {
             Document::Events => output::stream(|out| export::stream_gc_log(out, axes, results)),
             Document::Series => output::stream(|out| export::stream_series(out, axes, results)),
@@ -149,7 +153,7 @@ impl Document {
         }
     }
 
-    fn write(self, path: &Path, axes: &[String], results: &[CellResult]) -> Result<(), LabError> {
+    fn write(self, path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
         match self {
             Document::Events => export::write_gc_log(path, axes, results),
             Document::Series => export::write_series(path, axes, results),
@@ -162,7 +166,7 @@ impl Document {
 }
 
 /// Requested documents with their files or standard output.
-fn documents(command: &Run) -> impl Iterator<Item = (Document, &Path)> {
+fn documents(command: &RunArgs) -> impl Iterator<Item = (Document, &Path)> {
     let asked = [
         (Document::Events, &command.events),
         (Document::Series, &command.series),
@@ -174,22 +178,22 @@ fn documents(command: &Run) -> impl Iterator<Item = (Document, &Path)> {
 }
 
 /// Rejects unwritable destinations and impossible documents before the hours of a run.
-fn check_destinations(command: &Run, experiment: &Experiment, plans: &[RunPlan]) -> Result<(), LabError> {
+fn check_destinations(command: &RunArgs, experiment: &Experiment, plans: &[RunPlan]) -> Result<(), LabError> {
     if command.fio_json.is_some() {
         check_fio_json(plans)?;
     }
     check_fio_logs(plans)?;
     let asked = [
-        ("--save-snapshot", &command.save_snapshot, Content::Random),
-        ("--events", &command.events, Content::Binary),
-        ("--series", &command.series, Content::Binary),
-        ("--fio-json", &command.fio_json, Content::Text),
+        ("--save-snapshot", &command.save_snapshot, OutputContent::Random),
+        ("--events", &command.events, OutputContent::Binary),
+        ("--series", &command.series, OutputContent::Binary),
+        ("--fio-json", &command.fio_json, OutputContent::Text),
     ];
-    let destinations: Vec<Destination<'_>> = asked
+    let destinations: Vec<OutputFile<'_>> = asked
         .into_iter()
         .filter_map(|(option, path, content)| {
             let path = path.as_deref()?;
-            Some(Destination { option, path, content })
+            Some(OutputFile { option, path, content })
         })
         .collect();
     output::check(
@@ -245,7 +249,7 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
 }
 
 /// Rejects a job file that requests logs over time (`write_bw_log` and others).
-pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
+pub fn refuse_logs(cell: &RunSpec, problem: String) -> Result<(), LabError> {
     let jobs = cell.workload.jobs().map_or(&[][..], |file| &file.jobs);
     match jobs.iter().find_map(|job| Some((job, job.logs.asked_by()?))) {
         None => Ok(()),
@@ -257,16 +261,16 @@ pub fn refuse_logs(cell: &Cell, problem: String) -> Result<(), LabError> {
 }
 
 /// Writes the report and the requested files. Then prints tables or JSON, even if a file failed.
-fn present(
-    command: &Run,
+fn print_results(
+    command: &RunArgs,
     experiment: &Experiment,
-    judge: &Judge<'_>,
-    results: &[CellResult],
+    judge: &ClaimChecker<'_>,
+    results: &[RunResult],
     intervals: &Intervals,
-    origin: &Origin<'_>,
+    origin: &RunProvenance<'_>,
 ) -> Result<(), LabError> {
     if results.is_empty() {
-        complain("stopped before the first measurement");
+        print_error("stopped before the first measurement");
         return Ok(());
     }
     let written = write_files(command, experiment, judge, results, intervals);
@@ -274,7 +278,7 @@ fn present(
     let printed = documents(command).find(|(_, path)| is_standard_output(path));
     // The run is stored before it is printed, because a closed pipe ends the program.
     let json = export::judged_json(experiment, judge, results);
-    let kept = results::keep(&command.keep, origin, &json);
+    let kept = results::save_run(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
     } else if let Some((document, _)) = printed {
@@ -289,7 +293,7 @@ fn present(
             results,
             intervals,
             command.handles,
-            Command::Run,
+            WarningCommand::Run,
             command.output.tables(),
         ));
         print(&refused_text(judge.refused(), command.output.tables()));
@@ -308,17 +312,17 @@ fn present(
 pub fn refused_text(cells: &[RefusedCell], format: TextFormat) -> String {
     match cells {
         [] => String::new(),
-        cells => format!("{}\n", rows::refused(cells).shown(format)),
+        cells => format!("{}\n", rows::refused(cells).render(format)),
     }
 }
 
 /// Writes the report and the requested files, and returns their names. A failure does not prevent
 /// the other files.
 fn write_files(
-    command: &Run,
+    command: &RunArgs,
     experiment: &Experiment,
-    judge: &Judge<'_>,
-    results: &[CellResult],
+    judge: &ClaimChecker<'_>,
+    results: &[RunResult],
     intervals: &Intervals,
 ) -> Result<Vec<PathBuf>, LabError> {
     let folder = report_folder(command, experiment);
@@ -347,11 +351,11 @@ fn write_files(
     for (document, path) in documents(command).filter(|(_, path)| !is_standard_output(path)) {
         wrote(path, document.write(path, &axes, results));
     }
-    outcome.and(saved(command, results)).map(|()| written)
+    outcome.and(check_saved(command, results)).map(|()| written)
 }
 
 /// Returns an error if the device should have been saved and was not.
-fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
+fn check_saved(command: &RunArgs, results: &[RunResult]) -> Result<(), LabError> {
     let problem = results.iter().find_map(|result| result.unsaved.clone());
     match (&command.save_snapshot, problem) {
         (Some(path), Some(problem)) => Err(LabError::output(path, io::Error::other(problem))),
@@ -360,7 +364,7 @@ fn saved(command: &Run, results: &[CellResult]) -> Result<(), LabError> {
 }
 
 /// fio's JSON of the single result.
-fn fio_json_of(results: &[CellResult]) -> String {
+fn fio_json_of(results: &[RunResult]) -> String {
     let timed = results[0]
         .timed
         .as_ref()

@@ -22,12 +22,12 @@ use target::storage::DriveOptions;
 use target::storage::backend::DataChoice;
 use target::tcp::{AllowedHost, DhGroupId, Secret, TcpOptions};
 
-use crate::arguments::{Serve, ServedDrive};
+use crate::arguments::{ServeArgs, ServedDriveArgs};
 use crate::faults::plan;
-use crate::output::complain;
+use crate::output::print_error;
 use crate::studio::page_address;
 use crate::token::{check_private, token};
-use crate::{AnyError, Outcome, POWER_LOST, bad_option, print};
+use crate::{AnyError, ExitOutcome, POWER_LOST, bad_option, print};
 
 /// Maximum number of controllers, many more than the hosts of a machine.
 const CONTROLLERS_MAX: u16 = 256;
@@ -37,7 +37,7 @@ const IO_QUEUES_MAX: u16 = 128;
 /// Refresh interval of the status line.
 const STATUS_EVERY: Duration = Duration::from_secs(1);
 
-pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
+pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     if command.vfio_user.is_empty() && command.tcp.is_none() {
         return Err(bad_option(
             "warp serve",
@@ -79,13 +79,13 @@ pub fn serve(command: &Serve) -> Result<Outcome, AnyError> {
 
 /// Starts the page of the drive and returns its address.
 fn studio(
-    command: &Serve,
+    command: &ServeArgs,
     listen: SocketAddr,
     token: Option<String>,
     server: &Server,
 ) -> Result<(Studio, String), AnyError> {
-    let drive = studio::ServedDrive {
-        watched: server.watched(),
+    let drive = studio::MonitoredDrive {
+        watched: server.monitor(),
         name: command.drive.device.clone(),
         actions: server.actions(),
     };
@@ -99,7 +99,7 @@ fn studio(
 }
 
 /// Shows the status line until a signal arrives.
-fn watch(command: &Serve, server: &Server, stopped: &mpsc::Receiver<()>) -> Outcome {
+fn watch(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()>) -> ExitOutcome {
     let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
         ProgressBar::new_spinner().with_style(style)
@@ -116,10 +116,10 @@ fn watch(command: &Serve, server: &Server, stopped: &mpsc::Receiver<()>) -> Outc
     if let Some(line) = line {
         line.finish_and_clear();
     }
-    Outcome::Done
+    ExitOutcome::Done
 }
 
-fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
+fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
     let identity = identity(&command.serial, command.nqn.as_deref())?;
     let drive = drive_options(&command.drive, command.drive.capacity, identity)?;
     let subsystem = SubsystemConfig {
@@ -165,13 +165,13 @@ fn options(command: &Serve) -> Result<ServeOptions, AnyError> {
 
 /// Ends the process after a simulated power loss by the fault plan.
 fn power_lost(loss: &PowerLoss) {
-    complain(&format!(
+    print_error(&format!(
         "the fault plan cut the power of the drive before I/O command {}. Of the unflushed pieces of 4 KiB, {} are \
          lost and {} are kept",
         loss.command, loss.pieces_lost, loss.pieces_kept
     ));
     if let Some(problem) = &loss.problem {
-        complain(&format!(
+        print_error(&format!(
             "some of the lost pieces could not be restored to their old content ({problem})"
         ));
     }
@@ -278,7 +278,7 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
 /// # Errors
 /// The device profile is unknown or does not allow this capacity.
 pub fn drive_options(
-    drive: &ServedDrive,
+    drive: &ServedDriveArgs,
     capacity_bytes: Option<u64>,
     identity: Identity,
 ) -> Result<DriveOptions, LabError> {
@@ -305,19 +305,24 @@ pub fn drive_options(
 }
 
 /// Device of the profile with the requested capacity.
-fn device(drive: &ServedDrive, capacity_bytes: Option<u64>) -> Result<DeviceConfig, LabError> {
+fn device(drive: &ServedDriveArgs, capacity_bytes: Option<u64>) -> Result<DeviceConfig, LabError> {
     let mut config = Profile::find(&drive.device)?.config(&drive.set.iter().cloned().collect())?;
     if !drive.timing {
         config.timing = None;
     }
     match capacity_bytes {
-        Some(capacity_bytes) => experiment::twin::resized(&drive.device, &config, capacity_bytes),
+        Some(capacity_bytes) => experiment::scaled_model::resized(&drive.device, &config, capacity_bytes),
         None => Ok(config),
     }
 }
 
 /// Instructions for attaching to the server.
-fn introduction(command: &Serve, config: &SubsystemConfig, server: &Server, page: Option<&(Studio, String)>) -> String {
+fn introduction(
+    command: &ServeArgs,
+    config: &SubsystemConfig,
+    server: &Server,
+    page: Option<&(Studio, String)>,
+) -> String {
     let mut text = String::new();
     for socket in &command.vfio_user {
         let socket = absolute(socket);

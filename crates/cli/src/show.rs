@@ -6,17 +6,17 @@ use experiment::LabError;
 use experiment::definition::Experiment;
 use experiment::profile::Profile;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin;
+use experiment::scaled_model;
+use experiment::selection::RunOverrides;
 use experiment::workloads;
 use report::describe;
-use report::rows::{Column, Rows, Value, wrapped};
+use report::rows::{CellValue, ReportTable, TableColumn, wrapped};
 use workload::fio::{self, FioOption};
 
-use crate::arguments::{Show, ShowCommand, ShowDevice, ShowJob};
-use crate::{Outcome, bad_option, print};
+use crate::arguments::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
+use crate::{ExitOutcome, bad_option, print};
 
-pub fn show(show: &Show) -> Result<Outcome, LabError> {
+pub fn show(show: &ShowArgs) -> Result<ExitOutcome, LabError> {
     match &show.command {
         ShowCommand::Device(command) => device(command),
         ShowCommand::Job(command) => job(command),
@@ -26,29 +26,29 @@ pub fn show(show: &Show) -> Result<Outcome, LabError> {
     }
 }
 
-fn text(file: &str) -> Outcome {
+fn text(file: &str) -> ExitOutcome {
     print(file);
-    Outcome::Done
+    ExitOutcome::Done
 }
 
-fn fio_options() -> Outcome {
+fn fio_options() -> ExitOutcome {
     let manual = fio::manual();
     print(&if io::stdout().is_terminal() {
         tables_of(&manual)
     } else {
         manual
     });
-    Outcome::Done
+    ExitOutcome::Done
 }
 
-fn device(command: &ShowDevice) -> Result<Outcome, LabError> {
+fn device(command: &ShowDevice) -> Result<ExitOutcome, LabError> {
     let profile = Profile::find(&command.name)?;
     let config = profile.config(&command.set.iter().cloned().collect())?;
     let config = match command.capacity {
-        Some(capacity_bytes) => twin::resized(&profile.name, &config, capacity_bytes)?,
+        Some(capacity_bytes) => scaled_model::resized(&profile.name, &config, capacity_bytes)?,
         None => config,
     };
-    let (config, layout) = twin::twin(&profile.name, &config, command.scale)?;
+    let (config, layout) = scaled_model::scaled_config(&profile.name, &config, command.scale)?;
     if command.output.is_json() {
         print(&format!(
             "{}\n",
@@ -63,7 +63,7 @@ fn device(command: &ShowDevice) -> Result<Outcome, LabError> {
                 "memory_bytes": layout.memory_bytes(),
             })
         ));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let format = command.output.tables();
     let ensemble = describe::ensemble(&profile);
@@ -71,7 +71,7 @@ fn device(command: &ShowDevice) -> Result<Outcome, LabError> {
     let tables: Vec<String> = tables
         .iter()
         .chain((!ensemble.is_empty()).then_some(&ensemble))
-        .map(|table| table.shown(format))
+        .map(|table| table.render(format))
         .collect();
     print(&format!(
         "{}{}\n{}",
@@ -79,19 +79,19 @@ fn device(command: &ShowDevice) -> Result<Outcome, LabError> {
         tables.join("\n"),
         format.words(&wrapped(&profile.notes))
     ));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
-fn job(command: &ShowJob) -> Result<Outcome, LabError> {
+fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
     let name = &command.name;
     // The same code as that of `warp run` prepares the file, so that both accept the same files.
-    let experiment = Experiment::of_workload(name, &command.device);
-    let selection = Selection {
+    let experiment = Experiment::from_workload(name, &command.device);
+    let selection = RunOverrides {
         run: RunOptions {
             drive_writes: Some(1.0),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let plan = simulate::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
     let Some(jobs) = plan.cell().workload.jobs() else {
@@ -113,27 +113,29 @@ fn job(command: &ShowJob) -> Result<Outcome, LabError> {
                 "without_effect": without_effect,
             })
         ));
-        return Ok(Outcome::Done);
+        return Ok(ExitOutcome::Done);
     }
     let format = command.output.tables();
     print(&format!(
         "{}{}{}",
         format.words(&format!("{} on {}\n", jobs.file, plan.cell().key.device)),
-        describe::streams(&streams).shown(format),
+        describe::streams(&streams).render(format),
         format.words(&wrapped(&without_effect(&jobs.without_effect())))
     ));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Converts Markdown tables to terminal tables, each below its title.
 fn tables_of(markdown: &str) -> String {
     let mut text = String::new();
-    let mut table: Option<Rows> = None;
+    let mut table: Option<ReportTable> = None;
     for line in markdown.lines().chain(["###"]) {
         let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
         match (cells, &mut table) {
-            (Some(cells), None) => table = Some(Rows::new(cells.split(" | ").map(Column::text))),
-            (Some(cells), Some(table)) => table.add(cells.split(" | ").map(|cell| Value::from(cell.replace('`', "")))),
+            (Some(cells), None) => table = Some(ReportTable::new(cells.split(" | ").map(TableColumn::text))),
+            (Some(cells), Some(table)) => {
+                table.add(cells.split(" | ").map(|cell| CellValue::from(cell.replace('`', ""))))
+            }
             (None, _) if line.starts_with("###") => {
                 text += &table.take().map_or_else(String::new, |table| table.text() + "\n");
                 text += line.trim_start_matches(['#', ' ']);

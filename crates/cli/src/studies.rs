@@ -1,10 +1,10 @@
 //! `warp list`, `warp new`, and the introduction that `warp run` prints without a target.
 
 use experiment::LabError;
-use report::catalogue::{Entry, Kind};
+use report::catalogue::{CatalogueEntry, EntryKind};
 
-use crate::arguments::{List, New, NewThing, OutputFormat};
-use crate::{Outcome, print};
+use crate::arguments::{ListArgs, NewArgs, NewCommand, OutputFormat};
+use crate::{ExitOutcome, print};
 
 /// Introduction of `warp run` without a target.
 const DOORS: &str = "\
@@ -24,31 +24,31 @@ To test software that should use Flexible Data Placement, on a served drive
 ";
 
 /// Prints the introduction.
-pub fn doors() -> Outcome {
+pub fn print_introduction() -> ExitOutcome {
     print(DOORS);
-    Outcome::Done
+    ExitOutcome::Done
 }
 
-pub fn list(command: &List) -> Result<Outcome, LabError> {
+pub fn list(command: &ListArgs) -> Result<ExitOutcome, LabError> {
     match command.what {
         Some(what) => list_kind(what.kind(), &command.output),
         None => list_all(&command.output),
     }
 }
 
-fn list_kind(kind: Kind, output: &OutputFormat) -> Result<Outcome, LabError> {
+fn list_kind(kind: EntryKind, output: &OutputFormat) -> Result<ExitOutcome, LabError> {
     let entries = kind.entries()?;
     print(&if output.is_json() {
         format!("{}\n", serde_json::json!(entries))
     } else {
-        kind.table(&entries).shown(output.tables())
+        kind.table(&entries).render(output.tables())
     });
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
-fn list_all(output: &OutputFormat) -> Result<Outcome, LabError> {
-    let all = Kind::ALL.map(|kind| Ok((kind, kind.entries()?)));
-    let all: Vec<(Kind, Vec<Entry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
+fn list_all(output: &OutputFormat) -> Result<ExitOutcome, LabError> {
+    let all = EntryKind::ALL.map(|kind| Ok((kind, kind.entries()?)));
+    let all: Vec<(EntryKind, Vec<CatalogueEntry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
     if output.is_json() {
         let fields = all
             .iter()
@@ -57,17 +57,17 @@ fn list_all(output: &OutputFormat) -> Result<Outcome, LabError> {
     } else {
         let tables: Vec<String> = all
             .iter()
-            .map(|(kind, entries)| kind.table(entries).shown(output.tables()))
+            .map(|(kind, entries)| kind.table(entries).render(output.tables()))
             .collect();
         print(&tables.join("\n"));
     }
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
-pub fn new(command: &New) -> Result<Outcome, LabError> {
-    let NewThing::Experiment { name } = &command.what;
+pub fn new(command: &NewArgs) -> Result<ExitOutcome, LabError> {
+    let NewCommand::Experiment { name } = &command.what;
     let files = experiment::template::write(name)?;
     let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     print(&format!("wrote {}\nwarp run {name}\n", files.join(", ")));
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }

@@ -4,15 +4,15 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 
 use experiment::LabError;
-use studio::{Order, StudioOptions};
+use studio::{SessionSpec, StudioOptions};
 use target::http::HttpOptions;
 
-use crate::arguments::Studio;
-use crate::output::complain;
+use crate::arguments::StudioArgs;
+use crate::output::print_error;
 use crate::token::token;
-use crate::{AnyError, Outcome, print};
+use crate::{AnyError, ExitOutcome, print};
 
-pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
+pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
     let token = command.token.as_deref().map(token).transpose()?;
     let order = order(command)?;
     let (stop, stopped) = mpsc::channel();
@@ -46,19 +46,19 @@ pub fn studio(command: &Studio) -> Result<Outcome, AnyError> {
     let _ = stopped.recv();
     studio.stop();
     print("stopped\n");
-    Ok(Outcome::Done)
+    Ok(ExitOutcome::Done)
 }
 
 /// Session order of the command line, `None` without a target.
-fn order(command: &Studio) -> Result<Option<Order>, LabError> {
+fn order(command: &StudioArgs) -> Result<Option<SessionSpec>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
-    let order = Order {
+    let order = SessionSpec {
         device: command.device.clone(),
         run: command.run.clone(),
-        ..Order::default()
+        ..SessionSpec::default()
     };
     order
-        .of_target(target, &command.set.iter().cloned().collect())
+        .with_target(target, &command.set.iter().cloned().collect())
         .map(Some)
 }
 
@@ -95,7 +95,7 @@ fn open(url: &str) {
     match started {
         // The opener ends once the browser has the address. A thread reaps it.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => complain(&format!(
+        Err(error) => print_error(&format!(
             "{opener} cannot be started ({error}). Open the address in a browser"
         )),
     }

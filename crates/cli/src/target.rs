@@ -5,42 +5,42 @@ use std::path::{Path, PathBuf};
 
 use experiment::LabError;
 use initiator::inspect::passthrough::Passthrough;
-use initiator::inspect::remote::{Remote, Visitor};
+use initiator::inspect::remote::{InitiatorIdentity, Remote};
 use initiator::inspect::{FdpReport, report};
 use ssd::SnapshotError;
 use target::storage::{DriveError, StoredDrive, stored};
 
-use crate::arguments::AsHost;
+use crate::arguments::HostCredentials;
 use crate::{AnyError, bad_option};
 
 /// Default endurance group.
 const ENDURANCE_GROUP: u16 = 1;
 
 /// Target of a command.
-pub enum Target {
+pub enum DriveTarget {
     /// Drive on NVMe/TCP with the host's credentials.
-    Tcp(SocketAddr, Visitor),
+    Tcp(SocketAddr, InitiatorIdentity),
     /// Device of this machine.
     Device(PathBuf),
     File(PathBuf),
 }
 
-impl Target {
+impl DriveTarget {
     /// Parses `text`, the value of `option`.
     ///
     /// # Errors
     /// The address or the secret is invalid, or a host NQN is given for a target that is not on
     /// NVMe/TCP.
-    pub fn parse(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
+    pub fn parse(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
         if let Some(address) = text.strip_prefix("tcp:") {
             let secret = host.secret.as_deref().map(str::parse).transpose();
-            let visitor = Visitor {
+            let visitor = InitiatorIdentity {
                 host_nqn: host.host_nqn.clone(),
                 secret: secret.map_err(|error| bad_option("--secret", error))?,
             };
             let problem = || format!("{text:?} is not an address. Give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420");
             let address = address.parse().map_err(|_| bad_option(option, problem()))?;
-            return Ok(Target::Tcp(address, visitor));
+            return Ok(DriveTarget::Tcp(address, visitor));
         }
         if host.host_nqn.is_some() {
             let problem = format!("{text} is not an NVMe/TCP target. Remove the option, or give tcp:ADDRESS:PORT");
@@ -48,9 +48,9 @@ impl Target {
         }
         let path = PathBuf::from(text);
         Ok(if text.starts_with("/dev/") {
-            Target::Device(path)
+            DriveTarget::Device(path)
         } else {
-            Target::File(path)
+            DriveTarget::File(path)
         })
     }
 
@@ -58,9 +58,9 @@ impl Target {
     ///
     /// # Errors
     /// [`Target::parse`] fails, or the target is a file.
-    pub fn parse_drive(option: &str, text: &str, host: &AsHost) -> Result<Target, LabError> {
-        match Target::parse(option, text, host)? {
-            Target::File(_) => {
+    pub fn parse_drive(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
+        match DriveTarget::parse(option, text, host)? {
+            DriveTarget::File(_) => {
                 let remedy = "Give tcp:ADDRESS:PORT, or the device of a namespace, such as /dev/nvme0n1 or \
                                /dev/ng0n1";
                 Err(bad_option(option, format!("{text:?} is not a drive. {remedy}")))
@@ -76,16 +76,16 @@ impl Target {
     pub fn report(&self, endurance_group: Option<u16>) -> Result<Result<FdpReport, &Path>, AnyError> {
         let group = endurance_group.unwrap_or(ENDURANCE_GROUP);
         match self {
-            Target::Tcp(address, visitor) => Ok(Ok(report(&mut Remote::connect(*address, visitor)?, group)?)),
-            Target::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
-            Target::File(path) if endurance_group.is_some() => {
+            DriveTarget::Tcp(address, visitor) => Ok(Ok(report(&mut Remote::connect(*address, visitor)?, group)?)),
+            DriveTarget::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
+            DriveTarget::File(path) if endurance_group.is_some() => {
                 let problem = format!(
                     "{} is a file, which has one endurance group. Remove the option",
                     path.display()
                 );
                 Err(bad_option("--endurance-group", problem).into())
             }
-            Target::File(path) => Ok(Err(path)),
+            DriveTarget::File(path) => Ok(Err(path)),
         }
     }
 }

@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use analysis::store::Origin;
+use analysis::store::RunProvenance;
 use experiment::LabError;
 use experiment::workloads;
-use report::rows::{self, Column, Rows, TextFormat, Value};
-use ssd::Layout;
-use whatif::{Answer, Factors, Question, Study};
+use report::rows::{self, CellValue, ReportTable, TableColumn, TextFormat};
+use ssd::DeviceLayout;
+use whatif::{Factors, WhatIfAnswer, WhatIfQuestion, WhatIfStudy};
 
-use crate::arguments::{WhatIf, typed, typed_line, typed_settings, typed_size};
+use crate::arguments::{WhatIfArgs, format_option, typed_line, typed_settings, typed_size};
 use crate::execute;
-use crate::output::{self, complain};
+use crate::output::{self, print_error};
 use crate::run::library;
-use crate::{Outcome, print, results};
+use crate::{ExitOutcome, print, results};
 
-pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
+pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     execute::listen();
     let is_folder = Path::new(&command.workload).is_dir();
     let mut answers = Vec::new();
@@ -24,7 +24,7 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
     let mut studies = Vec::new();
     workloads::check_path(&command.workload)?;
     for workload in workloads_of(&command.workload)? {
-        match question(command, &workload).and_then(Question::study) {
+        match question(command, &workload).and_then(WhatIfQuestion::study) {
             Ok(study) => {
                 let cache = cache_sentence(command, &study, &workload)?;
                 studies.push((
@@ -55,14 +55,14 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         let runs = study.experiment.variants.len();
         let Some(mut answer) = execute::with_bar(&progress, runs, || study.run(!command.no_uncertainty, &*progress))?
         else {
-            complain("stopped before the last measurement, so there is no answer");
-            return Ok(Outcome::Stopped);
+            print_error("stopped before the last measurement, so there is no answer");
+            return Ok(ExitOutcome::Stopped);
         };
         if let Some(sentence) = cache {
             answer.notes.insert(0, sentence.clone());
         }
         answer.write_report(library(command.single_file), &folder.join("report.html"))?;
-        let kept = keep(command, study, &answer, begun.elapsed())?;
+        let kept = save_run(command, study, &answer, begun.elapsed())?;
         if !command.output.is_json() {
             let format = command.output.tables();
             let heading = is_folder.then_some(&answer.workload).into_iter().chain(cache);
@@ -83,15 +83,15 @@ pub fn whatif(command: &WhatIf) -> Result<Outcome, LabError> {
         };
         print(&format!("{}\n", json.expect("an answer is JSON")));
     } else if is_folder {
-        print(&format!("\n{}", side_by_side(&answers).shown(command.output.tables())));
+        print(&format!("\n{}", side_by_side(&answers).render(command.output.tables())));
     }
     for problem in &unanswered {
-        complain(&format!("no answer for {problem}"));
+        print_error(&format!("no answer for {problem}"));
     }
     Ok(if unanswered.is_empty() {
-        Outcome::Done
+        ExitOutcome::Done
     } else {
-        Outcome::Failed
+        ExitOutcome::Failed
     })
 }
 
@@ -104,9 +104,9 @@ fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
 }
 
 /// Introductory sentence for a trace of cache requests.
-fn cache_sentence(command: &WhatIf, study: &Study, workload: &str) -> Result<Option<String>, LabError> {
+fn cache_sentence(command: &WhatIfArgs, study: &WhatIfStudy, workload: &str) -> Result<Option<String>, LabError> {
     let cell = study.cells()?.remove(0);
-    let layout = Layout::new(&cell.device).map_err(|error| LabError::Device {
+    let layout = DeviceLayout::new(&cell.device).map_err(|error| LabError::Device {
         device: command.device.clone(),
         error,
     })?;
@@ -117,10 +117,10 @@ fn cache_sentence(command: &WhatIf, study: &Study, workload: &str) -> Result<Opt
     ))
 }
 
-fn question(command: &WhatIf, workload: &str) -> Result<Question, LabError> {
+fn question(command: &WhatIfArgs, workload: &str) -> Result<WhatIfQuestion, LabError> {
     let defaults = Factors::default();
-    let question = Question::new(workload);
-    Ok(Question {
+    let question = WhatIfQuestion::new(workload);
+    Ok(WhatIfQuestion {
         device: command.device.clone(),
         drive_bytes: command.drive,
         over_provisioning: command.op,
@@ -139,34 +139,39 @@ fn question(command: &WhatIf, workload: &str) -> Result<Question, LabError> {
 }
 
 /// Stores the run and returns the end of the output line, with the run's name.
-fn keep(command: &WhatIf, study: &Study, answer: &Answer, elapsed: Duration) -> Result<String, LabError> {
+fn save_run(
+    command: &WhatIfArgs,
+    study: &WhatIfStudy,
+    answer: &WhatIfAnswer,
+    elapsed: Duration,
+) -> Result<String, LabError> {
     let cells = study.cells()?;
-    let origin = Origin {
+    let origin = RunProvenance {
         target: &answer.workload,
         title: &answer.headline,
         options: typed_options(command),
         seconds: elapsed.as_secs_f64(),
         cells: cells.iter().collect(),
     };
-    let kept = results::keep(&command.keep, &origin, &answer.results_json());
+    let kept = results::save_run(&command.keep, &origin, &answer.results_json());
     Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)")))
 }
 
 /// Formats the options that change the answer.
-fn typed_options(command: &WhatIf) -> String {
+fn typed_options(command: &WhatIfArgs) -> String {
     let options = [
         typed_size("drive", command.drive),
-        typed("op", command.op),
-        typed("fill", command.fill),
-        typed("rate", command.rate),
-        typed("scale", command.scale),
-        typed("drive-writes", command.drive_writes),
+        format_option("op", command.op),
+        format_option("fill", command.fill),
+        format_option("rate", command.rate),
+        format_option("scale", command.scale),
+        format_option("drive-writes", command.drive_writes),
     ];
     typed_line(options.into_iter().flatten().chain(typed_settings(&command.set)))
 }
 
 /// Folder of the report. Each workload of a folder has its own.
-fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) -> PathBuf {
+fn report_folder(command: &WhatIfArgs, study: &WhatIfStudy, of_folder: Option<&String>) -> PathBuf {
     let default = || PathBuf::from("out").join(format!("whatif-{}", study.experiment.slug));
     let Some(workload) = of_folder else {
         return command.out.clone().unwrap_or_else(default);
@@ -178,9 +183,9 @@ fn report_folder(command: &WhatIf, study: &Study, of_folder: Option<&String>) ->
 }
 
 /// Answer as text, without the first notes that were printed before.
-fn text(answer: &Answer, said: usize, format: TextFormat) -> String {
+fn text(answer: &WhatIfAnswer, said: usize, format: TextFormat) -> String {
     let headline = format.words(&format!("{}\n", rows::wrapped(&answer.headline)));
-    let table = answer.rows().shown(format);
+    let table = answer.rows().render(format);
     let mut text = String::new();
     if !answer.how.is_empty() {
         text += &format!("\nHow ({}):\n", answer.advised().unwrap_or_default());
@@ -199,22 +204,22 @@ fn text(answer: &Answer, said: usize, format: TextFormat) -> String {
 }
 
 /// Table of the answers for a folder, with a row per workload.
-fn side_by_side(answers: &[Answer]) -> Rows {
-    let columns = ["none", "host", "blocks", "oracle"].map(|heading| Column::number(heading, ""));
-    let columns = [Column::label("workload")]
+fn side_by_side(answers: &[WhatIfAnswer]) -> ReportTable {
+    let columns = ["none", "host", "blocks", "oracle"].map(|heading| TableColumn::number(heading, ""));
+    let columns = [TableColumn::label("workload")]
         .into_iter()
         .chain(columns)
-        .chain(["best for a host", "best for a layer"].map(Column::text));
-    let mut rows = Rows::new(columns);
+        .chain(["best for a host", "best for a layer"].map(TableColumn::text));
+    let mut rows = ReportTable::new(columns);
     for answer in answers {
         let of = |name: &str| {
             let row = answer.placements.iter().find(|row| row.name == name);
-            Value::optional(row, |row| Value::Amplification(row.write_amplification))
+            CellValue::optional(row, |row| CellValue::Amplification(row.write_amplification))
         };
-        let named = |name: &Option<String>| Value::optional(name.clone(), Value::Text);
-        let of_named = |name: &Option<String>| name.as_deref().map_or(Value::Nothing, of);
+        let named = |name: &Option<String>| CellValue::optional(name.clone(), CellValue::Text);
+        let of_named = |name: &Option<String>| name.as_deref().map_or(CellValue::Nothing, of);
         rows.add([
-            Value::Text(answer.workload.clone()),
+            CellValue::Text(answer.workload.clone()),
             of("none"),
             of_named(&answer.best),
             of_named(&answer.classifier),

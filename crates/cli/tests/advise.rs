@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use common::{BAD_INPUT, ServerProcess, errors, folder, json, prints, refused, write};
 use initiator::command::block_command;
-use initiator::tcp::{Controller, Data, HostOptions, Queue};
+use initiator::tcp::{CommandData, HostOptions, RemoteController, TcpQueue};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, FeatureId, IoOpcode, Status};
 use serde_json::Value;
@@ -22,14 +22,15 @@ const LOG: [&str; 6] = ["--owners", "owners.csv", "--policy", "reported", "--jso
 
 /// A host that writes to a served drive.
 struct Writer {
-    controller: Controller,
-    queue: Queue,
+    controller: RemoteController,
+    queue: TcpQueue,
     random: u64,
 }
 
 impl Writer {
     fn new(served: &ServerProcess) -> Writer {
-        let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
+        let mut controller =
+            RemoteController::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let queue = controller.io_queue(1, 32).expect("a queue");
         Writer {
@@ -58,7 +59,7 @@ impl Writer {
                 cdw12: 1.into(),
                 ..SubmissionEntry::default()
             };
-            let done = self.controller.admin(entry, Data::ToController(vec![0x80]));
+            let done = self.controller.admin(entry, CommandData::ToController(vec![0x80]));
             assert_eq!(done.expect("a completion").status(), Status::SUCCESS);
         }
     }
@@ -69,7 +70,9 @@ impl Writer {
         for start in (offset..offset + bytes).step_by(TRANSFER_BYTES as usize) {
             let length = TRANSFER_BYTES.min(offset + bytes - start);
             let entry = block_command(IoOpcode::Write, 1, start / BLOCK_BYTES, (length / BLOCK_BYTES) as u32);
-            let done = self.queue.command(entry, Data::ToController(vec![1; length as usize]));
+            let done = self
+                .queue
+                .command(entry, CommandData::ToController(vec![1; length as usize]));
             assert_eq!(done.expect("a completion").status(), Status::SUCCESS);
         }
     }
@@ -325,7 +328,10 @@ fn lost_events_and_a_namespace_that_is_gone_are_said() {
         cdw10: 1.into(),
         ..SubmissionEntry::default()
     };
-    let deleted = writer.controller.admin(delete, Data::None).expect("a completion");
+    let deleted = writer
+        .controller
+        .admin(delete, CommandData::None)
+        .expect("a completion");
     assert_eq!(deleted.status(), Status::SUCCESS);
     let (code, error) = watching.end();
     assert_eq!(code, Some(BAD_INPUT));

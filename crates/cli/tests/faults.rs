@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use common::{ServerProcess, errors, folder, prints, refused, write, write_secret};
 use initiator::command::{admin_entry, block_command};
-use initiator::pcie::{Driver, DriverOptions};
-use initiator::tcp::{Controller, Data, HostOptions, Queue};
+use initiator::pcie::{DriverOptions, NvmeDriver};
+use initiator::tcp::{CommandData, HostOptions, RemoteController, TcpQueue};
 use nvme_spec::{AdminOpcode, IoOpcode, Status, SubmissionEntry};
 use tempfile::TempDir;
 
@@ -23,24 +23,25 @@ fn serve(folder: &TempDir, more: &[&str]) -> ServerProcess {
 }
 
 /// A host's admin queue, which its association ends with, and a queue for I/O.
-fn connect(server: &ServerProcess) -> (Controller, Queue) {
-    let mut controller = Controller::connect(&HostOptions::new(server.address(), &server.nqn())).expect("it is served");
+fn connect(server: &ServerProcess) -> (RemoteController, TcpQueue) {
+    let mut controller =
+        RemoteController::connect(&HostOptions::new(server.address(), &server.nqn())).expect("it is served");
     controller.set_queue_count(1).expect("queues");
     let queue = controller.io_queue(1, 32).expect("a queue");
     (controller, queue)
 }
 
-fn write_block(queue: &mut Queue, lba: u64, byte: u8) -> Status {
+fn write_block(queue: &mut TcpQueue, lba: u64, byte: u8) -> Status {
     let entry = block_command(IoOpcode::Write, 1, lba, 1);
-    let completion = queue.command(entry, Data::ToController(vec![byte; BLOCK]));
+    let completion = queue.command(entry, CommandData::ToController(vec![byte; BLOCK]));
     completion.expect("a completion").status()
 }
 
 /// What is in a block, if it can be read.
-fn read_block(queue: &mut Queue, lba: u64) -> Result<u8, Status> {
+fn read_block(queue: &mut TcpQueue, lba: u64) -> Result<u8, Status> {
     let entry = block_command(IoOpcode::Read, 1, lba, 1);
     let done = queue
-        .command(entry, Data::ToHost(vec![0; BLOCK]))
+        .command(entry, CommandData::ToHost(vec![0; BLOCK]))
         .expect("a completion");
     let is_whole = done.data.iter().all(|byte| *byte == done.data[0]);
     match done.status() {
@@ -135,7 +136,7 @@ fn faults_change_while_the_drive_is_served() {
         "{shown}"
     );
     assert!(shown.contains("bad  error           active         1\n"), "{shown}");
-    let answer = target::http::ask(metrics_address(&server), TOKEN, "/metrics", None);
+    let answer = target::http::send_request(metrics_address(&server), TOKEN, "/metrics", None);
     let metrics = answer.expect("an answer").1;
     assert!(
         metrics.contains("warp_faults_struck_total{fault=\"bad\",kind=\"error\"} 1\n"),
@@ -169,13 +170,16 @@ fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
         assert_eq!(write_block(&mut queue, lba, 1), Status::SUCCESS);
     }
     assert_eq!(
-        queue.command(flush(), Data::None).expect("a completion").status(),
+        queue
+            .command(flush(), CommandData::None)
+            .expect("a completion")
+            .status(),
         Status::SUCCESS
     );
     for lba in 25..125 {
         assert_eq!(write_block(&mut queue, lba, 2), Status::SUCCESS);
     }
-    let end = queue.command(flush(), Data::None);
+    let end = queue.command(flush(), CommandData::None);
     assert!(end.is_err(), "nobody answers without power");
     let status = server.process.wait().expect("it ends");
     let said = errors(&mut server.process);
@@ -225,7 +229,8 @@ fn a_guest_aborts_what_is_stuck() {
             "--quiet",
         ],
     );
-    let mut driver = Driver::start(&folder.path().join("guest.sock"), DriverOptions::default()).expect("it is served");
+    let mut driver =
+        NvmeDriver::start(&folder.path().join("guest.sock"), DriverOptions::default()).expect("it is served");
     driver.create_queues(1, 16, None).expect("queues");
     let stuck = driver.submit(1, flush());
     let well = driver.submit(1, flush());
@@ -254,7 +259,7 @@ fn a_host_that_comes_again_leaves_what_is_stuck_behind() {
     let server = serve(&folder, &["--faults", "plan.toml"]);
     let (controller, mut queue) = connect(&server);
     let entry = block_command(IoOpcode::Write, 1, 0, 1);
-    queue.submit(entry, Data::ToController(vec![1; BLOCK]));
+    queue.submit(entry, CommandData::ToController(vec![1; BLOCK]));
     assert_eq!(read_block(&mut queue, 0), Ok(0), "others go on");
     assert_eq!(queue.outstanding(), 1);
     drop((controller, queue));

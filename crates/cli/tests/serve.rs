@@ -7,7 +7,7 @@ use std::net::TcpListener;
 
 use common::{BAD_INPUT, ServerProcess, chmod, files, folder, json, prints, refused, warp, write, write_secret};
 use initiator::command::block_command;
-use initiator::tcp::{Controller, Data, HostOptions};
+use initiator::tcp::{CommandData, HostOptions, RemoteController};
 use nvme_spec::{IoOpcode, Status};
 use tempfile::TempDir;
 
@@ -222,10 +222,11 @@ fn a_drive_outlives_its_server() {
         served.introduction
     );
     let write = |served: &ServerProcess, block: u64, byte: u8| {
-        let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
+        let mut controller =
+            RemoteController::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let mut queue = controller.io_queue(1, 16).expect("a queue");
-        let data = Data::ToController(vec![byte; 4096]);
+        let data = CommandData::ToController(vec![byte; 4096]);
         let done = queue
             .command(block_command(IoOpcode::Write, 1, block, 1), data)
             .expect("a completion");
@@ -251,11 +252,15 @@ fn a_drive_outlives_its_server() {
         "{}",
         served.introduction
     );
-    let mut controller = Controller::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
+    let mut controller =
+        RemoteController::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
     controller.set_queue_count(1).expect("a queue");
     let mut queue = controller.io_queue(1, 16).expect("a queue");
     let read = queue
-        .command(block_command(IoOpcode::Read, 1, 3, 1), Data::ToHost(vec![0; 4096]))
+        .command(
+            block_command(IoOpcode::Read, 1, 3, 1),
+            CommandData::ToHost(vec![0; 4096]),
+        )
         .expect("a completion");
     assert_eq!((read.status(), read.data), (Status::SUCCESS, vec![7; 4096]));
 }

@@ -5,7 +5,7 @@ mod common;
 use std::net::SocketAddr;
 
 use common::{ServerProcess, folder, refused, write, write_secret};
-use target::http::{Change, ask};
+use target::http::{ChangeRequest, send_request};
 
 /// Where it says that it serves.
 fn address(server: &ServerProcess) -> SocketAddr {
@@ -20,7 +20,7 @@ fn studio(folder: &tempfile::TempDir, arguments: &[&str]) -> ServerProcess {
 }
 
 fn get(server: &ServerProcess, token: &str, path: &str) -> (u16, String) {
-    ask(address(server), token, path, None).expect("an answer")
+    send_request(address(server), token, path, None).expect("an answer")
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_served_drive_has_a_page() {
     let line = server.introduction.lines().find(|line| line.ends_with("/#/drive"));
     let place = line.and_then(|line| line.trim().strip_prefix("http://")?.split('/').next());
     let page: SocketAddr = place.expect("an address").parse().expect("an address");
-    let asked = |path: &str| ask(page, "", path, None).expect("an answer");
+    let asked = |path: &str| send_request(page, "", path, None).expect("an answer");
     let (status, about) = asked("/api/about");
     assert!(status == 200 && about.contains("\"drive\":true"), "{about}");
     let (status, drive) = asked("/api/drive");
@@ -166,7 +166,7 @@ fn a_served_drive_has_a_page() {
         status == 200 && drive.contains("\"device\":\"warp_default\"") && drive.contains("\"name\":\"RUH 0\""),
         "{drive}"
     );
-    let acted = ask(page, "", "/api/drive/faults", Some(Change::Delete)).expect("an answer");
+    let acted = send_request(page, "", "/api/drive/faults", Some(ChangeRequest::Delete)).expect("an answer");
     assert_eq!(acted.0, 403, "it is watched, not steered");
     assert!(server.stop().contains("stopped"));
 }

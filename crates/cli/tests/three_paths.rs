@@ -13,29 +13,29 @@
 
 use std::path::{Path, PathBuf};
 
-use applications::Spec;
-use experiment::cell::{Cell, CellKey};
-use experiment::profile::{Overrides, Profile};
+use applications::WorkloadSpec;
+use experiment::cell::{CellKey, RunSpec};
+use experiment::profile::{Profile, SettingOverrides};
 use experiment::run_options::{ReplayMode, RunSettings};
-use experiment::twin;
+use experiment::scaled_model;
 use experiment::workloads::{WorkloadChanges, read_jobs};
 use initiator::command::write_command;
 use initiator::inspect::decode;
-use initiator::pcie::{Driver, DriverOptions};
-use initiator::tcp::{self, Controller, HostOptions};
+use initiator::pcie::{DriverOptions, NvmeDriver};
+use initiator::tcp::{self, HostOptions, RemoteController};
 use nvme::{Identity, SubsystemConfig};
 use nvme_spec::command::IoManagementCdw10;
 use nvme_spec::fdp::MO_RUH_STATUS;
 use nvme_spec::identify::{ControllerList, NamespaceCreate, Nmic};
 use nvme_spec::{AdminOpcode, Cns, IdentifyController, IoOpcode, Status, SubmissionEntry};
-use ssd::{DeviceConfig, Stats};
-use target::locked;
+use ssd::{DeviceConfig, DeviceStats};
+use target::lock;
 use target::server::{ServeOptions, Server};
 use target::storage::DriveOptions;
 use target::storage::backend::DataChoice;
 use target::tcp::TcpOptions;
 use workload::fio::{JobFile, Override, Schedule};
-use workload::{Operation, Request, Target};
+use workload::{IoRequest, RequestOperation, WorkloadTarget};
 use zerocopy::{FromBytes, IntoBytes};
 
 const CAPACITY_BYTES: u64 = 128 << 20;
@@ -95,14 +95,14 @@ impl Case {
     /// The drive as its profile says.
     fn profile(&self) -> DeviceConfig {
         let profile = Profile::find("warp_default").expect("a built-in profile");
-        let over_provisioning = Overrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
+        let over_provisioning = SettingOverrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
         let config = profile.config(&over_provisioning).expect("a setting");
-        let mut config = twin::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive");
+        let mut config = scaled_model::resized("warp_default", &config, CAPACITY_BYTES).expect("a small drive");
         config.geometry.reclaim_groups = self.groups;
         config.geometry.reclaim_unit_bytes /= u64::from(self.groups);
         if self.replayed {
             let with_times = Profile::find("pm9d3a").expect("a built-in profile");
-            config.timing = with_times.config(&Overrides::new()).expect("a drive").timing;
+            config.timing = with_times.config(&SettingOverrides::new()).expect("a drive").timing;
         }
         config
     }
@@ -136,11 +136,11 @@ impl Case {
     }
 
     /// The requests of the job file, in their order.
-    fn requests(&self) -> Vec<Request> {
-        let target = Target {
+    fn requests(&self) -> Vec<IoRequest> {
+        let target = WorkloadTarget {
             device_bytes: CAPACITY_BYTES,
             placement_count: self.placement_count(),
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
         let mut schedule = Schedule::new(&self.jobs(), &target).expect("the lab took it");
         let mut requests = Vec::new();
@@ -149,11 +149,11 @@ impl Case {
     }
 
     /// What runs in the lab: the job file, or its requests as a trace with times.
-    fn workload(&self, folder: &Path) -> Spec {
+    fn workload(&self, folder: &Path) -> WorkloadSpec {
         if !self.replayed {
             return self.jobs().into();
         }
-        let line = |(index, request): (usize, &Request)| {
+        let line = |(index, request): (usize, &IoRequest)| {
             let placement = request
                 .placement
                 .map_or("-".to_string(), |placement| placement.0.to_string());
@@ -171,9 +171,9 @@ impl Case {
         WorkloadChanges::default().parse("trace", &table).expect("a trace")
     }
 
-    fn in_the_lab(&self) -> Stats {
+    fn in_the_lab(&self) -> DeviceStats {
         let folder = tempfile::tempdir().unwrap();
-        let cell = Cell {
+        let cell = RunSpec {
             key: CellKey {
                 device: "warp_default".to_string(),
                 variant: String::new(),
@@ -200,7 +200,7 @@ impl Case {
     }
 
     /// What the requests did to a served drive.
-    fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> Stats {
+    fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> DeviceStats {
         let folder = tempfile::tempdir().unwrap();
         let data = if self.restarts {
             DataChoice::File(folder.path().join("drive.img"))
@@ -233,7 +233,7 @@ impl Case {
                 );
             }
             drop(host);
-            stats = Some(locked(server.shared()).device().stats().clone());
+            stats = Some(lock(server.shared()).device().stats().clone());
             server.stop().expect("nothing hinders it");
         }
         stats.expect("the job file writes")
@@ -282,8 +282,8 @@ impl Case {
 }
 
 /// The write command of a request, in a namespace whose placement indices lead to these placement identifiers.
-fn command_of(request: &Request, identifiers: &[u16]) -> SubmissionEntry {
-    assert_eq!(request.operation, Operation::Write, "the job file only writes");
+fn command_of(request: &IoRequest, identifiers: &[u16]) -> SubmissionEntry {
+    assert_eq!(request.operation, RequestOperation::Write, "the job file only writes");
     let identifier = request.placement.map(|index| identifiers[index.index()]);
     write_command(1, request.offset_bytes / 4096, request.bytes / 4096, identifier)
 }
@@ -361,14 +361,14 @@ trait Host {
 }
 
 struct OverVfioUser {
-    driver: Driver,
+    driver: NvmeDriver,
     /// Where data lies in the host's memory, and the PRP list of all its pages but the first.
     buffer: u64,
     list: u64,
 }
 
 fn over_vfio_user(_server: &Server, socket: &Path) -> Box<dyn Host> {
-    let mut driver = Driver::start(socket, DriverOptions::default()).expect("a drive on the socket");
+    let mut driver = NvmeDriver::start(socket, DriverOptions::default()).expect("a drive on the socket");
     driver.create_queues(1, 64, None).expect("a queue pair");
     let buffer = driver.allocate(BUFFER_BYTES as u64);
     let pages = BUFFER_BYTES as u64 / 4096;
@@ -403,13 +403,13 @@ impl Host for OverVfioUser {
 }
 
 struct OverTcp {
-    controller: Controller,
-    queue: tcp::Queue,
+    controller: RemoteController,
+    queue: tcp::TcpQueue,
 }
 
 fn over_tcp(server: &Server, _socket: &Path) -> Box<dyn Host> {
     let address = server.tcp_address().expect("NVMe/TCP is served");
-    let mut controller = Controller::connect(&HostOptions::new(address, NQN)).expect("a drive at the address");
+    let mut controller = RemoteController::connect(&HostOptions::new(address, NQN)).expect("a drive at the address");
     controller.set_queue_count(1).expect("a queue");
     let queue = controller.io_queue(1, 64).expect("a queue");
     Box::new(OverTcp { controller, queue })
@@ -418,8 +418,8 @@ fn over_tcp(server: &Server, _socket: &Path) -> Box<dyn Host> {
 impl Host for OverTcp {
     fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data<'_>) -> u32 {
         let sent = match &data {
-            Data::ToController(data) => tcp::Data::ToController(data.to_vec()),
-            Data::ToHost(data) => tcp::Data::ToHost(data.to_vec()),
+            Data::ToController(data) => tcp::CommandData::ToController(data.to_vec()),
+            Data::ToHost(data) => tcp::CommandData::ToHost(data.to_vec()),
         };
         let completion = match queue {
             Queue::Admin => self.controller.admin(entry, sent),

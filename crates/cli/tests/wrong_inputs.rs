@@ -642,9 +642,9 @@ fn there_are_more_than_a_hundred() {
 
 #[test]
 fn remedies_are_options_of_the_command_that_prints_them() {
-    use simulate::finding::Command;
+    use simulate::warning::WarningCommand;
     let folder = folder();
-    for (command, name) in [(Command::Run, "run"), (Command::WhatIf, "whatif")] {
+    for (command, name) in [(WarningCommand::Run, "run"), (WarningCommand::WhatIf, "whatif")] {
         let help = prints(&folder, &[name, "--help"]);
         for option in command.options() {
             let is_option = |line: &str| line.split_whitespace().any(|word| word == *option);

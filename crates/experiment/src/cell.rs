@@ -8,13 +8,13 @@
 
 use std::path::PathBuf;
 
-use applications::Spec;
+use applications::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
 use crate::feedback;
 use crate::run_options::RunSettings;
-use crate::twin::{self, ScaleChoice};
+use crate::scaled_model::{self, ScaleChoice};
 
 /// Identity of a run within its experiment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -46,7 +46,7 @@ pub struct EnsemblePart {
 /// One run: a device, a workload, settings. Its serialized form is complete except for the files
 /// that the workload reads.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Cell {
+pub struct RunSpec {
     /// Place in the experiment.
     pub key: CellKey,
     /// Seed of the device. It also offsets the seeds of a job file.
@@ -54,13 +54,13 @@ pub struct Cell {
     /// The device at full size.
     pub device: ssd::DeviceConfig,
     /// The workload with changed options.
-    pub workload: Spec,
+    pub workload: WorkloadSpec,
     /// Name of the workload: its file name without folder and extension, or its kind.
     pub workload_name: String,
     pub run: RunSettings,
     /// Placement-feedback settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<feedback::Settings>,
+    pub feedback: Option<feedback::FeedbackSettings>,
     /// Membership in the profile's ensemble, if an interval is requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsemblePart>,
@@ -69,7 +69,7 @@ pub struct Cell {
     pub snapshot: Option<PathBuf>,
 }
 
-impl Cell {
+impl RunSpec {
     /// Sets the limit of a scale search, unless the caller has. A cell must be complete, so its
     /// result must not depend on the memory of a later machine.
     ///
@@ -77,7 +77,7 @@ impl Cell {
     /// The device is impossible.
     pub(crate) fn resolve_scale(&mut self) -> Result<(), LabError> {
         if self.run.scale == ScaleChoice::AUTO {
-            let sizes = twin::sizes(&self.key.device, &self.device, None)?;
+            let sizes = scaled_model::sizes(&self.key.device, &self.device, None)?;
             let largest = sizes.last().copied();
             self.run.scale = ScaleChoice::Auto { largest };
         }

@@ -8,37 +8,37 @@ use crate::feedback;
 use crate::workloads::WorkloadChoice;
 
 /// Settings of a device or workload by dotted path. They override a profile or a file.
-pub type Overrides = toml::Table;
+pub type SettingOverrides = toml::Table;
 
 /// A change to a cell.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Change {
+pub struct RunChange {
     /// Device settings by dotted path.
-    pub device: Overrides,
+    pub device: SettingOverrides,
     /// fio options by job section. The section `global` means all jobs.
     pub jobs: BTreeMap<String, toml::Table>,
     pub workload: Option<WorkloadChoice>,
     /// Settings of a workload with a `kind`, by dotted path. For a job file: options as
     /// `SECTION.OPTION`.
-    pub settings: Overrides,
+    pub settings: SettingOverrides,
     /// Prefill in multiples of the capacity.
     pub precondition_drive_writes: Option<f64>,
     /// Host bytes as a share of the run's, above 0 and at most 1. With it, cells write different
     /// amounts in the same time.
     pub write_share: Option<f64>,
     /// Placement feedback: a policy that reads the drive's events and moves data accordingly.
-    pub feedback: Option<feedback::Settings>,
+    pub feedback: Option<feedback::FeedbackSettings>,
 }
 
 /// Path prefix of workload settings among those of the device.
 const WORKLOAD: &str = "workload.";
 
-impl Change {
+impl RunChange {
     /// Change of settings by dotted path, as in `--set`. The prefix `workload.` selects the
     /// workload, other paths the device.
-    pub fn of_settings(settings: &Overrides) -> Change {
-        let mut change = Change::default();
+    pub fn from_settings(settings: &SettingOverrides) -> RunChange {
+        let mut change = RunChange::default();
         for (path, value) in settings {
             let (settings, path) = match path.strip_prefix(WORKLOAD) {
                 Some(path) => (&mut change.settings, path),
@@ -50,7 +50,7 @@ impl Change {
     }
 
     /// Adds a later change, which wins.
-    pub fn extend(&mut self, later: &Change) {
+    pub fn extend(&mut self, later: &RunChange) {
         self.device.extend(later.device.clone());
         for (section, options) in &later.jobs {
             self.jobs.entry(section.clone()).or_default().extend(options.clone());
@@ -63,7 +63,7 @@ impl Change {
     }
 
     /// Returns settings in the form that [`Change::of_settings`] reads.
-    pub fn to_settings(&self) -> Overrides {
+    pub fn to_settings(&self) -> SettingOverrides {
         let workload = self.settings.iter();
         let workload = workload.map(|(path, value)| (format!("{WORKLOAD}{path}"), value.clone()));
         self.device.clone().into_iter().chain(workload).collect()

@@ -5,14 +5,14 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::coordinates::{Coordinates, Selector};
-use crate::metric::{Metric, Statistic};
+use crate::coordinates::{CellSelector, ExperimentAxes};
+use crate::metric::{LatencyStatistic, Metric};
 
 /// Numbers from a paper, for one cell or along one axis.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperFigures {
-    pub at: Selector,
+    pub at: CellSelector,
     /// Axis of the lists below, in the order of its values. Without it the lists have one entry.
     #[serde(default)]
     pub along: Option<String>,
@@ -26,7 +26,7 @@ pub struct PaperFigures {
     pub metric: Metric,
     /// Statistics of a latency, as the index of the lists instead of an axis.
     #[serde(default)]
-    pub statistics: Vec<Statistic>,
+    pub statistics: Vec<LatencyStatistic>,
     /// Table or figure.
     pub source: String,
     /// True if settings of the experiment were fitted to these numbers, so they do not test it.
@@ -37,10 +37,10 @@ pub struct PaperFigures {
 /// Cells without published number. Our value appears among the published ones, with its interval.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Predicted {
+pub struct PredictedCells {
     /// Cells. Missing coordinates are open.
     #[serde(default)]
-    pub at: Selector,
+    pub at: CellSelector,
     #[serde(default)]
     pub metric: Metric,
 }
@@ -49,19 +49,19 @@ pub struct Predicted {
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The claim in words.
-    pub what: String,
+    pub statement: String,
     /// Source of the claim.
     pub source: String,
     /// Treatment in the quick form.
-    pub quick: Quick,
+    pub quick: QuickTreatment,
     /// Condition of the claim.
-    pub rule: Rule,
+    pub rule: ClaimRule,
 }
 
 /// Treatment of a claim in the quick form, in which tests detect a violation early.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "QuickMark")]
-pub enum Quick {
+pub enum QuickTreatment {
     /// The claim must hold.
     Judged,
     /// The claim cannot hold at this size. If it does, it should be judged.
@@ -79,12 +79,12 @@ enum QuickMark {
     ByChance(String),
 }
 
-impl From<QuickMark> for Quick {
-    fn from(mark: QuickMark) -> Quick {
+impl From<QuickMark> for QuickTreatment {
+    fn from(mark: QuickMark) -> QuickTreatment {
         match mark {
-            QuickMark::Judged(true) => Quick::Judged,
-            QuickMark::Judged(false) => Quick::TooSmall,
-            QuickMark::ByChance(reason) => Quick::ByChance(reason),
+            QuickMark::Judged(true) => QuickTreatment::Judged,
+            QuickMark::Judged(false) => QuickTreatment::TooSmall,
+            QuickMark::ByChance(reason) => QuickTreatment::ByChance(reason),
         }
     }
 }
@@ -92,7 +92,7 @@ impl From<QuickMark> for Quick {
 /// Condition of a claim, a key in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Rule {
+pub enum ClaimRule {
     /// Mean absolute difference from the published drive.
     MeanError(ErrorBound),
     /// Difference from every published number, relative to it.
@@ -100,7 +100,7 @@ pub enum Rule {
     /// Mean of the relative differences.
     MeanRelativeError(MeanRelativeError),
     /// A range for every selected cell.
-    Within(Interval),
+    Within(ValueInterval),
     /// One cell below another, for every combination of the open coordinates.
     Less(Inequality),
     /// One cell relative to another.
@@ -114,7 +114,7 @@ pub enum Rule {
 #[serde(deny_unknown_fields)]
 pub struct ErrorBound {
     /// Published rows to average: those whose coordinates contain these.
-    pub over: Selector,
+    pub over: CellSelector,
     /// Metric of the rows. Default: all.
     #[serde(default)]
     pub metric: Option<Metric>,
@@ -127,7 +127,7 @@ pub struct ErrorBound {
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
     /// As in [`ErrorBound`].
-    pub over: Selector,
+    pub over: CellSelector,
     /// As in [`ErrorBound`].
     #[serde(default)]
     pub metric: Option<Metric>,
@@ -142,8 +142,8 @@ pub struct MeanRelativeError {
 /// See [`Rule::Within`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Interval {
-    pub at: Selector,
+pub struct ValueInterval {
+    pub at: CellSelector,
     #[serde(default)]
     pub metric: Metric,
     #[serde(default = "lowest")]
@@ -165,9 +165,9 @@ fn highest() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct Inequality {
     /// Smaller cells.
-    pub left: Selector,
+    pub left: CellSelector,
     /// Larger cells.
-    pub right: Selector,
+    pub right: CellSelector,
     #[serde(default)]
     pub metric: Metric,
     /// Minimum difference. A negative value allows that much excess.
@@ -179,8 +179,8 @@ pub struct Inequality {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
-    pub of: Selector,
-    pub to: Selector,
+    pub of: CellSelector,
+    pub to: CellSelector,
     #[serde(default)]
     pub metric: Metric,
     /// Metric of the denominator. Default: `metric`.
@@ -199,9 +199,9 @@ pub struct Crossover {
     /// Axis with numeric values.
     pub along: String,
     /// The curve that is lower at first.
-    pub left: Selector,
+    pub left: CellSelector,
     /// The curve that is lower in the end.
-    pub right: Selector,
+    pub right: CellSelector,
     #[serde(default)]
     pub metric: Metric,
     pub low: f64,
@@ -214,7 +214,7 @@ struct ClaimTable {
     what: String,
     source: String,
     #[serde(default)]
-    quick: Quick,
+    quick: QuickTreatment,
     #[serde(flatten)]
     rules: toml::Table,
 }
@@ -235,10 +235,10 @@ impl<'de> Deserialize<'de> for Claim {
                     .to_string(),
             ));
         }
-        let rule: Result<Rule, toml::de::Error> = rules.try_into();
+        let rule: Result<ClaimRule, toml::de::Error> = rules.try_into();
         let rule = rule.map_err(|error| problem(error.message().trim().to_string()))?;
         Ok(Claim {
-            what,
+            statement: what,
             source,
             quick,
             rule,
@@ -248,14 +248,14 @@ impl<'de> Deserialize<'de> for Claim {
 
 impl Claim {
     /// Rejects a claim that an experiment with these coordinates cannot judge.
-    pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
-        let place = |problem: String| format!("claim {:?}: {problem}", self.what);
+    pub(crate) fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
+        let place = |problem: String| format!("claim {:?}: {problem}", self.statement);
         self.rule.check(coordinates).map_err(place)
     }
 }
 
-impl Rule {
-    fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
+impl ClaimRule {
+    fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
         for selector in self.selectors() {
             coordinates.check(selector)?;
         }
@@ -263,10 +263,10 @@ impl Rule {
             metric.check()?;
         }
         match self {
-            Rule::MeanRelativeError(rule) if rule.at_most.is_some() == rule.of_emulator.is_some() => {
+            ClaimRule::MeanRelativeError(rule) if rule.at_most.is_some() == rule.of_emulator.is_some() => {
                 Err("mean_relative_error needs either at_most or of_emulator".to_string())
             }
-            Rule::Crossover(rule) => {
+            ClaimRule::Crossover(rule) => {
                 let values = coordinates.values(&rule.along);
                 if values.is_empty() || values.iter().any(|value| value.parse::<f64>().is_err()) {
                     return Err(format!(
@@ -281,32 +281,32 @@ impl Rule {
         }
     }
 
-    fn selectors(&self) -> Vec<&Selector> {
+    fn selectors(&self) -> Vec<&CellSelector> {
         match self {
-            Rule::MeanError(rule) | Rule::RelativeError(rule) => vec![&rule.over],
-            Rule::MeanRelativeError(rule) => vec![&rule.over],
-            Rule::Within(rule) => vec![&rule.at],
-            Rule::Less(rule) => vec![&rule.left, &rule.right],
-            Rule::Ratio(rule) => vec![&rule.of, &rule.to],
-            Rule::Crossover(rule) => vec![&rule.left, &rule.right],
+            ClaimRule::MeanError(rule) | ClaimRule::RelativeError(rule) => vec![&rule.over],
+            ClaimRule::MeanRelativeError(rule) => vec![&rule.over],
+            ClaimRule::Within(rule) => vec![&rule.at],
+            ClaimRule::Less(rule) => vec![&rule.left, &rule.right],
+            ClaimRule::Ratio(rule) => vec![&rule.of, &rule.to],
+            ClaimRule::Crossover(rule) => vec![&rule.left, &rule.right],
         }
     }
 
     /// Metrics that need a value. Those of errors may omit the statistic.
     fn metrics(&self) -> Vec<&Metric> {
         match self {
-            Rule::MeanError(_) | Rule::RelativeError(_) | Rule::MeanRelativeError(_) => Vec::new(),
-            Rule::Within(rule) => vec![&rule.metric],
-            Rule::Less(rule) => vec![&rule.metric],
-            Rule::Ratio(rule) => [&rule.metric].into_iter().chain(&rule.to_metric).collect(),
-            Rule::Crossover(rule) => vec![&rule.metric],
+            ClaimRule::MeanError(_) | ClaimRule::RelativeError(_) | ClaimRule::MeanRelativeError(_) => Vec::new(),
+            ClaimRule::Within(rule) => vec![&rule.metric],
+            ClaimRule::Less(rule) => vec![&rule.metric],
+            ClaimRule::Ratio(rule) => [&rule.metric].into_iter().chain(&rule.to_metric).collect(),
+            ClaimRule::Crossover(rule) => vec![&rule.metric],
         }
     }
 }
 
-impl Predicted {
+impl PredictedCells {
     /// Rejects cells that an experiment with these coordinates lacks.
-    pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
+    pub(crate) fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
         let place = |problem: String| format!("predicted: {problem}");
         coordinates.check(&self.at).map_err(place)?;
         self.metric.check().map_err(place)
@@ -315,7 +315,7 @@ impl Predicted {
 
 impl PaperFigures {
     /// Rejects numbers that do not fit an experiment with these coordinates.
-    pub(crate) fn check(&self, coordinates: &Coordinates) -> Result<(), String> {
+    pub(crate) fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
         let place = |problem: String| format!("published {}: {problem}", self.source);
         coordinates.check(&self.at).map_err(place)?;
         if !self.statistics.is_empty() && (self.along.is_some() || !matches!(self.metric, Metric::LatencyUs(_))) {

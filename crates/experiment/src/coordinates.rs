@@ -9,19 +9,19 @@ use crate::find;
 
 /// Cells by coordinates. Maps `device`, `variant` or the name of a grid axis to a value. Missing
 /// coordinates are open.
-pub type Selector = BTreeMap<String, String>;
+pub type CellSelector = BTreeMap<String, String>;
 
 /// Axes of an experiment with their values: `device`, `variant`, then the grid axes.
 #[derive(Clone, Debug)]
-pub struct Coordinates {
+pub struct ExperimentAxes {
     axes: Vec<(String, Vec<String>)>,
 }
 
-impl Coordinates {
+impl ExperimentAxes {
     /// Coordinates of these devices, variants and axes.
-    pub fn new(devices: Vec<String>, variants: Vec<String>, grid: Vec<(String, Vec<String>)>) -> Coordinates {
+    pub fn new(devices: Vec<String>, variants: Vec<String>, grid: Vec<(String, Vec<String>)>) -> ExperimentAxes {
         let own = [("device".to_string(), devices), ("variant".to_string(), variants)];
-        Coordinates {
+        ExperimentAxes {
             axes: own.into_iter().chain(grid).collect(),
         }
     }
@@ -65,7 +65,7 @@ impl Coordinates {
     }
 
     /// Returns true if the selector includes a cell.
-    pub fn selects(&self, selector: &Selector, key: &CellKey) -> bool {
+    pub fn selects(&self, selector: &CellSelector, key: &CellKey) -> bool {
         selector
             .iter()
             .all(|(name, value)| self.value(key, name) == Some(value))
@@ -83,7 +83,7 @@ impl Coordinates {
     ///
     /// # Panics
     /// A coordinate is no axis, which [`Coordinates::check`] rejects.
-    pub fn moved(&self, key: &CellKey, to: &Selector) -> CellKey {
+    pub fn moved(&self, key: &CellKey, to: &CellSelector) -> CellKey {
         let mut key = key.clone();
         for (name, value) in to {
             let axis = self.axes.iter().position(|(axis, _)| axis == name);
@@ -99,7 +99,7 @@ impl Coordinates {
 
     /// # Errors
     /// A coordinate or value does not exist. The message is a sentence.
-    pub fn check(&self, selector: &Selector) -> Result<(), String> {
+    pub fn check(&self, selector: &CellSelector) -> Result<(), String> {
         for (name, value) in selector {
             if !self.axes.iter().any(|(axis, _)| axis == name) {
                 let known = self.axes.iter().map(|(axis, _)| axis.as_str());

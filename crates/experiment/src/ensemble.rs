@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use crate::change::Overrides;
+use crate::change::SettingOverrides;
 use crate::error::LabError;
 use crate::find;
 
@@ -34,16 +34,16 @@ pub struct Ensemble {
     pub residual: f64,
     /// Members, at least one.
     #[serde(rename = "ensemble")]
-    pub members: Vec<Member>,
+    pub members: Vec<EnsembleMember>,
 }
 
 /// Settings that explain the measurements nearly as well as the profile's.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub struct EnsembleMember {
     /// Differences from the profile, by dotted path. Members of an experiment may also set
     /// `workload.` paths.
-    pub settings: Overrides,
+    pub settings: SettingOverrides,
     /// Twice the negative log-likelihood, up to a constant. Smaller is better.
     pub loss: f64,
 }

@@ -64,7 +64,7 @@ impl LabError {
     pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> LabError {
         const NEAR: usize = 8;
         let known: Vec<&str> = known.into_iter().collect();
-        let near = base::near(name, known.iter().copied(), NEAR);
+        let near = base::similar_names(name, known.iter().copied(), NEAR);
         let listed = match known.len() > NAMES_LISTED {
             true if near.is_empty() => format!("the {} of `warp list`", known.len()),
             true => format!(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// `feedback` of a variant, a grid value or `change`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct FeedbackSettings {
     /// Reaction to the events.
     pub policy: PolicyName,
     /// Host bytes between two polls of the log, in multiples of the capacity.
@@ -24,10 +24,10 @@ fn default_every_capacities() -> f64 {
     0.25
 }
 
-impl Settings {
+impl FeedbackSettings {
     /// Settings of a policy with all defaults.
-    pub fn new(policy: PolicyName) -> Settings {
-        Settings {
+    pub fn new(policy: PolicyName) -> FeedbackSettings {
+        FeedbackSettings {
             policy,
             every_capacities: default_every_capacities(),
             first_capacities: None,

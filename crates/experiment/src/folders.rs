@@ -10,7 +10,7 @@ pub(crate) const FILE: &str = "experiment.toml";
 /// Built-in experiments and their golden results.
 #[derive(RustEmbed)]
 #[folder = "../../experiments"]
-pub struct BuiltIn;
+pub struct BuiltInExperiment;
 
 /// File of an experiment in a folder of this name, in the working folder or in `./experiments`.
 pub(crate) fn file_in(name: &str) -> Option<String> {
@@ -21,7 +21,8 @@ pub(crate) fn file_in(name: &str) -> Option<String> {
 
 /// Slugs of all experiments, in `./experiments` and built in.
 pub(crate) fn names() -> Vec<String> {
-    let built_in = BuiltIn::iter().filter_map(|name| name.strip_suffix("/experiment.toml").map(str::to_string));
+    let built_in =
+        BuiltInExperiment::iter().filter_map(|name| name.strip_suffix("/experiment.toml").map(str::to_string));
     let local = std::fs::read_dir("experiments").into_iter().flatten().flatten();
     let local = local.filter(|entry| entry.path().join("experiment.toml").exists());
     let local = local.filter_map(|entry| entry.file_name().into_string().ok());

@@ -23,9 +23,9 @@ mod folders;
 pub mod metric;
 pub mod profile;
 pub mod run_options;
+pub mod scaled_model;
 pub mod selection;
 pub mod template;
-pub mod twin;
 pub mod workloads;
 
 pub use error::LabError;

@@ -4,7 +4,7 @@
 //! or if it needs timing that the device lacks.
 
 use serde::{Deserialize, Serialize};
-use workload::Operation;
+use workload::RequestOperation;
 
 /// A number from a result. Capacities are the device's logical capacity.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -26,17 +26,17 @@ pub enum Metric {
     /// Maximum / mean erase count of blocks.
     EraseImbalance,
     /// A statistic of the latencies, microseconds.
-    LatencyUs(LatencyOf),
+    LatencyUs(LatencyMetric),
     /// Requests per second.
-    Iops(Window),
+    Iops(RateWindow),
     /// Bandwidth, 10^6 bytes per second.
-    BandwidthMbS(Window),
+    BandwidthMbS(RateWindow),
     /// Standard deviation / mean of the bandwidth over time.
-    BandwidthVariation(Window),
+    BandwidthVariation(RateWindow),
     /// Share of the requests that waited for garbage collection, 0 to 1.
-    GcWaitShare(Of),
+    GcWaitShare(RequestFilter),
     /// Mean wait of the requests that waited, microseconds. 0 if none did.
-    GcWaitUs(Of),
+    GcWaitUs(RequestFilter),
     /// Named measure of the workload, or of the device for a tenant (`hit_ratio`,
     /// `cache.write_amplification`).
     Measure(String),
@@ -47,41 +47,41 @@ pub enum Metric {
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Of {
+pub struct RequestFilter {
     /// Section of the job file. Default: all jobs of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// `read`, `write` or `trim`. Default: all together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Operation>,
+    pub direction: Option<RequestOperation>,
 }
 
 /// Requests and statistic of a latency.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct LatencyOf {
+pub struct LatencyMetric {
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Operation>,
+    pub direction: Option<RequestOperation>,
     /// Statistic. Omitted if a list of published numbers or a claim about it supplies the
     /// statistic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statistic: Option<Statistic>,
+    pub statistic: Option<LatencyStatistic>,
 }
 
 /// Requests and time range of a rate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub struct RateWindow {
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// As in [`Of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Operation>,
+    pub direction: Option<RequestOperation>,
     /// Start as a share of the job's measured time, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,
@@ -93,30 +93,30 @@ pub struct Window {
 /// A statistic of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Statistic {
+pub enum LatencyStatistic {
     Mean,
     /// `stdev`: of all requests.
-    Deviation,
+    Stdev,
     /// `min`
-    Least,
+    Min,
     /// `max`
-    Greatest,
+    Max,
     /// `p99.9`: value that this percentage of the requests does not exceed.
     Percentile(f64),
 }
 
-impl TryFrom<String> for Statistic {
+impl TryFrom<String> for LatencyStatistic {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Statistic, String> {
+    fn try_from(text: String) -> Result<LatencyStatistic, String> {
         let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
         match text.as_str() {
-            "mean" => Ok(Statistic::Mean),
-            "stdev" => Ok(Statistic::Deviation),
-            "min" => Ok(Statistic::Least),
-            "max" => Ok(Statistic::Greatest),
+            "mean" => Ok(LatencyStatistic::Mean),
+            "stdev" => Ok(LatencyStatistic::Stdev),
+            "min" => Ok(LatencyStatistic::Min),
+            "max" => Ok(LatencyStatistic::Max),
             other => match percentile(other) {
-                Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Statistic::Percentile(percent)),
+                Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(LatencyStatistic::Percentile(percent)),
                 _ => Err(format!(
                     "statistic {other:?} is unknown. Use mean, stdev, min, max, or a percentile such as p99.9"
                 )),
@@ -125,14 +125,14 @@ impl TryFrom<String> for Statistic {
     }
 }
 
-impl From<Statistic> for String {
-    fn from(statistic: Statistic) -> String {
+impl From<LatencyStatistic> for String {
+    fn from(statistic: LatencyStatistic) -> String {
         match statistic {
-            Statistic::Mean => "mean".to_string(),
-            Statistic::Deviation => "stdev".to_string(),
-            Statistic::Least => "min".to_string(),
-            Statistic::Greatest => "max".to_string(),
-            Statistic::Percentile(percent) => format!("p{percent}"),
+            LatencyStatistic::Mean => "mean".to_string(),
+            LatencyStatistic::Stdev => "stdev".to_string(),
+            LatencyStatistic::Min => "min".to_string(),
+            LatencyStatistic::Max => "max".to_string(),
+            LatencyStatistic::Percentile(percent) => format!("p{percent}"),
         }
     }
 }
@@ -150,13 +150,18 @@ impl Metric {
             Metric::EraseImbalance => "most / mean erase count".to_string(),
             Metric::LatencyUs(of) => {
                 let statistic = of.statistic.map_or_else(|| "all".to_string(), String::from);
-                format!("latency {statistic}, us{}", whose(of.job.as_ref(), of.direction))
+                format!(
+                    "latency {statistic}, us{}",
+                    describe_filter(of.job.as_ref(), of.direction)
+                )
             }
             Metric::Iops(of) => format!("IOPS{}", of.name()),
             Metric::BandwidthMbS(of) => format!("MB/s{}", of.name()),
             Metric::BandwidthVariation(of) => format!("variation of MB/s{}", of.name()),
-            Metric::GcWaitShare(of) => format!("waited for GC, share{}", whose(of.job.as_ref(), of.direction)),
-            Metric::GcWaitUs(of) => format!("wait for GC, us{}", whose(of.job.as_ref(), of.direction)),
+            Metric::GcWaitShare(of) => {
+                format!("waited for GC, share{}", describe_filter(of.job.as_ref(), of.direction))
+            }
+            Metric::GcWaitUs(of) => format!("wait for GC, us{}", describe_filter(of.job.as_ref(), of.direction)),
             Metric::Measure(name) => name.replace('_', " "),
             Metric::MeasureOnFlash(name) => format!("{} on flash", name.replace('_', " ")),
         }
@@ -190,9 +195,9 @@ impl Metric {
     }
 
     /// Returns the latency metric with this statistic, or another metric unchanged.
-    pub fn with_statistic(&self, statistic: Option<Statistic>) -> Metric {
+    pub fn with_statistic(&self, statistic: Option<LatencyStatistic>) -> Metric {
         match self {
-            Metric::LatencyUs(of) => Metric::LatencyUs(LatencyOf {
+            Metric::LatencyUs(of) => Metric::LatencyUs(LatencyMetric {
                 statistic: statistic.or(of.statistic),
                 ..of.clone()
             }),
@@ -223,19 +228,19 @@ impl Metric {
     }
 }
 
-fn whose(job: Option<&String>, direction: Option<Operation>) -> String {
+fn describe_filter(job: Option<&String>, direction: Option<RequestOperation>) -> String {
     let job = job.map(|job| format!(" of {job}")).unwrap_or_default();
     let direction = direction.map_or("", |direction| match direction {
-        Operation::Read => ", reads",
-        Operation::Write => ", writes",
-        Operation::Trim => ", trims",
+        RequestOperation::Read => ", reads",
+        RequestOperation::Write => ", writes",
+        RequestOperation::Trim => ", trims",
     });
     job + direction
 }
 
-impl Window {
+impl RateWindow {
     fn name(&self) -> String {
-        let whose = whose(self.job.as_ref(), self.direction);
+        let whose = describe_filter(self.job.as_ref(), self.direction);
         if self.from.is_none() && self.to.is_none() {
             return whose;
         }
@@ -281,7 +286,7 @@ mod tests {
         assert_eq!(latency.name(), "latency p99.9, us of reader, reads");
         let open = metric(r#"{ latency_us = { job = "reader", direction = "read" } }"#).expect("it is a metric");
         assert!(open.covers(&latency) && !latency.covers(&open) && open.check().is_err());
-        assert_eq!(open.with_statistic(Some(Statistic::Percentile(99.9))), latency);
+        assert_eq!(open.with_statistic(Some(LatencyStatistic::Percentile(99.9))), latency);
         for text in [
             "\"write_amplification\"",
             "{ iops = { job = \"a\" } }",

@@ -16,14 +16,14 @@ use std::collections::BTreeMap;
 
 use rust_embed::RustEmbed;
 use serde::Serialize;
-use ssd::{DeviceConfig, Layout};
+use ssd::{DeviceConfig, DeviceLayout};
 use toml::Value;
 
 use crate::ensemble::{self, Ensemble};
 use crate::error::LabError;
 use crate::find::{self, TextFile};
 
-pub use crate::change::Overrides;
+pub use crate::change::SettingOverrides;
 
 /// Sections that describe the device. Other sections describe the profile.
 const DEVICE_TABLES: [&str; 6] = ["geometry", "handles", "gc", "seed", "timing", "endurance"];
@@ -33,7 +33,7 @@ const OWN_KEYS: [&str; 2] = ["title", "notes"];
 
 #[derive(RustEmbed)]
 #[folder = "../../devices"]
-struct BuiltIn;
+struct BuiltInProfile;
 
 /// A device profile.
 #[derive(Clone, Debug)]
@@ -71,13 +71,13 @@ impl Profile {
     /// # Errors
     /// No such file exists, or it is not a profile. The error names file and field.
     pub fn find(name: &str) -> Result<Profile, LabError> {
-        let found = find::find::<BuiltIn>("device", "devices", name, "toml")?;
+        let found = find::find::<BuiltInProfile>("device", "devices", name, "toml")?;
         Profile::parse(&found)
     }
 
     /// Names of the profiles in `./devices` and built in.
     pub fn names() -> Vec<String> {
-        find::names::<BuiltIn>("devices", "toml")
+        find::names::<BuiltInProfile>("devices", "toml")
     }
 
     /// Reads a profile from text.
@@ -101,7 +101,7 @@ impl Profile {
                 (name, _) => return Err(invalid(find::unknown_key(name, known_keys()))),
             }
         }
-        profile.config(&Overrides::new())?;
+        profile.config(&SettingOverrides::new())?;
         if let Some(ensemble) = &ensemble {
             profile.check_members(ensemble)?;
         }
@@ -119,7 +119,7 @@ impl Profile {
             let mut config = self.config_at(&place, &member.settings)?;
             // Timed members are checked with timing in their own run.
             config.timing = None;
-            Layout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
+            DeviceLayout::new(&config).map_err(|error| LabError::invalid(&place, error.to_string()))?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Profile {
                 unknown => return Err(LabError::invalid(name, find::unknown_key(unknown, known_keys()))),
             }
         }
-        profile.config(&Overrides::new())?;
+        profile.config(&SettingOverrides::new())?;
         Ok(profile)
     }
 
@@ -148,7 +148,7 @@ impl Profile {
     /// # Errors
     /// No such file exists.
     pub fn text(name: &str) -> Result<String, LabError> {
-        Ok(find::find::<BuiltIn>("device", "devices", name, "toml")?.text)
+        Ok(find::find::<BuiltInProfile>("device", "devices", name, "toml")?.text)
     }
 
     fn empty(name: &str, file: &str) -> Profile {
@@ -233,12 +233,12 @@ impl Profile {
     /// # Errors
     /// A field is unknown or a value has the wrong kind. The error names file (or override) and
     /// field.
-    pub fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+    pub fn config(&self, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         self.config_at(&self.file, overrides)
     }
 
     /// Like [`Profile::config`]. Messages name `place` instead of the file.
-    pub(crate) fn config_at(&self, place: &str, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+    pub(crate) fn config_at(&self, place: &str, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         let changed = self.values_with(place, overrides)?;
         let mut config: DeviceConfig = find::deserialize_at(Value::Table(changed)).map_err(|(path, problem)| {
             match overrides.iter().find(|(set, _)| is_within(&path, set)) {
@@ -256,14 +256,14 @@ impl Profile {
     ///
     /// # Errors
     /// A path leads through a value that is not a table.
-    pub(crate) fn changed(&self, overrides: &Overrides) -> Result<Profile, LabError> {
+    pub(crate) fn changed(&self, overrides: &SettingOverrides) -> Result<Profile, LabError> {
         Ok(Profile {
             values: self.values_with(&self.file, overrides)?,
             ..self.clone()
         })
     }
 
-    fn values_with(&self, place: &str, overrides: &Overrides) -> Result<toml::Table, LabError> {
+    fn values_with(&self, place: &str, overrides: &SettingOverrides) -> Result<toml::Table, LabError> {
         let mut values = self.values.clone();
         for (path, value) in overrides {
             if let Some(other) = other_capacity(path) {
@@ -287,7 +287,7 @@ impl Profile {
 
     /// Hint for an unknown setting: a setting of that name in another table.
     fn nearest_setting(&self, set: &str) -> String {
-        let Ok(config) = self.config(&Overrides::new()) else {
+        let Ok(config) = self.config(&SettingOverrides::new()) else {
             return String::new();
         };
         let mut known = Vec::new();
@@ -371,7 +371,8 @@ mod tests {
             ("4MiB", 3 << 20),
             ("2MiB", 2 << 20),
         ] {
-            let overrides = Overrides::from_iter([("geometry.reclaim_unit_bytes".to_string(), Value::from(wanted))]);
+            let overrides =
+                SettingOverrides::from_iter([("geometry.reclaim_unit_bytes".to_string(), Value::from(wanted))]);
             let config = profile.config(&overrides).expect("it can be read");
             assert_eq!(config.geometry.reclaim_unit_bytes, found, "{wanted}");
         }

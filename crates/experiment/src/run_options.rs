@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use clap::builder::{BoolishValueParser, TypedValueParser as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use ssd::{Layout, Nanos, RuhId};
+use ssd::{DeviceLayout, Nanos, RuhId};
 
 use crate::error::LabError;
-use crate::twin::ScaleChoice;
+use crate::scaled_model::ScaleChoice;
 
 /// Limit in drive writes of a run that waits for steady state and has no other limit.
 pub const DRIVE_WRITES_MAX: f64 = 40.0;
@@ -121,7 +121,7 @@ fn speed(text: &str) -> Result<f64, String> {
 
 impl RunOptions {
     /// Returns the options that are set, by name.
-    pub fn given(&self) -> Map<String, Value> {
+    pub fn set_options(&self) -> Map<String, Value> {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(self) else {
             unreachable!("a struct of numbers and names is a JSON object")
         };
@@ -135,7 +135,7 @@ impl RunOptions {
         let command = <RunOptions as clap::Args>::augment_args(clap::Command::new(""));
         let known = |name: &str| command.get_arguments().any(|option| option.get_long() == Some(name));
         let mut words = Vec::new();
-        for (field, value) in self.given() {
+        for (field, value) in self.set_options() {
             let name = match field.as_str() {
                 "precondition_drive_writes" => "precondition".to_string(),
                 "replay_speed" => "speed".to_string(),
@@ -160,9 +160,9 @@ impl RunOptions {
     }
 
     /// Merges these options with `base`, which supplies the missing ones.
-    pub fn or(&self, base: &RunOptions) -> RunOptions {
-        let mut fields = base.given();
-        fields.extend(self.given());
+    pub fn merged_with(&self, base: &RunOptions) -> RunOptions {
+        let mut fields = base.set_options();
+        fields.extend(self.set_options());
         serde_json::from_value(Value::Object(fields)).expect("options read back as they were written")
     }
 
@@ -183,7 +183,7 @@ impl RunOptions {
                 "replay_speed = {speed} (--speed) needs replay = \"timed\" (--replay timed)"
             ));
         }
-        let fields = Value::Object(self.given());
+        let fields = Value::Object(self.set_options());
         let mut settings: RunSettings =
             serde_json::from_value(fields).expect("settings of a run have all options, with defaults");
         if settings.steady_state {
@@ -340,7 +340,7 @@ impl RunSettings {
     ///
     /// # Errors
     /// The list is empty, repeats a handle or names one that the drive lacks.
-    pub fn namespace_handles(&self, place: &str, layout: &Layout) -> Result<Vec<RuhId>, LabError> {
+    pub fn namespace_handles(&self, place: &str, layout: &DeviceLayout) -> Result<Vec<RuhId>, LabError> {
         let Some(listed) = &self.placement_handles else {
             return Ok(layout.handle_list());
         };
@@ -435,7 +435,7 @@ mod tests {
             seeds: Some(vec![u64::MAX]),
             ..RunOptions::default()
         };
-        let both = options(0.1).or(&seeds.or(&options(3.0)));
+        let both = options(0.1).merged_with(&seeds.merged_with(&options(3.0)));
         assert_eq!((both.drive_writes, both.seeds), (Some(0.1), Some(vec![u64::MAX])));
         for write in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
             let refused = options(write).resolve().expect_err("out of range");

@@ -9,23 +9,23 @@
 
 use std::path::PathBuf;
 
-use crate::cell::Cell;
-use crate::change::Change;
+use crate::cell::RunSpec;
+use crate::change::RunChange;
 use crate::definition::{Experiment, SavedDevice};
 use crate::error::LabError;
 use crate::profile::Profile;
 use crate::run_options::{RunOptions, RunSettings};
-use crate::twin::{self, ScaleChoice};
+use crate::scaled_model::{self, ScaleChoice};
 
 /// Overrides of an experiment by a caller.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct RunOverrides {
     /// Selects the quick form.
     pub quick: bool,
     /// Options that override the experiment's. A prefill also overrides that of each cell.
     pub run: RunOptions,
     /// Change of every cell, applied last.
-    pub change: Change,
+    pub change: RunChange,
     /// Device profiles instead of the experiment's.
     pub devices: Option<Vec<String>>,
     /// The only one of these devices to run on, or another one instead of all.
@@ -40,7 +40,7 @@ pub struct Selection {
 
 /// Form of an experiment. A claim belongs to one form and is judged on no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Form {
+pub enum ExperimentForm {
     /// The experiment's `[run]`.
     Full,
     /// The experiment's `[quick]`.
@@ -57,27 +57,27 @@ pub struct RunSet {
     /// Settings of the runs.
     pub settings: RunSettings,
     /// Form of the experiment.
-    pub form: Form,
+    pub form: ExperimentForm,
     /// A cell for each device (and requested ensemble member), grid point, variant and seed.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<RunSpec>,
 }
 
-impl Selection {
+impl RunOverrides {
     /// Form that this selection chooses. More seeds keep the form, and another device has no
     /// claims.
-    fn form(&self) -> Form {
+    fn form(&self) -> ExperimentForm {
         let unseeded = RunOptions {
             seeds: None,
             ..self.run.clone()
         };
         let is_changed = self.capacity_bytes.is_some()
             || self.snapshot.is_some()
-            || self.change != Change::default()
+            || self.change != RunChange::default()
             || unseeded != RunOptions::default();
         match (is_changed, self.quick) {
-            (true, _) => Form::Changed,
-            (false, true) => Form::Quick,
-            (false, false) => Form::Full,
+            (true, _) => ExperimentForm::Changed,
+            (false, true) => ExperimentForm::Quick,
+            (false, false) => ExperimentForm::Full,
         }
     }
 
@@ -108,12 +108,12 @@ impl Experiment {
     /// # Errors
     /// A name is unknown, or a setting, device, workload or override does not fit. The error names
     /// file and field.
-    pub fn select(&self, selection: &Selection) -> Result<RunSet, LabError> {
+    pub fn select(&self, selection: &RunOverrides) -> Result<RunSet, LabError> {
         selection.check()?;
         let experiment = self.on_devices(selection)?;
         let saved = selection.snapshot.as_deref().map(SavedDevice::find).transpose()?;
         let settings = self.settings_of(selection, saved.as_ref())?;
-        let change = Change {
+        let change = RunChange {
             precondition_drive_writes: selection
                 .run
                 .precondition_drive_writes
@@ -127,7 +127,7 @@ impl Experiment {
         }
         if let Some(capacity_bytes) = selection.capacity_bytes {
             for cell in &mut cells {
-                cell.device = twin::resized(&cell.key.device, &cell.device, capacity_bytes)?;
+                cell.device = scaled_model::resized(&cell.key.device, &cell.device, capacity_bytes)?;
             }
         }
         for cell in &mut cells {
@@ -151,7 +151,7 @@ impl Experiment {
     }
 
     /// Returns the experiment on the selected devices.
-    fn on_devices(&self, selection: &Selection) -> Result<Experiment, LabError> {
+    fn on_devices(&self, selection: &RunOverrides) -> Result<Experiment, LabError> {
         let mut experiment = self.clone();
         if let Some(snapshot) = &selection.snapshot {
             experiment.devices = vec![snapshot.display().to_string()];
@@ -166,7 +166,7 @@ impl Experiment {
             if experiment.devices.contains(device) {
                 experiment.devices.retain(|name| name == device);
             } else {
-                experiment = experiment.on_another(device)?;
+                experiment = experiment.on_unlisted_device(device)?;
             }
         }
         Ok(experiment)
@@ -174,8 +174,8 @@ impl Experiment {
 
     /// Returns the experiment on an unlisted device. Publications, claims and ensemble apply only
     /// to its own devices.
-    fn on_another(mut self, device: &str) -> Result<Experiment, LabError> {
-        Profile::find(&self.beside(device)).map_err(|error| {
+    fn on_unlisted_device(mut self, device: &str) -> Result<Experiment, LabError> {
+        Profile::find(&self.resolve_name(device)).map_err(|error| {
             let problem = format!("{error}. {} itself runs on {}", self.slug, self.devices.join(", "));
             LabError::invalid("device (--device)", problem)
         })?;
@@ -187,7 +187,7 @@ impl Experiment {
         Ok(self)
     }
 
-    fn settings_of(&self, selection: &Selection, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
+    fn settings_of(&self, selection: &RunOverrides, saved: Option<&SavedDevice>) -> Result<RunSettings, LabError> {
         let (form, own) = match selection.quick {
             true => ("quick", &self.quick),
             false => ("run", &self.run),
@@ -198,7 +198,7 @@ impl Experiment {
             // The experiment's write target is no limit for a caller with another end condition.
             own.drive_writes = None;
         }
-        let mut options = given.or(&own);
+        let mut options = given.merged_with(&own);
         if options.replay.is_some() && given.timed == Some(false) {
             let problem = "a replay needs virtual time. Leave out either timed = false (--untimed) or the replay";
             return Err(LabError::invalid("replay = \"timed\" (--replay timed)", problem));
@@ -237,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    fn keys(selection: &Selection) -> Vec<String> {
+    fn keys(selection: &RunOverrides) -> Vec<String> {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         let selected = experiment.select(selection).expect("a selection");
         selected
@@ -248,34 +248,34 @@ mod tests {
     }
 
     /// Creates a selection with a caller's options.
-    fn with(run: RunOptions) -> Selection {
-        Selection {
+    fn with(run: RunOptions) -> RunOverrides {
+        RunOverrides {
             run,
-            ..Selection::default()
+            ..RunOverrides::default()
         }
     }
 
-    fn refusal(selection: &Selection) -> String {
+    fn refusal(selection: &RunOverrides) -> String {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         experiment.select(selection).expect_err("it cannot be").to_string()
     }
 
     #[test]
     fn a_selection_leaves_what_it_names() {
-        assert_eq!(keys(&Selection::default()).len(), 18);
-        let selection = Selection {
+        assert_eq!(keys(&RunOverrides::default()).len(), 18);
+        let selection = RunOverrides {
             devices: Some(vec!["ssd_b".to_string()]),
             run: RunOptions {
                 variants: Some(vec!["FDP".to_string(), "80/20".to_string()]),
                 seeds: Some(vec![1, 2]),
                 ..RunOptions::default()
             },
-            ..Selection::default()
+            ..RunOverrides::default()
         };
         assert_eq!(keys(&selection), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
-        let selection = Selection {
+        let selection = RunOverrides {
             device: Some("ssd_b".to_string()),
-            ..Selection::default()
+            ..RunOverrides::default()
         };
         assert_eq!(keys(&selection).len(), 9);
     }
@@ -287,9 +287,9 @@ mod tests {
             ..RunOptions::default()
         }));
         assert!(error.contains("did you mean NoFDP?"), "{error}");
-        let error = refusal(&Selection {
+        let error = refusal(&RunOverrides {
             device: Some("ssd_z".to_string()),
-            ..Selection::default()
+            ..RunOverrides::default()
         });
         assert!(
             error.contains("there is no device ssd_z (did you mean ssd_b?). Known names are"),
@@ -309,7 +309,7 @@ mod tests {
             ..RunOptions::default()
         }));
         assert!(seconds.contains("seconds = 0 (--seconds) is out of range"), "{seconds}");
-        let scaled = refusal(&Selection {
+        let scaled = refusal(&RunOverrides {
             snapshot: Some("saved.warp".into()),
             ..with(RunOptions {
                 scale: Some(ScaleChoice::AUTO),
@@ -324,11 +324,11 @@ mod tests {
         let text = "devices = [\"ssd_a\"]\nworkload = { kind = \"trace\", files = [\"trace.csv\"] }\n\
                     [run]\nreplay = \"timed\"\nreplay_speed = 2\n";
         let experiment = Experiment::parse("experiments/t/experiment.toml", text).expect("an experiment");
-        let cell = |selection: &Selection| {
+        let cell = |selection: &RunOverrides| {
             let selected = experiment.select(selection)?;
             Ok::<_, LabError>(selected.cells.into_iter().next().expect("one cell"))
         };
-        let own = cell(&Selection::default()).expect("the profile has timing");
+        let own = cell(&RunOverrides::default()).expect("the profile has timing");
         assert!(own.device.timing.is_some());
         assert_eq!(own.run.scale, ScaleChoice::FULL);
         assert_eq!((own.run.replay_speed, own.run.depth()), (Some(2.0), 1023));
@@ -372,7 +372,7 @@ mod tests {
         assert!(matches!(found.run.scale, ScaleChoice::Auto { largest: Some(_) }));
         assert_eq!(given.run.scale.to_string(), "auto:1/128");
         // Equal on each run of a machine, so that the cell's hash finds the result again.
-        let settings = |cell: &crate::cell::Cell| serde_json::to_value(&cell.run).expect("settings serialize");
+        let settings = |cell: &crate::cell::RunSpec| serde_json::to_value(&cell.run).expect("settings serialize");
         assert_eq!(settings(&found), settings(&cells("auto")[0]));
         assert_ne!(settings(&given), settings(&other));
     }
@@ -382,9 +382,9 @@ mod tests {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         let set =
             |value: &str| Table::from_iter([("workload.overwrite.random_distribution".to_string(), value.into())]);
-        let options = |value: &str| Selection {
-            change: Change::of_settings(&set(value)),
-            ..Selection::default()
+        let options = |value: &str| RunOverrides {
+            change: RunChange::from_settings(&set(value)),
+            ..RunOverrides::default()
         };
         let selected = experiment.select(&options("zipf:1.5")).expect("an option of fio");
         let jobs = selected.cells[0].workload.jobs().expect("a job file");

@@ -10,8 +10,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use applications::cache::{TraceFormat, is_mooncake};
-use applications::{JobsOf, Spec, generator};
+use applications::cache::{CacheTraceFormat, is_mooncake};
+use applications::{JobsReference, WorkloadSpec, generator};
 use base::input::TEXT_BYTES_MAX;
 use rust_embed::RustEmbed;
 use serde::{Deserialize, Serialize};
@@ -107,9 +107,9 @@ fn begins_with_section(path: &Path) -> bool {
 /// # Errors
 /// A line or change is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
-    let surroundings = fio::Surroundings {
+    let surroundings = fio::IncludeContext {
         read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
-        ..fio::Surroundings::default()
+        ..fio::IncludeContext::default()
     };
     Ok(fio::parse_within(text, file, changes, &surroundings)?)
 }
@@ -149,12 +149,12 @@ impl WorkloadChanges {
     ///
     /// # Errors
     /// A setting or change is wrong. The error names it.
-    pub fn parse(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+    pub fn parse(&self, file: &str, table: &toml::Table) -> Result<WorkloadSpec, LabError> {
         let mut table = table.clone();
         let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
         if is_job_file {
             // Settings of a job file are its options, independent of its place.
-            let jobs = self.of_jobs(file, &mut table)?;
+            let jobs = self.from_jobs(file, &mut table)?;
             return WorkloadChanges {
                 jobs,
                 settings: toml::Table::new(),
@@ -185,7 +185,7 @@ impl WorkloadChanges {
     }
 
     /// Reads a workload's table after its changes.
-    fn read(&self, file: &str, table: &toml::Table) -> Result<Spec, LabError> {
+    fn read(&self, file: &str, table: &toml::Table) -> Result<WorkloadSpec, LabError> {
         let mut table = table.clone();
         for key in TRACE_FILES {
             if let Some(Value::Array(files)) = table.get_mut(key) {
@@ -193,22 +193,22 @@ impl WorkloadChanges {
             }
         }
         let table = &table;
-        let find_jobs = |jobs: JobsOf<'_>| {
+        let find_jobs = |jobs: JobsReference<'_>| {
             let (place, jobs) = match jobs {
-                JobsOf::File(name) => (format!("file = \"{name}\""), read_jobs(name, &self.jobs)),
-                JobsOf::Text(text) => ("text".to_string(), jobs_of_text(text, "workload.text", &self.jobs)),
+                JobsReference::File(name) => (format!("file = \"{name}\""), read_jobs(name, &self.jobs)),
+                JobsReference::Text(text) => ("text".to_string(), jobs_of_text(text, "workload.text", &self.jobs)),
             };
             jobs.map_err(|error| match error {
                 LabError::Job(error) => error.into(),
                 other => WorkloadError::at(place, other.to_string()),
             })
         };
-        Spec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
+        WorkloadSpec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
     }
 
     /// Returns the changed options of a job file. Settings of any workload go into `of_any`. `file`
     /// is its name in messages.
-    fn of_jobs(&self, file: &str, of_any: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
+    fn from_jobs(&self, file: &str, of_any: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
         let mut options = self.jobs.clone();
         for (path, value) in &self.settings {
             if path == "share_percent" || path.starts_with("classifier.") {
@@ -239,13 +239,13 @@ impl WorkloadChanges {
 ///
 /// # Errors
 /// No such workload exists, or a setting or change is wrong.
-pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabError> {
+pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSpec, LabError> {
     if let Some((file, table)) = table_file(name, changes)? {
         return changes.parse(&file, &table);
     }
     find::check_path(name)?;
     let mut of_any = toml::Table::new();
-    let options = changes.of_jobs(name, &mut of_any)?;
+    let options = changes.from_jobs(name, &mut of_any)?;
     let jobs = read_jobs(name, &options).map_err(|error| match error {
         LabError::Unknown { .. } => {
             let known = names();
@@ -253,7 +253,7 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<Spec, LabE
         }
         error => error,
     });
-    let spec = Spec::from(jobs?).with("workload", of_any);
+    let spec = WorkloadSpec::from(jobs?).with("workload", of_any);
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
@@ -348,7 +348,7 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
         );
         return Some(table);
     }
-    let format = Value::try_from(TraceFormat::recognize(&first)?).expect("a format has a name");
+    let format = Value::try_from(CacheTraceFormat::recognize(&first)?).expect("a format has a name");
     Some(toml::Table::from_iter([
         ("kind".to_string(), Value::from("cachelib")),
         (TRACE.to_string(), Value::from(files.to_vec())),
@@ -362,7 +362,7 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
 
 /// Describes the cache model of a cache trace, its size, and the block replay alternative. `None`
 /// for another workload. `device_bytes` is the capacity of the full-size drive.
-pub fn cache_sentence(name: &str, spec: &Spec, device_bytes: u64) -> Option<String> {
+pub fn cache_sentence(name: &str, spec: &WorkloadSpec, device_bytes: u64) -> Option<String> {
     let cache = spec.traced_cache(device_bytes).filter(|_| is_trace(name))?;
     Some(format!(
         "{name} is a trace of requests to a cache. WARP runs it through a model of {cache}. `--set \

@@ -26,5 +26,5 @@ mod mapping;
 mod signal;
 mod store;
 
-pub use mapping::{Gone, Mapping};
-pub use store::{PIECE_BYTES, Store};
+pub use mapping::{AccessFault, SharedMapping};
+pub use store::{ChunkStore, PIECE_BYTES};

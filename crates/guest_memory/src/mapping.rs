@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use thiserror::Error;
@@ -20,7 +20,7 @@ use crate::signal;
 /// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a part of the shared memory is missing")]
-pub struct Gone;
+pub struct AccessFault;
 
 /// A mapped part of a file. It can move to another thread, but only one thread uses it at a time.
 ///
@@ -29,7 +29,7 @@ pub struct Gone;
 /// before the missing byte are therefore unspecified too, unless a function states more. Bytes
 /// outside the range do not change.
 #[derive(Debug)]
-pub struct Mapping {
+pub struct SharedMapping {
     map: MmapRaw,
     writable: bool,
     /// Makes the type `!Sync`.
@@ -41,13 +41,13 @@ const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
 /// File system type of FUSE, whose files another program serves.
 const FUSE_MAGIC: libc::c_long = 0x6573_5546;
 
-impl Mapping {
+impl SharedMapping {
     /// Maps `bytes` of a file from `offset` on. The offset must be a multiple of the page size.
     ///
     /// # Errors
     /// The file is too short, not a regular file, on FUSE, or on hugetlbfs without whole huge
     /// pages. Or the system does not map it.
-    pub fn new(file: OwnedFd, offset: u64, bytes: u64, writable: bool) -> io::Result<Mapping> {
+    pub fn new(file: OwnedFd, offset: u64, bytes: u64, writable: bool) -> io::Result<SharedMapping> {
         signal::install()?;
         let bytes = usize::try_from(bytes).map_err(|_| Errno::INVAL)?;
         let end = offset.checked_add(bytes as u64).ok_or(Errno::INVAL)?;
@@ -80,7 +80,7 @@ impl Mapping {
             true => options.map_raw(&file)?,
             false => options.map_raw_read_only(&file)?,
         };
-        Ok(Mapping {
+        Ok(SharedMapping {
             map,
             writable,
             of: PhantomData,
@@ -101,7 +101,7 @@ impl Mapping {
     /// # Panics
     /// Panics if the range is not inside the mapping.
     #[inline]
-    pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), Gone> {
+    pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), AccessFault> {
         let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
         let bytes = data.len();
         // SAFETY: both are valid for `bytes` bytes. They do not overlap, because no slice refers to
@@ -117,11 +117,11 @@ impl Mapping {
     /// # Panics
     /// As [`Mapping::read`].
     #[inline]
-    pub fn read_into(&self, offset: usize, room: Room<'_>) -> Result<(), Gone> {
+    pub fn read_into(&self, offset: usize, room: NonTemporalBuf<'_>) -> Result<(), AccessFault> {
         let bytes = room.len();
         let from = self.place(offset, bytes);
         // SAFETY: as in `read`, `bytes` bytes are valid and none of them is in the room.
-        self.access(|| unsafe { room.put_from(from) })
+        self.access(|| unsafe { room.copy_from_ptr(from) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.
@@ -131,7 +131,7 @@ impl Mapping {
     ///
     /// # Panics
     /// Panics if the range is not inside the mapping.
-    pub fn append(&self, offset: usize, bytes: usize, data: &mut Vec<u8>) -> Result<(), Gone> {
+    pub fn append(&self, offset: usize, bytes: usize, data: &mut Vec<u8>) -> Result<(), AccessFault> {
         let from = self.place(offset, bytes);
         data.reserve(bytes);
         let space = data.spare_capacity_mut();
@@ -152,7 +152,7 @@ impl Mapping {
     /// # Panics
     /// Panics if the range is not inside the mapping, or the mapping is read-only.
     #[inline]
-    pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Gone> {
+    pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
         let (from, to) = (data.as_ptr(), self.place(offset, data.len()));
         // SAFETY: as in `read`.
@@ -167,7 +167,7 @@ impl Mapping {
     /// # Panics
     /// Panics if the number is not aligned or not inside the mapping.
     #[inline]
-    pub fn load(&self, offset: usize) -> Result<u32, Gone> {
+    pub fn load(&self, offset: usize) -> Result<u32, AccessFault> {
         let number = self.number(offset);
         let mut value = 0;
         self.access(|| value = number.load(Ordering::Acquire))?;
@@ -183,7 +183,7 @@ impl Mapping {
     /// Panics if the number is not aligned or not inside the mapping, or if the mapping is
     /// read-only.
     #[inline]
-    pub fn store(&self, offset: usize, value: u32) -> Result<(), Gone> {
+    pub fn store(&self, offset: usize, value: u32) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
         let number = self.number(offset);
         self.access(|| number.store(value, Ordering::Release))
@@ -201,7 +201,7 @@ impl Mapping {
     /// Panics if the range is not inside the mapping, an entry's last four bytes are not aligned,
     /// or the mapping is read-only.
     #[inline]
-    pub fn publish(&self, offset: usize, entries: &[[u8; 16]]) -> Result<(), Gone> {
+    pub fn publish(&self, offset: usize, entries: &[[u8; 16]]) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
         let bytes = size_of_val(entries);
         let first = self.place(offset, bytes);
@@ -242,12 +242,12 @@ impl Mapping {
 
     /// Runs an access to this mapping.
     #[inline]
-    fn access(&self, touch: impl FnOnce()) -> Result<(), Gone> {
+    fn access(&self, touch: impl FnOnce()) -> Result<(), AccessFault> {
         let start = self.map.as_ptr().addr();
         // SAFETY: the accesses are copies and atomic accesses to numbers. Their results are not
         // used after a failure.
         let done = unsafe { signal::survive(start, start + self.bytes(), touch) };
-        done.then_some(()).ok_or(Gone)
+        done.then_some(()).ok_or(AccessFault)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 
 /// Access in progress of a thread. The fields are atomic because the handler interrupts the same
 /// thread, so the compiler must not cache them. Other threads never see them.
-struct Touching {
+struct AccessGuard {
     /// First byte. `end` is behind the last byte, or 0 without an access.
     start: AtomicUsize,
     end: AtomicUsize,
@@ -25,8 +25,8 @@ struct Touching {
 
 thread_local! {
     // Constant and without a destructor, so that the handler can use it without initialization.
-    static TOUCHING: Touching = const {
-        Touching {
+    static TOUCHING: AccessGuard = const {
+        AccessGuard {
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             stack: AtomicUsize::new(0),

@@ -12,7 +12,7 @@ use std::io;
 use std::ops::Range;
 
 use memmap2::MmapMut;
-use prefetch::{Room, prefetch, settle};
+use prefetch::{NonTemporalBuf, flush_nontemporal, prefetch};
 
 /// Bytes of a piece, the size of a huge page.
 pub const PIECE_BYTES: usize = 2 << 20;
@@ -20,21 +20,21 @@ pub const PIECE_BYTES: usize = 2 << 20;
 const LINE_BYTES: usize = 64;
 
 /// A table of memory pieces.
-pub struct Store {
-    pieces: Vec<Option<Piece>>,
+pub struct ChunkStore {
+    pieces: Vec<Option<AlignedChunk>>,
     /// The thread with unfinished non-temporal stores, 0 for none.
     unsettled: Cell<usize>,
 }
 
 /// 2 MiB of memory, aligned to 2 MiB.
-struct Piece {
+struct AlignedChunk {
     /// Twice the address space, so that it contains an aligned half. The rest stays untouched.
     memory: MmapMut,
     start: usize,
 }
 
-impl Piece {
-    fn new() -> io::Result<Piece> {
+impl AlignedChunk {
+    fn new() -> io::Result<AlignedChunk> {
         let memory = MmapMut::map_anon(2 * PIECE_BYTES)?;
         #[cfg(target_os = "linux")]
         // Without transparent huge pages the call fails, and small pages are used.
@@ -44,7 +44,7 @@ impl Piece {
             start <= PIECE_BYTES,
             "an address has a multiple of {PIECE_BYTES} within that many bytes"
         );
-        Ok(Piece { memory, start })
+        Ok(AlignedChunk { memory, start })
     }
 
     #[inline]
@@ -67,10 +67,10 @@ fn this_thread() -> usize {
     HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
-impl Store {
+impl ChunkStore {
     /// Creates a table of `pieces` pieces without allocating their memory.
-    pub fn new(pieces: usize) -> Store {
-        Store {
+    pub fn new(pieces: usize) -> ChunkStore {
+        ChunkStore {
             pieces: (0..pieces).map(|_| None).collect(),
             unsettled: Cell::new(0),
         }
@@ -86,14 +86,14 @@ impl Store {
     /// # Panics
     /// Panics if another thread has unfinished stores.
     #[inline]
-    pub fn settle(&self) {
+    pub fn flush_nontemporal(&self) {
         if self.unsettled.get() != 0 {
             assert_eq!(
                 self.unsettled.get(),
                 this_thread(),
                 "the thread that writes bytes also flushes them"
             );
-            settle();
+            flush_nontemporal();
             self.unsettled.set(0);
         }
     }
@@ -101,15 +101,15 @@ impl Store {
     /// The bytes of a piece, `None` for an unallocated one, which reads as zeroes.
     #[inline]
     pub fn piece(&self, index: usize) -> Option<&[u8]> {
-        self.settle();
-        self.pieces[index].as_ref().map(Piece::bytes)
+        self.flush_nontemporal();
+        self.pieces[index].as_ref().map(AlignedChunk::bytes)
     }
 
     /// The mutable bytes of an allocated piece.
     #[inline]
     pub fn piece_mut(&mut self, index: usize) -> Option<&mut [u8]> {
-        self.settle();
-        self.pieces[index].as_mut().map(Piece::bytes_mut)
+        self.flush_nontemporal();
+        self.pieces[index].as_mut().map(AlignedChunk::bytes_mut)
     }
 
     /// Write-only space in a piece, which is allocated if necessary.
@@ -120,7 +120,7 @@ impl Store {
     /// # Panics
     /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]
-    pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<Room<'_>> {
+    pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();
         let before = self.unsettled.replace(here);
         assert!(
@@ -129,23 +129,23 @@ impl Store {
         );
         let slot = &mut self.pieces[index];
         if slot.is_none() {
-            *slot = Some(Piece::new()?);
+            *slot = Some(AlignedChunk::new()?);
         }
         let piece = slot.as_mut().expect("it was just made");
         // SAFETY: only this value accesses the bytes, and none of its methods reads them before
         // `settle`, which only this thread passes. Freeing the memory reads no bytes.
-        Ok(unsafe { Room::streaming(&mut piece.bytes_mut()[range]) })
+        Ok(unsafe { NonTemporalBuf::streaming(&mut piece.bytes_mut()[range]) })
     }
 
     /// Frees a piece.
     pub fn give_back(&mut self, index: usize) {
-        self.settle();
+        self.flush_nontemporal();
         self.pieces[index] = None;
     }
 
     /// Prefetches a range of a piece that will be read soon.
     #[inline]
-    pub fn expect(&self, index: usize, range: Range<usize>) {
+    pub fn prefetch(&self, index: usize, range: Range<usize>) {
         if let Some(piece) = &self.pieces[index] {
             let bytes = &piece.bytes()[range];
             (0..bytes.len()).step_by(LINE_BYTES).for_each(|at| prefetch(bytes, at));
@@ -159,12 +159,12 @@ mod tests {
 
     #[test]
     fn what_is_put_is_there() {
-        let mut store = Store::new(2);
+        let mut store = ChunkStore::new(2);
         assert_eq!((store.piece(1), store.pieces_taken()), (None, 0));
         let data: Vec<u8> = (0..8192).map(|at| at as u8).collect();
-        store.room(1, 4096..12288).expect("memory").put(&data);
-        store.room(1, 0..4096).expect("memory").put(&data[..4096]);
-        store.expect(1, 0..12288);
+        store.room(1, 4096..12288).expect("memory").copy_from(&data);
+        store.room(1, 0..4096).expect("memory").copy_from(&data[..4096]);
+        store.prefetch(1, 0..12288);
         let piece = store.piece(1).expect("it was taken");
         assert_eq!(piece[..4096], data[..4096]);
         assert_eq!(piece[4096..12288], data);
@@ -175,15 +175,15 @@ mod tests {
 
     #[test]
     fn what_is_settled_may_go_to_another_thread_and_nothing_else() {
-        let mut store = Store::new(1);
-        let look = |store: Store| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
-        store.room(0, 0..4096).expect("memory").put(&[1; 4096]);
-        store.settle();
+        let mut store = ChunkStore::new(1);
+        let look = |store: ChunkStore| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
+        store.room(0, 0..4096).expect("memory").copy_from(&[1; 4096]);
+        store.flush_nontemporal();
         let Ok((looked, mut store)) = look(store) else {
             panic!("it was settled")
         };
         assert_eq!(looked, Some(PIECE_BYTES));
-        store.room(0, 0..4096).expect("memory").put(&[2; 4096]);
+        store.room(0, 0..4096).expect("memory").copy_from(&[2; 4096]);
         assert!(look(store).is_err(), "it was not settled");
     }
 }

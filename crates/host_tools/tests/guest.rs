@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host_tools::guest::{Accelerator, Attached, Built, Ended, GuestError, Machine, Stream, Task, boot};
+use host_tools::guest::{
+    Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot,
+};
 use tempfile::TempDir;
 
 /// A machine whose QEMU is a shell script.
@@ -19,11 +21,11 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
     fs::write(&loader, format!("#!/bin/sh\n{qemu}\n")).expect("it is written");
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("it is ours");
     Machine {
-        built: Built {
+        built: GuestFiles {
             system,
             tree: folder.path().to_path_buf(),
         },
-        attached: Attached::default(),
+        attached: DriveTransports::default(),
         share: folder.path().to_path_buf(),
         program: None,
         task: Task::Command(vec!["true".into()]),
@@ -37,7 +39,7 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
     }
 }
 
-fn run(machine: &Machine) -> Result<Ended, GuestError> {
+fn run(machine: &Machine) -> Result<GuestExit, GuestError> {
     boot(machine, &|| false, &mut |_| {}, &mut |_, _| Ok(()))
 }
 
@@ -71,7 +73,7 @@ fn a_guest_that_hangs_is_ended() {
         limit: Some(Duration::from_millis(300)),
         ..machine(&folder, &script)
     };
-    assert_eq!(run(&limited).expect("it is ended"), Ended::TimedOut);
+    assert_eq!(run(&limited).expect("it is ended"), GuestExit::TimedOut);
     let process = fs::read_to_string(folder.path().join("process")).expect("it ran");
     assert!(
         !Path::new("/proc").join(process.trim()).exists(),
@@ -84,7 +86,7 @@ fn a_guest_that_hangs_is_ended() {
         &mut |_| {},
         &mut |_, _| Ok(()),
     );
-    assert_eq!(stopped.expect("it is stopped"), Ended::Stopped);
+    assert_eq!(stopped.expect("it is stopped"), GuestExit::Stopped);
 }
 
 /// The socket of a port, once QEMU's arguments are known.
@@ -121,7 +123,7 @@ fn output_and_exit_code_come_through() {
     });
     let (mut output, mut error) = (Vec::new(), Vec::new());
     let ended = boot(&machine, &|| false, &mut |_| {}, &mut |stream, bytes| {
-        let kept = if stream == Stream::Output {
+        let kept = if stream == GuestStream::Output {
             &mut output
         } else {
             &mut error
@@ -130,7 +132,7 @@ fn output_and_exit_code_come_through() {
         Ok(())
     });
     guest.join().expect("it did all of it");
-    assert_eq!(ended.expect("it ended"), Ended::Exited(7));
+    assert_eq!(ended.expect("it ended"), GuestExit::Exited(7));
     assert_eq!((output.len(), error.as_slice()), (300_000, &b"careful\n"[..]));
 }
 

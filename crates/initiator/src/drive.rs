@@ -15,9 +15,9 @@ use nvme_spec::{IdentifyController, IoOpcode};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::command::{block_command, write_command};
-use crate::inspect::decode::{HandleStatus, Statistics};
-use crate::inspect::watch::{Namespace, WatchError};
-use crate::inspect::{CommandPort, InspectError, Queue, identify};
+use crate::inspect::decode::{FdpByteCounts, HandleStatus};
+use crate::inspect::feedback_logs::{MonitoredNamespace, WatchError};
+use crate::inspect::{CommandPort, InspectError, QueueKind, identify};
 
 /// Maximum transfer, even if the drive allows more, bytes.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
@@ -49,21 +49,21 @@ impl<P: DataPort + ?Sized> DataPort for Box<P> {
 }
 
 /// Namespace opened for writing.
-pub struct Drive<P> {
+pub struct OpenNamespace<P> {
     port: P,
-    namespace: Namespace,
+    namespace: MonitoredNamespace,
     handles: Vec<HandleStatus>,
     /// Data of writes, as long as the maximum transfer.
     buffer: Vec<u8>,
 }
 
-impl<P: DataPort> Drive<P> {
+impl<P: DataPort> OpenNamespace<P> {
     /// Opens a namespace.
     ///
     /// # Errors
     /// See [`Namespace::find`].
-    pub fn open(mut port: P, nsid: u32) -> Result<Drive<P>, WatchError> {
-        let namespace = Namespace::find(&mut port, nsid, None)?;
+    pub fn open(mut port: P, nsid: u32) -> Result<OpenNamespace<P>, WatchError> {
+        let namespace = MonitoredNamespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
         if handles.is_empty() {
             let problem = "the drive reports no placement handle although FDP is enabled".to_string();
@@ -88,7 +88,7 @@ impl<P: DataPort> Drive<P> {
             transfer_bytes.is_multiple_of(namespace.block_bytes),
             "both are powers of two"
         );
-        Ok(Drive {
+        Ok(OpenNamespace {
             port,
             namespace,
             handles,
@@ -116,7 +116,7 @@ impl<P: DataPort> Drive<P> {
     ///
     /// # Errors
     /// See [`Namespace::find`].
-    pub fn statistics(&mut self) -> Result<Statistics, WatchError> {
+    pub fn statistics(&mut self) -> Result<FdpByteCounts, WatchError> {
         Ok(self.namespace.sample(&mut self.port)?.statistics)
     }
 
@@ -147,7 +147,7 @@ impl<P: DataPort> Drive<P> {
         let mut data = vec![0; self.buffer.len()];
         self.each_transfer(offset_bytes, bytes, |port, first, blocks, buffer| {
             let entry = block_command(IoOpcode::Read, nsid, first, blocks);
-            port.receive(Queue::Io, entry, &mut data[..buffer.len()])
+            port.receive(QueueKind::Io, entry, &mut data[..buffer.len()])
         })
     }
 

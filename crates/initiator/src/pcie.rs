@@ -116,7 +116,7 @@ struct Shadow {
 }
 
 /// NVMe driver, described in the module documentation.
-pub struct Driver {
+pub struct NvmeDriver {
     client: Client,
     ram: MmapRegion,
     ram_file: OwnedFd,
@@ -134,13 +134,13 @@ fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> DriverError {
     move |source| DriverError::System { action, source }
 }
 
-impl Driver {
+impl NvmeDriver {
     /// Connects to a server and registers RAM and event file descriptors. The controller keeps its
     /// state.
     ///
     /// # Errors
     /// The server does not exist, or the system has no memory.
-    pub fn connect(path: &Path, options: DriverOptions) -> Result<Driver, DriverError> {
+    pub fn connect(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
         client.dma_map(0, RAM_BASE, options.ram_bytes, ram_file.as_raw_fd())?;
@@ -149,7 +149,7 @@ impl Driver {
         } else {
             None
         };
-        let mut driver = Driver {
+        let mut driver = NvmeDriver {
             client,
             ram,
             ram_file,
@@ -168,8 +168,8 @@ impl Driver {
     ///
     /// # Errors
     /// The server does not exist, or the controller does not become ready.
-    pub fn start(path: &Path, options: DriverOptions) -> Result<Driver, DriverError> {
-        let mut driver = Driver::connect(path, options)?;
+    pub fn start(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
+        let mut driver = NvmeDriver::connect(path, options)?;
         driver.enable()?;
         Ok(driver)
     }
@@ -398,7 +398,7 @@ impl Driver {
         entry.set_prps(pair.completion, 0);
         entry.cdw10.set(identity.into_bits());
         entry.cdw11.set(completion.into_bits());
-        self.must(AdminOpcode::CreateIoCompletionQueue, entry)?;
+        self.submit_admin(AdminOpcode::CreateIoCompletionQueue, entry)?;
 
         let mut entry = admin_entry(AdminOpcode::CreateIoSubmissionQueue);
         entry.set_prps(pair.submission, 0);
@@ -409,7 +409,7 @@ impl Driver {
                 .with_cqid(queue)
                 .into_bits(),
         );
-        self.must(AdminOpcode::CreateIoSubmissionQueue, entry)?;
+        self.submit_admin(AdminOpcode::CreateIoSubmissionQueue, entry)?;
 
         let slot = usize::from(queue);
         if self.queues.len() <= slot {
@@ -430,12 +430,12 @@ impl Driver {
         };
         let mut entry = admin_entry(AdminOpcode::DoorbellBufferConfig);
         entry.set_prps(shadow.values, shadow.event_indexes);
-        self.must(AdminOpcode::DoorbellBufferConfig, entry)?;
+        self.submit_admin(AdminOpcode::DoorbellBufferConfig, entry)?;
         self.shadow = Some(shadow);
         Ok(())
     }
 
-    fn must(&mut self, opcode: AdminOpcode, entry: SubmissionEntry) -> Result<CompletionEntry, DriverError> {
+    fn submit_admin(&mut self, opcode: AdminOpcode, entry: SubmissionEntry) -> Result<CompletionEntry, DriverError> {
         let completion = self.command(0, entry)?;
         match completion.status.status() {
             Status::SUCCESS => Ok(completion),

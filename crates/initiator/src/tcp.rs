@@ -32,7 +32,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::command::{admin_entry, identify_command, log_page_command};
 pub use dhchap::Secret;
-pub use queue::{Completion, Data, Queue};
+pub use queue::{CommandData, CompletedCommand, TcpQueue};
 
 /// Error of the initiator.
 #[derive(Debug, Error)]
@@ -144,9 +144,9 @@ impl HostOptions {
 }
 
 /// Connected controller.
-pub struct Controller {
+pub struct RemoteController {
     options: HostOptions,
-    admin: Queue,
+    admin: TcpQueue,
     id: u16,
     /// Maximum in-capsule data of I/O queues, bytes, 0 until the controller reports it.
     in_capsule_bytes: usize,
@@ -191,10 +191,10 @@ fn connect_queue(
     controller: u16,
     id: u16,
     entries: u16,
-) -> Result<(Queue, u16), InitiatorError> {
-    let mut queue = Queue::open(options, entries)?;
+) -> Result<(TcpQueue, u16), InitiatorError> {
+    let mut queue = TcpQueue::open(options, entries)?;
     let (command, data) = connect_command(options, controller, id, entries);
-    let done = queue.command(as_entry(&command), Data::ToController(data.as_bytes().to_vec()))?;
+    let done = queue.command(as_entry(&command), CommandData::ToController(data.as_bytes().to_vec()))?;
     let result = done.check("Connect")?;
     // Bit 1 of the second word (AUTHREQ) means that an authentication transaction is required.
     if result >> 17 & 1 == 1 {
@@ -203,13 +203,13 @@ fn connect_queue(
     Ok((queue, result as u16))
 }
 
-impl Controller {
+impl RemoteController {
     /// Connects an admin queue, enables the controller and reads its limit of in-capsule data.
     ///
     /// # Errors
     /// The controller is unreachable, rejects the host or does not become ready.
-    pub fn connect(options: &HostOptions) -> Result<Controller, InitiatorError> {
-        let mut controller = Controller::connect_disabled(options)?;
+    pub fn connect(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
+        let mut controller = RemoteController::connect_disabled(options)?;
         controller.enable()?;
         let capsule_bytes = controller.identify_controller()?.ioccsz.get() as usize * 16;
         controller.in_capsule_bytes = capsule_bytes.saturating_sub(size_of::<SubmissionEntry>());
@@ -220,9 +220,9 @@ impl Controller {
     ///
     /// # Errors
     /// The controller is unreachable or rejects the host.
-    pub fn connect_disabled(options: &HostOptions) -> Result<Controller, InitiatorError> {
+    pub fn connect_disabled(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
-        Ok(Controller {
+        Ok(RemoteController {
             options: options.clone(),
             admin,
             id,
@@ -236,7 +236,7 @@ impl Controller {
     }
 
     /// Admin queue.
-    pub fn queue(&mut self) -> &mut Queue {
+    pub fn queue(&mut self) -> &mut TcpQueue {
         &mut self.admin
     }
 
@@ -252,7 +252,7 @@ impl Controller {
             ofst: property.code().into(),
             ..PropertyGetCommand::default()
         };
-        let done = self.admin.command(as_entry(&command), Data::None)?;
+        let done = self.admin.command(as_entry(&command), CommandData::None)?;
         done.check("Property Get")
     }
 
@@ -269,7 +269,7 @@ impl Controller {
             value: value.into(),
             ..PropertySetCommand::default()
         };
-        let done = self.admin.command(as_entry(&command), Data::None)?;
+        let done = self.admin.command(as_entry(&command), CommandData::None)?;
         done.check("Property Set").map(|_| ())
     }
 
@@ -317,7 +317,7 @@ impl Controller {
     ///
     /// # Errors
     /// The connection fails. A failed command is not an error but a completion.
-    pub fn admin(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
+    pub fn admin(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         self.admin.command(entry, data)
     }
 
@@ -327,7 +327,7 @@ impl Controller {
     /// The command fails.
     pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = identify_command(cns, nsid);
-        let done = self.admin.command(entry, Data::ToHost(vec![0; IDENTIFY_SIZE]))?;
+        let done = self.admin.command(entry, CommandData::ToHost(vec![0; IDENTIFY_SIZE]))?;
         done.check("Identify")?;
         Ok(done.data)
     }
@@ -348,7 +348,9 @@ impl Controller {
     /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = log_page_command(log, 0, group, offset, bytes);
-        let done = self.admin.command(entry, Data::ToHost(vec![0; bytes as usize]))?;
+        let done = self
+            .admin
+            .command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
         done.check("Get Log Page")?;
         Ok(done.data)
     }
@@ -397,7 +399,7 @@ impl Controller {
             cdw11: (count << 16 | count).into(),
             ..SubmissionEntry::default()
         };
-        let done = self.admin.command(entry, Data::None)?;
+        let done = self.admin.command(entry, CommandData::None)?;
         let result = done.check("Set Features, Number of Queues")?;
         Ok((result as u16).saturating_add(1))
     }
@@ -406,7 +408,7 @@ impl Controller {
     ///
     /// # Errors
     /// The connection fails or the controller rejects it.
-    pub fn io_queue(&self, id: u16, entries: u16) -> Result<Queue, InitiatorError> {
+    pub fn io_queue(&self, id: u16, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
         queue.limit_in_capsule_bytes(self.in_capsule_bytes);
         Ok(queue)
@@ -417,7 +419,9 @@ impl Controller {
     /// # Errors
     /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
-        let done = self.admin.command(admin_entry(AdminOpcode::KeepAlive), Data::None)?;
+        let done = self
+            .admin
+            .command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?;
         done.check("Keep Alive").map(|_| ())
     }
 }
@@ -430,7 +434,7 @@ fn size_of_property(property: Property) -> u8 {
     }
 }
 
-impl Completion {
+impl CompletedCommand {
     /// Dwords 0 and 1 of a successful completion.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 use nvme_spec::command::SelfTestCode;
 use ssd::Nanos;
 
-use crate::namespace::Extent;
+use crate::namespace::PageExtent;
 use crate::state::SanitizeOutcome;
 
 /// Duration of a short self-test. A host that polls every second can see it.
@@ -16,14 +16,14 @@ pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
 /// The background operations. See the module documentation.
 #[derive(Debug, Default)]
-pub(crate) struct Background {
+pub(crate) struct BackgroundOperations {
     sanitize: Option<SanitizeProgress>,
     self_test: Option<RunningTest>,
     /// A test has ended without a stored result.
     has_new_result: bool,
 }
 
-impl Background {
+impl BackgroundOperations {
     /// True while a sanitize operation runs.
     #[inline]
     pub(crate) fn is_sanitizing(&self) -> bool {
@@ -43,7 +43,7 @@ impl Background {
     }
 
     /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
-    pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(Extent, bool)> {
+    pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(PageExtent, bool)> {
         self.sanitize
             .as_mut()
             .map(|sanitizing| sanitizing.next_piece(pages_max))
@@ -142,13 +142,13 @@ impl SanitizeProgress {
     }
 
     /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
-    fn next_piece(&mut self, pages_max: u32) -> (Extent, bool) {
+    fn next_piece(&mut self, pages_max: u32) -> (PageExtent, bool) {
         assert!(
             self.pages_done < self.pages,
             "a sanitize operation in progress has pages left"
         );
         let left = self.pages - self.pages_done;
-        let piece = Extent {
+        let piece = PageExtent {
             first: self.pages_done,
             pages: left.min(pages_max),
         };

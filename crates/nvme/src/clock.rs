@@ -2,7 +2,7 @@
 //! events carry its time.
 
 use nvme_spec::feature::TimestampAttributes;
-use ssd::{Completion, Nanos};
+use ssd::{CompletionTime, Nanos};
 
 /// Nanoseconds of a millisecond.
 const MS_NS: u64 = 1_000_000;
@@ -16,7 +16,7 @@ const ORIGIN_HOST: u8 = 0b001;
 /// The drive's time, the end of the current command, and the Timestamp feature. The time never goes
 /// back.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clock {
+pub(crate) struct DriveClock {
     now: Nanos,
     /// Time at which the device finishes the current command.
     done_at: Nanos,
@@ -28,7 +28,7 @@ pub(crate) struct Clock {
     set_by_host: bool,
 }
 
-impl Clock {
+impl DriveClock {
     /// Time since the drive's start.
     #[inline]
     pub(crate) fn now(&self) -> Nanos {
@@ -49,7 +49,7 @@ impl Clock {
 
     /// Records the end of a device operation of the current command.
     #[inline]
-    pub(crate) fn note_done(&mut self, done: Completion) {
+    pub(crate) fn note_done(&mut self, done: CompletionTime) {
         self.done_at = self.done_at.max(done.at);
     }
 
@@ -99,14 +99,14 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn timestamp_at(clock: &mut Clock, now: Nanos) -> u64 {
+    fn timestamp_at(clock: &mut DriveClock, now: Nanos) -> u64 {
         clock.advance(now);
         clock.timestamp()
     }
 
     #[test]
     fn the_timestamp_goes_on_from_what_was_set() {
-        let mut clock = Clock::default();
+        let mut clock = DriveClock::default();
         assert_eq!(timestamp_at(&mut clock, 5 * MS_NS), 5);
         clock.set(0x0190_0000_0000);
         assert_eq!(timestamp_at(&mut clock, 7 * MS_NS), 0x0002_0190_0000_0002);

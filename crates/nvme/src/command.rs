@@ -19,15 +19,15 @@ use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use ssd::Nanos;
 
-use crate::completion::{Durability, Execution, Outcome, Reply};
+use crate::completion::{Durability, Execution, PendingReply, Reply};
 use crate::error::{Failure, Parameter};
-use crate::fault::{NEVER, Verdict};
-use crate::io::{Progress, StraightData};
-use crate::media::{Durable, Media};
+use crate::fault::{CommandFate, NEVER};
+use crate::io::{IoProgress, StraightData};
+use crate::media::{FlushHandle, Media};
 use crate::setup::QUEUES_MAX;
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
-use crate::transfer::{Direction, Transfer};
+use crate::transfer::{Transfer, TransferDirection};
 use crate::{admin, io};
 
 /// A valid command with decoded fields. Nothing reads the fields from its entry again.
@@ -39,10 +39,10 @@ pub struct AcceptedCommand {
     controller: u16,
     queue: u16,
     entry: SubmissionEntry,
-    command: Command,
+    command: ParsedCommand,
     transfer: Transfer,
     /// Progress of a command with several parts, and the time at which the device finishes them.
-    progress: Progress,
+    progress: IoProgress,
     done_at: Nanos,
     /// Delay that a fault adds to the completion. `None` until the faults were applied.
     delay_ns: Option<Nanos>,
@@ -51,9 +51,9 @@ pub struct AcceptedCommand {
 }
 
 #[derive(Debug)]
-enum Command {
-    Admin(admin::Command),
-    Io(io::Command),
+enum ParsedCommand {
+    Admin(admin::AdminCommand),
+    Io(io::IoCommand),
 }
 
 impl AcceptedCommand {
@@ -69,13 +69,13 @@ impl AcceptedCommand {
 
     /// True if the command reads this log page.
     pub fn reads_log(&self, log: LogId) -> bool {
-        matches!(&self.command, Command::Admin(admin::Command::GetLogPage(request)) if request.log == log)
+        matches!(&self.command, ParsedCommand::Admin(admin::AdminCommand::GetLogPage(request)) if request.log == log)
     }
 
     /// True for Set Features with Number of Queues.
     pub fn sets_number_of_queues(&self) -> bool {
         let feature = FeatureId::NumberOfQueues;
-        matches!(&self.command, Command::Admin(admin::Command::SetFeatures(setting)) if setting.is_of(feature))
+        matches!(&self.command, ParsedCommand::Admin(admin::AdminCommand::SetFeatures(setting)) if setting.is_of(feature))
     }
 
     /// Refuses to change the number of queues while I/O queues exist (Base Specification, "Number
@@ -110,16 +110,16 @@ impl Subsystem {
         id: u16,
         queue: u16,
         entry: &SubmissionEntry,
-        parsed: Option<io::Command>,
+        parsed: Option<io::IoCommand>,
     ) -> Result<AcceptedCommand, Failure> {
         self.check_entry(id, entry)?;
         let command = match (queue, parsed) {
-            (0, _) => Command::Admin(self.parse_admin(id, entry)?),
+            (0, _) => ParsedCommand::Admin(self.parse_admin(id, entry)?),
             (_, Some(command)) => {
                 assert_eq!(command.nsid(), entry.nsid.get(), "it was parsed from this entry");
-                Command::Io(command)
+                ParsedCommand::Io(command)
             }
-            (_, None) => Command::Io(io::parse(entry)?),
+            (_, None) => ParsedCommand::Io(io::parse(entry)?),
         };
         Ok(AcceptedCommand {
             controller: id,
@@ -127,7 +127,7 @@ impl Subsystem {
             entry: *entry,
             transfer: self.transfer_of(id, &command)?,
             command,
-            progress: Progress::default(),
+            progress: IoProgress::default(),
             done_at: 0,
             delay_ns: None,
             began: None,
@@ -135,10 +135,10 @@ impl Subsystem {
     }
 
     /// Data that a command moves in the current state.
-    fn transfer_of(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
+    fn transfer_of(&self, id: u16, command: &ParsedCommand) -> Result<Transfer, Failure> {
         match command {
-            Command::Admin(command) => Ok(command.transfer()),
-            Command::Io(command) => self.io_transfer(id, command),
+            ParsedCommand::Admin(command) => Ok(command.transfer()),
+            ParsedCommand::Io(command) => self.io_transfer(id, command),
         }
     }
 
@@ -148,7 +148,7 @@ impl Subsystem {
     ///
     /// After a transfer to the host, `data` has the bytes to send, none if the command failed. The
     /// host's own data stays in the buffer after a success, so that the buffer can be reused.
-    pub fn execute(&mut self, now: Nanos, mut accepted: AcceptedCommand, data: &mut Vec<u8>) -> Outcome {
+    pub fn execute(&mut self, now: Nanos, mut accepted: AcceptedCommand, data: &mut Vec<u8>) -> PendingReply {
         loop {
             match self.execute_part(now, accepted, data) {
                 ControlFlow::Break(outcome) => return outcome,
@@ -166,15 +166,15 @@ impl Subsystem {
         now: Nanos,
         accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-    ) -> ControlFlow<Outcome, AcceptedCommand> {
-        if accepted.transfer.direction == Direction::None {
+    ) -> ControlFlow<PendingReply, AcceptedCommand> {
+        if accepted.transfer.direction == TransferDirection::None {
             data.clear();
         }
-        self.carry_out(now, accepted, data, |subsystem, accepted, data| {
+        self.run_command(now, accepted, data, |subsystem, accepted, data| {
             subsystem.check_data(accepted, data)?;
             match &accepted.command {
-                Command::Admin(command) => subsystem.execute_admin(accepted.controller, command, data),
-                Command::Io(command) => {
+                ParsedCommand::Admin(command) => subsystem.execute_admin(accepted.controller, command, data),
+                ParsedCommand::Io(command) => {
                     subsystem.execute_io(accepted.controller, command, data, &mut accepted.progress)
                 }
             }
@@ -185,9 +185,11 @@ impl Subsystem {
     /// See [`Subsystem::execute_straight`]. Only reads and writes without metadata qualify, and
     /// only without a fault plan.
     #[inline]
-    pub(crate) fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<Direction> {
+    pub(crate) fn moves_straight(&self, accepted: &AcceptedCommand) -> Option<TransferDirection> {
         match &accepted.command {
-            Command::Io(command) if !self.faults.are_planned() => self.straight_direction(accepted.controller, command),
+            ParsedCommand::Io(command) if !self.faults.are_planned() => {
+                self.straight_direction(accepted.controller, command)
+            }
             _ => None,
         }
     }
@@ -199,14 +201,14 @@ impl Subsystem {
         now: Nanos,
         accepted: AcceptedCommand,
         data: StraightData<'_>,
-    ) -> Outcome {
+    ) -> PendingReply {
         self.carry_out_whole(
             now,
             accepted,
             &mut Vec::new(),
             |subsystem, accepted, _| match &accepted.command {
-                Command::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
-                Command::Admin(command) => panic!("{command:?} is not an I/O command"),
+                ParsedCommand::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
+                ParsedCommand::Admin(command) => panic!("{command:?} is not an I/O command"),
             },
         )
     }
@@ -221,11 +223,11 @@ impl Subsystem {
         accepted: AcceptedCommand,
         page: &[u8],
         data: &mut Vec<u8>,
-    ) -> Outcome {
+    ) -> PendingReply {
         self.carry_out_whole(now, accepted, data, |subsystem, accepted, data| {
             match &accepted.command {
-                Command::Admin(admin::Command::GetLogPage(request)) => {
-                    subsystem.give_log_page(accepted.controller, request, page, data)
+                ParsedCommand::Admin(admin::AdminCommand::GetLogPage(request)) => {
+                    subsystem.return_log_page(accepted.controller, request, page, data)
                 }
                 other => panic!("{other:?} does not read a log page"),
             }
@@ -239,8 +241,8 @@ impl Subsystem {
         accepted: AcceptedCommand,
         data: &mut Vec<u8>,
         run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
-    ) -> Outcome {
-        match self.carry_out(now, accepted, data, run) {
+    ) -> PendingReply {
+        match self.run_command(now, accepted, data, run) {
             ControlFlow::Break(outcome) => outcome,
             ControlFlow::Continue(accepted) => panic!("{accepted:?} has no parts"),
         }
@@ -248,20 +250,20 @@ impl Subsystem {
 
     /// Runs the steps that all commands share. Checks the controller, advances time, collects
     /// device events and returns one outcome.
-    fn carry_out(
+    fn run_command(
         &mut self,
         now: Nanos,
         mut accepted: AcceptedCommand,
         data: &mut Vec<u8>,
         run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
-    ) -> ControlFlow<Outcome, AcceptedCommand> {
+    ) -> ControlFlow<PendingReply, AcceptedCommand> {
         self.clock.advance(now);
         self.clock.begin_command(accepted.done_at);
         let began = *accepted.began.get_or_insert(self.clock.now());
         assert!(began <= self.clock.now(), "the parts of a command follow each other");
         let mut result = self.check_ready(accepted.controller);
         if self.faults.are_planned() && result.is_ok() {
-            result = self.meet(&mut accepted, data)?;
+            result = self.apply_faults(&mut accepted, data)?;
         }
         let result = result.and_then(|()| run(self, &mut accepted, data));
         let is_part = matches!(result, Ok(Execution::Part));
@@ -283,60 +285,62 @@ impl Subsystem {
                 if durable.is_none() {
                     self.note_latency(accepted.controller, accepted.queue, &accepted.entry, began, due);
                 }
-                Outcome {
+                PendingReply {
                     reply: Some(Reply::success(result)),
                     due,
                     durable,
                 }
             }
-            Ok(Execution::Later) => Outcome::silent(self.clock.now()),
+            Ok(Execution::Deferred) => PendingReply::silent(self.clock.now()),
             Ok(Execution::Part) => {
                 accepted.done_at = self.clock.done_at();
                 return ControlFlow::Continue(accepted);
             }
             Err(failure) => {
                 data.clear();
-                Outcome::at(self.clock.now() + delay_ns, self.refuse(accepted, failure))
+                PendingReply::at(self.clock.now() + delay_ns, self.refuse(accepted, failure))
             }
         })
     }
 
     /// Returns the handle that makes a command's data durable before its completion, if needed.
     #[inline]
-    fn durable_before(&self, durability: Durability) -> Option<Arc<dyn Durable>> {
+    fn durable_before(&self, durability: Durability) -> Option<Arc<dyn FlushHandle>> {
         match durability {
             Durability::Nothing => None,
             Durability::Uncached if self.write_cache_enabled() => None,
-            Durability::Uncached | Durability::Everything => self.media.durable(),
+            Durability::Uncached | Durability::Everything => self.media.flush_handle(),
         }
     }
 
     /// Applies the fault plan to a command. The command runs, fails, or never completes (`Break`).
-    fn meet(
+    fn apply_faults(
         &mut self,
         accepted: &mut AcceptedCommand,
         data: &mut Vec<u8>,
-    ) -> ControlFlow<Outcome, Result<(), Failure>> {
+    ) -> ControlFlow<PendingReply, Result<(), Failure>> {
         // A drive without power completes no command.
         if self.faults.has_lost_power() {
-            return ControlFlow::Break(Outcome::silent(NEVER));
+            return ControlFlow::Break(PendingReply::silent(NEVER));
         }
-        let Command::Io(command) = &accepted.command else {
+        let ParsedCommand::Io(command) = &accepted.command else {
             return ControlFlow::Continue(Ok(()));
         };
         if accepted.delay_ns.is_some() {
             return ControlFlow::Continue(Ok(()));
         }
-        let decision = self.meet_fault(command, accepted.entry.opcode, data);
+        let decision = self.apply_io_faults(command, accepted.entry.opcode, data);
         accepted.delay_ns = Some(decision.delay_ns);
         match decision.verdict {
-            Verdict::CarryOut => ControlFlow::Continue(Ok(())),
-            Verdict::Fail { status, fault, lba } => ControlFlow::Continue(Err(self.fault_failure(status, &fault, lba))),
-            Verdict::Stuck => {
-                data.clear();
-                ControlFlow::Break(Outcome::at(NEVER, Reply::of(Status::ABORT_REQUESTED)))
+            CommandFate::CarryOut => ControlFlow::Continue(Ok(())),
+            CommandFate::Fail { status, fault, lba } => {
+                ControlFlow::Continue(Err(self.fault_failure(status, &fault, lba)))
             }
-            Verdict::PowerLoss => ControlFlow::Break(Outcome::silent(NEVER)),
+            CommandFate::NeverCompletes => {
+                data.clear();
+                ControlFlow::Break(PendingReply::at(NEVER, Reply::from_status(Status::ABORT_REQUESTED)))
+            }
+            CommandFate::PowerLoss => ControlFlow::Break(PendingReply::silent(NEVER)),
         }
     }
 
@@ -376,7 +380,7 @@ impl Subsystem {
     /// for the whole drive.
     #[inline]
     fn count_command(&mut self, id: u16, entry: &SubmissionEntry, latency_ns: Nanos) {
-        let kind = CommandKind::of(entry.opcode);
+        let kind = CommandKind::from_opcode(entry.opcode);
         self.latencies[kind as usize].record(latency_ns, 1);
         let nsid = entry.nsid.get();
         let Some(namespace) = self.state.namespaces.find(nsid) else {
@@ -436,7 +440,7 @@ impl Subsystem {
     /// since acceptance.
     fn check_data(&self, accepted: &AcceptedCommand, data: &[u8]) -> Result<(), Failure> {
         let expected = accepted.transfer;
-        if expected.direction != Direction::ToController {
+        if expected.direction != TransferDirection::ToController {
             return Ok(());
         }
         let moves = self.transfer_of(accepted.controller, &accepted.command)?;

@@ -12,7 +12,7 @@ use nvme_spec::command::{CompletionEntry, StatusField};
 use ssd::Nanos;
 
 use crate::error::Failure;
-use crate::media::Durable;
+use crate::media::FlushHandle;
 
 /// Completion of a command as the host sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Reply {
     }
 
     /// A completion with this status, DNR clear and no error log entry.
-    pub const fn of(status: Status) -> Reply {
+    pub const fn from_status(status: Status) -> Reply {
         Reply {
             status,
             ..Reply::success(0)
@@ -58,7 +58,7 @@ impl Reply {
 
     /// Status, DNR and M in the form of completion queue and error log entries.
     pub(crate) fn status_field(&self) -> StatusField {
-        StatusField::of(self.status)
+        StatusField::from_status(self.status)
             .with_dnr(self.do_not_retry)
             .with_m(self.more)
     }
@@ -78,7 +78,7 @@ impl Reply {
 
 /// The result of a command.
 #[must_use = "a command completes exactly once"]
-pub struct Outcome {
+pub struct PendingReply {
     /// The completion. `None` if it comes later through
     /// [`Subsystem::async_completions`](crate::Subsystem::async_completions) (Asynchronous Event
     /// Request).
@@ -88,13 +88,13 @@ pub struct Outcome {
     /// Handle to call before the host sees the completion, without the subsystem's lock. If the
     /// call fails, [`Subsystem::failed_to_sync`](crate::Subsystem::failed_to_sync) returns the
     /// reply instead.
-    pub durable: Option<Arc<dyn Durable>>,
+    pub durable: Option<Arc<dyn FlushHandle>>,
 }
 
-impl Outcome {
+impl PendingReply {
     /// A completion without delay and without a durability requirement.
-    pub fn at(now: Nanos, reply: Reply) -> Outcome {
-        Outcome {
+    pub fn at(now: Nanos, reply: Reply) -> PendingReply {
+        PendingReply {
             reply: Some(reply),
             due: now,
             durable: None,
@@ -102,8 +102,8 @@ impl Outcome {
     }
 
     /// No completion now. It comes with an event, or never.
-    pub(crate) fn silent(due: Nanos) -> Outcome {
-        Outcome {
+    pub(crate) fn silent(due: Nanos) -> PendingReply {
+        PendingReply {
             reply: None,
             due,
             durable: None,
@@ -128,7 +128,7 @@ pub(crate) enum Execution {
         durability: Durability,
     },
     /// An event completes the command later.
-    Later,
+    Deferred,
     /// Another part of the command remains.
     Part,
 }
@@ -146,10 +146,10 @@ pub(crate) enum Durability {
 
 impl Execution {
     /// Done, without a result and without a durability requirement.
-    pub const DONE: Execution = Execution::of(0);
+    pub const DONE: Execution = Execution::with_result(0);
 
     /// Done, with a command-specific result.
-    pub const fn of(result: u64) -> Execution {
+    pub const fn with_result(result: u64) -> Execution {
         Execution::Done {
             result,
             durability: Durability::Nothing,

@@ -13,11 +13,11 @@ use nvme_spec::{FeatureId, Status};
 use ssd::Nanos;
 
 use crate::controller::{
-    AsyncCompletion, Controller, ControllerKind, DoorbellError, Host, KEEP_ALIVE_GRANULARITY_MS, PropertyEffect,
-    Transport, Waker,
+    AsyncCompletion, Controller, ControllerKind, DoorbellError, EventWaker, HostIdentity, HostTransport,
+    KEEP_ALIVE_GRANULARITY_MS, PropertyEffect,
 };
 use crate::error::Failure;
-use crate::media::{Durable, Media};
+use crate::media::{FlushHandle, Media};
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
@@ -30,9 +30,9 @@ impl Subsystem {
     pub fn connect(
         &mut self,
         now: Nanos,
-        transport: Transport,
+        transport: HostTransport,
         kind: ControllerKind,
-        host: Host,
+        host: HostIdentity,
     ) -> Result<u16, Failure> {
         self.clock.advance(now);
         let Some(id) = self.free_controller(transport, kind, &host) else {
@@ -41,10 +41,10 @@ impl Subsystem {
         };
         let mut controller = Controller::new(id, transport, kind, host);
         controller.connected_at = self.clock.now();
-        controller.heard_of = self.clock.now();
+        controller.last_message_at = self.clock.now();
         controller.features = self.initial_features();
         self.controllers.add(controller);
-        if transport == Transport::Pcie {
+        if transport == HostTransport::Pcie {
             self.establish(id);
         }
         Ok(id)
@@ -53,7 +53,7 @@ impl Subsystem {
     /// Chooses the identifier of a new controller. It prefers an identifier that the host had
     /// before, then one without a previous host. Namespaces stay attached to the identifier of a
     /// controller.
-    fn free_controller(&self, transport: Transport, kind: ControllerKind, host: &Host) -> Option<u16> {
+    fn free_controller(&self, transport: HostTransport, kind: ControllerKind, host: &HostIdentity) -> Option<u16> {
         let free = || self.controllers.free_identifiers();
         let is_own = |id: &u16| {
             let holder = self.state.holders.get(id);
@@ -70,14 +70,14 @@ impl Subsystem {
             return;
         }
         let holder = (controller.transport, controller.host.clone());
-        self.take_back(id, &holder);
+        self.reclaim_namespaces(id, &holder);
         self.state.holders.insert(id, holder);
-        self.attach_as_twin(id);
+        self.attach_as_peer(id);
     }
 
     /// Moves private namespaces from disconnected controllers of the same host to this one.
-    fn take_back(&mut self, id: u16, holder: &(Transport, Host)) {
-        if holder.0 != Transport::Fabrics {
+    fn reclaim_namespaces(&mut self, id: u16, holder: &(HostTransport, HostIdentity)) {
+        if holder.0 != HostTransport::Fabrics {
             return;
         }
         let of_host = self
@@ -100,8 +100,8 @@ impl Subsystem {
     /// set of attached namespaces should be the same for all controllers that are allocated to a
     /// specific host" (Base Specification 2.1, dynamic controller model). The attachment ends with
     /// the controller. Private namespaces do not move.
-    fn attach_as_twin(&mut self, id: u16) {
-        let Some(twin) = self.controllers.twin_of(id) else {
+    fn attach_as_peer(&mut self, id: u16) {
+        let Some(twin) = self.controllers.peer_of(id) else {
             return;
         };
         for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| its.shared) {
@@ -112,7 +112,7 @@ impl Subsystem {
     }
 
     /// Removes the attachments that `attach_as_twin` added.
-    fn detach_as_twin(&mut self, id: u16) {
+    fn detach_as_peer(&mut self, id: u16) {
         for (nsid, namespace) in self.state.namespaces.iter_mut() {
             if self.state.inherited.remove(&(nsid, id)) {
                 namespace.attached.remove(&id);
@@ -131,7 +131,7 @@ impl Subsystem {
         if !self.is_connected(id) {
             return;
         }
-        if let Some(twin) = self.controllers.twin_of(id) {
+        if let Some(twin) = self.controllers.peer_of(id) {
             for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
                 if namespace.attached.remove(&id) {
                     namespace.attached.insert(twin);
@@ -140,7 +140,7 @@ impl Subsystem {
                 }
             }
         }
-        self.detach_as_twin(id);
+        self.detach_as_peer(id);
         self.continue_self_test();
         self.end_self_test_by_reset(id);
         self.controllers.remove(id);
@@ -170,7 +170,7 @@ impl Subsystem {
     }
 
     /// Sets the callback for asynchronous completions of a controller.
-    pub fn set_waker(&mut self, id: u16, waker: Waker) {
+    pub fn set_waker(&mut self, id: u16, waker: EventWaker) {
         self.controllers.get_mut(id).waker = Some(waker);
     }
 
@@ -269,8 +269,8 @@ impl Subsystem {
 
     /// Handle that makes the volatile write cache durable. Use it before
     /// [`Subsystem::finish_shutdown`].
-    pub fn durable(&self) -> Option<Arc<dyn Durable>> {
-        self.media.durable()
+    pub fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
+        self.media.flush_handle()
     }
 
     /// Completes a shutdown that the host requested.
@@ -291,9 +291,9 @@ impl Subsystem {
     }
 
     /// Records a message from the host, for keep alive.
-    pub fn heard_of(&mut self, now: Nanos, id: u16) {
+    pub fn record_message(&mut self, now: Nanos, id: u16) {
         if self.is_connected(id) {
-            self.controllers.get_mut(id).heard_of = now;
+            self.controllers.get_mut(id).last_message_at = now;
         }
     }
 }

@@ -40,19 +40,19 @@ const COUNTER_BITS: u16 = (1 << (BUCKETS * KINDS)) - 1;
 
 /// A kind of command, in the order of the page's structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum LatencyClass {
     Deallocate,
     Write,
     Read,
 }
 
-impl Kind {
-    fn of(entry: &SubmissionEntry) -> Option<Kind> {
+impl LatencyClass {
+    fn from_entry(entry: &SubmissionEntry) -> Option<LatencyClass> {
         match IoOpcode::from_u8(entry.opcode)? {
-            IoOpcode::Read => Some(Kind::Read),
-            IoOpcode::Write => Some(Kind::Write),
+            IoOpcode::Read => Some(LatencyClass::Read),
+            IoOpcode::Write => Some(LatencyClass::Write),
             IoOpcode::DatasetManagement if DatasetManagementCdw11::from_bits(entry.cdw11.get()).ad() => {
-                Some(Kind::Deallocate)
+                Some(LatencyClass::Deallocate)
             }
             _ => None,
         }
@@ -118,7 +118,7 @@ pub struct LatencyStamp {
 
 /// Commands of one kind in one bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Counter {
+struct BucketCounter {
     commands: u32,
     /// First or longest latency, in milliseconds, with its time.
     measured: Option<(u16, LatencyStamp)>,
@@ -127,7 +127,7 @@ struct Counter {
     noted_at: Option<Nanos>,
 }
 
-type Buckets = [[Counter; KINDS]; BUCKETS];
+type Buckets = [[BucketCounter; KINDS]; BUCKETS];
 
 /// Debug log of the first command that triggered it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,7 +228,7 @@ impl LatencyMonitor {
     #[cold]
     pub(crate) fn note(&mut self, entry: &SubmissionEntry, latency_ns: Nanos, at: Nanos, stamp: LatencyStamp) {
         assert!(self.is_long(latency_ns), "only long commands are recorded");
-        let Some(kind) = Kind::of(entry) else {
+        let Some(kind) = LatencyClass::from_entry(entry) else {
             return;
         };
         let reached = (0..BUCKETS).rfind(|&bucket| latency_ns >= self.configuration.threshold_ns(bucket));
@@ -312,7 +312,7 @@ fn buckets_page(buckets: &Buckets) -> LatencyBuckets {
     for (bucket, counters) in buckets.iter().enumerate() {
         // The page has latencies and stamps from the last bucket to the first.
         let place = BUCKETS - 1 - bucket;
-        for kind in [Kind::Deallocate, Kind::Write, Kind::Read] {
+        for kind in [LatencyClass::Deallocate, LatencyClass::Write, LatencyClass::Read] {
             let (counter, column) = (&counters[kind as usize], kind as usize);
             page.counters[bucket].commands[column] = counter.commands.into();
             page.stamps[place][column] = counter.measured.map_or(NO_LATENCY_STAMP, |(_, stamp)| stamp.ms).into();

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use thiserror::Error;
 
 /// A byte range of the drive.
@@ -72,19 +72,19 @@ impl MediaError {
 }
 
 /// Makes all data durable that was written before the call. Called without the subsystem's lock.
-pub trait Durable: Send + Sync {
+pub trait FlushHandle: Send + Sync {
     /// Returns when the data is on stable storage.
     ///
     /// # Errors
     /// The operating system's error. Data written since the last success may be lost.
-    fn make_durable(&self) -> std::io::Result<()>;
+    fn flush(&self) -> std::io::Result<()>;
 }
 
 /// Counters that hosts can read and that never decrease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct MonotonicCounters {
     /// Counters of the FDP statistics log.
-    pub totals: ssd::Totals,
+    pub totals: ssd::FdpTotals,
     /// Bytes that hosts read, from the SMART log.
     pub host_bytes_read: u64,
     /// Bytes that hosts wrote, from the SMART log.
@@ -97,7 +97,7 @@ pub struct Counters {
 
 /// Results of storage scrubs since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Integrity {
+pub struct ScrubResults {
     /// Completed passes over the whole storage.
     pub passes: u64,
     /// Pages checked.
@@ -117,7 +117,7 @@ pub trait Media: Send {
 
     /// Prefetches a range that will be read soon. In-memory storage prefetches the start of the
     /// range. The call is a hint without side effects, and the range may stay unread.
-    fn expect(&self, _offset: u64, _bytes: u64) {}
+    fn prefetch(&self, _offset: u64, _bytes: u64) {}
 
     /// Passes the bytes at `offset` to `take`, in consecutive pieces. In-memory storage passes
     /// slices of its own memory. Other storage reads into `room` first. The content of `room` is
@@ -125,7 +125,7 @@ pub trait Media: Send {
     ///
     /// # Errors
     /// The same as [`Media::read`]. `take` may have received pieces before the unreadable one.
-    fn lend(
+    fn read_with(
         &mut self,
         offset: u64,
         bytes: u64,
@@ -144,33 +144,33 @@ pub trait Media: Send {
     ///
     /// # Errors
     /// The same as [`Media::write`].
-    fn fill(
+    fn write_with(
         &mut self,
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(Room<'_>) -> bool,
+        give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
-        self.fill_by_way_of(offset, bytes, room, give)
+        self.write_through_buffer(offset, bytes, room, give)
     }
 
     /// Makes data of [`Media::fill`] visible to all threads. The caller runs it before another
     /// thread uses the storage. The calling thread sees its own data even without it.
-    fn settle(&mut self) {}
+    fn flush_nontemporal(&mut self) {}
 
     /// [`Media::fill`] for storage that needs all data before it stores any.
     ///
     /// # Errors
     /// The same as [`Media::write`].
-    fn fill_by_way_of(
+    fn write_through_buffer(
         &mut self,
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(Room<'_>) -> bool,
+        give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
         room.resize(bytes as usize, 0);
-        match give(Room::from(&mut room[..])) {
+        match give(NonTemporalBuf::from(&mut room[..])) {
             true => self.write(offset, room),
             false => Ok(()),
         }
@@ -194,19 +194,19 @@ pub trait Media: Send {
     ///
     /// # Errors
     /// The storage failed. The previous state is intact.
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError>;
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError>;
 
     /// Records counters before hosts read them, so that they survive a killed process. The next
     /// start continues from the recorded values. A call costs less than [`Media::keep`] and need
     /// not survive a power loss. Implementations without persistence discard the counters.
-    fn note_counters(&mut self, _counters: &Counters) {}
+    fn record_counters(&mut self, _counters: &MonotonicCounters) {}
 
     /// Scrub results, or `None` if the storage cannot detect damage.
-    fn integrity(&self) -> Option<Integrity> {
+    fn scrub_results(&self) -> Option<ScrubResults> {
         None
     }
 
     /// Handle that makes the volatile write cache durable. `None` if written data is already as
     /// safe as it will be. The controller reports a volatile write cache only with a handle.
-    fn durable(&self) -> Option<Arc<dyn Durable>>;
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>>;
 }

@@ -16,7 +16,7 @@ const BLOCKS_MAX: u64 = 1 << 48;
 
 /// A run of the drive's logical pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Extent {
+pub struct PageExtent {
     /// First page of the run.
     pub first: u32,
     /// Number of pages, at least 1.
@@ -25,7 +25,7 @@ pub struct Extent {
 
 /// LBA format, which divides pages into logical blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Format {
+pub struct BlockFormat {
     /// Log2 of the data bytes of a logical block (LBADS).
     pub data_bytes_log2: u8,
     /// Metadata bytes of a logical block, or 0 for none (MS).
@@ -39,23 +39,23 @@ pub struct Format {
 /// Metadata is stored and transferred, but uses no space of the device model. The pages of the
 /// model have no spare bytes. Capacities, placement and counters (HBMW, MBMW, MBE) cover the data
 /// alone. Each metadata access is one more storage access, hence the relative performance.
-pub const FORMATS: [Format; 4] = [
-    Format {
+pub const FORMATS: [BlockFormat; 4] = [
+    BlockFormat {
         data_bytes_log2: 12,
         metadata_bytes: 0,
         relative_performance: 0,
     },
-    Format {
+    BlockFormat {
         data_bytes_log2: 9,
         metadata_bytes: 0,
         relative_performance: 2,
     },
-    Format {
+    BlockFormat {
         data_bytes_log2: 12,
         metadata_bytes: 64,
         relative_performance: 1,
     },
-    Format {
+    BlockFormat {
         data_bytes_log2: 9,
         metadata_bytes: 8,
         relative_performance: 3,
@@ -90,7 +90,7 @@ pub struct Namespace {
     /// Number of logical blocks.
     pub blocks: u64,
     /// Pages of the namespace, in the order of its logical blocks.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<PageExtent>,
     /// Reclaim unit handle of each placement handle. One entry without Flexible Data Placement.
     pub placement_handles: Vec<RuhId>,
     /// The host chose the handles at creation.
@@ -224,12 +224,12 @@ pub fn allocate<'a>(
     namespaces: impl Iterator<Item = &'a Namespace>,
     capacity_pages: u32,
     pages: u32,
-) -> Option<Vec<Extent>> {
-    let mut taken: Vec<Extent> = namespaces
+) -> Option<Vec<PageExtent>> {
+    let mut taken: Vec<PageExtent> = namespaces
         .flat_map(|namespace| namespace.extents.iter().copied())
         .collect();
     taken.sort_by_key(|extent| extent.first);
-    let end = Extent {
+    let end = PageExtent {
         first: capacity_pages,
         pages: 0,
     };
@@ -238,7 +238,7 @@ pub fn allocate<'a>(
     for extent in taken.into_iter().chain([end]) {
         assert!(extent.first >= at, "two namespaces have page {}", extent.first);
         if extent.first > at {
-            holes.push(Extent {
+            holes.push(PageExtent {
                 first: at,
                 pages: extent.first - at,
             });
@@ -252,7 +252,7 @@ pub fn allocate<'a>(
         .filter(|hole| hole.pages >= pages)
         .min_by_key(|hole| hole.pages)
     {
-        return Some(vec![Extent {
+        return Some(vec![PageExtent {
             first: hole.first,
             pages,
         }]);
@@ -261,7 +261,7 @@ pub fn allocate<'a>(
     let mut extents = Vec::new();
     for hole in holes {
         let take = hole.pages.min(left);
-        extents.push(Extent {
+        extents.push(PageExtent {
             first: hole.first,
             pages: take,
         });
@@ -370,7 +370,10 @@ mod tests {
             format: 0,
             extended_metadata: false,
             blocks: extents.iter().map(|&(_, pages)| u64::from(pages)).sum(),
-            extents: extents.iter().map(|&(first, pages)| Extent { first, pages }).collect(),
+            extents: extents
+                .iter()
+                .map(|&(first, pages)| PageExtent { first, pages })
+                .collect(),
             placement_handles: vec![RuhId(0)],
             host_specified_handles: false,
             attached: BTreeSet::new(),
@@ -408,7 +411,7 @@ mod tests {
         let there = [namespace(&[(0, 4)]), namespace(&[(8, 2)]), namespace(&[(12, 4)])];
         assert_eq!(
             allocate(there.iter(), 20, 2),
-            Some(vec![Extent { first: 10, pages: 2 }])
+            Some(vec![PageExtent { first: 10, pages: 2 }])
         );
         let joined = allocate(there.iter(), 20, 7).unwrap();
         assert_eq!(joined.iter().map(|extent| extent.pages).sum::<u32>(), 7);

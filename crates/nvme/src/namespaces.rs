@@ -6,11 +6,11 @@
 
 use nvme_spec::Status;
 use serde::{Deserialize, Serialize};
-use ssd::{Layout, RuhId};
+use ssd::{DeviceLayout, RuhId};
 
 use crate::error::{Failure, Parameter};
 use crate::fdp::ReportedNamespace;
-use crate::namespace::{Extent, Namespace};
+use crate::namespace::{Namespace, PageExtent};
 use crate::setup::NAMESPACES_MAX;
 
 /// The namespaces of a drive. See the module documentation.
@@ -160,7 +160,7 @@ impl Namespaces {
     /// All namespaces in the form that the reporting rules of FDP events need.
     pub(crate) fn reported(&self) -> impl Iterator<Item = ReportedNamespace<'_>> + Clone {
         self.iter()
-            .map(|(nsid, namespace)| ReportedNamespace::of(nsid, namespace))
+            .map(|(nsid, namespace)| ReportedNamespace::new(nsid, namespace))
     }
 
     /// Refuses an LBA format for `handles` if another namespace with one of them has a different
@@ -208,8 +208,8 @@ impl Namespaces {
     ///
     /// # Errors
     /// The problem, a sentence without its end.
-    pub fn check(&self, layout: &Layout) -> Result<(), String> {
-        let mut extents: Vec<Extent> = Vec::new();
+    pub fn check(&self, layout: &DeviceLayout) -> Result<(), String> {
+        let mut extents: Vec<PageExtent> = Vec::new();
         for (nsid, namespace) in self.iter() {
             let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
             let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
@@ -232,7 +232,7 @@ impl Namespaces {
         }
         extents.sort_unstable_by_key(|extent| extent.first);
         let mut free_from = 0;
-        for Extent { first, pages } in extents {
+        for PageExtent { first, pages } in extents {
             if first < free_from || pages == 0 {
                 return Err(format!("namespaces overlap at page {first}"));
             }

@@ -12,10 +12,10 @@ use nvme_spec::log::DeviceSelfTestLog;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::controller::{Host, Transport};
+use crate::controller::{HostIdentity, HostTransport};
 use crate::fdp::FdpState;
 use crate::latency_monitor::LatencyMonitor;
-use crate::media::Counters;
+use crate::media::MonotonicCounters;
 use crate::namespaces::Namespaces;
 use crate::setup::{COUNT_MAX, NAMESPACES_MAX};
 
@@ -24,7 +24,7 @@ const VERSION: u32 = 4;
 
 /// The non-volatile state. See the module documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Persistent {
+pub struct NonVolatileState {
     /// Namespaces of the drive.
     pub namespaces: Namespaces,
     /// Flexible Data Placement settings and event logs.
@@ -40,7 +40,7 @@ pub struct Persistent {
     pub self_tests: Vec<SelfTest>,
     /// Last host of each I/O controller, by controller identifier. A returning host gets the same
     /// controller with its attached namespaces.
-    pub holders: BTreeMap<u16, (Transport, Host)>,
+    pub holders: BTreeMap<u16, (HostTransport, HostIdentity)>,
     /// Namespaces and controllers whose attachment comes only from another controller of the same
     /// host.
     pub inherited: BTreeSet<(u32, u16)>,
@@ -93,7 +93,7 @@ impl SmartCounters {
 
     /// Raises counters to values that hosts read earlier. Used after a crash lost the stored
     /// counters.
-    pub fn raise(&mut self, at_least: &Counters) {
+    pub fn raise(&mut self, at_least: &MonotonicCounters) {
         self.host_bytes_read = self.host_bytes_read.max(at_least.host_bytes_read);
         self.host_bytes_written = self.host_bytes_written.max(at_least.host_bytes_written);
         self.read_commands = self.read_commands.max(at_least.read_commands);
@@ -155,7 +155,7 @@ pub enum StateError {
     Damaged(String),
 }
 
-impl Persistent {
+impl NonVolatileState {
     /// Removes inherited attachments, because a restart ends all controllers.
     pub(crate) fn end_inheritances(&mut self) {
         for (nsid, controller) in std::mem::take(&mut self.inherited) {
@@ -176,7 +176,7 @@ impl Persistent {
     ///
     /// # Errors
     /// The state has another version, or is damaged.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Persistent, StateError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<NonVolatileState, StateError> {
         let Some((version, rest)) = bytes.split_first_chunk::<4>() else {
             return Err(StateError::Damaged("it ends early".to_string()));
         };
@@ -184,7 +184,8 @@ impl Persistent {
         if found != VERSION {
             return Err(StateError::Version { found });
         }
-        let state: Persistent = postcard::from_bytes(rest).map_err(|error| StateError::Damaged(error.to_string()))?;
+        let state: NonVolatileState =
+            postcard::from_bytes(rest).map_err(|error| StateError::Damaged(error.to_string()))?;
         state.check_numbers().map_err(StateError::Damaged)?;
         Ok(state)
     }

@@ -14,35 +14,35 @@
 use std::sync::Arc;
 
 use nvme_spec::Status;
-use ssd::checkpoint::Room;
-use ssd::{Checkpoint, CheckpointEnded, Device, DeviceConfig, RuhId, Write};
+use ssd::checkpoint::CheckpointBuffer;
+use ssd::{Checkpoint, CheckpointAbort, Device, DeviceConfig, RuhId, WriteRequest};
 
-use crate::background::Background;
-use crate::clock::Clock;
+use crate::background::BackgroundOperations;
+use crate::clock::DriveClock;
+use crate::completion_lag::LagRecorder;
 use crate::controller::{Controllers, Features};
 use crate::error::Failure;
-use crate::fault::Faults;
+use crate::fault::FaultState;
 use crate::fault::cache::CachedMedia;
-use crate::fdp::{self, DeviceReports, Fdp};
-use crate::media::{Counters, Integrity, Media, MediaError};
+use crate::fdp::{self, FdpEventSink, FdpRuntime};
+use crate::media::{Media, MediaError, MonotonicCounters, ScrubResults};
 use crate::namespace::{FORMATS, Namespace};
-use crate::pacing::Pacing;
 use crate::setup::{SetupError, SubsystemConfig};
-use crate::state::Persistent;
+use crate::state::NonVolatileState;
 use crate::traffic::LatencyHistogram;
 
 /// The drive. See the module documentation.
 pub struct Subsystem {
     pub(crate) config: SubsystemConfig,
-    pub(crate) device: Device<DeviceReports>,
+    pub(crate) device: Device<FdpEventSink>,
     pub(crate) media: CachedMedia,
     /// The non-volatile state, with the namespaces.
-    pub(crate) state: Persistent,
+    pub(crate) state: NonVolatileState,
     pub(crate) controllers: Controllers,
-    pub(crate) clock: Clock,
-    pub(crate) fdp: Fdp,
-    pub(crate) faults: Faults,
-    pub(crate) background: Background,
+    pub(crate) clock: DriveClock,
+    pub(crate) fdp: FdpRuntime,
+    pub(crate) faults: FaultState,
+    pub(crate) background: BackgroundOperations,
     /// Values of the features that all controllers share.
     pub(crate) shared_features: Features,
     /// Latencies of I/O commands of each kind since the drive was opened, all hosts together.
@@ -50,13 +50,13 @@ pub struct Subsystem {
     /// Buffer for data that no host sees, used by Copy, Compare and Verify.
     pub(crate) scratch: Vec<u8>,
     /// Writes of a fast-path batch that the device has not executed yet.
-    pub(crate) writes: Vec<Write>,
-    pacing: Arc<Pacing>,
+    pub(crate) writes: Vec<WriteRequest>,
+    pacing: Arc<LagRecorder>,
 }
 
 impl Subsystem {
     /// Lateness statistics, shared with the code that delays completions until they are due.
-    pub fn pacing(&self) -> &Arc<Pacing> {
+    pub fn pacing(&self) -> &Arc<LagRecorder> {
         &self.pacing
     }
 
@@ -65,10 +65,10 @@ impl Subsystem {
     /// # Errors
     /// The device configuration is invalid, or the storage cannot store the state.
     pub fn new(config: SubsystemConfig, media: Box<dyn Media>) -> Result<Subsystem, SetupError> {
-        let mut state = Persistent::default();
+        let mut state = NonVolatileState::default();
         state.fdp.enabled = config.fdp;
         let device_config = Subsystem::device_config(&config, &state);
-        let device = Device::with_sink(&device_config, DeviceReports::default())?;
+        let device = Device::with_sink(&device_config, FdpEventSink::default())?;
         if !fdp::is_same_flash(&config.device, &fdp::without_fdp(&config.device)) {
             let problem = "the drive cannot keep its capacity and blocks when a host disables Flexible Data Placement. \
                            Set geometry.capacity_bytes instead of physical_bytes, to a multiple of the reclaim unit \
@@ -79,7 +79,7 @@ impl Subsystem {
         if subsystem.config.namespace {
             subsystem.create_whole_namespace();
         }
-        subsystem.keep_state()?;
+        subsystem.persist_state()?;
         Ok(subsystem)
     }
 
@@ -91,7 +91,7 @@ impl Subsystem {
         config: SubsystemConfig,
         mut device: Device,
         media: Box<dyn Media>,
-        state: Persistent,
+        state: NonVolatileState,
     ) -> Result<Subsystem, SetupError> {
         let expected = Subsystem::device_config(&config, &state);
         // The stored device has no timing, because each start may use another one.
@@ -108,12 +108,12 @@ impl Subsystem {
                 "the stored state belongs to another device, because {problem}. Restore it from a copy"
             ))
         })?;
-        let (device, ()) = device.replace_sink(DeviceReports::default());
+        let (device, ()) = device.replace_sink(FdpEventSink::default());
         Ok(Subsystem::assemble(config, device, media, state))
     }
 
     /// Configuration of the device for a drive in this state.
-    pub fn device_config(config: &SubsystemConfig, state: &Persistent) -> DeviceConfig {
+    pub fn device_config(config: &SubsystemConfig, state: &NonVolatileState) -> DeviceConfig {
         if state.fdp.enabled {
             let mut configurations = fdp::configurations(&config.device);
             let index = usize::from(state.fdp.configuration).min(configurations.len() - 1);
@@ -125,24 +125,24 @@ impl Subsystem {
 
     fn assemble(
         config: SubsystemConfig,
-        device: Device<DeviceReports>,
+        device: Device<FdpEventSink>,
         media: Box<dyn Media>,
-        mut state: Persistent,
+        mut state: NonVolatileState,
     ) -> Subsystem {
         state.namespaces.make_room();
         state.smart.start();
         state.end_inheritances();
-        let mut background = Background::default();
+        let mut background = BackgroundOperations::default();
         background.begin_sanitize(&state.sanitize, device.layout().logical_pages);
         Subsystem {
-            fdp: Fdp::new(&config.device, config.reclaim_unit_time_limit_s),
+            fdp: FdpRuntime::new(&config.device, config.reclaim_unit_time_limit_s),
             controllers: Controllers::new(config.controllers_max),
             config,
             device,
             media: CachedMedia::new(media),
             state,
-            clock: Clock::default(),
-            faults: Faults::default(),
+            clock: DriveClock::default(),
+            faults: FaultState::default(),
             background,
             shared_features: Features::default(),
             latencies: Default::default(),
@@ -188,7 +188,7 @@ impl Subsystem {
     }
 
     /// The device model behind the drive.
-    pub fn device(&self) -> &Device<DeviceReports> {
+    pub fn device(&self) -> &Device<FdpEventSink> {
         &self.device
     }
 
@@ -199,8 +199,8 @@ impl Subsystem {
     }
 
     /// Results of storage scrubs, if the storage has any.
-    pub fn integrity(&self) -> Option<Integrity> {
-        self.media.integrity()
+    pub fn scrub_results(&self) -> Option<ScrubResults> {
+        self.media.scrub_results()
     }
 
     /// Configuration of the subsystem.
@@ -209,7 +209,7 @@ impl Subsystem {
     }
 
     /// Non-volatile state of the drive.
-    pub fn state(&self) -> &Persistent {
+    pub fn state(&self) -> &NonVolatileState {
         &self.state
     }
 
@@ -219,8 +219,8 @@ impl Subsystem {
     }
 
     /// Stores the non-volatile state. Called before a command that changed it completes.
-    pub(crate) fn keep_state(&mut self) -> Result<(), MediaError> {
-        self.media.keep(&self.state.to_bytes())
+    pub(crate) fn persist_state(&mut self) -> Result<(), MediaError> {
+        self.media.store_state(&self.state.to_bytes())
     }
 
     /// Stores the non-volatile state for a command.
@@ -228,7 +228,7 @@ impl Subsystem {
     /// # Errors
     /// The storage failed. The host gets Internal Error and may retry the command.
     pub(crate) fn store_state(&mut self) -> Result<(), Failure> {
-        self.keep_state().map_err(|error| {
+        self.persist_state().map_err(|error| {
             let cause = format!("the drive's state could not be stored ({error})");
             Failure::new(Status::INTERNAL_ERROR, cause).retryable()
         })
@@ -244,13 +244,13 @@ impl Subsystem {
     }
 
     /// State for a checkpoint, with current counters.
-    pub fn state_for_checkpoint(&mut self) -> &Persistent {
+    pub fn state_for_checkpoint(&mut self) -> &NonVolatileState {
         self.state.smart.powered_on_ns += self.clock.take_uncounted_ns();
         &self.state
     }
 
     /// Begins a checkpoint of the current device state ([`Device::begin_checkpoint`]).
-    pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
+    pub fn begin_checkpoint(&mut self, room: CheckpointBuffer) -> Checkpoint {
         self.device.begin_checkpoint(room)
     }
 
@@ -258,7 +258,7 @@ impl Subsystem {
     ///
     /// # Errors
     /// The same as [`Device::copy_part`].
-    pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+    pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         self.device.copy_part(checkpoint)
     }
 
@@ -277,14 +277,14 @@ impl Subsystem {
         self.check_time_limits();
         self.continue_faults();
         self.state.latency_monitor.advance(self.clock.now());
-        self.note_counters();
+        self.record_counters();
         self.controllers.expired(self.clock.now())
     }
 
     /// Passes the counters to the storage, periodically and before a host reads them.
-    pub(crate) fn note_counters(&mut self) {
+    pub(crate) fn record_counters(&mut self) {
         let smart = &self.state.smart;
-        self.media.note_counters(&Counters {
+        self.media.record_counters(&MonotonicCounters {
             totals: self.device.stats().totals(),
             host_bytes_read: smart.host_bytes_read,
             host_bytes_written: smart.host_bytes_written,

@@ -33,7 +33,7 @@ impl CommandKind {
 
     /// Kind of an I/O command.
     #[inline]
-    pub fn of(opcode: u8) -> CommandKind {
+    pub fn from_opcode(opcode: u8) -> CommandKind {
         match opcode {
             READ => CommandKind::Read,
             WRITE => CommandKind::Write,
@@ -198,7 +198,7 @@ impl NamespaceTraffic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDepth {
     /// Number of samples.
-    pub looks: u64,
+    pub samples: u64,
     /// Sum of the outstanding commands over all samples.
     pub commands: u64,
 }
@@ -237,7 +237,7 @@ impl HostTraffic {
             self.queues.resize(place + 1, QueueDepth::default());
         }
         let depth = &mut self.queues[place];
-        depth.looks += 1;
+        depth.samples += 1;
         depth.commands += commands;
     }
 
@@ -310,10 +310,10 @@ mod tests {
     #[test]
     fn rows_are_of_what_was_used() {
         let mut traffic = HostTraffic::default();
-        traffic.note(3, CommandKind::of(READ), 1, 4096, 7000);
-        traffic.note(3, CommandKind::of(WRITE), 1, 512, 0);
+        traffic.note(3, CommandKind::from_opcode(READ), 1, 4096, 7000);
+        traffic.note(3, CommandKind::from_opcode(WRITE), 1, 512, 0);
         let earlier = traffic.namespaces().next().expect("a row").1.clone();
-        traffic.note(3, CommandKind::of(0), 1, 0, 9000);
+        traffic.note(3, CommandKind::from_opcode(0), 1, 0, 9000);
         traffic.note_depth(2, 5);
         traffic.note_depth(2, 1);
         let rows: Vec<_> = traffic.namespaces().collect();
@@ -326,7 +326,10 @@ mod tests {
             (since.commands, since.latency.count(), since.latency.sum_ns()),
             ([0, 0, 1], 1, 9000)
         );
-        let used = QueueDepth { looks: 2, commands: 6 };
+        let used = QueueDepth {
+            samples: 2,
+            commands: 6,
+        };
         assert_eq!(traffic.queues(), [QueueDepth::default(), QueueDepth::default(), used]);
     }
 }

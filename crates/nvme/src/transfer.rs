@@ -14,7 +14,7 @@ const _: () = assert!(
 
 /// Direction of a command's data transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum TransferDirection {
     /// No transfer.
     None,
     /// From host to controller.
@@ -27,7 +27,7 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Direction of the transfer.
-    pub direction: Direction,
+    pub direction: TransferDirection,
     /// Length in bytes with interleaved metadata. 0 for [`Direction::None`].
     pub bytes: usize,
     /// Bytes of metadata in a separate buffer (MPTR). In the buffer of
@@ -38,25 +38,25 @@ pub struct Transfer {
 impl Transfer {
     /// No transfer.
     pub const NONE: Transfer = Transfer {
-        direction: Direction::None,
+        direction: TransferDirection::None,
         bytes: 0,
         metadata_bytes: 0,
     };
 
     /// From host to controller.
     pub fn to_controller(bytes: u64) -> Transfer {
-        Transfer::of(Direction::ToController, bytes)
+        Transfer::new(TransferDirection::ToController, bytes)
     }
 
     /// From controller to host.
     pub fn to_host(bytes: u64) -> Transfer {
-        Transfer::of(Direction::ToHost, bytes)
+        Transfer::new(TransferDirection::ToHost, bytes)
     }
 
     /// An empty transfer has no direction.
-    fn of(direction: Direction, bytes: u64) -> Transfer {
+    fn new(direction: TransferDirection, bytes: u64) -> Transfer {
         Transfer {
-            direction: if bytes == 0 { Direction::None } else { direction },
+            direction: if bytes == 0 { TransferDirection::None } else { direction },
             bytes: bytes as usize,
             metadata_bytes: 0,
         }

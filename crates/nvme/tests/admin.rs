@@ -4,7 +4,7 @@
 mod common;
 
 use common::{CAPACITY_BYTES, Drive, PAGE_BYTES, admin, config, get_log, identify, io, set_fdp};
-use nvme::{ControllerKind, Transport};
+use nvme::{ControllerKind, HostTransport};
 use nvme_spec::command::{
     DeviceSelfTestCdw10, DirectiveCdw11, EnableDirectiveCdw12, FormatNvmCdw10, SanitizeCdw10, SubmissionEntry,
 };
@@ -13,7 +13,7 @@ use nvme_spec::identify::{
 };
 use nvme_spec::log::{DeviceSelfTestLog, ErrorInformationEntry, SanitizeStatusLog};
 use nvme_spec::{AdminOpcode, IdentifyController, IdentifyNamespace, IoOpcode, NSID_ALL, Status};
-use ssd::config::{Handles, Isolation};
+use ssd::config::{HandlesConfig, Isolation};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// A data structure that Identify or Get Log Page sent.
@@ -173,7 +173,7 @@ fn a_pcie_controller_says_what_it_can_do() {
 #[test]
 fn a_fabrics_controller_has_capsules_and_no_doorbells() {
     let mut drive = Drive::new();
-    let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let id = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let controller = identify_controller(&mut drive, id);
     // A command with 128 KiB of data, and a completion, in units of 16 bytes.
     assert_eq!(
@@ -196,7 +196,7 @@ fn a_discovery_controller_has_little_else_than_itself() {
     let mut drive = Drive::new();
     let host = drive.host();
     make_namespace(&mut drive, host, 16, &[0]);
-    let id = drive.connect(Transport::Fabrics, ControllerKind::Discovery);
+    let id = drive.connect(HostTransport::Fabrics, ControllerKind::Discovery);
     let controller = identify_controller(&mut drive, id);
     assert_eq!((controller.cntrltype, controller.nn.get()), (2, 0));
     assert!(controller.subnqn.starts_with(b"nqn.2014-08.org.nvmexpress.discovery\0"));
@@ -741,14 +741,14 @@ fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
 #[test]
 fn controllers_of_a_host_have_the_same_namespaces() {
     let mut drive = Drive::new();
-    let host = |name: &str| nvme::Host {
+    let host = |name: &str| nvme::HostIdentity {
         nqn: format!("nqn.2026-01.io.warp:{name}"),
         id: [name.len() as u8; 16],
     };
     let connect = |drive: &mut Drive, name| {
         let connected = drive
             .subsystem
-            .connect(0, Transport::Fabrics, ControllerKind::Io, host(name));
+            .connect(0, HostTransport::Fabrics, ControllerKind::Io, host(name));
         let id = connected.unwrap();
         drive.enable(id);
         id
@@ -808,11 +808,13 @@ fn controllers_of_a_host_have_the_same_namespaces() {
 #[test]
 fn controllers_are_those_of_their_hosts_over_a_restart() {
     let connect = |drive: &mut Drive, name: &str| {
-        let host = nvme::Host {
+        let host = nvme::HostIdentity {
             nqn: format!("nqn.2014-08.com.example:{name}"),
             id: [name.len() as u8; 16],
         };
-        let id = drive.subsystem.connect(0, Transport::Fabrics, ControllerKind::Io, host);
+        let id = drive
+            .subsystem
+            .connect(0, HostTransport::Fabrics, ControllerKind::Io, host);
         let id = id.expect("room for a controller");
         drive.subsystem.establish(id);
         drive.enable(id);
@@ -1142,7 +1144,7 @@ fn without_placement_there_is_one_reclaim_group() {
 fn large() -> nvme::SubsystemConfig {
     let mut large = config();
     large.device.geometry.capacity_bytes = Some(384 << 20);
-    large.device.handles = Handles {
+    large.device.handles = HandlesConfig {
         count: 2,
         ..large.device.handles
     };
@@ -1177,7 +1179,7 @@ fn sanitizing_goes_on_in_the_background_and_keeps_others_out() {
     }
     identify_namespace(&mut drive, id, nsid);
     drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     drive.succeeds(fabrics, &admin(AdminOpcode::KeepAlive, 0), &[]);
     let log = sanitize_log(&mut drive, id);
     assert_eq!((log.sprog.get(), log.sstat.sos(), log.scdw10.get()), (0, 2, 2));
@@ -1295,7 +1297,7 @@ fn what_sanitize_cannot_do_is_refused() {
 #[test]
 fn commands_of_other_drives_are_no_opcodes_here() {
     let mut drive = Drive::new();
-    let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let id = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     for opcode in [
         0x00, 0x01, 0x04, 0x05, 0x10, 0x11, 0x1c, 0x1d, 0x20, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff,
     ] {

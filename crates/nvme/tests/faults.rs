@@ -4,7 +4,7 @@ mod common;
 
 use common::{Drive, PAGE_BYTES, config, get_log, identify, io};
 use nvme::SubsystemConfig;
-use nvme::fault::{CannotFail, FaultsReport, NEVER, Plan};
+use nvme::fault::{FaultPlan, FaultsReport, NEVER, UnsupportedFault};
 use nvme_spec::{AdminOpcode, IoOpcode, Status, SubmissionEntry};
 
 const NS_PER_MS: u64 = 1_000_000;
@@ -28,7 +28,7 @@ fn failing(plan: &str) -> (Drive, u16) {
 
 #[track_caller]
 fn plan_of(drive: &mut Drive, plan: &str) {
-    let plan = Plan::parse(plan).expect("a plan");
+    let plan = FaultPlan::parse(plan).expect("a plan");
     drive
         .subsystem
         .set_faults(drive.now, Some(plan))
@@ -352,8 +352,11 @@ fn a_write_through_is_not_lost() {
 #[test]
 fn a_drive_that_forgets_cannot_lose_power() {
     let mut drive = Drive::on(config(), false);
-    let plan = Plan::parse("[[fault]]\nkind = \"power_loss\"\n").unwrap();
-    assert_eq!(drive.subsystem.set_faults(0, Some(plan)), Err(CannotFail::NoCache));
+    let plan = FaultPlan::parse("[[fault]]\nkind = \"power_loss\"\n").unwrap();
+    assert_eq!(
+        drive.subsystem.set_faults(0, Some(plan)),
+        Err(UnsupportedFault::NoCache)
+    );
     assert!(drive.subsystem.faults().is_none());
 }
 

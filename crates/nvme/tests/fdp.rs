@@ -297,7 +297,7 @@ fn fdp_is_switched_on_and_off() {
 #[test]
 fn switching_fdp_erases_what_was_written_only() {
     let mut eager = config();
-    eager.device.handles.opening = ssd::config::Opening::Eager;
+    eager.device.handles.opening = ssd::config::UnitOpenPolicy::Eager;
     eager.namespace = true;
     let mut drive = Drive::of(eager);
     let id = drive.host();

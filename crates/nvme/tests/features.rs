@@ -8,7 +8,7 @@ use common::commands::{
     CAPABILITIES, CURRENT, DEFAULT, SAVED, drive_with_namespace, fdp_events, get_feature, save_feature,
 };
 use common::{Drive, PAGE_BYTES, config, io, set_feature};
-use nvme::{ControllerKind, Host, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::Property;
 use nvme_spec::{AdminOpcode, IoOpcode, NSID_ALL, Status};
@@ -51,7 +51,7 @@ fn what_is_refused_and_with_which_status() {
     drive.refuses(id, &set_feature(0xc0, 0, 0), &[], Status::INVALID_FIELD);
     drive.refuses(id, &get_feature(0x01, 0, 4, 0), &[], Status::INVALID_FIELD);
     let pcie = id;
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     // Features that are never saved. They are number of queues, timestamp, keep alive, host
     // behavior, host identifier, write protection and marker.
     for fid in [0x07, 0x0e, 0x0f, 0x16, 0x81, 0x80, 0x84] {
@@ -158,7 +158,7 @@ fn queues_are_granted_up_to_the_limit() {
 #[test]
 fn interrupts_are_of_pcie_alone() {
     let (mut drive, _) = drive_with_namespace();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     for fid in [0x08, 0x09] {
         drive.refuses(fabrics, &set_feature(fid, 0, 0), &[], Status::INVALID_FIELD);
         drive.refuses(fabrics, &get_feature(fid, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
@@ -246,7 +246,7 @@ fn host_behavior_and_host_identifier() {
         identifier[..8]
     );
 
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     drive.refuses(
         fabrics,
         &set_feature(0x81, 0, 1),
@@ -263,13 +263,13 @@ fn host_behavior_and_host_identifier() {
         0,
         "not changeable"
     );
-    let host = Host {
+    let host = HostIdentity {
         nqn: "nqn.2014-08.org.nvmexpress:uuid:1".to_string(),
         id: [7; 16],
     };
     let connected = drive
         .subsystem
-        .connect(drive.now, Transport::Fabrics, ControllerKind::Io, host);
+        .connect(drive.now, HostTransport::Fabrics, ControllerKind::Io, host);
     let known = connected.expect("room for a controller");
     drive.enable(known);
     drive.subsystem.property_set(drive.now, known, Property::Cc, 0);

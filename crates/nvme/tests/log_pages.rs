@@ -13,7 +13,7 @@ use common::commands::{
     u32_at, u64_at, u128_at, write_until_collected,
 };
 use common::{Drive, PAGE_BYTES, admin, get_log, io, set_feature};
-use nvme::{ControllerKind, Transport};
+use nvme::{ControllerKind, HostTransport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::log::SmartLog;
 use nvme_spec::ocp::SmartExtendedLog;
@@ -124,7 +124,7 @@ fn offsets_that_make_no_sense_are_refused() {
 
 #[test]
 fn what_is_listed_is_there_and_nothing_else() {
-    for transport in [Transport::Pcie, Transport::Fabrics] {
+    for transport in [HostTransport::Pcie, HostTransport::Fabrics] {
         for kind in [ControllerKind::Io, ControllerKind::Discovery] {
             let mut drive = Drive::new();
             let id = drive.connect(transport, kind);
@@ -160,7 +160,7 @@ fn what_is_listed_is_there_and_nothing_else() {
 #[test]
 fn commands_that_are_listed_are_known() {
     let (mut drive, _) = drive_with_namespace();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let (_, page) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
     for opcode in 0..=255u8 {
         let entry = SubmissionEntry {
@@ -182,7 +182,7 @@ fn commands_that_are_listed_are_known() {
 #[test]
 fn effects_differ_by_transport_and_command_set() {
     let (mut drive, pcie) = drive_with_namespace();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let (_, over_pcie) = drive.succeeds(pcie, &get_log(0x05, 0, 4096), &[]);
     let (_, over_fabrics) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
     for opcode in [0x00, 0x01, 0x04, 0x05, 0x7c] {
@@ -327,7 +327,7 @@ fn the_error_log_says_which_command_and_where() {
 /// must work, and no others.
 #[test]
 fn what_identify_says_is_supported_answers_and_nothing_else_does() {
-    for transport in [Transport::Pcie, Transport::Fabrics] {
+    for transport in [HostTransport::Pcie, HostTransport::Fabrics] {
         let mut drive = Drive::new();
         let id = drive.connect(transport, ControllerKind::Io);
         let (_, identify) = drive.succeeds(id, &common::identify(1, 0), &[]);
@@ -643,7 +643,7 @@ fn an_event_that_waits_completes_the_next_request() {
 #[test]
 fn keep_alive_holds_the_connection() {
     let (mut drive, _) = drive_with_namespace();
-    let id = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let id = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let get = get_feature(0x0f, 0, CURRENT, 0);
     assert_eq!(drive.succeeds(id, &get, &[]).0, 0);
     drive.succeeds(id, &set_feature(0x0f, 0, 5001), &[]);
@@ -674,7 +674,7 @@ fn keep_alive_is_not_for_pci_express() {
     );
     drive.refuses(id, &set_feature(0x0f, 0, 1000), &[], Status::INVALID_FIELD);
     drive.refuses(id, &get_feature(0x0f, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     for (id, supported) in [(id, 0), (fabrics, 1)] {
         let (_, effects) = drive.succeeds(id, &get_log(0x05, 0, 4096), &[]);
         assert_eq!(effects[0x18 * 4] & 1, supported);
@@ -688,7 +688,7 @@ fn keep_alive_is_not_for_pci_express() {
 #[test]
 fn a_discovery_controller_has_little() {
     let (mut drive, _) = drive_with_namespace();
-    let id = drive.connect(Transport::Fabrics, ControllerKind::Discovery);
+    let id = drive.connect(HostTransport::Fabrics, ControllerKind::Discovery);
     drive.succeeds(id, &set_feature(0x0f, 0, 1000), &[]);
     drive.succeeds(id, &set_feature(0x0b, 0, 0xffff_ffff), &[]);
     assert_eq!(drive.succeeds(id, &get_feature(0x0b, 0, CURRENT, 0), &[]).0, 1 << 31);
@@ -707,7 +707,7 @@ fn random_fields_are_answered() {
     const SEED: u64 = 23;
     let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(SEED);
     let (mut drive, pcie) = drive_with_namespace();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let opcodes = [
         AdminOpcode::GetLogPage,
         AdminOpcode::GetLogPage,

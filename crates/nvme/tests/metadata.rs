@@ -5,7 +5,7 @@
 mod common;
 
 use common::{CAPACITY_BYTES, CommandResult, Drive, PAGE_BYTES, admin, config, get_log, identify, io};
-use nvme::{ControllerKind, SubsystemConfig, Transport};
+use nvme::{ControllerKind, HostTransport, SubsystemConfig};
 use nvme_spec::command::{FormatNvmCdw10, Range, SanitizeCdw10, SourceRange0, SubmissionEntry};
 use nvme_spec::identify::{Flbas, NamespaceCreate, NvmIdentifyNamespace};
 use nvme_spec::{AdminOpcode, IdentifyController, IdentifyNamespace, IoOpcode, NSID_ALL, Status};
@@ -604,7 +604,7 @@ fn failing_storage_fails_metadata_too() {
 #[test]
 fn over_fabrics_metadata_is_in_extended_blocks_only() {
     let mut drive = Drive::new();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     for form in [LARGE, SMALL] {
         let (entry, fields) = create_entry(form, 64);
         drive.refuses(fabrics, &entry, fields.as_bytes(), Status::INVALID_FORMAT);
@@ -639,7 +639,7 @@ fn over_fabrics_metadata_is_in_extended_blocks_only() {
 fn a_separate_buffer_cannot_be_used_over_fabrics() {
     let mut drive = Drive::new();
     let pcie = drive.host();
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let nsid = create(&mut drive, &[pcie, fabrics], LARGE, 64);
     assert_eq!(described(&mut drive, fabrics, nsid).flbas, LARGE.flbas());
     let block = LARGE.random(&mut seeded(11));
@@ -675,7 +675,7 @@ fn a_new_drive_has_extended_blocks() {
         format: 2,
         ..config()
     });
-    let fabrics = drive.connect(Transport::Fabrics, ControllerKind::Io);
+    let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     assert_eq!(described(&mut drive, fabrics, 1).flbas, LARGE.extended().flbas());
     let last = CAPACITY_BYTES / PAGE_BYTES - 1;
     let block = LARGE.random(&mut seeded(12));

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::table;
 use common::{CAPACITY_BYTES, Drive, MIB, admin, config, get_log, identify, io};
-use nvme::pcie::{Bus, Fault, HostMemory, Interrupts, PcieController, QUEUES_MAX};
-use nvme::{ControllerKind, Host, Subsystem, SubsystemConfig, Transport};
+use nvme::pcie::{Bus, HostMemory, Interrupts, MemoryFault, PcieController, QUEUES_MAX};
+use nvme::{ControllerKind, HostIdentity, HostTransport, Subsystem, SubsystemConfig};
 use nvme_spec::command::{
     CompletionEntry, CreateIoCompletionQueueCdw11, CreateIoSubmissionQueueCdw11, CreateQueueCdw10, SGL_SUBTYPE_ADDRESS,
     SGL_SUBTYPE_OFFSET, SglDescriptor, SglIdentifier, SglType, SubmissionEntry,
@@ -31,35 +31,36 @@ const ADMIN_ENTRIES: u16 = 16;
 struct Ram(RefCell<Vec<u8>>);
 
 impl Ram {
-    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
+    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, MemoryFault> {
         let end = address.checked_add(bytes as u64).filter(|end| *end <= RAM_BYTES);
-        end.map(|end| address as usize..end as usize).ok_or(Fault { address })
+        end.map(|end| address as usize..end as usize)
+            .ok_or(MemoryFault { address })
     }
 }
 
 impl HostMemory for Ram {
-    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), MemoryFault> {
         data.copy_from_slice(&self.0.borrow()[self.range(address, data.len())?]);
         Ok(())
     }
 
-    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), MemoryFault> {
         self.range(address, bytes).map(|_| ())
     }
 
-    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), MemoryFault> {
         let range = self.range(address, data.len())?;
         self.0.borrow_mut()[range].copy_from_slice(data);
         Ok(())
     }
 
-    fn load(&self, address: u64) -> Result<u32, Fault> {
+    fn load(&self, address: u64) -> Result<u32, MemoryFault> {
         let mut bytes = [0; 4];
         self.read(address, &mut bytes)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
-    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+    fn store(&self, address: u64, value: u32) -> Result<(), MemoryFault> {
         self.write(address, &value.to_le_bytes())
     }
 }
@@ -119,7 +120,7 @@ impl Machine {
     fn on(mut drive: Drive) -> Machine {
         let connected = drive
             .subsystem
-            .connect(0, Transport::Pcie, ControllerKind::Io, Host::default());
+            .connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default());
         let id = connected.expect("room for a controller");
         let mut machine = Machine {
             drive,
@@ -1042,11 +1043,11 @@ fn completions_that_were_not_taken_are_announced_again() {
     machine.ring(1);
     machine.run();
     machine.raised.0.borrow_mut().clear();
-    machine.with(|controller, _, bus| controller.raise_again(bus));
+    machine.with(|controller, _, bus| controller.raise_pending(bus));
     assert_eq!(*machine.raised.0.borrow(), [1], "and not queue 2, which has none");
     machine.take(1).unwrap();
     machine.ring_head(1);
-    machine.with(|controller, _, bus| controller.raise_again(bus));
+    machine.with(|controller, _, bus| controller.raise_pending(bus));
     assert_eq!(*machine.raised.0.borrow(), [1], "taken by now");
 }
 
@@ -1208,13 +1209,13 @@ fn shadow_doorbells_stand_in_for_those_of_io_queues() {
     // While awake, the controller requests no doorbell. Before sleeping it requests one at the next
     // change.
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 0);
-    assert!(!machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert!(!machine.with(|controller, _, bus| controller.prepare_sleep(bus)));
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1);
     assert_eq!(machine.ram.load(indexes).unwrap(), 0, "not the admin queue's");
     // Commands that came before the announcement are work.
     machine.submit(1, read(1, DATA, 0));
     machine.ram.store(values + 8, 2).unwrap();
-    assert!(machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert!(machine.with(|controller, _, bus| controller.prepare_sleep(bus)));
     assert_eq!(machine.ram.load(indexes + 8).unwrap(), 1, "the tail that was known");
 
     // A reset ends the use of shadow doorbells.
@@ -1237,7 +1238,7 @@ fn a_full_completion_queue_asks_for_its_shadow_head() {
     }
     machine.run();
     machine.ram.store(indexes + 12, 0xffff).unwrap();
-    assert!(!machine.with(|controller, _, bus| controller.announce_sleep(bus)));
+    assert!(!machine.with(|controller, _, bus| controller.prepare_sleep(bus)));
     assert_eq!(machine.ram.load(indexes + 12).unwrap(), 0);
     machine.submit(1, read(1, DATA, 0));
     machine.ram.store(values + 8, 0).unwrap();
@@ -1260,7 +1261,7 @@ impl Machine {
         let Some(durable) = self.controller.start_sync() else {
             return false;
         };
-        let result = durable.make_durable();
+        let result = durable.flush();
         self.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
         true
     }
@@ -1318,7 +1319,7 @@ fn what_is_aborted_completes_before_its_abort() {
 fn a_stuck_command_ends_when_it_is_aborted() {
     let mut machine = Machine::with_queue();
     let plan = "[[fault]]\nkind = \"stuck\"\ncommands = [\"flush\"]\ntimes = 3\n";
-    let plan = nvme::fault::Plan::parse(plan).expect("a plan");
+    let plan = nvme::fault::FaultPlan::parse(plan).expect("a plan");
     machine
         .drive
         .subsystem
@@ -1378,7 +1379,7 @@ fn commands_complete_when_they_are_durable_and_share_the_wait() {
     let late = [machine.submit(1, flush()), machine.submit(1, flush())];
     machine.ring(1);
     machine.run();
-    let result = durable.make_durable();
+    let result = durable.flush();
     machine.raised.0.borrow_mut().clear();
     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
     assert_eq!(*machine.raised.0.borrow(), [1]);
@@ -1418,7 +1419,7 @@ fn deleting_a_queue_completes_what_is_outstanding() {
             .all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION)
     );
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoCompletionQueue, 1));
-    let result = durable.make_durable();
+    let result = durable.flush();
     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
     assert!(machine.take(1).is_none(), "each completes once");
 }
@@ -1461,7 +1462,7 @@ fn a_reset_forgets_what_is_outstanding() {
     );
     machine.enable();
     machine.create_pair(1, 64, None);
-    let result = durable.make_durable();
+    let result = durable.flush();
     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
     assert!(machine.take(1).is_none());
     machine.succeeds(1, read(1, DATA, 0));
@@ -1644,7 +1645,7 @@ fn together_or_one_by_one_is_the_same() {
             let mut machine = Machine::on(Drive::on(with_namespace(), cached));
             machine.create_pair(1, 48, Some(1));
             if !together {
-                let plan = nvme::fault::Plan {
+                let plan = nvme::fault::FaultPlan {
                     seed: 1,
                     write_cache_bytes: 0,
                     survivors: 0.0,
@@ -1673,7 +1674,7 @@ fn together_or_one_by_one_is_the_same() {
                 machine.ring(1);
                 machine.run();
                 if let Some(durable) = machine.controller.start_sync() {
-                    durable.make_durable().expect("it is memory");
+                    durable.flush().expect("it is memory");
                     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 1, &Ok(())));
                 }
                 let mut ends: Vec<_> = machine

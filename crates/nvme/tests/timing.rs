@@ -6,7 +6,7 @@ mod common;
 mod times;
 
 use common::{Drive, PAGE_BYTES, config, get_log, io, set_feature};
-use nvme::Persistent;
+use nvme::NonVolatileState;
 use nvme_spec::ocp::LatencyMonitorLog;
 use nvme_spec::{IoOpcode, Status, SubmissionEntry};
 use ssd::EnduranceConfig;
@@ -157,7 +157,7 @@ fn the_latency_monitor_counts_what_takes_long() {
         (page.active.stamp_units.get(), page.active.stamps[2][1].get() >> 32),
         (1 << 9 | 1 << 4, 0x190)
     );
-    let stored = Persistent::from_bytes(&drive.subsystem.state().to_bytes()).expect("it was written");
+    let stored = NonVolatileState::from_bytes(&drive.subsystem.state().to_bytes()).expect("it was written");
     assert_eq!(stored.latency_monitor.configuration().thresholds, [0, 1, 2, 3]);
     let (mut entry, data) = configure_latency_monitor([0, 2, 2, 3], 0);
     drive.refuses(id, &entry, &data, Status::INVALID_FIELD);

@@ -135,7 +135,7 @@ layout! {
 
 impl StatusField {
     /// A field with this status and all other bits zero.
-    pub const fn of(status: Status) -> StatusField {
+    pub const fn from_status(status: Status) -> StatusField {
         StatusField::new().with_sc(status.sc()).with_sct(status.sct())
     }
 
@@ -766,7 +766,7 @@ mod tests {
 
     #[test]
     fn status_field_bytes() {
-        let field = StatusField::of(Status::INVALID_FIELD).with_dnr(true);
+        let field = StatusField::from_status(Status::INVALID_FIELD).with_dnr(true);
         assert_eq!(field.as_bytes(), [0x04, 0x80]);
         assert_eq!(field.into_bits().get() >> 1, 0x4002);
         // Linux prints 0x4002, the field without the phase tag. DNR is bit 14 in that form.
@@ -774,7 +774,7 @@ mod tests {
         assert_eq!(field.status(), Status::INVALID_FIELD);
         assert!(field.p());
         assert!(!field.m());
-        let path = StatusField::of(Status::HOST_PATHING_ERROR)
+        let path = StatusField::from_status(Status::HOST_PATHING_ERROR)
             .with_crd(2)
             .with_m(true)
             .with_p(true);

@@ -11,9 +11,9 @@
 //! with other work. A prefetch has no visible effect except on time. Processors without this
 //! instruction load the element.
 
-mod room;
+mod non_temporal;
 
-pub use room::{Room, settle};
+pub use non_temporal::{NonTemporalBuf, flush_nontemporal};
 
 /// Prefetches the element at an index, if it exists.
 #[inline(always)]

@@ -77,7 +77,7 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
 }
 
 /// Calls a function of `warp_ssd.notebook` or `warp_ssd.plot` with a value.
-pub fn shown<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> PyResult<Bound<'py, PyAny>> {
+pub fn render<'py>(value: &Bound<'py, PyAny>, module: &str, function: &str) -> PyResult<Bound<'py, PyAny>> {
     value.py().import(module)?.call_method1(function, (value,))
 }
 

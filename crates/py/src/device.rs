@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use analysis::export::device as tables;
-use experiment::profile::{Overrides, Profile};
-use experiment::twin::{self, Scale};
+use experiment::profile::{Profile, SettingOverrides};
+use experiment::scaled_model::{self, Scale};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyTuple};
 use serde::Serialize;
 use simulate::clocked::ClockedDevice;
-use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList, Write};
+use ssd::{DeviceConfig, HostError, Lpn, Placement, PlacementIndex, PlacementList, WriteRequest};
 
 use crate::WarpError;
 use crate::convert::{self, optional_table, path_or_name, table, to_python, warp_error};
 use crate::policy::{self, NO_PLACEMENT, PolicyCalls, PythonVictimPolicy};
-use crate::table::Table;
+use crate::table::PyTable;
 
 /// The device model as a drive that Python writes to page by page.
 ///
@@ -47,15 +47,15 @@ use crate::table::Table;
 ///     The profile does not exist, or the configuration is impossible. The message names the field
 ///     and the allowed values.
 #[pyclass(name = "Device", module = "warp_ssd")]
-pub struct Device {
+pub struct PyDevice {
     drive: ClockedDevice,
     record_gc: bool,
     policy: Arc<PolicyCalls>,
 }
 
-impl Device {
-    fn of(drive: ClockedDevice, record_gc: bool) -> Device {
-        Device {
+impl PyDevice {
+    fn from_drive(drive: ClockedDevice, record_gc: bool) -> PyDevice {
+        PyDevice {
             drive,
             record_gc,
             policy: Arc::default(),
@@ -69,7 +69,7 @@ impl Device {
     }
 
     /// Builds writes. The drive's default rule places those without a placement index.
-    fn writes(&mut self, rows: impl Iterator<Item = (i64, i64, i64)>) -> PyResult<Vec<Write>> {
+    fn writes(&mut self, rows: impl Iterator<Item = (i64, i64, i64)>) -> PyResult<Vec<WriteRequest>> {
         let layout = self.drive.device().layout();
         let (page_bytes, handles) = (layout.page_bytes, layout.handle_list());
         let list = PlacementList::new(&handles, layout.groups);
@@ -82,7 +82,7 @@ impl Device {
             } else {
                 placement_of(list, index)?
             };
-            let write = Write {
+            let write = WriteRequest {
                 first: Lpn(page_count("first", first)?),
                 pages,
                 host_bytes: u64::from(pages) * page_bytes,
@@ -99,12 +99,12 @@ impl Device {
     }
 
     /// Runs `work` without the interpreter's lock. Ctrl-C and exceptions of the policy are raised.
-    fn work<T: Send>(
+    fn run_detached<T: Send>(
         &mut self,
         py: Python<'_>,
         work: impl FnOnce(&mut ClockedDevice, &mut dyn FnMut() -> bool) -> Result<T, HostError> + Send,
     ) -> PyResult<T> {
-        let Device { drive, policy, .. } = self;
+        let PyDevice { drive, policy, .. } = self;
         let mut interrupted: PyResult<()> = Ok(());
         let done = py.detach(|| {
             let mut go_on = || {
@@ -133,7 +133,7 @@ fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
 /// The configuration that the arguments of a device describe, and its name.
 fn config_of(
     profile: &Bound<'_, PyAny>,
-    overrides: &Overrides,
+    overrides: &SettingOverrides,
     scale: Option<&Bound<'_, PyAny>>,
     seed: u64,
 ) -> PyResult<(String, DeviceConfig)> {
@@ -145,7 +145,7 @@ fn config_of(
     let mut config = profile.config(overrides).map_err(warp_error)?;
     config.seed = seed;
     let scale = scale.map_or(Ok(Scale(1)), convert::scale)?;
-    let (config, _) = twin::twin(&profile.name, &config, scale).map_err(warp_error)?;
+    let (config, _) = scaled_model::scaled_config(&profile.name, &config, scale).map_err(warp_error)?;
     Ok((profile.name, config))
 }
 
@@ -190,7 +190,7 @@ fn queue_depth_of(queue_depth: i64) -> PyResult<u32> {
 }
 
 #[pymethods]
-impl Device {
+impl PyDevice {
     #[new]
     #[pyo3(signature = (profile, *, overrides = None, scale = None, seed = 1, record_gc = false, victim_policy = None))]
     fn new(
@@ -200,12 +200,12 @@ impl Device {
         seed: u64,
         record_gc: bool,
         victim_policy: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Device> {
+    ) -> PyResult<PyDevice> {
         policy::check(victim_policy, "victim_policy", "select")?;
         let overrides = optional_table("overrides", overrides)?;
         let (name, config) = config_of(profile, &overrides, scale, seed)?;
         let drive = profile.py().detach(|| ClockedDevice::new(&name, &config, record_gc));
-        let mut device = Device::of(drive.map_err(warp_error)?, record_gc);
+        let mut device = PyDevice::from_drive(drive.map_err(warp_error)?, record_gc);
         if let Some(policy) = victim_policy {
             let policy = PythonVictimPolicy::new(policy.clone().unbind(), device.policy.clone());
             device.drive.device_mut().set_victim_policy(Some(Box::new(policy)));
@@ -257,7 +257,7 @@ impl Device {
         let rows = first.iter().zip(pages).zip(placement);
         let writes = self.writes(rows.map(|((first, pages), placement)| (*first, *pages, *placement)))?;
         let depth = queue_depth_of(queue_depth)?;
-        let latencies = self.work(py, |drive, go_on| drive.write(&writes, depth, go_on))?;
+        let latencies = self.run_detached(py, |drive, go_on| drive.write(&writes, depth, go_on))?;
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
     }
 
@@ -274,7 +274,7 @@ impl Device {
         let one = PyInt::new(py, 1).into_any();
         let extents = extents(py, first, pages.unwrap_or(&one))?;
         let depth = queue_depth_of(queue_depth)?;
-        let latencies = self.work(py, |drive, go_on| drive.read(&extents, depth, go_on))?;
+        let latencies = self.run_detached(py, |drive, go_on| drive.read(&extents, depth, go_on))?;
         Ok(self.is_timed().then(|| latencies.into_pyarray(py)))
     }
 
@@ -289,7 +289,7 @@ impl Device {
     ) -> PyResult<()> {
         let one = PyInt::new(py, 1).into_any();
         let extents = extents(py, first, pages.unwrap_or(&one))?;
-        self.work(py, |drive, go_on| drive.deallocate(&extents, go_on))
+        self.run_detached(py, |drive, go_on| drive.deallocate(&extents, go_on))
     }
 
     /// Let time pass while the host is idle. A drive with timing uses it for pending collections.
@@ -326,23 +326,23 @@ impl Device {
 
     /// Counters since the drive was created.
     #[getter]
-    fn stats(&self) -> Stats {
-        Stats::of(self.drive.device().stats())
+    fn stats(&self) -> PyStats {
+        PyStats::from_stats(self.drive.device().stats())
     }
 
     /// Return the counters and the present content of each reclaim unit handle and of the shared
     /// pool.
-    fn handles(&self) -> Table {
+    fn handles(&self) -> PyTable {
         tables::handles(self.drive.device()).into()
     }
 
     /// Return a row for each reclaim unit that is not free.
-    fn units(&self) -> Table {
+    fn units(&self) -> PyTable {
         tables::units(self.drive.device()).into()
     }
 
     /// Return a row for each collection so far, on a drive with ``record_gc``.
-    fn gc_log(&self) -> Table {
+    fn gc_log(&self) -> PyTable {
         let page_bytes = self.drive.device().layout().page_bytes;
         tables::gc_log(page_bytes, self.drive.gc_log()).into()
     }
@@ -356,24 +356,24 @@ impl Device {
     /// Load a drive that `snapshot` or ``warp run --save-snapshot`` has saved.
     #[staticmethod]
     #[pyo3(signature = (path, *, record_gc = false))]
-    fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<Device> {
+    fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<PyDevice> {
         let drive = py
             .detach(|| ClockedDevice::load(&path, record_gc))
             .map_err(warp_error)?;
-        Ok(Device::of(drive, record_gc))
+        Ok(PyDevice::from_drive(drive, record_gc))
     }
 
     /// Return a copy of the drive, without the victim policy. The call copies all memory.
-    fn fork(&self, py: Python<'_>) -> Device {
+    fn fork(&self, py: Python<'_>) -> PyDevice {
         let drive = &self.drive;
-        Device::of(py.detach(|| drive.clone()), self.record_gc)
+        PyDevice::from_drive(py.detach(|| drive.clone()), self.record_gc)
     }
 
     #[staticmethod]
-    fn _unpickle(py: Python<'_>, bytes: &[u8], record_gc: bool) -> PyResult<Device> {
+    fn _unpickle(py: Python<'_>, bytes: &[u8], record_gc: bool) -> PyResult<PyDevice> {
         let device = py.detach(|| ssd::Device::from_bytes("pickled device", bytes));
-        Ok(Device::of(
-            ClockedDevice::of(device.map_err(warp_error)?, record_gc),
+        Ok(PyDevice::from_drive(
+            ClockedDevice::from_device(device.map_err(warp_error)?, record_gc),
             record_gc,
         ))
     }
@@ -452,7 +452,7 @@ impl Device {
     }
 }
 
-impl Device {
+impl PyDevice {
     fn is_timed(&self) -> bool {
         self.drive.device().config().timing.is_some()
     }
@@ -464,7 +464,7 @@ type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
 /// Counters of a drive since its creation.
 #[pyclass(frozen, get_all, name = "Stats", module = "warp_ssd")]
 #[derive(Serialize)]
-pub struct Stats {
+pub struct PyStats {
     /// Bytes written by the host (HBMW).
     host_bytes_written: u64,
     /// Bytes programmed, for host writes and copies (MBMW).
@@ -499,10 +499,10 @@ pub struct Stats {
     units_closed_early: u64,
 }
 
-impl Stats {
-    fn of(stats: &ssd::Stats) -> Stats {
+impl PyStats {
+    fn from_stats(stats: &ssd::DeviceStats) -> PyStats {
         let total = stats.total();
-        Stats {
+        PyStats {
             host_bytes_written: stats.host_bytes_written(),
             media_bytes_written: stats.media_bytes_written(),
             media_bytes_erased: stats.media_bytes_erased(),
@@ -524,7 +524,7 @@ impl Stats {
 }
 
 #[pymethods]
-impl Stats {
+impl PyStats {
     /// Return all counters by name.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &serde_json::to_value(self).expect("counters serialize"))

@@ -3,26 +3,26 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use analysis::claim_checker::ClaimChecker;
 use analysis::export::tables;
-use analysis::judge::Judge;
 use experiment::LabError;
-use experiment::change::Change;
+use experiment::change::RunChange;
 use experiment::definition::Experiment as LabExperiment;
 use experiment::feedback;
 use experiment::find;
-use experiment::selection::{Form, RunSet, Selection};
+use experiment::selection::{ExperimentForm, RunOverrides, RunSet};
 use experiment::workloads::WorkloadChoice;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
-use studio::request::RunRequest;
+use studio::run_query::RunQuery;
 
 use crate::convert::{self, lab_error, optional_table, path_or_name, table, warp_error};
-use crate::generator::{Generators, PythonGenerator, table_of_workloads};
-use crate::origin::common_origin;
-use crate::point::Point;
-use crate::result::{Results, RunHooks, RunResult};
-use crate::table::Table;
+use crate::generator::{GeneratorRegistry, PythonGenerator, table_of_workloads};
+use crate::point::PyPoint;
+use crate::point_arguments::common_origin;
+use crate::result::{PyResults, PyRunResult, RunHooks};
+use crate::table::PyTable;
 
 /// An experiment: a set of drives, workloads and variants, and the paper's numbers for them.
 ///
@@ -37,14 +37,14 @@ use crate::table::Table;
 /// WarpError
 ///     The experiment does not exist, or a value in it is invalid.
 #[pyclass(frozen, name = "Experiment", module = "warp_ssd")]
-pub struct Experiment {
+pub struct PyExperiment {
     pub experiment: LabExperiment,
     /// Generators of its workloads that are written in Python.
-    generators: Generators,
+    generators: GeneratorRegistry,
 }
 
 /// The workload from a name, a table or a callable.
-fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut Generators) -> PyResult<WorkloadChoice> {
+fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut GeneratorRegistry) -> PyResult<WorkloadChoice> {
     match path_or_name(workload)? {
         Some(name) => Ok(WorkloadChoice::Named(name)),
         None if workload.is_callable() => PythonGenerator::name_of(workload, generators).map(WorkloadChoice::Named),
@@ -53,12 +53,12 @@ fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut Generators) -> 
 }
 
 /// Settings of placement feedback from a table.
-fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::Settings> {
+fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::FeedbackSettings> {
     let settings = table("feedback", settings)?;
     find::deserialize("feedback", settings.into()).map_err(warp_error)
 }
 
-impl Experiment {
+impl PyExperiment {
     /// True if one of its workloads is written in Python.
     pub fn has_generators(&self) -> bool {
         !self.generators.is_empty()
@@ -66,10 +66,10 @@ impl Experiment {
 }
 
 #[pymethods]
-impl Experiment {
+impl PyExperiment {
     #[new]
-    fn new(experiment: &Bound<'_, PyAny>) -> PyResult<Experiment> {
-        let mut generators = Generators::new();
+    fn new(experiment: &Bound<'_, PyAny>) -> PyResult<PyExperiment> {
+        let mut generators = GeneratorRegistry::new();
         let found = match path_or_name(experiment)? {
             Some(name) => LabExperiment::find(&name),
             None => {
@@ -77,7 +77,7 @@ impl Experiment {
                 LabExperiment::from_table("experiment", table)
             }
         };
-        Ok(Experiment {
+        Ok(PyExperiment {
             experiment: found.map_err(warp_error)?,
             generators,
         })
@@ -94,11 +94,11 @@ impl Experiment {
     /// device
     ///     Name or path of a device profile.
     #[staticmethod]
-    fn of_workload(workload: &Bound<'_, PyAny>, device: &str) -> PyResult<Experiment> {
-        let mut generators = Generators::new();
+    fn of_workload(workload: &Bound<'_, PyAny>, device: &str) -> PyResult<PyExperiment> {
+        let mut generators = GeneratorRegistry::new();
         let name = PythonGenerator::name_of(workload, &mut generators)?;
-        Ok(Experiment {
-            experiment: LabExperiment::of_workload(&name, device),
+        Ok(PyExperiment {
+            experiment: LabExperiment::from_workload(&name, device),
             generators,
         })
     }
@@ -152,8 +152,8 @@ impl Experiment {
 
     /// Return the paper's numbers in the form of `Result.published`, before a run. The row of a
     /// number about several points names the first point.
-    fn published(&self) -> Table {
-        let judge = Judge::new(&self.experiment, Form::Full, &[], self.experiment.run.tail());
+    fn published(&self) -> PyTable {
+        let judge = ClaimChecker::new(&self.experiment, ExperimentForm::Full, &[], self.experiment.run.tail());
         tables::published(&self.experiment.axes(), &judge.comparisons()).into()
     }
 
@@ -206,19 +206,19 @@ impl Experiment {
         interval: bool,
         snapshot: Option<PathBuf>,
         options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Vec<Point>> {
+    ) -> PyResult<Vec<PyPoint>> {
         let mut generators = self.generators.clone();
-        let overrides = Change::of_settings(&optional_table("overrides", overrides)?);
-        let mut change = Change {
+        let overrides = RunChange::from_settings(&optional_table("overrides", overrides)?);
+        let mut change = RunChange {
             settings: optional_table("settings", settings)?,
-            ..Change::default()
+            ..RunChange::default()
         };
         change.extend(&overrides);
         change.workload = workload
             .map(|workload| workload_choice(workload, &mut generators))
             .transpose()?;
         change.feedback = feedback.map(feedback_settings).transpose()?;
-        let selection = Selection {
+        let selection = RunOverrides {
             quick,
             run: convert::run_options(options)?,
             change,
@@ -235,14 +235,14 @@ impl Experiment {
         });
         let (form, prepared) = prepared.map_err(lab_error)?;
         let prepared = prepared.into_iter();
-        let origin = Some(Arc::new(RunRequest {
+        let origin = Some(Arc::new(RunQuery {
             experiment: self.experiment.clone(),
             selection,
         }));
         let point = |prepared: RunPlan| {
             let name = prepared.cell().workload.generator();
             let generator = generators.iter().find(|known| Some(known.name()) == name).cloned();
-            Point {
+            PyPoint {
                 axes: axes.clone(),
                 form,
                 generator,
@@ -271,12 +271,12 @@ impl Experiment {
     fn run_points(
         &self,
         py: Python<'_>,
-        points: Vec<PyRef<'_, Point>>,
+        points: Vec<PyRef<'_, PyPoint>>,
         gc_log: bool,
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<RunResult>> {
+    ) -> PyResult<Py<PyRunResult>> {
         let prepared: Vec<Arc<RunPlan>> = points.iter().map(|point| point.prepared.clone()).collect();
         let mut experiment = self.experiment.clone();
         experiment.devices = Vec::new();
@@ -294,17 +294,17 @@ impl Experiment {
             placement_policy,
             progress,
         };
-        let first = points.first().map_or(Form::Full, |point| point.form);
+        let first = points.first().map_or(ExperimentForm::Full, |point| point.form);
         let form = if points.iter().all(|point| point.form == first) {
             first
         } else {
-            Form::Changed
+            ExperimentForm::Changed
         };
         let axes = Arc::new(experiment.axes());
         let origin = common_origin(points.iter().map(|point| &point.origin));
-        let results = Results::run(py, &axes, tail_drive_writes, &prepared, how, origin)?;
+        let results = PyResults::run(py, &axes, tail_drive_writes, &prepared, how, origin)?;
         let (results, intervals) = results.split();
-        let result = PyClassInitializer::from(results).add_subclass(RunResult {
+        let result = PyClassInitializer::from(results).add_subclass(PyRunResult {
             experiment,
             form,
             intervals,

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use simulate::run::Progress;
+use simulate::run::RunProgress;
 
 /// Interval at which the interpreter checks for Ctrl-C.
 const LISTEN_EVERY: Duration = Duration::from_millis(50);
@@ -14,7 +14,7 @@ const LISTEN_EVERY: Duration = Duration::from_millis(50);
 /// `progress` and is raised when `work` returns.
 pub fn stoppable<T: Send>(
     py: Python<'_>,
-    progress: &Progress,
+    progress: &RunProgress,
     mut tick: impl FnMut() -> PyResult<()>,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
@@ -22,7 +22,7 @@ pub fn stoppable<T: Send>(
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let _wake = Wake(&listener, &done);
+            let _wake = WakeOnDrop(&listener, &done);
             // Attach the thread for all of the work, so that each call of a policy is cheaper.
             Python::attach(|py| py.detach(work))
         });
@@ -43,9 +43,9 @@ pub fn stoppable<T: Send>(
 }
 
 /// Signals on drop that the work has ended, even by a panic.
-struct Wake<'a>(&'a thread::Thread, &'a AtomicBool);
+struct WakeOnDrop<'a>(&'a thread::Thread, &'a AtomicBool);
 
-impl Drop for Wake<'_> {
+impl Drop for WakeOnDrop<'_> {
     fn drop(&mut self) {
         self.1.store(true, Ordering::Release);
         self.0.unpark();

@@ -16,8 +16,8 @@ mod experiment;
 mod generator;
 mod interrupt;
 mod lifetimes;
-mod origin;
 mod point;
+mod point_arguments;
 mod policy;
 mod result;
 mod store;
@@ -125,21 +125,21 @@ mod _engine {
     #[pymodule_export]
     use super::{
         WarpError, command,
-        device::{Device, Stats},
+        device::{PyDevice, PyStats},
         devices,
-        experiment::Experiment,
+        experiment::PyExperiment,
         experiment_text, experiments,
-        generator::WorkloadTarget,
-        lifetimes::{Lifetimes, measure},
+        generator::PyWorkloadTarget,
+        lifetimes::{PyLifetimes, measure},
         memory_available,
-        point::Point,
-        policy::{Candidates, Requests},
+        point::PyPoint,
+        policy::{PyCandidates, PyRequests},
         profile, profile_text,
-        result::{PointResult, Results, RunResult},
-        store::{StoreFolder, compare, runs},
-        studio::{StudioServer, studio_order, studio_order_of_experiment, studio_order_of_runs, studio_widget},
-        table::{Table, frames},
-        whatif::{Answer, whatif},
+        result::{PyPointResult, PyResults, PyRunResult},
+        store::{PyStoreFolder, compare, runs},
+        studio::{PyStudioServer, studio_order, studio_order_of_experiment, studio_order_of_runs, studio_widget},
+        table::{PyTable, frames},
+        whatif::{PyAnswer, whatif},
         workloads,
     };
 

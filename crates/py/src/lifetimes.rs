@@ -1,19 +1,19 @@
 //! The class `Lifetimes`: lifetimes of the data that a workload writes.
 
 use analysis::export::tables;
-use analysis::lifetimes::{self, Measured, Setup};
+use analysis::lifetimes::{self, MeasuredLifetimes, Setup};
 use pyo3::prelude::*;
-use simulate::run::Progress;
+use simulate::run::RunProgress;
 
 use crate::convert::{self, lab_error, optional_table, to_python, warp_error};
-use crate::generator::{Generators, PythonGenerator};
+use crate::generator::{GeneratorRegistry, PythonGenerator};
 use crate::interrupt::stoppable;
-use crate::table::Table;
+use crate::table::PyTable;
 
 /// Lifetimes of a workload's data: bytes written between a write and its overwrite or trim.
 #[pyclass(frozen, name = "Lifetimes", module = "warp_ssd")]
-pub struct Lifetimes {
-    measured: Measured,
+pub struct PyLifetimes {
+    measured: MeasuredLifetimes,
 }
 
 /// Measure the lifetimes of a workload's data, as ``warp lifetimes`` does.
@@ -51,7 +51,7 @@ pub fn measure(
     scale: Option<&Bound<'_, PyAny>>,
     drive_writes: f64,
     overrides: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Lifetimes> {
+) -> PyResult<PyLifetimes> {
     if capacity_bytes.is_some() && scale.is_some() {
         return Err(warp_error(
             "capacity_bytes cannot be combined with scale. Give one of them",
@@ -69,30 +69,30 @@ pub fn measure(
         drive_writes,
     };
     // The generators must live until the end of the run.
-    let mut generators = Generators::new();
+    let mut generators = GeneratorRegistry::new();
     let workload = PythonGenerator::name_of(workload, &mut generators)?;
-    let progress = Progress::default();
+    let progress = RunProgress::default();
     let measured = stoppable(py, &progress, || Ok(()), || setup.measure(&workload, &progress))?;
     let measured = measured.map_err(lab_error)?;
-    Ok(Lifetimes { measured })
+    Ok(PyLifetimes { measured })
 }
 
 #[pymethods]
-impl Lifetimes {
+impl PyLifetimes {
     /// Return the quantiles of the lifetimes: a row for the whole workload (``stream`` is null)
     /// and, if it has several streams, one for each.
     ///
     /// ``written_bytes`` are the written bytes. Further columns have the bytes written until 10,
     /// 25, 50 and 90 % of the data has ended, null where the share was not reached.
     /// ``there_at_the_end`` is the share that never ended.
-    fn quantiles(&self) -> Table {
+    fn quantiles(&self) -> PyTable {
         tables::lifetimes(&self.measured).into()
     }
 
     /// Return the cumulative distribution of the lifetimes, for the same parts as `quantiles`. Each
     /// row gives a distance in ``bytes`` at which data ended, and the share that ended within it
     /// (``ended_share``).
-    fn distribution(&self) -> Table {
+    fn distribution(&self) -> PyTable {
         tables::lifetime_steps(&self.measured).into()
     }
 
@@ -105,7 +105,7 @@ impl Lifetimes {
     /// ------
     /// WarpError
     ///     The workloads were measured at different scales, or in units of different sizes.
-    fn distance(&self, other: &Lifetimes) -> PyResult<(f64, u64)> {
+    fn distance(&self, other: &PyLifetimes) -> PyResult<(f64, u64)> {
         lifetimes::distance(&self.measured, &other.measured).map_err(warp_error)
     }
 

@@ -3,31 +3,31 @@
 use std::sync::Arc;
 
 use analysis::fingerprint;
-use experiment::cell::Cell;
-use experiment::selection::Form;
+use experiment::cell::RunSpec;
+use experiment::selection::ExperimentForm;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
 
 use crate::convert::{from_json, key_of, lab_error, warp_error};
 use crate::generator::PythonGenerator;
-use crate::origin::Origin;
-use crate::result::{PointResult, Results, RunHooks};
+use crate::point_arguments::PointArguments;
+use crate::result::{PyPointResult, PyResults, RunHooks};
 
 /// One run of an experiment, with its complete input. It can be pickled and run elsewhere.
 #[pyclass(frozen, name = "Point", module = "warp_ssd")]
-pub struct Point {
+pub struct PyPoint {
     pub axes: Arc<Vec<String>>,
-    pub form: Form,
+    pub form: ExperimentForm,
     pub prepared: Arc<RunPlan>,
     /// `None` after pickling.
-    pub origin: Origin,
+    pub origin: PointArguments,
     /// Generator of the requests, if the workload is written in Python.
     pub generator: Option<Arc<PythonGenerator>>,
 }
 
-impl Point {
-    pub fn cell(&self) -> &Cell {
+impl PyPoint {
+    pub fn cell(&self) -> &RunSpec {
         self.prepared.cell()
     }
 }
@@ -36,19 +36,20 @@ impl Point {
 type Pickled = (String, Option<Py<PyAny>>);
 
 #[pymethods]
-impl Point {
+impl PyPoint {
     /// Restore a pickled point.
     #[new]
     #[pyo3(signature = (pickled, workload = None))]
-    fn new(py: Python<'_>, pickled: &str, workload: Option<&Bound<'_, PyAny>>) -> PyResult<Point> {
-        let (axes, form, cell): (Vec<String>, Form, Cell) = serde_json::from_str(pickled).map_err(warp_error)?;
+    fn new(py: Python<'_>, pickled: &str, workload: Option<&Bound<'_, PyAny>>) -> PyResult<PyPoint> {
+        let (axes, form, cell): (Vec<String>, ExperimentForm, RunSpec) =
+            serde_json::from_str(pickled).map_err(warp_error)?;
         // Keep its earlier name, because results are stored under the name.
         let name = cell.workload.generator().map(str::to_string);
         let generator = workload
             .map(|workload| PythonGenerator::new(workload, name))
             .transpose()?;
         let mut prepared = py.detach(|| prepare(vec![cell])).map_err(lab_error)?;
-        Ok(Point {
+        Ok(PyPoint {
             axes: Arc::new(axes),
             form,
             prepared: Arc::new(prepared.remove(0)),
@@ -128,7 +129,7 @@ impl Point {
         gc_log: bool,
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PointResult>> {
+    ) -> PyResult<Py<PyPointResult>> {
         let how = RunHooks {
             gc_log,
             victim_policy,
@@ -136,7 +137,7 @@ impl Point {
             progress: None,
         };
         let tail_drive_writes = self.cell().run.tail_drive_writes;
-        let results = Results::run(
+        let results = PyResults::run(
             py,
             &self.axes,
             tail_drive_writes,
@@ -144,7 +145,7 @@ impl Point {
             how,
             self.origin.clone(),
         )?;
-        Py::new(py, PyClassInitializer::from(results).add_subclass(PointResult))
+        Py::new(py, PyClassInitializer::from(results).add_subclass(PyPointResult))
     }
 
     fn __repr__(&self) -> String {

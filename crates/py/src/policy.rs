@@ -20,10 +20,10 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
-use simulate::policy::{PlacementPolicy, Placements};
+use simulate::policy::{PlacementPolicy, RequestPlacements};
 use ssd::RuId;
-use ssd::gc::{Candidates as DeviceCandidates, Random, VictimPolicy};
-use workload::{PlacementIndex, Request};
+use ssd::gc::{DeviceRng, VictimCandidates as DeviceCandidates, VictimPolicy};
+use workload::{IoRequest, PlacementIndex};
 
 /// Marks writes without a placement index in arrays. The drive places them by default.
 pub const NO_PLACEMENT: u16 = u16::MAX;
@@ -108,22 +108,22 @@ pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) ->
 }
 
 /// A column of a policy's table. The array is made on first access.
-struct Column<T>(PyOnceLock<Py<PyArray1<T>>>);
+struct PolicyColumn<T>(PyOnceLock<Py<PyArray1<T>>>);
 
-impl<T: numpy::Element> Column<T> {
-    fn new() -> Column<T> {
-        Column(PyOnceLock::new())
+impl<T: numpy::Element> PolicyColumn<T> {
+    fn new() -> PolicyColumn<T> {
+        PolicyColumn(PyOnceLock::new())
     }
 
     /// The array, with a value for each row.
-    fn of<'py, Row>(&self, py: Python<'py>, rows: &[Row], value: impl Fn(&Row) -> T) -> Bound<'py, PyArray1<T>> {
+    fn build<'py, Row>(&self, py: Python<'py>, rows: &[Row], value: impl Fn(&Row) -> T) -> Bound<'py, PyArray1<T>> {
         let make = || rows.iter().map(value).collect::<Vec<T>>().into_pyarray(py).unbind();
         self.0.get_or_init(py, make).bind(py).clone()
     }
 }
 
 /// Attributes of a reclaim unit that a policy can read. Times are the drive's.
-struct Unit {
+struct UnitAttributes {
     number: RuId,
     handle: i32,
     valid_pages: u32,
@@ -133,10 +133,10 @@ struct Unit {
     closed_sequence: u64,
 }
 
-impl Unit {
-    fn of(candidates: &DeviceCandidates<'_>, number: RuId) -> Unit {
+impl UnitAttributes {
+    fn new(candidates: &DeviceCandidates<'_>, number: RuId) -> UnitAttributes {
         let state = candidates.unit(number);
-        Unit {
+        UnitAttributes {
             number,
             handle: state.owner().handle().map_or(-1, |handle| i32::from(handle.0)),
             valid_pages: state.valid_pages(),
@@ -152,34 +152,39 @@ impl Unit {
 ///
 /// Times are counted in pages that the host has written. Each array is made on first access.
 #[pyclass(frozen, name = "Candidates", module = "warp_ssd")]
-pub struct Candidates {
-    units: Arc<Vec<Unit>>,
+pub struct PyCandidates {
+    units: Arc<Vec<UnitAttributes>>,
     /// Pages that the host has written to the drive.
     #[pyo3(get)]
     host_pages_written: u64,
     /// True for background collection. Its candidates are at most as full as `gc.lazy_valid_share`.
     #[pyo3(get)]
     lazy: bool,
-    columns: [Column<i64>; 7],
+    columns: [PolicyColumn<i64>; 7],
 }
 
-impl Candidates {
-    fn new(units: Arc<Vec<Unit>>, candidates: &DeviceCandidates<'_>) -> Candidates {
-        Candidates {
+impl PyCandidates {
+    fn new(units: Arc<Vec<UnitAttributes>>, candidates: &DeviceCandidates<'_>) -> PyCandidates {
+        PyCandidates {
             units,
             host_pages_written: candidates.host_pages_written(),
             lazy: candidates.is_lazy(),
-            columns: std::array::from_fn(|_| Column::new()),
+            columns: std::array::from_fn(|_| PolicyColumn::new()),
         }
     }
 
-    fn column<'py>(&self, py: Python<'py>, index: usize, value: impl Fn(&Unit) -> i64) -> Bound<'py, PyArray1<i64>> {
-        self.columns[index].of(py, &self.units, value)
+    fn column<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        value: impl Fn(&UnitAttributes) -> i64,
+    ) -> Bound<'py, PyArray1<i64>> {
+        self.columns[index].build(py, &self.units, value)
     }
 }
 
 #[pymethods]
-impl Candidates {
+impl PyCandidates {
     /// Number of the reclaim unit.
     #[getter]
     fn unit<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
@@ -242,7 +247,7 @@ fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
 pub struct PythonVictimPolicy {
     policy: Py<PyAny>,
     shared: Arc<PolicyCalls>,
-    units: Arc<Vec<Unit>>,
+    units: Arc<Vec<UnitAttributes>>,
 }
 
 impl PythonVictimPolicy {
@@ -256,12 +261,12 @@ impl PythonVictimPolicy {
 }
 
 impl VictimPolicy for PythonVictimPolicy {
-    fn select(&mut self, candidates: &DeviceCandidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, candidates: &DeviceCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         let PythonVictimPolicy { policy, shared, units } = self;
         candidates.iter().next()?;
         let position = shared.call(|py| {
-            reused(units).extend(candidates.iter().map(|unit| Unit::of(candidates, unit)));
-            let shown = Candidates::new(units.clone(), candidates);
+            reused(units).extend(candidates.iter().map(|unit| UnitAttributes::new(candidates, unit)));
+            let shown = PyCandidates::new(units.clone(), candidates);
             let chosen = policy.bind(py).call_method1("select", (shown,))?;
             position(&chosen, units.len())
         });
@@ -299,47 +304,47 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
 
 /// The next requests of a workload, in order. Each array is made on first access.
 #[pyclass(frozen, name = "Requests", module = "warp_ssd")]
-pub struct Requests {
-    rows: Arc<Vec<Request>>,
+pub struct PyRequests {
+    rows: Arc<Vec<IoRequest>>,
     /// Bits of an address within a logical page.
     page_bits: u32,
-    first: Column<i64>,
-    pages: Column<i64>,
-    operation: Column<u8>,
-    placement: Column<u16>,
-    stream: Column<u16>,
+    first: PolicyColumn<i64>,
+    pages: PolicyColumn<i64>,
+    operation: PolicyColumn<u8>,
+    placement: PolicyColumn<u16>,
+    stream: PolicyColumn<u16>,
 }
 
-impl Requests {
-    fn new(rows: Arc<Vec<Request>>, page_bytes: u64) -> Requests {
+impl PyRequests {
+    fn new(rows: Arc<Vec<IoRequest>>, page_bytes: u64) -> PyRequests {
         assert!(page_bytes.is_power_of_two(), "layouts have pages of 4 to 64 KiB");
-        Requests {
+        PyRequests {
             rows,
             page_bits: page_bytes.trailing_zeros(),
-            first: Column::new(),
-            pages: Column::new(),
-            operation: Column::new(),
-            placement: Column::new(),
-            stream: Column::new(),
+            first: PolicyColumn::new(),
+            pages: PolicyColumn::new(),
+            operation: PolicyColumn::new(),
+            placement: PolicyColumn::new(),
+            stream: PolicyColumn::new(),
         }
     }
 }
 
 #[pymethods]
-impl Requests {
+impl PyRequests {
     /// First logical page, in mapping units of the drive.
     #[getter]
     fn first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let bits = self.page_bits;
         self.first
-            .of(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
+            .build(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
     }
 
     /// Number of logical pages.
     #[getter]
     fn pages<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let bits = self.page_bits;
-        self.pages.of(py, &self.rows, |request| {
+        self.pages.build(py, &self.rows, |request| {
             let end = request.offset_bytes + u64::from(request.bytes) + (1 << bits) - 1;
             ((end >> bits) - (request.offset_bytes >> bits)) as i64
         })
@@ -348,20 +353,20 @@ impl Requests {
     /// Operation: 0 is read, 1 is write, 2 is deallocate.
     #[getter]
     fn operation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u8>> {
-        self.operation.of(py, &self.rows, |request| request.operation as u8)
+        self.operation.build(py, &self.rows, |request| request.operation as u8)
     }
 
     /// Placement index of the workload. `NO_PLACEMENT` without one.
     #[getter]
     fn placement<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
-        let index = |request: &Request| request.placement.map_or(NO_PLACEMENT, |index| index.0);
-        self.placement.of(py, &self.rows, index)
+        let index = |request: &IoRequest| request.placement.map_or(NO_PLACEMENT, |index| index.0);
+        self.placement.build(py, &self.rows, index)
     }
 
     /// Number of the workload's stream that issues the request.
     #[getter]
     fn stream<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u16>> {
-        self.stream.of(py, &self.rows, |request| request.stream)
+        self.stream.build(py, &self.rows, |request| request.stream)
     }
 
     fn __len__(&self) -> usize {
@@ -373,7 +378,7 @@ impl Requests {
 pub struct PythonPlacementPolicy {
     policy: Py<PyAny>,
     shared: Arc<PolicyCalls>,
-    rows: Arc<Vec<Request>>,
+    rows: Arc<Vec<IoRequest>>,
 }
 
 impl PythonPlacementPolicy {
@@ -387,11 +392,16 @@ impl PythonPlacementPolicy {
 }
 
 impl PlacementPolicy for PythonPlacementPolicy {
-    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
+    fn place(
+        &mut self,
+        requests: &[IoRequest],
+        page_bytes: u64,
+        placements: &mut RequestPlacements,
+    ) -> Result<(), String> {
         let PythonPlacementPolicy { policy, shared, rows } = self;
         let placed = shared.call(|py| {
             reused(rows).extend_from_slice(requests);
-            let shown = Requests::new(rows.clone(), page_bytes);
+            let shown = PyRequests::new(rows.clone(), page_bytes);
             let answer = policy.bind(py).call_method1("place", (shown,))?;
             take_placements(&answer, requests.len(), placements)
         });
@@ -400,7 +410,7 @@ impl PlacementPolicy for PythonPlacementPolicy {
 }
 
 /// Copies the return value of `place`, a placement index for each request.
-fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut Placements) -> PyResult<()> {
+fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut RequestPlacements) -> PyResult<()> {
     // Common return types are read in place: arrays of uint16, or of NumPy's default integers.
     if let Ok(row) = answer.cast::<PyArray1<u16>>()
         && let Ok(row) = row.try_readonly()
@@ -418,7 +428,7 @@ fn take_placements(answer: &Bound<'_, PyAny>, requests: usize, placements: &mut 
     }
 }
 
-fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Placements) -> PyResult<()> {
+fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut RequestPlacements) -> PyResult<()> {
     if row.len() != requests {
         let returned = row.len();
         let problem = format!("place returned {returned} placement indices for {requests} requests");

@@ -4,26 +4,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use analysis::claim_checker::ClaimChecker;
 use analysis::export::{self, tables};
 use analysis::interval::Intervals;
-use analysis::judge::Judge;
 use experiment::definition::Experiment as LabExperiment;
-use experiment::selection::Form;
+use experiment::selection::ExperimentForm;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use report::rows;
-use report::{self, Library};
-use simulate::finding::Command;
+use report::{self, PlotLibrary};
 use simulate::policy::{PlacementPolicy, Policies};
-use simulate::run::{CellResult, Options, Progress, RunPlan, run_all_with};
+use simulate::run::{ExecutionOptions, RunPlan, RunProgress, RunResult, run_all_with};
+use simulate::warning::WarningCommand;
 use ssd::gc::VictimPolicy;
 
-use crate::convert::{key_of, lab_error, shown, to_python, warp_error};
+use crate::convert::{key_of, lab_error, render, to_python, warp_error};
 use crate::interrupt::stoppable;
-use crate::origin::Origin;
+use crate::point_arguments::PointArguments;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
-use crate::table::Table;
+use crate::table::PyTable;
 
 /// Policies and callbacks of a run.
 #[derive(Clone, Copy, Default)]
@@ -48,7 +48,7 @@ fn run_prepared(
     py: Python<'_>,
     prepared: &[Arc<RunPlan>],
     how: RunHooks<'_, '_>,
-) -> PyResult<(Vec<CellResult>, PolicyCost)> {
+) -> PyResult<(Vec<RunResult>, PolicyCost)> {
     let RunHooks {
         gc_log,
         victim_policy,
@@ -57,7 +57,7 @@ fn run_prepared(
     } = how;
     policy::check(victim_policy, "victim_policy", "select")?;
     policy::check(placement_policy, "placement_policy", "place")?;
-    let counters = Progress::default();
+    let counters = RunProgress::default();
     let shared = Arc::new(PolicyCalls::default());
     let tick = || {
         if shared.failed() {
@@ -65,8 +65,8 @@ fn run_prepared(
         }
         let Some(progress) = progress else { return Ok(()) };
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let share = load(&counters.done) as f64 / load(&counters.expected).max(1) as f64;
-        progress.call1((share.min(1.0), load(&counters.cells), prepared.len()))?;
+        let share = load(&counters.completed) as f64 / load(&counters.expected).max(1) as f64;
+        progress.call1((share.min(1.0), load(&counters.cells_completed), prepared.len()))?;
         Ok(())
     };
     let victim = victim_policy.map(|policy| policy.clone().unbind());
@@ -93,10 +93,10 @@ fn run_prepared(
         victim: make_victim.as_ref().map(|make| make as _),
         placement: make_placement.as_ref().map(|make| make as _),
     };
-    let options = Options {
+    let options = ExecutionOptions {
         policies,
         keep_gc_log: gc_log,
-        ..Options::default()
+        ..ExecutionOptions::default()
     };
     let work = || run_all_with(prepared, options, &counters);
     let results = stoppable(py, &counters, tick, work)?;
@@ -110,17 +110,17 @@ fn run_prepared(
 
 /// Measurements of points, as tables.
 #[pyclass(frozen, subclass, name = "Results", module = "warp_ssd")]
-pub struct Results {
+pub struct PyResults {
     axes: Arc<Vec<String>>,
     tail_drive_writes: f64,
-    pub cells: Vec<CellResult>,
+    pub cells: Vec<RunResult>,
     policy_cost: PolicyCost,
     /// True if policies or workloads in Python took part.
     has_policies: bool,
-    origin: Origin,
+    origin: PointArguments,
 }
 
-impl Results {
+impl PyResults {
     /// Runs points of an experiment with these axes.
     pub fn run(
         py: Python<'_>,
@@ -128,11 +128,11 @@ impl Results {
         tail_drive_writes: f64,
         prepared: &[Arc<RunPlan>],
         how: RunHooks<'_, '_>,
-        origin: Origin,
-    ) -> PyResult<Results> {
+        origin: PointArguments,
+    ) -> PyResult<PyResults> {
         let (cells, policy_cost) = run_prepared(py, prepared, how)?;
         let is_generated = |plan: &Arc<RunPlan>| plan.cell().workload.generator().is_some();
-        Ok(Results {
+        Ok(PyResults {
             axes: axes.clone(),
             tail_drive_writes,
             cells,
@@ -145,7 +145,7 @@ impl Results {
     }
 
     /// The common origin of its points, if they have one.
-    pub fn origin(&self) -> Origin {
+    pub fn origin(&self) -> PointArguments {
         self.origin.clone()
     }
 
@@ -156,21 +156,21 @@ impl Results {
 }
 
 /// Selectors of points: a name matches any coordinate, a pair matches the value on an axis.
-struct Names(Vec<(Option<String>, String)>);
+struct PointSelector(Vec<(Option<String>, String)>);
 
-impl Names {
+impl PointSelector {
     /// Parses a name, several names, or a mapping from axes to values.
-    fn of(names: &Bound<'_, PyAny>) -> PyResult<Names> {
+    fn parse(names: &Bound<'_, PyAny>) -> PyResult<PointSelector> {
         let text = |value: &Bound<'_, PyAny>| -> PyResult<String> { value.str()?.extract() };
         if let Ok(mapping) = names.cast::<PyDict>() {
             let pair = |(axis, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((Some(text(&axis)?), text(&value)?));
-            return Ok(Names(mapping.iter().map(pair).collect::<PyResult<_>>()?));
+            return Ok(PointSelector(mapping.iter().map(pair).collect::<PyResult<_>>()?));
         }
         if let Ok(several) = names.cast::<PyTuple>() {
             let names = several.iter().map(|name| Ok((None, text(&name)?)));
-            return Ok(Names(names.collect::<PyResult<_>>()?));
+            return Ok(PointSelector(names.collect::<PyResult<_>>()?));
         }
-        Ok(Names(vec![(None, text(names)?)]))
+        Ok(PointSelector(vec![(None, text(names)?)]))
     }
 
     /// Refuses a name that no point has. The message lists the existing names.
@@ -206,17 +206,17 @@ impl Names {
 }
 
 /// The coordinates of a cell, by name.
-fn coordinates<'a>(axes: &'a [String], cell: &'a CellResult) -> Vec<(&'a str, &'a str)> {
+fn coordinates<'a>(axes: &'a [String], cell: &'a RunResult) -> Vec<(&'a str, &'a str)> {
     let key = &cell.key;
     let grid = axes.iter().map(String::as_str).zip(key.grid.iter().map(String::as_str));
     let names = [("device", key.device.as_str()), ("variant", key.variant.as_str())];
     names.into_iter().chain(grid).collect()
 }
 
-impl Results {
+impl PyResults {
     /// The same results restricted to these cells.
-    fn with(&self, cells: Vec<CellResult>) -> Results {
-        Results {
+    fn with(&self, cells: Vec<RunResult>) -> PyResults {
+        PyResults {
             axes: self.axes.clone(),
             cells,
             origin: self.origin.clone(),
@@ -225,62 +225,62 @@ impl Results {
     }
 
     /// Separates the results of ensemble members from those of profiles.
-    pub fn split(self) -> (Results, Intervals) {
+    pub fn split(self) -> (PyResults, Intervals) {
         let (cells, intervals) = Intervals::split(self.cells);
-        (Results { cells, ..self }, intervals)
+        (PyResults { cells, ..self }, intervals)
     }
 }
 
 #[pymethods]
-impl Results {
+impl PyResults {
     /// Counters of the device and measures of the workload, a row for each point.
-    fn cells(&self) -> Table {
+    fn cells(&self) -> PyTable {
         tables::cells(&self.axes, self.tail_drive_writes, &self.cells).into()
     }
 
     /// Counters of each reclaim unit handle and of the shared pool.
-    fn owners(&self) -> Table {
+    fn owners(&self) -> PyTable {
         tables::owners(&self.axes, &self.cells).into()
     }
 
     /// Time series, with a row for each sample and owner.
-    fn samples(&self) -> Table {
+    fn samples(&self) -> PyTable {
         tables::samples(&self.axes, &self.cells).into()
     }
 
     /// A row for each collection, if ``gc_log`` was set.
-    fn gc_log(&self) -> Table {
+    fn gc_log(&self) -> PyTable {
         tables::gc_log(&self.axes, &self.cells).into()
     }
 
     /// Rates and latencies of each job and direction, for timed runs.
-    fn jobs(&self) -> Table {
+    fn jobs(&self) -> PyTable {
         tables::jobs(&self.axes, &self.cells).into()
     }
 
     /// Distribution of the latencies of each job and direction, for timed runs.
-    fn latencies(&self) -> Table {
+    fn latencies(&self) -> PyTable {
         tables::latencies(&self.axes, &self.cells).into()
     }
 
     /// Latencies, lateness and waits for collection by volume, process and size, for traces
     /// replayed at their recorded times.
-    fn replays(&self) -> Table {
+    fn replays(&self) -> PyTable {
         tables::replays(&self.axes, &self.cells).into()
     }
 
     /// New events at each reading of the event log, by owner, for runs with feedback.
-    fn readings(&self) -> Table {
+    fn readings(&self) -> PyTable {
         tables::readings(&self.axes, &self.cells).into()
     }
 
     /// A row for each move that placement feedback made.
-    fn moves(&self) -> Table {
+    fn moves(&self) -> PyTable {
         tables::moves(&self.axes, &self.cells).into()
     }
 
     /// Pages copied by each collection, by owner of the data, for runs with feedback.
-    fn collections(&self) -> Table {
+    fn collections(&self) -> PyTable {
         tables::collections(&self.axes, &self.cells).into()
     }
 
@@ -298,11 +298,11 @@ impl Results {
 }
 
 /// Measurements of one point.
-#[pyclass(frozen, extends = Results, name = "PointResult", module = "warp_ssd")]
-pub struct PointResult;
+#[pyclass(frozen, extends = PyResults, name = "PointResult", module = "warp_ssd")]
+pub struct PyPointResult;
 
 #[pymethods]
-impl PointResult {
+impl PyPointResult {
     /// Coordinates within its experiment, as `Point.key`.
     #[getter]
     fn key<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
@@ -338,7 +338,7 @@ impl PointResult {
 
     /// Return its object in the JSON of `Result.to_json`, as text.
     fn to_json(slf: &Bound<'_, Self>) -> String {
-        let Results {
+        let PyResults {
             axes,
             tail_drive_writes,
             cells,
@@ -360,22 +360,22 @@ impl PointResult {
 }
 
 /// Measurements of an experiment's points, and their comparison with the paper.
-#[pyclass(frozen, extends = Results, name = "Result", module = "warp_ssd")]
-pub struct RunResult {
+#[pyclass(frozen, extends = PyResults, name = "Result", module = "warp_ssd")]
+pub struct PyRunResult {
     pub experiment: LabExperiment,
-    pub form: Form,
+    pub form: ExperimentForm,
     pub intervals: Intervals,
 }
 
-impl RunResult {
-    fn judge<'a>(&'a self, results: &'a Results) -> Judge<'a> {
-        Judge::new(&self.experiment, self.form, &results.cells, results.tail_drive_writes)
+impl PyRunResult {
+    fn judge<'a>(&'a self, results: &'a PyResults) -> ClaimChecker<'a> {
+        ClaimChecker::new(&self.experiment, self.form, &results.cells, results.tail_drive_writes)
             .with_intervals(&self.intervals)
     }
 }
 
 #[pymethods]
-impl RunResult {
+impl PyRunResult {
     /// Return the tables that ``warp run`` prints, and the claims.
     fn summary(slf: &Bound<'_, Self>) -> String {
         let (run, results) = (slf.get(), slf.as_super().get());
@@ -386,7 +386,7 @@ impl RunResult {
             &results.cells,
             &run.intervals,
             false,
-            Command::Python,
+            WarningCommand::Python,
             rows::TextFormat::Lines,
         );
         let verdicts = run.judge(results).verdicts();
@@ -397,21 +397,21 @@ impl RunResult {
     }
 
     /// Published numbers of the paper beside the measured ones.
-    fn published(slf: &Bound<'_, Self>) -> Table {
+    fn published(slf: &Bound<'_, Self>) -> PyTable {
         let results = slf.as_super().get();
         tables::published(&results.axes, &slf.get().judge(results).comparisons()).into()
     }
 
     /// Intervals of the write amplifications over the devices' ensembles, for runs with
     /// ``interval``.
-    fn intervals(slf: &Bound<'_, Self>) -> Table {
+    fn intervals(slf: &Bound<'_, Self>) -> PyTable {
         let results = slf.as_super().get();
         tables::intervals(&results.axes, &slf.get().judge(results)).into()
     }
 
     /// Verdicts on the experiment's claims. The verdict is null for claims that do not apply to the
     /// form that was run.
-    fn claims(slf: &Bound<'_, Self>) -> Table {
+    fn claims(slf: &Bound<'_, Self>) -> PyTable {
         tables::claims(&slf.get().judge(slf.as_super().get()).verdicts()).into()
     }
 
@@ -424,7 +424,7 @@ impl RunResult {
 
     /// Return the content of `to_json` as dictionaries and lists.
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let json = serde_json::from_str(&RunResult::to_json(slf)).expect("it is JSON");
+        let json = serde_json::from_str(&PyRunResult::to_json(slf)).expect("it is JSON");
         to_python(slf.py(), &json)
     }
 
@@ -442,7 +442,7 @@ impl RunResult {
             &judge,
             &results.cells,
             &run.intervals,
-            Library::Inside,
+            PlotLibrary::Embedded,
             &path,
         );
         written.map_err(warp_error)
@@ -458,7 +458,7 @@ impl RunResult {
     /// matplotlib.figure.Figure
     ///     Save it with ``.savefig(path)``.
     fn plot<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        shown(slf, "warp_ssd.plot", "overview")
+        render(slf, "warp_ssd.plot", "overview")
     }
 
     /// Select points by their coordinates (device, variant, values of axes) or by index.
@@ -483,10 +483,10 @@ impl RunResult {
                                                                          there are {count} points"
                 ))
             })?;
-            let point = PyClassInitializer::from(results.with(vec![cell.clone()])).add_subclass(PointResult);
+            let point = PyClassInitializer::from(results.with(vec![cell.clone()])).add_subclass(PyPointResult);
             return Ok(Bound::new(slf.py(), point)?.into_any());
         }
-        let names = Names::of(names)?;
+        let names = PointSelector::parse(names)?;
         let keys: Vec<_> = results
             .cells
             .iter()
@@ -494,14 +494,14 @@ impl RunResult {
             .collect();
         names.check(&keys)?;
         let selected = results.cells.iter().zip(&keys).filter(|(_, key)| names.select(key));
-        let cells: Vec<CellResult> = selected.map(|(cell, _)| cell.clone()).collect();
+        let cells: Vec<RunResult> = selected.map(|(cell, _)| cell.clone()).collect();
         if cells.is_empty() {
             return Err(warp_error("no point has all of these coordinates. Name each axis once"));
         }
         let is_part = cells.len() < results.cells.len();
-        let part = RunResult {
+        let part = PyRunResult {
             experiment: run.experiment.clone(),
-            form: if is_part { Form::Changed } else { run.form },
+            form: if is_part { ExperimentForm::Changed } else { run.form },
             intervals: run.intervals.clone(),
         };
         let part = PyClassInitializer::from(results.with(cells)).add_subclass(part);
@@ -514,7 +514,7 @@ impl RunResult {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        shown(slf, "warp_ssd.notebook", "result")
+        render(slf, "warp_ssd.notebook", "result")
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {

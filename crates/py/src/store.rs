@@ -4,25 +4,25 @@ use std::ffi::CString;
 use std::path::PathBuf;
 
 use analysis::export::tables;
-use analysis::store::Store;
+use analysis::store::ResultStore;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::convert::warp_error;
-use crate::table::Table;
+use crate::table::PyTable;
 
 /// A folder of results: paths of its files, and atomic writes. `warp_ssd.Store` reads them.
 #[pyclass(frozen, name = "StoreFolder", module = "warp_ssd._engine")]
-pub struct StoreFolder {
-    store: Store,
+pub struct PyStoreFolder {
+    store: ResultStore,
 }
 
 #[pymethods]
-impl StoreFolder {
+impl PyStoreFolder {
     #[new]
-    fn new(path: PathBuf) -> PyResult<StoreFolder> {
-        let store = Store::open(&path).map_err(warp_error)?;
-        Ok(StoreFolder { store })
+    fn new(path: PathBuf) -> PyResult<PyStoreFolder> {
+        let store = ResultStore::open(&path).map_err(warp_error)?;
+        Ok(PyStoreFolder { store })
     }
 
     /// Return the path of a point's file, even if it does not exist.
@@ -54,8 +54,8 @@ impl StoreFolder {
 ///     A file in the store is not a run, and is skipped.
 #[pyfunction]
 #[pyo3(signature = (limit = 20))]
-pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
-    let kept = py.detach(|| Store::of_user()?.runs(limit)).map_err(warp_error)?;
+pub fn runs(py: Python<'_>, limit: usize) -> PyResult<PyTable> {
+    let kept = py.detach(|| ResultStore::for_user()?.runs(limit)).map_err(warp_error)?;
     for problem in &kept.unreadable {
         let sentence = CString::new(format!("left out: {problem}")).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &sentence, 1)?;
@@ -85,7 +85,7 @@ pub fn runs(py: Python<'_>, limit: usize) -> PyResult<Table> {
 /// WarpError
 ///     An argument does not exist or is not a result, or the results have no metric in common.
 #[pyfunction]
-pub fn compare(py: Python<'_>, a: PathBuf, b: PathBuf) -> PyResult<Table> {
+pub fn compare(py: Python<'_>, a: PathBuf, b: PathBuf) -> PyResult<PyTable> {
     let [a, b] = [a, b].map(|name| name.display().to_string());
     let comparison = py.detach(|| analysis::compare::find(&a, &b)).map_err(warp_error)?;
     Ok(comparison.columns().into())

@@ -13,39 +13,39 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use studio::request::{GrantedOrder, RunKey};
-use studio::{Order, Studio, StudioOptions};
+use studio::run_query::{GrantedSpec, RunKey};
+use studio::{SessionSpec, Studio, StudioOptions};
 use target::http::HttpOptions;
 
 use crate::convert::{self, optional_table, to_python, warp_error};
-use crate::experiment::Experiment;
-use crate::origin::common_origin;
-use crate::point::Point;
-use crate::result::Results;
+use crate::experiment::PyExperiment;
+use crate::point::PyPoint;
+use crate::point_arguments::common_origin;
+use crate::result::PyResults;
 
 /// The studio's server on this machine. Clients need the token.
 #[pyclass(frozen, name = "StudioServer", module = "warp_ssd")]
-pub struct StudioServer {
+pub struct PyStudioServer {
     address: SocketAddr,
     studio: Mutex<Option<Studio>>,
 }
 
-impl StudioServer {
+impl PyStudioServer {
     fn studio(&self) -> std::sync::MutexGuard<'_, Option<Studio>> {
         self.studio.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[pymethods]
-impl StudioServer {
+impl PyStudioServer {
     /// Start the server on a free loopback port.
     #[new]
-    fn new(py: Python<'_>, token: String) -> PyResult<StudioServer> {
+    fn new(py: Python<'_>, token: String) -> PyResult<PyStudioServer> {
         let mut http = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         http.token = Some(token);
         let started = py.detach(|| Studio::start(StudioOptions::new(http)));
         let studio = started.map_err(warp_error)?;
-        Ok(StudioServer {
+        Ok(PyStudioServer {
             address: studio.local_address(),
             studio: Mutex::new(Some(studio)),
         })
@@ -86,8 +86,8 @@ pub fn studio_widget() -> Option<String> {
 }
 
 /// Converts an order to Python, with its files.
-fn made<'py>(py: Python<'py>, made: &GrantedOrder) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
-    let json = serde_json::to_value(&made.order).expect("an order is JSON");
+fn spec_to_python<'py>(py: Python<'py>, made: &GrantedSpec) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
+    let json = serde_json::to_value(&made.spec).expect("an order is JSON");
     Ok((to_python(py, &json)?, made.files.clone()))
 }
 
@@ -107,7 +107,7 @@ pub fn studio_order_of_runs<'py>(
     py: Python<'py>,
     runs: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
-    if let Ok(results) = runs.cast::<Results>() {
+    if let Ok(results) = runs.cast::<PyResults>() {
         let results = results.get();
         if results.has_policies() {
             return Err(warp_error(ASKS_NO_PYTHON));
@@ -121,9 +121,9 @@ pub fn studio_order_of_runs<'py>(
                 scale: Some(cell.scale),
             })
             .collect();
-        return made(py, &py.detach(|| origin.order(&runs)).map_err(warp_error)?);
+        return spec_to_python(py, &py.detach(|| origin.order(&runs)).map_err(warp_error)?);
     }
-    let points: Vec<PyRef<'py, Point>> = runs.extract()?;
+    let points: Vec<PyRef<'py, PyPoint>> = runs.extract()?;
     if points.iter().any(|point| point.generator.is_some()) {
         return Err(warp_error(ASKS_NO_PYTHON));
     }
@@ -140,7 +140,7 @@ pub fn studio_order_of_runs<'py>(
             .collect();
         origin.order(&runs)
     });
-    made(py, &found.map_err(warp_error)?)
+    spec_to_python(py, &found.map_err(warp_error)?)
 }
 
 /// Return the session order for an experiment, a lane for each variant, and its files.
@@ -148,7 +148,7 @@ pub fn studio_order_of_runs<'py>(
 #[pyo3(signature = (experiment, *, device = None, overrides = None, **options))]
 pub fn studio_order_of_experiment<'py>(
     py: Python<'py>,
-    experiment: &Bound<'py, Experiment>,
+    experiment: &Bound<'py, PyExperiment>,
     device: Option<String>,
     overrides: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
@@ -157,19 +157,19 @@ pub fn studio_order_of_experiment<'py>(
     if experiment.has_generators() {
         return Err(warp_error(ASKS_NO_PYTHON));
     }
-    let order = Order {
+    let order = SessionSpec {
         device,
         run: convert::run_options(options)?,
-        ..Order::default()
+        ..SessionSpec::default()
     };
     let set = optional_table("overrides", overrides)?;
-    let found = GrantedOrder::of_experiment(&experiment.experiment, order, &set);
-    made(py, &found.map_err(warp_error)?)
+    let found = GrantedSpec::from_experiment(&experiment.experiment, order, &set);
+    spec_to_python(py, &found.map_err(warp_error)?)
 }
 
 /// Parse an order from JSON and return it with all defaults filled in.
 #[pyfunction]
 pub fn studio_order<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {
-    let found = Order::parse(json.as_bytes()).and_then(GrantedOrder::of);
-    Ok(made(py, &found.map_err(warp_error)?)?.0)
+    let found = SessionSpec::parse(json.as_bytes()).and_then(GrantedSpec::new);
+    Ok(spec_to_python(py, &found.map_err(warp_error)?)?.0)
 }

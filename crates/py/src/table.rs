@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::export::{self, Column, Values};
+use analysis::export::{self, ExportColumn, Values};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt16Array,
@@ -13,7 +13,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::convert::{shown, warp_error};
+use crate::convert::{render, warp_error};
 
 /// A table of results.
 ///
@@ -21,14 +21,14 @@ use crate::convert::{shown, warp_error};
 /// ``pyarrow.table(table)``, ``polars.DataFrame(table)``,
 /// ``duckdb.from_arrow(table.to_pyarrow())``.
 #[pyclass(frozen, name = "Table", module = "warp_ssd")]
-pub struct Table {
+pub struct PyTable {
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
 }
 
-impl From<export::Table<'_>> for Table {
-    fn from(table: export::Table<'_>) -> Table {
-        Table {
+impl From<export::ExportTable<'_>> for PyTable {
+    fn from(table: export::ExportTable<'_>) -> PyTable {
+        PyTable {
             schema: record_batch(table.columns).schema(),
             batches: table.batches.map(record_batch).collect(),
         }
@@ -37,12 +37,12 @@ impl From<export::Table<'_>> for Table {
 
 /// Converts columns to Arrow without copying their values. Booleans are copied, because Arrow
 /// stores them as bits.
-fn record_batch(columns: Vec<Column>) -> RecordBatch {
+fn record_batch(columns: Vec<ExportColumn>) -> RecordBatch {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(array).unzip();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("every column has a value for every row")
 }
 
-fn array(column: Column) -> (Field, ArrayRef) {
+fn array(column: ExportColumn) -> (Field, ArrayRef) {
     let nullable = column.valid.is_some();
     let nulls = column.valid.map(NullBuffer::from);
     let array: ArrayRef = match column.values {
@@ -71,7 +71,7 @@ pub fn frames<'py>(py: Python<'py>, library: &str) -> PyResult<Bound<'py, PyModu
 }
 
 #[pymethods]
-impl Table {
+impl PyTable {
     /// Number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
@@ -115,7 +115,7 @@ impl Table {
     /// Return a ``pandas.DataFrame``.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         frames(slf.py(), "pandas")?;
-        Table::to_pyarrow(slf)?.call_method0("to_pandas")
+        PyTable::to_pyarrow(slf)?.call_method0("to_pandas")
     }
 
     /// Return a ``polars.DataFrame``.
@@ -128,7 +128,7 @@ impl Table {
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        shown(slf, "warp_ssd.notebook", "table")
+        render(slf, "warp_ssd.notebook", "table")
     }
 
     fn __repr__(&self) -> String {

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use ::whatif::{Answer as LabAnswer, Factors, Question};
-use experiment::twin::Scale;
+use ::whatif::{Factors, WhatIfAnswer as LabAnswer, WhatIfQuestion};
+use experiment::scaled_model::Scale;
 use pyo3::prelude::*;
-use report::Library;
-use simulate::run::Progress;
+use report::PlotLibrary;
+use simulate::run::RunProgress;
 
-use crate::convert::{self, lab_error, optional_table, shown, to_python, warp_error};
-use crate::generator::{Generators, PythonGenerator};
+use crate::convert::{self, lab_error, optional_table, render, to_python, warp_error};
+use crate::generator::{GeneratorRegistry, PythonGenerator};
 use crate::interrupt::stoppable;
-use crate::table::Table;
+use crate::table::PyTable;
 
 /// Effect of placement on a workload: a sentence, and the numbers behind it.
 #[pyclass(frozen, name = "Answer", module = "warp_ssd")]
-pub struct Answer {
+pub struct PyAnswer {
     answer: LabAnswer,
 }
 
@@ -79,12 +79,12 @@ pub fn whatif(
     dollars_per_terabyte: Option<f64>,
     embodied_kg_per_gigabyte: Option<f64>,
     interval: bool,
-) -> PyResult<Answer> {
+) -> PyResult<PyAnswer> {
     // The generators must live until the end of the runs.
-    let mut generators = Generators::new();
-    let defaults = Question::new(&PythonGenerator::name_of(workload, &mut generators)?);
+    let mut generators = GeneratorRegistry::new();
+    let defaults = WhatIfQuestion::new(&PythonGenerator::name_of(workload, &mut generators)?);
     let scale = scale.map(convert::scale::<Scale>);
-    let question = Question {
+    let question = WhatIfQuestion {
         device: device.to_string(),
         drive_bytes: convert::capacity("drive_bytes", drive_bytes)?,
         over_provisioning,
@@ -101,14 +101,14 @@ pub fn whatif(
         ..defaults
     };
     let study = py.detach(|| question.study()).map_err(lab_error)?;
-    let progress = Progress::default();
+    let progress = RunProgress::default();
     let answer = stoppable(py, &progress, || Ok(()), || study.run(interval, &progress))?;
     let answer = answer.map_err(lab_error)?.expect("a stopped run raises before");
-    Ok(Answer { answer })
+    Ok(PyAnswer { answer })
 }
 
 #[pymethods]
-impl Answer {
+impl PyAnswer {
     /// The answer in one sentence.
     #[getter]
     fn headline(&self) -> &str {
@@ -142,7 +142,7 @@ impl Answer {
 
     /// A row for each placement: write amplification with its interval, life, cost and embodied
     /// carbon. The first is no placement.
-    fn placements(&self) -> Table {
+    fn placements(&self) -> PyTable {
         self.answer.columns().into()
     }
 
@@ -153,11 +153,13 @@ impl Answer {
 
     /// Write the self-contained HTML report to a file.
     fn report(&self, path: PathBuf) -> PyResult<()> {
-        self.answer.write_report(Library::Inside, &path).map_err(warp_error)
+        self.answer
+            .write_report(PlotLibrary::Embedded, &path)
+            .map_err(warp_error)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        shown(slf, "warp_ssd.notebook", "answer")
+        render(slf, "warp_ssd.notebook", "answer")
     }
 
     fn __repr__(&self) -> String {

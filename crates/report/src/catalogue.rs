@@ -10,8 +10,8 @@
 
 use serde::Serialize;
 
-use crate::rows::{Column, Rows, Value};
-use analysis::record;
+use crate::rows::{CellValue, ReportTable, TableColumn};
+use analysis::claims_record;
 use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::profile::Profile;
@@ -19,7 +19,7 @@ use experiment::workloads;
 
 /// Kind of a catalogue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// Experiments of the papers, and the user's own studies.
     Experiments,
     Devices,
@@ -29,27 +29,32 @@ pub enum Kind {
     Workloads,
 }
 
-impl Kind {
+impl EntryKind {
     /// All kinds, in display order.
-    pub const ALL: [Kind; 4] = [Kind::Experiments, Kind::Devices, Kind::Jobs, Kind::Workloads];
+    pub const ALL: [EntryKind; 4] = [
+        EntryKind::Experiments,
+        EntryKind::Devices,
+        EntryKind::Jobs,
+        EntryKind::Workloads,
+    ];
 
     /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Experiments => "experiments",
-            Kind::Devices => "devices",
-            Kind::Jobs => "jobs",
-            Kind::Workloads => "workloads",
+            EntryKind::Experiments => "experiments",
+            EntryKind::Devices => "devices",
+            EntryKind::Jobs => "jobs",
+            EntryKind::Workloads => "workloads",
         }
     }
 
     /// Commands for an entry of this kind.
     fn remedy(self) -> &'static str {
         match self {
-            Kind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
-            Kind::Devices => "`warp show device NAME` shows every value with its source",
-            Kind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
-            Kind::Workloads => {
+            EntryKind::Experiments => "`warp run NAME`, or `warp reproduce NAME` to compare it with the paper",
+            EntryKind::Devices => "`warp show device NAME` shows every value with its source",
+            EntryKind::Jobs => "`warp show job NAME` describes it, `warp run NAME --device DEVICE` runs it",
+            EntryKind::Workloads => {
                 "`warp show workload NAME` prints it, `warp run NAME --device DEVICE --drive-writes CAPACITIES` runs it"
             }
         }
@@ -59,23 +64,23 @@ impl Kind {
     ///
     /// # Errors
     /// A file in the working folder is invalid. The message names file and field.
-    pub fn entries(self) -> Result<Vec<Entry>, LabError> {
+    pub fn entries(self) -> Result<Vec<CatalogueEntry>, LabError> {
         match self {
-            Kind::Experiments => experiments(),
-            Kind::Devices => devices(),
-            Kind::Jobs => jobs(),
-            Kind::Workloads => workloads_with_a_kind(),
+            EntryKind::Experiments => experiments(),
+            EntryKind::Devices => devices(),
+            EntryKind::Jobs => jobs(),
+            EntryKind::Workloads => workloads_with_a_kind(),
         }
     }
 
     /// Table of the entries, and a note with the commands for them.
-    pub fn table(self, entries: &[Entry]) -> Rows {
+    pub fn table(self, entries: &[CatalogueEntry]) -> ReportTable {
         let note = format!("{} ({})", self.name(), self.remedy());
-        let takes = self == Kind::Experiments;
-        let columns = [Column::label("name"), Column::text("about")].into_iter();
-        let mut rows = Rows::new(columns.chain(takes.then(|| Column::number("takes", "s")))).note(note);
+        let takes = self == EntryKind::Experiments;
+        let columns = [TableColumn::label("name"), TableColumn::text("about")].into_iter();
+        let mut rows = ReportTable::new(columns.chain(takes.then(|| TableColumn::number("takes", "s")))).note(note);
         for entry in entries {
-            let seconds = Value::optional(entry.seconds, |seconds| Value::Fixed(seconds, 0));
+            let seconds = CellValue::optional(entry.seconds, |seconds| CellValue::Fixed(seconds, 0));
             let cells = [entry.name.as_str().into(), entry.title.as_str().into()];
             rows.add(cells.into_iter().chain(takes.then_some(seconds)));
         }
@@ -85,7 +90,7 @@ impl Kind {
 
 /// A name for the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Entry {
+pub struct CatalogueEntry {
     pub name: String,
     /// The question that it answers, or its description.
     pub title: String,
@@ -94,9 +99,9 @@ pub struct Entry {
     pub seconds: Option<f64>,
 }
 
-impl Entry {
-    fn new(name: &str, title: impl Into<String>) -> Entry {
-        Entry {
+impl CatalogueEntry {
+    fn new(name: &str, title: impl Into<String>) -> CatalogueEntry {
+        CatalogueEntry {
             name: name.to_string(),
             title: title.into(),
             seconds: None,
@@ -104,16 +109,16 @@ impl Entry {
     }
 }
 
-fn experiments() -> Result<Vec<Entry>, LabError> {
-    let seconds = record::recorded_seconds();
+fn experiments() -> Result<Vec<CatalogueEntry>, LabError> {
+    let seconds = claims_record::recorded_seconds();
     let entry = |name: &String| {
         let experiment = Experiment::find(name)?;
-        Ok(Entry {
+        Ok(CatalogueEntry {
             seconds: seconds
                 .get(&experiment.slug)
                 .copied()
                 .filter(|_| experiment.is_built_in()),
-            ..Entry::new(name, experiment.title)
+            ..CatalogueEntry::new(name, experiment.title)
         })
     };
     let mut names = Experiment::names();
@@ -121,18 +126,28 @@ fn experiments() -> Result<Vec<Entry>, LabError> {
     names.iter().map(entry).collect()
 }
 
-fn devices() -> Result<Vec<Entry>, LabError> {
-    let entry = |name: &String| Ok(Entry::new(name, Profile::find(name)?.title));
+fn devices() -> Result<Vec<CatalogueEntry>, LabError> {
+    let entry = |name: &String| Ok(CatalogueEntry::new(name, Profile::find(name)?.title));
     Profile::names().iter().map(entry).collect()
 }
 
-fn jobs() -> Result<Vec<Entry>, LabError> {
-    let entry = |name: &String| Ok(Entry::new(name, first_sentence(&workloads::text_of_jobs(name)?)));
+fn jobs() -> Result<Vec<CatalogueEntry>, LabError> {
+    let entry = |name: &String| {
+        Ok(CatalogueEntry::new(
+            name,
+            first_sentence(&workloads::text_of_jobs(name)?),
+        ))
+    };
     workloads::job_names().iter().map(entry).collect()
 }
 
-fn workloads_with_a_kind() -> Result<Vec<Entry>, LabError> {
-    let entry = |name: &String| Ok(Entry::new(name, first_sentence(&workloads::text_of_workload(name)?)));
+fn workloads_with_a_kind() -> Result<Vec<CatalogueEntry>, LabError> {
+    let entry = |name: &String| {
+        Ok(CatalogueEntry::new(
+            name,
+            first_sentence(&workloads::text_of_workload(name)?),
+        ))
+    };
     workloads::workload_names().iter().map(entry).collect()
 }
 
@@ -166,7 +181,7 @@ mod tests {
 
     #[test]
     fn everything_that_is_built_in_says_what_it_is() {
-        for kind in Kind::ALL {
+        for kind in EntryKind::ALL {
             let entries = kind.entries().expect("they are right");
             assert!(!entries.is_empty(), "{kind:?}");
             for entry in &entries {
@@ -178,7 +193,7 @@ mod tests {
 
     #[test]
     fn most_experiments_have_a_record_of_how_long_they_take() {
-        let entries = Kind::Experiments.entries().expect("they are right");
+        let entries = EntryKind::Experiments.entries().expect("they are right");
         let known = entries.iter().filter(|entry| entry.seconds.is_some()).count();
         assert!(10 * known > 9 * entries.len(), "{known} of {}", entries.len());
     }

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::Library;
-use super::html::{self, Page};
-use crate::rows::{Column, Rows, Value};
-use analysis::compare::{Comparison, Side, Verdict};
+use super::PlotLibrary;
+use super::html::{self, HtmlPage};
+use crate::rows::{CellValue, ReportTable, TableColumn};
+use analysis::compare::{DifferenceVerdict, ResultComparison, Side};
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
@@ -14,21 +14,21 @@ use experiment::files::write_atomically;
 ///
 /// # Errors
 /// The file cannot be written. The message names it and the system's reason.
-pub fn write_comparison(comparison: &Comparison, path: &Path) -> Result<(), LabError> {
+pub fn write_comparison(comparison: &ResultComparison, path: &Path) -> Result<(), LabError> {
     let page = page(comparison);
     write_atomically(path, |file| file.write_all(page.as_bytes()))
 }
 
-fn page(comparison: &Comparison) -> String {
-    let mut page = Page::new(format!("{} beside {}", comparison.b.name, comparison.a.name));
-    let count = |verdict: Verdict| comparison.rows.iter().filter(|row| row.verdict == verdict).count();
+fn page(comparison: &ResultComparison) -> String {
+    let mut page = HtmlPage::new(format!("{} beside {}", comparison.b.name, comparison.a.name));
+    let count = |verdict: DifferenceVerdict| comparison.rows.iter().filter(|row| row.verdict == verdict).count();
     let counts = [
-        Verdict::More,
-        Verdict::Less,
-        Verdict::NoDifference,
-        Verdict::NotSeen,
-        Verdict::Same,
-        Verdict::OneSeed,
+        DifferenceVerdict::More,
+        DifferenceVerdict::Less,
+        DifferenceVerdict::NoDifference,
+        DifferenceVerdict::NotSeen,
+        DifferenceVerdict::Same,
+        DifferenceVerdict::OneSeed,
     ];
     let counts = counts.map(|verdict| (count(verdict), verdict.words()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
@@ -38,26 +38,26 @@ fn page(comparison: &Comparison) -> String {
         comparison.rows.len(),
         counts.join(", ")
     );
-    page.section("what", "Compared results", html::table(&what(comparison)));
+    page.section("what", "Compared results", html::table(&origins_table(comparison)));
     page.section(
         "differences",
         "Differences",
         html::table(&crate::rows::comparison(comparison)),
     );
-    page.finish(Library::Inside)
+    page.finish(PlotLibrary::Embedded)
 }
 
 /// Origins of the two results, side by side.
-fn what(comparison: &Comparison) -> Rows {
-    let mut rows = Rows::new([Column::label(""), Column::text("A"), Column::text("B")]);
+fn origins_table(comparison: &ResultComparison) -> ReportTable {
+    let mut rows = ReportTable::new([TableColumn::label(""), TableColumn::text("A"), TableColumn::text("B")]);
     let [a, b] = [&comparison.a, &comparison.b];
     rows.add(["".into(), a.name.as_str().into(), b.name.as_str().into()]);
     for key in ["target", "title", "options", "at", "engine", "warp", "fio", "seconds"] {
         let of = |side: &Side| {
             let value = &side.origin[key];
             value.as_str().map_or_else(
-                || value.as_f64().map_or(Value::Nothing, Value::Significant),
-                Value::from,
+                || value.as_f64().map_or(CellValue::Nothing, CellValue::Significant),
+                CellValue::from,
             )
         };
         if [a, b].iter().any(|side| !side.origin[key].is_null()) {

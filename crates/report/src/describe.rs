@@ -1,55 +1,59 @@
 //! Tables of profiles, layouts and other data that are not results of a run.
 
-use base::Bytes;
-use ssd::config::MarksOf;
-use ssd::{DeviceConfig, Layout};
+use base::HumanBytes;
+use ssd::config::WatermarkBase;
+use ssd::{DeviceConfig, DeviceLayout};
 use workload::fio::StreamSummary;
 
-use crate::rows::{Column, Rows, Value};
+use crate::rows::{CellValue, ReportTable, TableColumn};
 use base::distinct;
-use experiment::ensemble::Member;
+use experiment::ensemble::EnsembleMember;
 use experiment::profile::Profile;
 use experiment::workloads::plain;
-use simulate::bench::Bench;
+use simulate::bench::BenchResult;
 
 /// The values of a profile with their sources.
-pub fn sources(profile: &Profile) -> Rows {
-    let texts = ["value", "", "source"].map(Column::text);
-    let mut rows = Rows::new([Column::label("setting")].into_iter().chain(texts));
+pub fn sources(profile: &Profile) -> ReportTable {
+    let texts = ["value", "", "source"].map(TableColumn::text);
+    let mut rows = ReportTable::new([TableColumn::label("setting")].into_iter().chain(texts));
     for (path, entry) in &profile.sources {
         let fitted = if entry.fitted { "fitted" } else { "" };
-        rows.add([path, &entry.value, fitted, &entry.source].map(Value::from));
+        rows.add([path, &entry.value, fitted, &entry.source].map(CellValue::from));
     }
     rows
 }
 
 /// Streams of a job file, a row for each.
-pub fn streams(streams: &[StreamSummary]) -> Rows {
-    let numbers = ["requests", "from", "to"].map(|heading| Column::number(heading, ""));
-    let mut rows = Rows::new(
-        [Column::number("group", ""), Column::label("stream"), Column::text("rw")]
-            .into_iter()
-            .chain(numbers)
-            .chain([
-                Column::text("addresses"),
-                Column::number("of bytes", ""),
-                Column::text("placement"),
-            ]),
+pub fn streams(streams: &[StreamSummary]) -> ReportTable {
+    let numbers = ["requests", "from", "to"].map(|heading| TableColumn::number(heading, ""));
+    let mut rows = ReportTable::new(
+        [
+            TableColumn::number("group", ""),
+            TableColumn::label("stream"),
+            TableColumn::text("rw"),
+        ]
+        .into_iter()
+        .chain(numbers)
+        .chain([
+            TableColumn::text("addresses"),
+            TableColumn::number("of bytes", ""),
+            TableColumn::text("placement"),
+        ]),
     );
     for stream in streams {
-        let [least, most] = [stream.min_request_bytes, stream.max_request_bytes].map(Bytes);
+        let [least, most] = [stream.min_request_bytes, stream.max_request_bytes].map(HumanBytes);
         rows.add([
-            Value::Index(stream.group.into()),
+            CellValue::Index(stream.group.into()),
             stream.name.as_str().into(),
             stream.rw.into(),
             match stream.min_request_bytes == stream.max_request_bytes {
-                true => Value::Bytes(stream.max_request_bytes),
+                true => CellValue::Bytes(stream.max_request_bytes),
                 false => format!("{least} to {most}").into(),
             },
-            Value::Bytes(stream.start_bytes),
-            Value::Bytes(stream.end_bytes),
+            CellValue::Bytes(stream.start_bytes),
+            CellValue::Bytes(stream.end_bytes),
             stream.addresses.as_str().into(),
-            Value::optional(stream.share_percent, |percent| Value::Share(percent / 100.0)),
+            CellValue::optional(stream.share_percent, |percent| CellValue::Share(percent / 100.0)),
             stream.placement.as_str().into(),
         ]);
     }
@@ -58,23 +62,23 @@ pub fn streams(streams: &[StreamSummary]) -> Rows {
 
 /// Settings in which the members of a profile's ensemble differ, with their values. Empty without
 /// an ensemble.
-pub fn ensemble(profile: &Profile) -> Rows {
-    let [own, members] = ["value", "ensemble"].map(Column::text);
-    let rows = Rows::new([Column::label("setting"), own, members]);
+pub fn ensemble(profile: &Profile) -> ReportTable {
+    let [own, members] = ["value", "ensemble"].map(TableColumn::text);
+    let rows = ReportTable::new([TableColumn::label("setting"), own, members]);
     let Some(ensemble) = &profile.ensemble else { return rows };
     let losses: Vec<f64> = ensemble.members.iter().map(|member| member.loss).collect();
     let mut rows = rows.note(format!(
         "an ensemble of {} members, with a loss of {}. Intervals of write amplification are widened by {}",
         losses.len(),
         span(&losses),
-        Value::Share(ensemble.residual)
+        CellValue::Share(ensemble.residual)
     ));
     for path in ensemble.paths() {
         let own = profile.value(path);
-        let of_member = |member: &Member| member.settings.get(path).or(own).cloned();
+        let of_member = |member: &EnsembleMember| member.settings.get(path).or(own).cloned();
         let values: Vec<toml::Value> = ensemble.members.iter().filter_map(of_member).collect();
         let own = own.map(plain).unwrap_or_default();
-        rows.add([path.into(), own.into(), Value::Text(values_in_words(&values))]);
+        rows.add([path.into(), own.into(), CellValue::Text(values_in_words(&values))]);
     }
     rows
 }
@@ -105,20 +109,20 @@ fn span(numbers: &[f64]) -> String {
 }
 
 /// Derived quantities of a configuration.
-pub fn layout(config: &DeviceConfig, layout: &Layout) -> Rows {
-    Rows::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
+pub fn layout(config: &DeviceConfig, layout: &DeviceLayout) -> ReportTable {
+    ReportTable::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
 }
 
 /// A row of the layout table: name and value.
 type Line = (&'static str, String);
 
-fn of_pages(layout: &Layout, pages: impl Into<u64>) -> Bytes {
-    Bytes(pages.into() * layout.page_bytes)
+fn of_pages(layout: &DeviceLayout, pages: impl Into<u64>) -> HumanBytes {
+    HumanBytes(pages.into() * layout.page_bytes)
 }
 
-fn room(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+fn room(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     let capacity = of_pages(layout, layout.logical_pages);
-    let units = Value::Count(layout.logical_pages.into());
+    let units = CellValue::Count(layout.logical_pages.into());
     let over_provisioning = format!(
         "{:.2} % of the capacity after rounding ({:.2} % requested)",
         layout.effective_over_provisioning() * 100.0,
@@ -127,15 +131,18 @@ fn room(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
     vec![
         (
             "logical capacity",
-            format!("{capacity} ({units} mapping units of {})", Bytes(layout.page_bytes)),
+            format!(
+                "{capacity} ({units} mapping units of {})",
+                HumanBytes(layout.page_bytes)
+            ),
         ),
         ("flash", of_pages(layout, layout.physical_pages).to_string()),
         ("over-provisioning", over_provisioning),
-        ("memory for a run", Bytes(layout.memory_bytes()).to_string()),
+        ("memory for a run", HumanBytes(layout.memory_bytes()).to_string()),
     ]
 }
 
-fn units(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+fn units(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     let geometry = &config.geometry;
     let dies = format!(
         "{} channels x {} dies x {} planes",
@@ -177,13 +184,13 @@ fn units(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
     ]
 }
 
-fn collection(config: &DeviceConfig, layout: &Layout) -> Vec<Line> {
+fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     let gc = &config.gc;
     let at = |slices_free: u64, mark: f64| {
         let superblocks = slices_free as f64 / f64::from(layout.slices_per_superblock);
         let whole = match gc.watermark_base {
-            MarksOf::Spare => "the spare",
-            MarksOf::All => "all reclaim units",
+            WatermarkBase::Spare => "the spare",
+            WatermarkBase::All => "all reclaim units",
         };
         format!(
             "at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})",
@@ -212,27 +219,27 @@ fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-pub fn bench(bench: &Bench) -> Rows {
-    let mut rows = Rows::new([
-        Column::label("workload"),
-        Column::number("media page", "ns"),
-        Column::number("host page", "ns"),
-        Column::number("WAF", ""),
-        Column::number("ratio", "x yardstick"),
+pub fn bench(bench: &BenchResult) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::label("workload"),
+        TableColumn::number("media page", "ns"),
+        TableColumn::number("host page", "ns"),
+        TableColumn::number("WAF", ""),
+        TableColumn::number("ratio", "x yardstick"),
     ]);
     for row in &bench.rows {
         rows.add([
             row.workload.as_str().into(),
-            Value::Fixed(row.media_page_ns, 2),
-            Value::Fixed(row.host_page_ns, 2),
-            Value::Amplification(row.write_amplification),
-            Value::Fixed(row.ratio, 2),
+            CellValue::Fixed(row.media_page_ns, 2),
+            CellValue::Fixed(row.host_page_ns, 2),
+            CellValue::Amplification(row.write_amplification),
+            CellValue::Fixed(row.ratio, 2),
         ]);
     }
     let device = format!(
         "{}, {} device, over-provisioning {:.0} %",
         bench.processor,
-        Bytes(bench.capacity_bytes),
+        HumanBytes(bench.capacity_bytes),
         bench.over_provisioning * 100.0
     );
     let yardstick = format!(

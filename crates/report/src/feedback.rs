@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use super::html::{self, Swatch, figure, figures};
 use super::panels::Panels;
-use super::plotly::{BarMode, HoverMode, Interruption, Plot, Shape, Stroke, Trace};
+use super::plotly::{BarMode, DashPattern, HoverMode, Plot, PlotShape, PlotTrace, Stroke};
 use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
-use crate::rows::{self, Rows};
+use crate::rows::{self, ReportTable};
 use base::distinct;
 use simulate::feedback::FeedbackResult;
 
@@ -20,7 +20,7 @@ const NOBODY_COLOUR: &str = "#9AA0A6";
 pub fn feedback(panels: &Panels<'_>) -> Markup {
     let results = || {
         panels
-            .firsts()
+            .representatives()
             .filter_map(|result| Some((result, result.feedback.as_ref()?)))
     };
     let names = distinct(results().flat_map(|(_, feedback)| feedback.owners.clone()));
@@ -28,7 +28,7 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
         return Markup::default();
     }
     let cells = results().map(|(result, feedback)| (vec![result.key.to_string()], rows::readings(result, feedback)));
-    let table = Rows::stacked(["cell"], cells);
+    let table = ReportTable::stacked(["cell"], cells);
     let drawn = html! {
         @for (index, (result, feedback)) in results().enumerate() {
             (figure(&format!("feedback-{index}"), &result.key.to_string(), 260, &collections(feedback, &names)))
@@ -70,16 +70,16 @@ fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
             .and_then(|name| names.iter().position(|known| known == name));
         let name = feedback.owners.get(owner).map_or(NOBODY, String::as_str);
         let colour = place.map_or(NOBODY_COLOUR, colour);
-        plot.data.push(Trace::bar(x.clone(), bars, colour).named(name));
+        plot.data.push(PlotTrace::bar(x.clone(), bars, colour).named(name));
     }
     let stroke = Stroke {
         color: "#1F2933",
         width: 1.0,
-        dash: Some(Interruption::Dashed),
+        dash: Some(DashPattern::Dashed),
     };
     let readings = feedback.readings.iter();
     plot.layout.shapes = readings
-        .map(|reading| Shape::vertical(reading.collections as f64, stroke))
+        .map(|reading| PlotShape::vertical(reading.collections as f64, stroke))
         .collect();
     plot.layout.barmode = Some(BarMode::Stack);
     plot.layout.bargap = Some(0.0);

@@ -3,9 +3,9 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, display, html};
 
-use super::Library;
+use super::PlotLibrary;
 use super::plotly::{LIBRARY, LIBRARY_FILE, Plot};
-use crate::rows::{Kind, Mark, Row, Rows};
+use crate::rows::{ColumnKind, Mark, ReportTable, TableRow};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -99,7 +99,7 @@ pub fn legend(entries: &[(String, Swatch)]) -> Markup {
 }
 
 /// A table with its notes before it. Empty without rows.
-pub fn table(rows: &Rows) -> Markup {
+pub fn table(rows: &ReportTable) -> Markup {
     let above = [None].into_iter().chain(rows.rows.iter().map(Some));
     html! {
         @if !rows.is_empty() {
@@ -119,12 +119,15 @@ pub fn table(rows: &Rows) -> Markup {
     }
 }
 
-fn class(kind: Kind) -> Option<&'static str> {
-    (kind == Kind::Number).then_some("number")
+fn class(kind: ColumnKind) -> Option<&'static str> {
+    (kind == ColumnKind::Number).then_some("number")
 }
 
-fn row_html(rows: &Rows, row: &Row, above: Option<&Row>) -> Markup {
-    let labels = rows.columns.iter().take_while(|column| column.kind == Kind::Label);
+fn row_html(rows: &ReportTable, row: &TableRow, above: Option<&TableRow>) -> Markup {
+    let labels = rows
+        .columns
+        .iter()
+        .take_while(|column| column.kind == ColumnKind::Label);
     let groups = labels.count().saturating_sub(1);
     // A name that repeats the row above is grey, to show groups.
     let pairs = row.cells.iter().zip(above.into_iter().flat_map(|above| &above.cells));
@@ -151,7 +154,7 @@ pub fn figure(id: &str, caption: &str, height_pixels: u32, plot: &Plot) -> Marku
     }
 }
 
-struct Section {
+struct HtmlSection {
     id: &'static str,
     title: &'static str,
     content: Markup,
@@ -159,31 +162,31 @@ struct Section {
 
 /// A page: head, table of contents, sections.
 #[derive(Default)]
-pub struct Page {
+pub struct HtmlPage {
     title: String,
     /// The result in one sentence. Empty without one.
     pub headline: String,
     /// The line under the title.
     pub lead: String,
-    sections: Vec<Section>,
+    sections: Vec<HtmlSection>,
     /// Number of sections before the collapsed ones, and the title of the collapsed part.
     folded: Option<(usize, &'static str)>,
 }
 
-impl Page {
+impl HtmlPage {
     /// Creates a page without sections.
-    pub fn new(title: impl Into<String>) -> Page {
+    pub fn new(title: impl Into<String>) -> HtmlPage {
         let title = title.into();
-        Page {
+        HtmlPage {
             title,
-            ..Page::default()
+            ..HtmlPage::default()
         }
     }
 
     /// Adds a section and its entry in the table of contents, unless the content is empty.
     pub fn section(&mut self, id: &'static str, title: &'static str, content: Markup) {
         if !content.0.is_empty() {
-            self.sections.push(Section { id, title, content });
+            self.sections.push(HtmlSection { id, title, content });
         }
     }
 
@@ -194,14 +197,14 @@ impl Page {
     }
 
     /// Renders the page.
-    pub fn finish(&self, library: Library) -> String {
+    pub fn finish(&self, library: PlotLibrary) -> String {
         let (seen, title) = self.folded.unwrap_or((self.sections.len(), ""));
         let (seen, folded) = self.sections.split_at(seen);
         let has_plots = self
             .sections
             .iter()
             .any(|section| section.content.0.contains("data-plot="));
-        let sections = |sections: &[Section]| {
+        let sections = |sections: &[HtmlSection]| {
             html! {
                 @for section in sections { section id=(section.id) { h2 { (section.title) } (section.content) } "\n" }
             }
@@ -214,8 +217,8 @@ impl Page {
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     title { (self.title) }
                     style { (PreEscaped(STYLE)) }
-                    @if has_plots && library == Library::Inside { script { (PreEscaped(LIBRARY)) } }
-                    @if has_plots && library == Library::Beside { script src=(LIBRARY_FILE) {} }
+                    @if has_plots && library == PlotLibrary::Embedded { script { (PreEscaped(LIBRARY)) } }
+                    @if has_plots && library == PlotLibrary::SeparateFile { script src=(LIBRARY_FILE) {} }
                 }
                 body {
                     main {
@@ -247,14 +250,14 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{Column, Value};
+    use crate::rows::{CellValue, TableColumn};
 
     #[test]
     fn a_table_escapes_aligns_and_greys_what_repeats() {
-        let columns = ["device", "variant"].map(Column::label);
-        let mut rows = Rows::new(columns.into_iter().chain([Column::number("WAF", "<x>")]));
-        rows.add(["a<b".into(), "FDP".into(), Value::Amplification(1.0)]);
-        rows.add(["a<b".into(), "NoFDP".into(), Value::Amplification(2.0)]);
+        let columns = ["device", "variant"].map(TableColumn::label);
+        let mut rows = ReportTable::new(columns.into_iter().chain([TableColumn::number("WAF", "<x>")]));
+        rows.add(["a<b".into(), "FDP".into(), CellValue::Amplification(1.0)]);
+        rows.add(["a<b".into(), "NoFDP".into(), CellValue::Amplification(2.0)]);
         let html = table(&rows.note("1 < 2")).into_string();
         assert!(html.starts_with("<p class=\"note\">1 &lt; 2</p>"), "{html}");
         assert!(
@@ -266,7 +269,10 @@ mod tests {
             "{html}"
         );
         assert!(html.contains("<td class=\"same\">a&lt;b</td><td>NoFDP</td>"), "{html}");
-        assert_eq!(table(&Rows::new([Column::label("device")])).into_string(), "");
+        assert_eq!(
+            table(&ReportTable::new([TableColumn::label("device")])).into_string(),
+            ""
+        );
     }
 
     #[test]

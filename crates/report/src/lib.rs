@@ -15,7 +15,7 @@ pub mod catalogue;
 mod comparison;
 pub mod describe;
 mod feedback;
-mod front;
+mod front_page;
 mod html;
 mod panels;
 mod plotly;
@@ -27,27 +27,27 @@ mod timed;
 use std::io::Write;
 use std::path::Path;
 
+use analysis::claim_checker::{ClaimChecker, ClaimVerdict, PaperComparison};
 use analysis::interval::Intervals;
-use analysis::judge::{Comparison, Judge, Verdict};
 use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
-use simulate::finding::Command;
-use simulate::run::{CellResult, RefusedCell};
+use simulate::run::{RefusedCell, RunResult};
+use simulate::warning::WarningCommand;
 
 pub use comparison::write_comparison;
-pub use front::{Bar, Front};
-use html::Page;
+pub use front_page::{Bar, FrontPage};
+use html::HtmlPage;
 use panels::Panels;
 
 /// Location of the plotting library (a megabyte) for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
+pub enum PlotLibrary {
     /// A file beside the page, shared by all pages of a folder. The page shows a message if the
     /// file is missing.
-    Beside,
+    SeparateFile,
     /// Embedded in the page, so that the page is a single file.
-    Inside,
+    Embedded,
 }
 
 /// True if the file is the complete library.
@@ -61,11 +61,11 @@ pub struct Report<'a> {
     /// Heading of the page.
     pub title: &'a str,
     /// First screen of the page. The other sections are then collapsed.
-    pub front: Option<&'a Front>,
+    pub front: Option<&'a FrontPage>,
     /// Cells that could not be run.
     pub refused: &'a [RefusedCell],
     /// Command that made the report. Remedies name its options.
-    pub command: Command,
+    pub command: WarningCommand,
     /// Figure or table that the experiment follows. Empty if it follows none.
     pub source: &'a str,
     /// Notes of the experiment. Blank lines separate paragraphs.
@@ -75,13 +75,13 @@ pub struct Report<'a> {
     /// Window of the write amplification at the end, in multiples of the capacity.
     pub tail_drive_writes: f64,
     /// Results of the cells. Several seeds of a cell are several results.
-    pub results: &'a [CellResult],
+    pub results: &'a [RunResult],
     /// Intervals over the devices' ensembles.
     pub intervals: &'a Intervals,
     /// Published numbers and the measured ones.
-    pub comparisons: &'a [Comparison],
+    pub comparisons: &'a [PaperComparison],
     /// Verdicts on the claims.
-    pub verdicts: &'a [Verdict],
+    pub verdicts: &'a [ClaimVerdict],
 }
 
 /// Writes the report of an experiment, for the command and for Python.
@@ -90,16 +90,16 @@ pub struct Report<'a> {
 /// The file cannot be written. The message names it and the system's reason.
 pub fn write_judged(
     experiment: &Experiment,
-    judge: &Judge<'_>,
-    results: &[CellResult],
+    judge: &ClaimChecker<'_>,
+    results: &[RunResult],
     intervals: &Intervals,
-    library: Library,
+    library: PlotLibrary,
     path: &Path,
 ) -> Result<(), LabError> {
     let report = Report {
         title: &experiment.title,
         front: None,
-        command: Command::Run,
+        command: WarningCommand::Run,
         refused: judge.refused(),
         source: &experiment.source,
         notes: &experiment.notes,
@@ -119,19 +119,19 @@ impl Report<'_> {
     ///
     /// # Errors
     /// A file cannot be written. The message names it and the system's reason.
-    pub fn write(&self, library: Library, path: &Path) -> Result<(), LabError> {
+    pub fn write(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let page = self.html(library);
         let beside = path.with_file_name(plotly::LIBRARY_FILE);
-        if library == Library::Beside && page.contains(plotly::LIBRARY_FILE) && !is_library(&beside) {
+        if library == PlotLibrary::SeparateFile && page.contains(plotly::LIBRARY_FILE) && !is_library(&beside) {
             write_atomically(&beside, |file| file.write_all(plotly::LIBRARY.as_bytes()))?;
         }
         write_atomically(path, |file| file.write_all(page.as_bytes()))
     }
 
     /// Returns the page as HTML.
-    pub fn html(&self, library: Library) -> String {
+    pub fn html(&self, library: PlotLibrary) -> String {
         let panels = Panels::new(self.results, self.axes);
-        let mut page = Page::new(self.title);
+        let mut page = HtmlPage::new(self.title);
         page.lead = self.lead();
         match self.front {
             None => page.headline = sections::headline(&panels),
@@ -191,7 +191,7 @@ impl Report<'_> {
             parts.push(format!("{stopped} stopped before the end"));
         }
         if !self.verdicts.is_empty() {
-            let (held, judged) = Verdict::count(self.verdicts);
+            let (held, judged) = ClaimVerdict::count(self.verdicts);
             if judged > 0 {
                 parts.push(format!("{held} of {judged} claims hold"));
             }
@@ -208,14 +208,14 @@ mod tests {
     use simulate::testing;
 
     use super::*;
-    use crate::rows::Rows;
+    use crate::rows::ReportTable;
 
-    fn report<'a>(results: &'a [CellResult], axes: &'a [String]) -> Report<'a> {
+    fn report<'a>(results: &'a [RunResult], axes: &'a [String]) -> Report<'a> {
         Report {
             title: "Three <streams>",
             front: None,
             refused: &[],
-            command: Command::Run,
+            command: WarningCommand::Run,
             source: "Fig. 3",
             notes: "First.\n\nA & B.",
             axes,
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_library_is_embedded_once_and_nothing_is_loaded() {
         let (results, axes) = (testing::results(), testing::axes());
-        let page = report(&results, &axes).html(Library::Inside);
+        let page = report(&results, &axes).html(PlotLibrary::Embedded);
         assert_eq!(page.matches("* plotly.js (basic").count(), 1);
         assert!(!page.contains("MathJax.loader"), "the formula renderer is dead weight");
         let body = body(&page);
@@ -254,7 +254,7 @@ mod tests {
         for name in ["one.html", "two.html"] {
             let path = folder.path().join(name);
             report(&results, &axes)
-                .write(Library::Beside, &path)
+                .write(PlotLibrary::SeparateFile, &path)
                 .expect("it can be written");
             let page = std::fs::read_to_string(&path).expect("it was written");
             assert!(page.contains(&format!("<script src=\"{}\">", plotly::LIBRARY_FILE)));
@@ -278,23 +278,23 @@ mod tests {
     #[test]
     fn the_first_sentence_says_what_came_out() {
         let (results, axes) = (testing::results(), testing::axes());
-        let page = report(&results, &axes).html(Library::Inside);
+        let page = report(&results, &axes).html(PlotLibrary::Embedded);
         assert!(
             body(&page).contains("<p class=\"headline\">FDP writes 1."),
             "no headline"
         );
-        let front = Front {
+        let front = FrontPage {
             headline: "It <works>.".to_string(),
             bars: Vec::new(),
             remedy: None,
-            table: ("Placements", Rows::default()),
+            table: ("Placements", ReportTable::default()),
             notes: vec!["`--fill` sets it.".to_string()],
         };
         let whole = Report {
             front: Some(&front),
             ..report(&results[..1], &axes)
         };
-        let page = whole.html(Library::Inside);
+        let page = whole.html(PlotLibrary::Embedded);
         assert!(page.contains("<p class=\"headline\">It &lt;works&gt;.</p>"));
         assert!(page.contains("<p><code>--fill</code> sets it.</p>"));
         let folded = page.find("<details class=\"rest\">").expect("the rest is folded away");
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn every_cell_is_plotted() {
         let (results, axes) = (testing::results(), testing::axes());
-        let page = report(&results, &axes).html(Library::Inside);
+        let page = report(&results, &axes).html(PlotLibrary::Embedded);
         let plots: Vec<serde_json::Value> = body(&page)
             .split("<script type=\"application/json\"")
             .skip(1)
@@ -334,7 +334,7 @@ mod tests {
         for result in &mut results {
             result.key.variant = format!("</script><b>{}", result.key.variant);
         }
-        let page = report(&results, &axes).html(Library::Inside);
+        let page = report(&results, &axes).html(PlotLibrary::Embedded);
         assert!(page.contains("<h1>Three &lt;streams&gt;</h1>"));
         assert!(page.contains("<p>A &amp; B.</p>"));
         assert!(!body(&page).contains("<b>"));
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn odd_results_make_a_page_too() {
-        let page = report(&[], &[]).html(Library::Inside);
+        let page = report(&[], &[]).html(PlotLibrary::Embedded);
         assert!(page.contains("Nothing was run."));
         let mut results = testing::results();
         results.truncate(1);
@@ -351,7 +351,7 @@ mod tests {
         results[0].samples.clear();
         results[0].gc_log.clear();
         results[0].complete = false;
-        let page = report(&results, &[]).html(Library::Inside);
+        let page = report(&results, &[]).html(PlotLibrary::Embedded);
         assert!(page.contains("(stopped)") && page.contains("1 stopped before the end"));
     }
 
@@ -361,7 +361,7 @@ mod tests {
         let path = folder.path().join("report.html");
         let (results, axes) = (testing::results(), testing::axes());
         report(&results, &axes)
-            .write(Library::Inside, &path)
+            .write(PlotLibrary::Embedded, &path)
             .expect("it can be written");
         let page = std::fs::read_to_string(&path).expect("it was written");
         assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));

@@ -6,11 +6,11 @@
 
 use crate::rows::{axis_name, variant_name};
 use base::distinct;
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 
 /// The coordinate that distinguishes the lines of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Lines {
+pub enum LineCoordinate {
     Variants,
     /// Values of the first grid axis.
     FirstAxis,
@@ -20,7 +20,7 @@ pub enum Lines {
 /// All results by panel and line.
 pub struct Panels<'a> {
     /// Coordinate of the lines.
-    pub lines: Lines,
+    pub lines: LineCoordinate,
     /// Names of the lines, the same in every panel.
     pub names: Vec<String>,
     /// Panels in the order of the results.
@@ -34,33 +34,33 @@ pub struct Panel<'a> {
     /// Device of the results. Empty if the lines are devices.
     pub device: String,
     /// Lines with results.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<PanelLine<'a>>,
 }
 
 /// Results that differ by seed only.
-pub struct Line<'a> {
+pub struct PanelLine<'a> {
     /// Index of its name.
     pub name: usize,
     /// Results, one for each seed. Never empty.
-    pub seeds: Vec<&'a CellResult>,
+    pub seeds: Vec<&'a RunResult>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> PanelLine<'a> {
     /// Representative result: the first that ran to its end.
-    pub fn first(&self) -> &'a CellResult {
+    pub fn representative(&self) -> &'a RunResult {
         self.seeds.iter().find(|seed| seed.complete).unwrap_or(&self.seeds[0])
     }
 }
 
 impl<'a> Panels<'a> {
     /// Groups results into panels and lines.
-    pub fn new(results: &'a [CellResult], axes: &[String]) -> Panels<'a> {
-        let lines = Lines::of(results);
+    pub fn new(results: &'a [RunResult], axes: &[String]) -> Panels<'a> {
+        let lines = LineCoordinate::from_results(results);
         let names = distinct(results.iter().map(|result| lines.name(result)));
         let keys = distinct(results.iter().map(|result| lines.common(result)));
         let same = |part: &(usize, String)| keys.len() > 1 && keys.iter().all(|key| key.contains(part));
         let panel = |key: &Vec<(usize, String)>| {
-            let shared: Vec<&CellResult> = results.iter().filter(|result| lines.common(result) == *key).collect();
+            let shared: Vec<&RunResult> = results.iter().filter(|result| lines.common(result) == *key).collect();
             let parts: Vec<(usize, String)> = key.iter().filter(|part| !same(part)).cloned().collect();
             Panel {
                 caption: caption(&parts, axes),
@@ -76,57 +76,57 @@ impl<'a> Panels<'a> {
     }
 
     /// All cells as pairs of panel and line.
-    pub fn cells(&self) -> impl Iterator<Item = (&Panel<'a>, &Line<'a>)> {
+    pub fn cells(&self) -> impl Iterator<Item = (&Panel<'a>, &PanelLine<'a>)> {
         self.panels
             .iter()
             .flat_map(|panel| panel.lines.iter().map(move |line| (panel, line)))
     }
 
-    pub fn name(&self, line: &Line<'_>) -> &str {
+    pub fn name(&self, line: &PanelLine<'_>) -> &str {
         variant_name(&self.names[line.name])
     }
 
     /// The representative result of each cell.
-    pub fn firsts(&self) -> impl Iterator<Item = &'a CellResult> {
-        self.cells().map(|(_, line)| line.first())
+    pub fn representatives(&self) -> impl Iterator<Item = &'a RunResult> {
+        self.cells().map(|(_, line)| line.representative())
     }
 }
 
 /// Coordinates are numbered: 0 the device, 1 the variant, 2 the first axis, and so on.
-impl Lines {
-    fn of(results: &[CellResult]) -> Lines {
-        let several = |name: fn(&CellResult) -> Option<&String>| distinct(results.iter().map(name)).len() > 1;
+impl LineCoordinate {
+    fn from_results(results: &[RunResult]) -> LineCoordinate {
+        let several = |name: fn(&RunResult) -> Option<&String>| distinct(results.iter().map(name)).len() > 1;
         if several(|result| Some(&result.key.variant)) {
-            Lines::Variants
+            LineCoordinate::Variants
         } else if several(|result| result.key.grid.first()) {
-            Lines::FirstAxis
+            LineCoordinate::FirstAxis
         } else {
-            Lines::Devices
+            LineCoordinate::Devices
         }
     }
 
     fn coordinate(self) -> usize {
         match self {
-            Lines::Devices => 0,
-            Lines::Variants => 1,
-            Lines::FirstAxis => 2,
+            LineCoordinate::Devices => 0,
+            LineCoordinate::Variants => 1,
+            LineCoordinate::FirstAxis => 2,
         }
     }
 
-    fn name(self, result: &CellResult) -> String {
+    fn name(self, result: &RunResult) -> String {
         let found = coordinates(result).find(|(index, _)| *index == self.coordinate());
         found.map(|(_, value)| value).unwrap_or_default()
     }
 
     /// Coordinates that a result shares with the other lines of its panel.
-    fn common(self, result: &CellResult) -> Vec<(usize, String)> {
+    fn common(self, result: &RunResult) -> Vec<(usize, String)> {
         coordinates(result)
             .filter(|(index, _)| *index != self.coordinate())
             .collect()
     }
 }
 
-fn coordinates(result: &CellResult) -> impl Iterator<Item = (usize, String)> {
+fn coordinates(result: &RunResult) -> impl Iterator<Item = (usize, String)> {
     let key = &result.key;
     [&key.device, &key.variant]
         .into_iter()
@@ -153,14 +153,14 @@ fn device(key: &[(usize, String)]) -> String {
         .unwrap_or_default()
 }
 
-fn by_name<'a>(lines: Lines, names: &[String], results: &[&'a CellResult]) -> Vec<Line<'a>> {
+fn by_name<'a>(lines: LineCoordinate, names: &[String], results: &[&'a RunResult]) -> Vec<PanelLine<'a>> {
     let line = |(name, text): (usize, &String)| {
-        let seeds: Vec<&CellResult> = results
+        let seeds: Vec<&RunResult> = results
             .iter()
             .filter(|result| lines.name(result) == *text)
             .copied()
             .collect();
-        (!seeds.is_empty()).then_some(Line { name, seeds })
+        (!seeds.is_empty()).then_some(PanelLine { name, seeds })
     };
     names.iter().enumerate().filter_map(line).collect()
 }
@@ -188,10 +188,10 @@ mod tests {
         let mut results = sample::results();
         results.retain(|result| result.key.variant == "FDP");
         let panels = Panels::new(&results, &sample::axes());
-        assert_eq!((panels.lines, panels.panels.len()), (Lines::FirstAxis, 2));
+        assert_eq!((panels.lines, panels.panels.len()), (LineCoordinate::FirstAxis, 2));
         results.retain(|result| result.key.grid[0] == "80/20");
         let panels = Panels::new(&results, &sample::axes());
-        assert_eq!((panels.lines, panels.panels.len()), (Lines::Devices, 1));
+        assert_eq!((panels.lines, panels.panels.len()), (LineCoordinate::Devices, 1));
         assert_eq!(panels.names, ["ssd_a", "ssd_b"]);
     }
 
@@ -208,14 +208,14 @@ mod tests {
 
     #[test]
     fn seeds_share_a_line_and_the_first_that_ended_stands_for_them() {
-        let mut results: Vec<CellResult> = sample::results().into_iter().take(1).collect();
-        results.push(CellResult {
+        let mut results: Vec<RunResult> = sample::results().into_iter().take(1).collect();
+        results.push(RunResult {
             seed: 2,
             ..results[0].clone()
         });
         results[0].complete = false;
         let panels = Panels::new(&results, &[]);
         assert_eq!(panels.panels[0].lines[0].seeds.len(), 2);
-        assert_eq!(panels.panels[0].lines[0].first().seed, 2);
+        assert_eq!(panels.panels[0].lines[0].representative().seed, 2);
     }
 }

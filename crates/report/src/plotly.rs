@@ -21,16 +21,16 @@ pub fn escape(text: &str) -> String {
 #[derive(Serialize)]
 pub struct Plot {
     /// Traces in drawing order, bottom first.
-    pub data: Vec<Trace>,
+    pub data: Vec<PlotTrace>,
     /// Axes, margins, and arrangement of the traces.
-    pub layout: Layout,
-    config: Configuration,
+    pub layout: PlotLayout,
+    config: PlotConfig,
 }
 
 impl Plot {
     /// An empty plot with these axes.
-    pub fn new(xaxis: Axis, yaxis: Axis, font: Font) -> Plot {
-        let layout = Layout {
+    pub fn new(xaxis: PlotAxis, yaxis: PlotAxis, font: Font) -> Plot {
+        let layout = PlotLayout {
             xaxis,
             yaxis,
             font,
@@ -44,12 +44,12 @@ impl Plot {
             },
             paper_bgcolor: "#FFFFFF",
             plot_bgcolor: "#FFFFFF",
-            ..Layout::default()
+            ..PlotLayout::default()
         };
         Plot {
             data: Vec::new(),
             layout,
-            config: Configuration::default(),
+            config: PlotConfig::default(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Plot {
 /// Configuration of the tool bar, with buttons to save the plot and to zoom out. Dragging zooms in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Configuration {
+struct PlotConfig {
     #[serde(rename = "displaylogo")]
     display_logo: bool,
     display_mode_bar: &'static str,
@@ -78,9 +78,9 @@ struct ImageOptions {
     filename: &'static str,
 }
 
-impl Default for Configuration {
-    fn default() -> Configuration {
-        Configuration {
+impl Default for PlotConfig {
+    fn default() -> PlotConfig {
+        PlotConfig {
             display_logo: false,
             display_mode_bar: "hover",
             mode_bar_buttons_to_remove: [
@@ -104,9 +104,9 @@ impl Default for Configuration {
 
 /// Layout around the traces.
 #[derive(Default, Serialize)]
-pub struct Layout {
-    xaxis: Axis,
-    yaxis: Axis,
+pub struct PlotLayout {
+    xaxis: PlotAxis,
+    yaxis: PlotAxis,
     font: Font,
     showlegend: bool,
     autosize: bool,
@@ -124,7 +124,7 @@ pub struct Layout {
     pub hovermode: Option<HoverMode>,
     /// Lines across the plot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shapes: Vec<Shape>,
+    pub shapes: Vec<PlotShape>,
 }
 
 #[derive(Default, Serialize)]
@@ -147,7 +147,7 @@ pub struct Font {
 }
 
 #[derive(Default, Serialize)]
-pub struct Axis {
+pub struct PlotAxis {
     /// Quantity and unit.
     pub title: AxisTitle,
     /// Scale of the axis. `None` is linear.
@@ -234,7 +234,7 @@ pub enum HoverMode {
 
 /// A line across the plot, from bottom to top.
 #[derive(Serialize)]
-pub struct Shape {
+pub struct PlotShape {
     #[serde(rename = "type")]
     kind: &'static str,
     x0: f64,
@@ -245,9 +245,9 @@ pub struct Shape {
     line: Stroke,
 }
 
-impl Shape {
-    pub fn vertical(x: f64, line: Stroke) -> Shape {
-        Shape {
+impl PlotShape {
+    pub fn vertical(x: f64, line: Stroke) -> PlotShape {
+        PlotShape {
             kind: "line",
             x0: x,
             x1: x,
@@ -261,7 +261,7 @@ impl Shape {
 
 /// A series of values in a plot.
 #[derive(Default, Serialize)]
-pub struct Trace {
+pub struct PlotTrace {
     /// Plotly's type of the trace.
     #[serde(rename = "type")]
     pub kind: &'static str,
@@ -272,7 +272,7 @@ pub struct Trace {
     pub name: String,
     /// Lines, points or both.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
+    pub mode: Option<TraceMode>,
     /// Style of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<Stroke>,
@@ -305,20 +305,20 @@ pub struct Trace {
     pub hovertemplate: Option<&'static str>,
 }
 
-impl Trace {
+impl PlotTrace {
     /// A trace of points and the lines between them.
-    pub fn scatter(x: impl Into<Value>, y: impl Into<Value>, mode: Mode) -> Trace {
-        Trace {
+    pub fn scatter(x: impl Into<Value>, y: impl Into<Value>, mode: TraceMode) -> PlotTrace {
+        PlotTrace {
             kind: "scatter",
             x: x.into(),
             y: y.into(),
             mode: Some(mode),
-            ..Trace::default()
+            ..PlotTrace::default()
         }
     }
 
-    pub fn bar(x: impl Into<Value>, y: impl Into<Value>, color: &'static str) -> Trace {
-        Trace {
+    pub fn bar(x: impl Into<Value>, y: impl Into<Value>, color: &'static str) -> PlotTrace {
+        PlotTrace {
             kind: "bar",
             x: x.into(),
             y: y.into(),
@@ -326,21 +326,21 @@ impl Trace {
                 color,
                 ..Marker::default()
             }),
-            ..Trace::default()
+            ..PlotTrace::default()
         }
     }
 
     /// Sets the name from plain text.
-    pub fn named(self, text: &str) -> Trace {
-        Trace {
+    pub fn named(self, text: &str) -> PlotTrace {
+        PlotTrace {
             name: escape(text),
             ..self
         }
     }
 
     /// Sets the style of lines.
-    pub fn drawn(self, line: Stroke) -> Trace {
-        Trace {
+    pub fn drawn(self, line: Stroke) -> PlotTrace {
+        PlotTrace {
             line: Some(line),
             ..self
         }
@@ -349,7 +349,7 @@ impl Trace {
 
 /// Lines, points or both.
 #[derive(Clone, Copy, Serialize)]
-pub enum Mode {
+pub enum TraceMode {
     /// Lines between the points.
     #[serde(rename = "lines")]
     Lines,
@@ -366,12 +366,12 @@ pub struct Stroke {
     pub width: f64,
     /// Dash pattern. `None` is a solid line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dash: Option<Interruption>,
+    pub dash: Option<DashPattern>,
 }
 
 /// Dash pattern of a line.
 #[derive(Clone, Copy, Serialize)]
-pub enum Interruption {
+pub enum DashPattern {
     /// Solid line.
     #[serde(rename = "solid")]
     Solid,

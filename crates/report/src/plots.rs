@@ -6,16 +6,16 @@
 //! overlap. Long series are thinned by selection, without averaging.
 
 use serde_json::json;
-use ssd::Owner;
+use ssd::UnitOwner;
 
 use super::html::Swatch;
 use super::panels::{Panel, Panels};
 use super::plotly::{
-    Axis, AxisKind, AxisTitle, BarMode, Font, HoverMode, Interruption, Marker, Mode, Plot, RangeMode, Stroke, Trace,
-    escape,
+    AxisKind, AxisTitle, BarMode, DashPattern, Font, HoverMode, Marker, Plot, PlotAxis, PlotTrace, RangeMode, Stroke,
+    TraceMode, escape,
 };
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
-use simulate::run::{CellResult, Sample};
+use simulate::run::{RunResult, RunSample};
 
 /// Maximum number of points of a series. A screen does not show more.
 pub(super) const POINTS: usize = 400;
@@ -26,10 +26,10 @@ const VARIANT_COLOURS: [&str; 7] = [
 ];
 
 /// Dash patterns with their CSS names. They distinguish variants in print.
-const VARIANT_STROKES: [(Interruption, &str); 3] = [
-    (Interruption::Solid, "solid"),
-    (Interruption::Dashed, "dashed"),
-    (Interruption::Dotted, "dotted"),
+const VARIANT_STROKES: [(DashPattern, &str); 3] = [
+    (DashPattern::Solid, "solid"),
+    (DashPattern::Dashed, "dashed"),
+    (DashPattern::Dotted, "dotted"),
 ];
 
 /// Tol's light palette without its grey.
@@ -48,12 +48,12 @@ pub(super) fn colour(name: usize) -> &'static str {
     VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
 }
 
-fn stroke(name: usize) -> &'static (Interruption, &'static str) {
+fn stroke(name: usize) -> &'static (DashPattern, &'static str) {
     // When the colours repeat, the dash patterns shift, so that all lines differ.
     &VARIANT_STROKES[(name + name / VARIANT_COLOURS.len()) % VARIANT_STROKES.len()]
 }
 
-pub(super) fn pen(name: usize) -> Stroke {
+pub(super) fn line_style(name: usize) -> Stroke {
     Stroke {
         color: colour(name),
         width: 2.0,
@@ -61,7 +61,7 @@ pub(super) fn pen(name: usize) -> Stroke {
     }
 }
 
-fn owner_colour(owner: Owner) -> &'static str {
+fn owner_colour(owner: UnitOwner) -> &'static str {
     owner.handle().map_or(SHARED_COLOUR, |handle| {
         HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()]
     })
@@ -94,13 +94,13 @@ pub fn written_entries() -> Vec<(String, Swatch)> {
 
 /// Legend of the owners that held a reclaim unit at any time.
 pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
-    let mut owners: Vec<Owner> = panels
-        .firsts()
+    let mut owners: Vec<UnitOwner> = panels
+        .representatives()
         .flat_map(|result| holders(result).map(|(_, owner)| owner))
         .collect();
     owners.sort();
     owners.dedup();
-    let entry = |owner: Owner| (owner.to_string(), Swatch::Area(owner_colour(owner)));
+    let entry = |owner: UnitOwner| (owner.to_string(), Swatch::Area(owner_colour(owner)));
     owners
         .into_iter()
         .map(entry)
@@ -111,61 +111,66 @@ pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
 /// Range of an axis over all panels of a device, with a margin. Panels of a device are thus
 /// comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct AxisRange {
     low: f64,
     high: f64,
 }
 
-impl Range {
-    fn over(values: impl Iterator<Item = f64>, start: f64) -> Range {
+impl AxisRange {
+    fn over(values: impl Iterator<Item = f64>, start: f64) -> AxisRange {
         let (low, high) = values.fold((start, start), |(low, high), value| (low.min(value), high.max(value)));
         let air = ((high - low) * 0.06).max(0.02);
-        Range {
+        AxisRange {
             low: low - air,
             high: high + air,
         }
     }
 
     /// Range of write amplification over time, both cumulative and windowed.
-    pub fn over_time(panels: &Panels<'_>, device: &str, window_capacities: f64) -> Range {
+    pub fn over_time(panels: &Panels<'_>, device: &str, window_capacities: f64) -> AxisRange {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
         let results = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| &line.seeds));
-        let drawn = |result: &&CellResult| [cumulative(result), windowed(result, window_capacities)].concat();
+        let drawn = |result: &&RunResult| [cumulative(result), windowed(result, window_capacities)].concat();
         let values: Vec<f64> = results.flat_map(drawn).map(|(_, waf)| waf).collect();
-        Range::over(values.into_iter(), 1.0)
+        AxisRange::over(values.into_iter(), 1.0)
     }
 
     /// Range of bytes written through a handle, from 0.
-    pub fn written(panels: &Panels<'_>, device: &str) -> Range {
+    pub fn written(panels: &Panels<'_>, device: &str) -> AxisRange {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
-        let rows = of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| OwnerRow::used(line.first())));
-        let range = Range::over(rows.map(|row| row.host_capacities + row.copied_capacities), 0.0);
-        Range { low: 0.0, ..range }
+        let rows = of_device.flat_map(|panel| {
+            panel
+                .lines
+                .iter()
+                .flat_map(|line| OwnerRow::used(line.representative()))
+        });
+        let range = AxisRange::over(rows.map(|row| row.host_capacities + row.copied_capacities), 0.0);
+        AxisRange { low: 0.0, ..range }
     }
 
-    fn axis(self, title: &str) -> Axis {
-        Axis {
+    fn axis(self, title: &str) -> PlotAxis {
+        PlotAxis {
             range: Some([self.low, self.high]),
             ..axis(title)
         }
     }
 }
 
-fn waf(sample: &Sample) -> Option<f64> {
+fn waf(sample: &RunSample) -> Option<f64> {
     (sample.host_bytes > 0).then(|| sample.media_bytes as f64 / sample.host_bytes as f64)
 }
 
 /// Cumulative write amplification, by host bytes written.
-fn cumulative(result: &CellResult) -> Vec<(f64, f64)> {
-    let point = |sample: &Sample| Some((written_capacities(result, sample), rounded(waf(sample)?)));
-    thinned(&result.samples).filter_map(point).collect()
+fn cumulative(result: &RunResult) -> Vec<(f64, f64)> {
+    let point = |sample: &RunSample| Some((written_capacities(result, sample), rounded(waf(sample)?)));
+    downsampled(&result.samples).filter_map(point).collect()
 }
 
 /// Write amplification over a sliding window, by host bytes written. It starts when the window is
 /// full.
-fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
+fn windowed(result: &RunResult, window_capacities: f64) -> Vec<(f64, f64)> {
     let window_bytes = (window_capacities * result.capacity_bytes as f64) as u64;
-    let point = |sample: &Sample| {
+    let point = |sample: &RunSample| {
         let begin = sample.host_bytes.checked_sub(window_bytes)?;
         let before = result.samples.partition_point(|earlier| earlier.host_bytes <= begin);
         // Counters before the first sample are 0.
@@ -175,12 +180,12 @@ fn windowed(result: &CellResult, window_capacities: f64) -> Vec<(f64, f64)> {
         let waf = (sample.media_bytes - media) as f64 / host as f64;
         Some((written_capacities(result, sample), rounded(waf)))
     };
-    thinned(&result.samples).filter_map(point).collect()
+    downsampled(&result.samples).filter_map(point).collect()
 }
 
 /// Position of the first collection, unless the first sample already has collections.
-fn first_collection(result: &CellResult) -> Option<(f64, f64)> {
-    let collected = |sample: &Sample| sample.owners.iter().any(|owner| owner.units_reclaimed > 0);
+fn first_collection(result: &RunResult) -> Option<(f64, f64)> {
+    let collected = |sample: &RunSample| sample.owners.iter().any(|owner| owner.units_reclaimed > 0);
     let index = result.samples.iter().position(collected).filter(|index| *index > 0)?;
     let sample = &result.samples[index];
     Some((written_capacities(result, sample), rounded(waf(sample)?)))
@@ -199,7 +204,7 @@ fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
 }
 
 /// At most [`POINTS`] evenly spaced samples, including the last one.
-fn thinned(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+fn downsampled(samples: &[RunSample]) -> impl Iterator<Item = &RunSample> {
     let kept = samples.len().min(POINTS);
     let index = move |point: usize| {
         if kept < 2 {
@@ -216,17 +221,17 @@ pub(super) fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-fn written_capacities(result: &CellResult, sample: &Sample) -> f64 {
+fn written_capacities(result: &RunResult, sample: &RunSample) -> f64 {
     rounded(sample.host_bytes as f64 / result.capacity_bytes as f64)
 }
 
-pub(super) fn axis(title: &str) -> Axis {
+pub(super) fn axis(title: &str) -> PlotAxis {
     let font = |color| Font {
         family: None,
         size: 11,
         color,
     };
-    Axis {
+    PlotAxis {
         title: AxisTitle {
             text: title.to_string(),
             font: font(Some("#52606D")),
@@ -236,26 +241,26 @@ pub(super) fn axis(title: &str) -> Axis {
         showline: true,
         automargin: true,
         tickfont: font(None),
-        ..Axis::default()
+        ..PlotAxis::default()
     }
 }
 
 /// An axis that includes zero.
-pub(super) fn axis_from_zero(title: &str) -> Axis {
-    Axis {
+pub(super) fn axis_from_zero(title: &str) -> PlotAxis {
+    PlotAxis {
         rangemode: Some(RangeMode::ToZero),
         ..axis(title)
     }
 }
 
-pub(super) fn log_axis(title: &str) -> Axis {
-    Axis {
+pub(super) fn log_axis(title: &str) -> PlotAxis {
+    PlotAxis {
         kind: Some(AxisKind::Log),
         ..axis(title)
     }
 }
 
-pub(super) fn new_plot(x: Axis, y: Axis) -> Plot {
+pub(super) fn new_plot(x: PlotAxis, y: PlotAxis) -> Plot {
     let font = Font {
         family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"),
         size: 12,
@@ -291,7 +296,7 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
     let values = rows
         .iter()
         .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
-    let y = Axis {
+    let y = PlotAxis {
         range: Some([0.0, values.fold(1.0, f64::max) * 1.12]),
         ..axis("write amplification")
     };
@@ -313,25 +318,25 @@ fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
     values.collect()
 }
 
-fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Trace {
-    let line = Trace::scatter(numbers, summary_values(row), Mode::LinesMarkers);
-    line.drawn(pen(name)).named(variant_name(&row.variant))
+fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> PlotTrace {
+    let line = PlotTrace::scatter(numbers, summary_values(row), TraceMode::LinesMarkers);
+    line.drawn(line_style(name)).named(variant_name(&row.variant))
 }
 
-fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Trace {
+fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> PlotTrace {
     let columns: Vec<String> = grid.columns.iter().map(|column| escape(column)).collect();
     let label = |cell: &Option<GridCell>| cell.map_or(String::new(), |cell| format!("{:.2}", cell.value));
-    Trace {
+    PlotTrace {
         text: row.cells.iter().map(label).collect(),
         textposition: Some("outside"),
         cliponaxis: Some(false),
-        ..Trace::bar(columns, summary_values(row), colour(name)).named(variant_name(&row.variant))
+        ..PlotTrace::bar(columns, summary_values(row), colour(name)).named(variant_name(&row.variant))
     }
 }
 
 /// Write amplification over host bytes written. Each variant has a cumulative line and a thin
 /// windowed line. Several seeds are shown as their mean, with a band from minimum to maximum.
-pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_capacities: f64) -> Plot {
+pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange, window_capacities: f64) -> Plot {
     let x = axis_from_zero("host bytes written (x capacity)");
     let mut plot = new_plot(x, range.axis("write amplification"));
     for line in &panel.lines {
@@ -341,26 +346,26 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_ca
         }
     }
     for line in &panel.lines {
-        let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.first(), window_capacities).into_iter().unzip();
+        let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.representative(), window_capacities).into_iter().unzip();
         if !x.is_empty() {
             let name = format!("{}, last {window_capacities} x capacity", panels.name(line));
             let thin = Stroke {
                 width: 1.0,
-                ..pen(line.name)
+                ..line_style(line.name)
             };
-            plot.data.push(Trace {
+            plot.data.push(PlotTrace {
                 opacity: Some(0.65),
-                ..Trace::scatter(x, y, Mode::Lines).drawn(thin).named(&name)
+                ..PlotTrace::scatter(x, y, TraceMode::Lines).drawn(thin).named(&name)
             });
         }
-        if let Some((x, y)) = first_collection(line.first()) {
-            plot.data.push(Trace {
+        if let Some((x, y)) = first_collection(line.representative()) {
+            plot.data.push(PlotTrace {
                 marker: Some(Marker {
                     color: colour(line.name),
                     symbol: Some("triangle-up"),
                     size: Some(9),
                 }),
-                ..Trace::scatter(vec![x], vec![y], Mode::Markers).named("collections begin")
+                ..PlotTrace::scatter(vec![x], vec![y], TraceMode::Markers).named("collections begin")
             });
         }
     }
@@ -370,7 +375,7 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: Range, window_ca
 
 /// The mean of several lines, and the area between their minimum and maximum. A single line has no
 /// area.
-fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Trace> {
+fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<PlotTrace> {
     let longest = lines.iter().max_by_key(|line| line.len()).expect("there is a line");
     let x: Vec<f64> = longest.iter().map(|(place, _)| *place).collect();
     let over = |fold: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
@@ -378,8 +383,8 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Tra
         x.iter().map(|place| rounded(fold(&heights(place)))).collect()
     };
     let mean = over(&|heights| heights.iter().sum::<f64>() / heights.len() as f64);
-    let mean = Trace::scatter(x.clone(), mean, Mode::Lines)
-        .drawn(pen(index))
+    let mean = PlotTrace::scatter(x.clone(), mean, TraceMode::Lines)
+        .drawn(line_style(index))
         .named(name);
     if lines.len() == 1 {
         return vec![mean];
@@ -387,13 +392,13 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Tra
     let edge = Stroke {
         width: 0.0,
         dash: None,
-        ..pen(index)
+        ..line_style(index)
     };
     let least = over(&|heights| heights.iter().copied().fold(f64::MAX, f64::min));
     let most = over(&|heights| heights.iter().copied().fold(f64::MIN, f64::max));
-    let least = Trace::scatter(x.clone(), least, Mode::Lines).drawn(edge);
-    let most = Trace::scatter(x, most, Mode::Lines).drawn(edge);
-    let band = Trace {
+    let least = PlotTrace::scatter(x.clone(), least, TraceMode::Lines).drawn(edge);
+    let most = PlotTrace::scatter(x, most, TraceMode::Lines).drawn(edge);
+    let band = PlotTrace {
         fill: Some("tonexty"),
         fillcolor: Some(format!("{}2E", colour(index))),
         ..most.named(&format!("{name}, maximum of the seeds"))
@@ -403,10 +408,10 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Tra
 
 /// Bytes that the host wrote through each handle, and bytes copied out of its reclaim units, a
 /// group for each variant.
-pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
+pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange) -> Plot {
     let (mut names, mut owners, mut host, mut copied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, line) in panel.lines.iter().enumerate() {
-        for row in OwnerRow::used(line.first()) {
+        for row in OwnerRow::used(line.representative()) {
             names.push(escape(panels.name(line)));
             // Plotly orders positions by the first group that has a name. Invisible suffixes make
             // names unique, so each group keeps the order of its handles.
@@ -415,7 +420,7 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
             copied.push(rounded(row.copied_capacities));
         }
     }
-    let x = Axis {
+    let x = PlotAxis {
         kind: Some(AxisKind::MultiCategory),
         dividercolor: Some(RULE),
         showgrid: Some(false),
@@ -424,8 +429,8 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
     let mut plot = new_plot(x, range.axis("bytes (x capacity)"));
     let categories = json!([names, owners]);
     plot.data = vec![
-        Trace::bar(categories.clone(), host, HOST_COLOUR).named("host"),
-        Trace::bar(categories, copied, COPIED_COLOUR).named("copied"),
+        PlotTrace::bar(categories.clone(), host, HOST_COLOUR).named("host"),
+        PlotTrace::bar(categories, copied, COPIED_COLOUR).named("copied"),
     ];
     plot.layout.barmode = Some(BarMode::Stack);
     plot.layout.bargap = Some(0.25);
@@ -433,15 +438,15 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: Range) -> Plot {
 }
 
 /// Owners that held a reclaim unit at any time, with their index in a sample.
-fn holders(result: &CellResult) -> impl Iterator<Item = (usize, Owner)> {
-    let holds = |index: usize, sample: &Sample| sample.units.get(index).is_some_and(|units| *units > 0);
+fn holders(result: &RunResult) -> impl Iterator<Item = (usize, UnitOwner)> {
+    let holds = |index: usize, sample: &RunSample| sample.units.get(index).is_some_and(|units| *units > 0);
     let owners = result.stats.owners().map(|(owner, _)| owner).enumerate();
     owners.filter(move |&(index, _)| result.samples.iter().any(|sample| holds(index, sample)))
 }
 
 /// Reclaim units of each owner and free ones, over host bytes written.
-pub fn occupancy(result: &CellResult) -> Plot {
-    let samples: Vec<&Sample> = thinned(&result.samples).collect();
+pub fn occupancy(result: &RunResult) -> Plot {
+    let samples: Vec<&RunSample> = downsampled(&result.samples).collect();
     let x: Vec<f64> = samples
         .iter()
         .map(|sample| written_capacities(result, sample))
@@ -451,7 +456,7 @@ pub fn occupancy(result: &CellResult) -> Plot {
     // If reclaim units are smaller than a superblock, handles can hold more of them than the drive
     // has superblocks.
     let whole = held.iter().all(|units| *units <= all);
-    let y = Axis {
+    let y = PlotAxis {
         range: whole.then_some([0.0, all as f64]),
         ..axis_from_zero("reclaim units")
     };
@@ -468,17 +473,17 @@ pub fn occupancy(result: &CellResult) -> Plot {
     plot
 }
 
-fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> Trace {
+fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> PlotTrace {
     let edge = Stroke {
         color: "#FFFFFF",
         width: 0.5,
         dash: None,
     };
-    Trace {
+    PlotTrace {
         stackgroup: Some("units"),
         fill: Some("tonexty"),
         fillcolor: Some(colour.to_string()),
-        ..Trace::scatter(x, units, Mode::Lines).drawn(edge).named(name)
+        ..PlotTrace::scatter(x, units, TraceMode::Lines).drawn(edge).named(name)
     }
 }
 
@@ -491,13 +496,13 @@ mod tests {
     fn long_series_are_thinned_and_keep_their_ends() {
         let sample = &sample::results()[0].samples[0];
         for length in [0, 1, 2, 399, 400, 401, 5000] {
-            let samples: Vec<Sample> = (0..length)
-                .map(|index| Sample {
+            let samples: Vec<RunSample> = (0..length)
+                .map(|index| RunSample {
                     host_bytes: index,
                     ..sample.clone()
                 })
                 .collect();
-            let kept: Vec<u64> = thinned(&samples).map(|sample| sample.host_bytes).collect();
+            let kept: Vec<u64> = downsampled(&samples).map(|sample| sample.host_bytes).collect();
             assert_eq!(kept.len() as u64, length.min(400));
             assert_eq!(kept.first(), samples.first().map(|sample| &sample.host_bytes));
             assert_eq!(kept.last(), samples.last().map(|sample| &sample.host_bytes));
@@ -559,8 +564,8 @@ mod tests {
         let results = sample::results();
         let panels = Panels::new(&results, &sample::axes());
         let (a, b) = (
-            Range::over_time(&panels, "ssd_a", 1.0),
-            Range::over_time(&panels, "ssd_b", 1.0),
+            AxisRange::over_time(&panels, "ssd_a", 1.0),
+            AxisRange::over_time(&panels, "ssd_b", 1.0),
         );
         let highest = results[17].samples.iter().filter_map(waf).fold(0.0, f64::max);
         assert!(a.high < b.high && b.high > highest && a.low < 1.0);

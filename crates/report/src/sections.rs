@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::html::{self, Fold, columns, figure, figures, fold, heading, legend, note};
-use super::panels::{Line, Lines, Panel, Panels};
+use super::panels::{LineCoordinate, Panel, PanelLine, Panels};
 use super::{Report, plots};
-use crate::rows::{self, Grid, GridRow, Rows, variant_name};
-use analysis::judge::{Comparison, Verdict};
-use simulate::finding::Command;
-use simulate::run::CellResult;
+use crate::rows::{self, Grid, GridRow, ReportTable, variant_name};
+use analysis::claim_checker::{ClaimVerdict, PaperComparison};
+use simulate::run::RunResult;
+use simulate::warning::WarningCommand;
 
 /// Maximum number of panels that are open at first.
 const OPEN_FOLDS: usize = 6;
@@ -28,9 +28,9 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let whole = Grid::new(
         report.results,
         report.intervals,
-        CellResult::headline_write_amplification,
+        RunResult::headline_write_amplification,
     );
-    let is_steady = report.results.iter().any(CellResult::is_steady);
+    let is_steady = report.results.iter().any(RunResult::is_steady);
     let of_what = if is_steady {
         "Steady, or over the whole run"
     } else {
@@ -59,7 +59,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
             if is_steady { ", or over the last drive writes of a run that became steady" } else { "" },
             seeds(report.results)
         )))
-        (doubts(report.results, report.command))
+        (warnings_section(report.results, report.command))
         (summary_plots(report, panels, &whole))
         (columns(least_width_pixels, &tables))
     }
@@ -121,13 +121,13 @@ pub fn headline(panels: &Panels<'_>) -> String {
 }
 
 /// Findings that make numbers doubtful, and the scales from searches.
-fn doubts(results: &[CellResult], command: Command) -> Markup {
-    let is_marked = results.iter().any(CellResult::is_doubtful);
+fn warnings_section(results: &[RunResult], command: WarningCommand) -> Markup {
+    let is_marked = results.iter().any(RunResult::is_doubtful);
     let lines = rows::finding_lines(is_marked, results, command);
     html! { @for line in lines { (html::finding(&line)) } (html::table(&rows::scales(results))) }
 }
 
-fn seeds(results: &[CellResult]) -> String {
+fn seeds(results: &[RunResult]) -> String {
     match base::distinct(results.iter().map(|result| result.seed)).len() {
         1 => format!("One run for each cell, seed {}.", results[0].seed),
         seeds => format!("Averages over {seeds} seeds."),
@@ -136,7 +136,7 @@ fn seeds(results: &[CellResult]) -> String {
 
 /// A plot for each device and value of further axes, if the grid has an axis to plot along.
 fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Markup {
-    if panels.lines == Lines::Devices || grid.columns.len() < 2 {
+    if panels.lines == LineCoordinate::Devices || grid.columns.len() < 2 {
         return Markup::default();
     }
     let key = |row: &GridRow| [std::slice::from_ref(&row.device), row.rest.as_slice()].concat();
@@ -147,7 +147,7 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Marku
         figure(&format!("summary-{index}"), &parts.join(" · "), 280, &plot)
     };
     let drawn = html! { @for key in keys.iter().enumerate() { (plot(key)) } };
-    let entries = if panels.lines == Lines::Variants {
+    let entries = if panels.lines == LineCoordinate::Variants {
         plots::summary_entries(panels, grid)
     } else {
         Vec::new()
@@ -156,13 +156,13 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Marku
 }
 
 /// The stacked tables of all results, with the coordinates of each cell.
-fn of_cells<'a>(
+fn per_cell_tables<'a>(
     report: &Report<'_>,
-    results: impl Iterator<Item = &'a CellResult>,
-    table: fn(&CellResult) -> Rows,
+    results: impl Iterator<Item = &'a RunResult>,
+    table: fn(&RunResult) -> ReportTable,
 ) -> Markup {
     let axes = rows::axes_of(report.results, report.axes);
-    let of_cell = |result: &CellResult| {
+    let of_cell = |result: &RunResult| {
         let key = &result.key;
         let mut names = vec![key.device.clone()];
         names.extend((0..axes.len()).map(|axis| key.grid.get(axis).cloned().unwrap_or_default()));
@@ -173,21 +173,21 @@ fn of_cells<'a>(
         .into_iter()
         .chain(axes.iter().map(String::as_str))
         .chain(["variant"]);
-    html::table(&Rows::stacked(labels, results.map(of_cell)))
+    html::table(&ReportTable::stacked(labels, results.map(of_cell)))
 }
 
 /// Measures of each workload, and of the device for each tenant.
 pub fn measures(report: &Report<'_>) -> Markup {
-    of_cells(report, report.results.iter(), rows::measures)
+    per_cell_tables(report, report.results.iter(), rows::measures)
 }
 
 /// Claims and their verdicts.
-pub fn claims(verdicts: &[Verdict]) -> Markup {
+pub fn claims(verdicts: &[ClaimVerdict]) -> Markup {
     html::table(&rows::verdicts(verdicts))
 }
 
 /// Published numbers and the measured ones.
-pub fn published(comparisons: &[Comparison]) -> Markup {
+pub fn published(comparisons: &[PaperComparison]) -> Markup {
     html::table(&rows::comparisons(comparisons))
 }
 
@@ -204,7 +204,7 @@ pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
         let plot = plots::over_time(
             panels,
             panel,
-            plots::Range::over_time(panels, &panel.device, window),
+            plots::AxisRange::over_time(panels, &panel.device, window),
             window,
         );
         figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
@@ -224,7 +224,7 @@ pub fn handles(panels: &Panels<'_>) -> Markup {
         return Markup::default();
     }
     let plot = |(index, panel): (usize, &Panel<'_>)| {
-        let plot = plots::written(panels, panel, plots::Range::written(panels, &panel.device));
+        let plot = plots::written(panels, panel, plots::AxisRange::written(panels, &panel.device));
         figure(&format!("handles-{index}"), &panel.caption, 300, &plot)
     };
     let drawn = html! { @for panel in panels.panels.iter().enumerate() { (plot(panel)) } };
@@ -243,27 +243,35 @@ pub fn handles(panels: &Panels<'_>) -> Markup {
 
 fn handle_table(panels: &Panels<'_>, panel: &Panel<'_>) -> Markup {
     let lines = panel.lines.iter();
-    let tables = lines.map(|line| (vec![panels.name(line).to_string()], rows::handles(line.first())));
-    html::table(&Rows::stacked([line_heading(panels)], tables))
+    let tables = lines.map(|line| {
+        (
+            vec![panels.name(line).to_string()],
+            rows::handles(line.representative()),
+        )
+    });
+    html::table(&ReportTable::stacked([line_heading(panels)], tables))
 }
 
 fn line_heading(panels: &Panels<'_>) -> &'static str {
     match panels.lines {
-        Lines::Variants => "variant",
-        Lines::FirstAxis => "value",
-        Lines::Devices => "device",
+        LineCoordinate::Variants => "variant",
+        LineCoordinate::FirstAxis => "value",
+        LineCoordinate::Devices => "device",
     }
 }
 
 /// Owners of the reclaim units over time.
 pub fn occupancy(panels: &Panels<'_>) -> Markup {
-    if panels.firsts().all(|result| result.samples.is_empty()) {
+    if panels.representatives().all(|result| result.samples.is_empty()) {
         return Markup::default();
     }
     let panel_html = |(index, panel): (usize, &Panel<'_>)| {
-        let lines = panel.lines.iter().filter(|line| !line.first().samples.is_empty());
-        let plot = |line: &Line<'_>| {
-            let plot = plots::occupancy(line.first());
+        let lines = panel
+            .lines
+            .iter()
+            .filter(|line| !line.representative().samples.is_empty());
+        let plot = |line: &PanelLine<'_>| {
+            let plot = plots::occupancy(line.representative());
             figure(
                 &format!("occupancy-{index}-{}", line.name),
                 panels.name(line),
@@ -283,11 +291,11 @@ pub fn occupancy(panels: &Panels<'_>) -> Markup {
 
 /// The GC log in numbers, and its last collections.
 pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
-    let table = of_cells(report, panels.firsts(), rows::collections);
+    let table = per_cell_tables(report, panels.representatives(), rows::collections);
     if table.0.is_empty() {
         return table;
     }
-    let logged = panels.firsts().filter(|result| !result.gc_log.is_empty());
+    let logged = panels.representatives().filter(|result| !result.gc_log.is_empty());
     let tails = html! { @for result in logged { (tail(result)) } };
     html! {
         (note("Collections by owner of the victim and by trigger, from the GC log."))
@@ -296,16 +304,16 @@ pub fn collections(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     }
 }
 
-fn tail(result: &CellResult) -> Markup {
+fn tail(result: &RunResult) -> Markup {
     html! { (heading(&result.key.to_string())) (html::table(&rows::last_collections(result, TAIL_ROWS))) }
 }
 
 /// A table for each run, collapsed below a text.
-fn of_runs(report: &Report<'_>, text: &str, title: &str, table: fn(&CellResult) -> Rows) -> Markup {
+fn per_run_tables(report: &Report<'_>, text: &str, title: &str, table: fn(&RunResult) -> ReportTable) -> Markup {
     html! {
         @if !report.results.is_empty() {
             (note(text))
-            (fold(Fold::Closed, title, &of_cells(report, report.results.iter(), table)))
+            (fold(Fold::Closed, title, &per_cell_tables(report, report.results.iter(), table)))
         }
     }
 }
@@ -316,7 +324,7 @@ pub fn device(report: &Report<'_>) -> Markup {
                 Erases are for each block. Life used is the share of the rated erases. Drive writes a day are those \
                 that the flash survives for the warranty at this write amplification. Both need an [endurance] in \
                 the profile.";
-    of_runs(report, text, "Counters of each run", rows::device)
+    per_run_tables(report, text, "Counters of each run", rows::device)
 }
 
 /// Parameters of all measurements.
@@ -324,7 +332,7 @@ pub fn runs(report: &Report<'_>) -> Markup {
     let text = "Scale 1/d is a scaled model of the drive. It has the same number of reclaim units, each with 1/d of \
                 the pages. Capacity is that of the model. Mapping unit is the size of a page. Findings are reasons \
                 to doubt the write amplification.";
-    of_runs(report, text, "Settings of each run", rows::run)
+    per_run_tables(report, text, "Settings of each run", rows::run)
 }
 
 /// The experiment's notes, as paragraphs.
@@ -352,7 +360,7 @@ mod tests {
             title: "",
             front: None,
             refused: &[],
-            command: Command::Run,
+            command: WarningCommand::Run,
             source: "",
             notes: "",
             axes: &axes,
@@ -369,7 +377,7 @@ mod tests {
 
     #[test]
     fn claims_say_whether_they_hold() {
-        let verdict = |holds| Verdict {
+        let verdict = |holds| ClaimVerdict {
             what: "A < B".into(),
             source: "Fig. 3".into(),
             holds: Some(holds),

@@ -5,22 +5,24 @@ use maud::{Markup, html};
 
 use super::html::{self, figure, figures, note};
 use super::panels::{Panel, Panels};
-use super::plotly::{Axis, HoverMode, Marker, Mode, Plot, Trace};
-use super::plots::{POINTS, axis, axis_from_zero, line_entries, log_axis, named_entries, new_plot, pen, rounded};
-use crate::rows::{self, Rows, variant_name};
+use super::plotly::{HoverMode, Marker, Plot, PlotAxis, PlotTrace, TraceMode};
+use super::plots::{
+    POINTS, axis, axis_from_zero, line_entries, line_style, log_axis, named_entries, new_plot, rounded,
+};
+use crate::rows::{self, ReportTable, variant_name};
 use base::distinct;
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 use simulate::timed::result::TimedResult;
-use workload::Operation;
+use workload::RequestOperation;
 
 /// A job and one of its directions.
-type Activity = (String, Operation);
+type Activity = (String, RequestOperation);
 
 /// All jobs and directions with requests in any of the runs.
 fn activities<'a>(timed: impl Iterator<Item = &'a TimedResult>) -> Vec<Activity> {
     let of = |timed: &TimedResult| -> Vec<Activity> {
         let jobs = timed.jobs.iter();
-        let all = jobs.flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
+        let all = jobs.flat_map(|job| RequestOperation::ALL.map(|operation| (job, operation)));
         all.filter(|(job, operation)| job.direction(*operation).requests > 0)
             .map(|(job, operation)| (job.name.clone(), operation))
             .collect()
@@ -34,15 +36,15 @@ fn activity_name((job, operation): &Activity) -> String {
 
 fn of_panel<'a>(panel: &'a Panel<'_>) -> impl Iterator<Item = (usize, &'a TimedResult)> {
     let lines = panel.lines.iter();
-    lines.filter_map(|line| Some((line.name, line.first().timed.as_ref()?)))
+    lines.filter_map(|line| Some((line.name, line.representative().timed.as_ref()?)))
 }
 
 /// The table of jobs, and the distributions of their latencies.
 pub fn latency(panels: &Panels<'_>) -> Markup {
     let cells = panels
-        .firsts()
+        .representatives()
         .filter_map(|result| Some((vec![result.key.to_string()], rows::jobs(result.timed.as_ref()?))));
-    let table = Rows::stacked(["cell"], cells);
+    let table = ReportTable::stacked(["cell"], cells);
     let drawn = html! {
         @for (index, panel) in panels.panels.iter().enumerate() {
             @for (number, activity) in activities(of_panel(panel).map(|(_, timed)| timed)).iter().enumerate() {
@@ -55,7 +57,7 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
         return drawn;
     }
     let paces = panels
-        .firsts()
+        .representatives()
         .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
     html! {
         (note(
@@ -76,7 +78,7 @@ fn caption(parts: [&str; 2]) -> String {
 
 /// Replayed traces: latencies by volume, process and size, lateness, bursts.
 pub fn replays(panels: &Panels<'_>) -> Markup {
-    let of = |result: &CellResult| {
+    let of = |result: &RunResult| {
         let replay = result.timed.as_ref()?.trace.as_ref()?.replay()?;
         Some(html! {
             (note(&result.key.to_string()))
@@ -84,7 +86,7 @@ pub fn replays(panels: &Panels<'_>) -> Markup {
             (html::table(&rows::bursts(replay)))
         })
     };
-    html! { @for replay in panels.firsts().filter_map(of) { (replay) } }
+    html! { @for replay in panels.representatives().filter_map(of) { (replay) } }
 }
 
 fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activity) -> Plot {
@@ -92,7 +94,7 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
     let mut highest: f64 = 1.0;
     for (name, timed) in of_panel(panel) {
         for (_, measured) in timed.named(Some(job)) {
-            let points = thinned(&measured.direction(*operation).latencies.distribution());
+            let points = downsampled(&measured.direction(*operation).latencies.distribution());
             let text = points
                 .iter()
                 .map(|(_, share)| format!("{:.5} %", share * 100.0))
@@ -104,8 +106,8 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
             let share = |place: usize| points[place.min(last)].1.min(MOST_NINES);
             let y: Vec<f64> = (0..points.len()).map(|place| rounded(nines(share(place)))).collect();
             highest = y.iter().copied().fold(highest, f64::max);
-            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name));
-            traces.push(Trace {
+            let line = PlotTrace::scatter(x, y, TraceMode::Lines).drawn(line_style(name));
+            traces.push(PlotTrace {
                 text,
                 hovertemplate: Some("%{text} within %{x} us"),
                 ..line.named(variant_name(&panels.names[name]))
@@ -113,7 +115,7 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
         }
     }
     let top = highest.ceil() as u32;
-    let y = Axis {
+    let y = PlotAxis {
         tickvals: (0..=top).collect(),
         ticktext: (0..=top).map(share_text).collect(),
         range: Some([0.0, f64::from(top)]),
@@ -144,7 +146,7 @@ fn share_text(nines: u32) -> String {
 
 /// At most [`POINTS`] steps of a distribution, including both ends. The last percent gets half of
 /// them, so the tail keeps its detail.
-fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
+fn downsampled(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let tail = steps.partition_point(|(_, share)| *share < 0.99);
     let every = |steps: &[(u64, f64)]| -> Vec<(u64, f64)> {
         let stride = steps.len().div_ceil(POINTS / 2).max(1);
@@ -160,10 +162,10 @@ fn thinned(steps: &[(u64, f64)]) -> Vec<(u64, f64)> {
 
 /// Bandwidth of each job over time, with the intervals in which garbage was collected.
 pub fn bandwidth(panels: &Panels<'_>) -> Markup {
-    let names = activities(panels.firsts().filter_map(|result| result.timed.as_ref()));
+    let names = activities(panels.representatives().filter_map(|result| result.timed.as_ref()));
     let drawn = html! {
         @for (index, (panel, line)) in panels.cells().enumerate() {
-            @if let Some(timed) = &line.first().timed {
+            @if let Some(timed) = &line.representative().timed {
                 @let caption = caption([&panel.caption, panels.name(line)]);
                 (figure(&format!("bandwidth-{index}"), &caption, 240, &over_time(timed, &names)))
             }
@@ -183,16 +185,16 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
     let intervals = series.len().saturating_sub(1).max(series.len().min(1));
     let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
     for (index, job) in timed.jobs.iter().enumerate() {
-        for operation in Operation::ALL
+        for operation in RequestOperation::ALL
             .into_iter()
             .filter(|one| job.direction(*one).requests > 0)
         {
             let name = names.iter().position(|name| *name == (job.name.clone(), operation));
             let bandwidth = |interval: usize| {
-                rounded(series.moment(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
+                rounded(series.counts(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
             };
             let (x, y): (Vec<f64>, Vec<f64>) = intervals().map(|one| (seconds(one), bandwidth(one))).unzip();
-            let line = Trace::scatter(x, y, Mode::Lines).drawn(pen(name.unwrap_or(0)));
+            let line = PlotTrace::scatter(x, y, TraceMode::Lines).drawn(line_style(name.unwrap_or(0)));
             plot.data
                 .push(line.named(&activity_name(&(job.name.clone(), operation))));
         }
@@ -206,8 +208,8 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
             format!("{} units, {} pages copied", collections.count, collections.pages_copied)
         };
         let x: Vec<f64> = collected.iter().map(|interval| seconds(*interval)).collect();
-        let marks = Trace::scatter(x, vec![0.0; collected.len()], Mode::Markers).named("garbage collection");
-        plot.data.push(Trace {
+        let marks = PlotTrace::scatter(x, vec![0.0; collected.len()], TraceMode::Markers).named("garbage collection");
+        plot.data.push(PlotTrace {
             marker: Some(Marker {
                 color: "#9AA0A6",
                 symbol: Some("line-ns-open"),
@@ -226,11 +228,11 @@ fn rounded_to_microseconds(seconds: f64) -> f64 {
 }
 
 /// Bandwidth over block size, if an axis of the grid is called `bs`.
-pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
+pub fn block_sizes(results: &[RunResult], axes: &[String]) -> Markup {
     let Some(place) = axes.iter().position(|axis| axis == "bs") else {
         return Markup::default();
     };
-    let others = |result: &CellResult| {
+    let others = |result: &RunResult| {
         let mut key = result.key.clone();
         key.grid.remove(place);
         key.to_string()
@@ -254,7 +256,7 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
                 continue;
             }
             let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
-            let line = Trace::scatter(x, y, Mode::LinesMarkers).drawn(pen(name));
+            let line = PlotTrace::scatter(x, y, TraceMode::LinesMarkers).drawn(line_style(name));
             plot.data.push(line.named(text));
         }
         figure(&format!("block-size-{index}"), &activity_name(activity), 280, &plot)
@@ -264,7 +266,7 @@ pub fn block_sizes(results: &[CellResult], axes: &[String]) -> Markup {
 }
 
 /// Bandwidth in MB/s.
-fn rate(result: &CellResult, (job, operation): &Activity) -> Option<f64> {
+fn rate(result: &RunResult, (job, operation): &Activity) -> Option<f64> {
     let (_, measured) = result.timed.as_ref()?.named(Some(job)).next()?;
     let bytes = measured.direction(*operation).bytes;
     (bytes > 0).then(|| bytes as f64 * 1e3 / measured.elapsed_ns().max(1) as f64)
@@ -306,7 +308,7 @@ mod tests {
     #[test]
     fn a_thinned_distribution_keeps_its_ends_and_rises() {
         let steps: Vec<(u64, f64)> = (1..=5000).map(|step| (step * 10, step as f64 / 5000.0)).collect();
-        let kept = thinned(&steps);
+        let kept = downsampled(&steps);
         assert!(kept.len() <= POINTS + 2, "{}", kept.len());
         assert_eq!((kept.first(), kept.last()), (steps.first(), steps.last()));
         assert!(kept.windows(2).all(|pair| pair[0].0 < pair[1].0));

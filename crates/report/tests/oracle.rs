@@ -4,15 +4,15 @@
 //! before the measurement.
 
 use experiment::definition::Experiment;
-use experiment::selection::Selection;
+use experiment::selection::RunOverrides;
 use experiment::workloads::{WorkloadChanges, read_workload};
 use report::rows;
-use simulate::run::{self, CellResult};
+use simulate::run::{self, RunResult};
 
 /// Results of all cells of an experiment.
-fn results(text: &str) -> Vec<CellResult> {
+fn results(text: &str) -> Vec<RunResult> {
     let experiment = Experiment::parse("experiments/oracle/experiment.toml", text).expect("the experiment is one");
-    let cells = experiment.select(&Selection::default()).expect("it has cells").cells;
+    let cells = experiment.select(&RunOverrides::default()).expect("it has cells").cells;
     let plans = run::prepare(cells).expect("they can run");
     run::run_all(&plans, false, run::memory_available(), &()).expect("there is memory")
 }
@@ -151,10 +151,10 @@ fn what_others_write_more_than_the_oracle_is_a_table() {
             let cell = cells.find(|cell| cell.key.variant == variant && cell.key.grid == [heat]);
             cell.expect("it was run").write_amplification()
         };
-        assert_eq!(*value, rows::Value::Change(of("nothing") / of("all") - 1.0));
+        assert_eq!(*value, rows::CellValue::Change(of("nothing") / of("all") - 1.0));
         assert!(of("nothing") > 1.05 * of("all"));
     }
-    let without: Vec<CellResult> = results
+    let without: Vec<RunResult> = results
         .into_iter()
         .filter(|cell| cell.key.variant == "nothing")
         .collect();

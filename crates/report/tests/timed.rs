@@ -1,13 +1,13 @@
 //! Tests of jobs in virtual time on a drive with simple timing: closed and open loops, groups,
 //! pauses, and measurements.
 
-use experiment::cell::{Cell, CellKey};
+use experiment::cell::{CellKey, RunSpec};
 use experiment::run_options::{ReplayMode, RunSettings};
-use simulate::run::{self, CellResult};
+use simulate::run::{self, RunResult};
 use simulate::timed::measure::JobResult;
 use simulate::timed::replay::{GroupBy, ReplayResult, TracePace};
 use simulate::timed::result::TimedResult;
-use workload::{Operation, fio};
+use workload::{RequestOperation, fio};
 
 /// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
 const DEVICE: &str = r#"
@@ -55,8 +55,8 @@ fn settings() -> RunSettings {
 }
 
 /// Jobs on the simple device.
-fn cell(jobs: &str, settings: RunSettings) -> Cell {
-    Cell {
+fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
+    RunSpec {
         key: CellKey {
             device: "simple".to_string(),
             variant: String::new(),
@@ -75,7 +75,7 @@ fn cell(jobs: &str, settings: RunSettings) -> Cell {
     }
 }
 
-fn run_with(jobs: &str, settings: RunSettings) -> CellResult {
+fn run_with(jobs: &str, settings: RunSettings) -> RunResult {
     let prepared = run::prepare(vec![cell(jobs, settings)]).unwrap_or_else(|error| panic!("{error}"));
     let results = run::run_all(&prepared, true, u64::MAX, &()).expect("there is memory");
     results.into_iter().next().expect("one cell")
@@ -85,14 +85,14 @@ fn timed(jobs: &str) -> TimedResult {
     run_with(jobs, settings()).timed.expect("the device has timing")
 }
 
-fn per_second(job: &JobResult, operation: Operation) -> f64 {
+fn per_second(job: &JobResult, operation: RequestOperation) -> f64 {
     job.direction(operation).requests as f64 * 1e9 / job.elapsed_ns() as f64
 }
 
 #[test]
 fn a_read_at_depth_one_takes_the_sum_of_its_parts() {
     let result = timed("[a]\nrw=randread\nnorandommap\nnumber_ios=1000\n");
-    let reads = result.jobs[0].direction(Operation::Read);
+    let reads = result.jobs[0].direction(RequestOperation::Read);
     assert_eq!(reads.requests, 1000);
     assert_eq!((reads.latencies.min_ns(), reads.latencies.max_ns()), (READ_NS, READ_NS));
     assert_eq!(result.jobs[0].elapsed_ns(), 1000 * READ_NS, "one follows the other");
@@ -106,7 +106,7 @@ fn a_closed_loop_keeps_its_requests_in_flight() {
             "[a]\nrw=randread\nnorandommap\nruntime=1\ntime_based\n{options}\n"
         ))
     };
-    let rate = |result: &TimedResult| per_second(&result.jobs[0], Operation::Read);
+    let rate = |result: &TimedResult| per_second(&result.jobs[0], RequestOperation::Read);
     let (one, four, many) = (at("iodepth=1"), at("iodepth=4"), at("iodepth=2\nnumjobs=16"));
     assert!((one.jobs[0].mean_in_flight() - 1.0).abs() < 1e-9);
     assert!(
@@ -120,7 +120,7 @@ fn a_closed_loop_keeps_its_requests_in_flight() {
     // Little's law, with the reported numbers.
     for result in [&one, &four, &many] {
         let job = &result.jobs[0];
-        let product = rate(result) / 1e9 * job.direction(Operation::Read).latencies.mean_ns();
+        let product = rate(result) / 1e9 * job.direction(RequestOperation::Read).latencies.mean_ns();
         assert!((product / job.mean_in_flight() - 1.0).abs() < 1e-9, "{product}");
     }
 }
@@ -132,8 +132,8 @@ fn an_open_loop_keeps_its_rate_and_its_latency() {
          [b]\nrw=write\nbs=16k\nrate=4m\nruntime=2\ntime_based\n",
     );
     let (reads, writes) = (&result.jobs[0], &result.jobs[1]);
-    assert_eq!(reads.direction(Operation::Read).requests, 2000);
-    assert_eq!(writes.direction(Operation::Write).bytes, 8 << 20);
+    assert_eq!(reads.direction(RequestOperation::Read).requests, 2000);
+    assert_eq!(writes.direction(RequestOperation::Write).bytes, 8 << 20);
     assert!(reads.mean_in_flight() < 0.2, "{}", reads.mean_in_flight());
 }
 
@@ -144,7 +144,7 @@ fn an_open_loop_catches_up_after_a_pause_unless_it_should_not() {
             "[a]\nrw=randread\nnorandommap\nrate_iops=1000\nthinktime=5000\nthinktime_blocks=100\nruntime=1\ntime_based\n{option}"
         )
     };
-    let requests = |option: &str| timed(&jobs(option)).jobs[0].direction(Operation::Read).requests;
+    let requests = |option: &str| timed(&jobs(option)).jobs[0].direction(RequestOperation::Read).requests;
     assert_eq!(requests(""), 1000);
     let without = requests("rate_ignore_thinktime=1\n");
     assert!(
@@ -179,7 +179,7 @@ fn a_ramp_is_not_measured() {
     let job = &result.jobs[0];
     assert_eq!(job.from_ns, 1_000_000_000);
     let expected = 1_000_000_000 / READ_NS;
-    assert!(job.direction(Operation::Read).requests.abs_diff(expected) <= 1);
+    assert!(job.direction(RequestOperation::Read).requests.abs_diff(expected) <= 1);
 }
 
 #[test]
@@ -188,12 +188,12 @@ fn flow_shares_requests() {
         "[a]\nrw=randread\nnorandommap\nflow=3\nnumber_ios=3000\n[b]\nrw=randread\nnorandommap\nflow=1\nruntime=1\ntime_based\n",
     );
     let together = result.jobs[0].until_ns;
-    assert_eq!(result.jobs[0].direction(Operation::Read).requests, 3000);
+    assert_eq!(result.jobs[0].direction(RequestOperation::Read).requests, 3000);
     let b = &result.jobs[1];
     assert!(b.until_ns > together, "it goes on alone");
     // While both ran, b had a third of a's requests. Its later requests ran one after the other.
     let alone = (b.until_ns - together) / READ_NS;
-    let before = b.direction(Operation::Read).requests - alone;
+    let before = b.direction(RequestOperation::Read).requests - alone;
     assert!((995..=1006).contains(&before), "{before}");
 }
 
@@ -209,13 +209,13 @@ fn writing_ends_when_enough_is_written_and_waits_for_collection_are_counted() {
     assert!(result.complete && result.stats.write_amplification().expect("it wrote") > 1.1);
     assert_eq!(result.stats.host_bytes_written(), 2 * result.capacity_bytes);
     let timed = result.timed.expect("the device has timing");
-    let writes = timed.jobs[0].direction(Operation::Write);
+    let writes = timed.jobs[0].direction(RequestOperation::Write);
     assert_eq!(writes.bytes, 2 * result.capacity_bytes);
     let collections: u64 = (0..timed.series.len())
         .map(|row| timed.series.collections(row).count)
         .sum();
     assert_eq!(collections, result.gc_log.len() as u64);
-    let series = (0..timed.series.len()).map(|row| timed.series.moment(row, 0, Operation::Write));
+    let series = (0..timed.series.len()).map(|row| timed.series.counts(row, 0, RequestOperation::Write));
     assert_eq!(series.map(|moment| moment.bytes).sum::<u64>(), writes.bytes);
     assert!(writes.waits.requests > 0 && writes.waits.requests < writes.requests);
 }
@@ -256,7 +256,7 @@ fn a_closed_loop_does_what_an_open_one_does_that_is_always_late() {
                         direction.waits,
                     )
                 };
-                [Operation::Read, Operation::Write, Operation::Trim].map(of)
+                [RequestOperation::Read, RequestOperation::Write, RequestOperation::Trim].map(of)
             });
             measured.collect::<Vec<_>>()
         };
@@ -331,20 +331,20 @@ fn jobs_that_never_end_are_refused() {
 }
 
 /// A cache on the simple device with this many operations per second.
-fn paced_cell(operations_per_second: u32) -> Cell {
+fn paced_cell(operations_per_second: u32) -> RunSpec {
     let text = format!(
         "kind = \"cachelib\"\nsoc_percent = 40\ndram_bytes = \"64KiB\"\nregion_bytes = \"1MiB\"\nreads = true\n\
          [pace]\noperations_per_second = {operations_per_second}\nmax_concurrent_inserts = 1000\n"
     );
-    let find_jobs = |jobs: applications::JobsOf<'_>| panic!("{jobs:?} is not asked for");
+    let find_jobs = |jobs: applications::JobsReference<'_>| panic!("{jobs:?} is not asked for");
     let table = toml::from_str(&text).expect("a table");
     let run = RunSettings {
         drive_writes: Some(0.5),
         precondition_drive_writes: 0.0,
         ..settings()
     };
-    Cell {
-        workload: applications::Spec::parse("workload", &table, &find_jobs).expect("a workload"),
+    RunSpec {
+        workload: applications::WorkloadSpec::parse("workload", &table, &find_jobs).expect("a workload"),
         ensemble: None,
         workload_name: "cachelib".to_string(),
         ..cell("[a]\nrw=read\n", run)
@@ -358,7 +358,7 @@ fn a_cache_with_a_pace_gives_up_what_the_drive_cannot_take() {
         let mut results = run::run_all(&prepared, false, u64::MAX, &()).expect("there is memory");
         results.pop().expect("one cell")
     };
-    let measure = |result: &CellResult, name: &str| {
+    let measure = |result: &RunResult, name: &str| {
         let measures = &result.measures;
         measures.iter().find(|measure| measure.name == name).expect(name).value
     };
@@ -393,9 +393,9 @@ fn arrivals_at_random_keep_the_rate_and_wait_more() {
         timed(&jobs)
     };
     let (linear, poisson) = (run("linear"), run("poisson"));
-    let rate = |result: &TimedResult| per_second(&result.jobs[0], Operation::Read);
+    let rate = |result: &TimedResult| per_second(&result.jobs[0], RequestOperation::Read);
     assert!((rate(&poisson) / 8000.0 - 1.0).abs() < 0.03, "{}", rate(&poisson));
-    let mean = |result: &TimedResult| result.jobs[0].direction(Operation::Read).latencies.mean_ns();
+    let mean = |result: &TimedResult| result.jobs[0].direction(RequestOperation::Read).latencies.mean_ns();
     assert!(
         mean(&poisson) > 1.04 * mean(&linear),
         "{} {}",
@@ -439,7 +439,7 @@ fn a_job_that_waits_begins_when_the_other_has_ended() {
     let requests: Vec<u64> = result
         .jobs
         .iter()
-        .map(|job| job.direction(Operation::Read).requests)
+        .map(|job| job.direction(RequestOperation::Read).requests)
         .collect();
     assert_eq!(requests, [200, 50, 400, 1]);
 }
@@ -452,7 +452,7 @@ fn the_first_job_that_ends_ends_the_others() {
                 [e]\nstonewall\nrw=randread\nnumber_ios=10\n";
     let result = timed(jobs);
     let end_ns = result.jobs[0].until_ns;
-    let reads = |job: usize| result.jobs[job].direction(Operation::Read).requests;
+    let reads = |job: usize| result.jobs[job].direction(RequestOperation::Read).requests;
     assert!(reads(1) > 100 && result.jobs[1].until_ns - end_ns < 10 * READ_NS);
     assert_eq!((reads(2), reads(3)), (1, 0));
     assert!(
@@ -461,7 +461,7 @@ fn the_first_job_that_ends_ends_the_others() {
     );
     assert_eq!(reads(4), 10);
     let all = timed(&format!("[global]\nexit_what=all\n{jobs}"));
-    assert_eq!(all.jobs[4].direction(Operation::Read).requests, 0);
+    assert_eq!(all.jobs[4].direction(RequestOperation::Read).requests, 0);
     // An endless job may run beside one that ends, but at least one must end.
     let settings = |capacities: f64| RunSettings {
         drive_writes: Some(capacities),
@@ -486,7 +486,10 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
         timed(&jobs).jobs.remove(0)
     };
     let job = search(400, "");
-    let (goal, reads) = (job.latency_goal.expect("it searched"), job.direction(Operation::Read));
+    let (goal, reads) = (
+        job.latency_goal.expect("it searched"),
+        job.direction(RequestOperation::Read),
+    );
     assert!((4..32).contains(&goal.depth) && goal.found, "{goal:?}");
     assert!(
         reads.latencies.percentile_ns(95.0) <= 400_000,
@@ -507,7 +510,13 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
         "[a]\nrw=randread\nnorandommap\nruntime=100ms\ntime_based\niodepth={}\n",
         goal.depth * 2
     ));
-    assert!(deeper.jobs[0].direction(Operation::Read).latencies.percentile_ns(95.0) > 400_000);
+    assert!(
+        deeper.jobs[0]
+            .direction(RequestOperation::Read)
+            .latencies
+            .percentile_ns(95.0)
+            > 400_000
+    );
     assert!(search(400, "latency_run=1\n").elapsed_ns() > 9_000_000_000);
     assert_eq!(search(100_000, "").latency_goal.map(|goal| goal.depth), Some(64));
     let prepared =
@@ -522,13 +531,13 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
 #[test]
 fn pauses_by_time_repeat_requests_and_rest() {
     let result = timed("[a]\nrw=randread\nnorandommap\nruntime=2\ntime_based\nthinktime=30ms\nthinktime_iotime=70ms\n");
-    let reads = result.jobs[0].direction(Operation::Read).requests;
+    let reads = result.jobs[0].direction(RequestOperation::Read).requests;
     let without = 2_000_000_000 / READ_NS;
     assert!(reads.abs_diff(without * 7 / 10) < without / 100, "{reads} of {without}");
     let counted = timed(
         "[a]\nrw=randread\nnorandommap\nruntime=2\ntime_based\nthinktime=30ms\nthinktime_iotime=70ms\nthinktime_blocks=10\n",
     );
-    let reads = counted.jobs[0].direction(Operation::Read).requests;
+    let reads = counted.jobs[0].direction(RequestOperation::Read).requests;
     assert!(reads < 700, "after ten requests, which is sooner: {reads}");
 }
 
@@ -536,8 +545,8 @@ fn pauses_by_time_repeat_requests_and_rest() {
 fn what_is_verified_is_read_back() {
     let result = timed("[a]\nrw=randwrite\nverify=crc32c\nsize=4m\nloops=2\n");
     let job = &result.jobs[0];
-    assert_eq!(job.direction(Operation::Write).requests, 2048);
-    assert_eq!(job.direction(Operation::Read).requests, 2048);
+    assert_eq!(job.direction(RequestOperation::Write).requests, 2048);
+    assert_eq!(job.direction(RequestOperation::Read).requests, 2048);
 }
 
 /// Runs jobs whose logs go to a folder. Returns the folder's files.
@@ -545,9 +554,9 @@ fn logs(jobs: &str) -> std::collections::BTreeMap<String, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let jobs = jobs.replace("FOLDER", &folder.path().display().to_string());
     let prepared = run::prepare(vec![cell(&jobs, settings())]).unwrap_or_else(|error| panic!("{error}"));
-    let options = run::Options {
+    let options = run::ExecutionOptions {
         fio_logs: true,
-        ..run::Options::default()
+        ..run::ExecutionOptions::default()
     };
     run::run_all_with(&prepared, options, &()).expect("the folder can be written");
     let files = folder
@@ -643,14 +652,14 @@ fn the_last_line_of_a_latency_log_is_at_the_end_of_the_job() {
 /// Stops a run when it is asked for the second time.
 struct StopsSecond(std::sync::atomic::AtomicU64);
 
-impl run::Watch for StopsSecond {
-    fn expects(&self, _work: u64) {}
+impl run::ProgressObserver for StopsSecond {
+    fn add_expected(&self, _work: u64) {}
 
-    fn advanced(&self, _work: u64) {}
+    fn add_completed(&self, _work: u64) {}
 
-    fn finished(&self, _result: &CellResult) {}
+    fn record_result(&self, _result: &RunResult) {}
 
-    fn stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0
     }
 }
@@ -684,7 +693,7 @@ fn a_run_of_large_requests_is_stopped_within_a_few_gibibytes() {
 }
 
 /// Runs a trace on the simple device, whose pages are all written.
-fn run_trace(text: &str, settings: RunSettings) -> Result<CellResult, String> {
+fn run_trace(text: &str, settings: RunSettings) -> Result<RunResult, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
     std::fs::write(&file, text).expect("it can be written");
@@ -692,9 +701,9 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<CellResult, String> {
         "kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n",
         file.display().to_string()
     );
-    let find_jobs = |jobs: applications::JobsOf<'_>| panic!("{jobs:?} is not asked for");
-    let workload = applications::Spec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
-    let cell = Cell {
+    let find_jobs = |jobs: applications::JobsReference<'_>| panic!("{jobs:?} is not asked for");
+    let workload = applications::WorkloadSpec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
+    let cell = RunSpec {
         workload: workload.expect("a workload"),
         workload_name: "trace".to_string(),
         ..cell("[a]\nrw=read\n", settings)
@@ -766,7 +775,7 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     assert_eq!((total.late.requests, total.late.max_ns), (49, 49 * READ_NS));
     assert_eq!((replay.lateness.count(), replay.last_late_ns), (51, 0));
     // The drive served one request at a time, and its latencies show that.
-    let reads = timed.jobs[0].direction(Operation::Read);
+    let reads = timed.jobs[0].direction(RequestOperation::Read);
     assert_eq!((reads.latencies.min_ns(), reads.latencies.max_ns()), (READ_NS, READ_NS));
     let burst = replay.bursts[1];
     assert_eq!((burst.window_ns, burst.from_ns, burst.requests), (10_000_000, 0, 50));
@@ -815,7 +824,7 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
     assert_eq!(of(GroupBy::Volume), [("usr,1", [0, 10, 0]), ("usr,0", [30, 0, 0])]);
     assert_eq!(of(GroupBy::Process), [("1", [30, 10, 0])]);
     assert_eq!(of(GroupBy::Size), [("to 4 KiB", [30, 0, 0]), ("to 64 KiB", [0, 10, 0])]);
-    let recorded = &replay.groups[0].directions[Operation::Write as usize].recorded;
+    let recorded = &replay.groups[0].directions[RequestOperation::Write as usize].recorded;
     assert_eq!(
         (recorded.count(), recorded.min_ns(), recorded.max_ns()),
         (10, 100, 3700)
@@ -856,7 +865,11 @@ fn a_replay_on_a_scaled_model_is_a_finding() {
             ..at_recorded_times(1.0, None)
         };
         let result = run_trace(&text, settings).expect("it runs");
-        let names: Vec<&str> = result.findings().iter().map(simulate::finding::Finding::name).collect();
+        let names: Vec<&str> = result
+            .findings()
+            .iter()
+            .map(simulate::warning::RunWarning::name)
+            .collect();
         names.contains(&"replay_scaled")
     };
     assert!(at("1/2"));
@@ -874,7 +887,7 @@ fn a_replay_counts_what_waits_for_collection() {
         );
     }
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, None));
-    let (total, writes) = (replay.total(), timed.jobs[0].direction(Operation::Write));
+    let (total, writes) = (replay.total(), timed.jobs[0].direction(RequestOperation::Write));
     assert_eq!(total.collections, writes.waits);
     assert!(total.collections.requests > 0);
     let groups = |by: GroupBy| replay.groups.iter().filter(move |group| group.by == by);

@@ -10,15 +10,15 @@ use memmap2::MmapMut;
 use serde::Serialize;
 use ssd::config::Geometry;
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming};
-use ssd::{Device, DeviceConfig, Event, EventSink, Lpn, Nanos, Placement, TimingConfig, Write};
+use ssd::{Device, DeviceConfig, DeviceEvent, EventSink, Lpn, Nanos, Placement, TimingConfig, WriteRequest};
 
-use crate::mapper::Mapper;
-use crate::recorder::Recorder;
-use crate::run::{Stride, Watch};
+use crate::request_mapper::RequestMapper;
+use crate::run::{ProgressObserver, StepLimit};
+use crate::run_recorder::RunRecorder;
 use crate::timed::Runner;
-use applications::Spec;
+use applications::WorkloadSpec;
 use experiment::run_options::RunSettings;
-use workload::Target;
+use workload::WorkloadTarget;
 use workload::fio;
 
 /// Writes per batch of the device, and additions per batch of the yardstick.
@@ -27,7 +27,7 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Result of one workload.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct BenchRow {
     pub workload: String,
     /// Nanoseconds per page programmed (by host and copies) or read. Median of the rounds.
     pub media_page_ns: f64,
@@ -41,7 +41,7 @@ pub struct Row {
 
 /// Results of the benchmark.
 #[derive(Clone, Debug, Serialize)]
-pub struct Bench {
+pub struct BenchResult {
     /// Processor, as the system names it.
     pub processor: String,
     /// Capacity of the device in bytes.
@@ -50,12 +50,12 @@ pub struct Bench {
     /// Nanoseconds per random read-modify-write of a 4-byte entry in an array of the L2P's size.
     /// Median.
     pub yardstick_ns: f64,
-    pub rows: Vec<Row>,
+    pub rows: Vec<BenchRow>,
 }
 
 /// Settings of the benchmark.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct BenchSettings {
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
     pub over_provisioning: f64,
@@ -63,9 +63,9 @@ pub struct Settings {
     pub rounds: u32,
 }
 
-impl Default for Settings {
+impl Default for BenchSettings {
     fn default() -> Self {
-        Settings {
+        BenchSettings {
             capacity_bytes: 64 << 30,
             over_provisioning: 0.28,
             rounds: 7,
@@ -73,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl BenchSettings {
     /// Bytes that all workloads write: a fill, two drive writes and the rounds each. Timed ones
     /// write less.
     fn host_bytes(&self) -> u64 {
@@ -136,8 +136,8 @@ impl Settings {
 }
 
 /// Runs the benchmark. `None` if a caller stopped it.
-pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
-    watch.expects(settings.host_bytes());
+pub fn bench(settings: &BenchSettings, watch: &dyn ProgressObserver) -> Option<BenchResult> {
+    watch.add_expected(settings.host_bytes());
     let config = settings.device();
     let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
     let mut rows = Vec::new();
@@ -153,7 +153,7 @@ pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
     row("4 KiB random", Pattern::Random, 1)?;
     row("128 KiB random", Pattern::Random, 32)?;
     row("128 KiB sequential", Pattern::Sequential, 32)?;
-    let mut counting = Device::with_sink(&config, Count(0)).expect("the device of the benchmark is possible");
+    let mut counting = Device::with_sink(&config, CountingSink(0)).expect("the device of the benchmark is possible");
     let name = "4 KiB random, events on";
     let (row, measured) = measure(name, &mut counting, Pattern::Random, 1, settings, &mut yardstick, watch)?;
     rows.push(row);
@@ -166,7 +166,7 @@ pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
         rows.push(row);
         yards.extend(measured);
     }
-    Some(Bench {
+    Some(BenchResult {
         processor: processor(),
         capacity_bytes: settings.capacity_bytes,
         over_provisioning: settings.over_provisioning,
@@ -176,11 +176,11 @@ pub fn bench(settings: &Settings, watch: &dyn Watch) -> Option<Bench> {
 }
 
 /// Sink with minimal work.
-struct Count(u64);
+struct CountingSink(u64);
 
-impl EventSink for Count {
-    fn event(&mut self, event: &Event) {
-        self.0 += u64::from(matches!(event, Event::Reclaim(_)));
+impl EventSink for CountingSink {
+    fn event(&mut self, event: &DeviceEvent) {
+        self.0 += u64::from(matches!(event, DeviceEvent::Reclaim(_)));
     }
 }
 
@@ -197,13 +197,13 @@ fn measure<S: EventSink>(
     device: &mut Device<S>,
     pattern: Pattern,
     pages: u32,
-    settings: &Settings,
+    settings: &BenchSettings,
     yardstick: &mut Yardstick,
-    watch: &dyn Watch,
-) -> Option<(Row, Vec<f64>)> {
+    watch: &dyn ProgressObserver,
+) -> Option<(BenchRow, Vec<f64>)> {
     let capacity = u64::from(device.layout().logical_pages);
-    let mut writer = Writer {
-        random: Random(0x9E37_79B9_7F4A_7C15),
+    let mut writer = PatternWriter {
+        random: XorShift(0x9E37_79B9_7F4A_7C15),
         position: 0,
         writes: Vec::new(),
     };
@@ -213,7 +213,7 @@ fn measure<S: EventSink>(
         let start = device.stats().clone();
         writer.write(device, pattern, pages, capacity / 4, watch)?;
         let done = device.stats().since(&start);
-        Some(Pages {
+        Some(RoundPages {
             media: done.media_bytes_written() / PAGE_BYTES,
             host: done.host_bytes_written() / PAGE_BYTES,
         })
@@ -221,7 +221,7 @@ fn measure<S: EventSink>(
 }
 
 /// Pages of a round.
-struct Pages {
+struct RoundPages {
     /// Pages programmed or read.
     media: u64,
     /// Pages that the host wrote or read.
@@ -234,10 +234,10 @@ fn measure_rounds(
     rounds: u32,
     yardstick: &mut Yardstick,
     yard_pages: u64,
-    mut round: impl FnMut() -> Option<Pages>,
-) -> Option<(Row, Vec<f64>)> {
+    mut round: impl FnMut() -> Option<RoundPages>,
+) -> Option<(BenchRow, Vec<f64>)> {
     let (mut media_ns, mut host_ns, mut ratios, mut yards) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut total = Pages { media: 0, host: 0 };
+    let mut total = RoundPages { media: 0, host: 0 };
     for _ in 0..rounds {
         let yard = yardstick.measure(yard_pages);
         let clock = Instant::now();
@@ -250,7 +250,7 @@ fn measure_rounds(
         total.media += pages.media;
         total.host += pages.host;
     }
-    let row = Row {
+    let row = BenchRow {
         workload: name.to_string(),
         media_page_ns: median(media_ns),
         host_page_ns: median(host_ns),
@@ -265,44 +265,44 @@ fn measure_rounds(
 fn measure_timed(
     name: &str,
     rw: &str,
-    settings: &Settings,
+    settings: &BenchSettings,
     yardstick: &mut Yardstick,
-    watch: &dyn Watch,
-) -> Option<(Row, Vec<f64>)> {
+    watch: &dyn ProgressObserver,
+) -> Option<(BenchRow, Vec<f64>)> {
     const SECOND_NS: Nanos = 1_000_000_000;
     let config = settings.timed_device();
     let mut device =
-        Device::with_sink(&config, Recorder::new(false, true)).expect("the device of the benchmark is possible");
+        Device::with_sink(&config, RunRecorder::new(false, true)).expect("the device of the benchmark is possible");
     let capacity = u64::from(device.layout().logical_pages);
     let layout = device.layout().clone();
-    let runner = |jobs: &str, start: Nanos, device: &Device<Recorder>| {
-        let jobs: Spec = fio::parse(jobs, "bench")
+    let runner = |jobs: &str, start: Nanos, device: &Device<RunRecorder>| {
+        let jobs: WorkloadSpec = fio::parse(jobs, "bench")
             .expect("the jobs of the benchmark are right")
             .into();
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: capacity * PAGE_BYTES,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
-        let mapper = Mapper::new(&layout, &layout.handle_list());
+        let mapper = RequestMapper::new(&layout, &layout.handle_list());
         let runner = Runner::new(&jobs, &target, 1, &RunSettings::default(), mapper);
         let mut runner = runner.expect("they fit the device");
         runner.begin(start, device);
         runner
     };
-    let drive = |runner: &mut Runner, device: &mut Device<Recorder>, requests: u64, bytes: u64| {
+    let drive = |runner: &mut Runner, device: &mut Device<RunRecorder>, requests: u64, bytes: u64| {
         let mut left = requests;
         while left > 0 {
-            if watch.stopped() {
+            if watch.should_stop() {
                 return None;
             }
             let some = left.min(64 * 1024);
-            let stride = Stride {
+            let stride = StepLimit {
                 requests: some,
                 host_bytes: u64::MAX,
                 pages: u64::MAX,
             };
             let _ = runner.advance(device, stride).expect("a job file has nothing to read");
-            watch.advanced(some * bytes);
+            watch.add_completed(some * bytes);
             left -= some;
         }
         Some(())
@@ -330,31 +330,31 @@ fn measure_timed(
         } else {
             host
         };
-        Some(Pages { media, host })
+        Some(RoundPages { media, host })
     })
 }
 
 /// Writes a pattern through the device's batch call.
-struct Writer {
-    random: Random,
+struct PatternWriter {
+    random: XorShift,
     position: u64,
-    writes: Vec<Write>,
+    writes: Vec<WriteRequest>,
 }
 
-impl Writer {
+impl PatternWriter {
     fn write<S: EventSink>(
         &mut self,
         device: &mut Device<S>,
         pattern: Pattern,
         pages: u32,
         total_pages: u64,
-        watch: &dyn Watch,
+        watch: &dyn ProgressObserver,
     ) -> Option<()> {
         let extents = u64::from(device.layout().logical_pages) / u64::from(pages);
         assert!(extents > 0, "a drive holds no extent of {pages} pages");
         let mut left = total_pages / u64::from(pages);
         while left > 0 {
-            if watch.stopped() {
+            if watch.should_stop() {
                 return None;
             }
             // A thousand batches between two checks of the stop switch.
@@ -371,7 +371,7 @@ impl Writer {
                             self.position
                         }
                     };
-                    self.writes.push(Write {
+                    self.writes.push(WriteRequest {
                         first: Lpn((extent * u64::from(pages)) as u32),
                         pages,
                         host_bytes: u64::from(pages) * PAGE_BYTES,
@@ -383,7 +383,7 @@ impl Writer {
                     .write_batch(0, &self.writes)
                     .expect("the extents are within the device");
             }
-            watch.advanced(chunk * u64::from(pages) * PAGE_BYTES);
+            watch.add_completed(chunk * u64::from(pages) * PAGE_BYTES);
         }
         Some(())
     }
@@ -392,7 +392,7 @@ impl Writer {
 /// Batched random read-modify-write of the machine's memory.
 struct Yardstick {
     memory: MmapMut,
-    random: Random,
+    random: XorShift,
 }
 
 impl Yardstick {
@@ -403,7 +403,7 @@ impl Yardstick {
         memory.fill(1); // Resident, as the L2P of a full device is.
         Yardstick {
             memory,
-            random: Random(0xD1B5_4A32_D192_ED03),
+            random: XorShift(0xD1B5_4A32_D192_ED03),
         }
     }
 
@@ -428,9 +428,9 @@ impl Yardstick {
 }
 
 /// xorshift64: a generator whose cost is negligible beside a cache miss.
-struct Random(u64);
+struct XorShift(u64);
 
-impl Random {
+impl XorShift {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -461,10 +461,10 @@ mod tests {
 
     #[test]
     fn the_timed_rows_are_measured() {
-        let settings = Settings {
+        let settings = BenchSettings {
             capacity_bytes: 8 << 30,
             rounds: 3,
-            ..Settings::default()
+            ..BenchSettings::default()
         };
         let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
         for (rw, collects) in [("randwrite", true), ("randread", false)] {

@@ -11,8 +11,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use ssd::event::{Interest, Reclaim};
-use ssd::{Completion, Device, DeviceConfig, Event, EventSink, HostError, Lpn, Nanos, SnapshotError, Write};
+use ssd::event::{EventFilter, ReclaimRecord};
+use ssd::{
+    CompletionTime, Device, DeviceConfig, DeviceEvent, EventSink, HostError, Lpn, Nanos, SnapshotError, WriteRequest,
+};
 
 use experiment::error::LabError;
 
@@ -21,18 +23,18 @@ const PAGES_BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// Sink that keeps the collections of a device, if enabled.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub struct CollectionLog {
     keep: bool,
-    rows: Vec<Reclaim>,
+    rows: Vec<ReclaimRecord>,
 }
 
-impl EventSink for Log {
-    fn interest(&self) -> Interest {
-        Interest::ReclaimUnits
+impl EventSink for CollectionLog {
+    fn event_filter(&self) -> EventFilter {
+        EventFilter::ReclaimUnits
     }
 
-    fn event(&mut self, event: &Event) {
-        if let (true, Event::Reclaim(reclaim)) = (self.keep, event) {
+    fn event(&mut self, event: &DeviceEvent) {
+        if let (true, DeviceEvent::Reclaim(reclaim)) = (self.keep, event) {
             self.rows.push(reclaim.clone());
         }
     }
@@ -42,7 +44,7 @@ impl EventSink for Log {
 /// victim policy.
 #[derive(Clone)]
 pub struct ClockedDevice {
-    device: Device<Log>,
+    device: Device<CollectionLog>,
     now: Nanos,
     /// Completion times of the commands in flight.
     in_flight: BinaryHeap<Reverse<Nanos>>,
@@ -58,12 +60,12 @@ impl ClockedDevice {
             device: device.to_string(),
             error,
         })?;
-        Ok(ClockedDevice::of(made, keep_gc_log))
+        Ok(ClockedDevice::from_device(made, keep_gc_log))
     }
 
     /// Wraps an existing, idle device.
-    pub fn of(device: Device, keep_gc_log: bool) -> ClockedDevice {
-        let log = Log {
+    pub fn from_device(device: Device, keep_gc_log: bool) -> ClockedDevice {
+        let log = CollectionLog {
             keep: keep_gc_log,
             rows: Vec::new(),
         };
@@ -79,15 +81,15 @@ impl ClockedDevice {
     /// # Errors
     /// The file cannot be read, or is no snapshot.
     pub fn load(path: &Path, keep_gc_log: bool) -> Result<ClockedDevice, SnapshotError> {
-        Ok(ClockedDevice::of(Device::load(path)?, keep_gc_log))
+        Ok(ClockedDevice::from_device(Device::load(path)?, keep_gc_log))
     }
 
-    pub fn device(&self) -> &Device<Log> {
+    pub fn device(&self) -> &Device<CollectionLog> {
         &self.device
     }
 
     /// Returns the device for changes.
-    pub fn device_mut(&mut self) -> &mut Device<Log> {
+    pub fn device_mut(&mut self) -> &mut Device<CollectionLog> {
         &mut self.device
     }
 
@@ -102,7 +104,7 @@ impl ClockedDevice {
     }
 
     /// Collections so far, if enabled.
-    pub fn gc_log(&self) -> &[Reclaim] {
+    pub fn gc_log(&self) -> &[ReclaimRecord] {
         &self.device.sink().rows
     }
 
@@ -113,7 +115,7 @@ impl ClockedDevice {
     /// An extent is outside the drive. No extent was written.
     pub fn write(
         &mut self,
-        writes: &[Write],
+        writes: &[WriteRequest],
         queue_depth: u32,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Vec<Nanos>, HostError> {
@@ -188,7 +190,7 @@ impl ClockedDevice {
         pages: impl Fn(&C) -> u32,
         queue_depth: u32,
         go_on: &mut dyn FnMut() -> bool,
-        carry_out: impl Fn(&mut Device<Log>, Nanos, &C) -> Result<Completion, HostError>,
+        carry_out: impl Fn(&mut Device<CollectionLog>, Nanos, &C) -> Result<CompletionTime, HostError>,
     ) -> Result<Vec<Nanos>, HostError> {
         assert!(self.in_flight.is_empty(), "a call ends with nothing in flight");
         let mut latencies = Vec::with_capacity(commands.len());
@@ -241,19 +243,19 @@ fn chunks<C>(commands: &[C], pages: impl Fn(&C) -> u32) -> impl Iterator<Item = 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use experiment::profile::{Overrides, Profile};
-    use experiment::twin::{Scale, twin};
+    use experiment::profile::{Profile, SettingOverrides};
+    use experiment::scaled_model::{Scale, scaled_config};
     use ssd::Placement;
 
     fn clocked(profile: &str) -> ClockedDevice {
-        let config = Profile::find(profile).and_then(|profile| profile.config(&Overrides::new()));
-        let (config, _) = twin(profile, &config.expect("a profile"), Scale(1024)).expect("a twin");
+        let config = Profile::find(profile).and_then(|profile| profile.config(&SettingOverrides::new()));
+        let (config, _) = scaled_config(profile, &config.expect("a profile"), Scale(1024)).expect("a twin");
         ClockedDevice::new(profile, &config, true).expect("a drive")
     }
 
-    fn writes(drive: &ClockedDevice, count: u32, pages: u32) -> Vec<Write> {
+    fn writes(drive: &ClockedDevice, count: u32, pages: u32) -> Vec<WriteRequest> {
         let extents = drive.device().layout().logical_pages / pages;
-        let write = |index: u32| Write {
+        let write = |index: u32| WriteRequest {
             first: Lpn(index.wrapping_mul(2_654_435_761) % extents * pages),
             pages,
             host_bytes: u64::from(pages) * drive.device().layout().page_bytes,

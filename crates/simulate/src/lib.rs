@@ -11,13 +11,13 @@
 pub mod bench;
 pub mod clocked;
 pub mod feedback;
-pub mod finding;
 pub mod live;
-mod mapper;
 pub mod policy;
-mod recorder;
+mod request_mapper;
 pub mod run;
+mod run_recorder;
 pub mod steady;
 #[doc(hidden)]
 pub mod testing;
 pub mod timed;
+pub mod warning;

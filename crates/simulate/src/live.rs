@@ -21,13 +21,13 @@ mod tests;
 
 use std::sync::Arc;
 
-use ssd::timing::Piece;
-use ssd::{Event, EventsSince, Lpn, Nanos, RuId, Stats, UnitView};
+use ssd::timing::BusyInterval;
+use ssd::{DeviceEvent, DeviceStats, EventsSince, Lpn, Nanos, RuId, UnitView};
 
-pub use crate::run::{Phase, Position};
+pub use crate::run::{RunPhase, RunPosition};
 pub use account::{MemoryAccount, MemoryShare};
 
-use crate::run::{CellResult, Checkpoint, Options, Run, RunPlan, STEP_PAGES, Sample, Stride};
+use crate::run::{ActiveRun, ExecutionOptions, RunCheckpoint, RunPlan, RunResult, RunSample, STEP_PAGES, StepLimit};
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
 
@@ -36,7 +36,7 @@ const CHECKPOINTS_FIRST: u64 = 32;
 
 /// Starting point of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forked {
+pub enum ForkStart {
     /// Continues on the same drive from the same moment.
     Here,
     /// Restarts on another drive and must advance to that moment.
@@ -45,25 +45,25 @@ pub enum Forked {
 
 /// Recent operations of dies and channels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Activity {
+pub struct RecentActivity {
     /// Virtual time since which no operation is missing.
     pub complete_from: Nanos,
     /// Operations of each die, in channel order.
-    pub dies: Vec<Vec<Piece>>,
+    pub dies: Vec<Vec<BusyInterval>>,
     /// Host transfers of each channel.
-    pub channels: Vec<Vec<Piece>>,
+    pub channels: Vec<Vec<BusyInterval>>,
 }
 
 /// A run that a caller advances, rewinds and forks. See the module.
 pub struct LiveRun {
-    run: Run<Arc<RunPlan>>,
-    checkpoints: Checkpoints,
+    run: ActiveRun<Arc<RunPlan>>,
+    checkpoints: RunCheckpoints,
     /// Fork point, if the run continues another run's drive. It has no earlier history.
-    origin: Option<(Arc<Checkpoint>, MemoryShare)>,
+    origin: Option<(Arc<RunCheckpoint>, MemoryShare)>,
 }
 
 /// Checkpoints of a run, limited by memory.
-struct Checkpoints {
+struct RunCheckpoints {
     account: MemoryAccount,
     /// Number of the run in the account.
     run: u64,
@@ -73,9 +73,9 @@ struct Checkpoints {
     next_bytes: u64,
 }
 
-impl Checkpoints {
-    fn new(plan: &RunPlan, account: &MemoryAccount) -> Checkpoints {
-        Checkpoints {
+impl RunCheckpoints {
+    fn new(plan: &RunPlan, account: &MemoryAccount) -> RunCheckpoints {
+        RunCheckpoints {
             account: account.clone(),
             run: account.next_run(),
             each_bytes: plan.memory_bytes,
@@ -99,8 +99,8 @@ impl Checkpoints {
         room
     }
 
-    fn keep(&mut self, checkpoint: Checkpoint, room: MemoryShare) {
-        let were_too_many = self.account.keep(self.run, checkpoint, room);
+    fn store(&mut self, checkpoint: RunCheckpoint, room: MemoryShare) {
+        let were_too_many = self.account.store_checkpoint(self.run, checkpoint, room);
         self.spread(were_too_many);
     }
 
@@ -113,9 +113,9 @@ impl Checkpoints {
     }
 }
 
-impl Drop for Checkpoints {
+impl Drop for RunCheckpoints {
     fn drop(&mut self) {
-        self.account.forget(self.run);
+        self.account.drop_checkpoints(self.run);
     }
 }
 
@@ -130,9 +130,9 @@ impl LiveRun {
             let problem = "a live run needs one scale. Give one, such as 1/512";
             return Err(LabError::invalid("scale", problem));
         }
-        let checkpoints = Checkpoints::new(&plan, account);
-        let mut run = Run::begin(plan, Options::default())?;
-        run.keep_live_log();
+        let checkpoints = RunCheckpoints::new(&plan, account);
+        let mut run = ActiveRun::begin(plan, ExecutionOptions::default())?;
+        run.enable_event_log();
         Ok(LiveRun {
             run,
             checkpoints,
@@ -144,11 +144,11 @@ impl LiveRun {
         self.run.plan()
     }
 
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> RunPhase {
         self.run.phase()
     }
 
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> RunPosition {
         self.run.position()
     }
 
@@ -157,12 +157,12 @@ impl LiveRun {
     ///
     /// # Errors
     /// A workload input cannot be read. The run has then ended.
-    pub fn advance(&mut self, host_bytes: u64, requests: u64) -> Result<Phase, LabError> {
-        let end = requests.saturating_add(self.taken());
-        while end > self.taken() && self.phase() != Phase::Ended {
-            let left = end - self.taken();
+    pub fn advance(&mut self, host_bytes: u64, requests: u64) -> Result<RunPhase, LabError> {
+        let end = requests.saturating_add(self.progress());
+        while end > self.progress() && self.phase() != RunPhase::Ended {
+            let left = end - self.progress();
             self.advance_briefly(host_bytes, left)?;
-            if self.phase() == Phase::Running && self.position().host_bytes >= host_bytes {
+            if self.phase() == RunPhase::Running && self.position().host_bytes >= host_bytes {
                 break;
             }
         }
@@ -173,19 +173,19 @@ impl LiveRun {
     ///
     /// # Errors
     /// As [`LiveRun::advance`].
-    pub fn advance_briefly(&mut self, host_bytes: u64, requests: u64) -> Result<Phase, LabError> {
-        let end = requests.saturating_add(self.taken());
+    pub fn advance_briefly(&mut self, host_bytes: u64, requests: u64) -> Result<RunPhase, LabError> {
+        let end = requests.saturating_add(self.progress());
         let pages_end = self.run.pages_named() + STEP_PAGES;
         loop {
-            let left = end.saturating_sub(self.taken());
+            let left = end.saturating_sub(self.progress());
             let pages = pages_end.saturating_sub(self.run.pages_named());
-            let is_there = self.phase() == Phase::Running && self.position().host_bytes >= host_bytes;
-            if left == 0 || pages == 0 || is_there || self.phase() == Phase::Ended {
+            let is_there = self.phase() == RunPhase::Running && self.position().host_bytes >= host_bytes;
+            if left == 0 || pages == 0 || is_there || self.phase() == RunPhase::Ended {
                 return Ok(self.phase());
             }
             // Requests in flight at the last written byte must complete too.
             let is_all = self.plan().write_bytes().is_some_and(|bytes| host_bytes >= bytes);
-            let stride = Stride {
+            let stride = StepLimit {
                 requests: left,
                 host_bytes: if is_all { u64::MAX } else { host_bytes },
                 pages,
@@ -201,7 +201,7 @@ impl LiveRun {
     }
 
     /// Progress in the unit of `requests` of [`LiveRun::advance`].
-    fn taken(&self) -> u64 {
+    fn progress(&self) -> u64 {
         let position = self.position();
         position.requests + self.run.extents_filled()
     }
@@ -213,7 +213,7 @@ impl LiveRun {
         let room = self.checkpoints.room(self.position().host_bytes);
         let Some(room) = room else { return };
         if let Some(checkpoint) = self.run.checkpoint() {
-            self.checkpoints.keep(checkpoint, room);
+            self.checkpoints.store(checkpoint, room);
         }
     }
 
@@ -224,17 +224,17 @@ impl LiveRun {
     /// # Errors
     /// As [`LiveRun::begin`].
     pub fn begin_seek(&mut self, host_bytes: u64) -> Result<(), LabError> {
-        if self.phase() == Phase::Filling || self.position().host_bytes <= host_bytes {
+        if self.phase() == RunPhase::Filling || self.position().host_bytes <= host_bytes {
             return Ok(());
         }
         let origin = || self.origin.as_ref().map(|(origin, _)| Arc::clone(origin));
-        let before = self.checkpoints.account.before(self.checkpoints.run, host_bytes);
+        let before = self.checkpoints.account.latest_before(self.checkpoints.run, host_bytes);
         match before.or_else(origin) {
-            Some(checkpoint) => self.run.set_back(&checkpoint)?,
+            Some(checkpoint) => self.run.restore(&checkpoint)?,
             None => {
                 let plan = Arc::clone(self.plan());
-                self.run = Run::begin(plan, Options::default())?;
-                self.run.keep_live_log();
+                self.run = ActiveRun::begin(plan, ExecutionOptions::default())?;
+                self.run.enable_event_log();
             }
         }
         let now = self.position().host_bytes;
@@ -248,7 +248,7 @@ impl LiveRun {
     }
 
     /// Counters since the workload began. Before, those of the fill.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> DeviceStats {
         self.run.stats()
     }
 
@@ -281,7 +281,7 @@ impl LiveRun {
         let begun_at = self.run.begun_at();
         let mut taken = self.run.live_log().take();
         for event in &mut taken.events {
-            if let Event::Reclaim(reclaim) = &mut event.event {
+            if let DeviceEvent::Reclaim(reclaim) = &mut event.event {
                 reclaim.now = reclaim.now.saturating_sub(begun_at);
             }
         }
@@ -295,16 +295,16 @@ impl LiveRun {
 
     /// Recent operations of each die and channel, in rising virtual time since the workload began.
     /// The log is incomplete before `complete_from`. Without a clock it is empty.
-    pub fn activity(&self) -> Activity {
+    pub fn activity(&self) -> RecentActivity {
         let (dies, channels) = self.run.device().activity();
         let begun_at = self.run.begun_at();
         let all = dies.iter().chain(&channels);
         let cut = all.filter(|kept| kept.pieces().overwritten() > 0);
-        let first = |kept: &&ssd::timing::Activity| kept.pieces().iter().map(|piece| piece.from).min();
+        let first = |kept: &&ssd::timing::ActivityLog| kept.pieces().iter().map(|piece| piece.from).min();
         let complete_from = cut.filter_map(first).max().unwrap_or(0).max(begun_at);
-        let since = |kept: &&ssd::timing::Activity| {
+        let since = |kept: &&ssd::timing::ActivityLog| {
             let pieces = kept.pieces().iter().filter(|piece| piece.from >= complete_from);
-            let mut pieces: Vec<Piece> = pieces.copied().collect();
+            let mut pieces: Vec<BusyInterval> = pieces.copied().collect();
             for piece in &mut pieces {
                 assert!(piece.until >= piece.from, "an operation ends after it began");
                 piece.from -= begun_at;
@@ -313,7 +313,7 @@ impl LiveRun {
             pieces.sort_unstable_by_key(|piece| piece.from);
             pieces
         };
-        Activity {
+        RecentActivity {
             complete_from: complete_from - begun_at,
             dies: dies.iter().map(since).collect(),
             channels: channels.iter().map(since).collect(),
@@ -321,12 +321,12 @@ impl LiveRun {
     }
 
     /// Time series so far, in the form of the run's result.
-    pub fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[RunSample] {
         self.run.samples()
     }
 
     /// Result so far. It is complete only if the run ended by itself.
-    pub fn result(&self) -> CellResult {
+    pub fn result(&self) -> RunResult {
         self.run.result_now()
     }
 
@@ -339,17 +339,17 @@ impl LiveRun {
     ///
     /// # Errors
     /// As [`LiveRun::begin`]. A workload input cannot be read.
-    pub fn fork(&self, plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<(LiveRun, Forked), LabError> {
+    pub fn fork(&self, plan: Arc<RunPlan>, account: &MemoryAccount) -> Result<(LiveRun, ForkStart), LabError> {
         let Some(run) = self.run.fork(&plan)? else {
-            return Ok((LiveRun::begin(plan, account)?, Forked::FromStart));
+            return Ok((LiveRun::begin(plan, account)?, ForkStart::FromStart));
         };
         assert_eq!(
             run.position().host_bytes,
             self.position().host_bytes,
             "a fork begins where its run is"
         );
-        let mut checkpoints = Checkpoints::new(&plan, account);
-        let room = account.take(checkpoints.each_bytes).ok();
+        let mut checkpoints = RunCheckpoints::new(&plan, account);
+        let room = account.reserve(checkpoints.each_bytes).ok();
         let origin = room.and_then(|room| Some((Arc::new(run.checkpoint()?), room)));
         if origin.is_none() {
             // No memory for a checkpoint means no memory for a second drive.
@@ -364,6 +364,6 @@ impl LiveRun {
             checkpoints,
             run,
         };
-        Ok((fork, Forked::Here))
+        Ok((fork, ForkStart::Here))
     }
 }

@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex};
 
 use ssd::gc::VictimPolicy;
-use workload::{Operation, PlacementIndex, Request, WorkloadError};
+use workload::{IoRequest, PlacementIndex, RequestOperation, WorkloadError};
 
 /// Factory of a victim policy for a run.
 pub type MakeVictimPolicy<'a> = &'a (dyn Fn() -> Box<dyn VictimPolicy + Send + Sync> + Sync);
@@ -29,7 +29,7 @@ pub struct Policies<'a> {
 }
 
 /// A placement index for each request, or none.
-pub type Placements = Vec<Option<PlacementIndex>>;
+pub type RequestPlacements = Vec<Option<PlacementIndex>>;
 
 /// Selects the placement of writes.
 pub trait PlacementPolicy: Send {
@@ -39,32 +39,37 @@ pub trait PlacementPolicy: Send {
     ///
     /// # Errors
     /// The reason for a failure, one sentence. The run then ends.
-    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String>;
+    fn place(
+        &mut self,
+        requests: &[IoRequest],
+        page_bytes: u64,
+        placements: &mut RequestPlacements,
+    ) -> Result<(), String>;
 }
 
 /// A policy and its answers.
 struct Consultation {
     policy: Box<dyn PlacementPolicy>,
     /// Last answers of the policy.
-    placements: Placements,
+    placements: RequestPlacements,
 }
 
 /// Placement policy of one run. Its jobs share it.
 #[derive(Clone)]
-pub(crate) struct Placer {
+pub(crate) struct PolicyPlacer {
     consultation: Arc<Mutex<Consultation>>,
     page_bytes: u64,
     placement_count: u16,
 }
 
-impl Placer {
-    pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> Placer {
+impl PolicyPlacer {
+    pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> PolicyPlacer {
         assert!(placement_count > 0, "a namespace has a placement");
         let consultation = Consultation {
             policy,
             placements: Vec::new(),
         };
-        Placer {
+        PolicyPlacer {
             consultation: Arc::new(Mutex::new(consultation)),
             page_bytes,
             placement_count,
@@ -75,7 +80,7 @@ impl Placer {
     ///
     /// # Panics
     /// The number of answers differs from the number of requests.
-    pub(crate) fn place(&self, requests: &mut [Request]) -> Result<(), WorkloadError> {
+    pub(crate) fn place(&self, requests: &mut [IoRequest]) -> Result<(), WorkloadError> {
         let error = |problem: String| WorkloadError::at("placement policy", problem);
         let mut consultation = self.consultation.lock().expect("a policy that panicked ended its run");
         let Consultation { policy, placements } = &mut *consultation;
@@ -92,7 +97,7 @@ impl Placer {
             return Err(error(problem));
         }
         for (request, placement) in requests.iter_mut().zip(placements) {
-            if request.operation == Operation::Write {
+            if request.operation == RequestOperation::Write {
                 request.placement = *placement;
             }
         }
@@ -103,19 +108,19 @@ impl Placer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{CellResult, Options, RunPlan, prepare, run_all, run_all_with};
-    use experiment::change::Change;
+    use crate::run::{ExecutionOptions, RunPlan, RunResult, prepare, run_all, run_all_with};
+    use experiment::change::RunChange;
     use experiment::definition::Experiment;
     use experiment::run_options::RunOptions;
-    use experiment::selection::Selection;
+    use experiment::selection::RunOverrides;
     use ssd::RuId;
-    use ssd::gc::{Candidates, Random};
+    use ssd::gc::{DeviceRng, VictimCandidates};
 
     /// Selects units in closing order, from the policy's view alone.
     struct OldestFirst;
 
     impl VictimPolicy for OldestFirst {
-        fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+        fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
             candidates
                 .iter()
                 .min_by_key(|unit| candidates.unit(*unit).closed_sequence())
@@ -126,7 +131,12 @@ mod tests {
     struct To(Option<PlacementIndex>);
 
     impl PlacementPolicy for To {
-        fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
+        fn place(
+            &mut self,
+            requests: &[IoRequest],
+            page_bytes: u64,
+            placements: &mut RequestPlacements,
+        ) -> Result<(), String> {
             assert_eq!(page_bytes, 4096);
             placements.extend(requests.iter().map(|_| self.0));
             Ok(())
@@ -136,26 +146,26 @@ mod tests {
     fn cell(experiment: &str, variant: &str, policy: &str) -> Vec<RunPlan> {
         let experiment = Experiment::find(experiment).expect("it is built in");
         let only = experiment.variants.iter().any(|known| known.name == variant);
-        let selection = Selection {
+        let selection = RunOverrides {
             quick: true,
             run: RunOptions {
                 variants: only.then(|| vec![variant.to_string()]),
                 ..RunOptions::default()
             },
-            change: Change::of_settings(&[("gc.victim_policy".to_string(), policy.into())].into_iter().collect()),
-            ..Selection::default()
+            change: RunChange::from_settings(&[("gc.victim_policy".to_string(), policy.into())].into_iter().collect()),
+            ..RunOverrides::default()
         };
         let mut cells = experiment.select(&selection).expect("a selection").cells;
         cells.truncate(1);
         prepare(cells).expect("a cell")
     }
 
-    fn run(prepared: &[RunPlan], policies: Policies<'_>) -> Result<CellResult, String> {
-        let options = Options {
+    fn run(prepared: &[RunPlan], policies: Policies<'_>) -> Result<RunResult, String> {
+        let options = ExecutionOptions {
             policies,
             keep_gc_log: true,
             memory_budget_bytes: u64::MAX,
-            ..Options::default()
+            ..ExecutionOptions::default()
         };
         let results = run_all_with(prepared, options, &());
         results
@@ -173,7 +183,7 @@ mod tests {
         };
         let outside = run(&prepared, policies).expect("a result");
         assert_eq!(inside.stats, outside.stats);
-        let victims = |result: &CellResult| -> Vec<RuId> { result.gc_log.iter().map(|row| row.victim).collect() };
+        let victims = |result: &RunResult| -> Vec<RuId> { result.gc_log.iter().map(|row| row.victim).collect() };
         assert_eq!(victims(&inside), victims(&outside));
         assert!(outside.gc_log.iter().any(|row| row.policy == "external"));
     }

@@ -17,7 +17,7 @@
 
 use serde::Serialize;
 
-use crate::run::Sample;
+use crate::run::RunSample;
 
 /// Drive writes in the window.
 pub const ROUNDS: usize = 5;
@@ -49,7 +49,7 @@ pub struct SteadyState {
 impl SteadyState {
     /// Assesses the end of a run's samples. `None` if the run has too few drive writes.
     /// `capacity_bytes` is that of the drive.
-    pub fn of(samples: &[Sample], capacity_bytes: u64) -> Option<SteadyState> {
+    pub fn assess(samples: &[RunSample], capacity_bytes: u64) -> Option<SteadyState> {
         let last = samples.last()?;
         let mut ends = vec![last];
         for round in 1..=ROUNDS as u64 {
@@ -69,11 +69,11 @@ impl SteadyState {
             rounds.reverse();
             let collected = rounds.iter().all(|(_, collected)| *collected);
             let rounds: Vec<f64> = rounds.iter().map(|(waf, _)| *waf).collect();
-            SteadyState::of_rounds(&rounds, collected, last.host_bytes as f64 / capacity_bytes as f64)
+            SteadyState::from_rounds(&rounds, collected, last.host_bytes as f64 / capacity_bytes as f64)
         })
     }
 
-    fn of_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
+    fn from_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
         assert_eq!(
             rounds.len(),
             ROUNDS,
@@ -102,8 +102,8 @@ impl SteadyState {
 }
 
 /// Sample before the first write.
-fn beginning(like: &Sample) -> Sample {
-    Sample {
+fn beginning(like: &RunSample) -> RunSample {
+    RunSample {
         host_bytes: 0,
         media_bytes: 0,
         owners: vec![Default::default(); like.owners.len()],
@@ -113,8 +113,8 @@ fn beginning(like: &Sample) -> Sample {
 }
 
 /// Write amplification between two samples, and true if a unit was reclaimed.
-fn round(before: &Sample, after: &Sample) -> (f64, bool) {
-    let reclaimed = |sample: &Sample| sample.owners.iter().map(|owner| owner.units_reclaimed).sum::<u64>();
+fn round(before: &RunSample, after: &RunSample) -> (f64, bool) {
+    let reclaimed = |sample: &RunSample| sample.owners.iter().map(|owner| owner.units_reclaimed).sum::<u64>();
     assert!(
         after.host_bytes >= before.host_bytes && after.media_bytes >= before.media_bytes,
         "a sample at {} host and {} media bytes follows one at {} and {}",
@@ -136,7 +136,7 @@ mod tests {
     const CAPACITY: u64 = 1000;
 
     /// Samples of drive writes with these write amplifications, ten per drive write.
-    fn samples(rounds: &[f64], reclaims: bool) -> Vec<Sample> {
+    fn samples(rounds: &[f64], reclaims: bool) -> Vec<RunSample> {
         let (mut host, mut media, mut reclaimed) = (0, 0.0, 0);
         let mut samples = Vec::new();
         for waf in rounds {
@@ -148,7 +148,7 @@ mod tests {
                     units_reclaimed: reclaimed,
                     ..OwnerStats::default()
                 };
-                samples.push(Sample {
+                samples.push(RunSample {
                     host_bytes: host,
                     media_bytes: media as u64,
                     owners: vec![owner],
@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn state(rounds: &[f64]) -> Option<SteadyState> {
-        SteadyState::of(&samples(rounds, true), CAPACITY)
+        SteadyState::assess(&samples(rounds, true), CAPACITY)
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             !scattered.reached && scattered.range > RANGE && scattered.slope < SLOPE,
             "{scattered:?}"
         );
-        let new = SteadyState::of(&samples(&[1.0; 6], false), CAPACITY).expect("five");
+        let new = SteadyState::assess(&samples(&[1.0; 6], false), CAPACITY).expect("five");
         assert!(
             !new.reached && new.range == 0.0,
             "a drive that never collected is new: {new:?}"

@@ -1,11 +1,11 @@
 //! Test results in the form of the three-stream experiment, computed from formulas.
 
-use ssd::event::{Reclaim, Trigger};
-use ssd::{Owner, OwnerStats, RgId, RuId, RuhId, Stats, Wear};
+use ssd::event::{ReclaimRecord, Trigger};
+use ssd::{DeviceStats, OwnerStats, RgId, RuId, RuhId, UnitOwner, WearSummary};
 
-use crate::run::{CellResult, Sample};
+use crate::run::{RunResult, RunSample};
 use experiment::cell::CellKey;
-use experiment::twin::Scale;
+use experiment::scaled_model::Scale;
 
 const PAGE_BYTES: u64 = 4096;
 const UNIT_PAGES: u64 = 4096;
@@ -22,7 +22,7 @@ pub fn axes() -> Vec<String> {
 }
 
 /// Two devices, three values of one axis, three variants.
-pub fn results() -> Vec<CellResult> {
+pub fn results() -> Vec<RunResult> {
     let values = [("zipf 2.2", 0.0), ("zipf 1.2", 0.25), ("80/20", 0.65)];
     let variants = [("FDP", 0.04, 3), ("Mixed", 0.5, 2), ("NoFDP", 1.0, 1)];
     let mut results = Vec::new();
@@ -42,17 +42,17 @@ pub fn results() -> Vec<CellResult> {
 }
 
 /// A cell with final write amplification near 1 + `copies` and this many handles in use.
-fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
-    let samples: Vec<Sample> = (1..=SAMPLES)
+fn result(key: CellKey, copies: f64, handles: usize) -> RunResult {
+    let samples: Vec<RunSample> = (1..=SAMPLES)
         .map(|index| sample(index as f64 / SAMPLES as f64, copies, handles))
         .collect();
     let last = samples.last().expect("there are samples");
-    let mut stats = Stats::new(PAGE_BYTES, HANDLES as u16);
+    let mut stats = DeviceStats::new(PAGE_BYTES, HANDLES as u16);
     stats.handles = last.owners[..HANDLES].to_vec();
     stats.shared = last.owners[HANDLES];
     stats.background_collections = stats.total().units_reclaimed;
     let erases = (stats.total().units_reclaimed / UNITS) as u32;
-    CellResult {
+    RunResult {
         key,
         seed: 1,
         ensemble: None,
@@ -71,7 +71,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> CellResult {
         gc_log: gc_log(&stats),
         stats,
         samples,
-        wear: Wear::of(&[erases, erases, erases + 3]),
+        wear: WearSummary::from_erases(&[erases, erases, erases + 3]),
         endurance: None,
         measures: Vec::new(),
         timed: None,
@@ -89,7 +89,7 @@ fn shares(handles: usize) -> Vec<f64> {
     }
 }
 
-fn sample(progress: f64, copies: f64, handles: usize) -> Sample {
+fn sample(progress: f64, copies: f64, handles: usize) -> RunSample {
     let host_pages = progress * WRITTEN * (CAPACITY_BYTES / PAGE_BYTES) as f64;
     // Collection starts when the drive is full and settles towards its steady state.
     let settled = 1.0 - (-((progress * WRITTEN - 1.0).max(0.0)) * 1.5).exp();
@@ -114,7 +114,7 @@ fn sample(progress: f64, copies: f64, handles: usize) -> Sample {
         .sum();
     let host: u64 = owners.iter().map(|row| row.host_bytes_written).sum();
     let valid_pages = units.iter().map(|units| units * UNIT_PAGES * 3 / 4).collect();
-    Sample {
+    RunSample {
         host_bytes: host,
         media_bytes: media * PAGE_BYTES,
         owners,
@@ -141,13 +141,13 @@ fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
 }
 
 /// Some collections of each handle and of the shared pool.
-fn gc_log(stats: &Stats) -> Vec<Reclaim> {
+fn gc_log(stats: &DeviceStats) -> Vec<ReclaimRecord> {
     let used = (0..HANDLES as u16).filter(|handle| stats.handles[usize::from(*handle)].host_pages_written > 0);
-    let owners: Vec<Owner> = used
-        .map(|handle| Owner::of(RuhId(handle)))
-        .chain([Owner::SHARED])
+    let owners: Vec<UnitOwner> = used
+        .map(|handle| UnitOwner::from_handle(RuhId(handle)))
+        .chain([UnitOwner::SHARED_POOL])
         .collect();
-    let row = |index: u64| Reclaim {
+    let row = |index: u64| ReclaimRecord {
         host_pages_written: 700 * UNIT_PAGES + index * 97,
         now: 0,
         trigger: if index % 11 == 10 {
@@ -159,7 +159,7 @@ fn gc_log(stats: &Stats) -> Vec<Reclaim> {
         group: RgId(0),
         victim: RuId((index * 37 % UNITS) as u32),
         victim_owner: owners[index as usize % owners.len()],
-        destination_owner: Owner::SHARED,
+        destination_owner: UnitOwner::SHARED_POOL,
         unit_pages: UNIT_PAGES as u32,
         valid_pages: (300 + index * 53 % 900) as u32,
         pages_copied: (300 + index * 53 % 900) as u32,

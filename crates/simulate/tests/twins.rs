@@ -7,9 +7,9 @@
 
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
-use simulate::run::{self, CellResult};
+use experiment::scaled_model::{Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
+use simulate::run::{self, RunResult};
 
 /// Scales of a model, and of those four and sixteen times as large.
 const SCALES: [u32; 3] = [64, 16, 4];
@@ -40,13 +40,13 @@ fn experiment(drive_writes: f64, workload: &str) -> Experiment {
 }
 
 /// Runs the experiment's only cell on a scaled model.
-fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
-    let selection = Selection {
+fn run_twin(experiment: &Experiment, scale: u32) -> RunResult {
+    let selection = RunOverrides {
         run: RunOptions {
             scale: Some(ScaleChoice::Fixed(Scale(scale))),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;
     let unit_bytes = cells[0].device.geometry.reclaim_unit_bytes / u64::from(scale);
@@ -62,7 +62,7 @@ fn run_twin(experiment: &Experiment, scale: u32) -> CellResult {
 /// Checks the models for one workload and prints the measurements (`cargo test -- --nocapture`).
 fn assert_twins_agree(what: &str, experiment: &Experiment, scales: [u32; 3]) {
     let results = scales.map(|scale| run_twin(experiment, scale));
-    let measured = results.each_ref().map(CellResult::write_amplification);
+    let measured = results.each_ref().map(RunResult::write_amplification);
     let least = measured.iter().copied().fold(f64::INFINITY, f64::min);
     let most = measured.iter().copied().fold(0.0, f64::max);
     let difference = most / least - 1.0;

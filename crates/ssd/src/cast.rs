@@ -37,20 +37,20 @@ pub(crate) fn share_of(value: u64, factor: u64) -> u64 {
 
 /// Nearest floating-point number, exact below 2^53. For shares and scores.
 #[inline]
-pub(crate) fn real(value: u64) -> f64 {
+pub(crate) fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
 /// Whole part of a non-negative number. Saturates at the range of the type.
 #[inline]
-pub(crate) fn whole(value: f64) -> u64 {
+pub(crate) fn truncate(value: f64) -> u64 {
     assert!(value >= 0.0, "{value} is not a count");
     value as u64
 }
 
 /// Same as [`whole`], for 32-bit numbers.
 #[inline]
-pub(crate) fn whole32(value: f64) -> u32 {
+pub(crate) fn truncate32(value: f64) -> u32 {
     assert!(value >= 0.0, "{value} is not a count");
     value as u32
 }

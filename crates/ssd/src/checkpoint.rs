@@ -26,53 +26,53 @@ use base::FilePlace;
 use crate::cast::{index, wide};
 use crate::config::DeviceConfig;
 use crate::device::blocks::PART_BLOCKS;
-use crate::device::{Device, StateCopy, StateRoom};
-use crate::error::{CheckpointEnded, SnapshotError};
+use crate::device::{Device, StateBuffer, StateCopy};
+use crate::error::{CheckpointAbort, SnapshotError};
 use crate::event::EventSink;
-use crate::layout::Layout;
-use crate::maps::undo::{Beginning, Change, PART_PAGES, UndoLog, part_from, parts};
+use crate::layout::DeviceLayout;
+use crate::maps::undo::{MapChange, PART_PAGES, UndoEpoch, UndoLog, part_from, parts};
 use crate::snapshot::{write_head, write_part};
 
 /// Minimum of the limit of the log's memory, for small drives.
 const NOTED_BYTES_MIN: u64 = 64 << 20;
 
 /// Maximum memory of the log. Growing lists take up to twice their contents.
-fn noted_bytes_max(layout: &Layout) -> u64 {
+fn noted_bytes_max(layout: &DeviceLayout) -> u64 {
     (4 * u64::from(layout.logical_pages) / 8).max(NOTED_BYTES_MIN)
 }
 
 /// Memory of a checkpoint without the log: the state, its encoding while it grows, parts and
 /// buffers.
-fn fixed_bytes(layout: &Layout) -> u64 {
+fn fixed_bytes(layout: &DeviceLayout) -> u64 {
     4 * layout.table_bytes() + 64 * u64::from(layout.separation_pages) + (8 << 20)
 }
 
 /// Maximum memory of a checkpoint of such a device, in bytes, in addition to the device itself.
-pub fn memory_bytes_max(layout: &Layout) -> u64 {
+pub fn memory_bytes_max(layout: &DeviceLayout) -> u64 {
     noted_bytes_max(layout) + fixed_bytes(layout)
 }
 
 /// Preallocated memory for the state of a device. It shortens the start of a checkpoint, because
 /// the system allocates memory more slowly than the device copies it.
-pub struct Room(StateRoom);
+pub struct CheckpointBuffer(StateBuffer);
 
-impl Room {
+impl CheckpointBuffer {
     /// Allocates memory for a device of this layout. Copies of another layout take longer.
     ///
     /// # Errors
     /// The system has no memory for a checkpoint.
-    pub fn of(layout: &Layout) -> std::io::Result<Room> {
+    pub fn new(layout: &DeviceLayout) -> std::io::Result<CheckpointBuffer> {
         // If one allocation of this size succeeds, so will the smaller allocations.
         let bytes = usize::try_from(fixed_bytes(layout)).unwrap_or(usize::MAX);
         let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(no_memory)?;
-        Ok(Room(StateRoom::of(layout)))
+        Ok(CheckpointBuffer(StateBuffer::new(layout)))
     }
 }
 
 /// A checkpoint in progress.
 pub struct Checkpoint {
-    beginning: Beginning,
+    epoch: UndoEpoch,
     config: DeviceConfig,
     state: StateCopy,
     logical_pages: u32,
@@ -81,22 +81,22 @@ pub struct Checkpoint {
     /// Entries of the part that was copied last.
     entries: Vec<u32>,
     /// Changes logged up to that copy, in order.
-    noted: Vec<Vec<Change>>,
+    undo_blocks: Vec<Vec<MapChange>>,
     /// Changes of each part, in order.
-    of_part: Vec<Vec<Change>>,
+    of_part: Vec<Vec<MapChange>>,
     /// Number of changes in `of_part`, and its limit.
-    held: u64,
-    held_max: u64,
+    log_bytes: u64,
+    log_bytes_max: u64,
     /// The device's log after it has ended.
     log: Option<Box<UndoLog>>,
 }
 
 impl<S: EventSink> Device<S> {
     /// Starts a checkpoint of the current device. Abandons any previous checkpoint.
-    pub fn begin_checkpoint(&mut self, room: Room) -> Checkpoint {
+    pub fn begin_checkpoint(&mut self, room: CheckpointBuffer) -> Checkpoint {
         let layout = self.layout();
         let logical_pages = layout.logical_pages;
-        let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<Change>()));
+        let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<MapChange>()));
         let (config, state, _) = self.parts();
         assert!(state.fits(layout), "the state fits its layout");
         let config = config.clone();
@@ -104,16 +104,16 @@ impl<S: EventSink> Device<S> {
         let state = state.begin_copy(room.0);
         let beginning = maps.begin_undo(held_max);
         Checkpoint {
-            beginning,
+            epoch: beginning,
             config,
             state,
             logical_pages,
             copied: 0,
             entries: Vec::with_capacity(index(PART_PAGES)),
-            noted: Vec::new(),
+            undo_blocks: Vec::new(),
             of_part: Vec::new(),
-            held: 0,
-            held_max,
+            log_bytes: 0,
+            log_bytes_max: held_max,
             log: None,
         }
     }
@@ -122,7 +122,7 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The checkpoint is abandoned and its log has ended.
-    pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+    pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         if checkpoint.state.blocks_left() > 0 {
             return self.copy_blocks(checkpoint);
         }
@@ -130,33 +130,33 @@ impl<S: EventSink> Device<S> {
         assert!(start < checkpoint.logical_pages, "a requested part is within the map");
         let pages = part_from(start, checkpoint.logical_pages);
         let end = pages.end;
-        let changes_max = checkpoint.held_max.saturating_sub(checkpoint.held);
+        let changes_max = checkpoint.log_bytes_max.saturating_sub(checkpoint.log_bytes);
         let (_, maps) = self.parts_mut();
-        let copied = maps.copy_part(&checkpoint.beginning, pages, &mut checkpoint.entries, changes_max);
+        let copied = maps.copy_part(&checkpoint.epoch, pages, &mut checkpoint.entries, changes_max);
         let copied = copied.inspect_err(|_| self.end_checkpoint(checkpoint))?;
-        checkpoint.noted = copied.changes;
+        checkpoint.undo_blocks = copied.changes;
         checkpoint.log = copied.log;
         checkpoint.copied = end;
         Ok(())
     }
 
-    fn copy_blocks(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointEnded> {
+    fn copy_blocks(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         let (state, maps) = self.parts_mut();
-        if !maps.notes_for(&checkpoint.beginning) {
-            return Err(CheckpointEnded::Replaced);
+        if !maps.notes_for(&checkpoint.epoch) {
+            return Err(CheckpointAbort::Replaced);
         }
         if checkpoint.state.copy_blocks(state) {
             return Ok(());
         }
         self.end_checkpoint(checkpoint);
-        Err(CheckpointEnded::TooManyChanges)
+        Err(CheckpointAbort::TooManyChanges)
     }
 
     /// Ends an incomplete checkpoint and its log. The log's memory is freed with the checkpoint, so
     /// the caller can drop it after it releases the device lock. Further calls have no effect.
     pub fn end_checkpoint(&mut self, checkpoint: &mut Checkpoint) {
         let (state, maps) = self.parts_mut();
-        if let Some(log) = maps.end_undo(&checkpoint.beginning) {
+        if let Some(log) = maps.end_undo(&checkpoint.epoch) {
             state.end_copy();
             checkpoint.log = Some(log);
         }
@@ -181,13 +181,13 @@ impl Checkpoint {
         mut copy: impl FnMut(&mut Checkpoint) -> Result<(), E>,
     ) -> Result<(), E>
     where
-        E: From<SnapshotError> + From<CheckpointEnded>,
+        E: From<SnapshotError> + From<CheckpointAbort>,
     {
         let mut ended = None;
         let written = place.replace(|out| {
             let mut next = |checkpoint: &mut Checkpoint, part: Option<usize>| {
                 let copied = copy(checkpoint)
-                    .and_then(|()| part.map_or(Ok(()), |part| checkpoint.take_back(part).map_err(E::from)));
+                    .and_then(|()| part.map_or(Ok(()), |part| checkpoint.revert_part(part).map_err(E::from)));
                 copied.map_err(|error| {
                     ended = Some(error);
                     std::io::Error::other("the checkpoint ended early")
@@ -213,10 +213,10 @@ impl Checkpoint {
     }
 
     /// Reverts the part that was copied last to the moment of the checkpoint.
-    fn take_back(&mut self, part: usize) -> Result<(), CheckpointEnded> {
+    fn revert_part(&mut self, part: usize) -> Result<(), CheckpointAbort> {
         self.sort(part)?;
         let changes = std::mem::take(&mut self.of_part[part]);
-        self.held -= wide(changes.len());
+        self.log_bytes -= wide(changes.len());
         for change in changes.iter().rev() {
             let first = index(change.lpn % PART_PAGES);
             let step = u32::from(change.before != 0);
@@ -229,20 +229,20 @@ impl Checkpoint {
     }
 
     /// Sorts logged changes into `part` and the later parts.
-    fn sort(&mut self, part: usize) -> Result<(), CheckpointEnded> {
-        for block in std::mem::take(&mut self.noted) {
+    fn sort(&mut self, part: usize) -> Result<(), CheckpointAbort> {
+        for block in std::mem::take(&mut self.undo_blocks) {
             for mut change in block {
                 while change.pages > 0 {
                     let of = index(change.lpn / PART_PAGES);
                     assert!(of >= part, "a change of a copied entry is not recorded");
                     let here = change.pages.min(PART_PAGES - change.lpn % PART_PAGES);
                     let changes = &mut self.of_part[of];
-                    changes.try_reserve(1).map_err(|_| CheckpointEnded::NoMemory)?;
-                    changes.push(Change { pages: here, ..change });
-                    self.held += 1;
+                    changes.try_reserve(1).map_err(|_| CheckpointAbort::NoMemory)?;
+                    changes.push(MapChange { pages: here, ..change });
+                    self.log_bytes += 1;
                     // A long run is one change in the log and one change in each part.
-                    if self.held > self.held_max {
-                        return Err(CheckpointEnded::TooManyChanges);
+                    if self.log_bytes > self.log_bytes_max {
+                        return Err(CheckpointAbort::TooManyChanges);
                     }
                     let step = if change.before == 0 { 0 } else { here };
                     change.lpn += here;

@@ -9,10 +9,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use serde::Serialize;
 
-use crate::cast::{real, whole32, wide};
+use crate::cast::{to_f64, truncate32, wide};
 use crate::config::EnduranceConfig;
-use crate::layout::Layout;
-use crate::stats::Stats;
+use crate::layout::DeviceLayout;
+use crate::stats::DeviceStats;
 
 /// Separates the random numbers of the block limits from the device's other random numbers.
 const SEED_OF_ENDURANCE: u64 = 0x0065_6e64_7572_6500;
@@ -22,7 +22,7 @@ const DAYS_OF_YEAR: f64 = 365.0;
 
 impl EnduranceConfig {
     /// Average share of the rated erases that the blocks have used.
-    pub(crate) fn life_used(&self, wear: &Wear) -> f64 {
+    pub(crate) fn life_used(&self, wear: &WearSummary) -> f64 {
         wear.mean_erases() / f64::from(self.rated_erases)
     }
 
@@ -34,14 +34,14 @@ impl EnduranceConfig {
         // bounded by six deviations.
         std::iter::repeat_with(move || {
             let normal: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-            whole32((mean + deviation * normal).max(1.0))
+            truncate32((mean + deviation * normal).max(1.0))
         })
     }
 }
 
 /// Summary of the erase counts of a drive's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Wear {
+pub struct WearSummary {
     /// Number of blocks of the drive.
     pub blocks: u64,
     /// Total erases of all blocks.
@@ -52,16 +52,16 @@ pub struct Wear {
     pub most_erases: u32,
 }
 
-impl Wear {
+impl WearSummary {
     /// Summarizes the erase counts of the blocks.
     ///
     /// # Panics
     /// There is no block.
-    pub fn of(block_erases: &[u32]) -> Wear {
+    pub fn from_erases(block_erases: &[u32]) -> WearSummary {
         assert!(!block_erases.is_empty(), "a drive has blocks");
         // A single pass, because a large drive has millions of blocks and host commands call this
         // under the drive lock.
-        let mut wear = Wear {
+        let mut wear = WearSummary {
             blocks: wide(block_erases.len()),
             erases: 0,
             fewest_erases: u32::MAX,
@@ -77,7 +77,7 @@ impl Wear {
 
     /// Average erases of a block.
     pub fn mean_erases(&self) -> f64 {
-        real(self.erases) / real(self.blocks)
+        to_f64(self.erases) / to_f64(self.blocks)
     }
 }
 
@@ -104,9 +104,15 @@ pub struct Endurance {
 }
 
 impl Endurance {
-    pub(crate) fn of(config: &EnduranceConfig, seed: u64, layout: &Layout, stats: &Stats, erases: &[u32]) -> Endurance {
+    pub(crate) fn new(
+        config: &EnduranceConfig,
+        seed: u64,
+        layout: &DeviceLayout,
+        stats: &DeviceStats,
+        erases: &[u32],
+    ) -> Endurance {
         let rated = f64::from(config.rated_erases);
-        let wear = Wear::of(erases);
+        let wear = WearSummary::from_erases(erases);
         let blocks = wear.blocks;
         assert_eq!(blocks, layout.blocks(), "each block of the drive counts its erases");
         let worn = erases
@@ -114,8 +120,8 @@ impl Endurance {
             .zip(config.limits(seed))
             .filter(|(count, limit)| *count >= limit);
         let amplification = stats.write_amplification().unwrap_or(1.0);
-        let physical_bytes = f64::from(layout.physical_pages) * real(layout.page_bytes);
-        let capacity_bytes = f64::from(layout.logical_pages) * real(layout.page_bytes);
+        let physical_bytes = f64::from(layout.physical_pages) * to_f64(layout.page_bytes);
+        let capacity_bytes = f64::from(layout.logical_pages) * to_f64(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
         let life_used = config.life_used(&wear);
         Endurance {

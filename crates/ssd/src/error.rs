@@ -29,7 +29,7 @@ impl ConfigError {
     }
 
     /// Rejects a value unless `ok` is true.
-    pub(crate) fn unless(ok: bool, field: &str, value: impl ToString, allowed: &str) -> Result<(), ConfigError> {
+    pub(crate) fn require(ok: bool, field: &str, value: impl ToString, allowed: &str) -> Result<(), ConfigError> {
         if ok {
             return Ok(());
         }
@@ -37,12 +37,12 @@ impl ConfigError {
     }
 
     /// Rejects a number that is out of bounds.
-    pub(crate) fn between<T>(field: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), ConfigError>
+    pub(crate) fn require_range<T>(field: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), ConfigError>
     where
         T: PartialOrd + Display,
     {
         let sentence = format!("must be between {} and {}", allowed.start(), allowed.end());
-        ConfigError::unless(allowed.contains(&value), field, value, &sentence)
+        ConfigError::require(allowed.contains(&value), field, value, &sentence)
     }
 }
 
@@ -115,7 +115,7 @@ impl SnapshotError {
 
 /// Reason why a checkpoint is abandoned, other than a file system error. The device keeps working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum CheckpointEnded {
+pub enum CheckpointAbort {
     /// The device was replaced, or another checkpoint of it was started.
     #[error("the FDP configuration changed or another checkpoint started. The next checkpoint stores the new state")]
     Replaced,

@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::narrow;
 use crate::config::ReportedPage;
-use crate::types::{Lpn, MappedRun, Nanos, Owner, Placement, RgId, RuId, Write};
+use crate::types::{Lpn, MappedRun, Nanos, Placement, RgId, RuId, UnitOwner, WriteRequest};
 
 /// Kinds of events that a sink wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest {
+pub enum EventFilter {
     /// No events. The device does not create them.
-    Nothing,
+    None,
     /// Life-cycle events of reclaim units, and pages redirected to another group. These are rare
     /// compared with host commands.
     ReclaimUnits,
     /// Also host commands ([`Event::HostWrite`], [`Event::Deallocate`]), with a call for each.
-    Everything,
+    All,
 }
 
 /// Receives the events of a device in order.
 pub trait EventSink {
     /// Returns the kinds of events to receive. The device calls it for every operation.
-    fn interest(&self) -> Interest {
-        Interest::Everything
+    fn event_filter(&self) -> EventFilter {
+        EventFilter::All
     }
 
     /// Receives one event.
-    fn event(&mut self, event: &Event);
+    fn event(&mut self, event: &DeviceEvent);
 
     /// Receives a batch of host writes. Equivalent to an [`Event::HostWrite`] for each, in order.
-    fn host_writes(&mut self, writes: &[Write]) {
+    fn host_writes(&mut self, writes: &[WriteRequest]) {
         for write in writes {
-            self.event(&Event::HostWrite(HostWrite::from(write)));
+            self.event(&DeviceEvent::HostWrite(HostWrite::from(write)));
         }
     }
 
@@ -47,32 +47,32 @@ pub trait EventSink {
 }
 
 impl EventSink for () {
-    fn interest(&self) -> Interest {
-        Interest::Nothing
+    fn event_filter(&self) -> EventFilter {
+        EventFilter::None
     }
 
-    fn event(&mut self, _event: &Event) {}
+    fn event(&mut self, _event: &DeviceEvent) {}
 }
 
 /// Event emitter of one device call.
-pub(crate) struct Events<'a> {
+pub(crate) struct EventEmitter<'a> {
     listener: Option<&'a mut dyn EventSink>,
-    hears_commands: bool,
+    wants_commands: bool,
 }
 
-impl<'a> Events<'a> {
+impl<'a> EventEmitter<'a> {
     #[inline]
-    pub(crate) fn of(sink: &'a mut impl EventSink) -> Events<'a> {
-        let interest = sink.interest();
-        Events {
-            listener: (interest != Interest::Nothing).then_some(sink as &mut dyn EventSink),
-            hears_commands: interest == Interest::Everything,
+    pub(crate) fn new(sink: &'a mut impl EventSink) -> EventEmitter<'a> {
+        let interest = sink.event_filter();
+        EventEmitter {
+            listener: (interest != EventFilter::None).then_some(sink as &mut dyn EventSink),
+            wants_commands: interest == EventFilter::All,
         }
     }
 
     /// Emits an event about a reclaim unit.
     #[inline]
-    pub(crate) fn emit(&mut self, event: impl FnOnce() -> Event) {
+    pub(crate) fn emit(&mut self, event: impl FnOnce() -> DeviceEvent) {
         if let Some(listener) = &mut self.listener {
             listener.event(&event());
         }
@@ -80,16 +80,16 @@ impl<'a> Events<'a> {
 
     /// Emits an event about a host command.
     #[inline]
-    pub(crate) fn command(&mut self, event: impl FnOnce() -> Event) {
-        if self.hears_commands {
+    pub(crate) fn command(&mut self, event: impl FnOnce() -> DeviceEvent) {
+        if self.wants_commands {
             self.emit(event);
         }
     }
 
     /// Emits a batch of host writes.
     #[inline]
-    pub(crate) fn host_writes(&mut self, writes: &[Write]) {
-        if self.hears_commands
+    pub(crate) fn host_writes(&mut self, writes: &[WriteRequest]) {
+        if self.wants_commands
             && let Some(listener) = &mut self.listener
         {
             listener.host_writes(writes);
@@ -97,7 +97,7 @@ impl<'a> Events<'a> {
     }
 
     /// Emits the copied pages and adds them to `report`. Does neither without a listener.
-    pub(crate) fn copied(&mut self, runs: &[MappedRun], report: &mut Reporter) {
+    pub(crate) fn copied(&mut self, runs: &[MappedRun], report: &mut ReportedPagePicker) {
         if let Some(listener) = &mut self.listener {
             report.extend(runs);
             listener.copied(runs);
@@ -105,21 +105,21 @@ impl<'a> Events<'a> {
     }
 }
 
-impl EventSink for Vec<Event> {
-    fn event(&mut self, event: &Event) {
+impl EventSink for Vec<DeviceEvent> {
+    fn event(&mut self, event: &DeviceEvent) {
         self.push(event.clone());
     }
 }
 
-impl<F: FnMut(&Event)> EventSink for F {
-    fn event(&mut self, event: &Event) {
+impl<F: FnMut(&DeviceEvent)> EventSink for F {
+    fn event(&mut self, event: &DeviceEvent) {
         self(event);
     }
 }
 
 /// An event inside the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Event {
+pub enum DeviceEvent {
     /// The host wrote an extent.
     HostWrite(HostWrite),
     /// The host deallocated this many mapped pages.
@@ -143,7 +143,7 @@ pub enum Event {
         /// Identity of the reclaim unit.
         unit: RuId,
         /// Owner of the reclaim unit.
-        owner: Owner,
+        owner: UnitOwner,
         /// Size of the reclaim unit in pages.
         unit_pages: u32,
         /// True if only collection writes to the unit, not the host.
@@ -156,14 +156,14 @@ pub enum Event {
         /// Identity of the reclaim unit.
         unit: RuId,
         /// Owner of the reclaim unit.
-        owner: Owner,
+        owner: UnitOwner,
         /// Pages that were never written.
         unwritten_pages: u32,
         /// Reason for closing.
         reason: CloseReason,
     },
     /// A reclaim unit was reclaimed and erased.
-    Reclaim(Reclaim),
+    Reclaim(ReclaimRecord),
 }
 
 /// A host write.
@@ -177,9 +177,9 @@ pub struct HostWrite {
     pub pages: u32,
 }
 
-impl From<&Write> for HostWrite {
+impl From<&WriteRequest> for HostWrite {
     #[inline]
-    fn from(write: &Write) -> HostWrite {
+    fn from(write: &WriteRequest) -> HostWrite {
         HostWrite {
             placement: write.placement,
             host_bytes: write.host_bytes,
@@ -226,7 +226,7 @@ impl Trigger {
 
 /// A garbage collection, which is one row of the GC log (WARP section 4.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Reclaim {
+pub struct ReclaimRecord {
     /// Pages that the host had written before the collection, which is the device's own clock.
     pub host_pages_written: u64,
     /// Time of the caller's clock at the start.
@@ -240,9 +240,9 @@ pub struct Reclaim {
     /// Reclaim unit that was reclaimed.
     pub victim: RuId,
     /// Owner of the victim's data.
-    pub victim_owner: Owner,
+    pub victim_owner: UnitOwner,
     /// Owner of the reclaim unit that took the copies.
-    pub destination_owner: Owner,
+    pub destination_owner: UnitOwner,
     /// Size of the victim in pages.
     pub unit_pages: u32,
     /// Number of valid pages in the victim.
@@ -270,7 +270,7 @@ pub struct MovedRun {
 }
 
 /// Selects the copied pages to report. Receives the pages in copy order.
-pub(crate) enum Reporter {
+pub(crate) enum ReportedPagePicker {
     /// Selects the longest run.
     LongestRun(LongestRun),
     /// Selects the page after this many other pages. The second field holds the page once it has
@@ -280,23 +280,23 @@ pub(crate) enum Reporter {
     Silent,
 }
 
-impl Reporter {
+impl ReportedPagePicker {
     /// Creates a reporter for `pages` copied pages. `draw` is a random number for the choice of a
     /// random page.
-    pub(crate) fn new(reported: ReportedPage, pages: u32, draw: u64) -> Reporter {
+    pub(crate) fn new(reported: ReportedPage, pages: u32, draw: u64) -> ReportedPagePicker {
         match reported {
-            ReportedPage::LongestRun => Reporter::LongestRun(LongestRun::default()),
-            ReportedPage::First => Reporter::Page(0, None),
-            ReportedPage::Random => Reporter::Page(narrow(draw % u64::from(pages.max(1))), None),
-            ReportedPage::None => Reporter::Silent,
+            ReportedPage::LongestRun => ReportedPagePicker::LongestRun(LongestRun::default()),
+            ReportedPage::First => ReportedPagePicker::Page(0, None),
+            ReportedPage::Random => ReportedPagePicker::Page(narrow(draw % u64::from(pages.max(1))), None),
+            ReportedPage::None => ReportedPagePicker::Silent,
         }
     }
 
     #[inline]
     pub(crate) fn extend(&mut self, runs: &[MappedRun]) {
         match self {
-            Reporter::LongestRun(longest) => longest.extend(runs),
-            Reporter::Page(before, found) if found.is_none() => {
+            ReportedPagePicker::LongestRun(longest) => longest.extend(runs),
+            ReportedPagePicker::Page(before, found) if found.is_none() => {
                 for run in runs {
                     if *before < run.pages {
                         *found = Some(Lpn(run.lpn.0 + *before));
@@ -305,15 +305,15 @@ impl Reporter {
                     *before -= run.pages;
                 }
             }
-            Reporter::Page(..) | Reporter::Silent => {}
+            ReportedPagePicker::Page(..) | ReportedPagePicker::Silent => {}
         }
     }
 
     pub(crate) fn finish(self) -> Option<MovedRun> {
         match self {
-            Reporter::LongestRun(run) => run.finish(),
-            Reporter::Page(_, found) => found.map(|first| MovedRun { first, pages: 1 }),
-            Reporter::Silent => None,
+            ReportedPagePicker::LongestRun(run) => run.finish(),
+            ReportedPagePicker::Page(_, found) => found.map(|first| MovedRun { first, pages: 1 }),
+            ReportedPagePicker::Silent => None,
         }
     }
 }

@@ -43,12 +43,14 @@
 
 use serde::Serialize;
 
-use base::Bytes;
+use base::HumanBytes;
 
-use crate::cast::{count, narrow, real, whole, whole32, wide};
-use crate::config::{Copies, DeviceConfig, HandleConfig, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use crate::cast::{count, narrow, to_f64, truncate, truncate32, wide};
+use crate::config::{
+    DeviceConfig, GcDestination, HandleConfig, Isolation, ReclaimUnitSize, UnitOpenPolicy, WatermarkBase,
+};
 use crate::error::ConfigError;
-use crate::types::{Owner, PlacementList, RuhId};
+use crate::types::{PlacementList, RuhId, UnitOwner};
 use crate::unit::ReclaimUnit;
 
 /// A way to divide a superblock into equal parts.
@@ -66,7 +68,7 @@ pub struct SizeClass {
 
 /// Numbers derived from a [`DeviceConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Layout {
+pub struct DeviceLayout {
     /// Size of a page (the mapping unit) in bytes.
     pub page_bytes: u64,
     /// Number of pages that the host can address.
@@ -97,7 +99,7 @@ pub struct Layout {
     pub separation_pages: u32,
     /// Owner of the copies of initially isolated handles. It is the shared pool, or the handle
     /// whose open reclaim unit they share.
-    pub pooled_copies: Owner,
+    pub pooled_copies: UnitOwner,
     /// Superblocks of each group that host data never uses.
     pub reserve_superblocks: u32,
     /// Superblocks of each group beyond its share of a full drive, without the reserve.
@@ -113,15 +115,15 @@ pub struct Layout {
     pub group_live_pages_max: u64,
 }
 
-impl Layout {
+impl DeviceLayout {
     /// Derives the layout.
     ///
     /// # Errors
     /// Names the field that is out of range. If the parts do not fit together, names the smallest
     /// value that works.
-    pub fn new(config: &DeviceConfig) -> Result<Layout, ConfigError> {
+    pub fn new(config: &DeviceConfig) -> Result<DeviceLayout, ConfigError> {
         config.check()?;
-        let shape = Shape::new(config)?;
+        let shape = FlashShape::new(config)?;
         let layout = shape.layout(config)?;
         let needed = layout.superblocks_needed(config);
         if layout.superblocks_per_group < needed {
@@ -249,7 +251,7 @@ impl Layout {
 
     /// Size class of a handle's reclaim units.
     pub(crate) fn class_of_size(&self, config: &DeviceConfig, size: ReclaimUnitSize) -> u8 {
-        let shape = Shape::new(config).expect("a layout exists, so its shape is valid");
+        let shape = FlashShape::new(config).expect("a layout exists, so its shape is valid");
         self.class_of(shape.divisor(size))
     }
 
@@ -280,8 +282,8 @@ impl Layout {
             .map(|handle| u32::from(self.open_slots(handle)))
             .sum();
         match config.gc.copies {
-            Copies::Apart => host + self.frontiers(),
-            Copies::WithHost => host,
+            GcDestination::Apart => host + self.frontiers(),
+            GcDestination::WithHost => host,
         }
     }
 
@@ -289,8 +291,8 @@ impl Layout {
     fn overhead_superblocks(&self, config: &DeviceConfig) -> u32 {
         let squeezed = self.frontiers() + self.smaller_classes();
         let open = match config.handles.opening {
-            Opening::OnFirstUse => squeezed,
-            Opening::Eager => squeezed.max(self.open_superblocks_if_eager(config)),
+            UnitOpenPolicy::OnFirstUse => squeezed,
+            UnitOpenPolicy::Eager => squeezed.max(self.open_superblocks_if_eager(config)),
         };
         open + self.collection_superblocks + 1 + self.reserve_superblocks
     }
@@ -310,8 +312,8 @@ impl Layout {
         let mut over_provisioning = (config.geometry.over_provisioning / step).ceil() * step;
         while over_provisioning <= 1.0 {
             larger.geometry.over_provisioning = over_provisioning;
-            let fits = |layout: Layout| layout.superblocks_per_group >= layout.superblocks_needed(&larger);
-            if Shape::new(&larger)
+            let fits = |layout: DeviceLayout| layout.superblocks_per_group >= layout.superblocks_needed(&larger);
+            if FlashShape::new(&larger)
                 .and_then(|shape| shape.layout(&larger))
                 .is_ok_and(fits)
             {
@@ -332,7 +334,7 @@ impl Layout {
                  handles and the copies of garbage collection. {remedy}. Fewer handles, a smaller \
                  geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help",
                 self.superblocks_per_group,
-                Bytes(u64::from(self.superblock_pages) * self.page_bytes),
+                HumanBytes(u64::from(self.superblock_pages) * self.page_bytes),
                 self.handles.len(),
             ),
         )
@@ -344,22 +346,24 @@ fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, Co
     let bytes = config.handles.hot_window_bytes;
     let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
     let allowed = "must be less than the capacity (0 disables it)";
-    ConfigError::unless(pages < logical_pages, "handles.hot_window_bytes", bytes, allowed)?;
+    ConfigError::require(pages < logical_pages, "handles.hot_window_bytes", bytes, allowed)?;
     Ok(narrow(pages))
 }
 
 /// Computes [`Layout::pooled_copies`].
-fn pooled_copies(config: &DeviceConfig) -> Owner {
+fn pooled_copies(config: &DeviceConfig) -> UnitOwner {
     let mut handles = (0..config.handles.count).map(RuhId);
     let shares = |handle: &RuhId| config.handles.get(handle.0).isolation != Isolation::PersistentlyIsolated;
     match config.gc.copies {
-        Copies::Apart => Owner::SHARED,
-        Copies::WithHost => handles.find(shares).map_or(Owner::SHARED, Owner::of),
+        GcDestination::Apart => UnitOwner::SHARED_POOL,
+        GcDestination::WithHost => handles
+            .find(shares)
+            .map_or(UnitOwner::SHARED_POOL, UnitOwner::from_handle),
     }
 }
 
 /// Physical shape without the capacity.
-struct Shape {
+struct FlashShape {
     dies_per_group: u32,
     channels_per_group: Option<u32>,
     blocks_per_superblock: u32,
@@ -368,8 +372,8 @@ struct Shape {
     program_unit_pages: u32,
 }
 
-impl Shape {
-    fn new(config: &DeviceConfig) -> Result<Shape, ConfigError> {
+impl FlashShape {
+    fn new(config: &DeviceConfig) -> Result<FlashShape, ConfigError> {
         let geometry = &config.geometry;
         let dies = geometry.channels * geometry.dies_per_channel;
         let groups = u32::from(geometry.reclaim_groups);
@@ -397,7 +401,7 @@ impl Shape {
             return Err(ConfigError::new("geometry.reclaim_unit_bytes", value, allowed));
         }
         let superblock_pages = narrow(geometry.reclaim_unit_bytes / page_bytes);
-        Ok(Shape {
+        Ok(FlashShape {
             dies_per_group,
             channels_per_group,
             blocks_per_superblock,
@@ -433,7 +437,7 @@ impl Shape {
         Ok(())
     }
 
-    fn layout(&self, config: &DeviceConfig) -> Result<Layout, ConfigError> {
+    fn layout(&self, config: &DeviceConfig) -> Result<DeviceLayout, ConfigError> {
         let geometry = &config.geometry;
         let handles: Vec<_> = (0..config.handles.count)
             .map(|index| config.handles.get(index))
@@ -464,21 +468,21 @@ impl Shape {
         let group_pages = logical_pages.div_ceil(u64::from(groups));
         let data_superblocks = narrow(group_pages.div_ceil(u64::from(self.superblock_pages)));
         let all_spare = superblocks_per_group.saturating_sub(data_superblocks);
-        let reserve_superblocks = whole32(f64::from(all_spare) * config.gc.reserve_share);
+        let reserve_superblocks = truncate32(f64::from(all_spare) * config.gc.reserve_share);
         let spare_superblocks = all_spare - reserve_superblocks;
         let collection_superblocks = count(classes.len());
         let base = match config.gc.watermark_base {
-            MarksOf::Spare => spare_superblocks,
-            MarksOf::All => superblocks_per_group,
+            WatermarkBase::Spare => spare_superblocks,
+            WatermarkBase::All => superblocks_per_group,
         };
         let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
         // The small summand makes a watermark of 0.9 leave exactly a tenth despite binary rounding.
-        let left = |mark: f64| whole((1.0 - mark) * real(slices(base)) + 1e-6) + slices(reserve_superblocks);
+        let left = |mark: f64| truncate((1.0 - mark) * to_f64(slices(base)) + 1e-6) + slices(reserve_superblocks);
         // Free parts of divided superblocks that add up to less than a superblock are useless to a
         // request for a whole one.
         let scattered_slices = u64::from(slices_per_superblock) - 1;
         let hard_floor = slices(reserve_superblocks + collection_superblocks) + scattered_slices;
-        let mut layout = Layout {
+        let mut layout = DeviceLayout {
             page_bytes: geometry.mapping_unit_bytes,
             logical_pages: narrow(logical_pages),
             physical_pages: narrow(physical),
@@ -531,17 +535,17 @@ impl Shape {
         };
         let (logical_pages, superblocks) = if field == "geometry.capacity_bytes" {
             let logical_pages = given / page_bytes;
-            let physical_bytes = real(given) * (1.0 + geometry.over_provisioning);
+            let physical_bytes = to_f64(given) * (1.0 + geometry.over_provisioning);
             (
                 logical_pages,
-                whole((physical_bytes / real(group_superblock_bytes)).round()),
+                truncate((physical_bytes / to_f64(group_superblock_bytes)).round()),
             )
         } else {
             let superblocks = given / group_superblock_bytes;
             let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
             (
                 // The small summand makes 110 MiB at 0.1 exactly 100 MiB despite binary rounding.
-                whole(real(physical_pages) / (1.0 + geometry.over_provisioning) + 1e-6),
+                truncate(to_f64(physical_pages) / (1.0 + geometry.over_provisioning) + 1e-6),
                 superblocks,
             )
         };
@@ -562,9 +566,9 @@ impl Shape {
             };
             let allowed = format!(
                 "{} of flash exceed the 32-bit page numbers. Mapping units of {} must total less than {}. {remedy}",
-                Bytes(u64::try_from(physical_bytes).unwrap_or(u64::MAX)),
-                Bytes(page_bytes),
-                Bytes(page_bytes << 32),
+                HumanBytes(u64::try_from(physical_bytes).unwrap_or(u64::MAX)),
+                HumanBytes(page_bytes),
+                HumanBytes(page_bytes << 32),
             );
             return Err(ConfigError::new(field, given, allowed));
         }

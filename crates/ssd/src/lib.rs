@@ -17,6 +17,7 @@
 
 #![warn(missing_docs)]
 
+mod bounded_log;
 mod cast;
 pub mod checkpoint;
 pub mod config;
@@ -28,8 +29,7 @@ pub mod gc;
 pub mod layout;
 mod maps;
 mod recency;
-pub mod recent;
-mod ring;
+pub mod recent_events;
 pub mod snapshot;
 pub mod stats;
 pub mod timing;
@@ -37,15 +37,15 @@ pub mod types;
 pub mod unit;
 
 pub use base::PlacementIndex;
+pub use bounded_log::BoundedLog;
 pub use checkpoint::Checkpoint;
 pub use config::{DeviceConfig, EnduranceConfig};
-pub use device::{Device, Engine, UnitView};
-pub use endurance::{Endurance, Wear};
-pub use error::{CheckpointEnded, ConfigError, HostError, SnapshotError};
-pub use event::{Event, EventSink};
-pub use layout::Layout;
-pub use recent::{EventsSince, RecentEvent, RecentEvents};
-pub use ring::Ring;
-pub use stats::{OwnerStats, Stats, Totals};
-pub use timing::{Completion, Location, TimingConfig};
-pub use types::{Lpn, MappedRun, Nanos, Owner, Placement, PlacementList, Ppn, RgId, RuId, RuhId, Write};
+pub use device::{Device, DeviceCore, UnitView};
+pub use endurance::{Endurance, WearSummary};
+pub use error::{CheckpointAbort, ConfigError, HostError, SnapshotError};
+pub use event::{DeviceEvent, EventSink};
+pub use layout::DeviceLayout;
+pub use recent_events::{EventsSince, RecentEvent, RecentEvents};
+pub use stats::{DeviceStats, FdpTotals, OwnerStats};
+pub use timing::{CompletionTime, PageLocation, TimingConfig};
+pub use types::{Lpn, MappedRun, Nanos, Placement, PlacementList, Ppn, RgId, RuId, RuhId, UnitOwner, WriteRequest};

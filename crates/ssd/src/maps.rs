@@ -20,7 +20,7 @@ use crate::cast::{count, index, narrow};
 use crate::types::{Lpn, MappedRun, Ppn};
 pub(crate) use reverse::Cursor;
 use reverse::ReverseMap;
-use undo::Undo;
+use undo::ActiveUndo;
 
 /// Zero-initialized array of fixed size in its own memory mapping. Becomes resident as it is
 /// touched. Uses huge pages where available, unless the array requests small pages.
@@ -161,7 +161,7 @@ impl<T: Element> Clone for ZeroedArray<T> {
 
 /// Page maps of a drive.
 #[derive(Clone)]
-pub(crate) struct Maps {
+pub(crate) struct PageMaps {
     /// `!ppn` for each logical page. 0 means unmapped.
     l2p_inverted: ZeroedArray<u32>,
     /// Logical page of each physical page. Meaningless for invalid pages.
@@ -169,20 +169,20 @@ pub(crate) struct Maps {
     /// One bit for each physical page, set if the page is valid.
     valid: ZeroedArray<u64>,
     /// Undo log of changes to `l2p_inverted`, active during a checkpoint.
-    undo: Undo,
+    undo: ActiveUndo,
 }
 
-impl Maps {
+impl PageMaps {
     /// Clones the maps.
     ///
     /// # Errors
     /// The system has no address space for the copy.
-    pub(crate) fn try_clone(&self) -> std::io::Result<Maps> {
-        Ok(Maps {
+    pub(crate) fn try_clone(&self) -> std::io::Result<PageMaps> {
+        Ok(PageMaps {
             l2p_inverted: self.l2p_inverted.try_clone()?,
             reverse: self.reverse.try_clone()?,
             valid: self.valid.try_clone()?,
-            undo: Undo::default(),
+            undo: ActiveUndo::default(),
         })
     }
 
@@ -190,7 +190,7 @@ impl Maps {
     ///
     /// # Errors
     /// The system has no memory or no address space for the maps.
-    pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> std::io::Result<Maps> {
+    pub(crate) fn new(logical_pages: u32, physical_pages: u32, slice_pages: u32) -> std::io::Result<PageMaps> {
         assert!(
             0 < logical_pages && logical_pages < physical_pages,
             "{physical_pages} pages of flash are too few for {logical_pages} logical pages"
@@ -199,11 +199,11 @@ impl Maps {
             physical_pages < Ppn::UNMAPPED.0,
             "the last number of a page means that there is none"
         );
-        Ok(Maps {
+        Ok(PageMaps {
             l2p_inverted: ZeroedArray::zeroed(index(logical_pages))?,
             reverse: ReverseMap::new(physical_pages, slice_pages)?,
             valid: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
-            undo: Undo::default(),
+            undo: ActiveUndo::default(),
         })
     }
 
@@ -260,7 +260,7 @@ impl Maps {
     #[inline(always)]
     pub(crate) fn map(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) {
         if let Some(log) = &mut self.undo.0 {
-            log.note(self.l2p_inverted.get(), lpn, pages);
+            log.log_remap(self.l2p_inverted.get(), lpn, pages);
         }
         if pages == 1 {
             self.l2p_inverted.set(lpn.index(), !ppn.0);
@@ -312,7 +312,7 @@ impl Maps {
     #[inline(always)]
     pub(crate) fn move_page(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
         if let Some(log) = &mut self.undo.0 {
-            log.note(self.l2p_inverted.get(), lpn, 1);
+            log.log_remap(self.l2p_inverted.get(), lpn, 1);
         }
         Ppn(!self.l2p_inverted.replace(lpn.index(), !ppn.0))
     }

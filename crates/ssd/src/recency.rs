@@ -18,63 +18,63 @@ use crate::types::{Lpn, Ppn};
 
 /// Window of the pages that the host wrote last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(try_from = "Window", into = "Window")]
-pub(crate) struct Recency {
+#[serde(try_from = "WindowSnapshot", into = "WindowSnapshot")]
+pub(crate) struct RecencyWindow {
     pages_max: u32,
     /// First page and length of each extent in the window, oldest first.
     extents: VecDeque<(u32, u32)>,
     /// Total pages of the extents.
     pages: u64,
-    times: Times,
+    times: OccurrenceCounts,
 }
 
 /// Snapshot format of the window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Window {
+struct WindowSnapshot {
     pages_max: u32,
     /// Logical pages, oldest first.
     pages: Vec<u32>,
 }
 
-impl TryFrom<Window> for Recency {
+impl TryFrom<WindowSnapshot> for RecencyWindow {
     type Error = &'static str;
 
-    fn try_from(window: Window) -> Result<Recency, &'static str> {
+    fn try_from(window: WindowSnapshot) -> Result<RecencyWindow, &'static str> {
         if window.pages_max == 0 || wide(window.pages.len()) > u64::from(window.pages_max) {
             return Err("the window of recent pages exceeds its size");
         }
         if window.pages.contains(&Ppn::UNMAPPED.0) {
             return Err("the window of recent pages contains a page that does not exist");
         }
-        let mut recency = Recency {
+        let mut recency = RecencyWindow {
             pages_max: window.pages_max,
             extents: VecDeque::new(),
             pages: 0,
-            times: Times::default(),
+            times: OccurrenceCounts::default(),
         };
         window.pages.iter().for_each(|page| recency.add(*page, 1));
         Ok(recency)
     }
 }
 
-impl From<Recency> for Window {
-    fn from(recency: Recency) -> Window {
+impl From<RecencyWindow> for WindowSnapshot {
+    fn from(recency: RecencyWindow) -> WindowSnapshot {
         let pages = recency.extents.iter().flat_map(|&(first, pages)| first..first + pages);
-        Window {
+        WindowSnapshot {
             pages_max: recency.pages_max,
             pages: pages.collect(),
         }
     }
 }
 
-impl Recency {
-    pub(crate) fn new(pages_max: u32) -> Recency {
+impl RecencyWindow {
+    pub(crate) fn new(pages_max: u32) -> RecencyWindow {
         assert!(pages_max > 0, "a window holds a page");
-        Recency {
+        RecencyWindow {
             pages_max,
             extents: VecDeque::new(),
             pages: 0,
-            times: Times::default(),
+            times: OccurrenceCounts::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Recency {
     }
 
     /// Adds an extent that the host has written.
-    pub(crate) fn wrote(&mut self, first: Lpn, pages: u32) {
+    pub(crate) fn record_write(&mut self, first: Lpn, pages: u32) {
         self.add(first.0, pages);
         while self.pages > u64::from(self.pages_max) {
             let (oldest, left) = self.extents.front_mut().expect("pages are of an extent");
@@ -163,9 +163,9 @@ fn each_group(mut first: u32, pages: u32, mut call: impl FnMut(u32, u32)) {
 /// Number of occurrences of each page in the window. A hash table with open addressing, at most
 /// half full. Entries of a cluster are as near to their home slots as possible.
 #[derive(Clone, Debug)]
-struct Times {
+struct OccurrenceCounts {
     /// Entries. Their number is a power of two.
-    entries: Box<[Entry]>,
+    entries: Box<[CountEntry]>,
     /// Number of used entries.
     len: usize,
     /// Number of fours for each page with a count of four or more.
@@ -174,7 +174,7 @@ struct Times {
 
 /// A group of pages, with one bit per page in each digit of its count.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct CountEntry {
     group: u32,
     ones: u32,
     twos: u32,
@@ -182,7 +182,7 @@ struct Entry {
     fours: u32,
 }
 
-impl Entry {
+impl CountEntry {
     /// Pages with a count above 0. An entry without pages is empty.
     #[inline]
     fn pages(&self) -> u32 {
@@ -190,17 +190,17 @@ impl Entry {
     }
 }
 
-impl Default for Times {
-    fn default() -> Times {
-        Times {
-            entries: vec![Entry::default(); 16].into(),
+impl Default for OccurrenceCounts {
+    fn default() -> OccurrenceCounts {
+        OccurrenceCounts {
+            entries: vec![CountEntry::default(); 16].into(),
             len: 0,
             fours: FxHashMap::default(),
         }
     }
 }
 
-impl Times {
+impl OccurrenceCounts {
     /// Home slot of a group. Spreads neighbouring groups (Knuth, "The Art of Computer Programming"
     /// 6.4, Fibonacci hashing).
     #[inline]
@@ -242,7 +242,7 @@ impl Times {
         let is_new = entry.pages() == 0;
         let carry = entry.ones & pages;
         let fours = entry.twos & carry;
-        *entry = Entry {
+        *entry = CountEntry {
             group,
             ones: entry.ones ^ pages,
             twos: entry.twos ^ carry,
@@ -316,12 +316,12 @@ impl Times {
             }
             place = self.next(place);
         }
-        self.entries[hole] = Entry::default();
+        self.entries[hole] = CountEntry::default();
     }
 
     #[cold]
     fn grow(&mut self) {
-        let larger = vec![Entry::default(); 2 * self.entries.len()];
+        let larger = vec![CountEntry::default(); 2 * self.entries.len()];
         let before = std::mem::replace(&mut self.entries, larger.into());
         for entry in before.iter().filter(|entry| entry.pages() > 0) {
             let place = self.find(entry.group);
@@ -355,12 +355,12 @@ mod tests {
             let pages_max = random.random_range(1..200);
             let spread = random.random_range(1..1000);
             let longest = [2, 4, 100][seed as usize % 3];
-            let mut recency = Recency::new(pages_max);
+            let mut recency = RecencyWindow::new(pages_max);
             let (mut window, mut times) = (VecDeque::new(), HashMap::new());
             for step in 0..3000 {
                 let first = random.random_range(0..spread);
                 let pages = random.random_range(1..longest);
-                recency.wrote(Lpn(first), pages);
+                recency.record_write(Lpn(first), pages);
                 for page in first..first + pages {
                     if window.len() == index(pages_max) {
                         let oldest: u32 = window.pop_front().expect("it is full");
@@ -375,7 +375,7 @@ mod tests {
                 let expected = (is_recent(&page), count(alike.count()));
                 assert_eq!(recency.run(Lpn(page), 70), expected, "seed {seed}, step {step}");
             }
-            let kept = Window::from(recency.clone());
+            let kept = WindowSnapshot::from(recency.clone());
             assert!(kept.pages.iter().eq(window.iter()), "seed {seed}");
             let counted = recency
                 .times
@@ -388,7 +388,7 @@ mod tests {
                 recency.times.len,
                 recency.times.entries.iter().filter(|entry| entry.pages() > 0).count()
             );
-            assert!(Recency::try_from(kept).is_ok_and(|kept| kept.fits(pages_max, u32::MAX)));
+            assert!(RecencyWindow::try_from(kept).is_ok_and(|kept| kept.fits(pages_max, u32::MAX)));
         }
     }
 }

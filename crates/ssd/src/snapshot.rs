@@ -26,11 +26,11 @@ use base::FilePlace;
 
 use crate::cast::wide;
 use crate::config::DeviceConfig;
-use crate::device::{Device, State};
+use crate::device::{Device, DeviceState};
 use crate::error::SnapshotError;
 use crate::event::EventSink;
-use crate::layout::Layout;
-use crate::maps::Maps;
+use crate::layout::DeviceLayout;
+use crate::maps::PageMaps;
 use crate::maps::undo::parts;
 use crate::types::{Lpn, Ppn};
 
@@ -54,7 +54,7 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    FilePlace::of(path)?.replace(fill)
+    FilePlace::new(path)?.replace(fill)
 }
 
 impl<S: EventSink> Device<S> {
@@ -108,7 +108,7 @@ pub(crate) fn write_head(
     out: &mut impl Write,
     config: &DeviceConfig,
     note: &[u8],
-    state: &State,
+    state: &DeviceState,
 ) -> std::io::Result<()> {
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
@@ -139,7 +139,7 @@ impl Device {
     /// The file system reports an error, or the file is not a snapshot, has another version, ends
     /// early, or fails a checksum.
     pub fn load(path: &Path) -> Result<Device, SnapshotError> {
-        Reader::open(path)?.device()
+        SnapshotReader::open(path)?.device()
     }
 
     /// Loads a device from an opened place.
@@ -148,15 +148,15 @@ impl Device {
     /// Same as [`Device::load`].
     pub fn load_in(place: &FilePlace) -> Result<Device, SnapshotError> {
         let file = place.open().map_err(SnapshotError::io(place.path()))?;
-        Reader::of(file, place.path()).device()
+        SnapshotReader::new(file, place.path()).device()
     }
 
     /// Reads only the configuration of a stored device and the note saved with it (empty if none).
     ///
     /// # Errors
     /// Same as [`Device::load`], for the sections read.
-    pub fn saved(path: &Path) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
-        Reader::open(path)?.beginning()
+    pub fn read_header(path: &Path) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
+        SnapshotReader::open(path)?.read_header()
     }
 }
 
@@ -166,7 +166,7 @@ impl Device {
     /// # Errors
     /// The bytes are not a snapshot, have another version, end early, or fail a checksum.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Device, SnapshotError> {
-        Reader {
+        SnapshotReader {
             input: bytes,
             name: name.to_string(),
         }
@@ -174,30 +174,30 @@ impl Device {
     }
 }
 
-struct Reader<R> {
+struct SnapshotReader<R> {
     input: R,
     name: String,
 }
 
 const MAKE_ANEW: &str = "Create the snapshot again";
 
-impl Reader<BufReader<File>> {
+impl SnapshotReader<BufReader<File>> {
     fn open(path: &Path) -> Result<Self, SnapshotError> {
         let file = base::input::open(path).map_err(SnapshotError::io(path))?;
-        Ok(Reader::of(file, path))
+        Ok(SnapshotReader::new(file, path))
     }
 
-    fn of(file: File, path: &Path) -> Self {
-        Reader {
+    fn new(file: File, path: &Path) -> Self {
+        SnapshotReader {
             input: BufReader::with_capacity(1 << 20, file),
             name: path.display().to_string(),
         }
     }
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> SnapshotReader<R> {
     /// Reads the configuration and the note.
-    fn beginning(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
+    fn read_header(&mut self) -> Result<(DeviceConfig, Vec<u8>), SnapshotError> {
         let mut magic = Vec::new();
         let read = self.input.by_ref().take(wide(MAGIC.len())).read_to_end(&mut magic);
         if read.is_err() || !MAGIC.starts_with(&magic) {
@@ -221,11 +221,11 @@ impl<R: Read> Reader<R> {
     }
 
     fn device(mut self) -> Result<Device, SnapshotError> {
-        let (config, _) = self.beginning()?;
-        let layout = Layout::new(&config);
+        let (config, _) = self.read_header()?;
+        let layout = DeviceLayout::new(&config);
         let layout = layout.map_err(|error| self.invalid(&format!("has an impossible device ({error})"), MAKE_ANEW))?;
         let state = self.section("state")?;
-        let state: State = self.decode(&state, "state")?;
+        let state: DeviceState = self.decode(&state, "state")?;
         if !state.fits(&layout) {
             return Err(self.invalid("has a state with another geometry than its configuration", MAKE_ANEW));
         }
@@ -241,8 +241,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the L2P map and builds the reverse map.
-    fn maps(&mut self, layout: &Layout) -> Result<Maps, SnapshotError> {
-        let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
+    fn maps(&mut self, layout: &DeviceLayout) -> Result<PageMaps, SnapshotError> {
+        let maps = PageMaps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
         let mut maps = maps.map_err(|source| SnapshotError::Io {
             path: self.name.clone(),
             source,

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cast::real;
-use crate::event::{CloseReason, Event, Trigger};
-use crate::types::{Owner, RuhId};
+use crate::cast::to_f64;
+use crate::event::{CloseReason, DeviceEvent, Trigger};
+use crate::types::{RuhId, UnitOwner};
 
 /// Counters of one owner, which is a reclaim unit handle or the shared pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl OwnerStats {
     /// before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
-        (host > 0).then(|| real(host + self.gc_pages_copied) / real(host))
+        (host > 0).then(|| to_f64(host + self.gc_pages_copied) / to_f64(host))
     }
 
     fn combine(&self, other: &OwnerStats, with: fn(u64, u64) -> u64) -> OwnerStats {
@@ -63,7 +63,7 @@ impl OwnerStats {
 
 /// All counters of a device since its creation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stats {
+pub struct DeviceStats {
     /// Size of a page in bytes.
     pub page_bytes: u64,
     /// Rows of the handles.
@@ -89,7 +89,7 @@ pub struct Stats {
 
 /// Counters of the FDP statistics log, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct FdpTotals {
     /// Host Bytes with Metadata Written (HBMW).
     pub host_bytes_written: u64,
     /// Media Bytes with Metadata Written (MBMW).
@@ -98,10 +98,10 @@ pub struct Totals {
     pub media_bytes_erased: u64,
 }
 
-impl Stats {
+impl DeviceStats {
     /// Returns the counters of the FDP statistics log.
-    pub fn totals(&self) -> Totals {
-        Totals {
+    pub fn totals(&self) -> FdpTotals {
+        FdpTotals {
             host_bytes_written: self.host_bytes_written(),
             media_bytes_written: self.media_bytes_written(),
             media_bytes_erased: self.media_bytes_erased(),
@@ -111,7 +111,7 @@ impl Stats {
     /// Raises the totals to `at_least`. Assigns the difference to the first handle, because its
     /// owner is unknown. Returns the added host pages and the added erased blocks of `block_pages`
     /// pages.
-    pub(crate) fn raise(&mut self, at_least: &Totals, block_pages: u64) -> (u64, u64) {
+    pub(crate) fn raise(&mut self, at_least: &FdpTotals, block_pages: u64) -> (u64, u64) {
         let now = self.totals();
         let (page_bytes, block_bytes) = (self.page_bytes, self.page_bytes * block_pages);
         let missing = |at_least: u64, now: u64, unit: u64| at_least.saturating_sub(now).div_ceil(unit);
@@ -167,8 +167,8 @@ impl Stats {
     }
 
     /// Creates zeroed counters for a device with this many handles.
-    pub fn new(page_bytes: u64, handles: u16) -> Stats {
-        Stats {
+    pub fn new(page_bytes: u64, handles: u16) -> DeviceStats {
+        DeviceStats {
             page_bytes,
             handles: vec![OwnerStats::default(); usize::from(handles)],
             shared: OwnerStats::default(),
@@ -184,14 +184,16 @@ impl Stats {
 
     /// Iterates over the owners with their counters. The handles come first, in order, then the
     /// shared pool.
-    pub fn owners(&self) -> impl Iterator<Item = (Owner, &OwnerStats)> {
-        let handles = (0..).map(|handle| Owner::of(RuhId(handle))).zip(&self.handles);
-        handles.chain([(Owner::SHARED, &self.shared)])
+    pub fn owners(&self) -> impl Iterator<Item = (UnitOwner, &OwnerStats)> {
+        let handles = (0..)
+            .map(|handle| UnitOwner::from_handle(RuhId(handle)))
+            .zip(&self.handles);
+        handles.chain([(UnitOwner::SHARED_POOL, &self.shared)])
     }
 
     /// Continues the counters of a device with the same number of handles. Keeps the reclaim units
     /// that this device opened at start.
-    pub(crate) fn take_over(&mut self, before: &Stats) {
+    pub(crate) fn continue_from(&mut self, before: &DeviceStats) {
         assert_eq!(
             self.handles.len(),
             before.handles.len(),
@@ -207,13 +209,13 @@ impl Stats {
     }
 
     /// Counters of an owner.
-    pub fn owner(&self, owner: Owner) -> &OwnerStats {
+    pub fn owner(&self, owner: UnitOwner) -> &OwnerStats {
         owner
             .handle()
             .map_or(&self.shared, |handle| &self.handles[usize::from(handle.0)])
     }
 
-    pub(crate) fn owner_mut(&mut self, owner: Owner) -> &mut OwnerStats {
+    pub(crate) fn owner_mut(&mut self, owner: UnitOwner) -> &mut OwnerStats {
         match owner.handle() {
             Some(handle) => &mut self.handles[usize::from(handle.0)],
             None => &mut self.shared,
@@ -228,7 +230,7 @@ impl Stats {
     }
 
     /// Difference from `earlier`, a previous copy of the same device's counters.
-    pub fn since(&self, earlier: &Stats) -> Stats {
+    pub fn since(&self, earlier: &DeviceStats) -> DeviceStats {
         assert_eq!(
             self.handles.len(),
             earlier.handles.len(),
@@ -236,7 +238,7 @@ impl Stats {
         );
         let fewer = |now: u64, then: u64| now.checked_sub(then).expect("no counter of a device falls");
         let rows = self.handles.iter().zip(&earlier.handles);
-        Stats {
+        DeviceStats {
             page_bytes: self.page_bytes,
             handles: rows.map(|(now, then)| now.combine(then, fewer)).collect(),
             shared: self.shared.combine(&earlier.shared, fewer),
@@ -269,27 +271,27 @@ impl Stats {
     /// Write amplification, MBMW / HBMW. `None` before any write.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_bytes_written();
-        (host > 0).then(|| real(self.media_bytes_written()) / real(host))
+        (host > 0).then(|| to_f64(self.media_bytes_written()) / to_f64(host))
     }
 
     /// Adds one event. A fresh `Stats` that receives every event of a device equals the device's
     /// own counters.
-    pub fn apply(&mut self, event: &Event) {
+    pub fn apply(&mut self, event: &DeviceEvent) {
         match event {
-            Event::HostWrite(write) => {
-                let row = self.owner_mut(Owner::of(write.placement.handle));
+            DeviceEvent::HostWrite(write) => {
+                let row = self.owner_mut(UnitOwner::from_handle(write.placement.handle));
                 row.host_bytes_written += write.host_bytes;
                 row.host_pages_written += u64::from(write.pages);
             }
-            Event::Deallocate { pages } => self.pages_deallocated += u64::from(*pages),
-            Event::Redirect { pages, .. } => self.pages_redirected += u64::from(*pages),
-            Event::Open { owner, .. } => self.owner_mut(*owner).units_opened += 1,
-            Event::Close { reason, .. } => match reason {
+            DeviceEvent::Deallocate { pages } => self.pages_deallocated += u64::from(*pages),
+            DeviceEvent::Redirect { pages, .. } => self.pages_redirected += u64::from(*pages),
+            DeviceEvent::Open { owner, .. } => self.owner_mut(*owner).units_opened += 1,
+            DeviceEvent::Close { reason, .. } => match reason {
                 CloseReason::Full => {}
                 CloseReason::HostUpdate => self.units_closed_by_host += 1,
                 CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.units_closed_early += 1,
             },
-            Event::Reclaim(reclaim) => {
+            DeviceEvent::Reclaim(reclaim) => {
                 match reclaim.trigger {
                     Trigger::Background => self.background_collections += 1,
                     Trigger::Foreground => self.foreground_collections += 1,

@@ -76,7 +76,7 @@ pub struct RuhId(pub u16);
 
 impl RuhId {
     /// Handle at an index of a table of all handles.
-    pub(crate) fn of(index: usize) -> RuhId {
+    pub(crate) fn from_index(index: usize) -> RuhId {
         RuhId(u16::try_from(index).expect("a device has at most 128 handles"))
     }
 
@@ -93,7 +93,7 @@ pub struct RgId(pub u16);
 
 impl RgId {
     /// Reclaim group at an index of a table of all groups.
-    pub(crate) fn of(index: usize) -> RgId {
+    pub(crate) fn from_index(index: usize) -> RgId {
         RgId(u16::try_from(index).expect("a device has at most 65535 reclaim groups"))
     }
 
@@ -209,7 +209,7 @@ impl<'a> PlacementList<'a> {
 
 /// One host write, in mapping units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct WriteRequest {
     /// First logical page.
     pub first: Lpn,
     /// Number of pages, at least 1.
@@ -227,24 +227,24 @@ pub struct Write {
 /// initially isolated handles lose it and belong to [`Owner::SHARED`] (NVMe 2.1, "Initially
 /// Isolated").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Owner(pub u16);
+pub struct UnitOwner(pub u16);
 
-impl Owner {
+impl UnitOwner {
     /// Shared pool, into which garbage collection copies the data of initially isolated handles.
-    pub const SHARED: Owner = Owner(u16::MAX);
+    pub const SHARED_POOL: UnitOwner = UnitOwner(u16::MAX);
 
     /// Owner of data written through `handle`.
-    pub const fn of(handle: RuhId) -> Owner {
-        Owner(handle.0)
+    pub const fn from_handle(handle: RuhId) -> UnitOwner {
+        UnitOwner(handle.0)
     }
 
     /// Handle of this owner, or `None` for the shared pool.
     pub fn handle(self) -> Option<RuhId> {
-        (self != Owner::SHARED).then_some(RuhId(self.0))
+        (self != UnitOwner::SHARED_POOL).then_some(RuhId(self.0))
     }
 }
 
-impl std::fmt::Display for Owner {
+impl std::fmt::Display for UnitOwner {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.handle() {
             Some(handle) => write!(formatter, "RUH {}", handle.0),

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::{Owner, RgId};
+use crate::types::{RgId, UnitOwner};
 
 /// Null index of the intrusive lists.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -35,7 +35,7 @@ pub struct ReclaimUnit {
     /// Reclaim group.
     pub(crate) group: u16,
     /// Owner of the data.
-    pub(crate) owner: Owner,
+    pub(crate) owner: UnitOwner,
     pub(crate) state: UnitState,
     /// Size class.
     pub(crate) class: u8,
@@ -61,7 +61,7 @@ impl ReclaimUnit {
         watch: 0,
         last_invalidation: 0,
         group: 0,
-        owner: Owner::SHARED,
+        owner: UnitOwner::SHARED_POOL,
         state: UnitState::Free,
         class: 0,
         pages: 0,
@@ -85,7 +85,7 @@ impl ReclaimUnit {
     }
 
     /// Owner of the data.
-    pub fn owner(&self) -> Owner {
+    pub fn owner(&self) -> UnitOwner {
         self.owner
     }
 

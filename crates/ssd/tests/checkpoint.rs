@@ -13,9 +13,9 @@ use std::path::Path;
 
 use base::FilePlace;
 use common::*;
-use ssd::checkpoint::Room;
+use ssd::checkpoint::CheckpointBuffer;
 use ssd::config::{DeviceConfig, ReclaimUnitSize};
-use ssd::{Checkpoint, CheckpointEnded, Device, Lpn, SnapshotError};
+use ssd::{Checkpoint, CheckpointAbort, Device, Lpn, SnapshotError};
 
 /// Reason why a checkpoint in these tests fails.
 #[derive(Debug, thiserror::Error)]
@@ -23,13 +23,13 @@ enum Stopped {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
-    Ended(#[from] CheckpointEnded),
+    Ended(#[from] CheckpointAbort),
     #[error("the test has stopped it")]
     ByTest,
 }
 
 fn place(path: &Path) -> FilePlace {
-    FilePlace::of(path).expect("its folder is there")
+    FilePlace::new(path).expect("its folder is there")
 }
 
 /// [`everything`] with this many reclaim units of 1 MiB over 64 dies, so that the blocks need more
@@ -64,7 +64,7 @@ fn filled(seed: u64) -> (Device, Uniform) {
 }
 
 fn begin(device: &mut Device) -> Checkpoint {
-    let room = Room::of(device.layout()).expect("there is memory");
+    let room = CheckpointBuffer::new(device.layout()).expect("there is memory");
     device.begin_checkpoint(room)
 }
 
@@ -183,7 +183,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
         Ok(device.copy_part(checkpoint)?)
     });
     assert!(
-        matches!(saved, Err(Stopped::Ended(CheckpointEnded::TooManyChanges))),
+        matches!(saved, Err(Stopped::Ended(CheckpointAbort::TooManyChanges))),
         "{saved:?} after {parts} parts"
     );
     assert_eq!(parts, 4);
@@ -215,7 +215,7 @@ fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
             Ok(device.copy_part(checkpoint)?)
         });
         assert!(
-            matches!(saved, Err(Stopped::Ended(CheckpointEnded::Replaced))),
+            matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))),
             "{saved:?} after {parts} parts"
         );
         device.end_checkpoint(&mut first);
@@ -235,7 +235,7 @@ fn a_state_is_copied_whole_wherever_there_is_room() {
     let (mut device, _) = filled(1);
     for superblocks in [600, 3000] {
         let other = silent(&everything_of(superblocks));
-        let room = Room::of(other.layout()).expect("there is memory");
+        let room = CheckpointBuffer::new(other.layout()).expect("there is memory");
         let mut checkpoint = device.begin_checkpoint(room);
         save_at_once(&mut checkpoint, &mut device, &path).expect("the checkpoint is made");
         assert!(std::fs::read(&path).expect("it is there") == device.to_bytes());
@@ -252,7 +252,7 @@ fn a_checkpoint_of_a_device_that_is_gone_comes_to_nothing() {
     device = device.clone();
     let saved = save_at_once(&mut checkpoint, &mut device, &path);
     assert!(
-        matches!(saved, Err(Stopped::Ended(CheckpointEnded::Replaced))),
+        matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))),
         "{saved:?}"
     );
     device.end_checkpoint(&mut checkpoint);

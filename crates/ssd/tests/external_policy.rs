@@ -4,16 +4,16 @@
 mod common;
 
 use common::*;
-use ssd::config::{DeviceConfig, UnitSelection};
+use ssd::config::{DeviceConfig, VictimRule};
 use ssd::event::Trigger;
-use ssd::gc::{Candidates, Random, VictimPolicy};
-use ssd::{Lpn, RuId, Stats};
+use ssd::gc::{DeviceRng, VictimCandidates, VictimPolicy};
+use ssd::{DeviceStats, Lpn, RuId};
 
 /// Policy that selects in closing order, from the data visible to a policy.
 struct OldestFirst;
 
 impl VictimPolicy for OldestFirst {
-    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         assert!(candidates.iter().all(|unit| candidates.contains(unit)));
         candidates
             .iter()
@@ -25,7 +25,7 @@ impl VictimPolicy for OldestFirst {
 struct UndecidedPolicy;
 
 impl VictimPolicy for UndecidedPolicy {
-    fn select(&mut self, _candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, _candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         None
     }
 }
@@ -34,14 +34,14 @@ impl VictimPolicy for UndecidedPolicy {
 struct RecklessPolicy;
 
 impl VictimPolicy for RecklessPolicy {
-    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         (0..).map(RuId).find(|unit| !candidates.contains(*unit))
     }
 }
 
 fn fifo() -> DeviceConfig {
     let mut config = small(24, 0.25);
-    config.gc.victim_policy = UnitSelection::Fifo;
+    config.gc.victim_policy = VictimRule::Fifo;
     config
 }
 
@@ -78,7 +78,7 @@ fn without_a_decision_room_is_made_by_force() {
     let mut device = recorded(&fifo());
     device.set_victim_policy(Some(Box::new(UndecidedPolicy)));
     let device = overwritten(device);
-    let Stats {
+    let DeviceStats {
         background_collections,
         foreground_collections,
         forced_collections,

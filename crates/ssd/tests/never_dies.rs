@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 use reference::lockstep::{self, Coverage};
 use reference::workload::{self, Operation};
 use reference::{Entropy, Seeded, generate};
-use ssd::config::{GcConfig, Geometry, HandleOverride, Handles, Isolation, MarksOf, ReclaimUnitSize, UnitSelection};
-use ssd::{ConfigError, DeviceConfig, Layout};
+use ssd::config::{
+    GcConfig, Geometry, HandleOverride, HandlesConfig, Isolation, ReclaimUnitSize, VictimRule, WatermarkBase,
+};
+use ssd::{ConfigError, DeviceConfig, DeviceLayout};
 
 const SECONDS_DEFAULT: u64 = 20;
 /// Maximum host pages of a case. Many short cases find more than few long ones.
@@ -75,7 +77,7 @@ const FEATURES: &[&str] = &[
 struct Case {
     seed: u64,
     config: DeviceConfig,
-    layout: Layout,
+    layout: DeviceLayout,
     operations: Vec<Operation>,
 }
 
@@ -105,7 +107,7 @@ struct Failure {
     message: String,
 }
 
-fn run_caught(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) -> Result<Coverage, Failure> {
+fn run_caught(config: &DeviceConfig, layout: &DeviceLayout, operations: &[Operation]) -> Result<Coverage, Failure> {
     let progress = Cell::new(0);
     let run = || lockstep::run(config, layout, operations, &progress);
     let result = QUIET.with(|quiet| {
@@ -260,7 +262,7 @@ fn valid_parts_of_partly_free_superblocks_are_moved_together() {
     let mut config = small_config(2);
     // Foreground collection continues as long as any page is invalid.
     config.gc.foreground_watermark = 0.0;
-    config.gc.watermark_base = MarksOf::All;
+    config.gc.watermark_base = WatermarkBase::All;
     config.handles.overrides.push(HandleOverride {
         index: 0,
         isolation: Some(Isolation::PersistentlyIsolated),
@@ -298,9 +300,9 @@ fn small_config(handles: u16) -> DeviceConfig {
         dies_per_channel: 1,
         ..Geometry::default()
     };
-    let handles = Handles {
+    let handles = HandlesConfig {
         count: handles,
-        ..Handles::default()
+        ..HandlesConfig::default()
     };
     let gc = GcConfig {
         background_watermark: 1.0,
@@ -318,15 +320,15 @@ fn small_config(handles: u16) -> DeviceConfig {
 }
 
 /// Sets the smallest over-provisioning that the error of a configuration names.
-fn with_least_spare(config: &mut DeviceConfig) -> Layout {
-    if let Err(refusal) = Layout::new(config) {
+fn with_least_spare(config: &mut DeviceConfig) -> DeviceLayout {
+    if let Err(refusal) = DeviceLayout::new(config) {
         let works = generate::smallest_over_provisioning(&refusal).expect("some over-provisioning works");
         config.geometry.over_provisioning = works;
     }
-    Layout::new(config).expect("the remedy works")
+    DeviceLayout::new(config).expect("the remedy works")
 }
 
-fn must_pass(config: &DeviceConfig, layout: &Layout, operations: &[Operation]) -> Coverage {
+fn must_pass(config: &DeviceConfig, layout: &DeviceLayout, operations: &[Operation]) -> Coverage {
     keep_panics_quiet();
     run_caught(config, layout, operations).unwrap_or_else(|failure| {
         let command = &operations[failure.command];
@@ -444,10 +446,10 @@ const REFUSED: &[Refused] = &[
         config.gc.reserve_share = 1.0
     }),
     ("gc.victim_policy", "1 to 4096", |config| {
-        config.gc.victim_policy = UnitSelection::DChoices(0)
+        config.gc.victim_policy = VictimRule::DChoices(0)
     }),
     ("gc.victim_policy", "1 reclaim unit or more", |config| {
-        config.gc.victim_policy = UnitSelection::WindowedGreedy(0);
+        config.gc.victim_policy = VictimRule::WindowedGreedy(0);
     }),
 ];
 
@@ -492,20 +494,22 @@ fn refusals_name_the_smallest_over_provisioning() {
         let mut entropy = Seeded::new(seed);
         let (mut config, _) = generate::configuration(&mut entropy);
         config.geometry.over_provisioning = 0.01;
-        let Err(refusal) = Layout::new(&config) else { continue };
+        let Err(refusal) = DeviceLayout::new(&config) else {
+            continue;
+        };
         let Some(works) = generate::smallest_over_provisioning(&refusal) else {
             continue;
         };
         refused += 1;
         assert_eq!(refusal.field, "geometry.over_provisioning", "{refusal}");
         config.geometry.over_provisioning = works;
-        assert!(Layout::new(&config).is_ok(), "seed {seed}: {refusal}");
+        assert!(DeviceLayout::new(&config).is_ok(), "seed {seed}: {refusal}");
         // Rounding the flash to superblocks accepts single smaller values if the capacity is given,
         // but not here.
         if config.geometry.physical_bytes.is_some() {
             config.geometry.over_provisioning = works - 0.0011;
             assert!(
-                Layout::new(&config).is_err(),
+                DeviceLayout::new(&config).is_err(),
                 "seed {seed}: less works as well: {refusal}"
             );
         }

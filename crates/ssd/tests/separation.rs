@@ -3,7 +3,7 @@
 mod common;
 
 use common::small;
-use ssd::{Device, DeviceConfig, Layout, Lpn, Placement, Write};
+use ssd::{Device, DeviceConfig, DeviceLayout, Lpn, Placement, WriteRequest};
 
 const PAGE: u64 = 4096;
 
@@ -14,7 +14,7 @@ fn with_window(pages: u64) -> DeviceConfig {
 }
 
 fn write(device: &mut Device, first: u32, pages: u32) {
-    let write = Write {
+    let write = WriteRequest {
         first: Lpn(first),
         pages,
         host_bytes: u64::from(pages) * PAGE,
@@ -60,7 +60,7 @@ fn an_extent_is_divided_where_recent_pages_begin_and_end() {
 fn the_window_is_that_of_all_handles_and_the_unit_the_handle_s_own() {
     let mut device = Device::new(&with_window(4)).expect("the device is possible");
     let through = |device: &mut Device, page: u32, handle: u16| {
-        let write = Write {
+        let write = WriteRequest {
             first: Lpn(page),
             pages: 1,
             host_bytes: PAGE,
@@ -102,9 +102,9 @@ fn a_sequential_stream_beside_a_hot_page_is_not_copied() {
 
 #[test]
 fn a_window_of_the_whole_drive_is_refused() {
-    let capacity = Layout::new(&with_window(0)).expect("possible").logical_pages;
-    assert!(Layout::new(&with_window(u64::from(capacity) - 1)).is_ok());
-    let refusal = Layout::new(&with_window(u64::from(capacity)))
+    let capacity = DeviceLayout::new(&with_window(0)).expect("possible").logical_pages;
+    assert!(DeviceLayout::new(&with_window(u64::from(capacity) - 1)).is_ok());
+    let refusal = DeviceLayout::new(&with_window(u64::from(capacity)))
         .expect_err("it is too long")
         .to_string();
     assert!(

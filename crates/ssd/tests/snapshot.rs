@@ -12,10 +12,10 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::*;
-use ssd::config::{Copies, DeviceConfig, EnduranceConfig, HandleSelection, Isolation, ReclaimUnitSize, UnitSelection};
+use ssd::config::{DeviceConfig, EnduranceConfig, GcDestination, Isolation, ReclaimUnitSize, SourcePolicy, VictimRule};
 use ssd::snapshot::VERSION;
 use ssd::timing::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, TimingConfig};
-use ssd::{Device, Lpn, RuhId, SnapshotError, Totals};
+use ssd::{Device, FdpTotals, Lpn, RuhId, SnapshotError};
 use tempfile::TempDir;
 
 /// Length of magic and version.
@@ -207,11 +207,11 @@ fn an_empty_device_and_every_isolation_survive() {
 fn what_is_noted_with_a_device_is_found_again_and_changes_nothing() {
     let saved = SavedSnapshot::new();
     let path = saved.folder.path().join("whole.warp");
-    let (config, note) = Device::saved(&path).expect("the snapshot is there");
+    let (config, note) = Device::read_header(&path).expect("the snapshot is there");
     assert_eq!((&config, note.as_slice()), (&everything(), NOTE));
     let device = Device::load(&path).expect("the snapshot is loaded");
     device.save(&path).expect("the snapshot is replaced");
-    let (_, note) = Device::saved(&path).expect("the snapshot is there");
+    let (_, note) = Device::read_header(&path).expect("the snapshot is there");
     assert!(note.is_empty(), "a device does not know what was noted");
 }
 
@@ -448,11 +448,11 @@ fn use_of(device: &mut Device, seed: u64) {
     assert!(device.units().count() > 0 && device.stats().write_amplification().is_some());
     assert!(device.stats().totals().media_bytes_written > 0);
     let counted = device.stats().totals();
-    device.raise_totals(&Totals {
+    device.raise_totals(&FdpTotals {
         host_bytes_written: u64::MAX,
         ..counted
     });
-    device.raise_totals(&Totals {
+    device.raise_totals(&FdpTotals {
         media_bytes_erased: 1 << 40,
         ..counted
     });
@@ -529,17 +529,17 @@ fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
             let mut config = everything();
             config.handles.isolation = Isolation::Adaptive;
             config.handles.hot_window_bytes = 4 * MIB;
-            config.gc.victim_policy = UnitSelection::CostAge;
+            config.gc.victim_policy = VictimRule::CostAge;
             config.gc.background_watermark = 0.5;
             config.gc.lazy_valid_share = 0.5;
             config
         },
         {
             let mut config = small(40, 0.3);
-            config.gc.copies = Copies::WithHost;
+            config.gc.copies = GcDestination::WithHost;
             config.gc.block_remapping = true;
-            config.gc.source_policy = HandleSelection::HighestPressure;
-            config.gc.victim_policy = UnitSelection::WindowedGreedy(7);
+            config.gc.source_policy = SourcePolicy::HighestPressure;
+            config.gc.victim_policy = VictimRule::WindowedGreedy(7);
             config.endurance = Some(EnduranceConfig {
                 rated_erases: 3000,
                 spread: 0.1,

@@ -40,9 +40,9 @@
 mod common;
 
 use common::*;
-use ssd::config::{DeviceConfig, GcConfig, HandleSelection, Handles, Isolation, UnitSelection};
+use ssd::config::{DeviceConfig, GcConfig, HandlesConfig, Isolation, SourcePolicy, VictimRule};
 use ssd::unit::UnitState;
-use ssd::{Device, EventSink, Owner, Placement, RuId, Stats};
+use ssd::{Device, DeviceStats, EventSink, Placement, RuId, UnitOwner};
 
 /// Flash geometry of a device under test.
 #[derive(Clone, Copy)]
@@ -163,7 +163,7 @@ fn drive(size: Size, rho: f64, unusable: f64, isolation: Isolation, handles: u16
 
 /// A drive with one handle and an effective spare of `rho` under a policy with this write
 /// amplification.
-fn one_stream(size: Size, rho: f64, policy: UnitSelection, amplification: f64) -> DeviceConfig {
+fn one_stream(size: Size, rho: f64, policy: VictimRule, amplification: f64) -> DeviceConfig {
     let unusable = 1.5 + 0.5 / amplification;
     let mut config = drive(size, rho, unusable, Isolation::InitiallyIsolated, 1);
     config.gc.victim_policy = policy;
@@ -175,7 +175,7 @@ fn one_stream(size: Size, rho: f64, policy: UnitSelection, amplification: f64) -
 /// unit for copies.
 fn programmed_pages<S: EventSink>(device: &Device<S>, handle: Option<u16>) -> u64 {
     let unit_pages = u64::from(device.layout().superblock_pages);
-    let owner = handle.map_or(Owner::SHARED, owner);
+    let owner = handle.map_or(UnitOwner::SHARED_POOL, owner);
     let of_owner = |unit: &&ssd::unit::ReclaimUnit| unit.owner() == owner;
     let units = (0..device.layout().slices()).map(|unit| device.unit(RuId(unit)));
     let closed = units
@@ -226,12 +226,8 @@ fn steady_state(config: &DeviceConfig, warm_up: u32, measured: u32) -> Measured 
 }
 
 /// Runs [`one_stream`] and asserts the effective spare and this write amplification.
-fn expect_one_stream(size: Size, rho: f64, policy: UnitSelection, expected: f64, tolerance: f64) -> f64 {
-    let (warm_up, window) = if policy == UnitSelection::Random {
-        (6, 12)
-    } else {
-        (3, 2)
-    };
+fn expect_one_stream(size: Size, rho: f64, policy: VictimRule, expected: f64, tolerance: f64) -> f64 {
+    let (warm_up, window) = if policy == VictimRule::Random { (6, 12) } else { (3, 2) };
     let measured = steady_state(&one_stream(size, rho, policy, expected), warm_up, window);
     let what = format!(
         "{policy:?}, {} units of {} pages, rho {rho}",
@@ -279,7 +275,7 @@ const SPARES: [f64; 6] = [0.07, 0.10, 0.15, 0.20, 0.30, 0.50];
 #[test]
 fn greedy_meets_its_closed_form_under_uniform_overwrite() {
     for rho in SPARES {
-        expect_one_stream(size(), rho, UnitSelection::Greedy, fifo_closed_form(rho), 0.015);
+        expect_one_stream(size(), rho, VictimRule::Greedy, fifo_closed_form(rho), 0.015);
     }
 }
 
@@ -288,7 +284,7 @@ fn fifo_meets_its_closed_form_whatever_the_size_of_units() {
     for unit_pages in [256, size().unit_pages] {
         for rho in [0.10, 0.30] {
             let size = Size { unit_pages, ..size() };
-            expect_one_stream(size, rho, UnitSelection::Fifo, fifo_closed_form(rho), 0.005);
+            expect_one_stream(size, rho, VictimRule::Fifo, fifo_closed_form(rho), 0.005);
         }
     }
 }
@@ -306,7 +302,7 @@ fn random_meets_its_closed_form() {
     for rho in [0.10, 0.15, 0.30] {
         let limit = random_closed_form(rho);
         let expected = limit / (1.0 + limit / ((1.0 + rho) * f64::from(size.unit_pages)));
-        expect_one_stream(size, rho, UnitSelection::Random, expected, 0.02);
+        expect_one_stream(size, rho, VictimRule::Random, expected, 0.02);
     }
 }
 
@@ -316,19 +312,19 @@ fn d_choices_meet_their_closed_form_and_approach_greedy() {
     let mut last = random_closed_form(rho);
     for d in [2, 4, 10] {
         let expected = d_choices_closed_form(rho, d as i32);
-        let measured = expect_one_stream(size(), rho, UnitSelection::DChoices(d), expected, 0.015);
+        let measured = expect_one_stream(size(), rho, VictimRule::DChoices(d), expected, 0.015);
         assert!(measured < last, "{d} choices are not better than fewer");
         last = measured;
     }
-    let greedy = expect_one_stream(size(), rho, UnitSelection::Greedy, fifo_closed_form(rho), 0.015);
+    let greedy = expect_one_stream(size(), rho, VictimRule::Greedy, fifo_closed_form(rho), 0.015);
     assert!(last > 1.01 * greedy, "10 choices are not as good as the best of all");
-    expect_one_stream(size(), rho, UnitSelection::DChoices(200), greedy, 0.01);
+    expect_one_stream(size(), rho, VictimRule::DChoices(200), greedy, 0.01);
 }
 
 #[test]
 fn windowed_greedy_meets_the_closed_form_of_both_its_ends() {
     let rho = 0.20;
-    let policy = UnitSelection::WindowedGreedy(size().units / 10);
+    let policy = VictimRule::WindowedGreedy(size().units / 10);
     expect_one_stream(size(), rho, policy, fifo_closed_form(rho), 0.015);
 }
 
@@ -371,7 +367,7 @@ fn sequential_loop(unit_pages: u32, over_provisioning: f64, pages_per_write: u32
     let unit_bytes = u64::from(unit_pages) * 4096;
     config.geometry.reclaim_unit_bytes = unit_bytes;
     config.geometry.physical_bytes = Some(100 * unit_bytes);
-    config.handles = Handles::default();
+    config.handles = HandlesConfig::default();
     config.gc = GcConfig::default();
     let mut device = silent(&config);
     let logical_pages = device.layout().logical_pages;
@@ -448,7 +444,7 @@ fn run_two_streams(config: &DeviceConfig, streams: TwoStreams, separate: bool) -
     }
     let total = write_amplification_since(&before, device.stats());
     let measured = (0..2).map(|handle| {
-        let row = |stats: &Stats| stats.handles[handle];
+        let row = |stats: &DeviceStats| stats.handles[handle];
         let (before, after) = (row(&before), row(device.stats()));
         let host = (after.host_pages_written - before.host_pages_written) as f64;
         Measured {
@@ -521,7 +517,7 @@ fn pressure_divides_the_spare_by_what_handles_hold() {
     };
     let isolation = Isolation::PersistentlyIsolated;
     let mut config = drive(two_stream_size(), rho, UNUSABLE_OF_TWO_HANDLES, isolation, 2);
-    config.gc.source_policy = HandleSelection::HighestPressure;
+    config.gc.source_policy = SourcePolicy::HighestPressure;
     let (measured, _) = run_two_streams(&config, streams, true);
     for (name, stream) in ["hot", "cold"].iter().zip(&measured) {
         assert_close(&format!("{name} stream, its spare"), stream.rho, rho, 0.03);

@@ -5,12 +5,13 @@ mod common;
 
 use common::{MIB, extent, owner, prove, reclaims, recorded, small};
 use ssd::config::{
-    Copies, Geometry, HandleConfig, HandleOverride, Handles, Isolation, MarksOf, Opening, ReclaimUnitSize,
+    GcDestination, Geometry, HandleConfig, HandleOverride, HandlesConfig, Isolation, ReclaimUnitSize, UnitOpenPolicy,
+    WatermarkBase,
 };
 use ssd::event::Trigger;
 use ssd::layout::SizeClass;
 use ssd::unit::ReclaimUnit;
-use ssd::{ConfigError, DeviceConfig, Event, Layout, Lpn, Owner, Placement, RuhId};
+use ssd::{ConfigError, DeviceConfig, DeviceEvent, DeviceLayout, Lpn, Placement, RuhId, UnitOwner};
 
 /// Size of a superblock of [`mixed`]: 12 blocks of 16 pages of 4 KiB.
 const MIXED_BYTES: u64 = 12 * 16 * 4096;
@@ -38,7 +39,7 @@ fn mixed() -> DeviceConfig {
         planes_per_die: 2,
         reclaim_groups: 2,
     };
-    config.handles = Handles {
+    config.handles = HandlesConfig {
         count: 4,
         overrides: vec![
             given(0, Isolation::InitiallyIsolated, ReclaimUnitSize::Superblock, 1),
@@ -54,12 +55,12 @@ fn mixed() -> DeviceConfig {
     config
 }
 
-fn layout(config: &DeviceConfig) -> Layout {
-    Layout::new(config).expect("the configuration is valid")
+fn layout(config: &DeviceConfig) -> DeviceLayout {
+    DeviceLayout::new(config).expect("the configuration is valid")
 }
 
 fn refusal(config: &DeviceConfig) -> ConfigError {
-    Layout::new(config).expect_err("the configuration is refused")
+    DeviceLayout::new(config).expect_err("the configuration is refused")
 }
 
 /// Checks every number of a layout with all features against a hand computation.
@@ -77,7 +78,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
         blocks,
     };
     let found = layout(&mixed());
-    let expected = Layout {
+    let expected = DeviceLayout {
         page_bytes: 4096,
         // 125 325 803 / 4096. A group's half of these pages needs 80 superblocks.
         logical_pages: 30_597,
@@ -104,7 +105,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
             handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
         ],
         separation_pages: 0,
-        pooled_copies: Owner::SHARED,
+        pooled_copies: UnitOwner::SHARED_POOL,
         // 100 - 80 = 20 superblocks. A third of them is 6.6.
         reserve_superblocks: 6,
         spare_superblocks: 14,
@@ -135,7 +136,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
 #[test]
 fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
     let mut config = mixed();
-    config.gc.watermark_base = MarksOf::All;
+    config.gc.watermark_base = WatermarkBase::All;
     let found = layout(&config);
     // 0.1 and 0.5 of 1200 slices, plus 72 in reserve. The binary value of 1 - 0.9 is less than a
     // tenth.
@@ -162,7 +163,7 @@ fn marks_are_shares_of_what_they_say_and_never_below_what_collection_needs() {
 #[test]
 fn eager_opening_takes_what_is_open_from_the_live_data() {
     let mut config = mixed();
-    config.handles.opening = Opening::Eager;
+    config.handles.opening = UnitOpenPolicy::Eager;
     // 79 superblocks of live data, 10 open, 4 for collection, 1 for the host and 6 in reserve are
     // exactly 100.
     assert_eq!(layout(&config).group_live_pages_max, 80 * 192 - 1);
@@ -174,7 +175,7 @@ fn eager_opening_takes_what_is_open_from_the_live_data() {
     let mut config = small(24, 0.2);
     config.handles.count = 1;
     let on_first_use = layout(&config);
-    config.handles.opening = Opening::Eager;
+    config.handles.opening = UnitOpenPolicy::Eager;
     let eager = layout(&config);
     // 24 superblocks less 1 frontier, 1 for collection, 1 for the host. Eager opening takes 1 more.
     assert_eq!(on_first_use.group_live_pages_max, 22 * 256 - 1);
@@ -192,10 +193,10 @@ fn copies_among_host_data_take_as_much_from_the_live_data_as_others_and_nothing_
     };
     // 25 less 1 for collection, 1 for the host and 1 frontier. Eager opening takes 4 for handles
     // and 1 for copies.
-    assert_eq!(rooms(Copies::Apart, Opening::OnFirstUse), 22);
-    assert_eq!(rooms(Copies::WithHost, Opening::OnFirstUse), 22);
-    assert_eq!(rooms(Copies::Apart, Opening::Eager), 18);
-    assert_eq!(rooms(Copies::WithHost, Opening::Eager), 19);
+    assert_eq!(rooms(GcDestination::Apart, UnitOpenPolicy::OnFirstUse), 22);
+    assert_eq!(rooms(GcDestination::WithHost, UnitOpenPolicy::OnFirstUse), 22);
+    assert_eq!(rooms(GcDestination::Apart, UnitOpenPolicy::Eager), 18);
+    assert_eq!(rooms(GcDestination::WithHost, UnitOpenPolicy::Eager), 19);
 }
 
 /// If all handles are isolated, no shared frontier exists. If all are shared, only the shared one
@@ -350,12 +351,12 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     ];
     // Foreground collection continues as long as any page is invalid.
     config.gc.foreground_watermark = 0.0;
-    config.gc.watermark_base = MarksOf::All;
+    config.gc.watermark_base = WatermarkBase::All;
     let least = (10..1000)
         .map(|thousandths| f64::from(thousandths) / 1000.0)
         .find(|share| {
             config.geometry.over_provisioning = *share;
-            Layout::new(&config).is_ok()
+            DeviceLayout::new(&config).is_ok()
         });
     assert!(least.is_some(), "some over-provisioning works");
     let mut device = recorded(&config);
@@ -399,13 +400,13 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
 #[test]
 fn a_reclaim_unit_is_as_old_as_the_moment_it_was_taken() {
     let mut config = small(24, 0.5);
-    config.handles.opening = Opening::Eager;
+    config.handles.opening = UnitOpenPolicy::Eager;
     let mut device = recorded(&config);
     let _ = device
         .write(0, &extent(0, 256, Placement::handle(0)))
         .expect("the extent and the handle exist");
     let mut opened = device.sink().iter().filter_map(|event| match event {
-        Event::Open { unit, .. } => Some(*unit),
+        DeviceEvent::Open { unit, .. } => Some(*unit),
         _ => None,
     });
     let last = device.unit(opened.next_back().expect("the next one was taken at once"));

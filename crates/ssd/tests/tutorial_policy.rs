@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use ssd::RuId;
 use ssd::event::Trigger;
-use ssd::gc::{Candidates, Random, VictimPolicy};
+use ssd::gc::{DeviceRng, VictimCandidates, VictimPolicy};
 
 const PAGE: &str = include_str!("../../../docs/tutorials/gc-policy.md");
 const SOURCE: &str = include_str!("tutorial_policy.rs");
@@ -13,7 +13,7 @@ const SOURCE: &str = include_str!("tutorial_policy.rs");
 struct CostBenefit;
 
 impl VictimPolicy for CostBenefit {
-    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         let benefit = |unit: &RuId| {
             let unit = candidates.unit(*unit);
             let valid = f64::from(unit.valid_pages()) / f64::from(unit.pages());

@@ -22,13 +22,13 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use target::ServeError;
-use target::actions::{Actions, Checkpoint, CheckpointRefused, FaultsReport};
-use target::http::{Body, Upgrade};
+use target::actions::{Actions, CheckpointRefusal, CheckpointResult, FaultsReport};
+use target::http::{RequestBody, WebSocketRequest};
 
-use crate::answers::{Refusal, answered};
-use crate::drive::ServedDrive;
-use crate::page::Page;
-use crate::session::Session;
+use crate::api_error::{ApiError, answered};
+use crate::drive::MonitoredDrive;
+use crate::page_connection::PageConnection;
+use crate::session::StudioSession;
 
 /// Maximum actions per second, for all pages together.
 pub const ACTIONS_A_SECOND: usize = 5;
@@ -39,18 +39,18 @@ const NO_TOKEN: &str = "this page can only monitor the drive. To allow actions, 
 /// Actions on the served drive, described in the module documentation.
 pub struct DriveActions {
     /// Session that monitors the drive.
-    pub session: Arc<Session>,
+    pub session: Arc<StudioSession>,
     actions: Actions,
     /// The server has a token. The client of each request has shown it.
     pub are_allowed: bool,
     /// Times of the latest actions, oldest first, at most [`ACTIONS_A_SECOND`].
-    lately: Mutex<VecDeque<Instant>>,
+    recent_actions: Mutex<VecDeque<Instant>>,
 }
 
 /// Fault plan sent by a page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlanText {
+struct FaultPlanBody {
     text: String,
 }
 
@@ -59,9 +59,9 @@ impl DriveActions {
     ///
     /// # Errors
     /// The thread cannot start.
-    pub fn begin(drive: ServedDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
+    pub fn begin(drive: MonitoredDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
         let actions = drive.actions.clone();
-        let session = Session::watch(drive).map_err(|error| ServeError::System {
+        let session = StudioSession::watch(drive).map_err(|error| ServeError::System {
             action: "monitoring the drive",
             source: std::io::Error::other(error.to_string()),
         })?;
@@ -69,7 +69,7 @@ impl DriveActions {
             session: Arc::new(session),
             actions,
             are_allowed,
-            lately: Mutex::new(VecDeque::new()),
+            recent_actions: Mutex::new(VecDeque::new()),
         }))
     }
 
@@ -77,22 +77,28 @@ impl DriveActions {
     pub fn routes(self: &Arc<DriveActions>) -> Router {
         type Of = State<Arc<DriveActions>>;
         const NO_ACTION: &str = "there is no such action. Use snapshot, reset-statistics or faults";
-        let live = async |State(drive): Of, upgrade: Upgrade| upgrade.begin(Page::new(Arc::clone(&drive.session)));
+        let live = async |State(drive): Of, upgrade: WebSocketRequest| {
+            upgrade.begin(PageConnection::new(Arc::clone(&drive.session)))
+        };
         // Clients that may watch may also see the faults. The hosts message contains them too.
         let faults = get(|State(drive): Of| answered(move || Ok(faults_json(drive.actions.faults()))))
-            .post(|State(drive): Of, Body(body): Body| answered(move || drive.act(|| drive.plan_faults(&body))))
-            .delete(|State(drive): Of| answered(move || drive.act(|| drive.clear_faults())));
+            .post(|State(drive): Of, RequestBody(body): RequestBody| {
+                answered(move || drive.run_action(|| drive.plan_faults(&body)))
+            })
+            .delete(|State(drive): Of| answered(move || drive.run_action(|| drive.clear_faults())));
         Router::new()
             .route("/api/drive", get(async |State(drive): Of| Json(drive.as_told())))
             .route("/api/drive/live", get(live))
             .route("/api/drive/faults", faults)
             .route(
                 "/api/drive/snapshot",
-                post(|State(drive): Of, _: Body| answered(move || drive.act(|| drive.checkpoint()))),
+                post(|State(drive): Of, _: RequestBody| answered(move || drive.run_action(|| drive.checkpoint()))),
             )
             .route(
                 "/api/drive/reset-statistics",
-                post(|State(drive): Of, _: Body| answered(move || drive.act(|| drive.reset_statistics()))),
+                post(|State(drive): Of, _: RequestBody| {
+                    answered(move || drive.run_action(|| drive.reset_statistics()))
+                }),
             )
             .route("/api/drive/{*action}", any((StatusCode::NOT_FOUND, NO_ACTION)))
             .with_state(Arc::clone(self))
@@ -105,20 +111,20 @@ impl DriveActions {
     }
 
     /// Executes an action if actions are allowed and the rate limit permits it.
-    fn act<R>(&self, action: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Refusal> {
+    fn run_action<R>(&self, action: impl FnOnce() -> Result<R, ApiError>) -> Result<R, ApiError> {
         if !self.are_allowed {
-            return Err(Refusal::new(StatusCode::FORBIDDEN, NO_TOKEN));
+            return Err(ApiError::new(StatusCode::FORBIDDEN, NO_TOKEN));
         }
         if !self.is_due(Instant::now()) {
             let problem = format!("all pages together may send {ACTIONS_A_SECOND} actions per second. Try again");
-            return Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, problem));
+            return Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, problem));
         }
         action()
     }
 
     /// Returns true if the rate limit permits an action now, and counts the action.
     fn is_due(&self, now: Instant) -> bool {
-        let mut lately = self.lately.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lately = self.recent_actions.lock().unwrap_or_else(PoisonError::into_inner);
         let is_past = |at: &Instant| now.saturating_duration_since(*at) >= Duration::from_secs(1);
         while lately.front().is_some_and(is_past) {
             lately.pop_front();
@@ -131,16 +137,16 @@ impl DriveActions {
         is_due
     }
 
-    fn checkpoint(&self) -> Result<Json<Checkpoint>, Refusal> {
+    fn checkpoint(&self) -> Result<Json<CheckpointResult>, ApiError> {
         let made = self.actions.checkpoint();
         made.map(Json)
-            .map_err(|refused| Refusal::Status(status_of(&refused), refused.to_string()))
+            .map_err(|refused| ApiError::Status(status_of(&refused), refused.to_string()))
     }
 
-    fn plan_faults(&self, body: &str) -> Result<Response, Refusal> {
-        let plan: PlanText = serde_json::from_str(body).map_err(|problem| {
+    fn plan_faults(&self, body: &str) -> Result<Response, ApiError> {
+        let plan: FaultPlanBody = serde_json::from_str(body).map_err(|problem| {
             let problem = format!("the fault plan cannot be read ({problem}). Send {{\"text\": \"[[fault]]...\"}}");
-            Refusal::new(StatusCode::BAD_REQUEST, problem)
+            ApiError::new(StatusCode::BAD_REQUEST, problem)
         })?;
         Ok(match self.actions.plan_faults(Some(&plan.text)) {
             Ok(report) => faults_json(report).into_response(),
@@ -151,15 +157,15 @@ impl DriveActions {
         })
     }
 
-    fn clear_faults(&self) -> Result<Json<Value>, Refusal> {
+    fn clear_faults(&self) -> Result<Json<Value>, ApiError> {
         let cleared = self.actions.plan_faults(None).map(faults_json);
-        cleared.map_err(|refused| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, refused))
+        cleared.map_err(|refused| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, refused))
     }
 
-    fn reset_statistics(&self) -> Result<Json<Value>, Refusal> {
+    fn reset_statistics(&self) -> Result<Json<Value>, ApiError> {
         let reset = self.session.reset_statistics();
         let reset = reset.map(|since_unix_ms| Json(json!({ "since_unix_ms": since_unix_ms })));
-        reset.map_err(|problem| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem))
+        reset.map_err(|problem| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, problem))
     }
 }
 
@@ -168,10 +174,10 @@ fn faults_json(report: Option<FaultsReport>) -> Json<Value> {
     Json(json!({ "faults": report }))
 }
 
-fn status_of(refused: &CheckpointRefused) -> StatusCode {
+fn status_of(refused: &CheckpointRefusal) -> StatusCode {
     match refused {
-        CheckpointRefused::Busy | CheckpointRefused::NoFiles => StatusCode::CONFLICT,
-        CheckpointRefused::Closed => StatusCode::SERVICE_UNAVAILABLE,
-        CheckpointRefused::Drive(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        CheckpointRefusal::Busy | CheckpointRefusal::NoFiles => StatusCode::CONFLICT,
+        CheckpointRefusal::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        CheckpointRefusal::Drive(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

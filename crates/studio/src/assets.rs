@@ -8,7 +8,7 @@ use rust_embed::RustEmbed;
 #[derive(RustEmbed)]
 #[folder = "web/dist/"]
 #[allow_missing = true]
-struct Built;
+struct PageAssets;
 
 /// Answer of a program that was built without the page.
 const MISSING: &str = "<!doctype html><meta charset=\"utf-8\"><title>WARP studio</title><p>This program was built without the page (crates/studio/web/dist); \
@@ -17,17 +17,17 @@ const MISSING: &str = "<!doctype html><meta charset=\"utf-8\"><title>WARP studio
 /// Module with the page's components for notebooks (anywidget), `None` if the program was built
 /// without the page.
 pub fn widget() -> Option<String> {
-    String::from_utf8(Built::get("widget.js")?.data.into_owned()).ok()
+    String::from_utf8(PageAssets::get("widget.js")?.data.into_owned()).ok()
 }
 
 /// Answers with the file at a path, or with status 404.
-pub async fn answer(method: Method, path: Uri, fields: HeaderMap) -> Response {
+pub async fn serve_asset(method: Method, path: Uri, fields: HeaderMap) -> Response {
     let name = match path.path() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
     };
     let is_read = matches!(method, Method::GET | Method::HEAD);
-    let Some(file) = Built::get(name).filter(|_| is_read) else {
+    let Some(file) = PageAssets::get(name).filter(|_| is_read) else {
         return match name {
             "index.html" if is_read => Html(MISSING).into_response(),
             _ => (

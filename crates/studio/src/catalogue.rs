@@ -2,11 +2,11 @@
 
 use experiment::LabError;
 use experiment::definition::Experiment;
-use experiment::profile::{Overrides, Profile};
+use experiment::profile::{Profile, SettingOverrides};
 use experiment::workloads;
-use report::catalogue::{Entry, Kind};
+use report::catalogue::{CatalogueEntry, EntryKind};
 use serde_json::{Value, json};
-use ssd::Layout;
+use ssd::DeviceLayout;
 use workload::fio::{self, Effect, FioOption};
 
 /// Maximum characters of a name in a message.
@@ -56,20 +56,20 @@ pub fn is_known(name: &str) -> bool {
 /// # Errors
 /// A file in the working folder is invalid. The message has file and field.
 pub fn all() -> Result<Value, LabError> {
-    let each = |kind: Kind, of: fn(&Entry) -> Result<Value, LabError>| {
+    let each = |kind: EntryKind, of: fn(&CatalogueEntry) -> Result<Value, LabError>| {
         let entries = kind.entries()?;
         entries.iter().map(of).collect::<Result<Vec<Value>, LabError>>()
     };
-    let named = |entry: &Entry| Ok(json!({ "name": entry.name, "title": entry.title }));
+    let named = |entry: &CatalogueEntry| Ok(json!({ "name": entry.name, "title": entry.title }));
     Ok(json!({
-        "experiments": each(Kind::Experiments, experiment)?,
-        "devices": each(Kind::Devices, device)?,
-        "jobs": each(Kind::Jobs, named)?,
-        "workloads": each(Kind::Workloads, named)?,
+        "experiments": each(EntryKind::Experiments, experiment)?,
+        "devices": each(EntryKind::Devices, device)?,
+        "jobs": each(EntryKind::Jobs, named)?,
+        "workloads": each(EntryKind::Workloads, named)?,
     }))
 }
 
-fn experiment(entry: &Entry) -> Result<Value, LabError> {
+fn experiment(entry: &CatalogueEntry) -> Result<Value, LabError> {
     let experiment = Experiment::find(&entry.name)?;
     let coordinates = experiment.coordinates();
     let axes = experiment.axes();
@@ -86,9 +86,9 @@ fn experiment(entry: &Entry) -> Result<Value, LabError> {
     }))
 }
 
-fn device(entry: &Entry) -> Result<Value, LabError> {
-    let config = Profile::find(&entry.name)?.config(&Overrides::new())?;
-    let layout = Layout::new(&config).map_err(|error| LabError::Device {
+fn device(entry: &CatalogueEntry) -> Result<Value, LabError> {
+    let config = Profile::find(&entry.name)?.config(&SettingOverrides::new())?;
+    let layout = DeviceLayout::new(&config).map_err(|error| LabError::Device {
         device: entry.name.clone(),
         error,
     })?;
@@ -119,7 +119,7 @@ pub fn options() -> Value {
     let is_understood = |option: &&FioOption| !matches!(option.effect, Effect::Refused(_));
     let option = |option: &FioOption| {
         let values: &[&str] = match option.kind {
-            fio::Kind::Bool => &["0", "1"],
+            fio::OptionKind::Bool => &["0", "1"],
             _ => &[],
         };
         json!({ "name": option.name, "help": option.help, "values": values })

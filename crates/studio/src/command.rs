@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use serde::Deserialize;
 use toml::Table;
 
-use crate::export::Material;
+use crate::export::ExportData;
 
 /// Command of a page to a session.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -68,14 +68,14 @@ impl TryFrom<f64> for ByteCount {
 }
 
 /// Command to an engine.
-pub enum Command {
+pub enum EngineCommand {
     /// Command of a page, with the page's number.
     Page(u64, PageCommand),
     /// A page connected, so the state must be published.
     Show,
     /// The session was renamed, so pages need a new message.
     Renamed,
-    Export(SyncSender<Material>),
+    Export(SyncSender<ExportData>),
     /// Reset the statistics of a served drive. The answer is the time of the reset, milliseconds
     /// since 1970.
     ResetStatistics(SyncSender<u64>),

@@ -20,33 +20,33 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use ssd::device::Occupancy;
-use ssd::{Event, Layout, Stats};
+use ssd::{DeviceEvent, DeviceLayout, DeviceStats};
 use target::actions::{Actions, unix_ms};
-use target::monitor::hosts::{Holdings, Units};
-use target::monitor::status::Status;
-use target::monitor::units::{DriveView, HostView, HostsView, LatencyPercentiles, Transport, Watched};
+use target::monitor::drive_monitor::{DriveMonitor, DriveView, HostTransport, HostView, HostsView, LatencyPercentiles};
+use target::monitor::status::DriveStatus;
+use target::monitor::unit_scanner::{OwnerUsage, UnitSnapshot};
 
-use crate::command::Command;
-use crate::frames::{Head, Phase, UnitRecord};
+use crate::command::EngineCommand;
+use crate::frames::{FrameHeader, LanePhase, UnitRecord};
 use crate::records::{drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
-use crate::series::{Beside, Moment, Series};
-use crate::shared::Shared;
-use crate::state::{EVENTS_KEPT, LaneState, Snapshot};
+use crate::series::{LaneSample, LaneSeries, SampleExtras};
+use crate::shared_session::SharedSession;
+use crate::state::{EVENTS_KEPT, LaneSnapshot, LaneState};
 
 /// Poll interval while a page is connected.
 pub const LOOK_TIME: Duration = Duration::from_millis(100);
 /// Divisor of the capacity. Unwatched writes below this part are not reported.
 const MISSED_PARTS: u64 = 50;
 /// Maximum number of reported periods without a page.
-const UNWATCHED_MAX: usize = 16;
+const UNOBSERVED_MAX: usize = 16;
 /// Name of the only lane.
 const LANE: &str = "";
 
 /// Served drive to monitor.
-pub struct ServedDrive {
+pub struct MonitoredDrive {
     /// Monitor of the drive.
-    pub watched: Watched,
+    pub watched: DriveMonitor,
     /// Name of the drive's device profile.
     pub name: String,
     /// Actions on the drive.
@@ -55,36 +55,36 @@ pub struct ServedDrive {
 
 /// Origin of the statistics.
 #[derive(Clone, Debug)]
-struct Origin {
+struct StatisticsOrigin {
     /// Time of the origin, milliseconds since 1970.
     at_unix_ms: u64,
     /// Counters of the drive at the origin.
-    stats: Stats,
+    stats: DeviceStats,
     commands: u64,
 }
 
 /// Writes in a period without a page.
 #[derive(Clone, Copy, Debug)]
-struct Unwatched {
+struct UnobservedWrites {
     /// Counters at the last poll before the period.
-    from: Counters,
+    from: DriveCounters,
     /// Counters at the first poll after the period.
-    to: Counters,
+    to: DriveCounters,
     /// End of the period, milliseconds since 1970.
     until_unix_ms: u64,
 }
 
 /// Sums since the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
+struct DriveCounters {
     host_bytes: u64,
     media_bytes: u64,
     collections: u64,
 }
 
-impl Counters {
-    fn of(stats: &Stats) -> Counters {
-        Counters {
+impl DriveCounters {
+    fn from_stats(stats: &DeviceStats) -> DriveCounters {
+        DriveCounters {
             host_bytes: stats.host_bytes_written(),
             media_bytes: stats.media_bytes_written(),
             collections: stats.background_collections + stats.foreground_collections + stats.forced_collections,
@@ -92,7 +92,7 @@ impl Counters {
     }
 }
 
-impl Unwatched {
+impl UnobservedWrites {
     fn json(&self) -> Value {
         json!({
             "from_host_bytes": self.from.host_bytes,
@@ -105,37 +105,37 @@ impl Unwatched {
 }
 
 /// Number of read and write commands since the drive's creation.
-fn commands(status: &Status) -> u64 {
+fn commands(status: &DriveStatus) -> u64 {
     status.read_commands + status.write_commands
 }
 
 /// Engine of a served drive, described in the module documentation.
 pub struct DriveEngine {
-    drive: ServedDrive,
-    shared: Arc<Shared>,
-    commands: Receiver<Command>,
-    layout: Option<Arc<Layout>>,
+    drive: MonitoredDrive,
+    shared: Arc<SharedSession>,
+    commands: Receiver<EngineCommand>,
+    layout: Option<Arc<DeviceLayout>>,
     /// Scan that the unit records were made from.
-    census: Option<Arc<Units>>,
+    census: Option<Arc<UnitSnapshot>>,
     units: Arc<Vec<UnitRecord>>,
     holdings: Vec<Occupancy>,
     /// Origin of the statistics, `None` for the drive's creation.
-    origin: Option<Origin>,
+    origin: Option<StatisticsOrigin>,
     opened_pages: Vec<u32>,
     hosts: Option<(Arc<HostsView>, Arc<str>)>,
     /// Counters at the last poll.
-    seen: Counters,
+    last_counters: DriveCounters,
     /// No page was connected since the last poll.
-    is_away: bool,
+    is_unobserved: bool,
     /// Latest periods with writes and without a page, newest last.
-    unwatched: Vec<Unwatched>,
+    unobserved: Vec<UnobservedWrites>,
     /// Time of the last poll, and the number of programmed pages then.
     measured: Option<(Instant, u64)>,
 }
 
 impl DriveEngine {
     /// Creates an engine and polls once, so that the first page receives data immediately.
-    pub fn new(drive: ServedDrive, shared: Arc<Shared>, commands: Receiver<Command>) -> DriveEngine {
+    pub fn new(drive: MonitoredDrive, shared: Arc<SharedSession>, commands: Receiver<EngineCommand>) -> DriveEngine {
         let mut engine = DriveEngine {
             drive,
             shared,
@@ -147,13 +147,13 @@ impl DriveEngine {
             origin: None,
             opened_pages: Vec::new(),
             hosts: None,
-            seen: Counters::default(),
+            last_counters: DriveCounters::default(),
             // No page saw the writes before the server started.
-            is_away: true,
-            unwatched: Vec::new(),
+            is_unobserved: true,
+            unobserved: Vec::new(),
             measured: None,
         };
-        engine.look();
+        engine.poll();
         engine
     }
 
@@ -163,30 +163,30 @@ impl DriveEngine {
         loop {
             let wait = LOOK_TIME.saturating_sub(looked_at.elapsed());
             match self.commands.recv_timeout(wait) {
-                Ok(Command::Page(page, _)) => {
+                Ok(EngineCommand::Page(page, _)) => {
                     let sentence = "the page only monitors a served drive. Its hosts control it";
-                    self.shared.with(|state| state.refuse(page, sentence.to_string()));
+                    self.shared.with(|state| state.add_refusal(page, sentence.to_string()));
                     self.shared.changed();
                 }
-                Ok(Command::Show) => {
-                    if self.is_away {
-                        self.look();
+                Ok(EngineCommand::Show) => {
+                    if self.is_unobserved {
+                        self.poll();
                         looked_at = Instant::now();
                     }
                 }
                 // The drive keeps the name of its profile. The channel of an export closes without
                 // an answer.
-                Ok(Command::Renamed | Command::Export(_)) => {}
-                Ok(Command::ResetStatistics(to)) => {
+                Ok(EngineCommand::Renamed | EngineCommand::Export(_)) => {}
+                Ok(EngineCommand::ResetStatistics(to)) => {
                     let at_unix_ms = self.reset_statistics();
                     // The receiver may be gone.
                     let _ = to.try_send(at_unix_ms);
                 }
-                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(EngineCommand::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     match self.shared.is_watched() {
-                        true => self.look(),
-                        false => self.is_away = true,
+                        true => self.poll(),
+                        false => self.is_unobserved = true,
                     }
                     looked_at = Instant::now();
                 }
@@ -195,19 +195,19 @@ impl DriveEngine {
     }
 
     /// Polls the drive and notifies pages.
-    fn look(&mut self) {
-        let view = self.drive.watched.look();
+    fn poll(&mut self) {
+        let view = self.drive.watched.poll();
         if self.layout.as_ref() != Some(&view.layout) {
             self.begin(&view);
         }
-        self.show(&view);
+        self.publish_poll(&view);
     }
 
     /// Resets the statistics and notifies pages.
     fn reset_statistics(&mut self) -> u64 {
-        let view = self.drive.watched.look();
+        let view = self.drive.watched.poll();
         let at_unix_ms = unix_ms(SystemTime::now());
-        self.origin = Some(Origin {
+        self.origin = Some(StatisticsOrigin {
             at_unix_ms,
             stats: view.status.stats.clone(),
             commands: commands(&view.status),
@@ -218,13 +218,13 @@ impl DriveEngine {
         } else {
             self.begin(&view);
         }
-        self.show(&view);
+        self.publish_poll(&view);
         at_unix_ms
     }
 
     /// Publishes a poll of the drive.
-    fn show(&mut self, view: &DriveView) {
-        let is_known = |units: &Arc<Units>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
+    fn publish_poll(&mut self, view: &DriveView) {
+        let is_known = |units: &Arc<UnitSnapshot>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
         if let Some(census) = view.units.as_ref().filter(|units| !is_known(units)) {
             self.units = Arc::new(units_of(census.units.iter().copied(), &view.layout));
             self.holdings.clone_from(&census.holdings);
@@ -242,7 +242,7 @@ impl DriveEngine {
             .map(|recent| {
                 let destination = recent.destination.map(|unit| unit.0);
                 let at = match &recent.event {
-                    Event::Reclaim(reclaim) => {
+                    DeviceEvent::Reclaim(reclaim) => {
                         let at = reclaim.host_pages_written * view.layout.page_bytes;
                         at.saturating_sub(before_origin)
                     }
@@ -252,17 +252,17 @@ impl DriveEngine {
             })
             .collect();
         let hosts = self.hosts_message(view);
-        let was_away = std::mem::take(&mut self.is_away);
-        let has_missed = was_away && self.note_unwatched(&counted, &view.layout);
-        self.seen = Counters::of(&counted);
+        let was_away = std::mem::take(&mut self.is_unobserved);
+        let has_missed = was_away && self.record_unobserved(&counted, &view.layout);
+        self.last_counters = DriveCounters::from_stats(&counted);
         let owners: Vec<(u64, u64)> = rows(&counted)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
             .collect();
-        let moment = Moment {
+        let moment = LaneSample {
             host_bytes,
             media_bytes: counted.media_bytes_written(),
             owners: &owners,
-            beside: Beside {
+            extras: SampleExtras {
                 now_ns: 0,
                 free_units: view.status.free_units,
             },
@@ -270,14 +270,14 @@ impl DriveEngine {
         self.shared.with(|state| {
             let lane = &mut state.lanes[0];
             let is_due = has_missed || lane.series.is_due(moment.host_bytes);
-            if is_due && lane.series.take(&moment) {
+            if is_due && lane.series.add_sample(&moment) {
                 // Pages cannot thin their samples, so they must load all again.
                 lane.epoch += 1;
             }
             if was_away {
                 // Earlier events were missed because no page was connected, not because they were
                 // too many.
-                lane.events.forget();
+                lane.events.clear();
             }
             let (left_out, first) = match was_away {
                 true => (0, events.len().saturating_sub(EVENTS_KEPT)),
@@ -286,7 +286,7 @@ impl DriveEngine {
             lane.events.extend(left_out, &events[first..]);
             lane.snapshot = snapshot;
             lane.hosts = Some(hosts);
-            state.phase = Phase::Running;
+            state.phase = LanePhase::Running;
         });
         self.shared.changed();
     }
@@ -297,7 +297,7 @@ impl DriveEngine {
         self.layout = Some(Arc::clone(layout));
         self.census = None;
         self.units = Arc::default();
-        self.holdings = Holdings::none(layout).rows;
+        self.holdings = OwnerUsage::empty(layout).rows;
         self.opened_pages = vec![0; layout.slices() as usize];
         self.measured = None;
         self.begin_counting();
@@ -306,31 +306,31 @@ impl DriveEngine {
 
     /// Resets the curves.
     fn begin_counting(&mut self) {
-        self.seen = Counters::default();
-        self.unwatched.clear();
+        self.last_counters = DriveCounters::default();
+        self.unobserved.clear();
     }
 
     /// Records the writes since the last poll if the curves would not show them. Returns true in
     /// this case.
-    fn note_unwatched(&mut self, counted: &Stats, layout: &Layout) -> bool {
-        let to = Counters::of(counted);
-        let mut unwatched = Unwatched {
-            from: self.seen,
+    fn record_unobserved(&mut self, counted: &DeviceStats, layout: &DeviceLayout) -> bool {
+        let to = DriveCounters::from_stats(counted);
+        let mut unwatched = UnobservedWrites {
+            from: self.last_counters,
             to,
             until_unix_ms: unix_ms(SystemTime::now()),
         };
-        let missed_bytes = to.host_bytes - self.seen.host_bytes;
+        let missed_bytes = to.host_bytes - self.last_counters.host_bytes;
         if missed_bytes <= layout.capacity_bytes() / MISSED_PARTS {
             return false;
         }
         // The poll at the server's start does not end a period.
-        if let Some(last) = self.unwatched.pop_if(|last| last.to == self.seen) {
+        if let Some(last) = self.unobserved.pop_if(|last| last.to == self.last_counters) {
             unwatched.from = last.from;
         }
-        if self.unwatched.len() == UNWATCHED_MAX {
-            self.unwatched.remove(0);
+        if self.unobserved.len() == UNOBSERVED_MAX {
+            self.unobserved.remove(0);
         }
-        self.unwatched.push(unwatched);
+        self.unobserved.push(unwatched);
         let message = self.message(layout);
         self.shared.with(|state| {
             state.session = message;
@@ -340,15 +340,15 @@ impl DriveEngine {
     }
 
     /// Sends pages a new description of the drive, which replaces all earlier state.
-    fn announce(&self, layout: &Layout) {
+    fn announce(&self, layout: &DeviceLayout) {
         let message = self.message(layout);
-        let series = Series::new(layout.handles.len() + 1, layout.capacity_bytes());
+        let series = LaneSeries::new(layout.handles.len() + 1, layout.capacity_bytes());
         self.shared.with(|state| {
             let before = state.lanes.pop();
             let epoch = before.as_ref().map_or(1, |lane| lane.epoch + 1);
             // The event count continues, because pages know the number of received events.
             let mut events = before.map(|lane| lane.events).unwrap_or_default();
-            events.forget();
+            events.clear();
             state.session = message;
             state.version += 1;
             state.lanes = vec![LaneState {
@@ -366,7 +366,7 @@ impl DriveEngine {
     }
 
     /// Session message with the drive and the origin of its statistics.
-    fn message(&self, layout: &Layout) -> Arc<str> {
+    fn message(&self, layout: &DeviceLayout) -> Arc<str> {
         let mut lane = drive_json(layout);
         lane.extend(object(json!({
             "name": LANE,
@@ -382,7 +382,7 @@ impl DriveEngine {
             "settings": {},
             "error": null,
             "since_unix_ms": self.origin.as_ref().map(|origin| origin.at_unix_ms),
-            "unwatched": self.unwatched.iter().map(Unwatched::json).collect::<Vec<Value>>(),
+            "unwatched": self.unobserved.iter().map(UnobservedWrites::json).collect::<Vec<Value>>(),
         })));
         let message = json!({
             "type": "session",
@@ -396,7 +396,7 @@ impl DriveEngine {
     }
 
     /// Counters since the origin.
-    fn counted(&self, status: &Status) -> Stats {
+    fn counted(&self, status: &DriveStatus) -> DeviceStats {
         match &self.origin {
             Some(origin) => status.stats.since(&origin.stats),
             None => status.stats.clone(),
@@ -404,22 +404,22 @@ impl DriveEngine {
     }
 
     /// Snapshot of the drive. `stats` are the counters since the origin.
-    fn snapshot(&mut self, view: &DriveView, stats: &Stats) -> Snapshot {
+    fn snapshot(&mut self, view: &DriveView, stats: &DeviceStats) -> LaneSnapshot {
         let programmed = view.status.stats.media_bytes_written() / view.layout.page_bytes;
         let before = self.measured.replace((Instant::now(), programmed));
         let pages_per_second = before.map_or(0.0, |(at, pages)| {
             programmed.saturating_sub(pages) as f64 / at.elapsed().as_secs_f64().max(1e-3)
         });
         let commands_before = self.origin.as_ref().map_or(0, |origin| origin.commands);
-        Snapshot {
-            head: Head {
-                phase: Phase::Running,
+        LaneSnapshot {
+            head: FrameHeader {
+                phase: LanePhase::Running,
                 free_units: u32::try_from(view.status.free_units).unwrap_or(u32::MAX),
                 host_bytes: stats.host_bytes_written(),
                 media_bytes: stats.media_bytes_written(),
                 filled_bytes: 0,
                 now_ns: 0,
-                collections: Counters::of(stats).collections,
+                collections: DriveCounters::from_stats(stats).collections,
                 requests: commands(&view.status) - commands_before,
                 pages_per_second,
             },
@@ -460,8 +460,8 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
     };
     let of_host = |host: &HostView| {
         let transport = match host.transport {
-            Transport::Pcie => "vfio-user",
-            Transport::Fabrics => "NVMe/TCP",
+            HostTransport::Pcie => "vfio-user",
+            HostTransport::Fabrics => "NVMe/TCP",
         };
         let name = if host.host.is_empty() {
             format!("controller {}", host.controller)
@@ -487,6 +487,6 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
         rows.map(|its| row(Some(its.namespace), its.iops(), its.bytes_per_second(), its.latency))
             .collect()
     };
-    let is_there = |host: &&HostView| host.is_ready || host.transport == Transport::Fabrics;
+    let is_there = |host: &&HostView| host.is_ready || host.transport == HostTransport::Fabrics;
     view.hosts.iter().filter(is_there).flat_map(of_host).collect()
 }

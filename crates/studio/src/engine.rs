@@ -17,16 +17,16 @@ use std::time::{Duration, Instant};
 
 use experiment::LabError;
 use serde_json::json;
-use simulate::live::{Forked, MemoryAccount, MemoryShare};
+use simulate::live::{ForkStart, MemoryAccount, MemoryShare};
 use toml::Table;
 
-use crate::command::{ByteCount, Command, PageCommand};
-use crate::export::{ExportLane, Material};
-use crate::frames::Phase;
-use crate::lane::{Branch, Lane};
+use crate::command::{ByteCount, EngineCommand, PageCommand};
+use crate::export::{ExportData, ExportLane};
+use crate::frames::LanePhase;
+use crate::lane::{Lane, LaneFork};
 use crate::memory::share;
-use crate::order::{LANES_MAX, LanePlan, Order, OrderFork, Prepared};
-use crate::shared::Shared;
+use crate::session_spec::{ForkSpec, LANES_MAX, LanePlan, SessionPlan, SessionSpec};
+use crate::shared_session::SharedSession;
 
 /// Interval between two updates.
 const FRAME_TIME: Duration = Duration::from_millis(33);
@@ -44,28 +44,28 @@ const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
 /// Engine of a session, described in the module documentation.
-pub struct Engine {
-    prepared: Arc<Prepared>,
-    shared: Arc<Shared>,
+pub struct SessionEngine {
+    prepared: Arc<SessionPlan>,
+    shared: Arc<SharedSession>,
     memory: MemoryAccount,
-    commands: Receiver<Command>,
+    commands: Receiver<EngineCommand>,
     lanes: Vec<Lane>,
     is_running: bool,
-    speed: Option<Speed>,
+    speed: Option<SpeedLimit>,
     /// Page that requested the first collection, until it is found.
-    looking: Option<u64>,
+    searching_page: Option<u64>,
     published_at: Instant,
     is_changed: bool,
 }
 
 /// Speed limit of the hosts.
-struct Speed {
+struct SpeedLimit {
     bytes_per_second: u64,
     since: Instant,
     from_bytes: u64,
 }
 
-impl Speed {
+impl SpeedLimit {
     /// Host bytes allowed so far.
     fn allowed(&self) -> u64 {
         let written = self.bytes_per_second as f64 * self.since.elapsed().as_secs_f64();
@@ -73,19 +73,19 @@ impl Speed {
     }
 }
 
-impl Engine {
+impl SessionEngine {
     /// Creates an engine with its lanes at their start.
     ///
     /// # Errors
     /// A lane cannot start or lacks memory.
     pub fn new(
-        prepared: Arc<Prepared>,
+        prepared: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,
-        shared: Arc<Shared>,
+        shared: Arc<SharedSession>,
         memory: MemoryAccount,
-        commands: Receiver<Command>,
-    ) -> Result<Engine, LabError> {
-        let mut engine = Engine {
+        commands: Receiver<EngineCommand>,
+    ) -> Result<SessionEngine, LabError> {
+        let mut engine = SessionEngine {
             prepared,
             shared,
             memory,
@@ -93,7 +93,7 @@ impl Engine {
             lanes: Vec::new(),
             is_running: false,
             speed: None,
-            looking: None,
+            searching_page: None,
             published_at: Instant::now(),
             is_changed: false,
         };
@@ -107,15 +107,15 @@ impl Engine {
         }
         engine.lanes_changed();
         // The first page receives the complete state.
-        engine.show(true);
+        engine.publish_updates(true);
         Ok(engine)
     }
 
     /// Runs until a stop command.
     pub fn run(mut self) {
-        while self.hear().is_continue() {
-            self.branch_off();
-            self.work();
+        while self.receive_commands().is_continue() {
+            self.start_due_forks();
+            self.advance_one();
             if self.is_changed && self.published_at.elapsed() >= FRAME_TIME {
                 self.publish();
             }
@@ -123,7 +123,7 @@ impl Engine {
     }
 
     /// Executes pending commands, and waits for one if the engine is idle. Breaks at the end.
-    fn hear(&mut self) -> ControlFlow<()> {
+    fn receive_commands(&mut self) -> ControlFlow<()> {
         let mut wait = self.wait();
         loop {
             let command = match wait {
@@ -139,16 +139,16 @@ impl Engine {
                 },
             };
             match command {
-                Command::Stop => return ControlFlow::Break(()),
-                Command::Show => self.is_changed = true,
-                Command::Renamed => self.lanes_changed(),
-                Command::Export(to) => {
+                EngineCommand::Stop => return ControlFlow::Break(()),
+                EngineCommand::Show => self.is_changed = true,
+                EngineCommand::Renamed => self.lanes_changed(),
+                EngineCommand::Export(to) => {
                     // The receiver may be gone.
-                    let _ = to.try_send(self.material());
+                    let _ = to.try_send(self.export_data());
                 }
-                Command::Page(page, command) => self.carry_out(page, command),
+                EngineCommand::Page(page, command) => self.execute_command(page, command),
                 // Simulated runs have no reset. The channel closes without an answer.
-                Command::ResetStatistics(_) => {}
+                EngineCommand::ResetStatistics(_) => {}
             }
             wait = None;
         }
@@ -167,13 +167,13 @@ impl Engine {
     }
 
     /// Executes a command of a page, or sends a refusal.
-    fn carry_out(&mut self, page: u64, command: PageCommand) {
+    fn execute_command(&mut self, page: u64, command: PageCommand) {
         self.is_changed = true;
-        self.stop_looking();
+        self.stop_search();
         let outcome = match command {
             PageCommand::Play {} => {
                 self.is_running = self.lanes.iter().any(|lane| !lane.is_over());
-                self.keep_speed();
+                self.restart_speed_limit();
                 self.lanes_changed();
                 Ok(())
             }
@@ -184,7 +184,7 @@ impl Engine {
             }
             PageCommand::Speed { host_bytes_per_second } => {
                 let from_bytes = self.front();
-                self.speed = host_bytes_per_second.map(|ByteCount(bytes)| Speed {
+                self.speed = host_bytes_per_second.map(|ByteCount(bytes)| SpeedLimit {
                     bytes_per_second: bytes.max(1),
                     since: Instant::now(),
                     from_bytes,
@@ -206,7 +206,7 @@ impl Engine {
             }
             PageCommand::FirstCollection {} => {
                 self.is_running = false;
-                self.looking = Some(page);
+                self.searching_page = Some(page);
                 self.lanes_changed();
                 self.look_for_collection();
                 Ok(())
@@ -215,7 +215,7 @@ impl Engine {
             PageCommand::Drop { lane } => self.drop_lane(lane),
         };
         if let Err(error) = outcome {
-            self.shared.with(|state| state.refuse(page, error.to_string()));
+            self.shared.with(|state| state.add_refusal(page, error.to_string()));
             self.shared.changed();
         }
     }
@@ -230,7 +230,7 @@ impl Engine {
     }
 
     /// Restarts the speed limit, so that a pause is not made up for.
-    fn keep_speed(&mut self) {
+    fn restart_speed_limit(&mut self) {
         let from_bytes = self.front();
         if let Some(speed) = &mut self.speed {
             speed.since = Instant::now();
@@ -244,19 +244,19 @@ impl Engine {
             // A drive forked during its run cannot go back before the fork. It must be forked
             // again.
             let is_before = branch.is_some_and(|branch| host_bytes < branch.at_host_bytes);
-            let is_here = branch.and_then(|branch| branch.forked) == Some(Forked::Here);
+            let is_here = branch.and_then(|branch| branch.forked) == Some(ForkStart::Here);
             if is_before && is_here {
                 self.lanes[index].wait();
             } else {
                 self.lanes[index].seek(host_bytes);
             }
         }
-        self.keep_speed();
+        self.restart_speed_limit();
     }
 
     /// Stops the lanes at their positions if they search for the first collection.
-    fn stop_looking(&mut self) {
-        if self.looking.take().is_some() {
+    fn stop_search(&mut self) {
+        if self.searching_page.take().is_some() {
             self.lanes.iter_mut().for_each(|lane| lane.goal = None);
         }
     }
@@ -264,7 +264,7 @@ impl Engine {
     /// Advances the lanes to the first collection of any lane. Once it is known, all lanes go
     /// there.
     fn look_for_collection(&mut self) {
-        let Some(page) = self.looking else { return };
+        let Some(page) = self.searching_page else { return };
         let first = self.lanes.iter().filter_map(|lane| lane.first_collection).min();
         let end = first.unwrap_or(u64::MAX);
         let is_behind = |lane: &Lane| !lane.waits() && !lane.is_over() && lane.position().host_bytes < end;
@@ -275,14 +275,14 @@ impl Engine {
             }
             return;
         }
-        self.stop_looking();
+        self.stop_search();
         match first {
             // The first write after the collection.
             Some(first) => self.seek(first + 1),
             None => {
                 let sentence = "the run ends without a garbage collection. Let it write more (full drive writes), or fill the \
                      drive before the run";
-                self.shared.with(|state| state.refuse(page, sentence.to_string()));
+                self.shared.with(|state| state.add_refusal(page, sentence.to_string()));
                 self.shared.changed();
             }
         }
@@ -327,7 +327,7 @@ impl Engine {
     }
 
     /// Advances one lane by a step, if possible.
-    fn work(&mut self) {
+    fn advance_one(&mut self) {
         let Some((index, host_bytes)) = self.next() else {
             return;
         };
@@ -336,7 +336,7 @@ impl Engine {
         lane.advance(host_bytes, if lane.is_filling() { STEP_EXTENTS } else { STEP_REQUESTS });
         self.is_changed = true;
         if !was_over && lane.is_over() {
-            lane.say_failure(|sentence| self.prepared.as_ordered(sentence));
+            lane.reword_failure(|sentence| self.prepared.as_ordered(sentence));
             self.is_running &= !self.lanes.iter().all(Lane::is_over);
             self.lanes_changed();
         }
@@ -344,7 +344,7 @@ impl Engine {
     }
 
     /// Starts waiting forks whose parent has reached their position.
-    fn branch_off(&mut self) {
+    fn start_due_forks(&mut self) {
         for index in 0..self.lanes.len() {
             let Some(branch) = self.lanes[index].branch.filter(|_| self.lanes[index].waits()) else {
                 continue;
@@ -354,28 +354,28 @@ impl Engine {
             if self.lanes[index].failure().is_some() || parent.waits() || !(has_come || parent.is_over()) {
                 continue;
             }
-            self.branch_now(index, branch);
+            self.start_fork(index, branch);
             self.lanes_changed();
         }
     }
 
-    fn branch_now(&mut self, index: usize, branch: Branch) {
+    fn start_fork(&mut self, index: usize, branch: LaneFork) {
         let parent = self.lanes[branch.of].run().expect("it was looked at");
         let goal = self.lanes[branch.of].goal;
         let lane = &self.lanes[index];
         match parent.fork(Arc::clone(&lane.plan.plan), &self.memory) {
             Ok((run, forked)) => {
                 let lane = &mut self.lanes[index];
-                lane.branch = Some(Branch {
+                lane.branch = Some(LaneFork {
                     forked: Some(forked),
                     ..branch
                 });
-                lane.take_run(run);
+                lane.set_run(run);
                 lane.goal = match forked {
-                    Forked::Here => goal,
+                    ForkStart::Here => goal,
                     // The run starts at the beginning and must first reach the position of the
                     // fork.
-                    Forked::FromStart => Some(goal.unwrap_or(0).max(branch.at_host_bytes)),
+                    ForkStart::FromStart => Some(goal.unwrap_or(0).max(branch.at_host_bytes)),
                 };
             }
             Err(error) => self.lanes[index].fail(error.to_string()),
@@ -415,7 +415,7 @@ impl Engine {
             at_host_bytes = parent.position().host_bytes;
         }
         self.add_fork(of, name, set, at_host_bytes)?;
-        self.branch_off();
+        self.start_due_forks();
         self.lanes_changed();
         Ok(())
     }
@@ -432,12 +432,12 @@ impl Engine {
                 format!("the name {name:?} is taken. Give another name"),
             ));
         }
-        crate::order::check_set(set)?;
+        crate::session_spec::check_set(set)?;
         let mut order = self.lanes[of].plan.order.clone();
         order.name = name.to_string();
         order.set.extend(set.clone());
         let (plan, share) = self.prepared.lane(&order, |need| share(&self.memory, need))?;
-        let branch = Branch {
+        let branch = LaneFork {
             of,
             at_host_bytes,
             forked: None,
@@ -476,12 +476,12 @@ impl Engine {
     }
 
     /// Order that reproduces the session.
-    fn order(&self) -> Order {
+    fn order(&self) -> SessionSpec {
         let is_lane = |lane: &&Lane| lane.branch.is_none();
         let lanes = self.lanes.iter().filter(is_lane).map(|lane| lane.plan.order.clone());
         let fork = |lane: &Lane| {
             let branch = lane.branch?;
-            Some(OrderFork {
+            Some(ForkSpec {
                 of: branch.of,
                 name: lane.plan.order.name.clone(),
                 at_host_bytes: branch.at_host_bytes,
@@ -496,7 +496,7 @@ impl Engine {
                     .collect(),
             })
         };
-        Order {
+        SessionSpec {
             name: self.shared.with(|state| state.order.name.clone()),
             lanes: lanes.collect(),
             forks: self.lanes.iter().filter_map(fork).collect(),
@@ -523,18 +523,18 @@ impl Engine {
             state.session = Arc::from(message.to_string());
             state.version += 1;
             state.order = order;
-            state.keep_lanes(&names);
+            state.retain_lanes(&names);
         });
         self.shared.changed();
     }
 
     /// Publishes updates.
     fn publish(&mut self) {
-        self.show(self.shared.is_watched());
+        self.publish_updates(self.shared.is_watched());
     }
 
     /// Publishes updates. Unit records are included if a page is connected.
-    fn show(&mut self, is_watched: bool) {
+    fn publish_updates(&mut self, is_watched: bool) {
         self.is_changed = false;
         self.published_at = Instant::now();
         let is_running = self.is_running;
@@ -547,30 +547,30 @@ impl Engine {
         self.shared.with(|state| {
             state.phase = phase;
             for (index, (lane, published)) in self.lanes.iter().zip(published).enumerate() {
-                published.put(&mut state.lanes, index, &lane.plan.order.name, lane.series());
+                published.apply(&mut state.lanes, index, &lane.plan.order.name, lane.series());
             }
         });
         self.shared.changed();
     }
 
     /// Phase of the session, the phase of its busiest lane.
-    fn phase(&self) -> Phase {
-        let phases: Vec<Phase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
+    fn phase(&self) -> LanePhase {
+        let phases: Vec<LanePhase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
         let order = [
-            Phase::Running,
-            Phase::Filling,
-            Phase::Paused,
-            Phase::Waiting,
-            Phase::Failed,
+            LanePhase::Running,
+            LanePhase::Filling,
+            LanePhase::Paused,
+            LanePhase::Waiting,
+            LanePhase::Failed,
         ];
         order
             .into_iter()
             .find(|phase| phases.contains(phase))
-            .unwrap_or(Phase::Ended)
+            .unwrap_or(LanePhase::Ended)
     }
 
     /// Data for exports.
-    fn material(&self) -> Material {
+    fn export_data(&self) -> ExportData {
         let lane = |lane: &Lane| {
             let (log, series, activity) = lane.history();
             ExportLane {
@@ -582,7 +582,7 @@ impl Engine {
                 activity,
             }
         };
-        Material {
+        ExportData {
             prepared: Arc::clone(&self.prepared),
             order: self.order(),
             lanes: self.lanes.iter().map(lane).collect(),

@@ -35,7 +35,7 @@ pub const NO_UNIT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
-pub enum Phase {
+pub enum LanePhase {
     /// The run has not started.
     #[default]
     Waiting = 0,
@@ -84,14 +84,14 @@ pub struct UnitRecord {
 
 /// Event of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventRecord {
+pub struct UnitEventRecord {
     /// Kind: 1 open, 2 close, 3 reclaim, 4 redirect.
     pub kind: u8,
     /// Index of the owner.
     pub owner: u8,
     /// Reason. Of a close: 0 full, 1 host update, 2 room needed, 3 isolation changed. Of a reclaim:
     /// 0 background, 1 foreground, 2 forced.
-    pub why: u8,
+    pub reason: u8,
     /// Owner of the copies of a reclaim.
     pub destination_owner: u8,
     pub unit: u32,
@@ -110,9 +110,9 @@ pub struct EventRecord {
 
 /// Numbers in the head of a frame, without its row counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Head {
+pub struct FrameHeader {
     /// Phase of the lane.
-    pub phase: Phase,
+    pub phase: LanePhase,
     /// Number of free units.
     pub free_units: u32,
     /// Host bytes since the workload started.
@@ -131,12 +131,12 @@ pub struct Head {
     pub pages_per_second: f64,
 }
 
-pub struct Rows<'a> {
+pub struct FrameRows<'a> {
     pub owners: &'a [OwnerRecord],
     /// Changed units with their indices.
     pub units: &'a [(u32, UnitRecord)],
     /// New events, oldest first.
-    pub events: &'a [EventRecord],
+    pub events: &'a [UnitEventRecord],
     /// Number of events since the last frame that are omitted.
     pub events_left_out: u64,
     /// New samples. Each has host bytes and media bytes, then host bytes and copied-out pages of
@@ -148,7 +148,7 @@ pub struct Rows<'a> {
 ///
 /// # Panics
 /// The samples have another number of owners.
-pub fn encode(lane: u8, is_whole: bool, head: &Head, rows: &Rows<'_>) -> Bytes {
+pub fn encode(lane: u8, is_whole: bool, head: &FrameHeader, rows: &FrameRows<'_>) -> Bytes {
     let sample_values = 2 + 2 * rows.owners.len();
     assert!(rows.samples.len().is_multiple_of(sample_values), "samples are whole");
     let samples = rows.samples.len() / sample_values;
@@ -215,9 +215,9 @@ fn put_units(out: &mut BytesMut, units: &[(u32, UnitRecord)]) {
     }
 }
 
-fn put_events(out: &mut BytesMut, events: &[EventRecord]) {
+fn put_events(out: &mut BytesMut, events: &[UnitEventRecord]) {
     for event in events {
-        for byte in [event.kind, event.owner, event.why, event.destination_owner] {
+        for byte in [event.kind, event.owner, event.reason, event.destination_owner] {
             out.put_u8(byte);
         }
         for number in [
@@ -249,8 +249,8 @@ mod tests {
     /// All fields are at the offsets that the page reads.
     #[test]
     fn a_frame_is_laid_out_as_it_is_said() {
-        let head = Head {
-            phase: Phase::Paused,
+        let head = FrameHeader {
+            phase: LanePhase::Paused,
             free_units: 5,
             host_bytes: 6,
             media_bytes: 7,
@@ -275,10 +275,10 @@ mod tests {
             valid_pages: 30,
             written_pages: 31,
         };
-        let event = EventRecord {
+        let event = UnitEventRecord {
             kind: 3,
             owner: 1,
-            why: 2,
+            reason: 2,
             destination_owner: NO_OWNER,
             unit: 40,
             pages: 41,
@@ -288,7 +288,7 @@ mod tests {
             host_bytes: 44,
             now_ns: 45,
         };
-        let rows = Rows {
+        let rows = FrameRows {
             owners: &[owner(20), owner(120)],
             units: &[(29, unit)],
             events: &[event],
@@ -325,14 +325,14 @@ mod tests {
 
     #[test]
     fn a_frame_of_nothing_is_its_head() {
-        let rows = Rows {
+        let rows = FrameRows {
             owners: &[],
             units: &[],
             events: &[],
             events_left_out: 0,
             samples: &[],
         };
-        let frame = encode(0, false, &Head::default(), &rows);
+        let frame = encode(0, false, &FrameHeader::default(), &rows);
         assert_eq!(frame.len(), HEAD_BYTES);
         assert_eq!(&frame[..4], [1, 0, 0, 0]);
     }

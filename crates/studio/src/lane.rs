@@ -12,17 +12,17 @@ use std::time::{Duration, Instant};
 
 use experiment::LabError;
 use serde_json::{Value, json};
-use simulate::live::{Activity, Forked, LiveRun, MemoryAccount, MemoryShare, Position};
-use simulate::run::CellResult;
-use ssd::{Event, OwnerStats};
-use target::monitor::hosts::Holdings;
+use simulate::live::{ForkStart, LiveRun, MemoryAccount, MemoryShare, RecentActivity, RunPosition};
+use simulate::run::RunResult;
+use ssd::{DeviceEvent, OwnerStats};
+use target::monitor::unit_scanner::OwnerUsage;
 
-use crate::frames::{EventRecord, Head, OwnerRecord, Phase, UnitRecord};
-use crate::order::LanePlan;
+use crate::frames::{FrameHeader, LanePhase, OwnerRecord, UnitEventRecord, UnitRecord};
 use crate::records::{LoggedEvent, drive_json, object, owner_record, record, rows, units_of};
 use crate::results;
-use crate::series::{Beside, Moment, Series};
-use crate::state::{EventRing, LaneState, Snapshot};
+use crate::series::{LaneSample, LaneSeries, SampleExtras};
+use crate::session_spec::LanePlan;
+use crate::state::{EventRing, LaneSnapshot, LaneState};
 
 /// Maximum events kept for a trace.
 const LOG_MAX: usize = 20_000;
@@ -35,7 +35,7 @@ const SPEED_WEIGHT: f64 = 0.3;
 
 /// Latest events of a lane.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub struct LaneEvents {
     /// Events, oldest first.
     pub events: VecDeque<LoggedEvent>,
     /// Number of events that are not kept.
@@ -44,12 +44,12 @@ pub struct Log {
 
 /// Fork of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Branch {
+pub struct LaneFork {
     pub of: usize,
     /// Host bytes written at the fork.
     pub at_host_bytes: u64,
     /// Kind of the fork, once it is done.
-    pub forked: Option<Forked>,
+    pub forked: Option<ForkStart>,
 }
 
 /// Lane of a session, described in the module documentation.
@@ -57,7 +57,7 @@ pub struct Lane {
     /// Plan of the run.
     pub plan: LanePlan,
     /// Fork of the lane, if it is one.
-    pub branch: Option<Branch>,
+    pub branch: Option<LaneFork>,
     /// Position of a seek, which has priority over play and speed.
     pub goal: Option<u64>,
     /// Host bytes written at the first garbage collection, if it has occurred. A fork of a drive
@@ -73,17 +73,17 @@ pub struct Lane {
     /// Time of the last message about latencies and wear, and the number of requests then.
     measures_told: (Instant, u64),
     epoch: u64,
-    series: Series,
+    series: LaneSeries,
     is_forgotten: bool,
-    log: Log,
-    new_events: Vec<EventRecord>,
+    log: LaneEvents,
+    new_events: Vec<UnitEventRecord>,
     new_left_out: u64,
     /// Page counts of the opened units, by unit.
     opened_pages: Vec<u32>,
     /// Host bytes written when events were last taken.
     events_at: u64,
     units: Arc<Vec<UnitRecord>>,
-    holdings: Holdings,
+    holdings: OwnerUsage,
     measured: (Instant, u64),
     pages_per_second: f64,
     /// Memory reservation, held for the life of the lane.
@@ -92,7 +92,7 @@ pub struct Lane {
 
 impl Lane {
     /// Creates a lane without a run.
-    pub fn new(plan: LanePlan, branch: Option<Branch>, share: MemoryShare) -> Lane {
+    pub fn new(plan: LanePlan, branch: Option<LaneFork>, share: MemoryShare) -> Lane {
         let layout = plan.plan.layout();
         let owners = layout.handles.len() + 1;
         Lane {
@@ -107,15 +107,15 @@ impl Lane {
             wear: None,
             measures_told: (Instant::now(), 0),
             epoch: 1,
-            series: Series::new(owners, layout.capacity_bytes()),
+            series: LaneSeries::new(owners, layout.capacity_bytes()),
             is_forgotten: true,
-            log: Log::default(),
+            log: LaneEvents::default(),
             new_events: Vec::new(),
             new_left_out: 0,
             opened_pages: vec![0; layout.slices() as usize],
             events_at: 0,
             units: Arc::new(Vec::new()),
-            holdings: Holdings::none(layout),
+            holdings: OwnerUsage::empty(layout),
             measured: (Instant::now(), 0),
             pages_per_second: 0.0,
             _share: share,
@@ -129,17 +129,17 @@ impl Lane {
     /// See [`LiveRun::begin`].
     pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
         let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
-        self.take_run(run);
+        self.set_run(run);
         Ok(())
     }
 
     /// Takes a run that no page has seen.
-    pub fn take_run(&mut self, run: LiveRun) {
+    pub fn set_run(&mut self, run: LiveRun) {
         self.first_collection = None;
         self.had_collected = collections(&run) > 0;
         self.run = Some(run);
-        self.forget();
-        self.after();
+        self.reset_viewers();
+        self.record_advance();
     }
 
     /// Returns to the state before the fork.
@@ -148,8 +148,8 @@ impl Lane {
         self.run = None;
         self.goal = None;
         self.units = Arc::new(Vec::new());
-        self.forget();
-        self.series.forget_after(0);
+        self.reset_viewers();
+        self.series.truncate_after(0);
     }
 
     pub fn run(&self) -> Option<&LiveRun> {
@@ -162,7 +162,7 @@ impl Lane {
     }
 
     /// Position of the run.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> RunPosition {
         self.run.as_ref().map(LiveRun::position).unwrap_or_default()
     }
 
@@ -172,18 +172,18 @@ impl Lane {
             || self
                 .run
                 .as_ref()
-                .is_some_and(|run| run.phase() == simulate::live::Phase::Ended)
+                .is_some_and(|run| run.phase() == simulate::live::RunPhase::Ended)
     }
 
     /// Returns true if the drive is being filled.
     pub fn is_filling(&self) -> bool {
         self.run
             .as_ref()
-            .is_some_and(|run| run.phase() == simulate::live::Phase::Filling)
+            .is_some_and(|run| run.phase() == simulate::live::RunPhase::Filling)
     }
 
     /// Invalidates the state that pages received.
-    fn forget(&mut self) {
+    fn reset_viewers(&mut self) {
         self.epoch += 1;
         self.is_forgotten = true;
         self.result = None;
@@ -203,7 +203,7 @@ impl Lane {
         if let Err(error) = run.advance_briefly(host_bytes, requests) {
             self.failed = Some(error.to_string());
         }
-        self.after();
+        self.record_advance();
     }
 
     /// Restores an earlier state, from which the lane advances to the position.
@@ -214,24 +214,24 @@ impl Lane {
             Ok(()) if run.position() == before => {}
             Ok(()) => {
                 let now = run.position().host_bytes;
-                self.series.forget_after(host_bytes.max(now));
+                self.series.truncate_after(host_bytes.max(now));
                 self.log.left_out += self.log.events.len() as u64;
                 self.log.events.clear();
                 let _ = self.run.as_mut().map(LiveRun::take_events);
-                self.forget();
+                self.reset_viewers();
             }
             Err(error) => self.failed = Some(error.to_string()),
         }
         self.goal = Some(host_bytes);
-        self.arrive();
+        self.finish_seek();
     }
 
     /// Records events, samples and results after an advance.
-    fn after(&mut self) {
+    fn record_advance(&mut self) {
         self.take_events();
         let (host_bytes, is_over) = (self.position().host_bytes, self.is_over());
         if !self.waits() && !self.is_filling() && (self.series.is_due(host_bytes) || is_over) {
-            self.take_moment();
+            self.record_sample();
         }
         let ended = self
             .run
@@ -240,12 +240,12 @@ impl Lane {
         if let Some(result) = ended.map(LiveRun::result) {
             self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
         }
-        self.arrive();
+        self.finish_seek();
     }
 
     /// Updates latencies and wear, at intervals for a running lane and immediately for a paused
     /// one.
-    fn tell_measures(&mut self, works: bool) {
+    fn update_measures(&mut self, works: bool) {
         let requests = self.position().requests;
         let (at, told) = self.measures_told;
         let is_due = !works || self.is_over() || at.elapsed() >= MEASURES_TIME;
@@ -259,30 +259,30 @@ impl Lane {
     }
 
     /// Ends a seek if its position is reached.
-    fn arrive(&mut self) {
+    fn finish_seek(&mut self) {
         let host_bytes = self.position().host_bytes;
         if self.goal.is_some_and(|goal| host_bytes >= goal && !self.is_filling()) || self.is_over() {
             self.goal = None;
         }
     }
 
-    fn take_moment(&mut self) {
+    fn record_sample(&mut self) {
         let run = self.run.as_ref().expect("the caller polled the drive");
         let stats = run.stats();
         let owners: Vec<(u64, u64)> = rows(&stats)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
             .collect();
         let position = run.position();
-        let moment = Moment {
+        let moment = LaneSample {
             host_bytes: position.host_bytes,
             media_bytes: stats.media_bytes_written(),
             owners: &owners,
-            beside: Beside {
+            extras: SampleExtras {
                 now_ns: position.now_ns,
                 free_units: run.free_units(),
             },
         };
-        if self.series.take(&moment) {
+        if self.series.add_sample(&moment) {
             // Pages cannot thin their samples, so they must load all again.
             self.is_forgotten = true;
             self.epoch += 1;
@@ -294,7 +294,7 @@ impl Lane {
         let taken = run.take_events();
         let now = run.position();
         let looks =
-            self.first_collection.is_none() && !self.had_collected && run.phase() != simulate::live::Phase::Filling;
+            self.first_collection.is_none() && !self.had_collected && run.phase() != simulate::live::RunPhase::Filling;
         let has_collected = looks && collections(run) > 0;
         let is_timed = self.plan.plan.is_timed();
         let handles = self.plan.plan.layout().handles.len();
@@ -308,14 +308,14 @@ impl Lane {
         let begun_at = now.filled_bytes;
         if has_collected {
             let reclaims = taken.events.iter().filter_map(|event| match &event.event {
-                Event::Reclaim(reclaim) => (reclaim.host_pages_written * page_bytes).checked_sub(begun_at),
+                DeviceEvent::Reclaim(reclaim) => (reclaim.host_pages_written * page_bytes).checked_sub(begun_at),
                 _ => None,
             });
             self.first_collection = reclaims.min().or(Some(now.host_bytes));
         }
         for event in &taken.events {
             let mut now_ns = now.now_ns;
-            if let Event::Reclaim(reclaim) = &event.event {
+            if let DeviceEvent::Reclaim(reclaim) = &event.event {
                 let at = (reclaim.host_pages_written * page_bytes).saturating_sub(begun_at);
                 self.events_at = at.clamp(self.events_at, now.host_bytes.max(self.events_at));
                 now_ns = if is_timed { reclaim.now } else { 0 };
@@ -365,22 +365,22 @@ impl Lane {
     }
 
     /// Phase of the lane, for a running or paused session.
-    pub fn phase(&self, is_running: bool) -> Phase {
+    pub fn phase(&self, is_running: bool) -> LanePhase {
         let Some(run) = &self.run else {
             return if self.failed.is_some() {
-                Phase::Failed
+                LanePhase::Failed
             } else {
-                Phase::Waiting
+                LanePhase::Waiting
             };
         };
         let works = is_running || self.goal.is_some();
         match run.phase() {
-            _ if self.failed.is_some() => Phase::Failed,
-            simulate::live::Phase::Ended => Phase::Ended,
-            simulate::live::Phase::Filling if works => Phase::Filling,
-            simulate::live::Phase::Running if works => Phase::Running,
-            _ if run.position() == Position::default() => Phase::Waiting,
-            _ => Phase::Paused,
+            _ if self.failed.is_some() => LanePhase::Failed,
+            simulate::live::RunPhase::Ended => LanePhase::Ended,
+            simulate::live::RunPhase::Filling if works => LanePhase::Filling,
+            simulate::live::RunPhase::Running if works => LanePhase::Running,
+            _ if run.position() == RunPosition::default() => LanePhase::Waiting,
+            _ => LanePhase::Paused,
         }
     }
 
@@ -390,7 +390,7 @@ impl Lane {
     }
 
     /// Rewords the reason of the failure.
-    pub fn say_failure(&mut self, say: impl FnOnce(&str) -> String) {
+    pub fn reword_failure(&mut self, say: impl FnOnce(&str) -> String) {
         self.failed = self.failed.as_deref().map(say);
     }
 
@@ -401,27 +401,27 @@ impl Lane {
     }
 
     /// Scans all units for pages.
-    fn look(&mut self) {
+    fn scan_units(&mut self) {
         let Some(run) = &self.run else {
             self.units = Arc::new(Vec::new());
             return;
         };
         let layout = self.plan.plan.layout();
-        self.holdings = Holdings::none(layout);
+        self.holdings = OwnerUsage::empty(layout);
         let units = units_of(run.units().inspect(|unit| self.holdings.count(unit)), layout);
         self.units = Arc::new(units);
     }
 
     /// Returns the updates. `is_watched` includes the units.
-    pub fn publish(&mut self, is_running: bool, is_watched: bool) -> Published {
+    pub fn publish(&mut self, is_running: bool, is_watched: bool) -> LaneUpdates {
         let works = is_running || self.goal.is_some();
         self.measure(works);
         if is_watched {
-            self.tell_measures(works);
-            self.look();
+            self.update_measures(works);
+            self.scan_units();
         }
         let snapshot = Arc::new(self.snapshot(is_running));
-        Published {
+        LaneUpdates {
             snapshot,
             epoch: self.epoch,
             series: std::mem::take(&mut self.is_forgotten).then(|| self.series.clone()),
@@ -433,15 +433,15 @@ impl Lane {
         }
     }
 
-    fn snapshot(&self, is_running: bool) -> Snapshot {
+    fn snapshot(&self, is_running: bool) -> LaneSnapshot {
         let phase = self.phase(is_running);
         let Some(run) = &self.run else {
-            let head = Head {
+            let head = FrameHeader {
                 phase,
-                ..Head::default()
+                ..FrameHeader::default()
             };
             let owners = vec![OwnerRecord::default(); self.holdings.rows.len()];
-            return Snapshot {
+            return LaneSnapshot {
                 head,
                 owners,
                 units: Arc::clone(&self.units),
@@ -449,7 +449,7 @@ impl Lane {
         };
         let (stats, position) = (run.stats(), run.position());
         let is_filling = self.is_filling();
-        let head = Head {
+        let head = FrameHeader {
             phase,
             free_units: run.free_units() as u32,
             host_bytes: position.host_bytes,
@@ -463,7 +463,7 @@ impl Lane {
         // Counters of the fill are not shown.
         let nothing = OwnerStats::default();
         let counted = |row| if is_filling { &nothing } else { row };
-        Snapshot {
+        LaneSnapshot {
             head,
             owners: rows(&stats)
                 .zip(&self.holdings.rows)
@@ -485,7 +485,7 @@ impl Lane {
             "scale": self.plan.plan.scale().to_string(),
             "seed": cell.seed,
             "of": self.branch.map(|branch| branch.of),
-            "forked": forked.map(|forked| match forked { Forked::Here => "here", Forked::FromStart => "start" }),
+            "forked": forked.map(|forked| match forked { ForkStart::Here => "here", ForkStart::FromStart => "start" }),
             "placements": results::placements(&self.plan),
             "timed": self.plan.plan.is_timed(),
             "write_bytes": self.plan.plan.write_bytes(),
@@ -496,18 +496,18 @@ impl Lane {
     }
 
     /// Results so far.
-    pub fn result(&self) -> Option<CellResult> {
+    pub fn result(&self) -> Option<RunResult> {
         self.run.as_ref().map(LiveRun::result)
     }
 
     /// Events, series and recent work of dies and channels, for a trace.
-    pub fn history(&self) -> (Log, Series, Activity) {
+    pub fn history(&self) -> (LaneEvents, LaneSeries, RecentActivity) {
         let activity = self.run.as_ref().map(LiveRun::activity).unwrap_or_default();
         (self.log.clone(), self.series.clone(), activity)
     }
 
     /// Time series, including samples that pages have not received.
-    pub fn series(&self) -> &Series {
+    pub fn series(&self) -> &LaneSeries {
         &self.series
     }
 }
@@ -519,21 +519,21 @@ fn collections(run: &LiveRun) -> u64 {
 }
 
 /// Updates that the engine hands to the state.
-pub struct Published {
-    snapshot: Arc<Snapshot>,
+pub struct LaneUpdates {
+    snapshot: Arc<LaneSnapshot>,
     epoch: u64,
     /// Complete series, if pages must drop the previous one.
-    series: Option<Series>,
-    events: Vec<EventRecord>,
+    series: Option<LaneSeries>,
+    events: Vec<UnitEventRecord>,
     events_left_out: u64,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
     wear: Option<Arc<str>>,
 }
 
-impl Published {
+impl LaneUpdates {
     /// Merges the updates into the state of lane `index` with this name and series.
-    pub fn put(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &Series) {
+    pub fn apply(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &LaneSeries) {
         if index == lanes.len() {
             lanes.push(LaneState {
                 name: name.to_string(),
@@ -552,7 +552,7 @@ impl Published {
         match self.series {
             Some(series) => {
                 lane.series = series;
-                lane.events.forget();
+                lane.events.clear();
             }
             None => lane.series.catch_up(series),
         }

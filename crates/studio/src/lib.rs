@@ -9,7 +9,7 @@
 //! reports and names come from the same crates that `warp run` uses.
 
 mod actions;
-mod answers;
+mod api_error;
 pub mod assets;
 mod catalogue;
 mod command;
@@ -19,19 +19,19 @@ mod export;
 pub mod frames;
 mod lane;
 mod memory;
-pub mod order;
-mod page;
+mod page_connection;
 mod records;
-pub mod request;
 mod results;
+pub mod run_query;
 mod series;
 mod session;
-mod shared;
+pub mod session_spec;
+mod shared_session;
 mod state;
 mod studio;
-pub mod texts;
+pub mod text_check;
 
 pub use actions::ACTIONS_A_SECOND;
 pub use drive::LOOK_TIME;
-pub use order::Order;
-pub use studio::{SESSIONS_MAX, ServedDrive, Studio, StudioOptions};
+pub use session_spec::SessionSpec;
+pub use studio::{MonitoredDrive, SESSIONS_MAX, Studio, StudioOptions};

@@ -1,7 +1,7 @@
 //! Shares memory between sessions. The memory of a run and its workload is reserved before it is
 //! allocated.
 
-use base::Bytes;
+use base::HumanBytes;
 use experiment::LabError;
 use simulate::live::{MemoryAccount, MemoryShare};
 use simulate::run::MemoryNeed;
@@ -15,12 +15,12 @@ use crate::lane::TOLD_BYTES;
 /// The memory is insufficient. The message has a remedy.
 pub fn share(memory: &MemoryAccount, need: &MemoryNeed) -> Result<MemoryShare, LabError> {
     let bytes = need.bytes().saturating_add(TOLD_BYTES);
-    memory.take(bytes).map_err(|left| {
+    memory.reserve(bytes).map_err(|left| {
         let problem = format!(
             "the run needs {}, but the sessions have {} left. Run a smaller scaled model (scale 1/512) or a smaller \
              workload, or end another session",
-            Bytes(bytes),
-            Bytes(left)
+            HumanBytes(bytes),
+            HumanBytes(left)
         );
         LabError::invalid("memory", problem)
     })

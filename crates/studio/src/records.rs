@@ -8,15 +8,15 @@ use ssd::config::Isolation;
 use ssd::device::Occupancy;
 use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Event, Layout, Owner, OwnerStats, Stats, UnitView};
+use ssd::{DeviceEvent, DeviceLayout, DeviceStats, OwnerStats, UnitOwner, UnitView};
 
-use crate::frames::{CLOSED, EventRecord, NO_OWNER, NO_UNIT, OwnerRecord, UnitRecord};
+use crate::frames::{CLOSED, NO_OWNER, NO_UNIT, OwnerRecord, UnitEventRecord, UnitRecord};
 
 /// Event with the additional data of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct LoggedEvent {
     /// Record for pages.
-    pub record: EventRecord,
+    pub record: UnitEventRecord,
     /// Reclaim group.
     pub group: u16,
     /// Time of a reclaim until the erase of the victim, virtual nanoseconds.
@@ -24,12 +24,12 @@ pub struct LoggedEvent {
 }
 
 /// Counters of each owner.
-pub fn rows(stats: &Stats) -> impl Iterator<Item = &OwnerStats> {
+pub fn rows(stats: &DeviceStats) -> impl Iterator<Item = &OwnerStats> {
     stats.handles.iter().chain([&stats.shared])
 }
 
 /// Index of an owner for pages. The handles come first, then the shared pool.
-pub fn owner_index(owner: Owner, handles: usize) -> u8 {
+pub fn owner_index(owner: UnitOwner, handles: usize) -> u8 {
     let index = owner.handle().map_or(handles, |handle| usize::from(handle.0));
     u8::try_from(index).expect("a device has at most 128 handles")
 }
@@ -46,17 +46,17 @@ fn state_number(state: UnitState) -> u8 {
 /// Converts an event to a record with the data of a trace. `opened_pages` has the page count of
 /// each opened unit, by unit.
 pub fn record(
-    event: &Event,
+    event: &DeviceEvent,
     destination: Option<u32>,
     handles: usize,
     opened_pages: &mut [u32],
     host_bytes: u64,
     now_ns: u64,
 ) -> LoggedEvent {
-    let nothing = EventRecord {
+    let nothing = UnitEventRecord {
         kind: 0,
         owner: NO_OWNER,
-        why: 0,
+        reason: 0,
         destination_owner: NO_OWNER,
         unit: NO_UNIT,
         pages: 0,
@@ -67,7 +67,7 @@ pub fn record(
         now_ns,
     };
     let (record, group, elapsed_ns) = match event {
-        Event::Open {
+        DeviceEvent::Open {
             group,
             unit,
             owner,
@@ -75,7 +75,7 @@ pub fn record(
             ..
         } => {
             opened_pages[unit.0 as usize] = *unit_pages;
-            let record = EventRecord {
+            let record = UnitEventRecord {
                 kind: 1,
                 owner: owner_index(*owner, handles),
                 unit: unit.0,
@@ -84,7 +84,7 @@ pub fn record(
             };
             (record, group.0, 0)
         }
-        Event::Close {
+        DeviceEvent::Close {
             group,
             unit,
             owner,
@@ -92,10 +92,10 @@ pub fn record(
             reason,
         } => {
             let pages = opened_pages[unit.0 as usize];
-            let record = EventRecord {
+            let record = UnitEventRecord {
                 kind: 2,
                 owner: owner_index(*owner, handles),
-                why: close_number(*reason),
+                reason: close_number(*reason),
                 unit: unit.0,
                 pages,
                 valid_pages: pages.saturating_sub(*unwritten_pages),
@@ -103,11 +103,11 @@ pub fn record(
             };
             (record, group.0, 0)
         }
-        Event::Reclaim(reclaim) => {
-            let record = EventRecord {
+        DeviceEvent::Reclaim(reclaim) => {
+            let record = UnitEventRecord {
                 kind: 3,
                 owner: owner_index(reclaim.victim_owner, handles),
-                why: trigger_number(reclaim.trigger),
+                reason: trigger_number(reclaim.trigger),
                 destination_owner: owner_index(reclaim.destination_owner, handles),
                 unit: reclaim.victim.0,
                 pages: reclaim.unit_pages,
@@ -117,15 +117,17 @@ pub fn record(
             };
             (record, reclaim.group.0, reclaim.elapsed_ns)
         }
-        Event::Redirect { from, pages, .. } => {
-            let record = EventRecord {
+        DeviceEvent::Redirect { from, pages, .. } => {
+            let record = UnitEventRecord {
                 kind: 4,
                 pages: *pages,
                 ..nothing
             };
             (record, from.0, 0)
         }
-        Event::HostWrite(_) | Event::Deallocate { .. } => unreachable!("nobody listens to the host's commands"),
+        DeviceEvent::HostWrite(_) | DeviceEvent::Deallocate { .. } => {
+            unreachable!("nobody listens to the host's commands")
+        }
     };
     LoggedEvent {
         record,
@@ -164,7 +166,7 @@ pub fn owner_record(row: &OwnerStats, holds: &Occupancy) -> OwnerRecord {
 }
 
 /// Records of all slices of a drive.
-pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &Layout) -> Vec<UnitRecord> {
+pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &DeviceLayout) -> Vec<UnitRecord> {
     let slices_per_group = layout.slices_per_superblock * layout.superblocks_per_group;
     let handles = layout.handles.len();
     let free = |slice: u32| UnitRecord {
@@ -188,7 +190,7 @@ pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &Layout) -> V
 }
 
 /// JSON of a lane that depends only on the drive's layout.
-pub fn drive_json(layout: &Layout) -> Map<String, Value> {
+pub fn drive_json(layout: &DeviceLayout) -> Map<String, Value> {
     let groups = u64::from(layout.groups);
     let slices = u64::from(layout.slices_per_superblock);
     let handles = layout.handles.iter().enumerate().map(|(handle, settings)| {

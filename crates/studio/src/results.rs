@@ -2,20 +2,20 @@
 
 use analysis::export;
 use serde_json::{Map, Value, json};
-use simulate::run::CellResult;
-use simulate::timed::measure::{Direction, JobResult};
+use simulate::run::RunResult;
+use simulate::timed::measure::{DirectionResult, JobResult};
 use simulate::timed::result::TimedResult;
 use simulate::timed::series::LatencySeries;
-use ssd::Wear;
-use workload::Operation;
+use ssd::WearSummary;
+use workload::RequestOperation;
 
-use crate::order::LanePlan;
+use crate::session_spec::LanePlan;
 
 /// Maximum points of the bandwidth over time.
 const POINTS_MAX: usize = 400;
 
 /// Result of a lane in the format of `warp run --json`.
-pub fn cell(plan: &LanePlan, result: &CellResult) -> Value {
+pub fn cell(plan: &LanePlan, result: &RunResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
     let mut json = export::to_json(
         &axes,
@@ -34,7 +34,7 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     let rows = timed
         .jobs
         .iter()
-        .flat_map(|job| Operation::ALL.map(|operation| (job, operation)));
+        .flat_map(|job| RequestOperation::ALL.map(|operation| (job, operation)));
     let jobs: Vec<Value> = rows
         .filter(|(job, operation)| job.direction(*operation).requests > 0)
         .map(|(job, operation)| job_json(job, operation))
@@ -57,7 +57,7 @@ pub fn wear(block_erases: &[u32]) -> Value {
     if block_erases.is_empty() {
         return Value::Null;
     }
-    let wear = Wear::of(block_erases);
+    let wear = WearSummary::from_erases(block_erases);
     let (fewest, most) = (wear.fewest_erases, wear.most_erases);
     let step = (most - fewest + 1).div_ceil(WEAR_BARS);
     let mut blocks = vec![0_u32; ((most - fewest) / step + 1) as usize];
@@ -77,24 +77,28 @@ pub fn wear(block_erases: &[u32]) -> Value {
 fn latencies(series: &LatencySeries) -> Value {
     let intervals = 0..series.len();
     let seconds = |interval: usize| interval as f64 * series.interval_ns as f64 / 1e9;
-    let percentiles = |operation: Operation| {
+    let percentiles = |operation: RequestOperation| {
         let of = |percent: f64| -> Vec<Option<u64>> {
             let percentile = |interval| series.percentile_ns(interval, operation, percent);
             intervals.clone().map(percentile).collect()
         };
         json!({ "direction": operation, "p50_ns": of(50.0), "p99_ns": of(99.0), "p999_ns": of(99.9) })
     };
-    let has_any = |operation: &Operation| {
+    let has_any = |operation: &RequestOperation| {
         intervals
             .clone()
             .any(|interval| series.percentile_ns(interval, *operation, 50.0).is_some())
     };
-    let directions: Vec<Value> = Operation::ALL.into_iter().filter(has_any).map(percentiles).collect();
+    let directions: Vec<Value> = RequestOperation::ALL
+        .into_iter()
+        .filter(has_any)
+        .map(percentiles)
+        .collect();
     json!({ "seconds": intervals.clone().map(seconds).collect::<Vec<f64>>(), "directions": directions })
 }
 
-fn job_json(job: &JobResult, operation: Operation) -> Value {
-    let measured: &Direction = job.direction(operation);
+fn job_json(job: &JobResult, operation: RequestOperation) -> Value {
+    let measured: &DirectionResult = job.direction(operation);
     let seconds = (job.elapsed_ns() as f64 / 1e9).max(1e-9);
     let latencies = &measured.latencies;
     json!({
@@ -123,7 +127,7 @@ fn series(timed: &TimedResult, page_bytes: u64) -> Value {
         let intervals = first..(first + together).min(series.len());
         let moments = intervals.clone().flat_map(|interval| {
             (0..timed.jobs.len())
-                .flat_map(move |job| Operation::ALL.map(|operation| series.moment(interval, job, operation)))
+                .flat_map(move |job| RequestOperation::ALL.map(|operation| series.counts(interval, job, operation)))
         });
         let (host_bytes, requests, waited) = moments.fold((0, 0, 0), |(bytes, requests, waited), moment| {
             (bytes + moment.bytes, requests + moment.requests, waited + moment.waited)

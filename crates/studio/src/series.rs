@@ -11,7 +11,7 @@ const MOMENTS_A_CAPACITY: u64 = 100;
 
 /// Time series, described in the module documentation.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct LaneSeries {
     owners: usize,
     /// Host bytes between two samples.
     every_bytes: u64,
@@ -19,12 +19,12 @@ pub struct Series {
     /// owner.
     values: Vec<f64>,
     /// Values of each sample that are not part of a frame.
-    beside: Vec<Beside>,
+    extras: Vec<SampleExtras>,
 }
 
 /// Values of a sample that are not part of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct SampleExtras {
     /// Virtual time, nanoseconds.
     pub now_ns: u64,
     /// Free units.
@@ -32,7 +32,7 @@ pub struct Beside {
 }
 
 /// Sample of a lane.
-pub struct Moment<'a> {
+pub struct LaneSample<'a> {
     /// Bytes written by the host.
     pub host_bytes: u64,
     /// Programmed bytes.
@@ -40,17 +40,17 @@ pub struct Moment<'a> {
     /// Host bytes and copied-out pages of each owner.
     pub owners: &'a [(u64, u64)],
     /// Values that are not part of a frame.
-    pub beside: Beside,
+    pub extras: SampleExtras,
 }
 
-impl Series {
+impl LaneSeries {
     /// Creates an empty series for a drive.
-    pub fn new(owners: usize, capacity_bytes: u64) -> Series {
-        Series {
+    pub fn new(owners: usize, capacity_bytes: u64) -> LaneSeries {
+        LaneSeries {
             owners,
             every_bytes: (capacity_bytes / MOMENTS_A_CAPACITY).max(1),
             values: Vec::new(),
-            beside: Vec::new(),
+            extras: Vec::new(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Series {
     }
 
     pub fn len(&self) -> usize {
-        self.beside.len()
+        self.extras.len()
     }
 
     /// Values of all samples from this index.
@@ -69,9 +69,9 @@ impl Series {
     }
 
     /// Host bytes, media bytes and further values of each sample.
-    pub fn moments(&self) -> impl Iterator<Item = (f64, f64, Beside)> {
+    pub fn samples(&self) -> impl Iterator<Item = (f64, f64, SampleExtras)> {
         let rows = self.values.chunks_exact(self.width());
-        rows.zip(&self.beside).map(|(row, beside)| (row[0], row[1], *beside))
+        rows.zip(&self.extras).map(|(row, beside)| (row[0], row[1], *beside))
     }
 
     /// Returns true if a sample is due.
@@ -84,7 +84,7 @@ impl Series {
 
     /// Adds a sample if it is later than the last one. Returns true if earlier samples were
     /// thinned.
-    pub fn take(&mut self, moment: &Moment<'_>) -> bool {
+    pub fn add_sample(&mut self, moment: &LaneSample<'_>) -> bool {
         assert_eq!(moment.owners.len(), self.owners, "a drive keeps its handles");
         let last = self.len().checked_sub(1).map(|last| self.values[last * self.width()]);
         if last.is_some_and(|last| moment.host_bytes as f64 <= last) {
@@ -95,38 +95,38 @@ impl Series {
         let owners = moment.owners.iter();
         self.values
             .extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
-        self.beside.push(moment.beside);
+        self.extras.push(moment.extras);
         assert_eq!(self.values.len(), self.len() * self.width(), "moments are whole");
         if self.len() <= MOMENTS_MAX {
             return false;
         }
-        self.thin();
+        self.drop_every_other();
         true
     }
 
     /// Drops every second sample.
-    fn thin(&mut self) {
+    fn drop_every_other(&mut self) {
         let width = self.width();
         let kept = self.values.chunks_exact(width).step_by(2);
         self.values = kept.flatten().copied().collect();
-        self.beside = self.beside.iter().step_by(2).copied().collect();
+        self.extras = self.extras.iter().step_by(2).copied().collect();
         self.every_bytes *= 2;
         assert!(self.len() <= MOMENTS_MAX, "half of them fit");
     }
 
     /// Appends the additional samples of a series with the same start.
-    pub fn catch_up(&mut self, with: &Series) {
+    pub fn catch_up(&mut self, with: &LaneSeries) {
         assert!(
             self.owners == with.owners && self.len() <= with.len(),
             "both are of the same run"
         );
         self.values.extend_from_slice(&with.values[self.values.len()..]);
-        self.beside.extend_from_slice(&with.beside[self.beside.len()..]);
+        self.extras.extend_from_slice(&with.extras[self.extras.len()..]);
         self.every_bytes = with.every_bytes;
     }
 
     /// Drops the samples after a position, host bytes.
-    pub fn forget_after(&mut self, host_bytes: u64) {
+    pub fn truncate_after(&mut self, host_bytes: u64) {
         let width = self.width();
         let kept = self
             .values
@@ -134,7 +134,7 @@ impl Series {
             .take_while(|row| row[0] <= host_bytes as f64);
         let kept = kept.count();
         self.values.truncate(kept * width);
-        self.beside.truncate(kept);
+        self.extras.truncate(kept);
     }
 }
 
@@ -142,18 +142,18 @@ impl Series {
 mod tests {
     use super::*;
 
-    fn take(series: &mut Series, host_bytes: u64) -> bool {
-        series.take(&Moment {
+    fn take(series: &mut LaneSeries, host_bytes: u64) -> bool {
+        series.add_sample(&LaneSample {
             host_bytes,
             media_bytes: 2 * host_bytes,
             owners: &[(host_bytes, 1)],
-            beside: Beside::default(),
+            extras: SampleExtras::default(),
         })
     }
 
     #[test]
     fn a_long_series_is_thinned_and_goes_on() {
-        let mut series = Series::new(1, 1000);
+        let mut series = LaneSeries::new(1, 1000);
         let mut thinned = 0;
         for host_bytes in 0..200_000 {
             if series.is_due(host_bytes) {
@@ -162,19 +162,19 @@ mod tests {
         }
         assert_eq!(thinned, 3);
         assert!(series.len() > MOMENTS_MAX / 2 && series.len() <= MOMENTS_MAX);
-        let hosts: Vec<f64> = series.moments().map(|(host, _, _)| host).collect();
+        let hosts: Vec<f64> = series.samples().map(|(host, _, _)| host).collect();
         assert!(hosts.windows(2).all(|pair| pair[1] - pair[0] == 80.0), "evenly");
         assert_eq!(hosts[0], 0.0);
     }
 
     #[test]
     fn going_back_forgets_what_came_after() {
-        let mut series = Series::new(1, 1000);
+        let mut series = LaneSeries::new(1, 1000);
         for host_bytes in [0, 10, 20, 30] {
             assert!(series.is_due(host_bytes));
             take(&mut series, host_bytes);
         }
-        series.forget_after(20);
+        series.truncate_after(20);
         assert_eq!(series.len(), 3);
         assert!(!series.is_due(25));
         take(&mut series, 30);

@@ -18,14 +18,14 @@ use experiment::LabError;
 use simulate::live::MemoryAccount;
 use target::actions::unix_ms;
 
-use crate::command::Command;
-use crate::drive::{DriveEngine, ServedDrive};
-use crate::engine::Engine;
-use crate::export::Material;
-use crate::frames::Phase;
+use crate::command::EngineCommand;
+use crate::drive::{DriveEngine, MonitoredDrive};
+use crate::engine::SessionEngine;
+use crate::export::ExportData;
+use crate::frames::LanePhase;
 use crate::memory::share;
-use crate::order::{Order, Prepared, check_name};
-use crate::shared::Shared;
+use crate::session_spec::{SessionPlan, SessionSpec, check_name};
+use crate::shared_session::SharedSession;
 
 /// Maximum pending commands of an engine.
 const COMMANDS_MAX: usize = 64;
@@ -36,18 +36,18 @@ const MATERIAL_TIME: Duration = Duration::from_secs(30);
 const RESET_TIME: Duration = Duration::from_secs(10);
 
 /// Session, described in the module documentation.
-pub struct Session {
+pub struct StudioSession {
     /// State for pages.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedSession>,
     /// Title of the session.
     pub title: String,
     /// Start of the session, milliseconds since 1970.
     pub begun_unix_ms: u64,
-    commands: SyncSender<Command>,
+    commands: SyncSender<EngineCommand>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Session {
+impl StudioSession {
     /// Starts a session with this name, unless its Order has a name. `slot` is held until its
     /// thread has ended.
     ///
@@ -56,48 +56,48 @@ impl Session {
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
-        prepared: Prepared,
+        prepared: SessionPlan,
         memory: &MemoryAccount,
         slot: S,
-    ) -> Result<Session, LabError> {
+    ) -> Result<StudioSession, LabError> {
         let prepared = Arc::new(prepared);
         let lanes = prepared.lanes(|need| share(memory, need))?;
-        let shared = Arc::new(Shared::new(format!("s{id}"), prepared.order.clone()));
+        let shared = Arc::new(SharedSession::new(format!("s{id}"), prepared.order.clone()));
         shared.with(|state| state.default_name = name);
         let (commands, heard) = sync_channel(COMMANDS_MAX);
         let title = prepared.title().to_string();
-        let engine = Engine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
+        let engine = SessionEngine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
         let work = move || {
             engine.run();
             drop(slot);
         };
-        Session::start(shared, title, commands, work)
+        StudioSession::start(shared, title, commands, work)
     }
 
     /// Starts a session that monitors a served drive.
     ///
     /// # Errors
     /// The thread cannot start.
-    pub fn watch(drive: ServedDrive) -> Result<Session, LabError> {
-        let shared = Arc::new(Shared::new("drive".to_string(), Order::default()));
+    pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
+        let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
         let (commands, heard) = sync_channel(COMMANDS_MAX);
         let title = drive.name.clone();
         let engine = DriveEngine::new(drive, Arc::clone(&shared), heard);
-        Session::start(shared, title, commands, move || engine.run())
+        StudioSession::start(shared, title, commands, move || engine.run())
     }
 
     fn start(
-        shared: Arc<Shared>,
+        shared: Arc<SharedSession>,
         title: String,
-        commands: SyncSender<Command>,
+        commands: SyncSender<EngineCommand>,
         engine: impl FnOnce() + Send + 'static,
-    ) -> Result<Session, LabError> {
+    ) -> Result<StudioSession, LabError> {
         let of_thread = Arc::clone(&shared);
         let work = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(engine));
             if ended.is_err() {
                 // Pages see the failed phase. The message of the panic is on standard error.
-                of_thread.with(|state| state.phase = Phase::Failed);
+                of_thread.with(|state| state.phase = LanePhase::Failed);
             }
             of_thread.end();
             of_thread.changed();
@@ -114,7 +114,7 @@ impl Session {
                 ),
             )
         })?;
-        Ok(Session {
+        Ok(StudioSession {
             shared,
             title,
             begun_unix_ms: unix_ms(SystemTime::now()),
@@ -124,7 +124,7 @@ impl Session {
     }
 
     /// Phase of the session, and the number of its lanes.
-    pub fn phase(&self) -> (Phase, usize) {
+    pub fn phase(&self) -> (LanePhase, usize) {
         self.shared.with(|state| (state.phase, state.lanes.len()))
     }
 
@@ -141,13 +141,13 @@ impl Session {
         check_name("name", name)?;
         self.shared.with(|state| state.order.name = Some(name.to_string()));
         // A busy session sends the name with its next message.
-        let _ = self.tell(Command::Renamed);
+        let _ = self.send(EngineCommand::Renamed);
         Ok(())
     }
 
     /// Order that reproduces the session.
-    pub fn order(&self) -> Order {
-        self.shared.see();
+    pub fn order(&self) -> SessionSpec {
+        self.shared.record_request();
         self.shared.with(|state| state.order.clone())
     }
 
@@ -155,7 +155,7 @@ impl Session {
     ///
     /// # Errors
     /// The queue is full or the session has ended.
-    pub fn tell(&self, command: Command) -> Result<(), &'static str> {
+    pub fn send(&self, command: EngineCommand) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => "the session is busy. Try again",
             TrySendError::Disconnected(_) => "the session has ended. Start another one",
@@ -166,10 +166,10 @@ impl Session {
     ///
     /// # Errors
     /// The session does not answer in time or has ended.
-    pub fn material(&self) -> Result<Material, &'static str> {
-        self.shared.see();
+    pub fn export_data(&self) -> Result<ExportData, &'static str> {
+        self.shared.record_request();
         let (to, from) = sync_channel(1);
-        self.tell(Command::Export(to))?;
+        self.send(EngineCommand::Export(to))?;
         from.recv_timeout(MATERIAL_TIME)
             .map_err(|_| "the session does not answer. Try again")
     }
@@ -181,7 +181,7 @@ impl Session {
     /// The session does not answer in time or has ended.
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
-        self.tell(Command::ResetStatistics(to))?;
+        self.send(EngineCommand::ResetStatistics(to))?;
         from.recv_timeout(RESET_TIME)
             .map_err(|_| "the drive is no longer monitored. Restart the server")
     }
@@ -189,17 +189,17 @@ impl Session {
     /// Time since the last request of a client.
     pub fn idle(&self) -> Duration {
         if self.shared.is_watched() {
-            self.shared.see();
+            self.shared.record_request();
         }
-        self.shared.unseen_for()
+        self.shared.idle_time()
     }
 
     /// Ends the session without a wait for its thread.
     pub fn end(&self) {
-        if self.tell(Command::Stop).is_err() {
+        if self.send(EngineCommand::Stop).is_err() {
             // The queue is full. A thread sends the command after the pending ones.
             let commands = self.commands.clone();
-            std::thread::spawn(move || commands.send(Command::Stop));
+            std::thread::spawn(move || commands.send(EngineCommand::Stop));
         }
     }
 

@@ -10,9 +10,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::frames::{CLOSED, EventRecord, Head, OwnerRecord, Phase, Rows, UnitRecord, encode};
-use crate::order::Order;
-use crate::series::Series;
+use crate::frames::{CLOSED, FrameHeader, FrameRows, LanePhase, OwnerRecord, UnitEventRecord, UnitRecord, encode};
+use crate::series::LaneSeries;
+use crate::session_spec::SessionSpec;
 
 /// Events kept for pages that have not received them.
 pub const EVENTS_KEPT: usize = 1024;
@@ -23,8 +23,8 @@ const REFUSALS_MAX: usize = 64;
 
 /// Snapshot of a lane.
 #[derive(Default)]
-pub struct Snapshot {
-    pub head: Head,
+pub struct LaneSnapshot {
+    pub head: FrameHeader,
     pub owners: Vec<OwnerRecord>,
     /// Records of all slices of the drive. The previous records are shared if there was no new
     /// scan.
@@ -34,13 +34,13 @@ pub struct Snapshot {
 /// Latest events, with the total number of events.
 #[derive(Default)]
 pub struct EventRing {
-    records: VecDeque<EventRecord>,
+    records: VecDeque<UnitEventRecord>,
     total: u64,
 }
 
 impl EventRing {
     /// Adds events after a gap of omitted ones.
-    pub fn extend(&mut self, left_out: u64, new: &[EventRecord]) {
+    pub fn extend(&mut self, left_out: u64, new: &[UnitEventRecord]) {
         if left_out > 0 {
             // The kept events have no gaps.
             self.records.clear();
@@ -55,12 +55,12 @@ impl EventRing {
     }
 
     /// Drops the kept events, for example after a seek.
-    pub fn forget(&mut self) {
+    pub fn clear(&mut self) {
         self.records.clear();
     }
 
     /// Events after the first `seen` ones, and the number of them that are not kept.
-    fn since(&self, seen: u64) -> (Vec<EventRecord>, u64) {
+    fn since(&self, seen: u64) -> (Vec<UnitEventRecord>, u64) {
         let first = self.total - self.records.len() as u64;
         let skipped = seen.saturating_sub(first).min(self.records.len() as u64);
         let records = self.records.iter().skip(skipped as usize).copied().collect();
@@ -72,11 +72,11 @@ impl EventRing {
 pub struct LaneState {
     pub name: String,
     /// Latest snapshot.
-    pub snapshot: Arc<Snapshot>,
+    pub snapshot: Arc<LaneSnapshot>,
     /// Incremented when earlier data becomes invalid.
     pub epoch: u64,
     /// Time series.
-    pub series: Series,
+    pub series: LaneSeries,
     /// Latest events.
     pub events: EventRing,
     /// Result as JSON, after the end.
@@ -90,28 +90,28 @@ pub struct LaneState {
 }
 
 /// State of a session, described in the module documentation.
-pub struct State {
+pub struct SessionState {
     /// Session message.
     pub session: Arc<str>,
     /// Version of the session message, incremented with each change.
     pub version: u64,
     pub lanes: Vec<LaneState>,
     /// Phase of the session.
-    pub phase: Phase,
+    pub phase: LanePhase,
     /// Order that reproduces the session.
-    pub order: Order,
+    pub order: SessionSpec,
     /// Name of the session if its Order has none.
     pub default_name: String,
     refusals: VecDeque<(u64, String)>,
 }
 
-impl State {
-    pub fn new(order: Order) -> State {
-        State {
+impl SessionState {
+    pub fn new(order: SessionSpec) -> SessionState {
+        SessionState {
             session: Arc::from(""),
             version: 0,
             lanes: Vec::new(),
-            phase: Phase::Waiting,
+            phase: LanePhase::Waiting,
             order,
             default_name: String::new(),
             refusals: VecDeque::new(),
@@ -124,12 +124,12 @@ impl State {
     }
 
     /// Keeps only the lanes with these names, in their order.
-    pub fn keep_lanes(&mut self, names: &[&str]) {
+    pub fn retain_lanes(&mut self, names: &[&str]) {
         self.lanes.retain(|lane| names.contains(&lane.name.as_str()));
     }
 
     /// Adds a refusal for a page.
-    pub fn refuse(&mut self, page: u64, sentence: String) {
+    pub fn add_refusal(&mut self, page: u64, sentence: String) {
         if self.refusals.len() == REFUSALS_MAX {
             self.refusals.pop_front();
         }
@@ -145,9 +145,9 @@ impl State {
 
 /// Record of the data of a lane that a page received.
 #[derive(Default)]
-pub struct Seen {
+pub struct ViewerCursor {
     name: String,
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<Arc<LaneSnapshot>>,
     /// Units that the page has, possibly from different snapshots. Empty for a new lane.
     units: Vec<UnitRecord>,
     epoch: u64,
@@ -158,33 +158,33 @@ pub struct Seen {
     hosts: Option<Arc<str>>,
     wear: Option<Arc<str>>,
     /// Message to send after the last frame.
-    held: Option<String>,
+    pending_message: Option<String>,
 }
 
 /// Update for a page about a lane.
-pub enum Telling {
+pub enum LaneUpdate {
     Text(String),
     /// Data of a frame.
-    Frame(News),
+    Frame(FrameUpdate),
 }
 
 /// Update taken from the state, encoded as a frame without the lock.
-pub struct News {
+pub struct FrameUpdate {
     is_whole: bool,
     /// The units were not scanned again since the last frame.
     has_same_units: bool,
-    now: Arc<Snapshot>,
-    events: Vec<EventRecord>,
+    now: Arc<LaneSnapshot>,
+    events: Vec<UnitEventRecord>,
     events_left_out: u64,
     samples: Vec<f64>,
 }
 
-impl Seen {
+impl ViewerCursor {
     /// Creates an empty record for a lane with this name.
-    pub fn new(name: &str) -> Seen {
-        Seen {
+    pub fn new(name: &str) -> ViewerCursor {
+        ViewerCursor {
             name: name.to_string(),
-            ..Seen::default()
+            ..ViewerCursor::default()
         }
     }
 
@@ -195,16 +195,16 @@ impl Seen {
 
     /// Next update for the page, if any, which then counts as received. Each message follows the
     /// frame that it belongs to.
-    pub fn next(&mut self, index: usize, lane: &LaneState) -> Option<Telling> {
-        if let Some(text) = self.held.take() {
-            return Some(Telling::Text(text));
+    pub fn next(&mut self, index: usize, lane: &LaneState) -> Option<LaneUpdate> {
+        if let Some(text) = self.pending_message.take() {
+            return Some(LaneUpdate::Text(text));
         }
-        match self.news(lane) {
+        match self.next_frame(lane) {
             Some(news) => {
-                self.held = self.text(index, lane);
-                Some(Telling::Frame(news))
+                self.pending_message = self.text(index, lane);
+                Some(LaneUpdate::Frame(news))
             }
-            None => self.text(index, lane).map(Telling::Text),
+            None => self.text(index, lane).map(LaneUpdate::Text),
         }
     }
 
@@ -238,7 +238,7 @@ impl Seen {
     }
 
     /// New data for a frame, if any, which then counts as received.
-    fn news(&mut self, lane: &LaneState) -> Option<News> {
+    fn next_frame(&mut self, lane: &LaneState) -> Option<FrameUpdate> {
         let is_same = self
             .snapshot
             .as_ref()
@@ -247,9 +247,9 @@ impl Seen {
             return None;
         }
         if self.epoch != lane.epoch {
-            *self = Seen {
+            *self = ViewerCursor {
                 name: std::mem::take(&mut self.name),
-                held: self.held.take(),
+                pending_message: self.pending_message.take(),
                 epoch: lane.epoch,
                 result: self.result.take(),
                 latency: self.latency.take(),
@@ -257,7 +257,7 @@ impl Seen {
                 wear: self.wear.take(),
                 // Events before the page connected are not sent.
                 events: self.events,
-                ..Seen::default()
+                ..ViewerCursor::default()
             };
         }
         let (events, events_left_out) = lane.events.since(self.events);
@@ -266,7 +266,7 @@ impl Seen {
         let has_same_units = before.is_some_and(|before| {
             Arc::ptr_eq(&before.units, &lane.snapshot.units) && before.head.phase == lane.snapshot.head.phase
         });
-        let news = News {
+        let news = FrameUpdate {
             is_whole: is_first,
             has_same_units,
             now: Arc::clone(&lane.snapshot),
@@ -292,15 +292,15 @@ fn is_other(told: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
     }
 }
 
-impl Seen {
+impl ViewerCursor {
     /// Encodes an update as a frame.
-    pub fn frame(&mut self, news: &News, lane: u8) -> bytes::Bytes {
+    pub fn frame(&mut self, news: &FrameUpdate, lane: u8) -> bytes::Bytes {
         let now = &news.now;
         let units = match news.has_same_units {
             true => Vec::new(),
             false => self.new_units(news),
         };
-        let rows = Rows {
+        let rows = FrameRows {
             owners: &now.owners,
             units: &units,
             events: &news.events,
@@ -311,17 +311,17 @@ impl Seen {
     }
 
     /// Changed units, which then count as received.
-    fn new_units(&mut self, news: &News) -> Vec<(u32, UnitRecord)> {
+    fn new_units(&mut self, news: &FrameUpdate) -> Vec<(u32, UnitRecord)> {
         let now = &news.now;
         if news.is_whole || self.units.len() != now.units.len() {
             self.units.clone_from(&now.units);
             return (0..).zip(now.units.iter().copied()).collect();
         }
         // A paused lane sends all changes.
-        let goes_on = matches!(now.head.phase, Phase::Filling | Phase::Running);
+        let goes_on = matches!(now.head.phase, LanePhase::Filling | LanePhase::Running);
         let mut new = Vec::new();
         for (index, (told, unit)) in (0..).zip(self.units.iter_mut().zip(now.units.iter())) {
-            if *told != *unit && !(goes_on && looks_alike(told, unit)) {
+            if *told != *unit && !(goes_on && has_same_shade(told, unit)) {
                 *told = *unit;
                 new.push((index, *unit));
             }
@@ -332,7 +332,7 @@ impl Seen {
 
 /// Returns true if a closed unit lost too few valid pages to change the shade of its tile. On a
 /// large drive at full speed, every unit loses some valid pages between two frames.
-fn looks_alike(told: &UnitRecord, now: &UnitRecord) -> bool {
+fn has_same_shade(told: &UnitRecord, now: &UnitRecord) -> bool {
     let alike = UnitRecord {
         valid_pages: now.valid_pages,
         ..*told
@@ -348,13 +348,13 @@ fn looks_alike(told: &UnitRecord, now: &UnitRecord) -> bool {
 mod tests {
     use super::*;
     use crate::frames::{NO_OWNER, NO_UNIT};
-    use crate::series::{Beside, Moment};
+    use crate::series::{LaneSample, SampleExtras};
 
-    fn event(unit: u32) -> EventRecord {
-        EventRecord {
+    fn event(unit: u32) -> UnitEventRecord {
+        UnitEventRecord {
             kind: 1,
             owner: 0,
-            why: 0,
+            reason: 0,
             destination_owner: NO_OWNER,
             unit,
             pages: 1,
@@ -379,10 +379,10 @@ mod tests {
         ring.extend(3, &[event(5)]);
         assert_eq!(of(&ring, 2), (vec![5], 3));
         assert_eq!(of(&ring, 6), (vec![], 0));
-        ring.forget();
+        ring.clear();
         assert_eq!(of(&ring, 6), (vec![], 0));
         assert_eq!(of(&ring, 5), (vec![], 1), "it was not told, and is counted");
-        let many: Vec<EventRecord> = (6..6 + 2 * EVENTS_KEPT as u32).map(event).collect();
+        let many: Vec<UnitEventRecord> = (6..6 + 2 * EVENTS_KEPT as u32).map(event).collect();
         ring.extend(0, &many);
         let (events, left_out) = of(&ring, 6);
         assert_eq!((events.len(), left_out), (EVENTS_KEPT, EVENTS_KEPT as u64));
@@ -400,17 +400,17 @@ mod tests {
     }
 
     fn lane(units: Vec<UnitRecord>, epoch: u64) -> LaneState {
-        let mut series = Series::new(1, 100);
-        series.take(&Moment {
+        let mut series = LaneSeries::new(1, 100);
+        series.add_sample(&LaneSample {
             host_bytes: 1,
             media_bytes: 1,
             owners: &[(1, 0)],
-            beside: Beside::default(),
+            extras: SampleExtras::default(),
         });
-        let snapshot = Snapshot {
+        let snapshot = LaneSnapshot {
             owners: vec![OwnerRecord::default()],
             units: Arc::new(units),
-            ..Snapshot::default()
+            ..LaneSnapshot::default()
         };
         LaneState {
             name: String::new(),
@@ -425,9 +425,9 @@ mod tests {
         }
     }
 
-    impl Seen {
+    impl ViewerCursor {
         fn told(&mut self, lane: &LaneState) -> bytes::Bytes {
-            let news = self.news(lane).expect("something is new");
+            let news = self.next_frame(lane).expect("something is new");
             self.frame(&news, 0)
         }
     }
@@ -439,11 +439,11 @@ mod tests {
 
     #[test]
     fn a_page_is_told_what_is_new_to_it() {
-        let mut seen = Seen::default();
+        let mut seen = ViewerCursor::default();
         let before = lane(vec![unit(1), unit(2)], 1);
         let frame = seen.told(&before);
         assert_eq!(counts(&frame), (true, 2, 1));
-        assert!(seen.news(&before).is_none(), "it is told already");
+        assert!(seen.next_frame(&before).is_none(), "it is told already");
         let after = lane(vec![unit(1), unit(3)], 1);
         let frame = seen.told(&after);
         assert_eq!(counts(&frame), (false, 1, 0));
@@ -455,7 +455,7 @@ mod tests {
     /// Frames that come faster than a page reads them must not displace messages.
     #[test]
     fn a_page_is_told_every_message_however_many_frames_come() {
-        let mut seen = Seen::default();
+        let mut seen = ViewerCursor::default();
         let mut told = Vec::new();
         let mut now = lane(vec![unit(1)], 1);
         let text = |text: &str| Some(Arc::from(text));
@@ -466,14 +466,14 @@ mod tests {
                 4 => now.result = text("1"),
                 _ => {}
             }
-            now.snapshot = Arc::new(Snapshot {
+            now.snapshot = Arc::new(LaneSnapshot {
                 units: Arc::clone(&now.snapshot.units),
                 owners: vec![OwnerRecord::default()],
-                ..Snapshot::default()
+                ..LaneSnapshot::default()
             });
             match seen.next(0, &now).expect("a frame, or a message") {
-                Telling::Frame(news) => drop(seen.frame(&news, 0)),
-                Telling::Text(text) => told.push(text),
+                LaneUpdate::Frame(news) => drop(seen.frame(&news, 0)),
+                LaneUpdate::Text(text) => told.push(text),
             }
         }
         let kinds = ["latency", "wear", "result"];
@@ -491,31 +491,35 @@ mod tests {
             written_pages: 25_600,
             ..unit(0)
         };
-        let mut seen = Seen::default();
-        let mut told = |valid_pages: u32, phase: Phase| {
+        let mut seen = ViewerCursor::default();
+        let mut told = |valid_pages: u32, phase: LanePhase| {
             let mut lane = lane(vec![closed(valid_pages)], 1);
             let snapshot = Arc::get_mut(&mut lane.snapshot).expect("it is of this lane only");
             snapshot.head.phase = phase;
             counts(&seen.told(&lane)).1
         };
-        assert_eq!(told(25_600, Phase::Running), 1);
-        assert_eq!(told(25_550, Phase::Running), 0);
-        assert_eq!(told(25_501, Phase::Running), 0);
-        assert_eq!(told(25_500, Phase::Running), 1, "a shade less");
-        assert_eq!(told(25_499, Phase::Running), 0);
-        assert_eq!(told(25_499, Phase::Paused), 1, "it stands");
-        assert_eq!(told(25_498, Phase::Ended), 1);
-        assert_eq!(told(25_600, Phase::Running), 1, "it is another unit, or was set back");
+        assert_eq!(told(25_600, LanePhase::Running), 1);
+        assert_eq!(told(25_550, LanePhase::Running), 0);
+        assert_eq!(told(25_501, LanePhase::Running), 0);
+        assert_eq!(told(25_500, LanePhase::Running), 1, "a shade less");
+        assert_eq!(told(25_499, LanePhase::Running), 0);
+        assert_eq!(told(25_499, LanePhase::Paused), 1, "it stands");
+        assert_eq!(told(25_498, LanePhase::Ended), 1);
+        assert_eq!(
+            told(25_600, LanePhase::Running),
+            1,
+            "it is another unit, or was set back"
+        );
     }
 
     #[test]
     fn a_refusal_is_for_the_page_that_asked() {
-        let mut state = State::new(Order::default());
-        state.refuse(1, "one".to_string());
-        state.refuse(2, "two".to_string());
+        let mut state = SessionState::new(SessionSpec::default());
+        state.add_refusal(1, "one".to_string());
+        state.add_refusal(2, "two".to_string());
         assert_eq!(state.take_refusal(2).as_deref(), Some("two"));
         assert_eq!(state.take_refusal(2), None);
-        (0..1000).for_each(|number| state.refuse(3, number.to_string()));
+        (0..1000).for_each(|number| state.add_refusal(3, number.to_string()));
         assert_eq!(state.take_refusal(1), None, "what nobody takes goes");
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use analysis::compare::Side;
-use analysis::store::{KeptRun, Store};
+use analysis::store::{ResultStore, StoredRun};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -26,16 +26,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use simulate::live::MemoryAccount;
 use target::ServeError;
-use target::http::{Audience, Body, HttpOptions, HttpServer, Upgrade};
+use target::http::{Audience, HttpOptions, HttpServer, RequestBody, WebSocketRequest};
 use tokio::sync::Semaphore;
 
 use crate::actions::DriveActions;
-use crate::answers::{Refusal, answered};
-use crate::export::Form;
-use crate::order::{Order, Prepared};
-use crate::page::Page;
-use crate::session::Session;
-use crate::{assets, catalogue, texts};
+use crate::api_error::{ApiError, answered};
+use crate::export::ExportFormat;
+use crate::page_connection::PageConnection;
+use crate::session::StudioSession;
+use crate::session_spec::{SessionPlan, SessionSpec};
+use crate::{assets, catalogue, text_check};
 
 /// Maximum number of concurrent sessions.
 pub const SESSIONS_MAX: usize = 16;
@@ -66,7 +66,7 @@ pub struct StudioOptions {
 }
 
 /// Served drive with its name, to be monitored.
-pub use crate::drive::ServedDrive;
+pub use crate::drive::MonitoredDrive;
 
 impl StudioOptions {
     /// Default options.
@@ -83,7 +83,7 @@ impl StudioOptions {
 /// Running studio.
 pub struct Studio {
     server: HttpServer,
-    inner: Arc<Inner>,
+    inner: Arc<StudioState>,
 }
 
 impl Studio {
@@ -99,13 +99,13 @@ impl Studio {
     ///
     /// # Errors
     /// See [`HttpServer::start`].
-    pub fn start_with(options: StudioOptions, drive: Option<ServedDrive>) -> Result<Studio, ServeError> {
+    pub fn start_with(options: StudioOptions, drive: Option<MonitoredDrive>) -> Result<Studio, ServeError> {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(StudioState {
             memory: MemoryAccount::new(options.memory_bytes),
             slots: Arc::new(Semaphore::new(SESSIONS_MAX)),
-            sessions: Mutex::new(Sessions::default()),
+            sessions: Mutex::new(SessionTable::default()),
             building: Semaphore::new(BUILDING_MAX),
             granted: Mutex::new(options.granted),
             drive,
@@ -134,10 +134,10 @@ impl Studio {
     ///
     /// # Errors
     /// The order is rejected for the same reasons as that of a page.
-    pub fn begin(&self, order: Order) -> Result<String, LabError> {
+    pub fn begin(&self, order: SessionSpec) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
-            Refusal::Problem(error) => error,
-            Refusal::Status(_, sentence) => LabError::invalid("sessions", sentence),
+            ApiError::Problem(error) => error,
+            ApiError::Status(_, sentence) => LabError::invalid("sessions", sentence),
         })
     }
 
@@ -153,7 +153,7 @@ impl Studio {
 }
 
 /// Ends idle sessions while the studio exists.
-fn watch_idle(studio: Weak<Inner>, idle_max: Duration) {
+fn watch_idle(studio: Weak<StudioState>, idle_max: Duration) {
     let every = (idle_max / 8).clamp(Duration::from_millis(20), Duration::from_secs(5));
     let watch = move || {
         while let Some(inner) = studio.upgrade() {
@@ -168,12 +168,12 @@ fn watch_idle(studio: Weak<Inner>, idle_max: Duration) {
 }
 
 #[derive(Default)]
-struct Sessions {
-    of: BTreeMap<u64, Arc<Session>>,
+struct SessionTable {
+    of: BTreeMap<u64, Arc<StudioSession>>,
     last: u64,
 }
 
-impl Sessions {
+impl SessionTable {
     /// Unused name, with a number appended if a session has the name already.
     fn free_name(&self, name: &str) -> String {
         let taken: Vec<String> = self.of.values().map(|session| session.name()).collect();
@@ -185,10 +185,10 @@ impl Sessions {
     }
 }
 
-struct Inner {
+struct StudioState {
     memory: MemoryAccount,
     slots: Arc<Semaphore>,
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<SessionTable>,
     /// Permits for Orders in preparation. The preparation holds no lock, because memory is reserved
     /// before it is allocated.
     building: Semaphore,
@@ -197,41 +197,41 @@ struct Inner {
     drive: Option<Arc<DriveActions>>,
 }
 
-impl Inner {
-    fn sessions(&self) -> std::sync::MutexGuard<'_, Sessions> {
+impl StudioState {
+    fn sessions(&self) -> std::sync::MutexGuard<'_, SessionTable> {
         self.sessions.lock().expect("no thread panics with the lock")
     }
 
-    fn begin(&self, order: Order) -> Result<String, Refusal> {
+    fn begin(&self, order: SessionSpec) -> Result<String, ApiError> {
         let full = || format!("the server has {SESSIONS_MAX} sessions, the maximum. End one of them first");
         let slot = Arc::clone(&self.slots).try_acquire_owned();
-        let slot = slot.map_err(|_| Refusal::new(StatusCode::TOO_MANY_REQUESTS, full()))?;
+        let slot = slot.map_err(|_| ApiError::new(StatusCode::TOO_MANY_REQUESTS, full()))?;
         let building = self.building.try_acquire();
-        let _building = building.map_err(|_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, BUSY))?;
+        let _building = building.map_err(|_| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, BUSY))?;
         let granted = self.granted.lock().expect("no thread panics with the lock").clone();
-        let prepared = Prepared::new(order, &granted)?;
+        let prepared = SessionPlan::new(order, &granted)?;
         let (id, name) = {
             let mut sessions = self.sessions();
             sessions.last += 1;
             (sessions.last, sessions.free_name(&prepared.default_name()))
         };
-        let session = Session::begin(id, name, prepared, &self.memory, slot)?;
+        let session = StudioSession::begin(id, name, prepared, &self.memory, slot)?;
         let name = session.shared.id.clone();
         self.sessions().of.insert(id, Arc::new(session));
         Ok(name)
     }
 
-    fn session(&self, name: &str) -> Result<Arc<Session>, Refusal> {
+    fn session(&self, name: &str) -> Result<Arc<StudioSession>, ApiError> {
         let id = name.strip_prefix('s').and_then(|id| id.parse::<u64>().ok());
         let session = id.and_then(|id| self.sessions().of.get(&id).cloned());
         session.filter(|session| session.shared.id == name).ok_or_else(|| {
             let name: String = name.chars().take(20).collect();
             let sentence = format!("there is no session {name}, or it has ended. Start another one");
-            Refusal::new(StatusCode::NOT_FOUND, sentence)
+            ApiError::new(StatusCode::NOT_FOUND, sentence)
         })
     }
 
-    fn end(&self, name: &str) -> Result<(), Refusal> {
+    fn end(&self, name: &str) -> Result<(), ApiError> {
         let session = self.session(name)?;
         self.sessions().of.retain(|_, other| !Arc::ptr_eq(other, &session));
         session.end();
@@ -239,7 +239,7 @@ impl Inner {
     }
 
     fn end_idle(&self, idle_max: Duration) {
-        let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
+        let sessions: Vec<Arc<StudioSession>> = self.sessions().of.values().cloned().collect();
         for session in sessions
             .iter()
             .filter(|session| session.idle() > idle_max || session.shared.is_over())
@@ -249,21 +249,21 @@ impl Inner {
         }
     }
 
-    fn about(&self) -> Value {
+    fn info(&self) -> Value {
         let are_actions_allowed = self.drive.as_ref().is_some_and(|drive| drive.are_allowed);
         json!({ "version": env!("CARGO_PKG_VERSION"), "drive": self.drive.is_some(), "actions": are_actions_allowed })
     }
 
-    fn rename(&self, name: &str, body: &str) -> Result<(), Refusal> {
+    fn rename(&self, name: &str, body: &str) -> Result<(), ApiError> {
         let session = self.session(name)?;
-        let given: GivenName =
+        let given: SessionName =
             serde_json::from_str(body).map_err(|error| LabError::invalid("name", error.to_string()))?;
         Ok(session.rename(&given.name)?)
     }
 
     fn list(&self) -> Value {
-        let sessions: Vec<Arc<Session>> = self.sessions().of.values().cloned().collect();
-        let entry = |session: &Arc<Session>| {
+        let sessions: Vec<Arc<StudioSession>> = self.sessions().of.values().cloned().collect();
+        let entry = |session: &Arc<StudioSession>| {
             let (phase, lanes) = session.phase();
             json!({
                 "id": session.shared.id, "name": session.name(), "title": session.title, "phase": phase, "lanes": lanes,
@@ -273,22 +273,22 @@ impl Inner {
         sessions.iter().map(entry).collect()
     }
 
-    fn export(&self, name: &str, file: &str) -> Result<impl IntoResponse + use<>, Refusal> {
+    fn export(&self, name: &str, file: &str) -> Result<impl IntoResponse + use<>, ApiError> {
         let session = self.session(name)?;
-        let names = || Form::ALL.map(Form::file_name).join(", ");
+        let names = || ExportFormat::ALL.map(ExportFormat::file_name).join(", ");
         let unknown = || {
-            Refusal::new(
+            ApiError::new(
                 StatusCode::NOT_FOUND,
                 format!("there is no export of this name. Choose one of {}", names()),
             )
         };
-        let form = Form::of(file).ok_or_else(unknown)?;
+        let form = ExportFormat::from_file_name(file).ok_or_else(unknown)?;
         let material = session
-            .material()
-            .map_err(|problem| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+            .export_data()
+            .map_err(|problem| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
         let bytes = material
             .write(form)
-            .map_err(|problem| Refusal::new(StatusCode::CONFLICT, problem))?;
+            .map_err(|problem| ApiError::new(StatusCode::CONFLICT, problem))?;
         let attachment = format!("attachment; filename=\"{}\"", form.file_name());
         Ok((
             [
@@ -300,10 +300,10 @@ impl Inner {
     }
 }
 
-type Of = State<Arc<Inner>>;
+type Of = State<Arc<StudioState>>;
 
 /// Routes of the server. Handlers other than files of the page run on workers.
-fn routes(inner: &Arc<Inner>) -> Router {
+fn routes(inner: &Arc<StudioState>) -> Router {
     let drive = match &inner.drive {
         Some(drive) => drive.routes(),
         None => Router::new()
@@ -313,7 +313,7 @@ fn routes(inner: &Arc<Inner>) -> Router {
     Router::new()
         .route(
             "/api/about",
-            get(|State(studio): Of| answered(move || Ok(Json(studio.about())))),
+            get(|State(studio): Of| answered(move || Ok(Json(studio.info())))),
         )
         .route("/api/catalogue", get(|| answered(|| Ok(Json(catalogue::all()?)))))
         .route("/api/options", get(|| answered(|| Ok(Json(catalogue::options())))))
@@ -321,7 +321,7 @@ fn routes(inner: &Arc<Inner>) -> Router {
         .route(
             "/api/compare/{one}/{other}",
             get(|Path((one, other)): Path<(String, String)>| {
-                answered(move || Ok(Json(compare(&Store::of_user()?, &one, &other)?)))
+                answered(move || Ok(Json(compare(&ResultStore::for_user()?, &one, &other)?)))
             }),
         )
         .route(
@@ -330,14 +330,14 @@ fn routes(inner: &Arc<Inner>) -> Router {
         )
         .route(
             "/api/check",
-            post(|Body(body): Body| answered(move || Ok(Json(check(&body)?)))),
+            post(|RequestBody(body): RequestBody| answered(move || Ok(Json(check(&body)?)))),
         )
         .route(
             "/api/sessions",
             get(|State(studio): Of| answered(move || Ok(Json(studio.list())))).post(
-                |State(studio): Of, Body(body): Body| {
+                |State(studio): Of, RequestBody(body): RequestBody| {
                     answered(move || {
-                        let id = studio.begin(Order::parse(body.as_bytes())?)?;
+                        let id = studio.begin(SessionSpec::parse(body.as_bytes())?)?;
                         Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
                     })
                 },
@@ -351,9 +351,11 @@ fn routes(inner: &Arc<Inner>) -> Router {
         )
         .route(
             "/api/sessions/{name}/name",
-            post(|State(studio): Of, Path(name): Path<String>, Body(body): Body| {
-                answered(move || studio.rename(&name, &body).map(|()| StatusCode::NO_CONTENT))
-            }),
+            post(
+                |State(studio): Of, Path(name): Path<String>, RequestBody(body): RequestBody| {
+                    answered(move || studio.rename(&name, &body).map(|()| StatusCode::NO_CONTENT))
+                },
+            ),
         )
         .route(
             "/api/sessions/{name}/order",
@@ -369,29 +371,33 @@ fn routes(inner: &Arc<Inner>) -> Router {
         )
         .route(
             "/api/sessions/{name}/live",
-            get(async |State(studio): Of, Path(name): Path<String>, upgrade: Upgrade| {
-                studio.session(&name).map(|session| upgrade.begin(Page::new(session)))
-            }),
+            get(
+                async |State(studio): Of, Path(name): Path<String>, upgrade: WebSocketRequest| {
+                    studio
+                        .session(&name)
+                        .map(|session| upgrade.begin(PageConnection::new(session)))
+                },
+            ),
         )
-        .fallback(assets::answer)
+        .fallback(assets::serve_asset)
         .with_state(Arc::clone(inner))
         .merge(drive)
 }
 
 fn runs() -> Result<Value, LabError> {
-    let kept = Store::of_user()?.runs(RUNS_MAX)?;
-    Ok(kept.runs.iter().map(KeptRun::row_json).collect())
+    let kept = ResultStore::for_user()?.runs(RUNS_MAX)?;
+    Ok(kept.runs.iter().map(StoredRun::row_json).collect())
 }
 
 /// Compares two runs of the store cell by cell.
-fn compare(store: &Store, one: &str, other: &str) -> Result<Value, LabError> {
-    let side = |id: &str| Side::of_run(&store.find(id)?);
+fn compare(store: &ResultStore, one: &str, other: &str) -> Result<Value, LabError> {
+    let side = |id: &str| Side::from_run(&store.find(id)?);
     Ok(analysis::compare::compare(side(one)?, side(other)?)?.to_json())
 }
 
-fn text(kind: &str, name: &str) -> Result<String, Refusal> {
+fn text(kind: &str, name: &str) -> Result<String, ApiError> {
     let kinds = || {
-        Refusal::new(
+        ApiError::new(
             StatusCode::NOT_FOUND,
             "there are no texts of this kind. Choose jobs, workloads, devices or experiments".to_string(),
         )
@@ -402,14 +408,14 @@ fn text(kind: &str, name: &str) -> Result<String, Refusal> {
 /// New name of a session.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GivenName {
+struct SessionName {
     name: String,
 }
 
 /// Text to check.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToCheck {
+struct TextCheck {
     name: String,
     text: String,
     /// Kind of the text, a workload by default.
@@ -426,11 +432,11 @@ enum TextKind {
 }
 
 fn check(body: &str) -> Result<Value, LabError> {
-    let to_check: ToCheck =
+    let to_check: TextCheck =
         serde_json::from_str(body).map_err(|error| LabError::invalid("check", error.to_string()))?;
     let problems = match to_check.kind {
-        TextKind::Workload => texts::problems(&to_check.name, &to_check.text),
-        TextKind::Faults => texts::problems_of_faults(&to_check.text),
+        TextKind::Workload => text_check::problems(&to_check.name, &to_check.text),
+        TextKind::Faults => text_check::problems_of_faults(&to_check.text),
     };
     Ok(json!({ "problems": problems }))
 }
@@ -438,17 +444,17 @@ fn check(body: &str) -> Result<Value, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::store::Origin;
+    use analysis::store::RunProvenance;
 
     #[test]
     fn kept_experiments_are_compared_cell_by_cell() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("it is made");
+        let store = ResultStore::open(folder.path()).expect("it is made");
         let keep = |cells: &[(&str, f64)]| {
             let cells = cells
                 .iter()
                 .map(|(variant, waf)| json!({ "device": "ssd_a", "variant": variant, "waf": waf }));
-            let origin = Origin {
+            let origin = RunProvenance {
                 target: "three_stream",
                 title: "three streams",
                 options: String::new(),
@@ -456,7 +462,7 @@ mod tests {
                 cells: Vec::new(),
             };
             let result = json!({ "cells": cells.collect::<Vec<Value>>() });
-            store.keep(&origin, &result).expect("it is kept")
+            store.save(&origin, &result).expect("it is kept")
         };
         let one = keep(&[("FDP", 1.5), ("Mixed", 2.0), ("NoFDP", 3.0)]);
         let other = keep(&[("NoFDP", 2.5), ("FDP", 1.5)]);

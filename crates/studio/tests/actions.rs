@@ -5,7 +5,7 @@ mod common;
 mod served;
 
 use common::{Head, Message, Socket};
-use nvme::{ControllerKind, Host, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport};
 use nvme_spec::Status;
 use nvme_spec::register::{Cc, Property};
 use serde_json::{Value, json};
@@ -188,15 +188,15 @@ fn a_page_that_comes_late_is_told_what_was_written_before() {
 fn a_controller_that_no_guest_has_enabled_is_no_host() {
     let served = Served::start(false, None);
     let guest = {
-        let mut subsystem = target::locked(served.server.shared());
+        let mut subsystem = target::lock(served.server.shared());
         let now = served.host.clock.now();
-        let guest = subsystem.connect(now, Transport::Pcie, ControllerKind::Io, Host::default());
+        let guest = subsystem.connect(now, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default());
         guest.expect("a controller")
     };
     let enable = |is_enabled: bool| {
         let cc = Cc::new().with_en(is_enabled).with_iosqes(6).with_iocqes(4);
         let now = served.host.clock.now();
-        target::locked(served.server.shared()).property_set(now, guest, Property::Cc, u64::from(cc.into_bits()));
+        target::lock(served.server.shared()).property_set(now, guest, Property::Cc, u64::from(cc.into_bits()));
     };
     let mut page = page(&served);
     let mut hosts = |transports: &[&str]| {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use common::{Message, Socket, begin, get, order, small_order, start};
 use experiment::definition::Experiment;
-use experiment::selection::Selection;
+use experiment::selection::RunOverrides;
 use serde_json::{Value, json};
 use studio::Studio;
 
@@ -40,12 +40,12 @@ fn export(studio: &Studio, id: &str, file: &str) -> String {
 fn run(text: &str) -> Vec<(String, u64, u64)> {
     let experiment = Experiment::parse("mine/experiment.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let cells = experiment
-        .select(&Selection::default())
+        .select(&RunOverrides::default())
         .unwrap_or_else(|error| panic!("{error}\n{text}"))
         .cells;
     let plans = simulate::run::prepare(cells).expect("it can be run");
     let results = simulate::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
-    let row = |result: &simulate::run::CellResult| {
+    let row = |result: &simulate::run::RunResult| {
         (
             result.key.variant.clone(),
             result.stats.host_bytes_written(),

@@ -5,13 +5,13 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Head, Message, Socket, begin, get, options, order, small_order, start};
-use experiment::change::Change;
+use experiment::change::RunChange;
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
+use experiment::scaled_model::{Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
 use serde_json::{Value, json};
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 use studio::Studio;
 use toml::Table;
 
@@ -19,10 +19,10 @@ const PAUSED: u8 = 3;
 const ENDED: u8 = 4;
 
 /// The same run, as `warp run` has it.
-fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
+fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> RunResult {
     let experiment = Experiment::find("three_stream").expect("it is built in");
     let set = set.iter();
-    let selection = Selection {
+    let selection = RunOverrides {
         device: Some("ssd_a".to_string()),
         run: RunOptions {
             variants: Some(vec![variant.to_string(), "80/20".to_string()]),
@@ -30,11 +30,11 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
             drive_writes: Some(2.0),
             ..RunOptions::default()
         },
-        change: Change::of_settings(
+        change: RunChange::from_settings(
             &set.map(|(path, value)| (path.to_string(), value.clone()))
                 .collect::<Table>(),
         ),
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     let plans = simulate::run::prepare(experiment.select(&selection).expect("a selection").cells).expect("a run");
     let results = simulate::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
@@ -43,7 +43,7 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> CellResult {
 
 /// A result of a session against that of a run.
 #[track_caller]
-fn assert_equal(cell: &Value, run: &CellResult) {
+fn assert_equal(cell: &Value, run: &RunResult) {
     let number = |key: &str| cell[key].as_u64().unwrap_or_else(|| panic!("{key}: {cell}"));
     assert_eq!(number("host_bytes_written"), run.stats.host_bytes_written());
     assert_eq!(number("media_bytes_written"), run.stats.media_bytes_written());

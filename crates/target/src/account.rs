@@ -12,23 +12,23 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// A limited amount of a resource that several owners share.
 #[derive(Debug)]
-pub struct Account {
+pub struct ResourceBudget {
     most: u64,
     taken: AtomicU64,
     /// The parent account, in which its shares count as well.
-    whole: Option<Arc<Account>>,
+    whole: Option<Arc<ResourceBudget>>,
 }
 
 /// An amount taken from an account, returned on drop.
 #[derive(Debug)]
-pub struct Share {
-    account: Arc<Account>,
+pub struct BudgetShare {
+    account: Arc<ResourceBudget>,
     amount: u64,
 }
 
-impl Account {
-    fn of(most: u64) -> Arc<Account> {
-        Arc::new(Account {
+impl ResourceBudget {
+    fn with_limit(most: u64) -> Arc<ResourceBudget> {
+        Arc::new(ResourceBudget {
             most,
             taken: AtomicU64::new(0),
             whole: None,
@@ -36,13 +36,13 @@ impl Account {
     }
 
     /// A child account with a limit of `most`. Its shares also count in this account.
-    fn part(self: &Arc<Account>, most: u64) -> Arc<Account> {
+    fn part(self: &Arc<ResourceBudget>, most: u64) -> Arc<ResourceBudget> {
         assert!(
             most <= self.most,
             "an account of {most} is a part of one of {}",
             self.most
         );
-        Arc::new(Account {
+        Arc::new(ResourceBudget {
             most,
             taken: AtomicU64::new(0),
             whole: Some(Arc::clone(self)),
@@ -50,8 +50,8 @@ impl Account {
     }
 
     /// Takes `amount`, or returns `None` if less is left.
-    pub fn take(self: &Arc<Account>, amount: u64) -> Option<Share> {
-        self.count(amount).then(|| Share {
+    pub fn take(self: &Arc<ResourceBudget>, amount: u64) -> Option<BudgetShare> {
+        self.count(amount).then(|| BudgetShare {
             account: Arc::clone(self),
             amount,
         })
@@ -80,7 +80,7 @@ impl Account {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         self.account.give_back(self.amount);
     }
@@ -95,18 +95,18 @@ const MAPPINGS_MAX: u64 = 65530;
 /// Descriptors reserved for the server itself, if the limit is high enough.
 const DESCRIPTORS_RESERVED: u64 = 256;
 
-static ADDRESS_SPACE: LazyLock<Arc<Account>> = LazyLock::new(|| {
+static ADDRESS_SPACE: LazyLock<Arc<ResourceBudget>> = LazyLock::new(|| {
     let allowed = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
-    Account::of(ADDRESS_SPACE_MAX.min(allowed / 2))
+    ResourceBudget::with_limit(ADDRESS_SPACE_MAX.min(allowed / 2))
 });
 
-static RANGES: LazyLock<Arc<Account>> = LazyLock::new(|| {
+static RANGES: LazyLock<Arc<ResourceBudget>> = LazyLock::new(|| {
     let system = std::fs::read_to_string("/proc/sys/vm/max_map_count");
     let system = system.ok().and_then(|text| text.trim().parse().ok());
-    Account::of(system.unwrap_or(MAPPINGS_MAX) / 2)
+    ResourceBudget::with_limit(system.unwrap_or(MAPPINGS_MAX) / 2)
 });
 
-static DESCRIPTORS: LazyLock<Arc<Account>> = LazyLock::new(|| {
+static DESCRIPTORS: LazyLock<Arc<ResourceBudget>> = LazyLock::new(|| {
     let limits = getrlimit(Resource::Nofile);
     // The soft limit of 1024 protects programs that use `select`. If raising it fails, fewer peers
     // fit.
@@ -116,26 +116,26 @@ static DESCRIPTORS: LazyLock<Arc<Account>> = LazyLock::new(|| {
     };
     let _ = setrlimit(Resource::Nofile, raised);
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    Account::of(allowed - DESCRIPTORS_RESERVED.min(allowed / 2))
+    ResourceBudget::with_limit(allowed - DESCRIPTORS_RESERVED.min(allowed / 2))
 });
 
 /// File descriptors of peers, both their connections and those that they pass to the server.
-pub fn descriptors() -> &'static Arc<Account> {
+pub fn descriptors() -> &'static Arc<ResourceBudget> {
     &DESCRIPTORS
 }
 
 /// Limits of the memory that one guest may map, within the limits of all guests.
-pub struct GuestAccount {
-    address_space: Arc<Account>,
-    ranges: Arc<Account>,
+pub struct GuestBudget {
+    address_space: Arc<ResourceBudget>,
+    ranges: Arc<ResourceBudget>,
 }
 
-impl GuestAccount {
+impl GuestBudget {
     /// Account of a guest without mappings.
-    pub fn new() -> GuestAccount {
+    pub fn new() -> GuestBudget {
         // At most half of the total, so that a second guest fits on a small system.
-        let part = |whole: &Arc<Account>, most: u64| whole.part(most.min(whole.most / 2));
-        GuestAccount {
+        let part = |whole: &Arc<ResourceBudget>, most: u64| whole.part(most.min(whole.most / 2));
+        GuestBudget {
             address_space: part(&ADDRESS_SPACE, GUEST_ADDRESS_SPACE_MAX),
             ranges: part(&RANGES, GUEST_RANGES_MAX),
         }
@@ -145,7 +145,7 @@ impl GuestAccount {
     ///
     /// # Errors
     /// A message that names the exhausted limit.
-    pub fn take(&self, bytes: u64) -> Result<[Share; 2], String> {
+    pub fn take(&self, bytes: u64) -> Result<[BudgetShare; 2], String> {
         let range = self.ranges.take(1).ok_or_else(|| {
             let (most, all) = (self.ranges.most, RANGES.most);
             format!(
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_part_takes_no_more_than_it_may_nor_than_there_is() {
-        let whole = Account::of(10);
+        let whole = ResourceBudget::with_limit(10);
         let (one, other) = (whole.part(6), whole.part(6));
         let five = one.take(5).expect("it is there");
         assert!(one.take(2).is_none(), "more than its part");

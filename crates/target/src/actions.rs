@@ -16,14 +16,14 @@ use thiserror::Error;
 
 pub use crate::clock::unix_ms;
 pub use crate::storage::StoredFile;
-pub use nvme::fault::{CannotFail, FaultsReport, Plan, PlanError};
+pub use nvme::fault::{FaultPlan, FaultsReport, PlanError, UnsupportedFault};
 
 use crate::storage::{DriveError, ServedDrive};
-use crate::{Clock, Shared, give_way, locked, pause_between_parts};
+use crate::{ServerClock, SharedSubsystem, lock, pause_between_parts, yield_to_waiters};
 
 /// Result of a requested checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checkpoint {
+pub struct CheckpointResult {
     /// True if the drive had changed since the previous checkpoint, so that a new one was written.
     pub written: bool,
     /// Files of the newest checkpoint, without the snapshot until the first checkpoint exists.
@@ -32,7 +32,7 @@ pub struct Checkpoint {
 
 /// Reasons for refusing a checkpoint. The previous checkpoint always remains.
 #[derive(Debug, Error)]
-pub enum CheckpointRefused {
+pub enum CheckpointRefusal {
     /// Another checkpoint is in progress.
     #[error("another checkpoint of this drive is in progress. Try again when it is done")]
     Busy,
@@ -54,7 +54,7 @@ pub enum FaultsRefused {
     Plan(#[from] PlanError),
     /// This drive cannot execute the plan.
     #[error(transparent)]
-    Drive(#[from] CannotFail),
+    Drive(#[from] UnsupportedFault),
 }
 
 impl FaultsRefused {
@@ -68,9 +68,9 @@ impl FaultsRefused {
 }
 
 /// Planned faults of a drive and their outcomes so far, `None` without a plan.
-pub fn faults(shared: &Shared) -> Option<FaultsReport> {
-    give_way();
-    locked(shared).faults()
+pub fn faults(shared: &SharedSubsystem) -> Option<FaultsReport> {
+    yield_to_waiters();
+    lock(shared).faults()
 }
 
 /// Replaces the fault plan, or removes it with `None`. The drive is locked only while the plan is
@@ -78,10 +78,14 @@ pub fn faults(shared: &Shared) -> Option<FaultsReport> {
 ///
 /// # Errors
 /// The text is not a valid plan, or this drive cannot execute it.
-pub fn plan_faults(shared: &Shared, clock: Clock, text: Option<&str>) -> Result<Option<FaultsReport>, FaultsRefused> {
-    let plan = text.map(Plan::parse).transpose()?;
-    give_way();
-    let mut subsystem = locked(shared);
+pub fn plan_faults(
+    shared: &SharedSubsystem,
+    clock: ServerClock,
+    text: Option<&str>,
+) -> Result<Option<FaultsReport>, FaultsRefused> {
+    let plan = text.map(FaultPlan::parse).transpose()?;
+    yield_to_waiters();
+    let mut subsystem = lock(shared);
     subsystem.set_faults(clock.now(), plan)?;
     Ok(subsystem.faults())
 }
@@ -90,13 +94,13 @@ pub fn plan_faults(shared: &Shared, clock: Clock, text: Option<&str>) -> Result<
 #[derive(Clone)]
 pub struct Actions {
     drive: Weak<Mutex<ServedDrive>>,
-    shared: Shared,
-    clock: Clock,
+    shared: SharedSubsystem,
+    clock: ServerClock,
 }
 
 impl Actions {
     /// Actions on an open drive.
-    pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: Shared, clock: Clock) -> Actions {
+    pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: SharedSubsystem, clock: ServerClock) -> Actions {
         Actions {
             drive: Arc::downgrade(drive),
             shared,
@@ -109,25 +113,25 @@ impl Actions {
     ///
     /// # Errors
     /// Another checkpoint is in progress, the drive has no files, is closed, or the system failed.
-    pub fn checkpoint(&self) -> Result<Checkpoint, CheckpointRefused> {
-        let drive = self.drive.upgrade().ok_or(CheckpointRefused::Closed)?;
+    pub fn checkpoint(&self) -> Result<CheckpointResult, CheckpointRefusal> {
+        let drive = self.drive.upgrade().ok_or(CheckpointRefusal::Closed)?;
         let mut drive = match drive.try_lock() {
             Ok(drive) => drive,
-            Err(TryLockError::WouldBlock) => return Err(CheckpointRefused::Busy),
-            Err(TryLockError::Poisoned(_)) => return Err(CheckpointRefused::Closed),
+            Err(TryLockError::WouldBlock) => return Err(CheckpointRefusal::Busy),
+            Err(TryLockError::Poisoned(_)) => return Err(CheckpointRefusal::Closed),
         };
         if !drive.has_files() {
-            return Err(CheckpointRefused::NoFiles);
+            return Err(CheckpointRefusal::NoFiles);
         }
         if drive.is_closed() {
-            return Err(CheckpointRefused::Closed);
+            return Err(CheckpointRefusal::Closed);
         }
         let written = match drive.checkpoint(pause_between_parts) {
             Ok(written) => written,
-            Err(DriveError::Stopping | DriveError::PowerLost) => return Err(CheckpointRefused::Closed),
+            Err(DriveError::Stopping | DriveError::PowerLost) => return Err(CheckpointRefusal::Closed),
             Err(error) => return Err(error.into()),
         };
-        Ok(Checkpoint {
+        Ok(CheckpointResult {
             written,
             files: drive.stored_files(),
         })

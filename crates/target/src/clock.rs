@@ -7,14 +7,14 @@ use ssd::Nanos;
 
 /// A monotonic clock. Copies share the same start.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct ServerClock {
     start: Instant,
 }
 
-impl Clock {
+impl ServerClock {
     /// A clock that starts now.
-    pub fn start() -> Clock {
-        Clock { start: Instant::now() }
+    pub fn start() -> ServerClock {
+        ServerClock { start: Instant::now() }
     }
 
     /// Nanoseconds since the start.

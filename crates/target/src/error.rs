@@ -14,7 +14,7 @@ pub enum ServeError {
     Drive(#[from] crate::storage::DriveError),
     /// This drive cannot execute the fault plan.
     #[error(transparent)]
-    Faults(#[from] nvme::fault::CannotFail),
+    Faults(#[from] nvme::fault::UnsupportedFault),
     /// Another server listens on this socket.
     #[error("another server listens on the socket {}. Stop it or choose another path", .0.display())]
     SocketTaken(PathBuf),

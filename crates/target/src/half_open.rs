@@ -12,24 +12,24 @@ const GIVES_WAY_AFTER: Duration = Duration::from_millis(100);
 
 /// A connection that has not identified its purpose yet.
 #[derive(Clone, Copy, Debug)]
-pub struct HalfOpen {
+pub struct HalfOpenConnection {
     /// Increases from one connection to the next.
     pub number: u64,
     pub peer: IpAddr,
     pub since: Instant,
 }
 
-impl HalfOpen {
+impl HalfOpenConnection {
     /// Remaining protected time of the connection.
-    pub fn spared_for(&self, now: Instant) -> Duration {
+    pub fn grace_left(&self, now: Instant) -> Duration {
         GIVES_WAY_AFTER.saturating_sub(now.saturating_duration_since(self.since))
     }
 }
 
 /// The oldest half-open connection of the machine that has most of them. Of several such machines,
 /// the one with the oldest connection counts.
-pub fn oldest_of_the_busiest(half_open: &[HalfOpen]) -> Option<&HalfOpen> {
-    let mut by_machine: HashMap<IpAddr, Vec<&HalfOpen>> = HashMap::new();
+pub fn oldest_of_the_busiest(half_open: &[HalfOpenConnection]) -> Option<&HalfOpenConnection> {
+    let mut by_machine: HashMap<IpAddr, Vec<&HalfOpenConnection>> = HashMap::new();
     for connection in half_open {
         by_machine.entry(machine(connection.peer)).or_default().push(connection);
     }
@@ -38,7 +38,7 @@ pub fn oldest_of_the_busiest(half_open: &[HalfOpen]) -> Option<&HalfOpen> {
         half_open.len(),
         "each half-open connection counts for one machine"
     );
-    let oldest = |its: &Vec<&HalfOpen>| its.iter().map(|one| one.number).min();
+    let oldest = |its: &Vec<&HalfOpenConnection>| its.iter().map(|one| one.number).min();
     let busiest = by_machine
         .into_values()
         .max_by_key(|its| (its.len(), Reverse(oldest(its))))?;
@@ -63,8 +63,8 @@ mod tests {
         let gives_way = |peers: &[&str]| {
             let peer = |peer: &&str| peer.parse().expect("an address");
             let numbered = (0..).zip(peers.iter().map(peer));
-            let half_open: Vec<HalfOpen> = numbered
-                .map(|(number, peer)| HalfOpen { number, peer, since })
+            let half_open: Vec<HalfOpenConnection> = numbered
+                .map(|(number, peer)| HalfOpenConnection { number, peer, since })
                 .collect();
             oldest_of_the_busiest(&half_open).map(|oldest| oldest.number)
         };
@@ -78,8 +78,8 @@ mod tests {
     fn only_what_is_old_gives_way() {
         let since = Instant::now();
         let peer = IpAddr::from([192, 0, 2, 1]);
-        let one = HalfOpen { number: 0, peer, since };
-        let spared_for = |ms| one.spared_for(since + Duration::from_millis(ms)).as_millis();
+        let one = HalfOpenConnection { number: 0, peer, since };
+        let spared_for = |ms| one.grace_left(since + Duration::from_millis(ms)).as_millis();
         assert_eq!(
             (spared_for(0), spared_for(70), spared_for(100), spared_for(5000)),
             (100, 30, 0, 0)

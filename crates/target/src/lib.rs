@@ -28,11 +28,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LockResult, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-pub use clock::Clock;
+pub use clock::ServerClock;
 pub use error::ServeError;
 
 /// The drive that all transports serve.
-pub type Shared = Arc<Mutex<nvme::Subsystem>>;
+pub type SharedSubsystem = Arc<Mutex<nvme::Subsystem>>;
 
 /// Niceness of low-priority threads.
 const NICENESS: i32 = 10;
@@ -47,12 +47,12 @@ fn lower_priority() {
 ///
 /// # Panics
 /// Panics if another thread panicked while it held the lock, because its state may be inconsistent.
-pub fn locked(shared: &Shared) -> MutexGuard<'_, nvme::Subsystem> {
-    waited_for(shared).expect("the lock of the drive is not poisoned")
+pub fn lock(shared: &SharedSubsystem) -> MutexGuard<'_, nvme::Subsystem> {
+    lock_result(shared).expect("the lock of the drive is not poisoned")
 }
 
-/// Like [`locked`], but returns the poison error of a thread that panicked inside the lock.
-pub(crate) fn waited_for(shared: &Shared) -> LockResult<MutexGuard<'_, nvme::Subsystem>> {
+/// Like [`lock`], but returns the poison error of a thread that panicked inside the lock.
+pub(crate) fn lock_result(shared: &SharedSubsystem) -> LockResult<MutexGuard<'_, nvme::Subsystem>> {
     match shared.try_lock() {
         Ok(free) => Ok(free),
         Err(TryLockError::Poisoned(poisoned)) => Err(poisoned),
@@ -74,7 +74,7 @@ static SERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// Lets one waiting thread have the drive, if any waits. A thread that takes the drive repeatedly
 /// calls this first. The mutex is not fair, and a thread that must first be woken always loses.
-pub(crate) fn give_way() {
+pub(crate) fn yield_to_waiters() {
     let served = SERVED.load(Ordering::Acquire);
     while WAITING.load(Ordering::Acquire) > 0 && SERVED.load(Ordering::Acquire) == served {
         std::thread::yield_now();

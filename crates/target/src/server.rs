@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nvme::fault::{Plan, PowerLoss};
+use nvme::fault::{FaultPlan, PowerLoss};
 
 use crate::actions::Actions;
 use crate::error::ServeError;
 use crate::http::{HttpOptions, HttpServer};
+use crate::monitor::drive_monitor::DriveMonitor;
 use crate::monitor::metrics;
-use crate::monitor::status::Status;
-use crate::monitor::units::Watched;
-use crate::storage::{Checkpoints, DriveError, DriveOptions, OpenReport, ServedDrive};
+use crate::monitor::status::DriveStatus;
+use crate::storage::{CheckpointMonitor, DriveError, DriveOptions, OpenReport, ServedDrive};
 use crate::tcp::{TcpOptions, TcpServer};
 use crate::vfio_user::{VfioUserOptions, VfioUserServer};
-use crate::{Clock, Shared, locked, lower_priority, pause_between_parts};
+use crate::{ServerClock, SharedSubsystem, lock, lower_priority, pause_between_parts};
 
 /// The drive to serve, its transports and its periodic work.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct ServeOptions {
     /// Time between checkpoints. With `None` the only checkpoint is the final one.
     pub checkpoint_every: Option<Duration>,
     /// Fault plan that applies from the start.
-    pub faults: Option<Plan>,
+    pub faults: Option<FaultPlan>,
     /// Called with the drive locked when a fault plan cuts the power. Afterwards the server stores
     /// no data and answers no host. The caller must end the process.
     pub at_power_loss: Option<fn(&PowerLoss)>,
@@ -49,16 +49,16 @@ pub struct ServeOptions {
 }
 
 pub struct Server {
-    shared: Shared,
+    shared: SharedSubsystem,
     drive: Arc<Mutex<ServedDrive>>,
-    checkpoints: Arc<Checkpoints>,
+    checkpoints: Arc<CheckpointMonitor>,
     vfio_user: Vec<VfioUserServer>,
     tcp: Option<Arc<TcpServer>>,
     metrics: Option<HttpServer>,
     stopping: Arc<AtomicBool>,
     /// Threads other than those of the transports.
     threads: Vec<JoinHandle<()>>,
-    clock: Clock,
+    clock: ServerClock,
 }
 
 /// Period in which background operations advance and limits are checked.
@@ -71,23 +71,23 @@ const GRACE_MAX: Duration = Duration::from_secs(10);
 /// Grace period after a stall of the process or machine. During a stall, keep alive commands wait
 /// in their sockets, so silence is not the hosts' fault. After the stall hosts get as long again
 /// before keep alive timeouts, which may be two seconds, end them.
-struct Grace {
-    looked_at: Instant,
+struct StallGrace {
+    checked_at: Instant,
     until: Instant,
 }
 
-impl Grace {
-    fn new(now: Instant) -> Grace {
-        Grace {
-            looked_at: now,
+impl StallGrace {
+    fn new(now: Instant) -> StallGrace {
+        StallGrace {
+            checked_at: now,
             until: now,
         }
     }
 
     /// Returns whether the grace period after the last stall is over.
     fn is_over(&mut self, now: Instant) -> bool {
-        let stalled = now.saturating_duration_since(self.looked_at);
-        self.looked_at = now;
+        let stalled = now.saturating_duration_since(self.checked_at);
+        self.checked_at = now;
         if stalled > STALL {
             self.until = now + stalled.min(GRACE_MAX);
         }
@@ -106,10 +106,10 @@ impl Server {
     /// The drive or a socket cannot be opened, or an option is not allowed. No thread or socket is
     /// left.
     pub fn start(options: ServeOptions) -> Result<(Server, OpenReport), ServeError> {
-        let clock = Clock::start();
+        let clock = ServerClock::start();
         let (shared, drive, opened) = ServedDrive::open(options.drive, clock)?;
-        drive.at_power_loss(options.at_power_loss);
-        locked(&shared).set_faults(clock.now(), options.faults)?;
+        drive.on_power_loss(options.at_power_loss);
+        lock(&shared).set_faults(clock.now(), options.faults)?;
         let mut server = Server {
             shared: Arc::clone(&shared),
             checkpoints: drive.checkpoints(),
@@ -176,10 +176,10 @@ impl Server {
         let (shared, clock, stopping) = (Arc::clone(&self.shared), self.clock, Arc::clone(&self.stopping));
         let tcp = self.tcp.clone();
         let work = move || {
-            let mut grace = Grace::new(Instant::now());
+            let mut grace = StallGrace::new(Instant::now());
             while !stopping.load(Ordering::Acquire) {
                 std::thread::park_timeout(TICK);
-                let expired = locked(&shared).tick(clock.now());
+                let expired = lock(&shared).tick(clock.now());
                 let is_fair = grace.is_over(Instant::now());
                 if let Some(tcp) = tcp.as_ref().filter(|_| is_fair) {
                     tcp.end_associations(&expired);
@@ -223,13 +223,13 @@ impl Server {
         Ok(())
     }
 
-    pub fn shared(&self) -> &Shared {
+    pub fn shared(&self) -> &SharedSubsystem {
         &self.shared
     }
 
     /// Starts to monitor the drive.
-    pub fn watched(&self) -> Watched {
-        Watched::new(Arc::clone(&self.shared), self.clock)
+    pub fn monitor(&self) -> DriveMonitor {
+        DriveMonitor::new(Arc::clone(&self.shared), self.clock)
     }
 
     /// Actions on the drive for clients with a token, separate from host commands.
@@ -248,11 +248,11 @@ impl Server {
     }
 
     /// Current state of the drive.
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> DriveStatus {
         let checkpoints = self.checkpoints.status();
-        Status {
+        DriveStatus {
             checkpoints,
-            ..Status::of(&locked(&self.shared), self.clock.now())
+            ..DriveStatus::new(&lock(&self.shared), self.clock.now())
         }
     }
 
@@ -311,7 +311,7 @@ mod tests {
     fn a_stall_is_made_up_for() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut grace = Grace::new(start);
+        let mut grace = StallGrace::new(start);
         assert!(grace.is_over(at(50)));
         assert!(!grace.is_over(at(3050)), "three seconds in which nobody was heard");
         assert!((1..60).all(|tick| !grace.is_over(at(3050 + tick * 50))));

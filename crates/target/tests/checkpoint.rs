@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 use crash::crash;
 use nvme::SubsystemConfig;
-use nvme::fault::Plan;
+use nvme::fault::FaultPlan;
 use nvme_spec::{AdminOpcode, Status};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{Client, MIB, PAGE_BYTES, admin, beside, config, folder, generation, open, set_fdp, write_pages};
-use ssd::{CheckpointEnded, Device};
-use target::storage::{Checkpoints, DriveError, ServedDrive, stored};
-use target::{Shared, locked};
+use ssd::{CheckpointAbort, Device};
+use target::storage::{CheckpointMonitor, DriveError, ServedDrive, stored};
+use target::{SharedSubsystem, lock};
 use tempfile::TempDir;
 
 const PAGES: u64 = 4 * 65536;
@@ -44,7 +44,7 @@ struct Host {
 }
 
 impl Host {
-    fn new(shared: &Shared) -> Host {
+    fn new(shared: &SharedSubsystem) -> Host {
         Host {
             client: Client::connect(shared),
             random: Xoshiro256PlusPlus::seed_from_u64(SEED),
@@ -73,12 +73,12 @@ impl Host {
     }
 
     /// Checks that all written data exists, and that no other page is mapped.
-    fn verify(&self, shared: &Shared) {
+    fn verify(&self, shared: &SharedSubsystem) {
         let client = Client::connect(shared);
         for (page, generation_then) in &self.written {
             assert_eq!(generation(&client, *page), *generation_then, "page {page}");
         }
-        let subsystem = locked(shared);
+        let subsystem = lock(shared);
         subsystem.device().check().expect("the device is in order");
         assert_eq!(subsystem.device().live_pages(), self.written.len() as u64);
     }
@@ -95,8 +95,8 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
     let mut host = Host::new(&shared);
     for round in 1..4 {
         host.work(400);
-        let then = locked(&shared).device().to_bytes();
-        let commands_then = locked(&shared).state().smart.write_commands;
+        let then = lock(&shared).device().to_bytes();
+        let commands_then = lock(&shared).state().smart.write_commands;
         let (mut pauses, before) = (0, host.commands);
         let stored_any = drive.checkpoint(|| {
             pauses += 1;
@@ -116,7 +116,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
         assert_eq!(state.state.smart.write_commands, commands_then, "round {round}");
         let status = drive.checkpoints().status();
         assert_eq!((status.made, status.failed, status.under_way), (round, 0, None));
-        assert!(!status.longest_hold.is_zero() && status.last >= status.longest_hold);
+        assert!(!status.lock_time_max.is_zero() && status.last >= status.lock_time_max);
     }
     // After a crash, changes after the moment are recovered from the data.
     let copy = crash(&data, "copy.img");
@@ -129,7 +129,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
     host.verify(&again);
     again_drive.close().expect("it is closed");
     // After a shutdown the state is complete.
-    let then = locked(&shared).device().to_bytes();
+    let then = lock(&shared).device().to_bytes();
     drive.close().expect("it is closed");
     assert!(snapshot(&data) == then);
     let (shared, _drive, opened) = open(&data, larger()).expect("the same drive");
@@ -144,9 +144,9 @@ fn a_later_state_is_not_replaced_by_that_of_the_moment() {
     let (shared, mut drive, _) = open(&data, larger()).expect("a drive");
     let mut host = Host::new(&shared);
     host.work(50);
-    let then = locked(&shared).device().to_bytes();
+    let then = lock(&shared).device().to_bytes();
     let stored_any = drive.checkpoint(|| {
-        if locked(&shared).namespaces().count() > 0 {
+        if lock(&shared).namespaces().count() > 0 {
             admin(&host.client, AdminOpcode::NamespaceManagement, 1, 1, 0, 0);
         }
     });
@@ -156,15 +156,15 @@ fn a_later_state_is_not_replaced_by_that_of_the_moment() {
     assert!(seen.namespaces.is_empty(), "the namespace is deleted");
     let (again, _drive, opened) = open(&crash(&data, "copy.img"), larger()).expect("the drive of the crash");
     assert_eq!((opened.snapshot, opened.pages_mapped_again), (true, 0), "{opened}");
-    assert_eq!(locked(&again).device().live_pages(), 0, "its pages are deallocated");
+    assert_eq!(lock(&again).device().live_pages(), 0, "its pages are deallocated");
 }
 
 /// Calls `end` on a drive whose checkpoint has copied one part. The checkpoint fails, the previous
 /// one is intact, and the drive continues.
-fn ends(mut end: impl FnMut(&Host, &Shared, &Checkpoints)) -> (DriveError, EndedDrive) {
+fn ends(mut end: impl FnMut(&Host, &SharedSubsystem, &CheckpointMonitor)) -> (DriveError, EndedDrive) {
     let (folder, data) = folder();
     let (shared, mut drive, _) = open(&data, larger()).expect("a drive");
-    drive.at_power_loss(None);
+    drive.on_power_loss(None);
     let mut host = Host::new(&shared);
     host.work(100);
     assert!(drive.checkpoint(|| {}).expect("the first one is made"));
@@ -206,7 +206,7 @@ struct EndedDrive {
     #[allow(dead_code, reason = "it is there as long as the drive is")]
     folder: TempDir,
     data: PathBuf,
-    shared: Shared,
+    shared: SharedSubsystem,
     drive: ServedDrive,
     host: Host,
 }
@@ -216,7 +216,7 @@ fn a_drive_that_is_stopped_does_not_wait_for_its_checkpoint() {
     let (error, mut ended) = ends(|_, _, checkpoints| checkpoints.stop());
     assert!(matches!(error, DriveError::Stopping), "{error}");
     ended.host.work(10);
-    let then = locked(&ended.shared).device().to_bytes();
+    let then = lock(&ended.shared).device().to_bytes();
     ended.drive.close().expect("it is closed");
     assert!(snapshot(&ended.data) == then);
     let (shared, _drive, opened) = open(&ended.data, larger()).expect("the same drive");
@@ -231,11 +231,11 @@ fn a_drive_that_is_divided_anew_ends_its_checkpoint() {
         set_fdp(&host.client, false);
     });
     assert!(
-        matches!(error, DriveError::Checkpoint(CheckpointEnded::Replaced)),
+        matches!(error, DriveError::Checkpoint(CheckpointAbort::Replaced)),
         "{error}"
     );
     // The next checkpoint has the current state.
-    let then = locked(&ended.shared).device().to_bytes();
+    let then = lock(&ended.shared).device().to_bytes();
     assert!(ended.drive.checkpoint(|| {}).expect("the next one is made"));
     assert!(snapshot(&ended.data) == then);
     Device::load(&beside(&ended.data, ".ftl")).expect("it can be loaded");
@@ -244,8 +244,8 @@ fn a_drive_that_is_divided_anew_ends_its_checkpoint() {
 #[test]
 fn a_power_loss_ends_a_checkpoint_and_nothing_is_stored_after_it() {
     let (error, mut ended) = ends(|host, shared, _| {
-        let plan = Plan::parse("[[fault]]\nkind = \"power_loss\"\n").expect("a plan");
-        let planned = locked(shared).set_faults(host.client.clock.now(), Some(plan));
+        let plan = FaultPlan::parse("[[fault]]\nkind = \"power_loss\"\n").expect("a plan");
+        let planned = lock(shared).set_faults(host.client.clock.now(), Some(plan));
         planned.expect("the drive can fail so");
         assert!(!host.client.is_answered(0), "its power is gone");
     });

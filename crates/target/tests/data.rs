@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nvme::Media;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use target::storage::backend::file::Storage;
-use target::storage::backend::{File, Memory, Null, pattern};
+use target::storage::backend::file::OpenDataFile;
+use target::storage::backend::{FileBackend, MemoryBackend, NullBackend, pattern};
 
 const MIB: usize = 1 << 20;
 /// Not a multiple of the piece size of the memory backend.
@@ -19,9 +19,9 @@ fn sparse_file() -> std::fs::File {
     file
 }
 
-fn file_media(file: &std::fs::File) -> (File, Arc<Storage>) {
-    let storage = Storage::new(file.try_clone().unwrap());
-    let media = File::new(Arc::clone(&storage), Box::new(|_| Ok(()))).unwrap();
+fn file_media(file: &std::fs::File) -> (FileBackend, Arc<OpenDataFile>) {
+    let storage = OpenDataFile::new(file.try_clone().unwrap());
+    let media = FileBackend::new(Arc::clone(&storage), Box::new(|_| Ok(()))).unwrap();
     (media, storage)
 }
 
@@ -63,7 +63,7 @@ fn behaves_as_an_array(media: &mut dyn Media, seed: u64) {
 
 #[test]
 fn memory_is_an_array_of_bytes() {
-    behaves_as_an_array(&mut Memory::new(CAPACITY as u64), 1);
+    behaves_as_an_array(&mut MemoryBackend::new(CAPACITY as u64), 1);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_file_is_an_array_of_bytes() {
 
 #[test]
 fn memory_is_taken_and_given_back_in_pieces() {
-    let mut memory = Memory::new(CAPACITY as u64);
+    let mut memory = MemoryBackend::new(CAPACITY as u64);
     let mut data = [0; 4096];
     memory.read(MIB as u64, &mut data).unwrap();
     assert_eq!(memory.resident_bytes(), 0, "reading takes no memory");
@@ -124,25 +124,25 @@ fn a_file_error_says_what_and_where() {
     let error = media.write(512, &[0; 512]).unwrap_err().to_string();
     assert_eq!(error, "writing 512 bytes at 512 failed: the drive was shut down");
     assert!(media.discard(0, 512).is_err());
-    assert!(media.keep(b"state").is_err());
+    assert!(media.store_state(b"state").is_err());
 }
 
 #[test]
 fn after_a_failed_sync_nothing_is_promised() {
     let (read_end, _write_end) = std::io::pipe().unwrap();
     // `fdatasync` fails on a pipe.
-    let storage = Storage::new(std::fs::File::from(std::os::fd::OwnedFd::from(read_end)));
-    let media = File::new(storage, Box::new(|_| Ok(()))).unwrap();
-    let durable = media.durable().unwrap();
-    let first = durable.make_durable().unwrap_err();
-    let second = durable.make_durable().unwrap_err();
+    let storage = OpenDataFile::new(std::fs::File::from(std::os::fd::OwnedFd::from(read_end)));
+    let media = FileBackend::new(storage, Box::new(|_| Ok(()))).unwrap();
+    let durable = media.flush_handle().unwrap();
+    let first = durable.flush().unwrap_err();
+    let second = durable.flush().unwrap_err();
     assert_eq!(first.kind(), second.kind());
     assert!(second.to_string().contains("restart the server"), "{second}");
 }
 
 #[test]
 fn null_returns_what_its_pattern_says() {
-    let mut null = Null::new(CAPACITY as u64).unwrap();
+    let mut null = NullBackend::new(CAPACITY as u64).unwrap();
     let mut data = vec![0; 4 * 4096];
     pattern::fill(8192, 5, &mut data);
     null.write(8192, &data).unwrap();
@@ -172,7 +172,7 @@ fn null_returns_what_its_pattern_says() {
 #[test]
 fn null_takes_memory_as_it_is_written() {
     let capacity = 7_680_000_000_000;
-    let mut null = Null::new(capacity).unwrap();
+    let mut null = NullBackend::new(capacity).unwrap();
     let address = capacity / 4096 * 4096 - 4096;
     let mut data = [0; 4096];
     pattern::fill(address, 1, &mut data);

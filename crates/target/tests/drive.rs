@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crash::{copy_sparse, crash};
-use nvme::{Persistent, Subsystem};
+use nvme::{NonVolatileState, Subsystem};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use rand::{RngExt, SeedableRng};
@@ -25,11 +25,11 @@ use small_drive::{
     open, open_with, set_fdp, write_pages,
 };
 use ssd::Lpn;
-use target::actions::{Actions, CheckpointRefused};
-use target::storage::backend::Memory;
-use target::storage::backend::file::Storage;
-use target::storage::{Checksums, DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, scrub, stored};
-use target::{Clock, Shared, locked};
+use target::actions::{Actions, CheckpointRefusal};
+use target::storage::backend::MemoryBackend;
+use target::storage::backend::file::OpenDataFile;
+use target::storage::{ChecksumState, DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive, scrub, stored};
+use target::{ServerClock, SharedSubsystem, lock};
 use tempfile::TempDir;
 use zerocopy::FromZeros;
 
@@ -52,7 +52,7 @@ fn contents(folder: &Path) -> Vec<(PathBuf, u64, Vec<u8>)> {
     all.into_iter().map(with_contents).collect()
 }
 
-fn stop(shared: Shared, mut drive: ServedDrive) {
+fn stop(shared: SharedSubsystem, mut drive: ServedDrive) {
     drive.close().unwrap();
     drop(shared);
 }
@@ -73,21 +73,21 @@ fn a_drive_that_is_shut_down_comes_back_as_it_was() {
     let client = Client::connect(&shared);
     write_pages(&client, 10, 20, 1);
     assert_eq!(client.deallocate(12, 3), Status::SUCCESS);
-    let lookup = |shared: &Shared| -> Vec<_> {
-        let subsystem = locked(shared);
+    let lookup = |shared: &SharedSubsystem| -> Vec<_> {
+        let subsystem = lock(shared);
         (0..64).map(|page| subsystem.device().lookup(Lpn(page))).collect()
     };
-    let (places, stats) = (lookup(&shared), locked(&shared).device().stats().clone());
-    let nguid = locked(&shared).namespaces().next().unwrap().1.nguid;
+    let (places, stats) = (lookup(&shared), lock(&shared).device().stats().clone());
+    let nguid = lock(&shared).namespaces().next().unwrap().1.nguid;
     stop(shared, drive);
 
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
     assert_eq!(opened.to_string(), "drive of 64 MiB, shut down cleanly");
     assert_eq!((opened.new, opened.clean, opened.pages_mapped_again), (false, true, 0));
     assert_eq!(lookup(&shared), places);
-    assert_eq!(*locked(&shared).device().stats(), stats);
-    assert_eq!(locked(&shared).namespaces().next().unwrap().1.nguid, nguid);
-    let smart = locked(&shared).state().smart.clone();
+    assert_eq!(*lock(&shared).device().stats(), stats);
+    assert_eq!(lock(&shared).namespaces().next().unwrap().1.nguid, nguid);
+    let smart = lock(&shared).state().smart.clone();
     assert_eq!((smart.power_cycles, smart.unsafe_shutdowns), (2, 0));
     assert_eq!((smart.host_bytes_written, smart.write_commands), (20 * PAGE_BYTES, 1));
     check_mapping(&shared, |page| (10..30).contains(&page) && !(12..15).contains(&page));
@@ -146,7 +146,7 @@ fn checkpoints_are_made_when_something_changed() {
         (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
         (false, 0, 0)
     );
-    assert_eq!(locked(&shared).state().smart.read_commands, 1);
+    assert_eq!(lock(&shared).state().smart.read_commands, 1);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
     let actions = Actions::new(&drive, Arc::clone(&shared), client.clock);
     write_pages(&client, 0, 5, 1);
     let making = drive.lock().unwrap();
-    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Busy)));
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefusal::Busy)));
     drop(making);
     let made = actions.checkpoint().unwrap();
     let names: Vec<&str> = made.files.iter().map(|file| file.name.as_str()).collect();
@@ -169,16 +169,16 @@ fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
     let blocked = data.with_file_name("blocked");
     std::fs::rename(beside(&data, ".ftl"), &blocked).unwrap();
     std::fs::create_dir(beside(&data, ".ftl")).unwrap();
-    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Drive(_))));
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefusal::Drive(_))));
     std::fs::remove_dir(beside(&data, ".ftl")).unwrap();
     std::fs::rename(&blocked, beside(&data, ".ftl")).unwrap();
     assert_eq!(std::fs::read(beside(&data, ".ftl")).unwrap(), snapshot);
     assert!(actions.checkpoint().unwrap().written);
     drive.lock().unwrap().close().unwrap();
-    assert!(matches!(actions.checkpoint(), Err(CheckpointRefused::Closed)));
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefusal::Closed)));
     drop(drive);
     assert!(
-        matches!(actions.checkpoint(), Err(CheckpointRefused::Closed)),
+        matches!(actions.checkpoint(), Err(CheckpointRefusal::Closed)),
         "it is not kept open for actions"
     );
 }
@@ -196,16 +196,16 @@ fn counters_that_hosts_were_told_never_fall() {
         write_pages(&client, 0, 100, round);
     }
     generation(&client, 0);
-    locked(&shared).tick(1);
-    let told = locked(&shared).device().stats().totals();
-    let smart = locked(&shared).state().smart.clone();
+    lock(&shared).tick(1);
+    let told = lock(&shared).device().stats().totals();
+    let smart = lock(&shared).state().smart.clone();
     assert_eq!(told.host_bytes_written, 21 * 100 * PAGE_BYTES);
     let copy = crash(&data, "copy.img");
     let (shared, drive, opened) = open(&copy, config(0)).unwrap();
     assert!(!opened.clean);
-    let now = locked(&shared).device().stats().totals();
+    let now = lock(&shared).device().stats().totals();
     assert_eq!(now, told, "nothing had to be mapped again");
-    let now = locked(&shared).state().smart.clone();
+    let now = lock(&shared).state().smart.clone();
     assert_eq!(
         (now.host_bytes_written, now.write_commands, now.read_commands),
         (smart.host_bytes_written, smart.write_commands, smart.read_commands)
@@ -215,14 +215,14 @@ fn counters_that_hosts_were_told_never_fall() {
     // leftover files.
     let (shared, drive, opened) = open(&copy, config(0)).unwrap();
     assert!(opened.clean);
-    assert_eq!(locked(&shared).device().stats().totals(), told);
+    assert_eq!(lock(&shared).device().stats().totals(), told);
     stop(shared, drive);
     for extension in ["", ".state", ".ftl"] {
         std::fs::remove_file(beside(&copy, extension)).unwrap();
     }
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
     assert!(opened.new && !beside(&copy, ".counters").exists());
-    assert_eq!(locked(&shared).device().stats().host_bytes_written(), 0);
+    assert_eq!(lock(&shared).device().stats().host_bytes_written(), 0);
 }
 
 /// Set for the child process with little address space.
@@ -377,7 +377,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
     ] {
         assert_eq!(generation(&client, page), expected, "page {page}");
     }
-    let smart = locked(&shared).state().smart.clone();
+    let smart = lock(&shared).state().smart.clone();
     assert_eq!((smart.power_cycles, smart.unsafe_shutdowns), (2, 1));
     // The recovered state is stored, so a second crash needs no repairs.
     let again = crash(&copy, "again.img");
@@ -387,7 +387,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
         (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
         (false, 0, 0)
     );
-    assert_eq!(locked(&shared).state().smart.unsafe_shutdowns, 2);
+    assert_eq!(lock(&shared).state().smart.unsafe_shutdowns, 2);
 }
 
 #[test]
@@ -464,8 +464,8 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
         }
     }
     drive.checkpoint(|| {}).unwrap();
-    let history = |shared: &Shared| -> (u64, u64) {
-        let subsystem = locked(shared);
+    let history = |shared: &SharedSubsystem| -> (u64, u64) {
+        let subsystem = lock(shared);
         let erases = subsystem
             .device()
             .block_erase_counts()
@@ -485,8 +485,8 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
         (opened.clean, opened.snapshot, opened.pages_mapped_again),
         (false, true, 0)
     );
-    assert!(!locked(&shared).state().fdp.enabled);
-    assert_eq!(locked(&shared).namespaces().count(), 0);
+    assert!(!lock(&shared).state().fdp.enabled);
+    assert_eq!(lock(&shared).namespaces().count(), 0);
     assert_eq!(history(&shared), before);
     check_mapping(&shared, |_| false);
 }
@@ -540,8 +540,8 @@ fn a_crash_is_an_event_for_hosts_that_enabled_it() {
     entry.cdw11 = (1 << 16).into();
     entry.cdw12 = 1.into();
     assert_eq!(client.execute(0, &entry, &mut vec![0x02]), Status::SUCCESS);
-    let events = |shared: &Shared| -> Vec<u8> {
-        locked(shared)
+    let events = |shared: &SharedSubsystem| -> Vec<u8> {
+        lock(shared)
             .state()
             .fdp
             .events
@@ -774,16 +774,16 @@ fn a_file_that_cannot_be_written_is_a_write_fault() {
     let file = File::create(&data).unwrap();
     file.set_len(FILE_BYTES).unwrap();
     file.write_all_at(&[3; 4096], 0).unwrap();
-    let read_only = Storage::new(File::open(&data).unwrap());
-    let media = target::storage::backend::File::new(read_only, Box::new(|_| Ok(()))).unwrap();
+    let read_only = OpenDataFile::new(File::open(&data).unwrap());
+    let media = target::storage::backend::FileBackend::new(read_only, Box::new(|_| Ok(()))).unwrap();
     let subsystem = Subsystem::new(config(0), Box::new(media)).unwrap();
     let shared = Arc::new(std::sync::Mutex::new(subsystem));
     let client = Client::connect(&shared);
     assert_eq!(client.write(5, PAGE_BYTES, &[1; 4096], false), Status::WRITE_FAULT);
     assert_eq!(client.deallocate(5, 1), Status::WRITE_FAULT);
     assert_eq!(client.read(0, 1, PAGE_BYTES).unwrap(), vec![3; 4096]);
-    assert_eq!(locked(&shared).state().smart.media_errors, 2);
-    locked(&shared).device().check().unwrap();
+    assert_eq!(lock(&shared).state().smart.media_errors, 2);
+    lock(&shared).device().check().unwrap();
 }
 
 // ---------------------------------------------------------------------- states with right checksums and impossible numbers --
@@ -820,7 +820,7 @@ fn changed(bytes: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
 }
 
 /// Sends all kinds of host commands, regardless of their results.
-fn use_of(shared: &Shared) {
+fn use_of(shared: &SharedSubsystem) {
     let client = Client::connect(shared);
     let ask = |opcode: u8, nsid: u32, dwords: [u32; 3], data: Vec<u8>| {
         let mut entry = SubmissionEntry::new_zeroed();
@@ -863,21 +863,21 @@ fn use_of(shared: &Shared) {
     // configuration.
     ask(AdminOpcode::DeviceSelfTest as u8, 1, [1, 0, 0], Vec::new());
     for tick in 1..4 {
-        locked(shared).tick(tick << 34);
+        lock(shared).tick(tick << 34);
     }
     ask(AdminOpcode::NamespaceManagement as u8, 2, [1, 0, 0], Vec::new());
     let mut wanted = vec![0; 4096];
     (wanted[0], wanted[8]) = (16, 16);
     ask(AdminOpcode::NamespaceManagement as u8, 0, [0, 0, 0], wanted);
-    let state = locked(shared).state_for_checkpoint().to_bytes();
-    if let Err(error) = Persistent::from_bytes(&state) {
+    let state = lock(shared).state_for_checkpoint().to_bytes();
+    if let Err(error) = NonVolatileState::from_bytes(&state) {
         let said = error.to_string();
         assert!(
             said.contains("which is impossible"),
             "what is stored can be read, but for a counter at its end: {said}"
         );
     }
-    locked(shared).device().check().expect("the device is whole");
+    lock(shared).device().check().expect("the device is whole");
 }
 
 /// A state with entries of every kind, and its device.
@@ -911,8 +911,8 @@ fn full_state() -> (Vec<u8>, ssd::Device) {
     assert_eq!(client.execute(1, &entry, &mut Vec::new()), Status::SUCCESS);
     admin(&client, AdminOpcode::DeviceSelfTest, 1, 1, 0, 0);
     assert_eq!(save_error_recovery(&client), Status::SUCCESS);
-    let state = locked(&shared).state_for_checkpoint().to_bytes();
-    let device = locked(&shared).device().try_clone().unwrap();
+    let state = lock(&shared).state_for_checkpoint().to_bytes();
+    let device = lock(&shared).device().try_clone().unwrap();
     drop(client);
     stop(shared, drive);
     (state, device)
@@ -925,8 +925,8 @@ fn numbers_of_a_state_that_were_changed_never_end_the_server() {
     for seed in 0..2500 {
         println!("seed {seed}");
         let bytes = changed(&state, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
-        let media = Box::new(Memory::new(nvme::media::bytes_for(CAPACITY_BYTES)));
-        let restored = Persistent::from_bytes(&bytes).map_err(|error| error.to_string());
+        let media = Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES)));
+        let restored = NonVolatileState::from_bytes(&bytes).map_err(|error| error.to_string());
         let restored = restored.and_then(|state| {
             let device = device.try_clone().unwrap();
             Subsystem::restore(config(1), device, media, state).map_err(|error| error.to_string())
@@ -988,7 +988,7 @@ fn counters_that_there_cannot_be_are_passed_over() {
     let (_folder, data) = folder();
     let (shared, drive, _) = open(&data, config(0)).unwrap();
     write_pages(&Client::connect(&shared), 0, 100, 1);
-    locked(&shared).tick(1 << 30);
+    lock(&shared).tick(1 << 30);
     for (number, value) in [
         (0, 1 << 61),
         (1, u64::MAX),
@@ -1017,7 +1017,7 @@ fn counters_that_there_cannot_be_are_passed_over() {
 // ---------------------------------------------------------------------------------- folders and files that are moved --
 
 /// Creates a second drive at the first one's path, with 50 flushed pages.
-fn another_at(data: &Path) -> (Shared, ServedDrive) {
+fn another_at(data: &Path) -> (SharedSubsystem, ServedDrive) {
     let (shared, drive, opened) = open(data, config(0)).unwrap();
     assert!(opened.new);
     let client = Client::connect(&shared);
@@ -1060,7 +1060,7 @@ fn a_drive_whose_folder_is_renamed_stores_itself_in_that_folder() {
 
     write_pages(&client, 120, 20, 2);
     assert_eq!(client.flush(), Status::SUCCESS);
-    locked(&shared).tick(1 << 30);
+    lock(&shared).tick(1 << 30);
     assert!(drive.checkpoint(|| {}).unwrap());
     assert!(
         moved.join("drive.img.ftl").exists(),
@@ -1075,7 +1075,7 @@ fn a_drive_whose_folder_is_renamed_stores_itself_in_that_folder() {
     stop(other_shared, other_drive);
 
     let (shared, drive, opened) = open(&moved.join("drive.img"), config(0)).unwrap();
-    assert_eq!((opened.clean, opened.checksums), (true, Checksums::Kept));
+    assert_eq!((opened.clean, opened.checksums), (true, ChecksumState::Current));
     stop(shared, drive);
 }
 
@@ -1103,7 +1103,7 @@ fn a_drive_whose_data_file_is_moved_away_overwrites_nothing_of_the_one_that_take
         Status::SUCCESS,
         "the data is in its file, wherever that is"
     );
-    locked(&shared).tick(1 << 30);
+    lock(&shared).tick(1 << 30);
     let said = drive.checkpoint(|| {}).unwrap_err().to_string();
     assert!(said.contains("another file has its path"), "{said}");
     let status = save_error_recovery(&client);
@@ -1172,7 +1172,7 @@ fn data_of_another_shutdown_than_the_state_is_recovered() {
     let (shared, drive, opened) = open(&older, config(0)).unwrap();
     assert_eq!(
         (opened.clean, opened.checksums, opened.pages_deallocated),
-        (false, Checksums::Anew, 40)
+        (false, ChecksumState::Anew, 40)
     );
     let said = opened.to_string();
     let why = "drive of 64 MiB, whose data file and state come from different shutdowns, as its checksums show. ";
@@ -1187,13 +1187,13 @@ fn data_of_another_shutdown_than_the_state_is_recovered() {
 // ------------------------------------------------------------------------------------------------- without any files
 // --
 
-fn forgetful(data: DataChoice) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+fn forgetful(data: DataChoice) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
     let options = DriveOptions {
         subsystem: config(0),
         data,
         checksums: false,
     };
-    ServedDrive::open(options, Clock::start())
+    ServedDrive::open(options, ServerClock::start())
 }
 
 #[test]
@@ -1210,7 +1210,7 @@ fn drives_without_files_are_new_each_time() {
             assert_eq!((generation(&client, 8), generation(&client, 9)), (6, 0));
             assert!(!drive.checkpoint(|| {}).unwrap());
             drive.close().unwrap();
-            locked(&shared).device().check().unwrap();
+            lock(&shared).device().check().unwrap();
         }
     }
 }
@@ -1226,7 +1226,7 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
         data: DataChoice::Memory,
         checksums: false,
     };
-    let error = ServedDrive::open(options, Clock::start())
+    let error = ServedDrive::open(options, ServerClock::start())
         .err()
         .expect("no machine has that")
         .to_string();
@@ -1288,7 +1288,7 @@ fn a_flipped_bit_is_not_served() {
     let client = Client::connect(&shared);
     write_pages(&client, 0, 300, 1);
     flip(&data, 3 * PAGE_BYTES + 100);
-    let media_errors = || locked(&shared).state().smart.media_errors;
+    let media_errors = || lock(&shared).state().smart.media_errors;
     assert_eq!((generation(&client, 2), media_errors()), (1, 0));
     assert_eq!(client.read(3, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
     assert_eq!(client.read(0, 256, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
@@ -1302,7 +1302,11 @@ fn a_flipped_bit_is_not_served() {
     flip(&data, 9 * PAGE_BYTES);
     stop(shared, drive);
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
-    assert_eq!(opened.checksums, Checksums::Kept, "a drive that has some keeps them");
+    assert_eq!(
+        opened.checksums,
+        ChecksumState::Current,
+        "a drive that has some keeps them"
+    );
     let client = Client::connect(&shared);
     assert_eq!(client.read(9, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
     stop(shared, drive);
@@ -1321,7 +1325,10 @@ fn sums_of_another_boot_begin_anew() {
     let checksum = crc32fast::hash(&header[..52]).to_le_bytes();
     header[52..56].copy_from_slice(&checksum);
     std::fs::write(beside(&power_lost, ".sums"), header).unwrap();
-    for (copy, checksums, read) in [(killed, Checksums::Kept, 0), (power_lost, Checksums::Anew, 1)] {
+    for (copy, checksums, read) in [
+        (killed, ChecksumState::Current, 0),
+        (power_lost, ChecksumState::Anew, 1),
+    ] {
         flip(&copy, 5 * PAGE_BYTES);
         let (shared, drive, opened) = open(&copy, config(0)).unwrap();
         assert_eq!((opened.clean, opened.checksums), (false, checksums));
@@ -1354,7 +1361,7 @@ fn a_shutdown_that_is_cut_short_keeps_the_sums() {
     for (copy, clean) in [(before, false), (after, true)] {
         flip(&copy, 5 * PAGE_BYTES);
         let (shared, drive, opened) = open(&copy, config(0)).unwrap();
-        assert_eq!((opened.clean, opened.checksums), (clean, Checksums::Kept));
+        assert_eq!((opened.clean, opened.checksums), (clean, ChecksumState::Current));
         let client = Client::connect(&shared);
         assert_eq!(client.verify(0, 5), Status::SUCCESS);
         assert_eq!(client.read(5, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
@@ -1372,16 +1379,16 @@ fn a_scrub_finds_damage_and_what_has_no_sum() {
     let error = scrub(&data).unwrap_err().to_string();
     assert!(error.contains("has no checksums"), "{error}");
     let (shared, drive, opened) = open_with(&data, config(0), true).unwrap();
-    assert_eq!(opened.checksums, Checksums::Anew);
+    assert_eq!(opened.checksums, ChecksumState::Anew);
     let mut said = Vec::new();
     let mut scrubber = drive.scrubber().unwrap();
     let mut pass = |said: &mut Vec<String>| {
-        let before = locked(&shared).integrity().unwrap();
-        while locked(&shared).integrity().unwrap().passes == before.passes {
+        let before = lock(&shared).scrub_results().unwrap();
+        while lock(&shared).scrub_results().unwrap().passes == before.passes {
             let mut say = |found: &str| said.push(found.to_string());
             scrubber.slice(std::time::Duration::ZERO, &mut say).unwrap();
         }
-        let after = locked(&shared).integrity().unwrap();
+        let after = lock(&shared).scrub_results().unwrap();
         (
             after.pages_checked - before.pages_checked,
             after.pages_damaged - before.pages_damaged,
@@ -1405,7 +1412,7 @@ fn counters_and_sums_of_another_drive_are_none() {
     let (folder, data) = folder();
     let (shared, drive, _) = open_with(&data, config(0), true).unwrap();
     write_pages(&Client::connect(&shared), 0, 100, 1);
-    locked(&shared).tick(1 << 30);
+    lock(&shared).tick(1 << 30);
     let other = folder.path().join("other.img");
     let (other_shared, other_drive, _) = open_with(&other, config(0), true).unwrap();
     write_pages(&Client::connect(&other_shared), 0, 10, 1);
@@ -1414,8 +1421,8 @@ fn counters_and_sums_of_another_drive_are_none() {
         std::fs::copy(beside(&data, extension), beside(&copy, extension)).unwrap();
     }
     let (copy_shared, copy_drive, opened) = open(&copy, config(0)).unwrap();
-    assert_eq!(opened.checksums, Checksums::Anew);
-    let hbmw = locked(&copy_shared).device().stats().host_bytes_written();
+    assert_eq!(opened.checksums, ChecksumState::Anew);
+    let hbmw = lock(&copy_shared).device().stats().host_bytes_written();
     assert!(hbmw <= 10 * PAGE_BYTES, "{hbmw} bytes are those of the other drive");
     stop(copy_shared, copy_drive);
     stop(other_shared, other_drive);

@@ -8,7 +8,10 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::{MethodRouter, get};
 use target::ServeError;
-use target::http::{Audience, BODY_BYTES_MAX, Body, CONNECTIONS_MAX, Change, HttpOptions, HttpServer, ask as request};
+use target::http::{
+    Audience, BODY_BYTES_MAX, CONNECTIONS_MAX, ChangeRequest, HttpOptions, HttpServer, RequestBody,
+    send_request as request,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -19,7 +22,7 @@ fn start(token: Option<&str>) -> HttpServer {
     };
     // Larger than socket buffers, so that a client that does not read is detected.
     let large = "x".repeat(64 << 20);
-    let put = async |Body(body): Body| match body.as_str() {
+    let put = async |RequestBody(body): RequestBody| match body.as_str() {
         "wrong" => Err((StatusCode::BAD_REQUEST, "line 1: it is wrong\n")),
         _ => Ok(body),
     };
@@ -137,7 +140,7 @@ fn requests_that_do_not_come_to_an_end_keep_nobody_out() {
         let mut half_open: Vec<TcpStream> = (0..3 * CONNECTIONS_MAX).map(half_open).collect();
         let answer = ask(&server, format!("GET /metrics HTTP/1.1\r\n{right}\r\n").as_bytes());
         assert!(answer.starts_with("HTTP/1.1 200"), "beside {half:?}: {answer:?}");
-        let plan = Some(Change::Put("a plan".to_string()));
+        let plan = Some(ChangeRequest::Put("a plan".to_string()));
         let put = request(server.local_address(), TOKEN, "/faults", plan).expect("an answer");
         assert_eq!(put.0, 200, "beside {half:?}");
         // The oldest connections have been closed.
@@ -193,7 +196,7 @@ fn changes_need_the_token_and_are_small() {
             server.local_address(),
             token,
             "/faults",
-            Some(Change::Put(body.to_string())),
+            Some(ChangeRequest::Put(body.to_string())),
         )
         .expect("an answer")
     };
@@ -204,10 +207,10 @@ fn changes_need_the_token_and_are_small() {
     let largest = "x".repeat(BODY_BYTES_MAX);
     assert_eq!(put(&server, TOKEN, &largest).0, 200);
     assert_eq!(put(&server, TOKEN, &(largest + "x")).0, 413);
-    let gone = request(server.local_address(), TOKEN, "/faults", Some(Change::Delete)).expect("an answer");
+    let gone = request(server.local_address(), TOKEN, "/faults", Some(ChangeRequest::Delete)).expect("an answer");
     assert_eq!(gone, (200, "gone".to_string()));
     assert_eq!(
-        request(server.local_address(), TOKEN, "/elsewhere", Some(Change::Delete))
+        request(server.local_address(), TOKEN, "/elsewhere", Some(ChangeRequest::Delete))
             .unwrap()
             .0,
         404

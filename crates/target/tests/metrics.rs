@@ -10,17 +10,17 @@ use std::sync::Arc;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{CAPACITY_BYTES, Client, MIB, PAGE_BYTES, config, open};
-use target::http::{HttpOptions, ask};
+use target::http::{HttpOptions, send_request};
 use target::monitor::metrics;
-use target::monitor::status::Status;
-use target::storage::Checkpoints;
-use target::{Clock, Shared, locked};
+use target::monitor::status::DriveStatus;
+use target::storage::CheckpointMonitor;
+use target::{ServerClock, SharedSubsystem, lock};
 
 const BOARD: &str = include_str!("../../../docs/grafana.json");
 const SEED: u64 = 20;
 
 /// A drive after two full drive writes.
-fn used_drive() -> (tempfile::TempDir, Shared, target::storage::ServedDrive) {
+fn used_drive() -> (tempfile::TempDir, SharedSubsystem, target::storage::ServedDrive) {
     let folder = tempfile::tempdir().expect("a folder");
     let (shared, drive, _) = open(&folder.path().join("drive.img"), config(0)).expect("a drive");
     let client = Client::connect(&shared);
@@ -35,14 +35,14 @@ fn used_drive() -> (tempfile::TempDir, Shared, target::storage::ServedDrive) {
     (folder, shared, drive)
 }
 
-fn scrape(shared: &Shared) -> String {
+fn scrape(shared: &SharedSubsystem) -> String {
     scrape_with(shared, Arc::default())
 }
 
-fn scrape_with(shared: &Shared, checkpoints: Arc<Checkpoints>) -> String {
+fn scrape_with(shared: &SharedSubsystem, checkpoints: Arc<CheckpointMonitor>) -> String {
     let options = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let server = metrics::start(options, Arc::clone(shared), checkpoints, Clock::start()).expect("a port");
-    let (status, text) = ask(server.local_address(), "", "/metrics", None).expect("an answer");
+    let server = metrics::start(options, Arc::clone(shared), checkpoints, ServerClock::start()).expect("a port");
+    let (status, text) = send_request(server.local_address(), "", "/metrics", None).expect("an answer");
     server.stop();
     assert_eq!(status, 200);
     text
@@ -64,7 +64,7 @@ fn it_says_what_the_drive_counts() {
     let text = scrape(&shared);
     let all: BTreeMap<&str, f64> = samples(&text).into_iter().collect();
     let value = |name: &str| *all.get(name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
-    let subsystem = locked(&shared);
+    let subsystem = lock(&shared);
     let (device, stats) = (subsystem.device(), subsystem.device().stats());
     let collections = [
         ("background", stats.background_collections),
@@ -134,7 +134,7 @@ fn it_says_what_came_of_checkpoints() {
     assert!(looked_at("warp_checkpoint_seconds") > 0.0);
     assert!(looked_at("warp_checkpoint_longest_hold_seconds") > 0.0);
     // The status line shows the progress of a checkpoint.
-    let mut status = Status::of(&locked(&shared), 1);
+    let mut status = DriveStatus::new(&lock(&shared), 1);
     assert!(!status.line(&status).contains("storing"));
     status.checkpoints.under_way = Some((3, 7));
     assert!(

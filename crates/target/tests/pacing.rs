@@ -10,24 +10,24 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use initiator::command::block_command;
-use initiator::pcie::{Driver, DriverOptions};
-use initiator::tcp::{Controller, Data, HostOptions};
+use initiator::pcie::{DriverOptions, NvmeDriver};
+use initiator::tcp::{CommandData, HostOptions, RemoteController};
 use nvme::{Subsystem, media};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use small_drive::{CAPACITY_BYTES, PAGE_BYTES, config};
-use target::storage::backend::Memory;
+use target::storage::backend::MemoryBackend;
 use target::tcp::{TcpOptions, TcpServer};
 use target::vfio_user::{VfioUserOptions, VfioUserServer};
-use target::{Clock, Shared, locked};
+use target::{ServerClock, SharedSubsystem, lock};
 
 const READ: Duration = Duration::from_millis(3);
 const READS: u64 = 20;
 
-fn shared() -> Shared {
+fn shared() -> SharedSubsystem {
     let mut config = config(0);
     config.device.timing = Some(times::controller_alone(READ.as_nanos() as u64, 1));
-    let memory = Memory::new(media::bytes_for(CAPACITY_BYTES));
+    let memory = MemoryBackend::new(media::bytes_for(CAPACITY_BYTES));
     Arc::new(Mutex::new(
         Subsystem::new(config, Box::new(memory)).expect("the drive works"),
     ))
@@ -39,9 +39,9 @@ fn read() -> SubmissionEntry {
 
 /// Checks the delays that the drive reports after [`READS`] reads that took `elapsed` in total.
 #[track_caller]
-fn check(shared: &Shared, elapsed: Duration) {
+fn check(shared: &SharedSubsystem, elapsed: Duration) {
     assert!(elapsed >= READ * READS as u32, "{READS} reads took {elapsed:?}");
-    let lateness = locked(shared).pacing().lateness();
+    let lateness = lock(shared).pacing().lateness();
     assert!(lateness.completions >= READS, "{lateness:?}");
     assert!(
         lateness.p50_ns <= lateness.p99_ns && lateness.p99_ns <= lateness.max_ns,
@@ -60,9 +60,14 @@ fn vfio_user_keeps_the_time_of_the_model() {
     let shared = shared();
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("nvme.sock");
-    let server = VfioUserServer::start(&socket, Arc::clone(&shared), Clock::start(), VfioUserOptions::default());
+    let server = VfioUserServer::start(
+        &socket,
+        Arc::clone(&shared),
+        ServerClock::start(),
+        VfioUserOptions::default(),
+    );
     let _server = server.expect("a server");
-    let mut driver = Driver::start(&socket, DriverOptions::default()).expect("the drive comes up");
+    let mut driver = NvmeDriver::start(&socket, DriverOptions::default()).expect("the drive comes up");
     driver.create_queues(1, 64, Some(1)).expect("a queue pair");
     let buffer = driver.allocate(PAGE_BYTES);
     let start = Instant::now();
@@ -79,14 +84,16 @@ fn vfio_user_keeps_the_time_of_the_model() {
 fn nvme_tcp_keeps_the_time_of_the_model() {
     let shared = shared();
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let server = TcpServer::start(TcpOptions::new(loopback), Arc::clone(&shared), Clock::start()).expect("a server");
-    let nqn = locked(&shared).config().identity.nqn.clone();
-    let mut controller = Controller::connect(&HostOptions::new(server.local_address(), &nqn)).expect("a controller");
+    let server =
+        TcpServer::start(TcpOptions::new(loopback), Arc::clone(&shared), ServerClock::start()).expect("a server");
+    let nqn = lock(&shared).config().identity.nqn.clone();
+    let mut controller =
+        RemoteController::connect(&HostOptions::new(server.local_address(), &nqn)).expect("a controller");
     controller.set_queue_count(1).expect("a queue count");
     let mut queue = controller.io_queue(1, 16).expect("a queue");
     let start = Instant::now();
     for _ in 0..READS {
-        let done = queue.command(read(), Data::ToHost(vec![0; PAGE_BYTES as usize]));
+        let done = queue.command(read(), CommandData::ToHost(vec![0; PAGE_BYTES as usize]));
         assert_eq!(done.expect("a completion").status(), Status::SUCCESS);
     }
     check(&shared, start.elapsed());

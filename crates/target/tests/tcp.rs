@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use base::table;
 use initiator::bench::tcp as bench;
 use initiator::command::{block_command, log_page_command};
-use initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue, connect_command};
-use nvme::{Durable, Media, Subsystem, SubsystemConfig};
+use initiator::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, TcpQueue, connect_command};
+use nvme::{FlushHandle, Media, Subsystem, SubsystemConfig};
 use nvme_spec::auth::{
     AUTH_TYPE_COMMON, AUTH_TYPE_DHCHAP, DhGroupId, FailureReason, HashId, MessageHeader, MessageId, SECURITY_PROTOCOL,
 };
@@ -36,10 +36,10 @@ use nvme_spec::{
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use small_drive::{CAPACITY_BYTES, Disk, MIB};
-use target::storage::backend::Memory;
-use target::tcp::session::{CloseReason, Next, Session, Surroundings};
-use target::tcp::{AllowedHost, Context, Limits, THREAD_NAME, TcpOptions, TcpServer};
-use target::{Clock, ServeError, Shared, locked};
+use target::storage::backend::MemoryBackend;
+use target::tcp::session::{ConnectionInfo, DisconnectReason, SessionTask, TcpSession};
+use target::tcp::{AllowedHost, Limits, THREAD_NAME, TargetContext, TcpOptions, TcpServer};
+use target::{ServeError, ServerClock, SharedSubsystem, lock};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Most data in a capsule of an I/O queue.
@@ -53,8 +53,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A served drive.
 struct Target {
-    shared: Shared,
-    clock: Clock,
+    shared: SharedSubsystem,
+    clock: ServerClock,
     server: TcpServer,
 }
 
@@ -68,12 +68,15 @@ impl Target {
     }
 
     fn with(options: TcpOptions) -> Target {
-        Target::of(options, Box::new(Memory::new(nvme::media::bytes_for(CAPACITY_BYTES))))
+        Target::of(
+            options,
+            Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES))),
+        )
     }
 
     fn of(options: TcpOptions, media: Box<dyn Media>) -> Target {
         let shared = Arc::new(Mutex::new(Subsystem::new(small_drive::config(0), media).unwrap()));
-        let clock = Clock::start();
+        let clock = ServerClock::start();
         let server = TcpServer::start(options, Arc::clone(&shared), clock).unwrap();
         Target { shared, clock, server }
     }
@@ -81,13 +84,13 @@ impl Target {
     /// A target with more I/O queues than most tests need, and longer time limits for connecting
     /// them.
     fn with_queues(io_queues_max: u16) -> Target {
-        let media = Box::new(Memory::new(nvme::media::bytes_for(CAPACITY_BYTES)));
+        let media = Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES)));
         let config = SubsystemConfig {
             io_queues_max,
             ..small_drive::config(0)
         };
         let shared = Arc::new(Mutex::new(Subsystem::new(config, media).unwrap()));
-        let clock = Clock::start();
+        let clock = ServerClock::start();
         let options = TcpOptions {
             limits: Limits {
                 connect: PATIENCE,
@@ -120,7 +123,7 @@ impl Target {
     }
 
     fn controllers(&self) -> usize {
-        locked(&self.shared).controllers().count()
+        lock(&self.shared).controllers().count()
     }
 }
 
@@ -133,15 +136,15 @@ fn eventually(what: &str, is: impl Fn() -> bool) {
     }
 }
 
-fn write(queue: &mut Queue, first: u64, data: &[u8]) {
+fn write(queue: &mut TcpQueue, first: u64, data: &[u8]) {
     let entry = block_command(IoOpcode::Write, 1, first, (data.len() / 4096) as u32);
-    let done = queue.command(entry, Data::ToController(data.to_vec())).unwrap();
+    let done = queue.command(entry, CommandData::ToController(data.to_vec())).unwrap();
     assert_eq!(done.status(), Status::SUCCESS);
 }
 
-fn read(queue: &mut Queue, first: u64, bytes: usize) -> Vec<u8> {
+fn read(queue: &mut TcpQueue, first: u64, bytes: usize) -> Vec<u8> {
     let entry = block_command(IoOpcode::Read, 1, first, (bytes / 4096) as u32);
-    let done = queue.command(entry, Data::ToHost(vec![0xee; bytes])).unwrap();
+    let done = queue.command(entry, CommandData::ToHost(vec![0xee; bytes])).unwrap();
     assert_eq!((done.status(), done.received), (Status::SUCCESS, bytes));
     done.data
 }
@@ -161,13 +164,13 @@ fn trimmed(field: &[u8]) -> &str {
 #[test]
 fn a_session_from_discovery_to_the_end() {
     let target = Target::start();
-    let mut discovery = Controller::connect(&target.host().discovery()).unwrap();
+    let mut discovery = RemoteController::connect(&target.host().discovery()).unwrap();
     let entries = discovery.discover().unwrap();
     assert_eq!(entries.len(), 1);
     assert_eq!(trimmed(&entries[0].subnqn), NQN);
     drop(discovery);
 
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     assert_eq!(
         controller.property_get(Property::Vs).unwrap(),
         u64::from(Vs::V2_1.into_bits())
@@ -190,10 +193,13 @@ fn a_session_from_discovery_to_the_end() {
         assert_eq!(read(&mut queue, first, bytes), data, "{bytes} bytes at block {first}");
     }
     let flush = block_command(IoOpcode::Flush, 1, 0, 1);
-    assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
+    assert_eq!(
+        queue.command(flush, CommandData::None).unwrap().status(),
+        Status::SUCCESS
+    );
     controller.keep_alive().unwrap();
     let beyond = block_command(IoOpcode::Read, 1, CAPACITY_BYTES / 4096, 1);
-    let done = queue.command(beyond, Data::ToHost(vec![0; 4096])).unwrap();
+    let done = queue.command(beyond, CommandData::ToHost(vec![0; 4096])).unwrap();
     assert_eq!((done.status(), done.received), (Status::LBA_OUT_OF_RANGE, 0));
     assert!(done.entry.status.dnr());
     controller.shut_down().unwrap();
@@ -205,7 +211,7 @@ fn a_session_from_discovery_to_the_end() {
 #[test]
 fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host().discovery()).unwrap();
+    let mut controller = RemoteController::connect(&target.host().discovery()).unwrap();
     let whole = controller.log_page(LogId::Discovery, 0, 0, 4096).unwrap();
     assert_eq!(whole[2048..], [0; 2048], "one entry");
     for bytes in [4, 20, 64, 1000, 1024, 2048] {
@@ -229,8 +235,8 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     assert_eq!((entry.adrfam, entry.cntlid.get()), (1, CNTLID_DYNAMIC));
     assert_eq!(controller.log_page(LogId::Discovery, 0, 2048, 4).unwrap(), [0; 4]);
 
-    let status = |controller: &mut Controller, entry, bytes: usize| {
-        let done = controller.admin(entry, Data::ToHost(vec![0; bytes])).unwrap();
+    let status = |controller: &mut RemoteController, entry, bytes: usize| {
+        let done = controller.admin(entry, CommandData::ToHost(vec![0; bytes])).unwrap();
         (done.status(), done.received)
     };
     let log = |offset| log_page_command(LogId::Discovery, 0, 0, offset, 4);
@@ -245,7 +251,7 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     let identify = controller.identify_controller().unwrap();
     assert_eq!((identify.cntrltype, trimmed(&identify.subnqn)), (2, DISCOVERY_NQN));
     // An I/O controller does not support the log page.
-    let mut io = Controller::connect(&target.host()).unwrap();
+    let mut io = RemoteController::connect(&target.host()).unwrap();
     assert_eq!(status(&mut io, log(0), 4), (Status::INVALID_LOG_PAGE, 0));
 }
 
@@ -255,7 +261,7 @@ fn the_discovery_log_says_what_is_advertised() {
         advertised: Some("10.0.2.2:4420".parse().unwrap()),
         ..TcpOptions::new(loopback())
     });
-    let entry = Controller::connect(&target.host().discovery())
+    let entry = RemoteController::connect(&target.host().discovery())
         .unwrap()
         .discover()
         .unwrap()[0];
@@ -280,8 +286,8 @@ fn many_hosts_and_queues_do_not_disturb_each_other() {
                 ..target.host()
             };
             scope.spawn(move || {
-                let controller = Controller::connect(&options).unwrap();
-                let mut queues: Vec<Queue> = (1..=3).map(|id| controller.io_queue(id, 32).unwrap()).collect();
+                let controller = RemoteController::connect(&options).unwrap();
+                let mut queues: Vec<TcpQueue> = (1..=3).map(|id| controller.io_queue(id, 32).unwrap()).collect();
                 std::thread::scope(|scope| {
                     for (queue, index) in queues.iter_mut().zip(0..) {
                         scope.spawn(move || exercise(queue, host * 3 + index));
@@ -296,7 +302,7 @@ fn many_hosts_and_queues_do_not_disturb_each_other() {
 
 /// Random reads and writes of random sizes in a part of the drive, many in parallel, compared with
 /// a copy in memory.
-fn exercise(queue: &mut Queue, part: u64) {
+fn exercise(queue: &mut TcpQueue, part: u64) {
     const BLOCKS: u64 = 256;
     let first = part * BLOCKS;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(part);
@@ -314,10 +320,10 @@ fn exercise(queue: &mut Queue, part: u64) {
             if random.random_bool(0.5) {
                 random.fill_bytes(&mut copy[range.clone()]);
                 let entry = block_command(IoOpcode::Write, 1, first + at, blocks as u32);
-                queue.submit(entry, Data::ToController(copy[range].to_vec()));
+                queue.submit(entry, CommandData::ToController(copy[range].to_vec()));
             } else {
                 let entry = block_command(IoOpcode::Read, 1, first + at, blocks as u32);
-                let cid = queue.submit(entry, Data::ToHost(vec![0; range.len()]));
+                let cid = queue.submit(entry, CommandData::ToHost(vec![0; range.len()]));
                 expected.push((cid, copy[range].to_vec()));
             }
             at += blocks;
@@ -349,7 +355,7 @@ fn large_writes_come_in_pieces_that_the_controller_allows() {
             data_digest,
             ..target.host()
         };
-        let controller = Controller::connect(&options).unwrap();
+        let controller = RemoteController::connect(&options).unwrap();
         let mut queue = controller.io_queue(1, 8).unwrap();
         assert_eq!(queue.h2c_data_bytes_max(), 4096);
         for bytes in [12288, 65536, MIB as usize] {
@@ -363,24 +369,24 @@ fn large_writes_come_in_pieces_that_the_controller_allows() {
 #[test]
 fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
     let target = Target::start();
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 4).unwrap();
     // Connect was the first command, and the queue has four entries.
     for head in [2, 3, 0, 1, 2] {
         let entry = block_command(IoOpcode::Read, 1, 0, 1);
-        let done = queue.command(entry, Data::ToHost(vec![0; 4096])).unwrap();
+        let done = queue.command(entry, CommandData::ToHost(vec![0; 4096])).unwrap();
         assert_eq!(done.entry.sqhd.get(), head);
     }
     // In a queue of 50 entries every fifth read has a completion, and so have all other commands. 0
     // stands for a completion left out.
     let mut queue = controller.io_queue(2, 50).unwrap();
-    let block = Data::ToHost(vec![0; 4096]);
+    let block = CommandData::ToHost(vec![0; 4096]);
     let read = block_command(IoOpcode::Read, 1, 0, 1);
     let told: Vec<u16> = (0..10)
         .map(|_| queue.command(read, block.clone()).unwrap().entry.sqhd.get())
         .collect();
     assert_eq!(told, [0, 0, 0, 0, 6, 0, 0, 0, 0, 11]);
-    let flush = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None);
+    let flush = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), CommandData::None);
     assert_eq!(flush.unwrap().entry.sqhd.get(), 12);
     let past_the_end = block_command(IoOpcode::Read, 1, u64::MAX, 1);
     let refused = queue.command(past_the_end, block).unwrap();
@@ -404,20 +410,23 @@ fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
 #[test]
 fn events_reach_an_idle_admin_connection() {
     let target = Target::start();
-    let mut listener = Controller::connect(&target.host()).unwrap();
-    let mut actor = Controller::connect(&target.host()).unwrap();
+    let mut listener = RemoteController::connect(&target.host()).unwrap();
+    let mut actor = RemoteController::connect(&target.host()).unwrap();
     let enable = SubmissionEntry {
         opcode: AdminOpcode::SetFeatures.code(),
         cdw10: u32::from(FeatureId::AsynchronousEventConfiguration.code()).into(),
         cdw11: AsyncEventConfiguration::new().with_nan(true).into_bits().into(),
         ..SubmissionEntry::default()
     };
-    assert_eq!(listener.admin(enable, Data::None).unwrap().status(), Status::SUCCESS);
+    assert_eq!(
+        listener.admin(enable, CommandData::None).unwrap().status(),
+        Status::SUCCESS
+    );
     let request = SubmissionEntry {
         opcode: AdminOpcode::AsynchronousEventRequest.code(),
         ..SubmissionEntry::default()
     };
-    let cid = listener.queue().submit(request, Data::None);
+    let cid = listener.queue().submit(request, CommandData::None);
     // The request arrives before the event.
     listener.queue().flush().unwrap();
     listener.keep_alive().unwrap();
@@ -430,7 +439,10 @@ fn events_reach_an_idle_admin_connection() {
             .into(),
         ..SubmissionEntry::default()
     };
-    assert_eq!(actor.admin(delete, Data::None).unwrap().status(), Status::SUCCESS);
+    assert_eq!(
+        actor.admin(delete, CommandData::None).unwrap().status(),
+        Status::SUCCESS
+    );
     let event = listener.queue().wait().unwrap();
     assert_eq!((event.cid, event.status()), (cid, Status::SUCCESS));
     // Notice: attached namespace attribute changed. Log page 04h has the namespace.
@@ -444,12 +456,15 @@ fn events_reach_an_idle_admin_connection() {
 #[test]
 fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[1; 4096]);
     controller.property_set(Property::Cc, 0).unwrap();
     assert_eq!(controller.property_get(Property::Csts).unwrap(), 0);
-    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), Data::ToHost(vec![0; 4096]));
+    let lost = queue.command(
+        block_command(IoOpcode::Read, 1, 0, 1),
+        CommandData::ToHost(vec![0; 4096]),
+    );
     assert!(
         matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
         "{lost:?}"
@@ -460,7 +475,7 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
         opcode: AdminOpcode::Identify.code(),
         ..SubmissionEntry::default()
     };
-    let done = controller.admin(identify, Data::ToHost(vec![0; 4096])).unwrap();
+    let done = controller.admin(identify, CommandData::ToHost(vec![0; 4096])).unwrap();
     assert_eq!(done.status(), Status::COMMAND_SEQUENCE_ERROR);
     let early = controller.io_queue(1, 16).map(|_| ());
     assert!(
@@ -482,14 +497,14 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
 #[test]
 fn a_subsystem_reset_ends_every_association() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[1; 4096]);
     let id = controller.id();
     {
-        let mut subsystem = locked(&target.shared);
-        let host = nvme::Host::default();
-        let pcie = subsystem.connect(0, nvme::Transport::Pcie, nvme::ControllerKind::Io, host);
+        let mut subsystem = lock(&target.shared);
+        let host = nvme::HostIdentity::default();
+        let pcie = subsystem.connect(0, nvme::HostTransport::Pcie, nvme::ControllerKind::Io, host);
         let pcie = pcie.unwrap();
         let mut front = nvme::pcie::PcieController::new(pcie, 1, 1);
         let doorbells: Vec<_> = (0..usize::from(nvme::pcie::QUEUES_MAX) * 2)
@@ -504,16 +519,19 @@ fn a_subsystem_reset_ends_every_association() {
         front.write_register(&mut subsystem, bus, 0, nvme_spec::register::NSSR.into(), &signature);
         subsystem.disconnect(pcie);
     }
-    eventually("the controller's end", || !locked(&target.shared).is_connected(id));
+    eventually("the controller's end", || !lock(&target.shared).is_connected(id));
     eventually("the connections' end", || target.server.connections() == 0);
-    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), Data::ToHost(vec![0; 4096]));
+    let lost = queue.command(
+        block_command(IoOpcode::Read, 1, 0, 1),
+        CommandData::ToHost(vec![0; 4096]),
+    );
     assert!(
         matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
         "{lost:?}"
     );
     assert!(controller.keep_alive().is_err());
     // The host reconnects.
-    let again = Controller::connect(&target.host()).unwrap();
+    let again = RemoteController::connect(&target.host()).unwrap();
     let mut queue = again.io_queue(1, 16).unwrap();
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
 }
@@ -522,24 +540,24 @@ fn a_subsystem_reset_ends_every_association() {
 struct NoMemory;
 
 impl nvme::pcie::HostMemory for NoMemory {
-    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), nvme::pcie::Fault> {
-        Err(nvme::pcie::Fault { address })
+    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), nvme::pcie::MemoryFault> {
+        Err(nvme::pcie::MemoryFault { address })
     }
 
-    fn check_readable(&self, address: u64, _: usize) -> Result<(), nvme::pcie::Fault> {
-        Err(nvme::pcie::Fault { address })
+    fn check_readable(&self, address: u64, _: usize) -> Result<(), nvme::pcie::MemoryFault> {
+        Err(nvme::pcie::MemoryFault { address })
     }
 
-    fn write(&self, address: u64, _: &[u8]) -> Result<(), nvme::pcie::Fault> {
-        Err(nvme::pcie::Fault { address })
+    fn write(&self, address: u64, _: &[u8]) -> Result<(), nvme::pcie::MemoryFault> {
+        Err(nvme::pcie::MemoryFault { address })
     }
 
-    fn load(&self, address: u64) -> Result<u32, nvme::pcie::Fault> {
-        Err(nvme::pcie::Fault { address })
+    fn load(&self, address: u64) -> Result<u32, nvme::pcie::MemoryFault> {
+        Err(nvme::pcie::MemoryFault { address })
     }
 
-    fn store(&self, address: u64, _: u32) -> Result<(), nvme::pcie::Fault> {
-        Err(nvme::pcie::Fault { address })
+    fn store(&self, address: u64, _: u32) -> Result<(), nvme::pcie::MemoryFault> {
+        Err(nvme::pcie::MemoryFault { address })
     }
 }
 
@@ -578,8 +596,8 @@ struct Syncs {
     fails: AtomicUsize,
 }
 
-impl Durable for Syncs {
-    fn make_durable(&self) -> std::io::Result<()> {
+impl FlushHandle for Syncs {
+    fn flush(&self) -> std::io::Result<()> {
         self.count.fetch_add(1, Ordering::SeqCst);
         match self.fails.load(Ordering::SeqCst) {
             0 => Ok(()),
@@ -591,17 +609,20 @@ impl Durable for Syncs {
 #[test]
 fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
     let durable = Arc::new(Syncs::default());
-    let disk = Disk::new(Arc::clone(&durable) as Arc<dyn Durable>);
+    let disk = Disk::new(Arc::clone(&durable) as Arc<dyn FlushHandle>);
     let target = Target::of(TcpOptions::new(loopback()), Box::new(disk));
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[5; 4096]);
     assert_eq!(durable.count.load(Ordering::SeqCst), 0, "a write may stay in the cache");
     let flush = block_command(IoOpcode::Flush, 1, 0, 1);
-    assert_eq!(queue.command(flush, Data::None).unwrap().status(), Status::SUCCESS);
+    assert_eq!(
+        queue.command(flush, CommandData::None).unwrap().status(),
+        Status::SUCCESS
+    );
     assert_eq!(durable.count.load(Ordering::SeqCst), 1);
     durable.fails.store(1, Ordering::SeqCst);
-    let done = queue.command(flush, Data::None).unwrap();
+    let done = queue.command(flush, CommandData::None).unwrap();
     assert_eq!(done.status(), Status::WRITE_FAULT);
     // Commands without a sync still succeed.
     assert_eq!(read(&mut queue, 0, 4096), [5; 4096]);
@@ -616,14 +637,14 @@ fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
 #[test]
 fn a_lost_admin_connection_ends_the_association() {
     let target = Target::start();
-    let controller = Controller::connect(&target.host()).unwrap();
-    let mut other = Controller::connect(&target.host()).unwrap();
-    let mut queues: Vec<Queue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
+    let controller = RemoteController::connect(&target.host()).unwrap();
+    let mut other = RemoteController::connect(&target.host()).unwrap();
+    let mut queues: Vec<TcpQueue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
     let id = controller.id();
     drop(controller);
-    eventually("the controller's end", || !locked(&target.shared).is_connected(id));
+    eventually("the controller's end", || !lock(&target.shared).is_connected(id));
     for queue in &mut queues {
-        let lost = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), Data::None);
+        let lost = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), CommandData::None);
         assert!(
             matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
             "{lost:?}"
@@ -632,7 +653,7 @@ fn a_lost_admin_connection_ends_the_association() {
     eventually("the connections' end", || target.server.connections() == 1);
     other.keep_alive().unwrap();
     // The new controller gets the same identifier, without the old one's queues.
-    let again = Controller::connect(&target.host()).unwrap();
+    let again = RemoteController::connect(&target.host()).unwrap();
     assert_eq!(again.id(), id);
     let mut queue = again.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[3; 4096]);
@@ -643,7 +664,7 @@ fn a_lost_admin_connection_ends_the_association() {
 #[test]
 fn a_lost_io_connection_ends_only_its_queue() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let lost = controller.io_queue(1, 16).unwrap();
     let mut other = controller.io_queue(2, 16).unwrap();
     drop(lost);
@@ -659,17 +680,17 @@ fn a_lost_io_connection_ends_only_its_queue() {
 fn a_silent_host_is_ended_and_a_busy_one_is_not() {
     let target = Target::start();
     let start = Instant::now();
-    let silent = Controller::connect(&HostOptions {
+    let silent = RemoteController::connect(&HostOptions {
         keep_alive_ms: 40,
         ..target.host()
     });
     let silent = silent.unwrap();
-    let patient = Controller::connect(&target.host()).unwrap();
+    let patient = RemoteController::connect(&target.host()).unwrap();
     let mut queue = patient.io_queue(1, 16).unwrap();
     let id = silent.id();
-    while locked(&target.shared).is_connected(id) {
+    while lock(&target.shared).is_connected(id) {
         assert!(start.elapsed() < PATIENCE, "the silent host is not ended");
-        let expired = locked(&target.shared).tick(target.clock.now());
+        let expired = lock(&target.shared).tick(target.clock.now());
         target.server.end_associations(&expired);
     }
     assert!(start.elapsed() >= Duration::from_millis(40));
@@ -683,7 +704,7 @@ fn a_silent_host_is_ended_and_a_busy_one_is_not() {
 #[test]
 fn stopping_closes_everything_and_gives_the_port_back() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let queue = controller.io_queue(1, 16).unwrap();
     let half_open = TcpStream::connect(target.address()).unwrap();
     eventually("accepting", || target.server.connections() == 3);
@@ -694,7 +715,7 @@ fn stopping_closes_everything_and_gives_the_port_back() {
     assert!(controller.keep_alive().is_err());
     drop((queue, half_open, controller));
     let again = TcpServer::start(TcpOptions::new(address), Arc::clone(&target.shared), target.clock).unwrap();
-    Controller::connect(&target.host()).unwrap();
+    RemoteController::connect(&target.host()).unwrap();
     again.stop();
 }
 
@@ -988,7 +1009,7 @@ fn every_malformed_capsule_ends_the_connection_with_its_reason() {
 #[test]
 fn capsules_of_io_queues_carry_what_they_may() {
     let target = Target::start();
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let connect = |id| {
         let mut raw = Raw::open(target.address(), DigestFlags::new());
         let (command, data) = connect_command(&target.host(), controller.id(), id, 4);
@@ -1044,7 +1065,7 @@ fn capsules_do_not_wait_for_the_data_behind_them() {
         ..Limits::default()
     };
     let target = Target::limited(limits);
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -1114,8 +1135,8 @@ fn every_malformed_data_pdu_ends_the_connection_with_its_reason() {
 }
 
 /// A host with a data request for a write, and its controller.
-fn with_request(target: &Target, bytes: usize) -> (Controller, Raw, R2t) {
-    let controller = Controller::connect(&target.host()).unwrap();
+fn with_request(target: &Target, bytes: usize) -> (RemoteController, Raw, R2t) {
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
     assert_eq!(
@@ -1171,7 +1192,7 @@ fn a_wrong_header_digest_ends_the_connection() {
 fn a_wrong_data_digest_fails_the_command_only() {
     let target = Target::start();
     let digests = DigestFlags::new().with_ddgst_enable(true);
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let mut checker = controller.io_queue(2, 8).unwrap();
     write(&mut checker, 0, &[1; 16384]);
     let mut raw = Raw::open(target.address(), digests);
@@ -1274,7 +1295,7 @@ fn name(text: &str) -> [u8; 256] {
 #[test]
 fn wrong_connects_are_refused_with_the_place_of_the_mistake() {
     let target = Target::start();
-    let controller = Controller::connect_disabled(&target.host()).unwrap();
+    let controller = RemoteController::connect_disabled(&target.host()).unwrap();
     // A single connection, because a host may repeat a refused Connect.
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     for (what, spoil, expected) in WRONG_CONNECTS {
@@ -1317,7 +1338,7 @@ fn a_queue_begins_with_one_whole_connect() {
 #[test]
 fn queues_are_connected_once_and_not_to_discovery_controllers() {
     let target = Target::start();
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let _queue = controller.io_queue(1, 16).unwrap();
     let twice = controller.io_queue(1, 16).map(|_| ());
     assert!(
@@ -1331,7 +1352,7 @@ fn queues_are_connected_once_and_not_to_discovery_controllers() {
         "{twice:?}"
     );
     // A controller of the discovery subsystem has no I/O queues under any name.
-    let discovery = Controller::connect(&target.host().discovery()).unwrap();
+    let discovery = RemoteController::connect(&target.host().discovery()).unwrap();
     let (mut command, mut data) = connect_command(&target.host(), discovery.id(), 1, 16);
     (command.qid, data.cntlid) = (1.into(), discovery.id().into());
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -1343,7 +1364,9 @@ fn queues_are_connected_once_and_not_to_discovery_controllers() {
 #[test]
 fn more_controllers_than_there_are_are_refused_for_now() {
     let target = Target::start();
-    let _controllers: Vec<Controller> = (0..4).map(|_| Controller::connect(&target.host()).unwrap()).collect();
+    let _controllers: Vec<RemoteController> = (0..4)
+        .map(|_| RemoteController::connect(&target.host()).unwrap())
+        .collect();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -1366,7 +1389,7 @@ fn property(kind: FabricsCommandType, size: u8, offset: u32) -> SubmissionEntry 
 fn wrong_properties_and_fabrics_commands_have_their_statuses() {
     use FabricsCommandType::{Disconnect, PropertyGet, PropertySet};
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     let mut unknown = property(PropertyGet, 0, 0);
     unknown.nsid = 0x33.into();
@@ -1387,12 +1410,12 @@ fn wrong_properties_and_fabrics_commands_have_their_statuses() {
     };
     for (what, entry, status) in all {
         assert_eq!(
-            controller.admin(*entry, Data::None).unwrap().status(),
+            controller.admin(*entry, CommandData::None).unwrap().status(),
             *status,
             "{what}"
         );
     }
-    let on_io_queue = queue.command(property(PropertyGet, 1, 0), Data::None).unwrap();
+    let on_io_queue = queue.command(property(PropertyGet, 1, 0), CommandData::None).unwrap();
     assert_eq!(on_io_queue.status(), Status::INVALID_COMMAND_OPCODE);
 }
 
@@ -1463,7 +1486,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
     let mut granted = Vec::new();
     let (mut controllers, mut connected) = (Vec::new(), Vec::new());
     for path in 0..3 {
-        let mut controller = Controller::connect(&target.host()).unwrap();
+        let mut controller = RemoteController::connect(&target.host()).unwrap();
         let queues = controller.set_queue_count(200).unwrap();
         for queue in 1..=queues {
             let queue = controller.io_queue(queue, 16);
@@ -1489,7 +1512,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
 #[test]
 fn a_host_may_connect_all_queues_at_once() {
     let target = Target::with_queues(128);
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut begun: Vec<Raw> = (0..128)
         .map(|_| Raw::open(target.address(), DigestFlags::new()))
         .collect();
@@ -1503,7 +1526,7 @@ fn a_host_may_connect_all_queues_at_once() {
 #[test]
 fn the_number_of_queues_is_set_before_there_are_any() {
     let target = Target::start();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     assert_eq!(controller.set_queue_count(2).unwrap(), 2);
     assert_eq!(controller.set_queue_count(3).unwrap(), 3, "again");
     let queue = controller.io_queue(3, 16).unwrap();
@@ -1539,8 +1562,8 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
     eventually("the half-open ones' end", || target.server.connections() == 0);
 
     // Each completed Connect counts before the next request.
-    let mut controller = Controller::connect(&target.host()).unwrap();
-    let _queues: Vec<Queue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
+    let _queues: Vec<TcpQueue> = (1..=2).map(|id| controller.io_queue(id, 16).unwrap()).collect();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 3, 16);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -1555,8 +1578,8 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
         host_nqn: "nqn.2026-01.io.warp:other-host".to_string(),
         ..target.host()
     };
-    let others = Controller::connect(&other).unwrap();
-    let _others_queues: Vec<Queue> = (1..=2).map(|id| others.io_queue(id, 16).unwrap()).collect();
+    let others = RemoteController::connect(&other).unwrap();
+    let _others_queues: Vec<TcpQueue> = (1..=2).map(|id| others.io_queue(id, 16).unwrap()).collect();
     assert!(refused(), "a seventh connection");
     controller.keep_alive().unwrap();
 }
@@ -1583,7 +1606,7 @@ fn a_host_that_does_not_connect_is_hung_up_on() {
 #[test]
 fn more_commands_than_the_queue_has_entries_end_the_connection() {
     let target = Target::start();
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 4);
     assert_eq!(
@@ -1611,7 +1634,7 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
         ..Limits::default()
     };
     let target = Target::limited(limits);
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
     assert_eq!(
@@ -1694,7 +1717,7 @@ fn data_behind_many_waiting_commands_is_found() {
         ..Limits::default()
     };
     let target = Target::limited(limits);
-    let controller = Controller::connect(&target.host()).unwrap();
+    let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 256);
     assert_eq!(
@@ -1780,29 +1803,32 @@ fn hosts_authenticate_with_every_hash_and_group() {
                 ..with_secret(&target, SECRET)
             };
             let mut controller =
-                Controller::connect(&options).unwrap_or_else(|error| panic!("{hash}, {group}: {error}"));
+                RemoteController::connect(&options).unwrap_or_else(|error| panic!("{hash}, {group}: {error}"));
             controller.keep_alive().unwrap();
         }
     }
     // With every offer, on admin and I/O queues and for discovery.
     let options = with_secret(&target, SECRET);
-    let controller = Controller::connect(&options).unwrap();
+    let controller = RemoteController::connect(&options).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[8; 4096]);
     assert_eq!(read(&mut queue, 0, 4096), [8; 4096]);
-    Controller::connect(&options.discovery()).unwrap().discover().unwrap();
+    RemoteController::connect(&options.discovery())
+        .unwrap()
+        .discover()
+        .unwrap();
     // A host without a secret need not authenticate.
     let plain = HostOptions {
         host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
         ..target.host()
     };
-    Controller::connect(&plain).unwrap();
+    RemoteController::connect(&plain).unwrap();
 }
 
 #[test]
 fn hosts_that_cannot_prove_who_they_are_stay_out() {
     let target = guarded();
-    let error = |options: &HostOptions| Controller::connect(options).map(|_| ()).unwrap_err().to_string();
+    let error = |options: &HostOptions| RemoteController::connect(options).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         error(&with_secret(&target, OTHER_SECRET)),
         "authentication failed, because the controller refused it (Authentication failed)"
@@ -1825,7 +1851,7 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
         "authentication failed, because the controller did not prove its identity"
     );
     // An I/O queue must authenticate too, with the correct secret.
-    let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();
+    let controller = RemoteController::connect(&with_secret(&target, SECRET)).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -2016,7 +2042,7 @@ fn authentication_out_of_order_and_wrong_answers_end_the_connection() {
 
 /// A session without a socket, fed with a host's bytes.
 struct Feed {
-    session: Session,
+    session: TcpSession,
     random: Xoshiro256PlusPlus,
     /// Number of calls of [`Session::advance`].
     steps: usize,
@@ -2027,18 +2053,18 @@ struct Feed {
 
 impl Feed {
     /// Feeds bytes in pieces of random sizes.
-    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), CloseReason> {
+    fn feed(&mut self, mut bytes: &[u8]) -> Result<(), DisconnectReason> {
         loop {
             self.steps += 1;
             match self.session.advance() {
-                Ok(Next::Send) => {
+                Ok(SessionTask::Send) => {
                     let slices = self.session.output().slices();
                     self.sent.extend(slices.iter().flat_map(|slice| slice.iter().copied()));
                     self.session.sent();
                 }
-                Ok(Next::Sync) => self.session.sync(),
-                Ok(Next::Compute) => self.session.compute(Instant::now() + PATIENCE),
-                Ok(Next::Wait { input, until }) => {
+                Ok(SessionTask::Sync) => self.session.sync(),
+                Ok(SessionTask::Compute) => self.session.run_dh(Instant::now() + PATIENCE),
+                Ok(SessionTask::Wait { input, until }) => {
                     assert!(input && until.is_none(), "there is room, and nothing is held");
                     if bytes.is_empty() {
                         return Ok(());
@@ -2139,14 +2165,14 @@ fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Ve
 #[test]
 fn any_stream_of_bytes_is_survived() {
     let shared = {
-        let memory = Memory::new(nvme::media::bytes_for(CAPACITY_BYTES));
+        let memory = MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES));
         Arc::new(Mutex::new(
             Subsystem::new(small_drive::config(0), Box::new(memory)).unwrap(),
         ))
     };
-    let clock = Clock::start();
+    let clock = ServerClock::start();
     let host = HostOptions::new(loopback(), NQN);
-    let context = Context::new(TcpOptions::new(loopback()), Arc::clone(&shared), clock);
+    let context = TargetContext::new(TcpOptions::new(loopback()), Arc::clone(&shared), clock);
     let mut completed = 0;
     for seed in 0..1500u64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -2174,14 +2200,14 @@ fn any_stream_of_bytes_is_survived() {
                 break;
             }
         }
-        let surroundings = Surroundings {
+        let surroundings = ConnectionInfo {
             local: loopback(),
             peer: Ipv4Addr::LOCALHOST.into(),
-            line: Arc::new(()),
+            connection: Arc::new(()),
             waker: Arc::new(|| {}),
         };
         let mut feed = Feed {
-            session: Session::new(Arc::clone(&context), surroundings),
+            session: TcpSession::new(Arc::clone(&context), surroundings),
             random,
             steps: 0,
             bytes: 0,
@@ -2207,7 +2233,7 @@ fn any_stream_of_bytes_is_survived() {
             feed.bytes
         );
         feed.session.close();
-        assert_eq!(locked(&shared).controllers().count(), 0, "seed {seed}");
+        assert_eq!(lock(&shared).controllers().count(), 0, "seed {seed}");
     }
     assert!(
         (400..1400).contains(&completed),
@@ -2221,7 +2247,7 @@ fn any_stream_of_bytes_is_survived() {
 #[test]
 fn the_benchmark_measures() {
     let target = Target::start();
-    let measured = bench::Target {
+    let measured = bench::LoopbackTarget {
         address: target.address(),
         subsystem_nqn: NQN,
         thread_name: THREAD_NAME,

@@ -13,12 +13,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use initiator::bench::vfio_user::{Target, Workload, run};
+use initiator::bench::vfio_user::{BenchServer, BenchWorkload, run};
 use initiator::command::admin_entry;
 use initiator::command::block_command;
-use initiator::pcie::{Driver, DriverError, DriverOptions, RAM_BASE};
+use initiator::pcie::{DriverError, DriverOptions, NvmeDriver, RAM_BASE};
 use nvme::media::bytes_for;
-use nvme::{Durable, Media, Subsystem, SubsystemConfig};
+use nvme::{FlushHandle, Media, Subsystem, SubsystemConfig};
 use nvme_spec::command::{SglDescriptor, SglIdentifier, SglType, SubmissionEntry};
 use nvme_spec::register::{self, NSSR_RESET};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
@@ -27,10 +27,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use small_drive::{CAPACITY_BYTES, Disk, MIB};
-use ssd::config::Handles;
-use target::storage::backend::Memory;
+use ssd::config::HandlesConfig;
+use target::storage::backend::MemoryBackend;
 use target::vfio_user::{VfioUserOptions, VfioUserServer, WORKER_THREAD};
-use target::{Clock, ServeError, Shared, locked};
+use target::{ServeError, ServerClock, SharedSubsystem, lock};
 use tempfile::TempDir;
 
 const BLOCK: u64 = 4096;
@@ -39,7 +39,7 @@ const BLOCK: u64 = 4096;
 fn config() -> SubsystemConfig {
     let mut config = small_drive::config(0);
     config.device.geometry.over_provisioning = 0.5;
-    config.device.handles = Handles::default();
+    config.device.handles = HandlesConfig::default();
     config.controllers_max = 2;
     config
 }
@@ -47,15 +47,15 @@ fn config() -> SubsystemConfig {
 /// A drive, a directory for sockets, and a server.
 struct Setup {
     directory: TempDir,
-    shared: Shared,
-    clock: Clock,
+    shared: SharedSubsystem,
+    clock: ServerClock,
     server: Option<VfioUserServer>,
 }
 
 impl Setup {
     fn new() -> Setup {
         Setup::with(
-            Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+            Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
             VfioUserOptions::default(),
         )
     }
@@ -65,7 +65,7 @@ impl Setup {
         let mut setup = Setup {
             directory: tempfile::tempdir().unwrap(),
             shared: Arc::new(Mutex::new(subsystem)),
-            clock: Clock::start(),
+            clock: ServerClock::start(),
             server: None,
         };
         setup.server = Some(setup.serve("nvme.sock", options).expect("a server"));
@@ -84,12 +84,12 @@ impl Setup {
         self.path("nvme.sock")
     }
 
-    fn driver(&self) -> Driver {
-        Driver::start(&self.socket(), DriverOptions::default()).expect("the drive comes up")
+    fn driver(&self) -> NvmeDriver {
+        NvmeDriver::start(&self.socket(), DriverOptions::default()).expect("the drive comes up")
     }
 
     /// A driver with an I/O queue pair.
-    fn driver_with_queue(&self) -> Driver {
+    fn driver_with_queue(&self) -> NvmeDriver {
         let mut driver = self.driver();
         driver.create_queues(1, 64, Some(1)).unwrap();
         driver
@@ -114,7 +114,7 @@ fn pattern(bytes: u64, seed: u8) -> Vec<u8> {
 
 /// Writes or reads `bytes` of RAM at `address` with PRPs.
 #[track_caller]
-fn transfer(driver: &mut Driver, opcode: IoOpcode, first: u64, address: u64, bytes: u64) {
+fn transfer(driver: &mut NvmeDriver, opcode: IoOpcode, first: u64, address: u64, bytes: u64) {
     let mut entry = io(opcode, first, bytes / BLOCK);
     driver.set_prps(&mut entry, address, bytes);
     let completion = driver.command(1, entry).unwrap();
@@ -122,7 +122,7 @@ fn transfer(driver: &mut Driver, opcode: IoOpcode, first: u64, address: u64, byt
 }
 
 #[track_caller]
-fn write_and_read(driver: &mut Driver, first: u64, bytes: u64, seed: u8) {
+fn write_and_read(driver: &mut NvmeDriver, first: u64, bytes: u64, seed: u8) {
     let data = pattern(bytes, seed);
     let from = driver.allocate_with(&data);
     transfer(driver, IoOpcode::Write, first, from, bytes);
@@ -130,7 +130,7 @@ fn write_and_read(driver: &mut Driver, first: u64, bytes: u64, seed: u8) {
 }
 
 #[track_caller]
-fn assert_reads(driver: &mut Driver, first: u64, expected: &[u8]) {
+fn assert_reads(driver: &mut NvmeDriver, first: u64, expected: &[u8]) {
     let bytes = expected.len() as u64;
     let to = driver.allocate(bytes);
     transfer(driver, IoOpcode::Read, first, to, bytes);
@@ -139,7 +139,7 @@ fn assert_reads(driver: &mut Driver, first: u64, expected: &[u8]) {
     assert!(data == expected, "what was written at block {first}");
 }
 
-fn identify(driver: &mut Driver, cns: u32, nsid: u32) -> Vec<u8> {
+fn identify(driver: &mut NvmeDriver, cns: u32, nsid: u32) -> Vec<u8> {
     let page = driver.allocate(BLOCK);
     let mut entry = admin_entry(AdminOpcode::Identify);
     entry.nsid.set(nsid);
@@ -284,7 +284,7 @@ fn mapped_doorbells_need_no_messages() {
 #[test]
 fn without_a_mapped_page_every_doorbell_is_a_message() {
     let setup = Setup::with(
-        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
         VfioUserOptions {
             map_doorbells: false,
             ..VfioUserOptions::default()
@@ -300,7 +300,7 @@ fn without_a_mapped_page_every_doorbell_is_a_message() {
 #[test]
 fn shadow_doorbells_save_messages() {
     let setup = Setup::with(
-        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
         VfioUserOptions {
             map_doorbells: false,
             ..VfioUserOptions::default()
@@ -345,7 +345,7 @@ fn shadow_doorbells_save_messages() {
 
 /// A driver after the interrupt of a read, whose completion it has not taken yet. Also returns the
 /// read.
-fn interrupted(setup: &Setup) -> (Driver, SubmissionEntry) {
+fn interrupted(setup: &Setup) -> (NvmeDriver, SubmissionEntry) {
     let mut driver = setup.driver_with_queue();
     let page = driver.allocate(BLOCK);
     let mut entry = io(IoOpcode::Read, 0, 1);
@@ -397,7 +397,7 @@ fn interrupts_that_bus_mastering_swallowed_come_again() {
 #[test]
 fn events_reach_a_sleeping_worker() {
     let setup = Setup::with(
-        Box::new(Memory::new(bytes_for(CAPACITY_BYTES))),
+        Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
         VfioUserOptions {
             map_doorbells: false,
             ..VfioUserOptions::default()
@@ -405,7 +405,7 @@ fn events_reach_a_sleeping_worker() {
     );
     let mut driver = setup.driver();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
-    let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+    let mut other = NvmeDriver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
     // Attached Namespace Attribute Notices.
     let mut configure = admin_entry(AdminOpcode::SetFeatures);
     configure.cdw10.set(0x0b);
@@ -442,7 +442,7 @@ fn a_busy_worker_lets_others_have_the_drive() {
         let other = std::thread::spawn(move || {
             let turn = |_| {
                 let start = Instant::now();
-                drop(locked(&shared));
+                drop(lock(&shared));
                 let wait = start.elapsed();
                 // Between two turns a transport receives a command.
                 std::thread::sleep(Duration::from_millis(1));
@@ -475,7 +475,7 @@ fn a_busy_worker_lets_others_have_the_drive() {
 // ---------------------------------------------------------------------------------------------------------- resets --
 
 /// Submits commands until the queue is full, without waiting.
-fn flood(driver: &mut Driver, buffer: u64) {
+fn flood(driver: &mut NvmeDriver, buffer: u64) {
     for block in 0..63 {
         let mut entry = io(IoOpcode::Write, block, 1);
         entry.set_prps(buffer, 0);
@@ -541,7 +541,7 @@ fn a_subsystem_reset_reaches_the_other_socket() {
     let setup = Setup::new();
     let mut driver = setup.driver_with_queue();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
-    let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+    let mut other = NvmeDriver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
     other.create_queues(1, 64, None).unwrap();
     write_and_read(&mut other, 10, BLOCK, 1);
     driver.write_register(register::NSSR, NSSR_RESET).unwrap();
@@ -588,7 +588,7 @@ fn memory_that_is_taken_away_under_a_queue_is_a_fatal_status() {
 }
 
 /// Guest memory in addition to the driver's, which the test can remove.
-fn more_memory(driver: &mut Driver, bytes: u64) -> (OwnedFd, u64) {
+fn more_memory(driver: &mut NvmeDriver, bytes: u64) -> (OwnedFd, u64) {
     let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&file, bytes).unwrap();
     let address = RAM_BASE + DriverOptions::default().ram_bytes;
@@ -601,7 +601,7 @@ fn a_client_that_shortens_its_memory_hurts_nobody_else() {
     let setup = Setup::new();
     let mut honest = setup.driver_with_queue();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
-    let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+    let mut other = NvmeDriver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
     other.create_queues(1, 64, Some(1)).unwrap();
     let (file, address) = more_memory(&mut other, 4 * MIB);
     ftruncate(&file, MIB).unwrap();
@@ -656,7 +656,7 @@ fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
         let mapped = maps.count() as u64;
         assert!((1..=most).contains(&mapped), "{mapped} ranges of {bytes} bytes");
         assert_eq!(greedy.map(address(mapped), bytes, &file), ENOSPC);
-        let mut other = Driver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
+        let mut other = NvmeDriver::start(&setup.path("second.sock"), DriverOptions::default()).unwrap();
         other.create_queues(1, 64, Some(1)).unwrap();
         write_and_read(&mut other, 0, 128 << 10, 1);
         drop(other);
@@ -724,8 +724,8 @@ struct Gate {
     open: Mutex<Receiver<()>>,
 }
 
-impl Durable for Gate {
-    fn make_durable(&self) -> std::io::Result<()> {
+impl FlushHandle for Gate {
+    fn flush(&self) -> std::io::Result<()> {
         self.begun.send(()).expect("the test waits");
         self.open.lock().unwrap().recv().expect("the test opens");
         Ok(())
@@ -783,7 +783,7 @@ fn clients_leave_and_others_come() {
         let buffer = driver.allocate_with(&pattern(BLOCK, round));
         flood(&mut driver, buffer);
         drop(driver); // in the middle of I/O
-        driver = Driver::connect(&setup.socket(), DriverOptions::default()).unwrap();
+        driver = NvmeDriver::connect(&setup.socket(), DriverOptions::default()).unwrap();
         assert!(!driver.status().unwrap().rdy(), "the function was reset");
         assert_eq!(driver.read_register(register::AQA).unwrap(), 0);
         driver.enable().unwrap();
@@ -801,7 +801,7 @@ fn a_client_that_says_nothing_does_not_keep_the_socket() {
     };
     let server = setup.serve("greeting.sock", options).unwrap();
     let mut silent = UnixStream::connect(setup.path("greeting.sock")).unwrap();
-    let mut driver = Driver::start(&setup.path("greeting.sock"), DriverOptions::default()).unwrap();
+    let mut driver = NvmeDriver::start(&setup.path("greeting.sock"), DriverOptions::default()).unwrap();
     driver.create_queues(1, 64, None).unwrap();
     assert_eq!(silent.read(&mut [0; 8]).unwrap_or(0), 0, "the connection has ended");
     // After its version a client may be silent.
@@ -1075,19 +1075,19 @@ fn random_requests_are_answered() {
 fn the_benchmark_measures_something() {
     let setup = Setup::new();
     let socket = setup.socket();
-    let target = Target {
+    let target = BenchServer {
         socket: &socket,
         worker_thread: WORKER_THREAD,
         capacity_bytes: CAPACITY_BYTES,
         bytes_written: &|| {
-            let subsystem = locked(&setup.shared);
+            let subsystem = lock(&setup.shared);
             let stats = subsystem.device().stats();
             (stats.media_bytes_written(), stats.host_bytes_written())
         },
     };
-    let workload = Workload {
+    let workload = BenchWorkload {
         duration: Duration::from_millis(50),
-        ..Workload::default()
+        ..BenchWorkload::default()
     };
     let figures = run(&target, &workload).unwrap();
     assert!(

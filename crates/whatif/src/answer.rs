@@ -2,28 +2,28 @@
 
 use std::path::Path;
 
-use base::Bytes;
+use base::HumanBytes;
 use serde::Serialize;
 
-use super::economics::{Life, ONE_A_DAY, Rate, Wear, drive_writes_a_day};
+use super::economics::{DriveLife, ONE_A_DAY, WearModel, WriteRate, drive_writes_a_day};
 use super::placement_answer::PlacementAnswer;
-use super::placements::Placement;
-use super::sentence::{self, Choice};
-use super::{Drive, Factors, Question, Shown, Study};
-use analysis::export::{self, Columns, Table};
+use super::placements::PlacementOption;
+use super::sentence::{self, NamedRows};
+use super::{Factors, ModelledDrive, SimulatedDrive, WhatIfQuestion, WhatIfStudy};
+use analysis::claim_checker::ClaimChecker;
+use analysis::export::{self, ColumnBuilder, ExportTable};
 use analysis::interval::{Intervals, MATTERS};
-use analysis::judge::Judge;
 use experiment::definition::Experiment;
 use experiment::error::LabError;
-use experiment::selection::Form;
-use report::rows::{self, Column, Rows, Value};
-use report::{Bar, Front, Library, Report};
-use simulate::finding::{Command, Finding};
-use simulate::run::CellResult;
+use experiment::selection::ExperimentForm;
+use report::rows::{self, CellValue, ReportTable, TableColumn};
+use report::{Bar, FrontPage, PlotLibrary, Report};
+use simulate::run::RunResult;
+use simulate::warning::{RunWarning, WarningCommand};
 
 /// Answer to a [`Question`](crate::Question).
 #[derive(Clone, Debug, Serialize)]
-pub struct Answer {
+pub struct WhatIfAnswer {
     pub headline: String,
     pub workload: String,
     /// The device profile.
@@ -48,19 +48,19 @@ pub struct Answer {
     /// Prices and embodied carbon of the drive.
     pub factors: Factors,
     /// The other fields of the question.
-    pub question: Question,
+    pub question: WhatIfQuestion,
     /// The experiment that was run.
     #[serde(skip)]
     pub(super) experiment: Experiment,
     #[serde(skip)]
-    pub(super) results: Vec<CellResult>,
+    pub(super) results: Vec<RunResult>,
     #[serde(skip)]
     pub(super) intervals: Intervals,
 }
 
 /// A note on the cost of partial writes of mapping units, which is separate from collection. `None`
 /// if the cost is negligible.
-fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<String> {
+fn parts_of_units(results: &[RunResult], none: &PlacementAnswer) -> Option<String> {
     let stats = &results.first()?.stats;
     let total = stats.total();
     let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
@@ -70,20 +70,20 @@ fn parts_of_units(results: &[CellResult], none: &PlacementAnswer) -> Option<Stri
              of {waf:.2} (read, modify, write). Garbage collection causes a factor of {:.2}. Placement changes only \
              the second factor.",
             none.write_amplification,
-            Bytes(stats.page_bytes),
+            HumanBytes(stats.page_bytes),
             none.write_amplification / waf
         )
     })
 }
 
-impl Study {
+impl WhatIfStudy {
     /// Reads the answer from the results of the experiment.
     ///
     /// # Panics
     /// The results belong to another study, or a run was stopped before it measured.
-    pub(super) fn answer(&self, results: Vec<CellResult>, intervals: Intervals) -> Answer {
+    pub(super) fn evaluate(&self, results: Vec<RunResult>, intervals: Intervals) -> WhatIfAnswer {
         let rate = self.rate();
-        let wear = self.drive.config.endurance.as_ref().map(|endurance| Wear {
+        let wear = self.drive.config.endurance.as_ref().map(|endurance| WearModel {
             capacity_bytes: self.drive.capacity_bytes,
             physical_bytes: self.drive.physical_bytes,
             rated_erases: endurance.rated_erases,
@@ -94,7 +94,7 @@ impl Study {
         let rows: Vec<PlacementAnswer> = rows
             .map(|(placement, result)| self.row(placement, result, none, &intervals, wear))
             .collect();
-        let choice = Choice::new(&rows);
+        let choice = NamedRows::new(&rows);
         let placement = |row: &PlacementAnswer| {
             let placement = self.placements.iter().find(|placement| placement.name == row.name);
             placement.expect("rows are of placements")
@@ -104,7 +104,7 @@ impl Study {
         notes.extend(self.shown.notes.iter().cloned());
         notes.extend(parts_of_units(&results, &rows[0]));
         let is_marked = rows.iter().any(|row| row.is_doubtful);
-        notes.extend(rows::finding_lines(is_marked, &results, Command::WhatIf));
+        notes.extend(rows::finding_lines(is_marked, &results, WarningCommand::WhatIf));
         notes.push(rate.note.clone());
         if let Some(wear) = wear {
             let interval = rows.iter().any(|row| row.years_interval.is_some());
@@ -126,7 +126,7 @@ impl Study {
                 self.question.device
             ));
         }
-        Answer {
+        WhatIfAnswer {
             headline: self.headline(&choice, &rate, &results),
             workload: self.question.workload.clone(),
             device: self.question.device.clone(),
@@ -135,7 +135,7 @@ impl Study {
             rate_is_assumed: rate.is_assumed,
             how: best
                 .or(classifier)
-                .map(|placement| placement.how.clone())
+                .map(|placement| placement.steps.clone())
                 .unwrap_or_default(),
             best: best.map(|placement| placement.name.clone()),
             classifier: classifier.map(|placement| placement.name.clone()),
@@ -150,20 +150,20 @@ impl Study {
     }
 
     /// The host's write rate per day, and its source.
-    fn rate(&self) -> Rate {
+    fn rate(&self) -> WriteRate {
         let seconds = self.survey.seconds;
         if let Some(given) = self.question.drive_writes_per_day {
-            return Rate::given(given);
+            return WriteRate::from_user(given);
         }
         if let Some(bytes) = self.survey.bytes_per_second() {
             let rate = bytes * 86_400.0 / self.drive.capacity_bytes as f64;
             let note = format!(
                 "Years assume the trace's own rate, {} written in {seconds:.0} s. That is {} if it continues. Set \
                  another rate with `--rate`.",
-                Bytes(self.survey.pass_bytes_written),
+                HumanBytes(self.survey.pass_bytes_written),
                 drive_writes_a_day(rate)
             );
-            return Rate {
+            return WriteRate {
                 drive_writes_per_day: rate,
                 is_assumed: false,
                 words: "your rate".to_string(),
@@ -175,7 +175,7 @@ impl Study {
         } else {
             "The workload has no times".to_string()
         };
-        Rate {
+        WriteRate {
             drive_writes_per_day: 1.0,
             is_assumed: true,
             words: ONE_A_DAY.to_string(),
@@ -185,18 +185,18 @@ impl Study {
 
     fn row(
         &self,
-        placement: &Placement,
-        result: &CellResult,
-        none: &CellResult,
+        placement: &PlacementOption,
+        result: &RunResult,
+        none: &RunResult,
         intervals: &Intervals,
-        wear: Option<Wear>,
+        wear: Option<WearModel>,
     ) -> PlacementAnswer {
         assert_eq!(
             placement.name, result.key.variant,
             "results stand in the order of the placements"
         );
-        let window = |result: &CellResult| result.tail_write_amplification(self.shown.reading.window_capacities);
-        let interval_of = |result: &CellResult| intervals.of_write_amplification(&result.key, window(result), window);
+        let window = |result: &RunResult| result.tail_write_amplification(self.shown.reading.window_capacities);
+        let interval_of = |result: &RunResult| intervals.of_write_amplification(&result.key, window(result), window);
         let (own, interval) = (window(result), interval_of(result));
         let change = own / window(none) - 1.0;
         // Compares each member with itself, because members of an ensemble differ more from each
@@ -224,9 +224,12 @@ impl Study {
             cumulative_write_amplification: result.write_amplification(),
             change,
             change_interval,
-            unsettled: findings.iter().filter_map(Finding::unsettled).fold(0.0, f64::max),
-            is_comparable: !findings.iter().any(Finding::is_not_of_placement),
-            is_doubtful: findings.iter().any(|finding| finding.is_doubt(Command::WhatIf)),
+            unsettled: findings
+                .iter()
+                .filter_map(RunWarning::end_difference)
+                .fold(0.0, f64::max),
+            is_comparable: !findings.iter().any(RunWarning::is_not_of_placement),
+            is_doubtful: findings.iter().any(|finding| finding.is_doubt(WarningCommand::WhatIf)),
             handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
             life: wear.map(|wear| wear.life(own, &self.question.factors)),
             years_interval: wear
@@ -236,7 +239,7 @@ impl Study {
         }
     }
 
-    fn headline(&self, choice: &Choice<'_>, rate: &Rate, results: &[CellResult]) -> String {
+    fn headline(&self, choice: &NamedRows<'_>, rate: &WriteRate, results: &[RunResult]) -> String {
         if results.iter().all(|result| result.stats.total().units_reclaimed == 0) {
             return "The drive never had to collect garbage, so the run shows nothing about placement. Write more \
                     (--drive-writes), or use a smaller drive (--drive)."
@@ -246,12 +249,12 @@ impl Study {
     }
 }
 
-impl Answer {
+impl WhatIfAnswer {
     /// One row for each placement, as columns.
-    pub fn columns<'a>(&self) -> Table<'a> {
-        let life = |value: fn(&Life) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
-        Table::of(&self.placements, |rows| {
-            Columns::of(rows)
+    pub fn columns<'a>(&self) -> ExportTable<'a> {
+        let life = |value: fn(&DriveLife) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
+        ExportTable::single_batch(&self.placements, |rows| {
+            ColumnBuilder::new(rows)
                 .text("placement", |row| &row.name)
                 .f64("write_amplification", |row| row.write_amplification)
                 .optional_f64("low", |row| row.interval.map(|[low, _]| low))
@@ -282,12 +285,12 @@ impl Answer {
     ///
     /// # Errors
     /// The file cannot be written. The message names it and the system's reason.
-    pub fn write_report(&self, library: Library, path: &Path) -> Result<(), LabError> {
+    pub fn write_report(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let report = Report {
             title: &self.experiment.title,
             front: Some(&self.front()),
             refused: &[],
-            command: Command::WhatIf,
+            command: WarningCommand::WhatIf,
             source: "",
             notes: "",
             axes: &[],
@@ -301,7 +304,7 @@ impl Answer {
     }
 
     /// Content of the first screen of the page.
-    fn front(&self) -> Front {
+    fn front(&self) -> FrontPage {
         let bar = |row: &PlacementAnswer| Bar {
             name: row.name.clone(),
             value: row.write_amplification,
@@ -309,7 +312,7 @@ impl Answer {
             is_doubtful: row.is_doubtful,
             is_best: self.advised() == Some(&row.name),
         };
-        Front {
+        FrontPage {
             headline: self.headline.clone(),
             bars: self.placements.iter().map(bar).collect(),
             remedy: self.advised().map(|name| (format!("{name}:"), self.how.clone())),
@@ -326,55 +329,55 @@ impl Answer {
     /// Experiment, results and answer as `warp run --json` prints them. Stored runs have this form.
     pub fn results_json(&self) -> serde_json::Value {
         let tail_drive_writes = self.experiment.run.tail();
-        let judge = Judge::new(&self.experiment, Form::Full, &self.results, tail_drive_writes);
+        let judge = ClaimChecker::new(&self.experiment, ExperimentForm::Full, &self.results, tail_drive_writes);
         let mut json = export::judged_json(&self.experiment, &judge, &self.results);
         json["answer"] = serde_json::json!(self);
         json
     }
 
     /// The table of placements.
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> ReportTable {
         let mut columns = vec![
-            Column::label("placement"),
-            Column::number("WAF", ""),
-            Column::number("change", ""),
+            TableColumn::label("placement"),
+            TableColumn::number("WAF", ""),
+            TableColumn::number("change", ""),
         ];
         let lives = self.placements.iter().any(|row| row.life.is_some());
         if lives {
             columns.extend([
-                Column::number("life", "TB"),
-                Column::number("DWPD", ""),
-                Column::number("years", ""),
-                Column::number("cost", "$/TB"),
-                Column::number("CO2e", "kg/TB"),
+                TableColumn::number("life", "TB"),
+                TableColumn::number("DWPD", ""),
+                TableColumn::number("years", ""),
+                TableColumn::number("cost", "$/TB"),
+                TableColumn::number("CO2e", "kg/TB"),
             ]);
         }
-        let mut rows = Rows::new(columns);
+        let mut rows = ReportTable::new(columns);
         for row in &self.placements {
             let amplification = match row.interval {
-                Some(interval) => Value::Interval(row.write_amplification, interval),
-                None => Value::Amplification(row.write_amplification),
+                Some(interval) => CellValue::Interval(row.write_amplification, interval),
+                None => CellValue::Amplification(row.write_amplification),
             };
-            let amplification = amplification.doubtful_if(row.is_doubtful);
+            let amplification = amplification.mark_doubtful(row.is_doubtful);
             let change = if row.change == 0.0 {
-                Value::Nothing
+                CellValue::Nothing
             } else {
-                Value::Change(row.change)
+                CellValue::Change(row.change)
             };
-            let mut cells = vec![Value::Text(row.name.clone()), amplification, change];
+            let mut cells = vec![CellValue::Text(row.name.clone()), amplification, change];
             if let Some(life) = row.life {
                 cells.extend([
-                    Value::Count(life.host_terabytes_written.round() as u64),
-                    Value::Fixed(life.drive_writes_per_day, 2),
-                    Value::Text(match row.years_interval {
+                    CellValue::Count(life.host_terabytes_written.round() as u64),
+                    CellValue::Fixed(life.drive_writes_per_day, 2),
+                    CellValue::Text(match row.years_interval {
                         Some(ends) => {
                             let [low, high] = ends.map(sentence::years);
                             format!("{} ({low}-{high})", sentence::years(life.years))
                         }
                         None => sentence::years(life.years),
                     }),
-                    Value::Significant(life.dollars_per_terabyte_written),
-                    Value::Significant(life.carbon_kg_per_terabyte_written),
+                    CellValue::Significant(life.dollars_per_terabyte_written),
+                    CellValue::Significant(life.carbon_kg_per_terabyte_written),
                 ]);
             }
             rows.add(cells);
@@ -383,14 +386,14 @@ impl Answer {
     }
 }
 
-impl Shown {
+impl SimulatedDrive {
     /// Share of the flash that is garbage when the drive is full.
     pub(super) fn garbage_share(&self) -> f64 {
         self.spare_share / (1.0 + self.spare_share)
     }
 }
 
-impl Drive {
+impl ModelledDrive {
     /// Spare flash as a share of the capacity.
     pub(super) fn spare_share(&self) -> f64 {
         self.physical_bytes as f64 / self.capacity_bytes as f64 - 1.0

@@ -44,7 +44,7 @@ impl Factors {
 }
 
 /// The host's write rate per day.
-pub(super) struct Rate {
+pub(super) struct WriteRate {
     /// Multiples of the capacity.
     pub(super) drive_writes_per_day: f64,
     /// True if the rate is a default, because neither the user nor the workload gives one.
@@ -58,11 +58,11 @@ pub(super) struct Rate {
 /// The assumed rate in words.
 pub(super) const ONE_A_DAY: &str = "one drive write a day";
 
-impl Rate {
+impl WriteRate {
     /// A rate that the user gave.
-    pub(super) fn given(drive_writes_per_day: f64) -> Rate {
+    pub(super) fn from_user(drive_writes_per_day: f64) -> WriteRate {
         let words = drive_writes_a_day(drive_writes_per_day);
-        Rate {
+        WriteRate {
             drive_writes_per_day,
             is_assumed: false,
             note: format!("Years assume {words}, the rate that you gave."),
@@ -82,7 +82,7 @@ pub(super) fn drive_writes_a_day(rate: f64) -> String {
 
 /// Life and cost of a drive at a write amplification.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Life {
+pub struct DriveLife {
     /// Terabytes that the host can write until the flash reaches its rated erases.
     pub host_terabytes_written: f64,
     /// Drive writes per day (DWPD) over five years.
@@ -97,7 +97,7 @@ pub struct Life {
 
 /// Capacity, endurance and load of a drive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wear {
+pub(super) struct WearModel {
     pub(super) capacity_bytes: u64,
     pub(super) physical_bytes: u64,
     pub(super) rated_erases: u32,
@@ -105,14 +105,14 @@ pub(super) struct Wear {
     pub(super) drive_writes_per_day: f64,
 }
 
-impl Wear {
+impl WearModel {
     /// Life and cost of the drive at this write amplification.
-    pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> Life {
+    pub(super) fn life(&self, write_amplification: f64, factors: &Factors) -> DriveLife {
         assert!(write_amplification > 0.0, "a host write programs at least one page");
         let capacity = self.capacity_bytes as f64 / TERABYTE;
         let flash = self.physical_bytes as f64 / TERABYTE;
         let written = f64::from(self.rated_erases) * flash / write_amplification;
-        Life {
+        DriveLife {
             host_terabytes_written: written,
             drive_writes_per_day: written / capacity / (5.0 * DAYS_OF_YEAR),
             years: written / capacity / (self.drive_writes_per_day * DAYS_OF_YEAR),
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn half_the_write_amplification_is_twice_the_life() {
-        let wear = Wear {
+        let wear = WearModel {
             capacity_bytes: 1_000_000_000_000,
             physical_bytes: 1_100_000_000_000,
             rated_erases: 3650,

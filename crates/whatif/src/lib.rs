@@ -22,25 +22,25 @@ use serde::Serialize;
 use toml::Value;
 
 use analysis::interval::Intervals;
-use base::Bytes;
-use experiment::cell::Cell;
-use experiment::change::{Change, Overrides};
+use base::HumanBytes;
+use experiment::cell::RunSpec;
+use experiment::change::{RunChange, SettingOverrides};
 use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::profile::Profile;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{self, Scale, ScaleChoice};
+use experiment::scaled_model::{self, Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
 use experiment::workloads::{self, WorkloadChanges};
-use simulate::run::{self, CellResult, Watch};
+use simulate::run::{self, ProgressObserver, RunResult};
 use simulate::steady;
 use ssd::config::Geometry;
-use ssd::{DeviceConfig, Layout};
+use ssd::{DeviceConfig, DeviceLayout};
 
-pub use answer::Answer;
-pub use economics::{Factors, Life};
+pub use answer::WhatIfAnswer;
+pub use economics::{DriveLife, Factors};
 pub use placement_answer::PlacementAnswer;
-pub use placements::{Knowledge, Placement};
+pub use placements::{Knowledge, PlacementOption};
 use survey::Survey;
 
 /// Minimum warm-up of a trace before the measured window, full drive writes. The drive begins full,
@@ -66,7 +66,7 @@ const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
 /// A workload and a drive. Serialization skips the fields that the answer repeats.
 #[derive(Clone, Debug, Serialize)]
-pub struct Question {
+pub struct WhatIfQuestion {
     /// A job file, a model, a block trace, or a folder of block traces.
     #[serde(skip)]
     pub workload: String,
@@ -91,17 +91,17 @@ pub struct Question {
     /// passes of a trace, or 20.
     pub drive_writes: Option<f64>,
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
-    pub overrides: Overrides,
+    pub overrides: SettingOverrides,
     /// Seed of device and workload.
     pub seed: u64,
     #[serde(skip)]
     pub factors: Factors,
 }
 
-impl Question {
+impl WhatIfQuestion {
     /// A question about a workload, with defaults for all other fields.
-    pub fn new(workload: &str) -> Question {
-        Question {
+    pub fn new(workload: &str) -> WhatIfQuestion {
+        WhatIfQuestion {
             workload: workload.to_string(),
             device: "ssd_a".to_string(),
             drive_bytes: None,
@@ -110,7 +110,7 @@ impl Question {
             drive_writes_per_day: None,
             scale: None,
             drive_writes: None,
-            overrides: Overrides::new(),
+            overrides: SettingOverrides::new(),
             seed: 1,
             factors: Factors::default(),
         }
@@ -153,15 +153,15 @@ impl Question {
     /// # Errors
     /// The workload or device is unknown, a setting is impossible, or the workload does not fit the
     /// drive. The message names the remedy.
-    pub fn study(self) -> Result<Study, LabError> {
+    pub fn study(self) -> Result<WhatIfStudy, LabError> {
         self.check()?;
         let drive = self.drive()?;
         self.check_name()?;
         let table = workloads::table_of(&self.workload, &self.workload_changes())?;
-        let survey = Survey::of(&self, &table, &drive)?;
-        let shown = Shown::new(&self, &survey, &drive)?;
-        let placements = placements::of(&self, &table, &survey, &shown, drive.handles)?;
-        let mut experiment = Experiment::of_workload(&self.workload, &self.device);
+        let survey = Survey::new(&self, &table, &drive)?;
+        let shown = SimulatedDrive::new(&self, &survey, &drive)?;
+        let placements = placements::list_placements(&self, &table, &survey, &shown, drive.handles)?;
+        let mut experiment = Experiment::from_workload(&self.workload, &self.device);
         experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
         experiment.source = String::new();
         experiment.variants = placements
@@ -179,12 +179,12 @@ impl Question {
             ..RunOptions::default()
         };
         let placements = placements.into_iter().map(|(placement, _)| placement).collect();
-        let selection = Selection {
-            change: Change::of_settings(&self.settings_on(&drive)),
+        let selection = RunOverrides {
+            change: RunChange::from_settings(&self.settings_on(&drive)),
             capacity_bytes: shown.resized_bytes,
-            ..Selection::default()
+            ..RunOverrides::default()
         };
-        Ok(Study {
+        Ok(WhatIfStudy {
             question: self,
             drive,
             survey,
@@ -197,7 +197,7 @@ impl Question {
 
     /// The question's settings that apply to the workload.
     fn workload_changes(&self) -> WorkloadChanges {
-        let settings = Change::of_settings(&self.overrides).settings;
+        let settings = RunChange::from_settings(&self.overrides).settings;
         WorkloadChanges {
             settings,
             ..WorkloadChanges::default()
@@ -205,13 +205,13 @@ impl Question {
     }
 
     /// The drive of the question, resized if it gives a capacity.
-    fn drive(&self) -> Result<Drive, LabError> {
+    fn drive(&self) -> Result<ModelledDrive, LabError> {
         let profile = Profile::find(&self.device)?;
-        let of_device = Change::of_settings(&self.settings()).device;
+        let of_device = RunChange::from_settings(&self.settings()).device;
         let own = profile.config(&of_device)?;
         let Some(bytes) = self.drive_bytes else {
             let layout = self.layout(&own)?;
-            return Ok(Drive::new(own, &layout, None));
+            return Ok(ModelledDrive::new(own, &layout, None));
         };
         // A size of reclaim units that the user set is kept, if it fits the capacity.
         if of_device.contains_key(RECLAIM_UNIT_BYTES) {
@@ -219,14 +219,14 @@ impl Question {
             let unit_bytes = sized.geometry.mapping_unit_bytes;
             sized.geometry.capacity_bytes = Some(bytes / unit_bytes * unit_bytes);
             sized.geometry.physical_bytes = None;
-            if let Ok(layout) = Layout::new(&sized) {
-                return Ok(Drive::new(sized, &layout, None));
+            if let Ok(layout) = DeviceLayout::new(&sized) {
+                return Ok(ModelledDrive::new(sized, &layout, None));
             }
         }
-        let resized = twin::resized(&self.device, &own, bytes)?;
+        let resized = scaled_model::resized(&self.device, &own, bytes)?;
         let layout = self.layout(&resized)?;
-        let drive = Drive::new(resized, &layout, Some(bytes));
-        Ok(Drive {
+        let drive = ModelledDrive::new(resized, &layout, Some(bytes));
+        Ok(ModelledDrive {
             note: drive.note_of(&own.geometry),
             ..drive
         })
@@ -243,13 +243,13 @@ impl Question {
     }
 
     /// Layout of a drive with this configuration.
-    fn layout(&self, config: &DeviceConfig) -> Result<Layout, LabError> {
+    fn layout(&self, config: &DeviceConfig) -> Result<DeviceLayout, LabError> {
         let device = self.device.clone();
-        Layout::new(config).map_err(|error| LabError::Device { device, error })
+        DeviceLayout::new(config).map_err(|error| LabError::Device { device, error })
     }
 
     /// All settings, with the over-provisioning.
-    fn settings(&self) -> Overrides {
+    fn settings(&self) -> SettingOverrides {
         let share = self.over_provisioning.map(Value::Float);
         let share = share.map(|share| ("geometry.over_provisioning".to_string(), share));
         self.overrides.clone().into_iter().chain(share).collect()
@@ -257,7 +257,7 @@ impl Question {
 
     /// All settings, with the over-provisioning and the capacity of the drive if the question gives
     /// one.
-    fn settings_on(&self, drive: &Drive) -> Overrides {
+    fn settings_on(&self, drive: &ModelledDrive) -> SettingOverrides {
         let mut overrides = self.settings();
         if self.drive_bytes.is_some() && drive.resized_bytes.is_none() {
             let bytes = drive.config.geometry.capacity_bytes.expect("it was given");
@@ -269,7 +269,7 @@ impl Question {
 
 /// The drive of the question.
 #[derive(Clone, Debug)]
-struct Drive {
+struct ModelledDrive {
     config: DeviceConfig,
     capacity_bytes: u64,
     physical_bytes: u64,
@@ -284,9 +284,9 @@ struct Drive {
     note: Option<String>,
 }
 
-impl Drive {
-    fn new(config: DeviceConfig, layout: &Layout, resized_bytes: Option<u64>) -> Drive {
-        Drive {
+impl ModelledDrive {
+    fn new(config: DeviceConfig, layout: &DeviceLayout, resized_bytes: Option<u64>) -> ModelledDrive {
+        ModelledDrive {
             config,
             capacity_bytes: layout.capacity_bytes(),
             physical_bytes: u64::from(layout.physical_pages) * layout.page_bytes,
@@ -298,7 +298,7 @@ impl Drive {
     }
 }
 
-impl Drive {
+impl ModelledDrive {
     /// A note on the size of reclaim units and mapping units, if it was scaled to the capacity.
     fn note_of(&self, own: &Geometry) -> Option<String> {
         let geometry = &self.config.geometry;
@@ -310,23 +310,23 @@ impl Drive {
         } else {
             format!(
                 " Its mapping units have {} instead of {}. Drives of this size have larger ones to save memory.",
-                Bytes(geometry.mapping_unit_bytes),
-                Bytes(own.mapping_unit_bytes)
+                HumanBytes(geometry.mapping_unit_bytes),
+                HumanBytes(own.mapping_unit_bytes)
             )
         };
         Some(format!(
             "A drive of {:.3} TB gets reclaim units of {} instead of {}, because a superblock spans all dies of the \
              drive. Set another size with `--set {RECLAIM_UNIT_BYTES}=SIZE`.{mapping}",
             self.capacity_bytes as f64 / 1e12,
-            Bytes(geometry.reclaim_unit_bytes),
-            Bytes(own.reclaim_unit_bytes)
+            HumanBytes(geometry.reclaim_unit_bytes),
+            HumanBytes(own.reclaim_unit_bytes)
         ))
     }
 }
 
 /// The simulated drive, the length of the run, and the measured window.
 #[derive(Clone, Debug)]
-struct Shown {
+struct SimulatedDrive {
     /// Capacity, if the drive is resized with `twin::resized`.
     resized_bytes: Option<u64>,
     /// Size of its reclaim units at full scale, bytes.
@@ -334,16 +334,16 @@ struct Shown {
     /// Spare flash as a share of the capacity.
     spare_share: f64,
     scale: Option<Scale>,
-    reading: Reading,
+    reading: MeasuredWindow,
     /// Notes on the choices, one sentence each.
     notes: Vec<String>,
 }
 
-impl Shown {
-    fn new(question: &Question, survey: &Survey, drive: &Drive) -> Result<Shown, LabError> {
+impl SimulatedDrive {
+    fn new(question: &WhatIfQuestion, survey: &Survey, drive: &ModelledDrive) -> Result<SimulatedDrive, LabError> {
         let share = survey.touched_bytes as f64 / drive.capacity_bytes as f64;
         let is_filled = survey.is_trace && (share < FILLED || question.fill.is_some());
-        Shown::check(question, survey, drive, is_filled)?;
+        SimulatedDrive::check(question, survey, drive, is_filled)?;
         let mut notes: Vec<String> = drive.note.clone().into_iter().collect();
         let (config, resized_bytes) = if is_filled {
             let (config, filled_bytes, note) = filled(question, survey, drive)?;
@@ -359,7 +359,7 @@ impl Shown {
             // one.
             _ if is_filled => None,
             Some(scale) => Some(scale),
-            None => Some(twin::sizes(&question.device, &config, None)?[0]),
+            None => Some(scaled_model::sizes(&question.device, &config, None)?[0]),
         };
         if let Some(scale) = scale.filter(|scale| *scale != Scale::FULL) {
             notes.push(format!(
@@ -367,9 +367,9 @@ impl Shown {
             ));
         }
         notes.extend(repetition_note(survey));
-        let reading = Reading::new(question, survey, capacity_bytes);
+        let reading = MeasuredWindow::new(question, survey, capacity_bytes);
         notes.push(reading.note());
-        Ok(Shown {
+        Ok(SimulatedDrive {
             resized_bytes,
             unit_bytes: config.geometry.reclaim_unit_bytes,
             spare_share: drive.spare_share(),
@@ -380,13 +380,18 @@ impl Shown {
     }
 
     /// Refuses combinations of options that exclude each other, and a trace larger than the drive.
-    fn check(question: &Question, survey: &Survey, drive: &Drive, is_filled: bool) -> Result<(), LabError> {
+    fn check(
+        question: &WhatIfQuestion,
+        survey: &Survey,
+        drive: &ModelledDrive,
+        is_filled: bool,
+    ) -> Result<(), LabError> {
         if survey.is_trace && survey.touched_bytes > drive.capacity_bytes {
             let problem = format!(
                 "the trace touches {}, more than the {} of the drive. Give a drive that holds it (--drive {})",
-                Bytes(survey.touched_bytes),
-                Bytes(drive.capacity_bytes),
-                Bytes(question.filled_bytes(survey))
+                HumanBytes(survey.touched_bytes),
+                HumanBytes(drive.capacity_bytes),
+                HumanBytes(question.filled_bytes(survey))
             );
             return Err(LabError::invalid(&question.workload, problem));
         }
@@ -403,9 +408,13 @@ impl Shown {
 }
 
 /// The drive that a trace's data fills: its settings, its capacity in bytes, and a note on it.
-fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(DeviceConfig, u64, String), LabError> {
+fn filled(
+    question: &WhatIfQuestion,
+    survey: &Survey,
+    drive: &ModelledDrive,
+) -> Result<(DeviceConfig, u64, String), LabError> {
     let filled_bytes = question.filled_bytes(survey);
-    let config = twin::resized(&question.device, &drive.config, filled_bytes);
+    let config = scaled_model::resized(&question.device, &drive.config, filled_bytes);
     let config = config.map_err(|_| survey.too_small(question))?;
     let units = question.layout(&config)?.superblocks();
     let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
@@ -418,10 +427,10 @@ fn filled(question: &Question, survey: &Survey, drive: &Drive) -> Result<(Device
         "The trace touches {}, which is {} of the drive's {}. It runs on a drive of {}, which it fills to {:.0} %. \
          That drive has {as_many} reclaim units and the same share of spare flash. Set how full your drive is with \
          `--fill`.",
-        Bytes(survey.touched_bytes),
+        HumanBytes(survey.touched_bytes),
         percent(survey.touched_bytes as f64 / drive.capacity_bytes as f64),
-        Bytes(drive.capacity_bytes),
-        Bytes(filled_bytes),
+        HumanBytes(drive.capacity_bytes),
+        HumanBytes(filled_bytes),
         question.fill_share() * 100.0
     );
     Ok((config, filled_bytes, note))
@@ -455,7 +464,7 @@ fn repetition_note(survey: &Survey) -> Option<String> {
 
 /// Length of a run and of its measured window, in multiples of the capacity.
 #[derive(Clone, Debug)]
-struct Reading {
+struct MeasuredWindow {
     precondition_drive_writes: f64,
     drive_writes: f64,
     window_capacities: f64,
@@ -464,10 +473,10 @@ struct Reading {
     steady_state: bool,
 }
 
-impl Reading {
-    fn new(question: &Question, survey: &Survey, capacity_bytes: u64) -> Reading {
+impl MeasuredWindow {
+    fn new(question: &WhatIfQuestion, survey: &Survey, capacity_bytes: u64) -> MeasuredWindow {
         if !survey.is_trace {
-            return Reading {
+            return MeasuredWindow {
                 precondition_drive_writes: 0.0,
                 drive_writes: question.drive_writes.unwrap_or(DRIVE_WRITES_MAX),
                 window_capacities: steady::ROUNDS as f64,
@@ -479,7 +488,7 @@ impl Reading {
         let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
         let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
         let drive_writes = question.drive_writes.unwrap_or(both);
-        Reading {
+        MeasuredWindow {
             precondition_drive_writes: survey.touched_bytes as f64 / capacity_bytes as f64,
             drive_writes,
             window_capacities: window_capacities.min(drive_writes),
@@ -516,60 +525,60 @@ fn percent(share: f64) -> String {
 }
 
 /// The runs that an answer needs.
-pub struct Study {
-    question: Question,
-    drive: Drive,
+pub struct WhatIfStudy {
+    question: WhatIfQuestion,
+    drive: ModelledDrive,
     survey: Survey,
-    shown: Shown,
+    shown: SimulatedDrive,
     /// An experiment with a variant for each placement.
     pub experiment: Experiment,
-    selection: Selection,
-    placements: Vec<Placement>,
+    selection: RunOverrides,
+    placements: Vec<PlacementOption>,
 }
 
-impl Study {
+impl WhatIfStudy {
     /// Runs all placements. With `interval` it also runs the members of the device's ensemble, for
     /// no placement and for the best one. Returns `None` if the run was stopped early.
     ///
     /// # Errors
     /// A run needs more memory than the system has, or its workload cannot be read.
-    pub fn run(&self, interval: bool, watch: &dyn Watch) -> Result<Option<Answer>, LabError> {
+    pub fn run(&self, interval: bool, watch: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
         let Some((results, _)) = self.run_cells(&self.selection, watch)? else {
             return Ok(None);
         };
-        let answer = self.answer(results, Intervals::default());
+        let answer = self.evaluate(results, Intervals::default());
         let Some(selection) = self.interval_selection(&answer).filter(|_| interval) else {
             return Ok(Some(answer));
         };
         let found = self.run_cells(&selection, watch)?;
-        Ok(found.map(|(_, intervals)| self.answer(answer.results, intervals)))
+        Ok(found.map(|(_, intervals)| self.evaluate(answer.results, intervals)))
     }
 
     /// The runs of its placements, without those of an ensemble.
     ///
     /// # Errors
     /// The errors of [`Study::run`].
-    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+    pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }
 
     fn run_cells(
         &self,
-        selection: &Selection,
-        watch: &dyn Watch,
-    ) -> Result<Option<(Vec<CellResult>, Intervals)>, LabError> {
+        selection: &RunOverrides,
+        watch: &dyn ProgressObserver,
+    ) -> Result<Option<(Vec<RunResult>, Intervals)>, LabError> {
         let plans = run::prepare(self.experiment.select(selection)?.cells)?;
-        let results = run::run_all_with(&plans, run::Options::default(), watch)?;
-        Ok((!watch.stopped()).then(|| Intervals::split(results)))
+        let results = run::run_all_with(&plans, run::ExecutionOptions::default(), watch)?;
+        Ok((!watch.should_stop()).then(|| Intervals::split(results)))
     }
 
     /// The runs of the device's ensemble for no placement and for the best one. `None` if the
     /// device has no ensemble.
-    fn interval_selection(&self, answer: &Answer) -> Option<Selection> {
+    fn interval_selection(&self, answer: &WhatIfAnswer) -> Option<RunOverrides> {
         let has_ensemble = Profile::find(&self.question.device).is_ok_and(|profile| profile.ensemble.is_some());
         let names = [placements::NONE.to_string()].into_iter();
         let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
-        has_ensemble.then(|| Selection {
+        has_ensemble.then(|| RunOverrides {
             run: RunOptions {
                 variants: Some(names.collect()),
                 ..RunOptions::default()

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::economics::Life;
+use super::economics::DriveLife;
 use super::placements::Knowledge;
 
 /// Results of one placement.
@@ -34,7 +34,7 @@ pub struct PlacementAnswer {
     /// Reclaim unit handles that it wrote through.
     pub handles: usize,
     /// Life of the drive. `None` if its profile does not give the endurance of the flash.
-    pub life: Option<Life>,
+    pub life: Option<DriveLife>,
     /// Minimum and maximum of the years, at the ends of `interval`.
     pub years_interval: Option<[f64; 2]>,
     /// Names of the findings that make the number doubtful.

@@ -7,8 +7,8 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use super::survey::Survey;
-use super::{Question, Shown};
-use experiment::definition::{Change, Variant};
+use super::{SimulatedDrive, WhatIfQuestion};
+use experiment::definition::{RunChange, Variant};
 use experiment::error::LabError;
 use experiment::workloads::{self, WorkloadChanges, WorkloadChoice};
 
@@ -28,7 +28,7 @@ pub enum Knowledge {
 
 /// A placement of the host's writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct PlacementOption {
     /// Name of the placement and of its variant.
     pub name: String,
     /// The placement as part of a sentence: "separating by process".
@@ -36,24 +36,24 @@ pub struct Placement {
     /// Knowledge that the placement needs.
     pub knowledge: Knowledge,
     /// Steps to implement it on a host, a line each.
-    pub how: Vec<String>,
+    pub steps: Vec<String>,
 }
 
 /// Names of placements that the answer refers to.
 pub(super) const NONE: &str = "none";
 pub(super) const ORACLE: &str = "oracle";
 
-impl Placement {
-    fn new(name: &str, phrase: &str, knowledge: Knowledge, how: Vec<String>) -> Placement {
-        Placement {
+impl PlacementOption {
+    fn new(name: &str, phrase: &str, knowledge: Knowledge, how: Vec<String>) -> PlacementOption {
+        PlacementOption {
             name: name.to_string(),
             phrase: phrase.to_string(),
             knowledge,
-            how,
+            steps: how,
         }
     }
 
-    pub(super) fn variant(&self, change: &Change) -> Variant {
+    pub(super) fn variant(&self, change: &RunChange) -> Variant {
         Variant {
             name: self.name.clone(),
             change: change.clone(),
@@ -74,23 +74,23 @@ fn directive(first: String) -> Vec<String> {
 
 /// All placements that make sense for a workload on a drive with `handles` handles, with the change
 /// that each makes. No placement comes first.
-pub(super) fn of(
-    question: &Question,
+pub(super) fn list_placements(
+    question: &WhatIfQuestion,
     table: &Table,
     survey: &Survey,
-    shown: &Shown,
+    shown: &SimulatedDrive,
     handles: u64,
-) -> Result<Vec<(Placement, Change)>, LabError> {
+) -> Result<Vec<(PlacementOption, RunChange)>, LabError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let without = on(classified(table, [("kind", Value::from(NONE))]));
+    let without = workload_change(classified(table, [("kind", Value::from(NONE))]));
     let mut placements = vec![(
-        Placement::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
+        PlacementOption::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
         without,
     )];
     if survey.asks {
         let (name, phrase) = ("the workload's own", "the workload's own placement");
-        let placement = Placement::new(name, phrase, Knowledge::Host, own(table));
-        placements.push((placement, on(WorkloadChoice::Table(table.clone()))));
+        let placement = PlacementOption::new(name, phrase, Knowledge::Host, own(table));
+        placements.push((placement, workload_change(WorkloadChoice::Table(table.clone()))));
     }
     match kind {
         "trace" => placements.extend(by_source_of_trace(table, survey)),
@@ -120,7 +120,7 @@ pub(super) fn of(
     ];
     for (name, phrase, kind, settings) in classifiers {
         let settings = [("kind", Value::from(kind))].into_iter().chain(settings);
-        let change = on(classified(table, settings));
+        let change = workload_change(classified(table, settings));
         let what = format!(
             "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/reference/workloads.md)"
         );
@@ -129,17 +129,17 @@ pub(super) fn of(
         } else {
             Knowledge::Blocks
         };
-        let placement = Placement::new(name, &format!("separating by {phrase}"), knowledge, directive(what));
+        let placement = PlacementOption::new(name, &format!("separating by {phrase}"), knowledge, directive(what));
         placements.push((placement, change));
     }
     Ok(placements)
 }
 
 /// A change to this workload.
-fn on(workload: WorkloadChoice) -> Change {
-    Change {
+fn workload_change(workload: WorkloadChoice) -> RunChange {
+    RunChange {
         workload: Some(workload),
-        ..Change::default()
+        ..RunChange::default()
     }
 }
 
@@ -202,7 +202,7 @@ fn how_of_tree(placement: &str) -> Vec<String> {
 }
 
 /// Placements that an LSM tree can do, without the one that the workload already has.
-fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
+fn by_tree(table: &Table) -> Vec<(PlacementOption, RunChange)> {
     let own = table.get("placement").and_then(Value::as_str).unwrap_or("level");
     let known = [("rocksdb", "hints", "RocksDB's hints"), ("level", "level", "level")];
     let other = known.into_iter().filter(|(placement, ..)| *placement != own);
@@ -210,8 +210,8 @@ fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
         let mut table = table.clone();
         table.insert("placement".to_string(), Value::from(placement));
         let (name, phrase) = (format!("by {name}"), format!("separating by {phrase}"));
-        let placement = Placement::new(&name, &phrase, Knowledge::Host, how_of_tree(placement));
-        (placement, on(WorkloadChoice::Table(table)))
+        let placement = PlacementOption::new(&name, &phrase, Knowledge::Host, how_of_tree(placement));
+        (placement, workload_change(WorkloadChoice::Table(table)))
     });
     placed.collect()
 }
@@ -220,7 +220,7 @@ fn by_tree(table: &Table) -> Vec<(Placement, Change)> {
 const FILES_WITHOUT_KINDS: u64 = 8;
 
 /// Placements by process, file and volume, as far as a trace records them.
-fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)> {
+fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(PlacementOption, RunChange)> {
     let known = [
         ("process", survey.processes),
         ("file", survey.files),
@@ -234,38 +234,38 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(Placement, Change)
             "one placement identifier for each of the {count} {rule}{}, reused in turn if there are more than handles",
             if rule == "process" { "es" } else { "s" }
         ));
-        let placement = Placement::new(
+        let placement = PlacementOption::new(
             &format!("by {rule}"),
             &format!("separating by {rule}"),
             Knowledge::Host,
             how,
         );
-        (placement, on(WorkloadChoice::Table(table)))
+        (placement, workload_change(WorkloadChoice::Table(table)))
     };
-    let mut placements: Vec<(Placement, Change)> = known.map(placed).collect();
+    let mut placements: Vec<(PlacementOption, RunChange)> = known.map(placed).collect();
     placements.extend((survey.files > FILES_WITHOUT_KINDS).then(|| by_kind_of_file(table)));
     placements
 }
 
 /// Placement by kind of file: files whose names differ only in their numbers, such as those of a
 /// database. A program can distinguish these kinds.
-fn by_kind_of_file(table: &Table) -> (Placement, Change) {
+fn by_kind_of_file(table: &Table) -> (PlacementOption, RunChange) {
     let mut table = table.clone();
     table.insert("placement".to_string(), Value::from("file"));
     table.insert("file_by".to_string(), Value::from("kind"));
     let how = "one placement identifier for each kind of file, which is its name without numbers (WAL, tables, \
                manifests)";
-    let placement = Placement::new(
+    let placement = PlacementOption::new(
         "by kind of file",
         "separating by kind of file",
         Knowledge::Host,
         directive(how.to_string()),
     );
-    (placement, on(WorkloadChoice::Table(table)))
+    (placement, workload_change(WorkloadChoice::Table(table)))
 }
 
 /// A handle for each tenant. If tenants outnumber handles, they share them in turn.
-fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
+fn by_tenant(table: &Table, handles: u64) -> Option<(PlacementOption, RunChange)> {
     let mut table = table.clone();
     let tenants = table
         .get_mut("tenants")?
@@ -282,12 +282,12 @@ fn by_tenant(table: &Table, handles: u64) -> Option<(Placement, Change)> {
         how.push(format!("{name} {index}"));
     }
     let how = directive(format!("one placement identifier for each tenant ({})", how.join(", ")));
-    let placement = Placement::new("by tenant", "separating by tenant", Knowledge::Host, how);
-    Some((placement, on(WorkloadChoice::Table(table))))
+    let placement = PlacementOption::new("by tenant", "separating by tenant", Knowledge::Host, how);
+    Some((placement, workload_change(WorkloadChoice::Table(table))))
 }
 
 /// A handle for each job of a job file. If jobs outnumber handles, they share them in turn.
-fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>, LabError> {
+fn by_job(question: &WhatIfQuestion, handles: u64) -> Result<Vec<(PlacementOption, RunChange)>, LabError> {
     let spec = workloads::read_workload(&question.workload, &WorkloadChanges::default())?;
     let Some(file) = spec.jobs().filter(|file| file.jobs.len() > 1) else {
         return Ok(Vec::new());
@@ -304,12 +304,12 @@ fn by_job(question: &Question, handles: u64) -> Result<Vec<(Placement, Change)>,
         how.push(format!("fio: [{}] dataplacement=fdp, plids={index}", job.name));
         jobs.insert(job.name.clone(), options.collect());
     }
-    let change = Change {
+    let change = RunChange {
         jobs,
-        ..Change::default()
+        ..RunChange::default()
     };
     Ok(vec![(
-        Placement::new("by job", "separating by job", Knowledge::Host, how),
+        PlacementOption::new("by job", "separating by job", Knowledge::Host, how),
         change,
     )])
 }

@@ -8,7 +8,7 @@
 //! The sentence names host placements first, block-level classifiers second, the oracle last. It
 //! never contradicts the table.
 
-use super::economics::Rate;
+use super::economics::WriteRate;
 use super::placement_answer::PlacementAnswer;
 use super::placements::Knowledge;
 use analysis::interval::MATTERS;
@@ -22,7 +22,7 @@ const EQUAL: f64 = 2e-4;
 
 /// The rows that the sentence names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Choice<'a> {
+pub(super) struct NamedRows<'a> {
     none: &'a PlacementAnswer,
     /// Best placement that a host can implement, even if it does not help. `None` if a host has no
     /// placement to choose.
@@ -59,9 +59,9 @@ fn best_of(rows: &[PlacementAnswer], knowledge: Knowledge) -> Option<&PlacementA
     of_kind().find(|row| row.write_amplification <= least * (1.0 + MATTERS))
 }
 
-impl<'a> Choice<'a> {
+impl<'a> NamedRows<'a> {
     /// Selects the rows. The first row must be no placement.
-    pub(super) fn new(rows: &'a [PlacementAnswer]) -> Choice<'a> {
+    pub(super) fn new(rows: &'a [PlacementAnswer]) -> NamedRows<'a> {
         let none = rows.first().expect("no placement is always run");
         assert_eq!(none.knowledge, Knowledge::None, "no placement comes first");
         let host = best_of(rows, Knowledge::Host);
@@ -74,7 +74,7 @@ impl<'a> Choice<'a> {
         let least = reached(blocks, least);
         let is_least = |row: &&PlacementAnswer| row.write_amplification <= least * (1.0 + MATTERS);
         let oracle = best_of(rows, Knowledge::Future).filter(is_least);
-        Choice {
+        NamedRows {
             none,
             host,
             blocks,
@@ -93,7 +93,7 @@ impl<'a> Choice<'a> {
     }
 
     /// The headline of the answer. `what` names the workload: "trace", "job file", "workload".
-    pub(super) fn sentence(&self, what: &str, rate: &Rate) -> String {
+    pub(super) fn sentence(&self, what: &str, rate: &WriteRate) -> String {
         let none = self.none;
         let writes = format!("The flash writes {} times what the host writes", none.amplification());
         let first = match (self.best(), self.host) {
@@ -114,7 +114,7 @@ impl<'a> Choice<'a> {
                 "A host's placement makes no difference that the model can see. {writes}. {} gives {}{}",
                 capitalised(&row.phrase),
                 row.amplification(),
-                unsettled(row.unsettled.max(none.unsettled))
+                convergence_note(row.unsettled.max(none.unsettled))
             ),
             (None, None) => format!("The {what} does not tell a host which data belongs together. {writes}"),
         };
@@ -137,7 +137,7 @@ impl<'a> Choice<'a> {
     }
 
     /// The gain of a placement, in words.
-    fn gain(&self, row: &PlacementAnswer, rate: &Rate) -> String {
+    fn gain(&self, row: &PlacementAnswer, rate: &WriteRate) -> String {
         let [before, after] = [self.none, row].map(|row| row.write_amplification);
         let percent = |share: f64| format!("{:.0}", -share * 100.0);
         let members = row.change_interval.map(|[least, most]| (percent(most), percent(least)));
@@ -231,7 +231,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-fn unsettled(share: f64) -> String {
+fn convergence_note(share: f64) -> String {
     if share > 0.0 {
         format!(" (it still changes by {:.1} %)", share * 100.0)
     } else {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn sentence(rows: &[PlacementAnswer]) -> String {
-        Choice::new(rows).sentence("trace", &Rate::given(1.0))
+        NamedRows::new(rows).sentence("trace", &WriteRate::from_user(1.0))
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         }
         let said = sentence(&all);
         assert!(said.ends_with("from a WAF of 2.00 to 1.50."), "{said}");
-        let notes = Choice::new(&all).exceptions(&all);
+        let notes = NamedRows::new(&all).exceptions(&all);
         assert!(
             notes[0].starts_with("The sentence leaves out WARCIP and oracle."),
             "{notes:?}"
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn surprises_in_the_table_are_explained() {
         let all = rows(2.0, 1.5, 2.697, 2.697, 2.1);
-        let notes = Choice::new(&all).exceptions(&all);
+        let notes = NamedRows::new(&all).exceptions(&all);
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(
             notes[0].starts_with("SepBIT and WARCIP come to the same result"),
@@ -371,13 +371,13 @@ mod tests {
         assert!(notes[1].starts_with("Every classifier writes more"), "{notes:?}");
         assert!(notes[2].starts_with("The oracle comes to 2.10"), "{notes:?}");
         let all = rows(2.0, 1.5, 1.6, 1.3, 1.0);
-        assert!(Choice::new(&all).exceptions(&all).is_empty());
+        assert!(NamedRows::new(&all).exceptions(&all).is_empty());
     }
 
     #[test]
     fn beyond_twenty_years_wear_is_no_concern() {
         let life = |years: f64| {
-            Some(super::super::Life {
+            Some(super::super::DriveLife {
                 host_terabytes_written: 1.0,
                 drive_writes_per_day: 1.0,
                 years,
@@ -415,7 +415,7 @@ mod tests {
                 row.is_comparable = random() < 0.9;
                 row.unsettled = if random() < 0.2 { 0.1 } else { 0.0 };
             }
-            let choice = Choice::new(&all);
+            let choice = NamedRows::new(&all);
             let (said, notes) = (sentence(&all), choice.exceptions(&all).join(" "));
             let place = format!("round {round}: {said} {notes} {all:?}");
             if said.contains("would cut") {

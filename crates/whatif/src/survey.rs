@@ -4,13 +4,13 @@
 //! A trace is read completely, once. Other workloads are read for the first full drive writes of a
 //! small scaled model.
 
-use ssd::Layout;
-use workload::{Operation, Request, Source, Target, Twin, UnitSet, Workload as _};
+use ssd::DeviceLayout;
+use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel, UnitSet, Workload as _, WorkloadTarget};
 
-use super::{Drive, Question};
-use experiment::change::Change;
+use super::{ModelledDrive, WhatIfQuestion};
+use experiment::change::RunChange;
 use experiment::error::LabError;
-use experiment::twin;
+use experiment::scaled_model;
 use experiment::workloads::WorkloadChanges;
 
 /// Requests per batch.
@@ -48,8 +48,12 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    pub(super) fn of(question: &Question, table: &toml::Table, drive: &Drive) -> Result<Survey, LabError> {
-        let settings = Change::of_settings(&question.overrides).settings;
+    pub(super) fn new(
+        question: &WhatIfQuestion,
+        table: &toml::Table,
+        drive: &ModelledDrive,
+    ) -> Result<Survey, LabError> {
+        let settings = RunChange::from_settings(&question.overrides).settings;
         let what = match table.get("kind").and_then(toml::Value::as_str) {
             Some("trace") => "trace",
             Some("fio") => "job file",
@@ -64,10 +68,10 @@ impl Survey {
         let target = if is_trace {
             any_trace(drive)
         } else {
-            small_twin(question, drive)?
+            small_model(question, drive)?
         };
         let mut source = spec.source(&target, question.seed)?;
-        let mut seen = Seen::new(&target, is_trace);
+        let mut seen = SurveyTotals::new(&target, is_trace);
         let capacity = if is_trace {
             u64::MAX
         } else {
@@ -89,9 +93,9 @@ impl Survey {
             ));
         }
         Ok(if is_trace {
-            seen.of_trace(&*source, &target)
+            seen.trace_survey(&*source, &target)
         } else {
-            seen.of_twin(what, &target)
+            seen.scaled_survey(what, &target)
         })
     }
 
@@ -106,33 +110,33 @@ impl Survey {
     }
 
     /// The error for a trace that is too small for any drive.
-    pub(super) fn too_small(&self, question: &Question) -> LabError {
+    pub(super) fn too_small(&self, question: &WhatIfQuestion) -> LabError {
         let problem = format!(
             "the trace touches only {}, too little for a drive with reclaim units. Use a longer trace",
-            base::Bytes(self.touched_bytes)
+            base::HumanBytes(self.touched_bytes)
         );
         LabError::invalid(&question.workload, problem)
     }
 }
 
 /// A target that fits any trace.
-fn any_trace(drive: &Drive) -> Target {
-    Target {
+fn any_trace(drive: &ModelledDrive) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes: ROOM_BYTES,
         placement_count: u16::try_from(drive.handles).unwrap_or(u16::MAX),
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
 /// The smallest scaled model that behaves like the drive.
-fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
-    let scale = twin::sizes(&question.device, &drive.config, None)?[0];
-    let (_, layout): (_, Layout) = twin::twin(&question.device, &drive.config, scale)?;
-    Ok(Target {
+fn small_model(question: &WhatIfQuestion, drive: &ModelledDrive) -> Result<WorkloadTarget, LabError> {
+    let scale = scaled_model::sizes(&question.device, &drive.config, None)?[0];
+    let (_, layout): (_, DeviceLayout) = scaled_model::scaled_config(&question.device, &drive.config, scale)?;
+    Ok(WorkloadTarget {
         device_bytes: drive.capacity_bytes,
         endless: true,
         placement_count: u16::try_from(drive.handles).unwrap_or(u16::MAX),
-        twin: Some(Twin {
+        scaled_model: Some(ScaledModel {
             denominator: u64::from(scale.0),
             device_bytes: layout.capacity_bytes(),
             mapping_unit_bytes: layout.page_bytes,
@@ -142,7 +146,7 @@ fn small_twin(question: &Question, drive: &Drive) -> Result<Target, LabError> {
 }
 
 /// Running totals of the surveyed requests.
-struct Seen {
+struct SurveyTotals {
     unit_bytes: u64,
     /// Touched units. `None` for a trace, which counts them itself.
     touched: Option<UnitSet>,
@@ -153,9 +157,9 @@ struct Seen {
     asks: bool,
 }
 
-impl Seen {
-    fn new(target: &Target, is_trace: bool) -> Seen {
-        Seen {
+impl SurveyTotals {
+    fn new(target: &WorkloadTarget, is_trace: bool) -> SurveyTotals {
+        SurveyTotals {
             unit_bytes: target.unit_bytes(),
             touched: (!is_trace).then(UnitSet::default),
             written: UnitSet::default(),
@@ -166,11 +170,11 @@ impl Seen {
         }
     }
 
-    fn add(&mut self, request: &Request) {
+    fn add(&mut self, request: &IoRequest) {
         self.requests += 1;
         let end = request.offset_bytes + u64::from(request.bytes);
         let units = request.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
-        if request.operation == Operation::Write {
+        if request.operation == RequestOperation::Write {
             self.bytes_written += u64::from(request.bytes);
             self.asks |= request.placement.is_some();
             for unit in units.clone() {
@@ -181,13 +185,17 @@ impl Seen {
                 }
             }
         }
-        if let Some(touched) = self.touched.as_mut().filter(|_| request.operation != Operation::Trim) {
+        if let Some(touched) = self
+            .touched
+            .as_mut()
+            .filter(|_| request.operation != RequestOperation::Trim)
+        {
             units.for_each(|unit| _ = touched.insert(unit));
         }
     }
 
-    fn of_twin(&self, what: &'static str, target: &Target) -> Survey {
-        let denominator = target.twin.map_or(1, |twin| twin.denominator);
+    fn scaled_survey(&self, what: &'static str, target: &WorkloadTarget) -> Survey {
+        let denominator = target.scaled_model.map_or(1, |scaled| scaled.denominator);
         Survey {
             what,
             is_trace: false,
@@ -202,7 +210,7 @@ impl Seen {
         }
     }
 
-    fn of_trace(&self, source: &dyn Source, target: &Target) -> Survey {
+    fn trace_survey(&self, source: &dyn RequestSource, target: &WorkloadTarget) -> Survey {
         let measures = source.measures();
         let value = |name: &str| {
             let found = measures.iter().find(|measure| measure.name == name);

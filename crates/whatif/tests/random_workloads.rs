@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use whatif::{Answer, Question};
+use whatif::{WhatIfAnswer, WhatIfQuestion};
 
 /// Writes a trace in the format of MSR Cambridge with a second between requests: (disk, offset in
 /// pages, pages).
@@ -32,8 +32,8 @@ fn mixed() -> impl Iterator<Item = (u32, u64, u64)> {
     })
 }
 
-fn asked(path: &Path) -> Question {
-    let mut question = Question::new(&path.display().to_string());
+fn asked(path: &Path) -> WhatIfQuestion {
+    let mut question = WhatIfQuestion::new(&path.display().to_string());
     // Few and small reclaim units, because the traces are small.
     let settings = [
         ("reclaim_unit_bytes", "16GiB".into()),
@@ -46,12 +46,12 @@ fn asked(path: &Path) -> Question {
     question
 }
 
-fn answer(question: Question) -> Answer {
+fn answer(question: WhatIfQuestion) -> WhatIfAnswer {
     let study = question.study().expect("it fits");
     study.run(false, &()).expect("it runs").expect("nobody stops it")
 }
 
-fn amplification(answer: &Answer, name: &str) -> f64 {
+fn amplification(answer: &WhatIfAnswer, name: &str) -> f64 {
     let row = answer.placements.iter().find(|row| row.name == name);
     row.expect("it was run").write_amplification
 }
@@ -61,7 +61,7 @@ fn separating_two_volumes_helps_and_the_sentence_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("two_disks.csv");
     write_trace(&trace, mixed());
-    let answer = answer(Question {
+    let answer = answer(WhatIfQuestion {
         drive_bytes: Some(3_840_000_000_000),
         over_provisioning: Some(0.07),
         ..asked(&trace)
@@ -100,7 +100,7 @@ fn separating_two_volumes_helps_and_the_sentence_says_so() {
     );
     let report = folder.path().join("report.html");
     answer
-        .write_report(report::Library::Inside, &report)
+        .write_report(report::PlotLibrary::Embedded, &report)
         .expect("it can be written");
     assert!(
         std::fs::read_to_string(report)
@@ -138,8 +138,8 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("wide.csv");
     write_trace(&trace, (0..3000).map(|index| (0, index * 64, 64)));
-    let refusal = |question: Question| question.study().err().expect("it is refused").to_string();
-    let small = refusal(Question {
+    let refusal = |question: WhatIfQuestion| question.study().err().expect("it is refused").to_string();
+    let small = refusal(WhatIfQuestion {
         drive_bytes: Some(300 << 20),
         ..asked(&trace)
     });
@@ -150,18 +150,18 @@ fn what_cannot_be_answered_is_refused_with_a_remedy() {
     let reads = folder.path().join("reads.csv");
     std::fs::write(&reads, "128166372003061629,host,0,Read,0,4096,1\n").expect("a file");
     assert!(refusal(asked(&reads)).contains("writes nothing"));
-    let nowhere = refusal(Question::new("kvcache_202207"));
+    let nowhere = refusal(WhatIfQuestion::new("kvcache_202207"));
     assert!(nowhere.contains("did you mean kvcache_202210?"), "{nowhere}");
     for question in [
-        Question {
+        WhatIfQuestion {
             fill: Some(1.5),
             ..asked(&trace)
         },
-        Question {
+        WhatIfQuestion {
             drive_writes_per_day: Some(0.0),
             ..asked(&trace)
         },
-        Question {
+        WhatIfQuestion {
             over_provisioning: Some(f64::NAN),
             ..asked(&trace)
         },
@@ -177,11 +177,11 @@ fn a_cache_is_asked_for_its_groups() {
     let text = "kind = \"object_cache\"\npreset = \"twitter37\"\nused_percent = 95\nmax_object_bytes = \"160KiB\"\n\
                 growth_factor = 4\ngroups = \"class\"\neviction = \"lru\"\n";
     std::fs::write(&cache, text).expect("a folder to write to");
-    let answer = answer(Question {
+    let answer = answer(WhatIfQuestion {
         device: "warp_default".to_string(),
         scale: Some("1/256".parse().expect("a scale")),
         drive_writes: Some(4.0),
-        ..Question::new(&cache.display().to_string())
+        ..WhatIfQuestion::new(&cache.display().to_string())
     });
     let (none, own) = (
         amplification(&answer, "none"),
@@ -193,9 +193,9 @@ fn a_cache_is_asked_for_its_groups() {
 
 #[test]
 fn a_job_file_is_asked_for_what_it_asks_for() {
-    let answer = answer(Question {
+    let answer = answer(WhatIfQuestion {
         device: "ssd_b".to_string(),
-        ..Question::new("three_stream")
+        ..WhatIfQuestion::new("three_stream")
     });
     let own = amplification(&answer, "the workload's own");
     assert!(own < 0.5 * amplification(&answer, "none"), "{}", answer.headline);
@@ -239,9 +239,9 @@ fn what_a_trace_overwrites_is_counted_in_bytes_that_it_writes() {
 
 #[test]
 fn a_drive_of_another_size_has_reclaim_units_of_such_a_drive() {
-    let answer = answer(Question {
+    let answer = answer(WhatIfQuestion {
         drive_bytes: Some(480_000_000_000),
-        ..Question::new("three_stream")
+        ..WhatIfQuestion::new("three_stream")
     });
     let note = answer.notes.iter().find(|note| note.contains("gets reclaim units of"));
     assert!(
@@ -260,9 +260,9 @@ fn a_drive_of_another_size_has_reclaim_units_of_such_a_drive() {
 
 #[test]
 fn a_drive_too_large_for_small_mapping_units_has_larger_ones() {
-    let answer = answer(Question {
+    let answer = answer(WhatIfQuestion {
         drive_bytes: Some(30_720_000_000_000),
-        ..Question::new("three_stream")
+        ..WhatIfQuestion::new("three_stream")
     });
     let says = |words: &str| answer.notes.iter().any(|note| note.contains(words));
     assert!(
@@ -279,11 +279,11 @@ fn a_drive_too_large_for_small_mapping_units_has_larger_ones() {
 
 #[test]
 fn notes_name_no_option_that_the_command_does_not_have() {
-    let options = simulate::finding::Command::WhatIf.options();
+    let options = simulate::warning::WarningCommand::WhatIf.options();
     let traces = tempfile::tempdir().expect("a folder");
     let trace = traces.path().join("log.csv");
     write_trace(&trace, (0..3_000).map(|index| (0, index * 4, 4)));
-    let small = Question {
+    let small = WhatIfQuestion {
         drive_bytes: Some(8 << 20),
         ..asked(&trace)
     };

@@ -6,8 +6,8 @@
 
 use std::io::Cursor;
 
-use workload::trace::{Mapping, Reader, Settings, TraceSource};
-use workload::{Source, Target};
+use workload::trace::{AddressMapping, TraceReader, TraceSettings, TraceSource};
+use workload::{RequestSource, WorkloadTarget};
 
 const LINES: u64 = 4_000_000;
 const PASSES: usize = 3;
@@ -40,12 +40,12 @@ fn processor_seconds() -> f64 {
 }
 
 /// Reads a trace and returns requests per second of processor time.
-fn replay(text: &[u8], settings: &Settings) -> f64 {
-    let target = Target {
+fn replay(text: &[u8], settings: &TraceSettings) -> f64 {
+    let target = WorkloadTarget {
         device_bytes: 7_680_000_000_000,
-        ..Target::default()
+        ..WorkloadTarget::default()
     };
-    let reader = Reader::from_stream("trace", Cursor::new(text.to_vec()), settings).expect("a known format");
+    let reader = TraceReader::from_stream("trace", Cursor::new(text.to_vec()), settings).expect("a known format");
     let mut source = TraceSource::new(settings, reader, &target, 0).expect("a drive that is large enough");
     let mut requests = Vec::with_capacity(4096);
     let mut count = 0;
@@ -88,10 +88,10 @@ fn main() {
     };
     let csv = "format = \"csv\"\n[csv]\nvolume = 1\noperation.column = 2\noffset.column = 3\nlength.column = 4\n\
                time = { column = 5, unit = \"us\" }\n";
-    let csv: Settings = toml::from_str(csv).expect("a table of columns");
-    let plain = Settings::default();
+    let csv: TraceSettings = toml::from_str(csv).expect("a table of columns");
+    let plain = TraceSettings::default();
     type Line<'a> = &'a dyn Fn(u64, u64) -> String;
-    let formats: [(&str, Line, &Settings); 6] = [
+    let formats: [(&str, Line, &TraceSettings); 6] = [
         ("alibaba", &alibaba, &plain),
         ("tencent", &tencent, &plain),
         ("msr", &msr, &plain),
@@ -108,8 +108,8 @@ fn main() {
             continue;
         }
         let text = text(line);
-        for mapping in [Mapping::Modulo, Mapping::Compact] {
-            let settings = Settings {
+        for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
+            let settings = TraceSettings {
                 mapping,
                 ..settings.clone()
             };

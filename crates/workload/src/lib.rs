@@ -26,7 +26,9 @@ mod unit_set;
 
 pub use base::PlacementIndex;
 pub use error::WorkloadError;
-pub use request::{Operation, Request};
+pub use request::{IoRequest, RequestOperation};
 pub use settings::{Workload, deserialize, multiple_of, within};
-pub use source::{Measure, Next, PacedHost, Range, Source, TaggedRequest, Target, Twin};
+pub use source::{
+    NextCall, OwnedRange, PacedHost, RequestSource, ScaledModel, TaggedRequest, WorkloadMeasure, WorkloadTarget,
+};
 pub use unit_set::UnitSet;

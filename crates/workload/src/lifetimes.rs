@@ -7,7 +7,7 @@
 //! alone would underestimate long lifetimes.
 
 use crate::classifier::{trimmed_units, units, written_units};
-use crate::{Operation, Request, Target};
+use crate::{IoRequest, RequestOperation, WorkloadTarget};
 
 /// Bits of a distance that a bin keeps. Bins are at most 1.6 % wide.
 const BIN_BITS: u32 = 7;
@@ -38,7 +38,7 @@ fn bin_end(bin: usize) -> u64 {
 
 /// Lifetimes of a set of written units, as counts per bin of distance.
 #[derive(Clone, Debug)]
-struct Lives {
+struct LifetimeCounts {
     /// Units that were overwritten or trimmed at this distance.
     ended: Vec<u64>,
     /// Units that were still valid at this distance when the workload ended.
@@ -46,9 +46,9 @@ struct Lives {
     written: u64,
 }
 
-impl Lives {
-    fn new() -> Lives {
-        Lives {
+impl LifetimeCounts {
+    fn new() -> LifetimeCounts {
+        LifetimeCounts {
             ended: vec![0; BINS],
             open: vec![0; BINS],
             written: 0,
@@ -59,25 +59,25 @@ impl Lives {
 /// Measures the lifetimes of the data that a workload writes. Needs 8 bytes for each unit of the
 /// drive.
 #[derive(Debug)]
-pub struct Observer {
+pub struct LifetimeObserver {
     unit_bytes: u64,
     /// Number (from 1) and stream of each unit's last write. 0 for a unit without data.
     born: Vec<u64>,
     /// Units written so far.
     position: u64,
-    all: Lives,
-    streams: Vec<Lives>,
+    all: LifetimeCounts,
+    streams: Vec<LifetimeCounts>,
 }
 
-impl Observer {
+impl LifetimeObserver {
     /// Creates an observer of a workload with `streams` streams on this target.
-    pub fn new(target: &Target, streams: usize) -> Observer {
-        Observer {
+    pub fn new(target: &WorkloadTarget, streams: usize) -> LifetimeObserver {
+        LifetimeObserver {
             unit_bytes: target.unit_bytes(),
             born: vec![0; units(target)],
             position: 0,
-            all: Lives::new(),
-            streams: vec![Lives::new(); streams],
+            all: LifetimeCounts::new(),
+            streams: vec![LifetimeCounts::new(); streams],
         }
     }
 
@@ -90,10 +90,10 @@ impl Observer {
     ///
     /// # Panics
     /// Panics if the request is outside the target or its stream does not exist.
-    pub fn observe(&mut self, request: &Request) {
+    pub fn observe(&mut self, request: &IoRequest) {
         match request.operation {
-            Operation::Read => {}
-            Operation::Write => {
+            RequestOperation::Read => {}
+            RequestOperation::Write => {
                 for unit in written_units(request, self.unit_bytes) {
                     self.end(unit);
                     self.position += 1;
@@ -106,7 +106,7 @@ impl Observer {
                     self.streams[usize::from(request.stream)].written += 1;
                 }
             }
-            Operation::Trim => {
+            RequestOperation::Trim => {
                 for unit in trimmed_units(request, self.unit_bytes) {
                     self.end(unit);
                 }
@@ -129,7 +129,7 @@ impl Observer {
     }
 
     /// Returns the survival function of all streams together, and of each stream.
-    pub fn finish(mut self) -> (Survival, Vec<Survival>) {
+    pub fn finish(mut self) -> (SurvivalCurve, Vec<SurvivalCurve>) {
         for unit in std::mem::take(&mut self.born) {
             if let Some((bin, stream)) = self.life(unit) {
                 self.all.open[bin] += 1;
@@ -141,14 +141,14 @@ impl Observer {
             written, self.all.written,
             "the streams count other units than the workload wrote"
         );
-        let survival = |lives: &Lives| Survival::of(lives, self.unit_bytes);
+        let survival = |lives: &LifetimeCounts| SurvivalCurve::estimate(lives, self.unit_bytes);
         (survival(&self.all), self.streams.iter().map(survival).collect())
     }
 }
 
 /// Share of the written data that lives longer than a distance.
 #[derive(Clone, Debug)]
-pub struct Survival {
+pub struct SurvivalCurve {
     unit_bytes: u64,
     /// Surviving share after each bin, up to the longest observed lifetime.
     alive: Vec<f64>,
@@ -158,9 +158,9 @@ pub struct Survival {
     open: u64,
 }
 
-impl Survival {
+impl SurvivalCurve {
     /// Computes Kaplan and Meier's estimate.
-    fn of(lives: &Lives, unit_bytes: u64) -> Survival {
+    fn estimate(lives: &LifetimeCounts, unit_bytes: u64) -> SurvivalCurve {
         let open: u64 = lives.open.iter().sum();
         let mut at_risk = open + lives.ended.iter().sum::<u64>();
         assert_eq!(at_risk, lives.written, "every unit written has ended or is there");
@@ -179,7 +179,7 @@ impl Survival {
             alive.push(share);
         }
         assert_eq!(at_risk, 0, "units are in no bin of lifetimes");
-        Survival {
+        SurvivalCurve {
             unit_bytes,
             alive,
             written: lives.written,
@@ -227,7 +227,7 @@ impl Survival {
     ///
     /// # Panics
     /// Panics if the unit sizes differ.
-    pub fn distance(&self, other: &Survival) -> (f64, u64) {
+    pub fn distance(&self, other: &SurvivalCurve) -> (f64, u64) {
         assert_eq!(self.unit_bytes, other.unit_bytes, "units are of one size");
         let differences = self
             .alive
@@ -251,17 +251,17 @@ mod tests {
 
     const UNITS: u64 = 1000;
 
-    fn target() -> Target {
-        Target {
+    fn target() -> WorkloadTarget {
+        WorkloadTarget {
             device_bytes: UNITS * 4096,
             placement_count: 8,
             endless: true,
-            twin: None,
+            scaled_model: None,
         }
     }
 
-    fn request(operation: Operation, unit: u64, count: u32, stream: u16) -> Request {
-        Request {
+    fn request(operation: RequestOperation, unit: u64, count: u32, stream: u16) -> IoRequest {
+        IoRequest {
             stream,
             operation,
             offset_bytes: unit * 4096,
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    fn write(unit: u64) -> Request {
-        request(Operation::Write, unit, 1, 0)
+    fn write(unit: u64) -> IoRequest {
+        request(RequestOperation::Write, unit, 1, 0)
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn what_is_written_in_a_circle_lives_for_a_circle() {
-        let mut observer = Observer::new(&target(), 1);
+        let mut observer = LifetimeObserver::new(&target(), 1);
         for number in 0..10 * UNITS {
             observer.observe(&write(number % UNITS));
         }
@@ -310,10 +310,10 @@ mod tests {
     #[test]
     fn uniform_overwrites_live_geometrically_whatever_is_cut_off() {
         for drives in [1, 3, 30] {
-            let mut observer = Observer::new(&target(), 2);
+            let mut observer = LifetimeObserver::new(&target(), 2);
             let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
             for unit in 0..UNITS {
-                observer.observe(&request(Operation::Write, unit, 1, 1));
+                observer.observe(&request(RequestOperation::Write, unit, 1, 1));
             }
             for _ in 0..drives * UNITS {
                 observer.observe(&write(below(&mut random, UNITS)));
@@ -330,13 +330,13 @@ mod tests {
 
     #[test]
     fn a_trim_ends_a_life_and_streams_are_apart() {
-        let mut observer = Observer::new(&target(), 2);
-        observer.observe(&request(Operation::Write, 0, 4, 0));
-        observer.observe(&request(Operation::Write, 100, 16, 1));
-        observer.observe(&request(Operation::Trim, 0, 4, 1));
-        observer.observe(&request(Operation::Trim, 0, 4, 1));
-        observer.observe(&request(Operation::Read, 100, 16, 0));
-        observer.observe(&request(Operation::Write, 200, 8, 1));
+        let mut observer = LifetimeObserver::new(&target(), 2);
+        observer.observe(&request(RequestOperation::Write, 0, 4, 0));
+        observer.observe(&request(RequestOperation::Write, 100, 16, 1));
+        observer.observe(&request(RequestOperation::Trim, 0, 4, 1));
+        observer.observe(&request(RequestOperation::Trim, 0, 4, 1));
+        observer.observe(&request(RequestOperation::Read, 100, 16, 0));
+        observer.observe(&request(RequestOperation::Write, 200, 8, 1));
         let (all, streams) = observer.finish();
         assert_eq!(streams[0].open_share(), 0.0);
         assert_eq!(streams[0].quantile(1.0), Some(20 * 4096));

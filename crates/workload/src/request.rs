@@ -7,7 +7,7 @@ use crate::PlacementIndex;
 /// A kind of request. Its number is the index into the fields that fio keeps per direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Operation {
+pub enum RequestOperation {
     /// Read, which changes no data on the drive.
     Read = 0,
     /// Write, the only operation that carries a placement directive.
@@ -16,7 +16,7 @@ pub enum Operation {
     Trim = 2,
 }
 
-impl Operation {
+impl RequestOperation {
     /// All three operations, in fio's order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
@@ -32,11 +32,11 @@ impl Operation {
 
 /// One request to the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct IoRequest {
     /// Stream of the workload that issues the request.
     pub stream: u16,
     /// Operation of the request.
-    pub operation: Operation,
+    pub operation: RequestOperation,
     /// First byte on the drive.
     pub offset_bytes: u64,
     /// Length in bytes.

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use toml::Value;
 
-use crate::{Source, Target, WorkloadError};
+use crate::{RequestSource, WorkloadError, WorkloadTarget};
 
 /// Checked settings of a workload of any kind. They are cheap to clone. Serialization is complete
 /// except for the contents of the files that the workload reads when it runs.
@@ -23,13 +23,13 @@ pub trait Workload {
     ///
     /// # Errors
     /// Fails if the workload does not fit the drive or a file cannot be opened.
-    fn source(&self, target: &Target, seed: u64) -> Result<Box<dyn Source>, WorkloadError>;
+    fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError>;
 
     /// Maximum memory of the source, bytes, for any run time. Computed before the source is built.
     ///
     /// # Errors
     /// Fails if the workload does not fit the drive.
-    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError>;
+    fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError>;
 
     /// Files that the workload reads when it runs.
     fn files_mut(&mut self) -> Vec<&mut PathBuf> {
@@ -72,7 +72,7 @@ pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result
     }
     let problem = format!(
         "must be a multiple of {unit_bytes} bytes and at most {}",
-        base::Bytes(most)
+        base::HumanBytes(most)
     );
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }

@@ -1,20 +1,20 @@
 //! The trait of all workload sources, and the properties of the drive that a source can see.
 
-use crate::{Request, WorkloadError};
+use crate::{IoRequest, WorkloadError};
 
 /// Produces the requests of a workload, in the order in which the host submits them.
 ///
 /// A source is deterministic. Its requests depend on its settings, its [`Target`] and its seed, not
 /// on the sizes of the batches. It never looks at the device, so it gives the same requests to
 /// every device of a size. Only a [`PacedHost`] learns in virtual time when its requests complete.
-pub trait Source: Send {
+pub trait RequestSource: Send {
     /// Appends up to `limit` requests and returns their number. 0 means that the workload has
     /// ended.
     ///
     /// # Errors
     /// Fails if a file cannot be read or parsed. The error names file and line. The source then
     /// stays at its end.
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError>;
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError>;
 
     /// Names of the source's streams, in the order of [`Request::stream`].
     fn streams(&self) -> Vec<String>;
@@ -26,19 +26,19 @@ pub trait Source: Send {
 
     /// Parts of the drive with an owner whose share of the write amplification is of interest. They
     /// ascend and do not overlap.
-    fn ranges(&self) -> Vec<Range> {
+    fn ranges(&self) -> Vec<OwnedRange> {
         Vec::new()
     }
 
     /// Parts of the drive whose data has a lifetime of its own and can be placed as a whole. They
     /// do not overlap. Defaults to [`Source::ranges`].
-    fn owners(&self) -> Vec<Range> {
+    fn owners(&self) -> Vec<OwnedRange> {
         self.ranges()
     }
 
     /// Figures that the source has measured so far, such as hit ratios or application-level write
     /// amplification.
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         Vec::new()
     }
 
@@ -61,10 +61,10 @@ pub trait PacedHost {
     /// # Errors
     /// Fails if a file cannot be read or parsed. The error names file and line. The workload has
     /// then ended.
-    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError>;
+    fn poll_requests(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<NextCall, WorkloadError>;
 
     /// Reports that the request with this tag is complete.
-    fn completed(&mut self, tag: u16);
+    fn complete_request(&mut self, tag: u16);
 
     /// Maximum number of requests in flight.
     fn depth(&self) -> u64;
@@ -76,12 +76,12 @@ pub struct TaggedRequest {
     /// Identifies the request on completion.
     pub tag: u16,
     /// The request to submit.
-    pub request: Request,
+    pub request: IoRequest,
 }
 
 /// Time of the next call to a [`PacedHost`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextCall {
     /// At this time since the start, nanoseconds, or at an earlier completion.
     At(u64),
     /// At the next completion.
@@ -90,8 +90,8 @@ pub enum Next {
     Never,
 }
 
-impl<S: Source + ?Sized> Source for Box<S> {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl<S: RequestSource + ?Sized> RequestSource for Box<S> {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         (**self).next_batch(requests, limit)
     }
 
@@ -103,15 +103,15 @@ impl<S: Source + ?Sized> Source for Box<S> {
         (**self).share_done()
     }
 
-    fn ranges(&self) -> Vec<Range> {
+    fn ranges(&self) -> Vec<OwnedRange> {
         (**self).ranges()
     }
 
-    fn owners(&self) -> Vec<Range> {
+    fn owners(&self) -> Vec<OwnedRange> {
         (**self).owners()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         (**self).measures()
     }
 
@@ -122,7 +122,7 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
 /// A part of the drive that has an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Range {
+pub struct OwnedRange {
     /// Name of the owner.
     pub name: String,
     /// First byte of the part.
@@ -133,7 +133,7 @@ pub struct Range {
 
 /// A figure that a workload measures about itself.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Measure {
+pub struct WorkloadMeasure {
     /// Name in dotted parts, as claims use it. `docs/reference/workloads.md` lists the names of each workload
     /// kind.
     pub name: String,
@@ -141,10 +141,10 @@ pub struct Measure {
     pub value: f64,
 }
 
-impl Measure {
+impl WorkloadMeasure {
     /// Creates a figure with a name.
-    pub fn new(name: impl Into<String>, value: f64) -> Measure {
-        Measure {
+    pub fn new(name: impl Into<String>, value: f64) -> WorkloadMeasure {
+        WorkloadMeasure {
             name: name.into(),
             value,
         }
@@ -153,7 +153,7 @@ impl Measure {
 
 /// The drive as a workload sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct WorkloadTarget {
     /// Capacity that the host sees, bytes. With a scaled model, the capacity of the full-size
     /// drive.
     pub device_bytes: u64,
@@ -164,21 +164,21 @@ pub struct Target {
     /// when to stop.
     pub endless: bool,
     /// The scaled model of the drive to build the workload for, if any.
-    pub twin: Option<Twin>,
+    pub scaled_model: Option<ScaledModel>,
 }
 
 /// Alignment of parts of a drive, bytes.
 const PART_ALIGNMENT_BYTES: u64 = 1 << 20;
 
-impl Target {
+impl WorkloadTarget {
     /// Capacity that requests may use, bytes. With a scaled model, the capacity of the model.
     pub fn capacity_bytes(&self) -> u64 {
-        self.twin.map_or(self.device_bytes, |twin| twin.device_bytes)
+        self.scaled_model.map_or(self.device_bytes, |twin| twin.device_bytes)
     }
 
     /// Returns the space between two percentages of the capacity as a drive of its own. The byte
     /// range is its location on this drive, or on the scaled model, if any.
-    pub fn part(&self, from_percent: f64, to_percent: f64) -> (Target, std::ops::Range<u64>) {
+    pub fn part(&self, from_percent: f64, to_percent: f64) -> (WorkloadTarget, std::ops::Range<u64>) {
         assert!(
             (0.0..=to_percent).contains(&from_percent),
             "a part begins before it ends: {from_percent} to {to_percent} %"
@@ -188,7 +188,10 @@ impl Target {
             bytes / PART_ALIGNMENT_BYTES * PART_ALIGNMENT_BYTES
         };
         let (start, end) = (full(from_percent), full(to_percent));
-        let position = |bytes: u64| self.twin.map_or(bytes, |twin| twin.position(bytes, self.device_bytes));
+        let position = |bytes: u64| {
+            self.scaled_model
+                .map_or(bytes, |twin| twin.position(bytes, self.device_bytes))
+        };
         let range = position(start)..position(end);
         assert!(
             start <= end && range.start <= range.end,
@@ -200,13 +203,13 @@ impl Target {
             range.end,
             self.capacity_bytes()
         );
-        let twin = self.twin.map(|twin| Twin {
+        let twin = self.scaled_model.map(|twin| ScaledModel {
             device_bytes: range.end - range.start,
             ..twin
         });
-        let part = Target {
+        let part = WorkloadTarget {
             device_bytes: end - start,
-            twin,
+            scaled_model: twin,
             ..*self
         };
         (part, range)
@@ -214,13 +217,13 @@ impl Target {
 
     /// Scale factor d of the model. 1 without a scaled model.
     pub fn denominator(&self) -> u64 {
-        self.twin.map_or(1, |twin| twin.denominator)
+        self.scaled_model.map_or(1, |twin| twin.denominator)
     }
 
     /// Returns the size of a request of `bytes` bytes on this drive. A scaled model shrinks
     /// requests, unless it keeps their sizes or the request covers part of a mapping unit.
     pub fn request_bytes(&self, bytes: u64) -> u64 {
-        match self.twin {
+        match self.scaled_model {
             Some(twin) if !twin.keep_requests && twin.is_whole(bytes) => twin.size(bytes),
             _ => bytes,
         }
@@ -228,13 +231,13 @@ impl Target {
 
     /// Smallest sensible unit of a request, bytes. 4 KiB, or the mapping unit of the scaled model.
     pub fn unit_bytes(&self) -> u64 {
-        self.twin.map_or(4096, |twin| twin.mapping_unit_bytes)
+        self.scaled_model.map_or(4096, |twin| twin.mapping_unit_bytes)
     }
 }
 
 /// A scaled model, smaller than the drive that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Twin {
+pub struct ScaledModel {
     /// Scale factor d. The model stands for a drive of about d times its capacity.
     pub denominator: u64,
     /// Capacity of the model, bytes. The full capacity / d, as the model's geometry rounds it.
@@ -246,7 +249,7 @@ pub struct Twin {
     pub keep_requests: bool,
 }
 
-impl Twin {
+impl ScaledModel {
     /// Converts a position on a drive of `full_bytes` to the model, aligned down to the mapping
     /// unit.
     pub fn position(&self, bytes: u64, full_bytes: u64) -> u64 {

@@ -14,15 +14,17 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::source::Range;
-use crate::{Measure, PlacementIndex, Request, Source, Target, Workload, WorkloadError, deserialize};
+use crate::source::OwnedRange;
+use crate::{
+    IoRequest, PlacementIndex, RequestSource, Workload, WorkloadError, WorkloadMeasure, WorkloadTarget, deserialize,
+};
 
 /// Requests per batch of a tenant.
 const RUN_LENGTH: usize = 64;
 
 /// All tenants with their workloads, in the order of their logical blocks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings<W> {
+pub struct TenantWorkloads<W> {
     tenants: Vec<Tenant<W>>,
 }
 
@@ -62,12 +64,12 @@ fn one() -> f64 {
 /// messages.
 pub type ReadWorkload<'a, W> = &'a dyn Fn(&str, &Table) -> Result<W, WorkloadError>;
 
-impl<W: Workload> Settings<W> {
+impl<W: Workload> TenantWorkloads<W> {
     /// Reads the settings from a table `tenants`, keyed by name, in the order on the drive.
     ///
     /// # Errors
     /// Fails if a setting is unknown or impossible.
-    pub fn parse(place: &str, table: &Table, read: ReadWorkload<'_, W>) -> Result<Settings<W>, WorkloadError> {
+    pub fn parse(place: &str, table: &Table, read: ReadWorkload<'_, W>) -> Result<TenantWorkloads<W>, WorkloadError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Tenants {
@@ -96,7 +98,7 @@ impl<W: Workload> Settings<W> {
             );
             return Err(WorkloadError::setting(format!("{place}.tenants"), problem));
         }
-        Ok(Settings { tenants: checked })
+        Ok(TenantWorkloads { tenants: checked })
     }
 
     /// Files that the workloads read when they run.
@@ -109,7 +111,7 @@ impl<W: Workload> Settings<W> {
     ///
     /// # Errors
     /// Fails if a tenant's workload does not fit its share.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         let (mut bytes, mut percent) = (0_u64, 0.0);
         for tenant in &self.tenants {
             let from = percent;
@@ -124,7 +126,7 @@ impl<W: Workload> Settings<W> {
     ///
     /// # Errors
     /// Fails if a tenant's workload does not fit its share or a placement index does not exist.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<Tenants, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Tenants, WorkloadError> {
         let mut tenants = Vec::new();
         let (mut percent, mut streams) = (0.0, 0_u16);
         for (index, tenant) in self.tenants.iter().enumerate() {
@@ -176,7 +178,7 @@ impl<W: Workload> Tenant<W> {
     /// Starts the tenant's workload on a part of the drive.
     fn run(
         &self,
-        target: &Target,
+        target: &WorkloadTarget,
         (from_percent, to_percent): (f64, f64),
         first_stream: u16,
         seed: u64,
@@ -194,7 +196,7 @@ impl<W: Workload> Tenant<W> {
             return Err(WorkloadError::setting(setting, problem));
         }
         let has_placement = target.placement_count > 0 && !placement_indices.is_empty();
-        let own = Target {
+        let own = WorkloadTarget {
             placement_count: if has_placement {
                 placement_indices.len() as u16
             } else {
@@ -234,9 +236,9 @@ impl<W: Workload> Tenant<W> {
 struct ActiveTenant {
     name: String,
     stream_names: Vec<String>,
-    source: Box<dyn Source>,
+    source: Box<dyn RequestSource>,
     /// Requests produced and not yet issued, next one last.
-    ready: Vec<Request>,
+    ready: Vec<IoRequest>,
     /// Number of the tenant's first stream among all streams.
     first_stream: u16,
     /// Byte range of the tenant on the drive.
@@ -254,7 +256,7 @@ impl ActiveTenant {
         self.issued_bytes as f64 / self.rate
     }
 
-    fn next(&mut self) -> Result<Option<Request>, WorkloadError> {
+    fn next(&mut self) -> Result<Option<IoRequest>, WorkloadError> {
         if self.ready.is_empty() {
             self.source.next_batch(&mut self.ready, RUN_LENGTH)?;
             assert!(
@@ -277,7 +279,7 @@ impl ActiveTenant {
         );
         request.stream += self.first_stream;
         self.issued_bytes += u64::from(request.bytes);
-        if request.operation == crate::Operation::Write {
+        if request.operation == crate::RequestOperation::Write {
             self.written_bytes += u64::from(request.bytes);
             let index = request.placement.unwrap_or(PlacementIndex::FIRST).index();
             request.placement = self.placement_indices.get(index).copied();
@@ -291,8 +293,8 @@ pub struct Tenants {
     tenants: Vec<ActiveTenant>,
 }
 
-impl Source for Tenants {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for Tenants {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let before = requests.len();
         while requests.len() < before + limit {
             let running = self.tenants.iter_mut().filter(|tenant| !tenant.has_ended);
@@ -323,8 +325,8 @@ impl Source for Tenants {
         shares.map(|shares| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
-    fn ranges(&self) -> Vec<Range> {
-        let range = |tenant: &ActiveTenant| Range {
+    fn ranges(&self) -> Vec<OwnedRange> {
+        let range = |tenant: &ActiveTenant| OwnedRange {
             name: tenant.name.clone(),
             start_bytes: tenant.range.start,
             end_bytes: tenant.range.end,
@@ -332,16 +334,16 @@ impl Source for Tenants {
         self.tenants.iter().map(range).collect()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let all: u64 = self.tenants.iter().map(|tenant| tenant.written_bytes).sum();
         let of = |tenant: &ActiveTenant| {
             let name = |part: &str| format!("{}.{part}", tenant.name);
             let mut measures = vec![
-                Measure::new(name("bytes_written"), tenant.written_bytes as f64),
-                Measure::new(name("write_share"), tenant.written_bytes as f64 / all.max(1) as f64),
+                WorkloadMeasure::new(name("bytes_written"), tenant.written_bytes as f64),
+                WorkloadMeasure::new(name("write_share"), tenant.written_bytes as f64 / all.max(1) as f64),
             ];
             let own = tenant.source.measures().into_iter();
-            measures.extend(own.map(|measure| Measure::new(name(&measure.name), measure.value)));
+            measures.extend(own.map(|measure| WorkloadMeasure::new(name(&measure.name), measure.value)));
             measures
         };
         self.tenants.iter().flat_map(of).collect()
@@ -351,11 +353,11 @@ impl Source for Tenants {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Operation, fio};
+    use crate::{RequestOperation, fio};
 
     const GIB: u64 = 1 << 30;
 
-    fn tenants(text: &str, target: &Target) -> Result<Tenants, WorkloadError> {
+    fn tenants(text: &str, target: &WorkloadTarget) -> Result<Tenants, WorkloadError> {
         let read = |_: &str, table: &Table| {
             let name = table["file"].as_str().expect("a name");
             let text = match name {
@@ -366,7 +368,7 @@ mod tests {
             Ok(fio::parse(text, name)?)
         };
         let table: Table = toml::from_str(text).expect("TOML");
-        Settings::parse("workload", &table, &read)?.source(target, 1)
+        TenantWorkloads::parse("workload", &table, &read)?.source(target, 1)
     }
 
     const TWO: &str = r#"
@@ -382,12 +384,12 @@ mod tests {
         workload = { file = "sequential" }
     "#;
 
-    fn target() -> Target {
-        Target {
+    fn target() -> WorkloadTarget {
+        WorkloadTarget {
             device_bytes: 4 * GIB,
             placement_count: 8,
             endless: true,
-            twin: None,
+            scaled_model: None,
         }
     }
 
@@ -400,7 +402,7 @@ mod tests {
         }
         let mut bytes = [0_u64; 2];
         for request in &requests {
-            assert_eq!(request.operation, Operation::Write);
+            assert_eq!(request.operation, RequestOperation::Write);
             let end = request.offset_bytes + u64::from(request.bytes);
             match request.stream {
                 0 => assert!(
@@ -438,7 +440,7 @@ mod tests {
 
     #[test]
     fn a_drive_without_placement_gets_none() {
-        let target = Target {
+        let target = WorkloadTarget {
             placement_count: 0,
             ..target()
         };

@@ -1,15 +1,15 @@
 //! Tests that bounds on a workload's memory and on the cost of a batch hold before the workload is
 //! built.
 
-use workload::trace::{Mapping, Reader, Settings, TraceSource};
-use workload::{Operation, Request, Source, Target, Workload, fio};
+use workload::trace::{AddressMapping, TraceReader, TraceSettings, TraceSource};
+use workload::{IoRequest, RequestOperation, RequestSource, Workload, WorkloadTarget, fio};
 
 const GIB: u64 = 1 << 30;
 
-fn drive(device_bytes: u64) -> Target {
-    Target {
+fn drive(device_bytes: u64) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes,
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
@@ -28,14 +28,14 @@ fn refusal(jobs: &str) -> String {
 }
 
 /// A trace of one file with operation, offset and length.
-fn trace(lines: impl Iterator<Item = String>, mapping: Mapping, target: &Target) -> TraceSource {
-    let settings = Settings {
-        format: Some(workload::trace::Format::Iolog),
+fn trace(lines: impl Iterator<Item = String>, mapping: AddressMapping, target: &WorkloadTarget) -> TraceSource {
+    let settings = TraceSettings {
+        format: Some(workload::trace::TraceFormat::Iolog),
         mapping,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let text = format!("fio version 2 iolog\n/a add\n/a open\n{}", lines.collect::<String>()).into_bytes();
-    let reader = Reader::from_stream("test", std::io::Cursor::new(text), &settings).expect("it is a trace");
+    let reader = TraceReader::from_stream("test", std::io::Cursor::new(text), &settings).expect("it is a trace");
     TraceSource::new(&settings, reader, target, 1).expect("it fits the drive")
 }
 
@@ -117,12 +117,14 @@ fn a_size_that_never_fits_is_the_smallest() {
 fn trims_of_what_was_never_written_cost_little() {
     let written = (0..8).map(|number: u64| format!("/a write {} 4096\n", number << 31));
     let trims = (0..300_000).map(|number: u64| format!("/a trim {} 2147483648\n", ((number % 8) << 31) + 4096));
-    let mut source = trace(written.chain(trims), Mapping::Compact, &drive(64 * GIB));
+    let mut source = trace(written.chain(trims), AddressMapping::Compact, &drive(64 * GIB));
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, 1024).expect("requests") > 0 {}
     // The last 4 KiB of a trim are the unit at the beginning of the next 2 GiB.
     assert!(requests.len() > 8);
-    let trims = requests.iter().filter(|request| request.operation == Operation::Trim);
+    let trims = requests
+        .iter()
+        .filter(|request| request.operation == RequestOperation::Trim);
     assert!(trims.clone().all(|trim| trim.bytes == 4096));
     assert_eq!(trims.count(), 300_000 / 8 * 7);
 }
@@ -130,8 +132,8 @@ fn trims_of_what_was_never_written_cost_little() {
 #[test]
 fn a_batch_of_large_requests_is_short() {
     let lines = || (0..64).map(|number: u64| format!("/a write {} 1073741824\n", (number % 4) << 30));
-    let mut source = trace(lines(), Mapping::Compact, &drive(8 * GIB));
-    let (mut all, mut batches) = (Vec::<Request>::new(), 0);
+    let mut source = trace(lines(), AddressMapping::Compact, &drive(8 * GIB));
+    let (mut all, mut batches) = (Vec::<IoRequest>::new(), 0);
     loop {
         let came = source.next_batch(&mut all, 1024).expect("requests");
         assert!(came <= 5, "{came} requests of a gibibyte in a batch");

@@ -2,20 +2,22 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use workload::classifier::{Classifier, Midas, Sepbit, Settings, UpdateFrequency, Warcip};
-use workload::{Operation, PlacementIndex, Request, Source, Target, Twin, WorkloadError};
+use workload::classifier::{Classifier, ClassifierSettings, Midas, Sepbit, UpdateFrequency, Warcip};
+use workload::{
+    IoRequest, PlacementIndex, RequestOperation, RequestSource, ScaledModel, WorkloadError, WorkloadTarget,
+};
 
 const UNIT: u64 = 4096;
 
-fn settings(text: &str) -> Settings {
+fn settings(text: &str) -> ClassifierSettings {
     toml::from_str(text).unwrap()
 }
 
-fn drive(units: u64, placement_count: u16) -> Target {
-    Target {
+fn drive(units: u64, placement_count: u16) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes: units * UNIT,
         placement_count,
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
@@ -346,10 +348,10 @@ fn midas_separates_two_temperatures_and_keeps_hot_blocks_apart() {
 }
 
 /// Requests from a list.
-struct RequestList(std::vec::IntoIter<Request>);
+struct RequestList(std::vec::IntoIter<IoRequest>);
 
-impl Source for RequestList {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for RequestList {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let before = requests.len();
         requests.extend(self.0.by_ref().take(limit));
         Ok(requests.len() - before)
@@ -361,21 +363,21 @@ impl Source for RequestList {
 }
 
 /// Returns a builder of a source with these requests.
-fn listed(requests: Vec<Request>) -> impl Fn() -> Result<RequestList, WorkloadError> {
+fn listed(requests: Vec<IoRequest>) -> impl Fn() -> Result<RequestList, WorkloadError> {
     move || Ok(RequestList(requests.clone().into_iter()))
 }
 
-fn request(operation: Operation, offset_bytes: u64, bytes: u32) -> Request {
-    Request {
+fn request(operation: RequestOperation, offset_bytes: u64, bytes: u32) -> IoRequest {
+    IoRequest {
         stream: 3,
         operation,
         offset_bytes,
         bytes,
-        placement: Some(PlacementIndex(9)).filter(|_| operation == Operation::Write),
+        placement: Some(PlacementIndex(9)).filter(|_| operation == RequestOperation::Write),
     }
 }
 
-fn all(source: &mut dyn Source, limit: usize) -> Vec<Request> {
+fn all(source: &mut dyn RequestSource, limit: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, limit).unwrap() > 0 {}
     requests
@@ -386,11 +388,11 @@ fn a_write_is_split_where_its_units_part() {
     let target = drive(40, 4);
     let classifier = settings("kind = \"lba_range\"");
     let source = listed(vec![
-        request(Operation::Write, 0, 40 * 4096),
-        request(Operation::Read, 0, 40 * 4096),
-        request(Operation::Write, 9 * UNIT + 512, 4096),
-        request(Operation::Write, 39 * UNIT, 512),
-        request(Operation::Trim, 0, 40 * 4096),
+        request(RequestOperation::Write, 0, 40 * 4096),
+        request(RequestOperation::Read, 0, 40 * 4096),
+        request(RequestOperation::Write, 9 * UNIT + 512, 4096),
+        request(RequestOperation::Write, 39 * UNIT, 512),
+        request(RequestOperation::Trim, 0, 40 * 4096),
     ]);
     let mut classified = classifier.classify(source, &target).unwrap();
     let requests = all(&mut classified, 2);
@@ -430,12 +432,12 @@ fn a_write_is_split_where_its_units_part() {
     assert_eq!(share("classifier.share.none"), 0.0);
 }
 
-fn random_requests(units: u64) -> Vec<Request> {
+fn random_requests(units: u64) -> Vec<IoRequest> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(77);
     let mut below = |limit: u64| random.next_u64() % limit;
     (0..20_000)
         .map(|_| {
-            let operation = Operation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]];
+            let operation = RequestOperation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]];
             let (offset, bytes) = match below(3) {
                 0 => (below((units - 8) * 8) * 512, (below(60) + 1) * 512),
                 1 => (below(units / 16) * UNIT, UNIT),
@@ -477,7 +479,7 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
                 assert_eq!((part.offset_bytes, part.operation), (at, request.operation), "{kind}");
                 at += u64::from(part.bytes);
                 match request.operation {
-                    Operation::Write => {
+                    RequestOperation::Write => {
                         assert_ne!(Some(part.placement), before, "{kind}: split for nothing");
                         before = Some(part.placement);
                         placements[part.placement.map_or(5, PlacementIndex::index)] += 1;
@@ -529,8 +531,8 @@ fn without_placement_identifiers_nothing_is_placed() {
 
 #[test]
 fn ranges_shrink_with_a_twin() {
-    let target = Target {
-        twin: Some(Twin {
+    let target = WorkloadTarget {
+        scaled_model: Some(ScaledModel {
             denominator: 10,
             device_bytes: 100 * UNIT,
             mapping_unit_bytes: UNIT,
@@ -541,8 +543,8 @@ fn ranges_shrink_with_a_twin() {
     let ranges = "kind = \"lba_range\"\nranges = [\n\
                   { start_bytes = \"0B\", end_bytes = 2048000, placement = 2 },\n\
                   { start_bytes = 2048000, end_bytes = 3072000, placement = 0 },\n]";
-    let writes: Vec<Request> = (0..100)
-        .map(|unit| request(Operation::Write, unit * UNIT, 4096))
+    let writes: Vec<IoRequest> = (0..100)
+        .map(|unit| request(RequestOperation::Write, unit * UNIT, 4096))
         .collect();
     let mut classified = settings(ranges).classify(listed(writes), &target).unwrap();
     let placed: Vec<Option<PlacementIndex>> = all(&mut classified, 10)
@@ -608,6 +610,6 @@ fn impossible_settings_are_refused_in_one_sentence() {
         "kind = \"sepbits\"",
         "",
     ] {
-        assert!(toml::from_str::<Settings>(text).is_err(), "{text:?}");
+        assert!(toml::from_str::<ClassifierSettings>(text).is_err(), "{text:?}");
     }
 }

@@ -8,8 +8,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use workload::Target;
-use workload::fio::{JobError, Surroundings, check_untimed, parse_within, plan_streams};
+use workload::WorkloadTarget;
+use workload::fio::{IncludeContext, JobError, check_untimed, parse_within, plan_streams};
 
 /// A project, with the folder of its clone and the folders with job files in it.
 const PROJECTS: [(&str, &[&str]); 4] = [
@@ -46,11 +46,11 @@ const VARIABLES: [(&str, &str); 21] = [
 ];
 
 /// Larger than any region of these files, and with a placement for every index.
-const TARGET: Target = Target {
+const TARGET: WorkloadTarget = WorkloadTarget {
     device_bytes: 16 << 40,
     placement_count: 8,
     endless: false,
-    twin: None,
+    scaled_model: None,
 };
 
 fn variable(name: &str) -> Option<String> {
@@ -66,9 +66,9 @@ fn verdict(path: &Path) -> String {
     if sections.count() == 1 && text.contains("[global]") {
         text += "\n[job]\n";
     }
-    let surroundings = Surroundings {
+    let surroundings = IncludeContext {
         variable: &variable,
-        ..Surroundings::default()
+        ..IncludeContext::default()
     };
     let file = match parse_within(&text, &path.display().to_string(), &[], &surroundings) {
         Ok(file) => file,

@@ -4,13 +4,15 @@ mod support;
 
 use std::io::Cursor;
 
-use workload::trace::{FileIdentity, Format, PlacementRule, ProcessIdentity, Reader, Record, Settings};
-use workload::{Operation, WorkloadError};
+use workload::trace::{
+    FileIdentity, PlacementRule, ProcessIdentity, TraceFormat, TraceReader, TraceRecord, TraceSettings,
+};
+use workload::{RequestOperation, WorkloadError};
 
-use Operation::{Read, Trim, Write as W};
+use RequestOperation::{Read, Trim, Write as W};
 
-fn read_as(name: &str, bytes: &[u8], settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
-    let mut reader = Reader::from_stream(name, Cursor::new(bytes.to_vec()), settings)?;
+fn read_as(name: &str, bytes: &[u8], settings: &TraceSettings) -> Result<Vec<TraceRecord>, WorkloadError> {
+    let mut reader = TraceReader::from_stream(name, Cursor::new(bytes.to_vec()), settings)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next_record()? {
         records.push(record);
@@ -19,12 +21,12 @@ fn read_as(name: &str, bytes: &[u8], settings: &Settings) -> Result<Vec<Record>,
     Ok(records)
 }
 
-fn read(bytes: &[u8], settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
+fn read(bytes: &[u8], settings: &TraceSettings) -> Result<Vec<TraceRecord>, WorkloadError> {
     read_as("trace.bin", bytes, settings)
 }
 
-fn record(time_ns: u64, operation: Operation, offset_bytes: u64, bytes: u32) -> Record {
-    Record {
+fn record(time_ns: u64, operation: RequestOperation, offset_bytes: u64, bytes: u32) -> TraceRecord {
+    TraceRecord {
         time_ns,
         operation,
         volume: 0,
@@ -90,14 +92,14 @@ fn blktrace_has_events_of_any_length_and_one_action_counts() {
         event(4500, 2048, 4096, WRITE | COMPLETED, 0, &[]),
     ]
     .concat();
-    let second = Record {
+    let second = TraceRecord {
         process: 1,
         ..record(1000, Read, 8192, 8192)
     };
     let wanted = [record(0, W, 1 << 20, 4096), second, record(2000, Trim, 16384, 1 << 20)];
-    assert_eq!(read(&bytes, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(&bytes, &TraceSettings::default()).unwrap(), wanted);
     let compressed = zstd::encode_all(&bytes[..], 1).unwrap();
-    assert_eq!(read(&compressed, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(&compressed, &TraceSettings::default()).unwrap(), wanted);
 }
 
 #[test]
@@ -114,10 +116,10 @@ fn processes_are_told_apart_by_number_or_by_name() {
     let text = "259,1 0 1 0.0 9 D W 0 + 1 [rocksdb:low]\n259,1 0 1 0.1 10 D W 8 + 1 [rocksdb:low]\n\
                 259,1 0 1 0.2 11 D W 16 + 1 []\n";
     for (identity, wanted) in [(ProcessIdentity::Number, [0, 1, 2]), (ProcessIdentity::Name, [0, 0, 1])] {
-        let settings = Settings {
+        let settings = TraceSettings {
             placement: PlacementRule::Process,
             process_by: identity,
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         let processes = |bytes: &[u8]| {
             read(bytes, &settings)
@@ -145,9 +147,9 @@ fn files_of_processors_are_merged_by_time() {
     std::fs::write(path("a.blktrace.2"), []).unwrap();
     std::fs::write(path("b.blktrace.0"), at(5)).unwrap();
     let times = |files: &[&str]| {
-        let settings = Settings {
+        let settings = TraceSettings {
             files: files.iter().map(|name| path(name)).collect(),
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         let mut reader = settings.reader().unwrap();
         let mut passes = Vec::new();
@@ -169,9 +171,9 @@ fn files_of_processors_are_merged_by_time() {
         [10, 20, 30, 40, 50, 60, 5]
     );
     std::fs::write(path("a.blktrace.1"), [at(20), vec![0; 60]].concat()).unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![path("a.blktrace.0")],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let error = settings.reader().err().unwrap().to_string();
     assert!(error.contains("a.blktrace.1, the event is not"), "{error}");
@@ -219,8 +221,11 @@ fn vscsi_is_known_in_both_versions_by_its_first_records() {
             record(3000, Read, 1 << 39, 512),
             record(5000, W, 8192, 8192),
         ];
-        assert_eq!(read(&bytes, &Settings::default()).unwrap(), wanted);
-        assert_eq!(read(&make(0x2a, 1, 512, 0), &Settings::default()).unwrap().len(), 1);
+        assert_eq!(read(&bytes, &TraceSettings::default()).unwrap(), wanted);
+        assert_eq!(
+            read(&make(0x2a, 1, 512, 0), &TraceSettings::default()).unwrap().len(),
+            1
+        );
     }
 }
 
@@ -263,7 +268,7 @@ fn objects_are_written_read_and_die_and_leave_their_place() {
     let found = read_as(
         "x.oracleGeneral.zst",
         &zstd::encode_all(&bytes[..], 1).unwrap(),
-        &Settings::default(),
+        &TraceSettings::default(),
     );
     assert_eq!(found.unwrap(), wanted);
 }
@@ -275,9 +280,9 @@ const MOONCAKE: &str = "{\"timestamp\": 0, \"input_length\": 1500, \"output_leng
 #[test]
 fn known_blocks_of_tokens_are_read_and_new_ones_written() {
     let unit = 65536;
-    let settings = Settings {
+    let settings = TraceSettings {
         kv_block_bytes: unit,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let block = |time_ns, operation, id: u64| record(time_ns, operation, id * unit, unit as u32);
     let wanted = [
@@ -293,9 +298,9 @@ fn known_blocks_of_tokens_are_read_and_new_ones_written() {
 #[test]
 fn hashes_of_64_bits_name_blocks_of_tokens() {
     let unit = 65536;
-    let settings = Settings {
+    let settings = TraceSettings {
         kv_block_bytes: unit,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let text = "{\"timestamp\": 0, \"hash_ids\": [7, 18446744073709551615, 9223372036854775808]}\n\
                 {\"timestamp\": 1, \"hash_ids\": [7, 9223372036854775808, -9223372036854775807, 3]}\n";
@@ -319,9 +324,9 @@ fn a_trace_of_objects_that_begins_again_writes_again() {
     for (name, bytes) in [("a.oracleGeneral", &objects[..]), ("b.jsonl", MOONCAKE.as_bytes())] {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let settings = Settings {
+        let settings = TraceSettings {
             files: vec![path],
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         let mut reader = settings.reader().unwrap();
         let mut pass = || {
@@ -343,7 +348,7 @@ fn captures_have_files_and_processes() {
     let capture = "time,process,file,operation,offset,length\n\
                    0.000001,fio,db/wal,W,4096,4096\n0.5,kworker,db/000012.sst,W,8192,4096\n\
                    0.6,fio,db/wal,R,4096,512\n0.7,fio,,D,0,65536\n";
-    let with = |time_ns, process, file, operation, offset, bytes| Record {
+    let with = |time_ns, process, file, operation, offset, bytes| TraceRecord {
         process,
         file,
         ..record(time_ns, operation, offset, bytes)
@@ -355,9 +360,9 @@ fn captures_have_files_and_processes() {
         with(699_999_000, 0, 2, Trim, 0, 65536),
     ];
     for placement in [PlacementRule::File, PlacementRule::Process] {
-        let settings = Settings {
+        let settings = TraceSettings {
             placement,
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         assert_eq!(read(capture.as_bytes(), &settings).unwrap(), wanted);
         let placements: Vec<u16> = support::replay(capture, &settings, &support::drive(100))
@@ -366,9 +371,9 @@ fn captures_have_files_and_processes() {
             .collect();
         assert_eq!(placements, [0, 1], "{placement:?}");
     }
-    let settings = Settings {
+    let settings = TraceSettings {
         placement: PlacementRule::File,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let error = read(b"0,R,0,4096,1\n", &settings).unwrap_err().to_string();
     assert!(
@@ -381,9 +386,9 @@ fn captures_have_files_and_processes() {
 fn disks_of_a_capture_are_volumes() {
     let capture = "time,process,file,operation,offset,length,disk\n\
                    0,db,data,W,0,4096,nvme0n1\n0.5,db,log,W,0,4096,nvme0n2\n0.6,db,data,W,0,4096,nvme0n1\n";
-    let settings = Settings {
+    let settings = TraceSettings {
         placement: PlacementRule::Volume,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let requests = support::replay(capture, &settings, &support::drive(100));
     let found: Vec<(u64, Option<u16>)> = requests
@@ -399,9 +404,9 @@ fn files_of_a_kind_have_names_that_differ_in_numbers() {
     let lines = names.map(|name| format!("0.1,db,{name},W,0,4096\n"));
     let capture = format!("time,process,file,operation,offset,length\n{}", lines.concat());
     let files = |file_by| {
-        let settings = Settings {
+        let settings = TraceSettings {
             file_by,
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         let records = read(capture.as_bytes(), &settings).unwrap();
         records.iter().map(|record| record.file).collect::<Vec<u32>>()
@@ -420,46 +425,50 @@ fn bad_records_are_named_by_their_number() {
     older[0] = 6;
     let long = event(0, 0, 512, WRITE | ISSUED, 1, &[0; 100]);
     let far = event(0, 1 << 50, 512, WRITE | ISSUED, 1, &[]);
-    let with = |format| Settings {
+    let with = |format| TraceSettings {
         format: Some(format),
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let scsi = vscsi_2(0x2a, 8, 512, 0);
-    let bad: [(Format, Vec<u8>, &str); 9] = [
+    let bad: [(TraceFormat, Vec<u8>, &str); 9] = [
         (
-            Format::Blktrace,
+            TraceFormat::Blktrace,
             [&good[..], &[0; 48]].concat(),
             "in record 2, the event is not an event of blktrace",
         ),
-        (Format::Blktrace, swapped, "in record 1, the byte order"),
+        (TraceFormat::Blktrace, swapped, "in record 1, the byte order"),
         (
-            Format::Blktrace,
+            TraceFormat::Blktrace,
             [&good[..], &older].concat(),
             "in record 2, the version of blktrace is not 7",
         ),
         (
-            Format::Blktrace,
+            TraceFormat::Blktrace,
             long[..100].to_vec(),
             "in record 1, the record is not complete",
         ),
-        (Format::Blktrace, [&good[..], &far].concat(), "in record 2, the offset"),
         (
-            Format::Vscsi,
+            TraceFormat::Blktrace,
+            [&good[..], &far].concat(),
+            "in record 2, the offset",
+        ),
+        (
+            TraceFormat::Vscsi,
             [&scsi[..], &scsi[..13]].concat(),
             "in record 2, the record is not complete",
         ),
         (
-            Format::Vscsi,
+            TraceFormat::Vscsi,
             [&scsi[..], &[0; 40]].concat(),
             "in record 2, the version of the record",
         ),
         (
-            Format::OracleGeneral,
+            TraceFormat::OracleGeneral,
             object(0, 1, 1, -7),
             "in record 1, the next access is not",
         ),
         (
-            Format::OracleGeneral,
+            TraceFormat::OracleGeneral,
             vec![0; 23],
             "in record 1, the record is not complete",
         ),
@@ -489,12 +498,14 @@ fn bad_records_are_named_by_their_number() {
         ),
     ] {
         let text = format!("{MOONCAKE}{line}\n");
-        let error = read(text.as_bytes(), &Settings::default()).unwrap_err().to_string();
+        let error = read(text.as_bytes(), &TraceSettings::default())
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with(wanted), "{error}");
     }
-    let settings = Settings {
+    let settings = TraceSettings {
         skip_bad_lines: true,
-        ..with(Format::Blktrace)
+        ..with(TraceFormat::Blktrace)
     };
     assert_eq!(read(&[good.clone(), far, good].concat(), &settings).unwrap().len(), 2);
 }
@@ -507,9 +518,9 @@ fn a_pipe_is_kept_so_that_it_can_be_read_again() {
     writer.write_all(b"0,R,0,4096,1\n0,W,4096,4096,2\n").unwrap();
     drop(writer);
     // A shell names the pipe of `<(...)` like this.
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![format!("/dev/fd/{}", pipe.as_raw_fd()).into()],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     for _ in 0..2 {
         let mut reader = settings.reader().unwrap();

@@ -8,10 +8,10 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{UNIT, all, drive, replay, source, with};
 use workload::trace::{
-    ExportSettings, Feed, Format, IologVersion, Mapping, PlacementRule, Reader, Settings, TimedSource, export,
-    export_per_placement,
+    AddressMapping, ExportSettings, ExportSource, IologVersion, PlacementRule, TimedSource, TraceFormat, TraceReader,
+    TraceSettings, export, export_per_placement,
 };
-use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError};
 
 /// A workload with all kinds of requests.
 struct RandomSource {
@@ -28,21 +28,21 @@ fn anything(left: usize) -> RandomSource {
     }
 }
 
-impl Source for RandomSource {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for RandomSource {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let issued = limit.min(self.left);
         self.left -= issued;
         for _ in 0..issued {
             let mut below = |limit: u64| self.random.next_u64() % limit;
-            let operation = Operation::ALL[below(3) as usize];
+            let operation = RequestOperation::ALL[below(3) as usize];
             let (offset_bytes, bytes) = match below(2) {
                 0 => (below(self.units) * UNIT, (below(8) + 1) * UNIT),
                 _ => (below(self.units * 8) * 512, below(10_000) + 1),
             };
-            let placement = (operation == Operation::Write)
+            let placement = (operation == RequestOperation::Write)
                 .then(|| below(5))
                 .filter(|choice| *choice < 4);
-            requests.push(Request {
+            requests.push(IoRequest {
                 stream: 0,
                 operation,
                 offset_bytes,
@@ -58,7 +58,7 @@ impl Source for RandomSource {
     }
 }
 
-fn exported(feed: Feed, settings: &ExportSettings) -> String {
+fn exported(feed: ExportSource, settings: &ExportSettings) -> String {
     let mut text = Vec::new();
     export(feed, settings, "out.iolog", &mut text).unwrap();
     String::from_utf8(text).unwrap()
@@ -67,9 +67,9 @@ fn exported(feed: Feed, settings: &ExportSettings) -> String {
 #[test]
 fn what_is_exported_comes_back_request_for_request() {
     let wanted = all(&mut anything(20_000));
-    let import = Settings {
+    let import = TraceSettings {
         placement: PlacementRule::Column,
-        ..with(Mapping::Modulo)
+        ..with(AddressMapping::Modulo)
     };
     // The last request may exceed the range of units that offsets are drawn from.
     let target = drive(6_000);
@@ -78,10 +78,10 @@ fn what_is_exported_comes_back_request_for_request() {
             version,
             ..ExportSettings::default()
         };
-        let text = exported(Feed::Untimed(&mut anything(20_000)), &settings);
+        let text = exported(ExportSource::Untimed(&mut anything(20_000)), &settings);
         assert!(replay(&text, &import, &target) == wanted, "{version:?}");
         // Exports again, from a trace source that reads the iolog.
-        let again = exported(Feed::Untimed(&mut source(&text, &import, &target)), &settings);
+        let again = exported(ExportSource::Untimed(&mut source(&text, &import, &target)), &settings);
         assert!(again == text, "{version:?}");
     }
 }
@@ -89,7 +89,7 @@ fn what_is_exported_comes_back_request_for_request() {
 #[test]
 fn times_survive_in_version_3_to_the_microsecond() {
     let text = "0,W,0,4096,1577808000000626\n0,R,4096,512,1577808000000926\n0,W,8192,4096,1577808003000626\n";
-    let settings = with(Mapping::Modulo);
+    let settings = with(AddressMapping::Modulo);
     let timed = |text: &str| {
         let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
         source(text, &settings, &drive(10))
@@ -102,7 +102,7 @@ fn times_survive_in_version_3_to_the_microsecond() {
         version: IologVersion::Three,
         ..ExportSettings::default()
     };
-    let iolog = exported(Feed::Timed(&mut source(text, &settings, &drive(10))), &three);
+    let iolog = exported(ExportSource::Timed(&mut source(text, &settings, &drive(10))), &three);
     assert_eq!(
         iolog,
         "fio version 3 iolog\n0 /dev/ng0n1 add\n0 /dev/ng0n1 open\n0 /dev/ng0n1 write 0 4096\n\
@@ -120,7 +120,13 @@ fn an_endless_workload_is_exported_up_to_a_limit() {
         ..ExportSettings::default()
     };
     let mut text = Vec::new();
-    let written = export(Feed::Untimed(&mut anything(usize::MAX)), &settings, "out", &mut text).unwrap();
+    let written = export(
+        ExportSource::Untimed(&mut anything(usize::MAX)),
+        &settings,
+        "out",
+        &mut text,
+    )
+    .unwrap();
     let wanted = all(&mut anything(10_000));
     assert_eq!(written.requests, 10_000);
     assert_eq!(
@@ -141,8 +147,13 @@ fn an_endless_workload_is_exported_up_to_a_limit() {
 fn a_file_per_placement_identifier_and_a_job_file_for_all() {
     let directory = tempfile::tempdir().unwrap();
     let settings = ExportSettings::default();
-    let written =
-        export_per_placement(Feed::Untimed(&mut anything(5_000)), &settings, directory.path(), "any").unwrap();
+    let written = export_per_placement(
+        ExportSource::Untimed(&mut anything(5_000)),
+        &settings,
+        directory.path(),
+        "any",
+    )
+    .unwrap();
     let names: Vec<String> = written
         .files
         .iter()
@@ -160,9 +171,9 @@ fn a_file_per_placement_identifier_and_a_job_file_for_all() {
         ]
     );
     let wanted = all(&mut anything(5_000));
-    let import = Settings {
+    let import = TraceSettings {
         placement: PlacementRule::Column,
-        ..with(Mapping::Modulo)
+        ..with(AddressMapping::Modulo)
     };
     for (file, placement) in written
         .files
@@ -170,7 +181,7 @@ fn a_file_per_placement_identifier_and_a_job_file_for_all() {
         .zip([None, Some(0), Some(1), Some(2), Some(3)].map(|index| index.map(PlacementIndex)))
     {
         let text = std::fs::read_to_string(file).unwrap();
-        let of_it: Vec<Request> = wanted
+        let of_it: Vec<IoRequest> = wanted
             .iter()
             .copied()
             .filter(|request| request.placement == placement)
@@ -191,20 +202,20 @@ fn a_file_per_placement_identifier_and_a_job_file_for_all() {
 #[test]
 fn a_workload_that_fails_is_not_exported_as_if_it_had_ended() {
     let text = "fio version 2 iolog\na write 0 4096\nnonsense\n";
-    let mut source = source(text, &with(Mapping::Modulo), &drive(10));
+    let mut source = source(text, &with(AddressMapping::Modulo), &drive(10));
     let error = export(
-        Feed::Untimed(&mut source),
+        ExportSource::Untimed(&mut source),
         &ExportSettings::default(),
         "out",
         &mut Vec::new(),
     );
     assert!(error.unwrap_err().to_string().starts_with("trace.txt:3: "));
-    let format = Settings {
-        format: Some(Format::Iolog),
-        ..Settings::default()
+    let format = TraceSettings {
+        format: Some(TraceFormat::Iolog),
+        ..TraceSettings::default()
     };
     assert!(
-        Reader::from_stream("x", Cursor::new(Vec::new()), &format)
+        TraceReader::from_stream("x", Cursor::new(Vec::new()), &format)
             .unwrap()
             .next_record()
             .unwrap()

@@ -2,14 +2,14 @@
 
 use std::io::{Cursor, Write};
 
-use workload::trace::{BlkparseAction, Format, PlacementRule, Reader, Record, Settings};
-use workload::{Operation, PlacementIndex, Target, WorkloadError};
+use workload::trace::{BlkparseAction, PlacementRule, TraceFormat, TraceReader, TraceRecord, TraceSettings};
+use workload::{PlacementIndex, RequestOperation, WorkloadError, WorkloadTarget};
 
-fn reader(text: &str, settings: &Settings) -> Result<Reader, WorkloadError> {
-    Reader::from_stream("trace.txt", Cursor::new(text.as_bytes().to_vec()), settings)
+fn reader(text: &str, settings: &TraceSettings) -> Result<TraceReader, WorkloadError> {
+    TraceReader::from_stream("trace.txt", Cursor::new(text.as_bytes().to_vec()), settings)
 }
 
-fn read(text: &str, settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
+fn read(text: &str, settings: &TraceSettings) -> Result<Vec<TraceRecord>, WorkloadError> {
     let mut reader = reader(text, settings)?;
     let mut records = Vec::new();
     while let Some(record) = reader.next_record()? {
@@ -19,8 +19,8 @@ fn read(text: &str, settings: &Settings) -> Result<Vec<Record>, WorkloadError> {
     Ok(records)
 }
 
-fn record(time_ns: u64, operation: Operation, volume: u32, offset_bytes: u64, bytes: u32) -> Record {
-    Record {
+fn record(time_ns: u64, operation: RequestOperation, volume: u32, offset_bytes: u64, bytes: u32) -> TraceRecord {
+    TraceRecord {
         time_ns,
         operation,
         volume,
@@ -61,7 +61,7 @@ const IOLOG_2: &str = "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sd
 const IOLOG_3: &str = "fio version 3 iolog\n3 /dev/sdb add\n4 /dev/sdb open\n10 /dev/sdb write 4096 8192 2\n\
                        17 /dev/sdb datasync 0 0\n260 /dev/sdb trim 0 4096 -\n";
 
-use Operation::{Read, Trim, Write as W};
+use RequestOperation::{Read, Trim, Write as W};
 
 #[test]
 fn the_msr_trace_has_filetimes_bytes_and_a_host_with_disks() {
@@ -71,12 +71,12 @@ fn the_msr_trace_has_filetimes_bytes_and_a_host_with_disks() {
         record(2_332_061_600, W, 1, 0, 512),
     ];
     // Response times are in units of 100 ns, too.
-    let wanted: Vec<Record> = wanted
+    let wanted: Vec<TraceRecord> = wanted
         .into_iter()
         .zip([4_128_600, 70_300, 100])
-        .map(|(record, latency_ns)| Record { latency_ns, ..record })
+        .map(|(record, latency_ns)| TraceRecord { latency_ns, ..record })
         .collect();
-    assert_eq!(read(MSR, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(MSR, &TraceSettings::default()).unwrap(), wanted);
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn the_alibaba_trace_has_microseconds_and_bytes() {
         record(1_000, W, 1, 8192, 65536),
         record(1_000_000_000, W, 0, 0, 512),
     ];
-    assert_eq!(read(ALIBABA, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(ALIBABA, &TraceSettings::default()).unwrap(), wanted);
     let header = "device_id,opcode,offset,length,timestamp\n".to_string();
-    assert_eq!(read(&(header + ALIBABA), &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(&(header + ALIBABA), &TraceSettings::default()).unwrap(), wanted);
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn the_tencent_trace_has_seconds_and_sectors() {
         record(0, Read, 0, 12_910_952 * 512, 128 * 512),
         record(1_000_000_000, W, 1, 6_338_688 * 512, 4096),
     ];
-    assert_eq!(read(TENCENT, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(TENCENT, &TraceSettings::default()).unwrap(), wanted);
 }
 
 #[test]
 fn blkparse_prints_a_request_several_times_and_one_counts() {
-    let issued = |time_ns, operation, volume, process, sector: u64, sectors: u32| Record {
+    let issued = |time_ns, operation, volume, process, sector: u64, sectors: u32| TraceRecord {
         process,
         ..record(time_ns, operation, volume, sector * 512, sectors * 512)
     };
@@ -113,11 +113,11 @@ fn blkparse_prints_a_request_several_times_and_one_counts() {
         issued(2_000, W, 0, 1, 8, 8),
         issued(4_000, Trim, 1, 1, 2048, 2048),
     ];
-    assert_eq!(read(BLKPARSE, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(BLKPARSE, &TraceSettings::default()).unwrap(), wanted);
     for (action, count) in [(BlkparseAction::Queued, 1), (BlkparseAction::Completed, 1)] {
-        let settings = Settings {
+        let settings = TraceSettings {
             blkparse_action: action,
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         assert_eq!(read(BLKPARSE, &settings).unwrap().len(), count, "{action:?}");
     }
@@ -128,24 +128,24 @@ fn iologs_have_waits_or_times_and_may_have_placement() {
     let wanted = [
         record(0, W, 0, 4096, 8192),
         record(250_000, Trim, 1, 0, 1 << 20),
-        Record {
+        TraceRecord {
             placement: Some(PlacementIndex(3)),
             ..record(250_000, Read, 0, 512, 512)
         },
     ];
-    assert_eq!(read(IOLOG_2, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(IOLOG_2, &TraceSettings::default()).unwrap(), wanted);
     let wanted = [
-        Record {
+        TraceRecord {
             placement: Some(PlacementIndex(2)),
             ..record(0, W, 0, 4096, 8192)
         },
         record(250_000, Trim, 0, 0, 4096),
     ];
-    assert_eq!(read(IOLOG_3, &Settings::default()).unwrap(), wanted);
+    assert_eq!(read(IOLOG_3, &TraceSettings::default()).unwrap(), wanted);
 }
 
 /// Settings with a `csv` table.
-fn csv(table: &str) -> Settings {
+fn csv(table: &str) -> TraceSettings {
     toml::from_str(&format!("format = \"csv\"\n[csv]\n{table}")).unwrap()
 }
 
@@ -181,7 +181,7 @@ fn columns_can_be_named_or_numbered() {
                    offset = { column = 4, unit = \"sectors\" }\nlength = { column = 5, unit = \"sectors\" }\n",
     );
     let text = "# comment\n89966590863 4892 syslogd 904265560 8 W 6 0 md5\n\n89966590963 2 kjournald 8 8 R 6 0 md5\n";
-    let second = Record {
+    let second = TraceRecord {
         process: 1,
         ..record(100, Read, 0, 4096, 4096)
     };
@@ -197,7 +197,7 @@ fn csv_words_units_and_placement_are_those_of_the_table() {
                         offset = { column = 1, unit = \"pages\" }\nlength = { column = 2, unit = \"kib\" }\n\
                         operation = { column = 3, read = [\"0\"], write = [\"1\"], trim = [\"3\"], ignore = [\"2\"] }\n");
     let text = "7\t4\t1\tx\t5\n8\t8\t0\tx\t\n9\t4\t2\tx\t1\n9\t4\t3\tx\t-\n";
-    let first = Record {
+    let first = TraceRecord {
         placement: Some(PlacementIndex(5)),
         ..record(0, W, 0, 7 * 4096, 4096)
     };
@@ -301,7 +301,7 @@ fn a_bad_line_names_file_line_and_field_or_is_counted() {
         let mut settings = if format == "csv" {
             csv.clone()
         } else {
-            Settings::default()
+            TraceSettings::default()
         };
         settings.format = Some(toml::Value::String(format.into()).try_into().unwrap());
         let good_records = read(&format!("{first}\n{good}\n{good}\n"), &settings).unwrap().len();
@@ -327,10 +327,10 @@ fn a_bad_line_names_file_line_and_field_or_is_counted() {
 
 #[test]
 fn what_no_line_can_mend_is_fatal_even_if_bad_lines_are_skipped() {
-    let mut settings = Settings {
+    let mut settings = TraceSettings {
         skip_bad_lines: true,
-        format: Some(Format::Iolog),
-        ..Settings::default()
+        format: Some(TraceFormat::Iolog),
+        ..TraceSettings::default()
     };
     let error = read("fio version 1\n", &settings).unwrap_err().to_string();
     assert!(
@@ -345,10 +345,10 @@ fn what_no_line_can_mend_is_fatal_even_if_bad_lines_are_skipped() {
 
 #[test]
 fn an_unknown_format_is_said_with_the_remedy() {
-    let empty = reader("", &Settings::default()).err().unwrap().to_string();
+    let empty = reader("", &TraceSettings::default()).err().unwrap().to_string();
     assert!(empty.contains("trace.txt:1: the trace is empty"), "{empty}");
     for text in ["hello\n", "1,2,3\n"] {
-        let error = reader(text, &Settings::default()).err().unwrap().to_string();
+        let error = reader(text, &TraceSettings::default()).err().unwrap().to_string();
         assert!(
             error.contains("trace.txt:1") && error.contains("--set workload.format=NAME"),
             "{error}"
@@ -358,13 +358,13 @@ fn an_unknown_format_is_said_with_the_remedy() {
 
 #[test]
 fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
-    let named = Settings {
+    let named = TraceSettings {
         columns: Some("time:us,-,op,offset,bytes".parse().unwrap()),
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let bad = read("7,x,W,4096\n", &named).unwrap_err().to_string();
     assert!(bad.ends_with("with --set workload.skip_bad_lines=true"), "{bad}");
-    let negative = reader("1,host,0,Write,-4096,4096,1\n", &Settings::default());
+    let negative = reader("1,host,0,Write,-4096,4096,1\n", &TraceSettings::default());
     let negative = negative
         .and_then(|mut reader| reader.next_record())
         .unwrap_err()
@@ -373,7 +373,7 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
         negative.contains("the offset is not a whole number, 0 or more"),
         "{negative}"
     );
-    let binary = reader("\u{1}\u{2}\u{7f}ELF\u{0}\u{0}\n", &Settings::default())
+    let binary = reader("\u{1}\u{2}\u{7f}ELF\u{0}\u{0}\n", &TraceSettings::default())
         .err()
         .unwrap()
         .to_string();
@@ -384,9 +384,9 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
     let whole = gzip.finish().unwrap();
     let path = directory.path().join("cut.csv.gz");
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![path],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     // A short file is cut off within the lines that its format is guessed from.
     let error = settings.reader().err().unwrap().to_string();
@@ -406,15 +406,15 @@ fn files_follow_each_other_compressed_or_not_and_are_counted_as_they_lie_on_disk
     // Detection uses magic bytes, not names.
     std::fs::write(path("2.csv"), zstd::encode_all(ALIBABA.as_bytes(), 3).unwrap()).unwrap();
     std::fs::write(path("3.csv"), ALIBABA).unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: ["1.csv.gz", "2.csv", "3.csv"].map(path).to_vec(),
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let on_disk: u64 = settings.files.iter().map(|file| file.metadata().unwrap().len()).sum();
     let mut reader = settings.reader().unwrap();
     let progress = reader.progress();
     assert_eq!(progress.bytes_total(), on_disk);
-    let one: Vec<Record> = read(ALIBABA, &Settings::default()).unwrap();
+    let one: Vec<TraceRecord> = read(ALIBABA, &TraceSettings::default()).unwrap();
     for _ in 0..2 {
         for _ in 0..3 {
             for wanted in &one {
@@ -435,9 +435,9 @@ fn times_go_on_in_the_next_file_and_in_the_next_pass() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.iolog");
     std::fs::write(&file, "fio version 3 iolog\n5 /f write 0 1\n8 /f write 0 1\n").unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![file.clone(), file],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let mut reader = settings.reader().unwrap();
     let mut times = Vec::new();
@@ -453,9 +453,9 @@ fn times_go_on_in_the_next_file_and_in_the_next_pass() {
 
 #[test]
 fn errors_of_files_name_them() {
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec!["no/such/file.csv".into()],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     assert!(
         settings
@@ -471,9 +471,9 @@ fn errors_of_files_name_them() {
     gzip.write_all(ALIBABA.repeat(1000).as_bytes()).unwrap();
     let whole = gzip.finish().unwrap();
     std::fs::write(&path, &whole[..whole.len() - 20]).unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![path],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let error = settings.reader().and_then(|mut reader| {
         while reader.next_record()?.is_some() {}
@@ -487,13 +487,13 @@ fn errors_of_files_name_them() {
 /// header.
 #[test]
 fn any_csv_is_read_by_a_list_of_its_columns() {
-    let list = |columns: &str| Settings {
+    let list = |columns: &str| TraceSettings {
         columns: Some(columns.parse().unwrap()),
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let wanted = vec![
-        record(0, Operation::Write, 0, 4096, 8192),
-        record(2_500, Operation::Read, 1, 512, 1024),
+        record(0, RequestOperation::Write, 0, 4096, 8192),
+        record(2_500, RequestOperation::Read, 1, 512, 1024),
     ];
     for (columns, text) in [
         (
@@ -520,7 +520,7 @@ fn any_csv_is_read_by_a_list_of_its_columns() {
 /// A CSV of unknown format leads to a question about its columns, not to a silent guess.
 #[test]
 fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
-    let refusal = |text: &str| reader(text, &Settings::default()).err().unwrap().to_string();
+    let refusal = |text: &str| reader(text, &TraceSettings::default()).err().unwrap().to_string();
     let asked = refusal("0.5,host,W,4096,8192,3\n0.9,host,R,1048576,4096,2\n");
     for words in [
         "trace.txt:1: the format of the trace is not known. Its first line is \"0.5,host,W",
@@ -587,15 +587,15 @@ fn impossible_settings_are_refused_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.csv");
     std::fs::write(&file, ALIBABA).unwrap();
-    let target = Target {
+    let target = WorkloadTarget {
         device_bytes: 1 << 30,
         placement_count: 2,
-        ..Target::default()
+        ..WorkloadTarget::default()
     };
-    let with = |change: &dyn Fn(&mut Settings)| {
-        let mut settings = Settings {
+    let with = |change: &dyn Fn(&mut TraceSettings)| {
+        let mut settings = TraceSettings {
             files: vec![file.clone()],
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         change(&mut settings);
         settings
@@ -604,7 +604,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
             .map(|error| error.to_string())
             .unwrap_or_default()
     };
-    let parse = |text: &str| toml::from_str::<Settings>(text).unwrap();
+    let parse = |text: &str| toml::from_str::<TraceSettings>(text).unwrap();
     assert_eq!(with(&|_| ()), "");
     for (change, wanted) in IMPOSSIBLE {
         let error = with(&|settings| {
@@ -616,7 +616,7 @@ fn impossible_settings_are_refused_in_one_sentence() {
         });
         assert!(error.contains(wanted), "{change:?} gave {error:?}");
     }
-    assert!(toml::from_str::<Settings>("file = [\"x\"]").is_err());
+    assert!(toml::from_str::<TraceSettings>("file = [\"x\"]").is_err());
 }
 
 #[test]
@@ -626,5 +626,5 @@ fn settings_come_back_as_they_were_written() {
     settings.placement = PlacementRule::Volume;
     settings.volume_bytes = Some(5);
     let text = toml::to_string(&settings).unwrap();
-    assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings, "{text}");
+    assert_eq!(toml::from_str::<TraceSettings>(&text).unwrap(), settings, "{text}");
 }

@@ -5,8 +5,8 @@
 
 use std::io::Read;
 
-use workload::trace::{Mapping, Reader, Settings, TraceSource};
-use workload::{Source, Target};
+use workload::trace::{AddressMapping, TraceReader, TraceSettings, TraceSource};
+use workload::{RequestSource, WorkloadTarget};
 
 /// An Alibaba trace of any length, generated on the fly.
 struct GeneratedTrace {
@@ -56,14 +56,14 @@ fn memory_bytes() -> u64 {
 #[test]
 fn a_trace_of_any_length_needs_the_same_memory() {
     let deep = std::env::var_os("WARP_DEEP").is_some_and(|value| value != "0");
-    let target = Target {
+    let target = WorkloadTarget {
         device_bytes: UNITS * 4096,
-        ..Target::default()
+        ..WorkloadTarget::default()
     };
-    for mapping in [Mapping::Modulo, Mapping::Compact] {
-        let settings = Settings {
+    for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
+        let settings = TraceSettings {
             mapping,
-            ..Settings::default()
+            ..TraceSettings::default()
         };
         let bytes = if deep { 1 << 30 } else { 48 << 20 };
         let stream = GeneratedTrace {
@@ -72,7 +72,7 @@ fn a_trace_of_any_length_needs_the_same_memory() {
             ready: Vec::new(),
             taken: 0,
         };
-        let reader = Reader::from_stream("generated", stream, &settings).unwrap();
+        let reader = TraceReader::from_stream("generated", stream, &settings).unwrap();
         let progress = reader.progress();
         let mut source = TraceSource::new(&settings, reader, &target, 0).unwrap();
         let mut requests = Vec::with_capacity(1024);

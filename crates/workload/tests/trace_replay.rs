@@ -5,20 +5,20 @@ mod support;
 use std::collections::HashMap;
 use std::path::Path;
 
-use base::Bytes;
+use base::HumanBytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
-use workload::trace::{Arrival, LbaRange, Mapping, PlacementRule, Settings, TimedSource, TraceSource};
-use workload::{Operation, PlacementIndex, Source, Target, Twin};
+use workload::trace::{AddressMapping, Arrival, LbaRange, PlacementRule, TimedSource, TraceSettings, TraceSource};
+use workload::{PlacementIndex, RequestOperation, RequestSource, ScaledModel, WorkloadTarget};
 
 #[test]
 fn modulo_wraps_around_and_volumes_lie_one_after_another() {
     let text = iolog(&[("a", "write", 95, 10), ("b", "read", 0, 1), ("a", "trim", 250, 2)]);
-    let settings = with(Mapping::Modulo);
+    let settings = with(AddressMapping::Modulo);
     let requests = replay(&text, &settings, &drive(100));
     assert_eq!(units(&requests), [('W', 95, 5), ('W', 0, 5), ('R', 0, 1), ('T', 50, 2)]);
-    let settings = Settings {
+    let settings = TraceSettings {
         volume_bytes: Some(30 * UNIT),
         ..settings
     };
@@ -32,10 +32,10 @@ fn modulo_wraps_around_and_volumes_lie_one_after_another() {
 #[test]
 fn scale_keeps_proportions_and_lengths() {
     let text = iolog(&[("a", "write", 0, 8), ("a", "write", 199, 1), ("b", "write", 100, 4)]);
-    let settings = Settings {
+    let settings = TraceSettings {
         volume_bytes: Some(200 * UNIT),
         volumes: 2,
-        ..with(Mapping::Scale)
+        ..with(AddressMapping::Scale)
     };
     let requests = replay(&text, &settings, &drive(4000));
     assert_eq!(units(&requests), [('W', 0, 8), ('W', 1990, 1), ('W', 3000, 4)]);
@@ -52,9 +52,9 @@ fn scale_keeps_proportions_and_lengths() {
 #[test]
 fn scale_refuses_what_is_beyond_the_traced_volumes() {
     let text = iolog(&[("a", "write", 0, 8), ("a", "write", 195, 6), ("b", "write", 0, 1)]);
-    let settings = Settings {
+    let settings = TraceSettings {
         volume_bytes: Some(200 * UNIT),
-        ..with(Mapping::Scale)
+        ..with(AddressMapping::Scale)
     };
     let mut failing = source(&text, &settings, &drive(100));
     let mut requests = Vec::new();
@@ -64,7 +64,7 @@ fn scale_refuses_what_is_beyond_the_traced_volumes() {
         "{error}"
     );
     assert_eq!(failing.next_batch(&mut requests, 10).unwrap(), 0, "it stays at its end");
-    let settings = Settings {
+    let settings = TraceSettings {
         skip_bad_lines: true,
         ..settings
     };
@@ -83,7 +83,7 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
         ("a", "write", 1_000_001, 4),
         ("c", "trim", 0, 100_000),
     ]);
-    let requests = replay(&text, &with(Mapping::Compact), &drive(7));
+    let requests = replay(&text, &with(AddressMapping::Compact), &drive(7));
     let wanted = [
         ('W', 0, 3),
         ('W', 3, 1),
@@ -96,7 +96,7 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
     ];
     assert_eq!(units(&requests), wanted);
     // One more unit does not fit.
-    let mut full = source(&text, &with(Mapping::Compact), &drive(6));
+    let mut full = source(&text, &with(AddressMapping::Compact), &drive(6));
     let mut requests = Vec::new();
     let error = full.next_batch(&mut requests, 100).unwrap_err().to_string();
     assert!(
@@ -119,11 +119,11 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.log");
     std::fs::write(&path, text).unwrap();
-    let settings = Settings {
+    let settings = TraceSettings {
         files: vec![path.clone()],
-        ..with(Mapping::Compact)
+        ..with(AddressMapping::Compact)
     };
-    let refusal = |target: &Target| {
+    let refusal = |target: &WorkloadTarget| {
         let mut source = settings.source(target, SEED).unwrap();
         loop {
             match source.next_batch(&mut Vec::new(), 100) {
@@ -136,8 +136,8 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
     let wanted = format!(
         "{} touches {}, more than the {} of the drive",
         path.display(),
-        Bytes(1000 * UNIT),
-        Bytes(512 * UNIT)
+        HumanBytes(1000 * UNIT),
+        HumanBytes(512 * UNIT)
     );
     assert!(error.starts_with(&wanted), "{error}");
     // 1000 units fill 5 MiB to 85 %.
@@ -145,14 +145,14 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
         error.contains("--capacity 5MiB") && error.contains("mapping = \"modulo\""),
         "{error}"
     );
-    let twin = Twin {
+    let twin = ScaledModel {
         denominator: 4,
         device_bytes: 128 * UNIT,
         mapping_unit_bytes: UNIT,
         keep_requests: false,
     };
-    let on_twin = refusal(&Target {
-        twin: Some(twin),
+    let on_twin = refusal(&WorkloadTarget {
+        scaled_model: Some(twin),
         ..drive(512)
     });
     assert_eq!(on_twin, error, "sizes are those of the drive");
@@ -161,7 +161,7 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
 #[test]
 fn parts_of_units_keep_their_place_in_the_unit() {
     let text = "fio version 2 iolog\na write 41472 1024\na write 45056 512\na write 44544 1024\n";
-    let requests = replay(text, &with(Mapping::Compact), &drive(10));
+    let requests = replay(text, &with(AddressMapping::Compact), &drive(10));
     let places: Vec<(u64, u32)> = requests
         .iter()
         .map(|request| (request.offset_bytes, request.bytes))
@@ -194,8 +194,8 @@ fn random_trace(seed: u64, lines: usize, volumes: u64, units: u64) -> String {
 fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
     let text = random_trace(1, 20_000, 3, 10_000);
     let full = drive(65_536);
-    let twin = |keep_requests| Target {
-        twin: Some(Twin {
+    let twin = |keep_requests| WorkloadTarget {
+        scaled_model: Some(ScaledModel {
             denominator: 8,
             device_bytes: 8_100 * UNIT,
             mapping_unit_bytes: UNIT,
@@ -203,9 +203,9 @@ fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
         }),
         ..full
     };
-    for mapping in [Mapping::Modulo, Mapping::Scale, Mapping::Compact] {
+    for mapping in [AddressMapping::Modulo, AddressMapping::Scale, AddressMapping::Compact] {
         for target in [full, twin(false), twin(true)] {
-            let settings = Settings {
+            let settings = TraceSettings {
                 volume_bytes: Some(10_100 * UNIT),
                 volumes: 3,
                 placement: PlacementRule::Volume,
@@ -239,8 +239,8 @@ fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
 #[test]
 fn what_it_measures_is_what_it_issued() {
     let text = random_trace(2, 5_000, 2, 3_000) + "bad line\n";
-    for mapping in [Mapping::Modulo, Mapping::Compact] {
-        let settings = Settings {
+    for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
+        let settings = TraceSettings {
             skip_bad_lines: true,
             volume_bytes: Some(4_000 * UNIT),
             ..with(mapping)
@@ -264,8 +264,8 @@ fn what_it_measures_is_what_it_issued() {
         for (name, value) in [
             ("trace.records", 5_000),
             ("trace.requests", requests.len() as u64),
-            ("trace.bytes_read", bytes(Operation::Read)),
-            ("trace.bytes_written", bytes(Operation::Write)),
+            ("trace.bytes_read", bytes(RequestOperation::Read)),
+            ("trace.bytes_written", bytes(RequestOperation::Write)),
             ("trace.bytes_trimmed", 0),
             ("trace.bad_lines", 1),
             ("trace.touched_units", touched.len() as u64),
@@ -281,13 +281,15 @@ fn what_it_measures_is_what_it_issued() {
 }
 
 /// The placement of each write.
-fn placements(text: &str, settings: &Settings, target: &Target) -> Vec<Option<u16>> {
+fn placements(text: &str, settings: &TraceSettings, target: &WorkloadTarget) -> Vec<Option<u16>> {
     let requests = replay(text, settings, target);
-    let writes = requests.iter().filter(|request| request.operation == Operation::Write);
+    let writes = requests
+        .iter()
+        .filter(|request| request.operation == RequestOperation::Write);
     assert!(
         requests
             .iter()
-            .all(|request| request.operation == Operation::Write || request.placement.is_none())
+            .all(|request| request.operation == RequestOperation::Write || request.placement.is_none())
     );
     writes.map(|request| Some(request.placement?.0)).collect()
 }
@@ -303,7 +305,7 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
         ("d", "write", 100, 1),
         ("e", "write", 20, 2),
     ]);
-    let rule = |placement| Settings {
+    let rule = |placement| TraceSettings {
         placement,
         lba_ranges: vec![
             LbaRange {
@@ -318,9 +320,9 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
             },
         ],
         request_sizes_bytes: vec![2 * UNIT, 16 * UNIT],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
-    let placed = |rule: &Settings| placements(&lines, rule, &drive(200));
+    let placed = |rule: &TraceSettings| placements(&lines, rule, &drive(200));
     assert_eq!(placed(&rule(PlacementRule::None)), [None; 5]);
     assert_eq!(
         placed(&rule(PlacementRule::LbaRanges)),
@@ -336,7 +338,7 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
         [Some(0), Some(1), Some(2), Some(3), Some(0)]
     );
     // A drive without placement accepts any trace.
-    let without = Target {
+    let without = WorkloadTarget {
         placement_count: 0,
         ..drive(200)
     };
@@ -357,9 +359,9 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
 #[test]
 fn a_placement_that_the_drive_does_not_have_is_a_bad_line() {
     let text = "fio version 2 iolog\na write 0 4096 3\na write 0 4096\na write 0 4096 4\n";
-    let column = Settings {
+    let column = TraceSettings {
         placement: PlacementRule::Column,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     let mut source = source(text, &column, &drive(10));
     let mut requests = Vec::new();
@@ -375,27 +377,27 @@ fn a_placement_that_the_drive_does_not_have_is_a_bad_line() {
 #[test]
 fn only_wanted_operations_are_replayed() {
     let text = iolog(&[("a", "write", 0, 1), ("a", "read", 1, 1), ("a", "trim", 0, 1)]);
-    let settings = Settings {
-        operations: vec![Operation::Trim, Operation::Write],
-        ..with(Mapping::Modulo)
+    let settings = TraceSettings {
+        operations: vec![RequestOperation::Trim, RequestOperation::Write],
+        ..with(AddressMapping::Modulo)
     };
     assert_eq!(units(&replay(&text, &settings, &drive(10))), [('W', 0, 1), ('T', 0, 1)]);
 }
 
 /// Writes a trace into a directory.
-fn file_with(directory: &Path, name: &str, text: &str) -> Settings {
+fn file_with(directory: &Path, name: &str, text: &str) -> TraceSettings {
     let path = directory.join(name);
     std::fs::write(&path, text).unwrap();
-    Settings {
+    TraceSettings {
         files: vec![path],
-        ..Settings::default()
+        ..TraceSettings::default()
     }
 }
 
 #[test]
 fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_record_took() {
     let text = "1000,usr,0,Write,36864,8192,50\n1100,usr,1,Read,0,512,7\n1090,web,0,Read,0,512,0\n";
-    let mut source = source(text, &with(Mapping::Modulo), &drive(10));
+    let mut source = source(text, &with(AddressMapping::Modulo), &drive(10));
     let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
     source.next_timed_batch(&mut requests, &mut arrivals, 100).unwrap();
     assert_eq!(
@@ -483,12 +485,12 @@ fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
 fn an_endless_trace_begins_again_and_time_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let text = random_trace(3, 100, 2, 50);
-    let target = Target {
+    let target = WorkloadTarget {
         endless: true,
         ..drive(4096)
     };
-    let settings = Settings {
-        mapping: Mapping::Modulo,
+    let settings = TraceSettings {
+        mapping: AddressMapping::Modulo,
         ..file_with(directory.path(), "a.csv", &text)
     };
     let once = all(&mut settings.source(&drive(4096), SEED).unwrap());
@@ -504,8 +506,8 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     assert!(times.is_sorted());
     assert_eq!(times[3 * once.len() - 1], 3 * times[once.len() - 1]);
     // Units keep the numbers of the first pass in the second.
-    let settings = Settings {
-        mapping: Mapping::Compact,
+    let settings = TraceSettings {
+        mapping: AddressMapping::Compact,
         ..settings
     };
     let mut endless = settings.source(&target, SEED).unwrap();
@@ -516,8 +518,8 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     assert_eq!(touched(&endless), touched(&once));
     assert_eq!(touched(&once).name, "trace.touched_units");
     // A trace without selected requests ends.
-    let settings = Settings {
-        operations: vec![Operation::Trim],
+    let settings = TraceSettings {
+        operations: vec![RequestOperation::Trim],
         ..settings
     };
     assert_eq!(

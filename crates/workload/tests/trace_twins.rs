@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{UNIT, drive, iolog, replay, units, with};
-use workload::trace::Mapping;
-use workload::{Operation, Request, Target, Twin};
+use workload::trace::AddressMapping;
+use workload::{IoRequest, RequestOperation, ScaledModel, WorkloadTarget};
 
 /// History of a drive's units, with bytes written, units written, and units written between two
 /// writes of the same unit.
@@ -18,10 +18,13 @@ struct Life {
     distances: Vec<u64>,
 }
 
-fn life(requests: &[Request]) -> Life {
+fn life(requests: &[IoRequest]) -> Life {
     let mut written_at: HashMap<u64, u64> = HashMap::new();
     let (mut now, mut distances) = (0, Vec::new());
-    for request in requests.iter().filter(|request| request.operation == Operation::Write) {
+    for request in requests
+        .iter()
+        .filter(|request| request.operation == RequestOperation::Write)
+    {
         let first = request.offset_bytes / UNIT;
         for unit in first..(request.offset_bytes + u64::from(request.bytes)).div_ceil(UNIT) {
             now += 1;
@@ -57,8 +60,8 @@ fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
     const D: u64 = 16;
     const UNITS: u64 = 1 << 18;
     let text = skewed_trace(200_000, UNITS);
-    let target = Target {
-        twin: Some(Twin {
+    let target = WorkloadTarget {
+        scaled_model: Some(ScaledModel {
             denominator: D,
             device_bytes: UNITS / D * UNIT,
             mapping_unit_bytes: UNIT,
@@ -66,7 +69,7 @@ fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
         }),
         ..drive(UNITS)
     };
-    for mapping in [Mapping::Modulo, Mapping::Compact] {
+    for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
         let full = life(&replay(&text, &with(mapping), &drive(UNITS)));
         let twin = life(&replay(&text, &with(mapping), &target));
         let near = |what: &str, twin: u64, full: u64, tolerance: f64| {
@@ -97,8 +100,8 @@ fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
 fn a_sequential_pass_covers_the_twin_once_in_order() {
     let lines: Vec<(&str, &str, u64, u64)> = (0..1000).map(|line| ("a", "write", line * 100, 100)).collect();
     for denominator in [7, 64, 512] {
-        let target = Target {
-            twin: Some(Twin {
+        let target = WorkloadTarget {
+            scaled_model: Some(ScaledModel {
                 denominator,
                 device_bytes: 100_000 / denominator * UNIT,
                 mapping_unit_bytes: UNIT,
@@ -106,7 +109,7 @@ fn a_sequential_pass_covers_the_twin_once_in_order() {
             }),
             ..drive(100_000)
         };
-        let requests = replay(&iolog(&lines), &with(Mapping::Modulo), &target);
+        let requests = replay(&iolog(&lines), &with(AddressMapping::Modulo), &target);
         let covered: Vec<u64> = units(&requests)
             .iter()
             .flat_map(|(_, first, count)| *first..first + count)
@@ -118,8 +121,8 @@ fn a_sequential_pass_covers_the_twin_once_in_order() {
 #[test]
 fn a_twin_that_keeps_requests_only_moves_them() {
     let text = iolog(&[("a", "write", 0, 64), ("a", "write", 96, 4), ("a", "write", 64, 32)]);
-    let target = Target {
-        twin: Some(Twin {
+    let target = WorkloadTarget {
+        scaled_model: Some(ScaledModel {
             denominator: 10,
             device_bytes: 10 * UNIT,
             mapping_unit_bytes: UNIT,
@@ -127,7 +130,7 @@ fn a_twin_that_keeps_requests_only_moves_them() {
         }),
         ..drive(100)
     };
-    let requests = replay(&text, &with(Mapping::Modulo), &target);
+    let requests = replay(&text, &with(AddressMapping::Modulo), &target);
     // The first request is longer than the model. The rest end at its end.
     assert_eq!(units(&requests), [('W', 0, 10), ('W', 6, 4), ('W', 0, 10)]);
 }

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Move, Policy, Reason, View, blamed_bytes};
+use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, blamed_bytes};
 
 /// Copied bytes per byte of the host below which no move can gain.
 const NEGLIGIBLE_COST: f64 = 0.005;
@@ -35,32 +35,32 @@ const HELPED: f64 = 0.98;
 
 /// Policy that separates owners by lifetimes (see the module).
 #[derive(Default)]
-pub struct Lifetimes {
+pub struct LifetimesPolicy {
     /// Costs of the last two readings, newest last.
     costs: Vec<f64>,
     /// Destination of earlier moves from an identifier. Later moves for the same reason follow.
     refuges: BTreeMap<u16, u16>,
-    trial: Option<Trial>,
+    trial: Option<MoveTrial>,
     /// Moves that did not help, as owner and destination.
     failed: BTreeSet<(usize, u16)>,
 }
 
 /// Moves whose effect is not yet known.
-struct Trial {
-    moves: Vec<Move>,
+struct MoveTrial {
+    moves: Vec<OwnerMove>,
     cost_before: f64,
     readings: u32,
 }
 
 /// State of a trial.
-enum Verdict {
+enum TrialState {
     Open,
     Helped,
     Failed,
 }
 
-impl Policy for Lifetimes {
-    fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
+impl MovePolicy for LifetimesPolicy {
+    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
         let Some(cost) = view.cost() else {
             return Vec::new();
         };
@@ -70,12 +70,12 @@ impl Policy for Lifetimes {
         self.forget_what_was_not_done(view);
         if let Some(mut trial) = self.trial.take() {
             match trial.judge(cost, self.mean_cost()) {
-                Verdict::Open => {
+                TrialState::Open => {
                     self.trial = Some(trial);
                     return Vec::new();
                 }
-                Verdict::Failed => return self.undo(&trial),
-                Verdict::Helped => {}
+                TrialState::Failed => return self.undo(&trial),
+                TrialState::Helped => {}
             }
         }
         let is_steady = before.is_some_and(|before| cost <= before * STEADY_GROWTH);
@@ -84,7 +84,7 @@ impl Policy for Lifetimes {
         }
         let moves = self.separate(view);
         if !moves.is_empty() {
-            self.trial = Some(Trial {
+            self.trial = Some(MoveTrial {
                 moves: moves.clone(),
                 cost_before: self.mean_cost(),
                 readings: 0,
@@ -94,28 +94,28 @@ impl Policy for Lifetimes {
     }
 }
 
-impl Trial {
-    fn judge(&mut self, cost: f64, mean_cost: f64) -> Verdict {
+impl MoveTrial {
+    fn judge(&mut self, cost: f64, mean_cost: f64) -> TrialState {
         self.readings += 1;
         if cost < self.cost_before * HELPED_FOR_SURE {
-            return Verdict::Helped;
+            return TrialState::Helped;
         }
         if self.readings < PATIENCE_READINGS {
-            Verdict::Open
+            TrialState::Open
         } else if mean_cost < self.cost_before * HELPED {
-            Verdict::Helped
+            TrialState::Helped
         } else {
-            Verdict::Failed
+            TrialState::Failed
         }
     }
 }
 
-impl Lifetimes {
+impl LifetimesPolicy {
     /// Drops moves that the host did not execute from the trial. They have no effect to wait for,
     /// and the policy advises them again.
-    fn forget_what_was_not_done(&mut self, view: &View<'_>) {
+    fn forget_what_was_not_done(&mut self, view: &PolicyInput<'_>) {
         let Some(trial) = &mut self.trial else { return };
-        let is_done = |step: &Move| view.placements[step.owner] == Some(step.to);
+        let is_done = |step: &OwnerMove| view.placements[step.owner] == Some(step.to);
         for step in trial.moves.iter().filter(|step| !is_done(step)) {
             self.refuges.retain(|from, to| (*from, *to) != (step.from, step.to));
         }
@@ -129,11 +129,11 @@ impl Lifetimes {
         self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
     }
 
-    fn undo(&mut self, trial: &Trial) -> Vec<Move> {
-        let back = |step: &Move| Move {
+    fn undo(&mut self, trial: &MoveTrial) -> Vec<OwnerMove> {
+        let back = |step: &OwnerMove| OwnerMove {
             from: step.to,
             to: step.from,
-            reason: Reason::Undo,
+            reason: MoveReason::Undo,
             expected_saving_bytes: 0,
             ..*step
         };
@@ -146,7 +146,7 @@ impl Lifetimes {
 
     /// Moves for the identifier with the most copied bytes that can be separated. Others come
     /// later.
-    fn separate(&mut self, view: &View<'_>) -> Vec<Move> {
+    fn separate(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
         let copied = |placement: u16| -> u64 {
             let rows = view.evidence.rows().filter(|row| row.placement == placement);
             rows.map(|row| row.moved_bytes).sum::<f64>() as u64
@@ -160,12 +160,12 @@ impl Lifetimes {
     }
 
     /// Separates the short-lived owners of an identifier from the others, if it has both kinds.
-    fn split(&mut self, view: &View<'_>, from: u16) -> Vec<Move> {
+    fn split(&mut self, view: &PolicyInput<'_>, from: u16) -> Vec<OwnerMove> {
         let members: Vec<usize> = (0..view.placements.len())
             .filter(|owner| view.placements[*owner] == Some(from))
             .collect();
         let bytes = |owner: &usize| view.owners.owners()[*owner].bytes() as f64;
-        let named = |owner: &usize| view.evidence.of(*owner, from).map_or(0.0, |row| row.events);
+        let named = |owner: &usize| view.evidence.row(*owner, from).map_or(0.0, |row| row.events);
         let all_bytes: f64 = members.iter().map(bytes).sum();
         let all_named: f64 = members.iter().map(named).sum();
         let is_short_lived = |owner: &usize| {
@@ -177,10 +177,10 @@ impl Lifetimes {
             Some(way) => way,
             None => return Vec::new(),
         };
-        let moves: Vec<Move> = leaving
+        let moves: Vec<OwnerMove> = leaving
             .into_iter()
             .filter(|owner| !self.failed.contains(&(*owner, to)))
-            .map(|owner| Move {
+            .map(|owner| OwnerMove {
                 owner,
                 from,
                 to,
@@ -199,26 +199,26 @@ impl Lifetimes {
     /// first has to be collected.
     fn destination(
         &self,
-        view: &View<'_>,
+        view: &PolicyInput<'_>,
         from: u16,
         short_lived: Vec<usize>,
         others: Vec<usize>,
-    ) -> Option<(Vec<usize>, u16, Reason)> {
+    ) -> Option<(Vec<usize>, u16, MoveReason)> {
         if short_lived.is_empty() || others.is_empty() {
             return None;
         }
         let free = (0..view.identifiers).find(|placement| !view.is_used(*placement));
         match (free, self.refuges.get(&from)) {
-            (Some(free), _) if short_lived.len() <= others.len() => Some((short_lived, free, Reason::Split)),
-            (_, Some(refuge)) => Some((others, *refuge, Reason::Merge)),
-            (Some(free), None) => Some((others, free, Reason::Split)),
-            (None, None) => Some((others, self.quietest(view, from)?, Reason::Merge)),
+            (Some(free), _) if short_lived.len() <= others.len() => Some((short_lived, free, MoveReason::Split)),
+            (_, Some(refuge)) => Some((others, *refuge, MoveReason::Merge)),
+            (Some(free), None) => Some((others, free, MoveReason::Split)),
+            (None, None) => Some((others, self.quietest(view, from)?, MoveReason::Merge)),
         }
     }
 
     /// The other identifier with the fewest events. Its own data is rarely copied, so long-lived
     /// data does least harm there.
-    fn quietest(&self, view: &View<'_>, from: u16) -> Option<u16> {
+    fn quietest(&self, view: &PolicyInput<'_>, from: u16) -> Option<u16> {
         let events = |placement: u16| (view.evidence.events_of(placement) * 1e6) as u64;
         (0..view.identifiers)
             .filter(|placement| *placement != from)
@@ -231,8 +231,8 @@ mod tests {
     use super::super::tests::Scene;
     use super::*;
 
-    fn short(moves: &[Move]) -> Vec<(usize, u16, u16, Reason)> {
-        let short = |step: &Move| (step.owner, step.from, step.to, step.reason);
+    fn short(moves: &[OwnerMove]) -> Vec<(usize, u16, u16, MoveReason)> {
+        let short = |step: &OwnerMove| (step.owner, step.from, step.to, step.reason);
         moves.iter().map(short).collect()
     }
 
@@ -244,7 +244,7 @@ mod tests {
     }
 
     /// Feeds two readings with the same events and a steady cost.
-    fn twice(scene: &mut Scene, policy: &mut Lifetimes, events: &[(&str, u16, u32)]) -> Vec<Move> {
+    fn twice(scene: &mut Scene, policy: &mut LifetimesPolicy, events: &[(&str, u16, u32)]) -> Vec<OwnerMove> {
         assert_eq!(
             scene.read(policy, events, 0.5),
             [],
@@ -255,14 +255,14 @@ mod tests {
 
     #[test]
     fn who_is_never_named_leaves_if_that_takes_fewer_moves() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         let moves = twice(&mut scene, &mut policy, &[("big", 0, 30), ("small", 0, 10)]);
-        assert_eq!(short(&moves), [(0, 0, 2, Reason::Split)]);
+        assert_eq!(short(&moves), [(0, 0, 2, MoveReason::Split)]);
     }
 
     #[test]
     fn owners_that_live_alike_stay_together() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         let moves = twice(
             &mut scene,
             &mut policy,
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_small_or_still_grows_moves_nobody() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         for cost in [0.001, 0.002, 0.1, 0.2, 0.4] {
             assert_eq!(scene.read(&mut policy, &[("big", 0, 30)], cost), []);
         }
@@ -281,13 +281,16 @@ mod tests {
 
     #[test]
     fn a_move_that_does_not_help_is_undone_and_not_made_again() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         let events = [("big", 0, 30), ("small", 0, 10)];
         assert_eq!(twice(&mut scene, &mut policy, &events).len(), 1);
         for _ in 1..PATIENCE_READINGS {
             assert_eq!(scene.read(&mut policy, &events, 0.5), []);
         }
-        assert_eq!(short(&scene.read(&mut policy, &events, 0.5)), [(0, 2, 0, Reason::Undo)]);
+        assert_eq!(
+            short(&scene.read(&mut policy, &events, 0.5)),
+            [(0, 2, 0, MoveReason::Undo)]
+        );
         for _ in 0..10 {
             assert_eq!(scene.read(&mut policy, &events, 0.5), []);
         }
@@ -295,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_move_that_helps_is_kept() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         let events = [("big", 0, 30), ("small", 0, 10)];
         assert_eq!(twice(&mut scene, &mut policy, &events).len(), 1);
         for cost in [0.4, 0.3, 0.1, 0.004, 0.0, 0.0, 0.0, 0.0] {
@@ -306,7 +309,7 @@ mod tests {
 
     #[test]
     fn advice_that_nobody_follows_is_given_again() {
-        let (mut scene, mut policy) = (mixed(), Lifetimes::default());
+        let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
         let events = [("big", 0, 30), ("small", 0, 10)];
         let first = twice(&mut scene, &mut policy, &events);
         for _ in 0..2 * PATIENCE_READINGS {
@@ -318,7 +321,7 @@ mod tests {
     #[test]
     fn without_a_free_identifier_the_long_lived_join_who_is_quiet() {
         let mut scene = Scene::new(2, &[("hot", 100, 0), ("big", 100, 0), ("cold", 100, 1)]);
-        let moves = twice(&mut scene, &mut Lifetimes::default(), &[("big", 0, 30)]);
-        assert_eq!(short(&moves), [(1, 0, 1, Reason::Merge)]);
+        let moves = twice(&mut scene, &mut LifetimesPolicy::default(), &[("big", 0, 30)]);
+        assert_eq!(short(&moves), [(1, 0, 1, MoveReason::Merge)]);
     }
 }

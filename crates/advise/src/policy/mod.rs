@@ -8,14 +8,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use lifetimes::Lifetimes;
-pub use reported::Reported;
+pub use lifetimes::LifetimesPolicy;
+pub use reported::ReportedPolicy;
 
 use crate::evidence::Evidence;
 use crate::owners::OwnerMap;
 
 /// Input of a policy after a reading.
-pub struct View<'a> {
+pub struct PolicyInput<'a> {
     pub owners: &'a OwnerMap,
     /// Placement identifier that each owner writes with, by owner. `None` where it is not known.
     pub placements: &'a [Option<u16>],
@@ -32,7 +32,7 @@ pub struct View<'a> {
     pub copied_bytes: u64,
 }
 
-impl View<'_> {
+impl PolicyInput<'_> {
     /// Bytes copied per byte written since the last reading. `None` if the host wrote no data.
     pub fn cost(&self) -> Option<f64> {
         (self.host_bytes > 0).then(|| self.copied_bytes as f64 / self.host_bytes as f64)
@@ -46,14 +46,14 @@ impl View<'_> {
 
 /// Advice that an owner write with another placement identifier from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Move {
+pub struct OwnerMove {
     /// Index of the owner.
     pub owner: usize,
     /// Its present placement identifier.
     pub from: u16,
     /// Its recommended placement identifier.
     pub to: u16,
-    pub reason: Reason,
+    pub reason: MoveReason,
     /// Copied bytes since the last reading that the move would have saved. This is the share of the
     /// owner's events in all events that name an owner.
     pub expected_saving_bytes: u64,
@@ -62,7 +62,7 @@ pub struct Move {
 /// Reason for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum MoveReason {
     /// Most of the identifier's events name the owner.
     Reported,
     /// The owner gets an unused placement identifier, apart from data with other lifetimes.
@@ -73,21 +73,21 @@ pub enum Reason {
     Undo,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for MoveReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Reason::Reported => "reported",
-            Reason::Split => "split",
-            Reason::Merge => "merge",
-            Reason::Undo => "undo",
+            MoveReason::Reported => "reported",
+            MoveReason::Split => "split",
+            MoveReason::Merge => "merge",
+            MoveReason::Undo => "undo",
         })
     }
 }
 
 /// A deterministic rule that decides which owners move.
-pub trait Policy: Send {
+pub trait MovePolicy: Send {
     /// Returns the moves after a reading. The caller executes them before the next reading.
-    fn decide(&mut self, view: &View<'_>) -> Vec<Move>;
+    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,11 +103,11 @@ pub enum PolicyName {
 
 impl PolicyName {
     /// Creates a policy of this name in its initial state.
-    pub fn make(self) -> Box<dyn Policy> {
+    pub fn create(self) -> Box<dyn MovePolicy> {
         match self {
-            PolicyName::Reported => Box::new(Reported),
-            PolicyName::Lifetimes => Box::new(Lifetimes::default()),
-            PolicyName::Observe => Box::new(Observe),
+            PolicyName::Reported => Box::new(ReportedPolicy),
+            PolicyName::Lifetimes => Box::new(LifetimesPolicy::default()),
+            PolicyName::Observe => Box::new(ObservePolicy),
         }
     }
 }
@@ -125,16 +125,16 @@ impl FromStr for PolicyName {
     }
 }
 
-struct Observe;
+struct ObservePolicy;
 
-impl Policy for Observe {
-    fn decide(&mut self, _view: &View<'_>) -> Vec<Move> {
+impl MovePolicy for ObservePolicy {
+    fn decide(&mut self, _view: &PolicyInput<'_>) -> Vec<OwnerMove> {
         Vec::new()
     }
 }
 
 /// Bytes copied since the last reading that the events attribute to an owner.
-fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
+fn blamed_bytes(view: &PolicyInput<'_>, owner: usize) -> u64 {
     let events = view.named.len();
     let of_owner = view.named.iter().filter(|(named, _)| *named == owner).count();
     match events {
@@ -146,8 +146,8 @@ fn blamed_bytes(view: &View<'_>, owner: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::owners::Owner;
-    use crate::{Advisor, Counters, Event, FreshEvents, Loss};
+    use crate::owners::DataOwner;
+    use crate::{Advisor, EventLoss, FreshEvents, ReallocationEvent, WriteStatistics};
 
     /// A drive with invented readings, and the state of its advisor.
     pub(super) struct Scene {
@@ -163,13 +163,13 @@ mod tests {
             let mut start = 0;
             let mut owner = |&(name, bytes, placement): &(&str, u64, u16)| {
                 start += bytes;
-                Owner {
+                DataOwner {
                     name: name.to_string(),
                     extents: vec![(start - bytes, start)],
                     placement: Some(placement),
                 }
             };
-            let owners: Vec<Owner> = owners.iter().map(&mut owner).collect();
+            let owners: Vec<DataOwner> = owners.iter().map(&mut owner).collect();
             Scene {
                 placements: owners.iter().map(|owner| owner.placement).collect(),
                 owners: OwnerMap::new(owners).expect("a map"),
@@ -196,11 +196,16 @@ mod tests {
 
         /// Feeds a reading to the policy and executes its moves. `named` lists owner, placement
         /// identifier and number of events. `cost` is bytes copied per byte of the host.
-        pub(super) fn read(&mut self, policy: &mut dyn Policy, named: &[(&str, u16, u32)], cost: f64) -> Vec<Move> {
+        pub(super) fn read(
+            &mut self,
+            policy: &mut dyn MovePolicy,
+            named: &[(&str, u16, u32)],
+            cost: f64,
+        ) -> Vec<OwnerMove> {
             let mut events = Vec::new();
             for &(name, placement, count) in named {
                 let offset = self.owners.owners()[self.index(name)].extents[0].0;
-                let event = Event {
+                let event = ReallocationEvent {
                     timestamp: 0,
                     placement: Some(placement),
                     moved_bytes: Some(4096),
@@ -214,7 +219,7 @@ mod tests {
                 .zip(&events)
                 .filter_map(|(owner, event)| Some(((*owner)?, event.placement)));
             let found: Vec<(usize, Option<u16>)> = found.collect();
-            let moves = policy.decide(&View {
+            let moves = policy.decide(&PolicyInput {
                 owners: &self.owners,
                 placements: &self.placements,
                 identifiers: self.identifiers,
@@ -234,29 +239,35 @@ mod tests {
     #[test]
     fn an_advisor_learns_where_owners_write_from_where_their_data_is_found() {
         let owners = OwnerMap::parse("hot,0,100\nbig,100,100").expect("a map");
-        let mut advisor = Advisor::new(owners, 4, PolicyName::Reported.make(), true, Counters::default());
-        let event = |timestamp| Event {
+        let mut advisor = Advisor::new(
+            owners,
+            4,
+            PolicyName::Reported.create(),
+            true,
+            WriteStatistics::default(),
+        );
+        let event = |timestamp| ReallocationEvent {
             timestamp,
             placement: Some(2),
             moved_bytes: None,
             offset_bytes: Some(150),
         };
-        let events: Vec<Event> = (0..20)
+        let events: Vec<ReallocationEvent> = (0..20)
             .map(event)
-            .chain([Event {
+            .chain([ReallocationEvent {
                 offset_bytes: None,
                 ..event(20)
             }])
             .collect();
         let fresh = FreshEvents {
             events,
-            loss: Loss::None,
+            loss: EventLoss::None,
         };
-        let counters = Counters {
+        let counters = WriteStatistics {
             host_bytes_written: 100,
             media_bytes_written: 140,
         };
-        let advice = advisor.take(fresh, counters);
+        let advice = advisor.update(fresh, counters);
         assert_eq!(
             (advice.events, advice.events_without_block, advice.events_without_owner),
             (21, 1, 0)

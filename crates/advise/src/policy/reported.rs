@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Move, Policy, Reason, View, blamed_bytes};
+use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, blamed_bytes};
 
 /// Minimum of new events of an identifier on which the policy acts. The paper looks at "dozens".
 const EVENTS_LEAST: u32 = 12;
@@ -12,10 +12,10 @@ const EVENTS_LEAST: u32 = 12;
 /// largest files to be "predominantly reported" and reassigns the outliers of RUH 0 "to RUH 1
 /// immediately after the get_log_page command". The identifiers must be sorted by lifetime,
 /// shortest first. Data of the last identifier stays there.
-pub struct Reported;
+pub struct ReportedPolicy;
 
-impl Policy for Reported {
-    fn decide(&mut self, view: &View<'_>) -> Vec<Move> {
+impl MovePolicy for ReportedPolicy {
+    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
         let mut events: BTreeMap<u16, BTreeMap<usize, u32>> = BTreeMap::new();
         for &(owner, found_with) in view.named {
             // Skips data from before its owner moved, and data that collection has mixed.
@@ -32,11 +32,11 @@ impl Policy for Reported {
             let Some((owner, _)) = predominant.filter(|_| from + 1 < view.identifiers) else {
                 continue;
             };
-            moves.push(Move {
+            moves.push(OwnerMove {
                 owner,
                 from,
                 to: from + 1,
-                reason: Reason::Reported,
+                reason: MoveReason::Reported,
                 expected_saving_bytes: blamed_bytes(view, owner),
             });
         }
@@ -55,7 +55,11 @@ mod tests {
             4,
             &[("hot", 100, 0), ("big", 100, 0), ("small", 100, 0), ("warm", 100, 1)],
         );
-        let moves = scene.read(&mut Reported, &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)], 1.0);
+        let moves = scene.read(
+            &mut ReportedPolicy,
+            &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)],
+            1.0,
+        );
         let short: Vec<_> = moves.iter().map(|step| (step.owner, step.from, step.to)).collect();
         assert_eq!(short, [(1, 0, 1), (3, 1, 2)]);
         // The events attribute the copied bytes in proportion to their number.
@@ -71,7 +75,7 @@ mod tests {
             &[("one", 1, 30)],
             &[("last", 1, 30)],
         ] {
-            assert_eq!(scene.read(&mut Reported, events, 1.0), [], "{events:?}");
+            assert_eq!(scene.read(&mut ReportedPolicy, events, 1.0), [], "{events:?}");
         }
     }
 }

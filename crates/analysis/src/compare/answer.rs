@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{ModelRange, Run, WAF};
+use super::run::{ModelRange, SeedRun, WAF};
 use base::distinct;
 
 /// True if a document is an output of `warp whatif --json`.
@@ -20,19 +20,19 @@ pub(super) fn of_folder(text: &str) -> Option<Vec<Value>> {
 }
 
 /// A run for each placement of an answer. With several answers, names begin with the workload.
-pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Item = Run> {
+pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Item = SeedRun> {
     let workload = answer["workload"].as_str().filter(|_| is_one_of_several);
     let workload = workload.map_or_else(String::new, |workload| format!("{workload} | "));
     let placements = answer["placements"].as_array().into_iter().flatten();
     placements.filter_map(move |placement| {
         let name = placement["name"].as_str()?;
         let waf = placement["write_amplification"].as_f64()?;
-        Some(Run {
+        Some(SeedRun {
             device: answer["device"].as_str().unwrap_or_default().to_string(),
             place: format!("{workload}{name}"),
             only: Vec::new(),
             metrics: vec![(WAF.to_string(), waf)],
-            range: Some(ModelRange::of(placement, waf)),
+            range: Some(ModelRange::new(placement, waf)),
             is_doubtful: placement["is_doubtful"] == true,
         })
     })
@@ -54,7 +54,7 @@ pub(super) fn not_comparable(answer: &Value) -> Option<String> {
 }
 
 /// A note on placements with doubtful numbers, with the names of their findings.
-pub(super) fn doubtful(answer: &Value) -> Option<String> {
+pub(super) fn warning_note(answer: &Value) -> Option<String> {
     let placements = answer["placements"].as_array().into_iter().flatten();
     let placements = placements.filter(|placement| placement["is_doubtful"] == true);
     let words = placements.filter_map(|placement| {

@@ -2,7 +2,7 @@
 
 use super::Side;
 use super::run::WAF;
-use super::side::{Kind, SideCell};
+use super::side::{SideCell, SideKind};
 use base::distinct;
 use experiment::error::LabError;
 
@@ -10,19 +10,19 @@ use experiment::error::LabError;
 const NAMES_SHOWN: usize = 6;
 
 /// Pairs of cells to compare.
-pub(super) struct Pairing {
+pub(super) struct CellPairs {
     /// Indices of the cells of A and of B.
     pub(super) pairs: Vec<(usize, usize)>,
     /// The side (0 is A) whose single cell is compared with all cells of the other.
     pub(super) one: Option<usize>,
 }
 
-impl Pairing {
+impl CellPairs {
     /// Pairs cells by name. Two single cells always form a pair. A single cell without a namesake
     /// is compared with all cells of the other side.
-    pub(super) fn of(sides: [&Side; 2], [a, b]: [&[SideCell]; 2]) -> Pairing {
+    pub(super) fn new(sides: [&Side; 2], [a, b]: [&[SideCell]; 2]) -> CellPairs {
         if let ([_], [_]) = (a, b) {
-            return Pairing {
+            return CellPairs {
                 pairs: vec![(0, 0)],
                 one: None,
             };
@@ -35,7 +35,7 @@ impl Pairing {
         let named = a.iter().enumerate().filter_map(namesake).filter(|_| has_names);
         let named: Vec<(usize, usize)> = named.collect();
         if !named.is_empty() {
-            return Pairing {
+            return CellPairs {
                 pairs: named,
                 one: None,
             };
@@ -43,7 +43,7 @@ impl Pairing {
         let beside = |one: usize, cell: usize| {
             let many = if one == 0 { b.len() } else { a.len() };
             let pair = |other| if one == 0 { (cell, other) } else { (other, cell) };
-            Pairing {
+            CellPairs {
                 pairs: (0..many).map(pair).collect(),
                 one: Some(one),
             }
@@ -53,11 +53,11 @@ impl Pairing {
             (_, [_]) => beside(1, 0),
             _ => {
                 let of_device = match sides.map(|side| side.kind) {
-                    [Kind::Answer, Kind::Results] => only_of_device(b, a).map(|cell| beside(1, cell)),
-                    [Kind::Results, Kind::Answer] => only_of_device(a, b).map(|cell| beside(0, cell)),
+                    [SideKind::Answer, SideKind::Results] => only_of_device(b, a).map(|cell| beside(1, cell)),
+                    [SideKind::Results, SideKind::Answer] => only_of_device(a, b).map(|cell| beside(0, cell)),
                     _ => None,
                 };
-                of_device.unwrap_or(Pairing {
+                of_device.unwrap_or(CellPairs {
                     pairs: Vec::new(),
                     one: None,
                 })
@@ -85,7 +85,7 @@ pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 /// The error for two sides without a common metric. It describes both, and names a command with a
 /// comparable result.
-pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> LabError {
+pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs) -> LabError {
     let [a, b] = sides;
     let has = |index: usize| {
         if pairing.pairs.is_empty() {
@@ -99,10 +99,10 @@ pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pair
     let problem = format!(
         "there is nothing to compare. {} is {}, with {}. {} is {}, with {}. {}",
         a.name,
-        a.what(),
+        a.short_description(),
         has(0),
         b.name,
-        b.what(),
+        b.short_description(),
         has(1),
         remedy(sides, cells, pairing)
     );
@@ -110,11 +110,11 @@ pub(super) fn refusal(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pair
 }
 
 /// A command that makes comparable results.
-fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> String {
-    let of_kind = |kind: Kind| (0..2).find(|index| sides[*index].kind == kind);
+fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs) -> String {
+    let of_kind = |kind: SideKind| (0..2).find(|index| sides[*index].kind == kind);
     if pairing.pairs.is_empty() {
         // A measurement is a single cell, so it can be compared with any side.
-        let Some(many) = of_kind(Kind::Results) else {
+        let Some(many) = of_kind(SideKind::Results) else {
             return "Answers about folders are paired by workload and placement. Use `warp whatif WORKLOAD --json > \
                     answer.json` for each side"
                 .to_string();
@@ -129,18 +129,18 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &Pairing) -> Stri
     }
     let no_times = "Run the same jobs on a device with timing, with `warp run JOB.fio --device ssd_a --json > \
                     run.json`";
-    if let Some(fio) = of_kind(Kind::Fio) {
+    if let Some(fio) = of_kind(SideKind::Fio) {
         let name = &sides[fio].name;
         return match sides[1 - fio].kind {
-            Kind::Statistics => format!(
+            SideKind::Statistics => format!(
                 "A run measures what both do. Use `warp run JOB.fio --device ssd_a --json > run.json`, then `warp \
                  compare {name} run.json` and `warp results compare {} run.json`",
                 sides[1 - fio].name
             ),
-            Kind::Fio => {
+            SideKind::Fio => {
                 "Jobs are paired by name and direction. Give them the same names and run fio again".to_string()
             }
-            Kind::Results | Kind::Answer => format!("{no_times}, then `warp results compare {name} run.json`"),
+            SideKind::Results | SideKind::Answer => format!("{no_times}, then `warp results compare {name} run.json`"),
         };
     }
     let silent = (0..2).find(|index| {

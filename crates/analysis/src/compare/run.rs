@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Verdict;
+use super::DifferenceVerdict;
 use crate::interval::MATTERS;
 
 /// Metrics of a run by name, in display order.
@@ -15,7 +15,7 @@ pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
 /// One seed of a cell.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct SeedRun {
     pub(super) device: String,
     /// Names of the variant or placement, and of the grid values with their axes.
     pub(super) place: String,
@@ -27,10 +27,10 @@ pub(super) struct Run {
     pub(super) is_doubtful: bool,
 }
 
-impl Run {
+impl SeedRun {
     /// The single run of a source without cells.
-    pub(super) fn alone(metrics: Metrics) -> Run {
-        Run {
+    pub(super) fn single(metrics: Metrics) -> SeedRun {
+        SeedRun {
             device: String::new(),
             place: String::new(),
             only: Vec::new(),
@@ -41,7 +41,7 @@ impl Run {
     }
 
     /// Options of `warp run` that run this cell alone.
-    pub(super) fn only(&self, by_device: bool) -> String {
+    pub(super) fn selection_options(&self, by_device: bool) -> String {
         let device = by_device.then(|| format!(" --device {}", self.device));
         let quoted =
             |name: &String| match name.contains(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
@@ -64,7 +64,7 @@ pub(super) struct ModelRange {
 }
 
 impl ModelRange {
-    pub(super) fn of(placement: &Value, waf: f64) -> ModelRange {
+    pub(super) fn new(placement: &Value, waf: f64) -> ModelRange {
         let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
         let interval = placement["interval"].as_array().and_then(ends);
         let noise = placement["unsettled"].as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
@@ -73,7 +73,7 @@ impl ModelRange {
     }
 
     /// Range of measured values, without a model.
-    pub(super) fn of_values(values: &[f64]) -> ModelRange {
+    pub(super) fn from_values(values: &[f64]) -> ModelRange {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         ModelRange {
@@ -84,13 +84,13 @@ impl ModelRange {
     }
 
     /// Compares `other` with this range. `More` means that `other` is higher.
-    pub(super) fn verdict(&self, other: &ModelRange) -> Verdict {
+    pub(super) fn verdict(&self, other: &ModelRange) -> DifferenceVerdict {
         if other.low > self.high {
-            Verdict::More
+            DifferenceVerdict::More
         } else if other.high < self.low {
-            Verdict::Less
+            DifferenceVerdict::Less
         } else {
-            Verdict::NotSeen
+            DifferenceVerdict::NotSeen
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::documents;
-use super::run::{Metrics, ModelRange, Run, TOTALS, WAF};
+use super::run::{Metrics, ModelRange, SeedRun, TOTALS, WAF};
 use super::statistics;
-use crate::store::KeptRun;
+use crate::store::StoredRun;
 use experiment::error::LabError;
 
 /// Write amplification at the end of a run, over its last full drive writes.
@@ -31,7 +31,7 @@ pub(super) struct SideCell {
 
 /// Program or command that produced a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SideKind {
     /// Output of `warp run`.
     Results,
     /// Output of `warp whatif`.
@@ -41,30 +41,30 @@ pub(super) enum Kind {
     Statistics,
 }
 
-impl Kind {
+impl SideKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Results => "a result of `warp run`",
-            Kind::Answer => "an answer of `warp whatif`",
-            Kind::Fio => "a result of fio",
-            Kind::Statistics => "FDP statistics",
+            SideKind::Results => "a result of `warp run`",
+            SideKind::Answer => "an answer of `warp whatif`",
+            SideKind::Fio => "a result of fio",
+            SideKind::Statistics => "FDP statistics",
         }
     }
 
     /// True for a single measurement of a real or served drive, which has no cells.
     pub(super) fn is_measurement(self) -> bool {
-        matches!(self, Kind::Fio | Kind::Statistics)
+        matches!(self, SideKind::Fio | SideKind::Statistics)
     }
 
     /// Reason why this side lacks a metric of the other.
     pub(super) fn lacks(self) -> &'static str {
         match self {
-            Kind::Results => {
+            SideKind::Results => {
                 "It ran without virtual time (a device with [timing] has it), or with other jobs, owners or handles"
             }
-            Kind::Answer => "An answer of `warp whatif` has one write amplification for each placement",
-            Kind::Fio => "A result of fio has requests and their times, not the flash",
-            Kind::Statistics => "FDP statistics are counters of the whole drive, without handles and times",
+            SideKind::Answer => "An answer of `warp whatif` has one write amplification for each placement",
+            SideKind::Fio => "A result of fio has requests and their times, not the flash",
+            SideKind::Statistics => "FDP statistics are counters of the whole drive, without handles and times",
         }
     }
 }
@@ -77,8 +77,8 @@ pub struct Side {
     pub origin: Value,
     /// Notes on how the file was read.
     pub notes: Vec<String>,
-    pub(super) kind: Kind,
-    runs: Vec<Run>,
+    pub(super) kind: SideKind,
+    runs: Vec<SeedRun>,
 }
 
 impl Side {
@@ -99,38 +99,38 @@ impl Side {
     pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
         let invalid = |problem| LabError::invalid(name, problem);
         if let Some(answers) = answer::of_folder(text) {
-            return Side::of_answers(name, &answers, json!({}));
+            return Side::from_answers(name, &answers, json!({}));
         }
         let Some(document) = documents::find_last(text).map_err(invalid)? else {
-            let (run, earlier) = statistics::of_text(text).map_err(invalid)?.unzip();
-            let mut side = Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))?;
-            earlier.flatten().iter().for_each(|note| side.note(note));
+            let (run, earlier) = statistics::parse_text(text).map_err(invalid)?.unzip();
+            let mut side = Side::new(name, SideKind::Statistics, json!({}), run.map(|run| vec![run]))?;
+            earlier.flatten().iter().for_each(|note| side.add_note(note));
             side.note_impossible();
             return Ok(side);
         };
-        let mut side = Side::of_json(name, &document.json)?;
-        side.note_last_of(document.count, "JSON documents");
+        let mut side = Side::from_json(name, &document.json)?;
+        side.add_last_note(document.count, "JSON documents");
         match document.skipped_lines {
             0 => {}
-            1 => side.note("1 line around the JSON was skipped"),
-            lines => side.note(&format!("{lines} lines around the JSON were skipped")),
+            1 => side.add_note("1 line around the JSON was skipped"),
+            lines => side.add_note(&format!("{lines} lines around the JSON were skipped")),
         }
         Ok(side)
     }
 
-    fn of_json(name: &str, json: &Value) -> Result<Side, LabError> {
+    fn from_json(name: &str, json: &Value) -> Result<Side, LabError> {
         match json["format"].as_str() {
-            Some("warp-run") => return Side::of_results(name, &json["result"], origin_of(json)),
-            Some("warp-results") => return Side::of_results(name, json, json!({ "target": json["experiment"] })),
-            _ if answer::is_answer(json) => return Side::of_answers(name, std::slice::from_ref(json), json!({})),
+            Some("warp-run") => return Side::from_results(name, &json["result"], origin_of(json)),
+            Some("warp-results") => return Side::from_results(name, json, json!({ "target": json["experiment"] })),
+            _ if answer::is_answer(json) => return Side::from_answers(name, std::slice::from_ref(json), json!({})),
             _ => {}
         }
         if json["jobs"].is_array() && json.get("fio version").is_some() {
             let origin = json!({ "fio": json["fio version"], "at": json["time"] });
-            let runs = vec![Run::alone(of_fio(json))];
-            let mut side = Side::new(name, Kind::Fio, origin, Some(runs))?;
+            let runs = vec![SeedRun::single(fio_metrics(json))];
+            let mut side = Side::new(name, SideKind::Fio, origin, Some(runs))?;
             for job in repeated_names(json) {
-                side.note(&format!(
+                side.add_note(&format!(
                     "several jobs are named {job}. fio adds them up with --group_reporting"
                 ));
             }
@@ -140,30 +140,30 @@ impl Side {
         let [short, long] = [["hbmw", "mbmw"], ["host_bytes_written", "media_bytes_written"]];
         let ours = json.pointer("/enabled/statistics").unwrap_or(json);
         let invalid = |problem| LabError::invalid(name, problem);
-        let mut run = statistics::of_json(json, short).map_err(invalid)?;
+        let mut run = statistics::parse_json(json, short).map_err(invalid)?;
         if run.is_none() {
-            run = statistics::of_json(ours, long).map_err(invalid)?;
+            run = statistics::parse_json(ours, long).map_err(invalid)?;
         }
-        let mut side = Side::new(name, Kind::Statistics, json!({}), run.map(|run| vec![run]))?;
+        let mut side = Side::new(name, SideKind::Statistics, json!({}), run.map(|run| vec![run]))?;
         side.note_impossible();
         Ok(side)
     }
 
-    fn note(&mut self, text: &str) {
+    fn add_note(&mut self, text: &str) {
         self.notes.push(format!("{}: {text}", self.name));
     }
 
-    fn note_last_of(&mut self, count: usize, things: &str) {
+    fn add_last_note(&mut self, count: usize, things: &str) {
         if count > 1 {
-            self.note(&format!("the last of {count} {things} was read"));
+            self.add_note(&format!("the last of {count} {things} was read"));
         }
     }
 
     /// Adds a note on a write amplification below 1, which only a drive with compression can have.
     fn note_impossible(&mut self) {
-        let is_low = |run: &Run| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
-        if self.kind == Kind::Statistics && self.runs.iter().any(is_low) {
-            self.note(
+        let is_low = |run: &SeedRun| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
+        if self.kind == SideKind::Statistics && self.runs.iter().any(is_low) {
+            self.add_note(
                 "media bytes (MBMW) are fewer than host bytes (HBMW), which needs a drive that compresses. Check \
                  that both are of one reading",
             );
@@ -180,13 +180,13 @@ impl Side {
     ///
     /// # Errors
     /// The run measured no metric.
-    pub fn of_run(run: &KeptRun) -> Result<Side, LabError> {
-        Side::of_results(&run.id, &run.document["result"], origin_of(&run.document))
+    pub fn from_run(run: &StoredRun) -> Result<Side, LabError> {
+        Side::from_results(&run.id, &run.document["result"], origin_of(&run.document))
     }
 
-    fn of_results(name: &str, results: &Value, origin: Value) -> Result<Side, LabError> {
+    fn from_results(name: &str, results: &Value, origin: Value) -> Result<Side, LabError> {
         if answer::is_answer(&results["answer"]) {
-            return Side::of_answers(name, std::slice::from_ref(&results["answer"]), origin);
+            return Side::from_answers(name, std::slice::from_ref(&results["answer"]), origin);
         }
         let cells = results["cells"].as_array();
         let run = |cell: &Value| {
@@ -196,24 +196,24 @@ impl Side {
             let places = grid().map(|(axis, value)| format!("{axis} {}", text(value)));
             let place: Vec<String> = variant.clone().into_iter().chain(places).collect();
             let values = grid().map(|(_, value)| text(value));
-            Run {
+            SeedRun {
                 device: text(&cell["device"]),
                 place: place.join(" | "),
                 only: variant.into_iter().chain(values).collect(),
-                metrics: of_cell(cell),
+                metrics: cell_metrics(cell),
                 range: None,
                 is_doubtful: false,
             }
         };
         Side::new(
             name,
-            Kind::Results,
+            SideKind::Results,
             origin,
             cells.map(|cells| cells.iter().map(run).collect()),
         )
     }
 
-    fn of_answers(name: &str, answers: &[Value], mut origin: Value) -> Result<Side, LabError> {
+    fn from_answers(name: &str, answers: &[Value], mut origin: Value) -> Result<Side, LabError> {
         if let [answer] = answers {
             for (key, of_answer) in [("target", "workload"), ("title", "headline")] {
                 if origin[key].is_null() {
@@ -225,18 +225,18 @@ impl Side {
         let of_answer = |answer| answer::runs(answer, answers.len() > 1);
         let mut side = Side::new(
             name,
-            Kind::Answer,
+            SideKind::Answer,
             origin,
             Some(answers.iter().flat_map(of_answer).collect()),
         )?;
         for answer in answers {
-            let notes = [answer::not_comparable(answer), answer::doubtful(answer)];
-            notes.iter().flatten().for_each(|note| side.note(note));
+            let notes = [answer::not_comparable(answer), answer::warning_note(answer)];
+            notes.iter().flatten().for_each(|note| side.add_note(note));
         }
         Ok(side)
     }
 
-    fn new(name: &str, kind: Kind, origin: Value, runs: Option<Vec<Run>>) -> Result<Side, LabError> {
+    fn new(name: &str, kind: SideKind, origin: Value, runs: Option<Vec<SeedRun>>) -> Result<Side, LabError> {
         let runs = runs.unwrap_or_default();
         if runs.iter().all(|run| run.metrics.is_empty()) {
             let problem = "this is not a result. Give a run of `warp results list`, the JSON of `warp run --json`, `warp \
@@ -253,13 +253,13 @@ impl Side {
     }
 
     /// A short description of the side.
-    pub(super) fn what(&self) -> String {
+    pub(super) fn short_description(&self) -> String {
         let target = self.origin["target"].as_str().map(|target| format!(" about {target}"));
         format!("{}{}", self.kind.name(), target.unwrap_or_default())
     }
 
     /// A one-line description of the side.
-    pub fn about(&self) -> String {
+    pub fn description(&self) -> String {
         let mut parts = vec![format!("{} ({})", self.name, self.kind.name())];
         parts.extend(self.origin["title"].as_str().map(str::to_string));
         let options = self.origin["options"].as_str().filter(|options| !options.is_empty());
@@ -278,11 +278,11 @@ impl Side {
     }
 
     /// Its cells with the values of their seeds. Metrics get the names that the other side uses.
-    pub(super) fn by_cell(&self, by_device: bool, other: Kind) -> Vec<SideCell> {
+    pub(super) fn by_cell(&self, by_device: bool, other: SideKind) -> Vec<SideCell> {
         // An answer is read at the end of its runs. Only results of `warp run` distinguish that end
         // from the whole run.
-        let is_end = self.kind == Kind::Answer && other == Kind::Results;
-        let has_totals = [self.kind, other].contains(&Kind::Statistics);
+        let is_end = self.kind == SideKind::Answer && other == SideKind::Results;
+        let has_totals = [self.kind, other].contains(&SideKind::Statistics);
         let mut cells: Vec<SideCell> = Vec::new();
         for run in &self.runs {
             let parts = [if by_device { run.device.as_str() } else { "" }, run.place.as_str()];
@@ -293,7 +293,7 @@ impl Side {
                 cells.push(SideCell {
                     name,
                     device: run.device.clone(),
-                    only: run.only(by_device),
+                    only: run.selection_options(by_device),
                     metrics: Vec::new(),
                     range: run.range.clone(),
                     is_doubtful: run.is_doubtful,
@@ -331,7 +331,7 @@ fn origin_of(document: &Value) -> Value {
 }
 
 /// Metrics of a cell of `warp run --json`.
-fn of_cell(cell: &Value) -> Metrics {
+fn cell_metrics(cell: &Value) -> Metrics {
     let mut metrics = Metrics::new();
     let mut add = |name: String, value: &Value| metrics.extend(value.as_f64().map(|value| (name, value)));
     add(WAF.to_string(), &cell["waf"]);
@@ -363,7 +363,7 @@ fn of_cell(cell: &Value) -> Metrics {
     for (name, value) in cell["measures"].as_object().into_iter().flatten() {
         add(name.clone(), value);
     }
-    metrics.extend(of_fio(&cell["fio"]));
+    metrics.extend(fio_metrics(&cell["fio"]));
     metrics
 }
 
@@ -381,7 +381,7 @@ fn repeated_names(fio: &Value) -> BTreeSet<&str> {
 }
 
 /// Bandwidths, rates and latencies of fio's JSON. Jobs of the same name are numbered.
-fn of_fio(fio: &Value) -> Metrics {
+fn fio_metrics(fio: &Value) -> Metrics {
     let mut metrics = Metrics::new();
     let repeated = repeated_names(fio);
     let mut numbers: HashMap<&str, u32> = HashMap::new();

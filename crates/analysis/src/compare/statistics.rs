@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::run::{Run, TOTALS, WAF};
+use super::run::{SeedRun, TOTALS, WAF};
 
 /// Reads FDP statistics from JSON. `keys` name the host and media bytes, which may be numbers or
 /// strings. `None` without these keys.
-pub(super) fn of_json(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, String> {
+pub(super) fn parse_json(json: &Value, keys: [&str; 2]) -> Result<Option<SeedRun>, String> {
     let [Some(host), Some(media)] = keys.map(|key| json.get(key)) else {
         return Ok(None);
     };
@@ -24,7 +24,7 @@ pub(super) fn of_json(json: &Value, keys: [&str; 2]) -> Result<Option<Run>, Stri
 
 /// The last statistics in the output of `nvme fdp stats`, and a note on earlier ones. `None`
 /// without any.
-pub(super) fn of_text(text: &str) -> Result<Option<(Run, Option<String>)>, String> {
+pub(super) fn parse_text(text: &str) -> Result<Option<(SeedRun, Option<String>)>, String> {
     let [host, media] = ["(HBMW)", "(MBMW)"];
     let lines = text.lines().zip(1..);
     let values = |name: &'static str| {
@@ -98,14 +98,14 @@ fn decimal(text: &str) -> Option<f64> {
         .map(|bytes| bytes as f64)
 }
 
-fn statistics(host_bytes: f64, media_bytes: f64) -> Result<Run, String> {
+fn statistics(host_bytes: f64, media_bytes: f64) -> Result<SeedRun, String> {
     if host_bytes == 0.0 {
         let problem = "nothing was written yet (HBMW is 0), so there is no WAF. Read the statistics again after the \
                        host has written";
         return Err(problem.to_string());
     }
     let [host, media] = TOTALS.map(str::to_string);
-    Ok(Run::alone(vec![
+    Ok(SeedRun::single(vec![
         (WAF.to_string(), media_bytes / host_bytes),
         (host, host_bytes / 1e9),
         (media, media_bytes / 1e9),

@@ -8,13 +8,13 @@
 //! Values have Arrow's memory layout, so Python gets them without a copy. This module is
 //! independent of file formats and libraries.
 
-use ssd::Owner;
+use ssd::UnitOwner;
 
 use experiment::cell::CellKey;
 
 /// A column of a table, with the values of some rows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct ExportColumn {
     pub name: String,
     /// A value for each row. Rows without a value have a placeholder.
     pub values: Values,
@@ -56,7 +56,7 @@ impl<S: AsRef<str>> FromIterator<S> for Texts {
     }
 }
 
-impl Column {
+impl ExportColumn {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         match &self.values {
@@ -72,35 +72,38 @@ impl Column {
 
 /// A table: its columns, and its rows in batches. Batches are made one at a time, so a log of
 /// millions of rows is not copied as a whole.
-pub struct Table<'a> {
+pub struct ExportTable<'a> {
     /// The columns without rows. They are the same for a table without rows.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ExportColumn>,
     /// Batches of rows: the same columns with values.
-    pub batches: Box<dyn Iterator<Item = Vec<Column>> + 'a>,
+    pub batches: Box<dyn Iterator<Item = Vec<ExportColumn>> + 'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ExportTable<'a> {
     /// Creates a table, of which `batch` makes the columns for each chunk of rows. A table without
     /// rows has its columns too.
-    pub fn new<T>(chunks: impl Iterator<Item = Vec<T>> + 'a, batch: impl Fn(&[T]) -> Vec<Column> + 'a) -> Table<'a>
+    pub fn new<T>(
+        chunks: impl Iterator<Item = Vec<T>> + 'a,
+        batch: impl Fn(&[T]) -> Vec<ExportColumn> + 'a,
+    ) -> ExportTable<'a>
     where
         T: 'a,
     {
-        Table {
+        ExportTable {
             columns: batch(&[]),
             batches: Box::new(chunks.map(move |rows| batch(&rows))),
         }
     }
 
     /// Creates a table of one batch. Its columns may depend on its rows.
-    pub fn of<T>(rows: &[T], batch: impl Fn(&[T]) -> Vec<Column>) -> Table<'a> {
+    pub fn single_batch<T>(rows: &[T], batch: impl Fn(&[T]) -> Vec<ExportColumn>) -> ExportTable<'a> {
         let batch = batch(rows);
-        let without_rows = |column: &Column| Column {
+        let without_rows = |column: &ExportColumn| ExportColumn {
             name: column.name.clone(),
             values: column.values.without_rows(),
             valid: column.valid.as_ref().map(|_| Vec::new()),
         };
-        Table {
+        ExportTable {
             columns: batch.iter().map(without_rows).collect(),
             batches: Box::new(std::iter::once(batch)),
         }
@@ -121,15 +124,15 @@ impl Values {
 }
 
 /// Builder of the columns for some rows.
-pub struct Columns<'a, T> {
+pub struct ColumnBuilder<'a, T> {
     rows: &'a [T],
-    columns: Vec<Column>,
+    columns: Vec<ExportColumn>,
 }
 
-impl<'a, T> Columns<'a, T> {
+impl<'a, T> ColumnBuilder<'a, T> {
     /// A builder without columns, for these rows.
-    pub fn of(rows: &'a [T]) -> Columns<'a, T> {
-        Columns {
+    pub fn new(rows: &'a [T]) -> ColumnBuilder<'a, T> {
+        ColumnBuilder {
             rows,
             columns: Vec::new(),
         }
@@ -159,7 +162,7 @@ impl<'a, T> Columns<'a, T> {
     }
 
     fn push(&mut self, name: &str, values: Values, valid: Option<Vec<bool>>) {
-        let column = Column {
+        let column = ExportColumn {
             name: name.to_string(),
             values,
             valid,
@@ -228,17 +231,17 @@ impl<'a, T> Columns<'a, T> {
     }
 
     /// Adds a column with the handle's number. Null is the shared pool.
-    pub fn handle(self, name: &str, owner: impl Fn(&T) -> Owner) -> Self {
+    pub fn handle(self, name: &str, owner: impl Fn(&T) -> UnitOwner) -> Self {
         let handle = |row: &'a T| owner(row).handle().map(|handle| handle.0);
         self.add_optional(name, Values::U16, handle)
     }
 
     /// Finishes the table. The key of each row's cell comes first: device, variant, and the axes.
     /// An axis with the name of another column gets the prefix `grid_`.
-    pub fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Vec<Column> {
+    pub fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Vec<ExportColumn> {
         let taken =
             |name: &str| ["device", "variant"].contains(&name) || self.columns.iter().any(|own| own.name == name);
-        let mut all = Columns::of(self.rows)
+        let mut all = ColumnBuilder::new(self.rows)
             .text("device", |row| &key(row).device)
             .text("variant", |row| &key(row).variant);
         for (index, axis) in axes.iter().enumerate() {
@@ -253,7 +256,7 @@ impl<'a, T> Columns<'a, T> {
         all.columns
     }
 
-    pub fn batch(self) -> Vec<Column> {
+    pub fn batch(self) -> Vec<ExportColumn> {
         self.columns
     }
 }

@@ -1,17 +1,17 @@
 //! Tables of a device: content and counters of its handles, its reclaim units, its collections.
 
-use ssd::event::Reclaim;
+use ssd::event::ReclaimRecord;
 use ssd::unit::UnitState;
 use ssd::{Device, EventSink, RuId};
 
-use super::columns::{Columns, Table};
+use super::columns::{ColumnBuilder, ExportTable};
 use super::tables::{owner_columns, reclaim_columns};
 
 /// One row for each handle and one for the shared pool, with counters and present content.
-pub fn handles<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
+pub fn handles<'a, S: EventSink>(device: &Device<S>) -> ExportTable<'a> {
     let rows: Vec<_> = device.stats().owners().zip(device.occupancy()).collect();
-    Table::of(&rows, |rows| {
-        owner_columns(Columns::of(rows), |((owner, row), _)| (*owner, *row))
+    ExportTable::single_batch(&rows, |rows| {
+        owner_columns(ColumnBuilder::new(rows), |((owner, row), _)| (*owner, *row))
             .u64("units", |(_, held)| held.units)
             .u64("pages", |(_, held)| held.pages)
             .u64("valid_pages", |(_, held)| held.valid_pages)
@@ -20,12 +20,12 @@ pub fn handles<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
 }
 
 /// One row for each reclaim unit that is not free.
-pub fn units<'a, S: EventSink>(device: &Device<S>) -> Table<'a> {
+pub fn units<'a, S: EventSink>(device: &Device<S>) -> ExportTable<'a> {
     let all = (0..device.layout().slices()).map(|unit| (RuId(unit), device.unit(RuId(unit))));
     let rows: Vec<_> = all.filter(|(_, unit)| unit.state() != UnitState::Free).collect();
     let now = device.host_pages_written();
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .u32("unit", |(id, _)| id.0)
             .u16("reclaim_group", |(_, unit)| unit.group().0)
             .handle("ruh", |(_, unit)| unit.owner())
@@ -51,8 +51,8 @@ fn state_name(state: UnitState) -> &'static str {
 }
 
 /// One row for each collection of a device.
-pub fn gc_log<'a>(page_bytes: u64, rows: &[Reclaim]) -> Table<'a> {
-    Table::of(rows, |rows| {
-        reclaim_columns(Columns::of(rows), |row| (page_bytes, row)).batch()
+pub fn gc_log<'a>(page_bytes: u64, rows: &[ReclaimRecord]) -> ExportTable<'a> {
+    ExportTable::single_batch(rows, |rows| {
+        reclaim_columns(ColumnBuilder::new(rows), |row| (page_bytes, row)).batch()
     })
 }

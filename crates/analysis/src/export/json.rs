@@ -1,19 +1,19 @@
 //! Export of results as JSON.
 
 use serde_json::{Value, json};
-use ssd::{Owner, OwnerStats};
-use workload::Operation;
+use ssd::{OwnerStats, UnitOwner};
+use workload::RequestOperation;
 
 use super::tables::{SampleRow, sample_rows};
-use crate::judge::Judge;
+use crate::claim_checker::ClaimChecker;
 use experiment::cell::CellKey;
 use experiment::coordinates::axis_name;
 use experiment::definition::Experiment;
 use experiment::metric::Metric;
 use simulate::feedback::{FeedbackResult, ReadingRow};
-use simulate::run::{CellResult, RefusedCell, Sample};
-use simulate::timed::latency::Latencies;
-use simulate::timed::replay::{Burst, Group, Response, TracePace};
+use simulate::run::{RefusedCell, RunResult, RunSample};
+use simulate::timed::latency::LatencyDistribution;
+use simulate::timed::replay::{Burst, RequestGroup, ResponseTimes, TracePace};
 
 /// Version of the schema of [`to_json`]. It increases when a key is removed or changes its meaning.
 /// New keys do not increase it.
@@ -21,7 +21,7 @@ pub const JSON_VERSION: u32 = 1;
 
 /// All measurements and verdicts as JSON. This is the output of `warp run --json` and the content
 /// of a stored run.
-pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellResult]) -> Value {
+pub fn judged_json(experiment: &Experiment, judge: &ClaimChecker<'_>, results: &[RunResult]) -> Value {
     let mut json = to_json(&experiment.axes(), judge.tail_drive_writes(), results, false);
     let intervals: Vec<Value> = judge
         .measured()
@@ -40,7 +40,7 @@ pub fn judged_json(experiment: &Experiment, judge: &Judge<'_>, results: &[CellRe
 }
 
 /// All results with a stable schema. `samples` adds the time series.
-pub fn to_json(axes: &[String], tail_drive_writes: f64, results: &[CellResult], samples: bool) -> Value {
+pub fn to_json(axes: &[String], tail_drive_writes: f64, results: &[RunResult], samples: bool) -> Value {
     let cells: Vec<Value> = results
         .iter()
         .map(|result| cell_json(axes, tail_drive_writes, result, samples))
@@ -56,7 +56,7 @@ pub fn to_json(axes: &[String], tail_drive_writes: f64, results: &[CellResult], 
 
 /// Interval of a cell's write amplification over its device's ensemble. `None` if the ensemble was
 /// not run.
-fn interval_json(axes: &[String], judge: &Judge<'_>, key: &CellKey) -> Option<Value> {
+fn interval_json(axes: &[String], judge: &ClaimChecker<'_>, key: &CellKey) -> Option<Value> {
     let of = |metric: &Metric| {
         let interval = judge.interval(key, metric)?;
         Some(
@@ -94,7 +94,7 @@ fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
         .collect()
 }
 
-fn cell_json(axes: &[String], tail_drive_writes: f64, result: &CellResult, samples: bool) -> Value {
+fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, samples: bool) -> Value {
     let stats = &result.stats;
     let owners: Vec<Value> = stats.owners().map(|(owner, row)| owner_json(owner, row)).collect();
     let wear = &result.wear;
@@ -164,8 +164,8 @@ fn replay_json(pace: &TracePace) -> Value {
     let mut json = json!({ "pace": pace.to_string() });
     let Some(replay) = pace.replay() else { return json };
     let total = replay.total();
-    let group = |group: &Group| -> Vec<Value> {
-        let of = |(operation, response): (Operation, &Response)| {
+    let group = |group: &RequestGroup| -> Vec<Value> {
+        let of = |(operation, response): (RequestOperation, &ResponseTimes)| {
             let mut json = latencies_json(&response.latencies);
             json["by"] = group.by.name().into();
             json["name"] = group.name.clone().into();
@@ -178,7 +178,7 @@ fn replay_json(pace: &TracePace) -> Value {
             }
             json
         };
-        let directions = Operation::ALL.into_iter().zip(&group.directions);
+        let directions = RequestOperation::ALL.into_iter().zip(&group.directions);
         let used = directions.filter(|(_, response)| response.latencies.count() > 0);
         used.map(of).collect()
     };
@@ -208,7 +208,7 @@ fn replay_json(pace: &TracePace) -> Value {
     json
 }
 
-fn latencies_json(latencies: &Latencies) -> Value {
+fn latencies_json(latencies: &LatencyDistribution) -> Value {
     json!({
         "requests": latencies.count(),
         "mean_ns": latencies.mean_ns(),
@@ -222,7 +222,7 @@ fn latencies_json(latencies: &Latencies) -> Value {
 /// Results of placement feedback. `samples` adds the copies of each collection.
 fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
     let reading = |reading: &ReadingRow| {
-        let step = |(owner, from, to, reason): &(usize, u16, u16, advise::Reason)| json!({ "owner": feedback.owner_name(*owner), "from": from, "to": to, "reason": reason });
+        let step = |(owner, from, to, reason): &(usize, u16, u16, advise::MoveReason)| json!({ "owner": feedback.owner_name(*owner), "from": from, "to": to, "reason": reason });
         json!({
             "host_bytes": reading.host_bytes,
             "collections": reading.collections,
@@ -242,7 +242,7 @@ fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
 }
 
 /// The counters of an owner with literal keys. A renamed field of the device must not rename a key.
-fn owner_json(owner: Owner, row: &OwnerStats) -> Value {
+fn owner_json(owner: UnitOwner, row: &OwnerStats) -> Value {
     json!({
         "owner": owner.to_string(),
         "ruh": owner.handle().map(|handle| handle.0),
@@ -260,7 +260,7 @@ fn owner_json(owner: Owner, row: &OwnerStats) -> Value {
     })
 }
 
-fn sample_json(result: &CellResult, sample: &Sample) -> Value {
+fn sample_json(result: &RunResult, sample: &RunSample) -> Value {
     let owner = |row: SampleRow<'_>| {
         json!({
             "owner": row.owner,

@@ -14,7 +14,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::{Type, TypePtr};
 
-use super::columns::{Column, Table, Texts, Values};
+use super::columns::{ExportColumn, ExportTable, Texts, Values};
 
 /// Minimum rows of a row group. Readers skip and decode whole groups, and each group repeats its
 /// columns' dictionaries.
@@ -24,7 +24,7 @@ const GROUP_ROWS: usize = 1 << 18;
 ///
 /// # Errors
 /// The system's error in writing.
-pub fn write(file: impl Write + Send, table: Table<'_>) -> io::Result<()> {
+pub fn write(file: impl Write + Send, table: ExportTable<'_>) -> io::Result<()> {
     write_groups(file, table).map_err(|error| match error {
         // Keeps the system's error, so that callers can distinguish a closed pipe from a full disk.
         ParquetError::External(source) => source.downcast().map_or_else(io::Error::other, |error| *error),
@@ -32,7 +32,7 @@ pub fn write(file: impl Write + Send, table: Table<'_>) -> io::Result<()> {
     })
 }
 
-fn write_groups(file: impl Write + Send, table: Table<'_>) -> Result<()> {
+fn write_groups(file: impl Write + Send, table: ExportTable<'_>) -> Result<()> {
     let compression = Compression::ZSTD(ZstdLevel::try_new(3)?);
     let properties = WriterProperties::builder().set_compression(compression).build();
     let mut writer = SerializedFileWriter::new(file, schema(&table.columns)?, Arc::new(properties))?;
@@ -42,7 +42,7 @@ fn write_groups(file: impl Write + Send, table: Table<'_>) -> Result<()> {
         while rows < GROUP_ROWS
             && let Some(batch) = batches.next()
         {
-            rows += batch.first().map_or(0, Column::rows);
+            rows += batch.first().map_or(0, ExportColumn::rows);
             group.push(batch);
         }
         if rows > 0 {
@@ -53,8 +53,8 @@ fn write_groups(file: impl Write + Send, table: Table<'_>) -> Result<()> {
     Ok(())
 }
 
-fn schema(columns: &[Column]) -> Result<TypePtr> {
-    let field = |column: &Column| {
+fn schema(columns: &[ExportColumn]) -> Result<TypePtr> {
+    let field = |column: &ExportColumn| {
         let (physical, logical) = match column.values {
             Values::Bool(_) => (Physical::BOOLEAN, None),
             Values::U16(_) => (Physical::INT32, Some(LogicalType::integer(16, false))),
@@ -82,7 +82,7 @@ fn schema(columns: &[Column]) -> Result<TypePtr> {
         .map(Arc::new)
 }
 
-fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[Vec<Column>]) -> Result<()> {
+fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[Vec<ExportColumn>]) -> Result<()> {
     let mut group = writer.next_row_group()?;
     let mut index = 0;
     while let Some(mut column) = group.next_column()? {
@@ -101,7 +101,7 @@ fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[
 }
 
 /// Appends the values of a batch. For nulls, only the definition level is written.
-fn write_values(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<()> {
+fn write_values(writer: &mut ColumnWriter<'_>, column: &ExportColumn) -> Result<()> {
     let levels: Option<Vec<i16>> = column
         .valid
         .as_ref()
@@ -139,7 +139,7 @@ fn write_values(writer: &mut ColumnWriter<'_>, column: &Column) -> Result<()> {
 }
 
 /// Non-null values of a column.
-fn present<V>(column: &Column, values: impl Iterator<Item = V>) -> Vec<V> {
+fn present<V>(column: &ExportColumn, values: impl Iterator<Item = V>) -> Vec<V> {
     match &column.valid {
         Some(valid) => values
             .zip(valid)

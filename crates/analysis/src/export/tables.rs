@@ -3,25 +3,25 @@
 //! Rows of results begin with their cell: `device`, `variant`, a column for each axis, `seed`.
 //! `docs/reference/results.md` describes each column.
 
-use advise::Reason;
-use ssd::event::Reclaim;
-use ssd::{Nanos, Owner, OwnerStats};
+use advise::MoveReason;
+use ssd::event::ReclaimRecord;
+use ssd::{Nanos, OwnerStats, UnitOwner};
 
-use super::columns::{Column, Columns, Table};
+use super::columns::{ColumnBuilder, ExportColumn, ExportTable};
+use crate::claim_checker::{ClaimChecker, ClaimVerdict, PaperComparison};
 use crate::compare::Difference;
-use crate::interval::Interval;
-use crate::judge::{Comparison, Judge, Verdict};
-use crate::lifetimes::{Measured, SHARES};
-use crate::store::KeptRun;
+use crate::interval::PredictionInterval;
+use crate::lifetimes::{MeasuredLifetimes, SHARES};
+use crate::store::StoredRun;
 use experiment::cell::CellKey;
 use experiment::metric::Metric;
 use simulate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
-use simulate::finding::Finding;
-use simulate::run::{CellResult, Sample, ScaleComparison};
-use simulate::timed::measure::{Direction, JobResult};
-use simulate::timed::replay::Group;
-use workload::Operation;
-use workload::lifetimes::Survival;
+use simulate::run::{RunResult, RunSample, ScaleComparison};
+use simulate::timed::measure::{DirectionResult, JobResult};
+use simulate::timed::replay::RequestGroup;
+use simulate::warning::RunWarning;
+use workload::RequestOperation;
+use workload::lifetimes::SurvivalCurve;
 
 /// Rows per batch.
 const BATCH_ROWS: usize = 1 << 16;
@@ -30,9 +30,9 @@ const OWNERS: usize = 129;
 
 /// One row for each metric of each cell of a comparison. The interval is null if a side has one
 /// seed.
-pub fn differences(rows: &[Difference]) -> Table<'static> {
-    Table::of(rows, |rows| {
-        Columns::of(rows)
+pub fn differences(rows: &[Difference]) -> ExportTable<'static> {
+    ExportTable::single_batch(rows, |rows| {
+        ColumnBuilder::new(rows)
             .text("cell", |row| &row.cell)
             .text("metric", |row| &row.metric)
             .f64("a", |row| row.a)
@@ -53,16 +53,16 @@ pub fn differences(rows: &[Difference]) -> Table<'static> {
 }
 
 /// One row for each stored run.
-pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
-    Table::of(runs, |runs| {
-        Columns::of(runs)
+pub fn kept_runs(runs: &[StoredRun]) -> ExportTable<'static> {
+    ExportTable::single_batch(runs, |runs| {
+        ColumnBuilder::new(runs)
             .text("id", |run| &run.id)
             .text("at", |run| run.text("at"))
             .text("target", |run| run.text("target"))
             .text("title", |run| run.text("title"))
             .owned_text("devices", |run| run.devices().join(", "))
             .u64("runs", |run| run.cells().len() as u64)
-            .optional_f64("write_amplification", KeptRun::write_amplification)
+            .optional_f64("write_amplification", StoredRun::write_amplification)
             .optional_f64("seconds", |run| run.document["seconds"].as_f64())
             .text("engine", |run| run.text("engine"))
             .batch()
@@ -72,10 +72,10 @@ pub fn kept_runs(runs: &[KeptRun]) -> Table<'static> {
 /// One row for each cell and seed: the counters of the device, and a column for each measure of
 /// workloads. `tail_drive_writes` is the window of `tail_write_amplification`, in multiples of the
 /// capacity.
-pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[CellResult]) -> Table<'a> {
-    Table::of(results, |results| {
-        let total = |result: &CellResult| result.stats.total();
-        let mut columns = Columns::of(results)
+pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult]) -> ExportTable<'a> {
+    ExportTable::single_batch(results, |results| {
+        let total = |result: &RunResult| result.stats.total();
+        let mut columns = ColumnBuilder::new(results)
             .u64("seed", |result| result.seed)
             .u32("scale_denominator", |result| result.scale.0)
             .optional_u64("smaller_scale_denominator", |result| {
@@ -141,30 +141,30 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[CellResult]
 }
 
 /// The next smaller scaled model, if the run searched for a scale.
-fn compared(result: &CellResult) -> Option<ScaleComparison> {
+fn compared(result: &RunResult) -> Option<ScaleComparison> {
     result.search.and_then(|search| search.compared)
 }
 
 /// Names of the findings that make a result doubtful, separated by commas.
-fn finding_names(result: &CellResult) -> String {
-    let names: Vec<&str> = result.findings().iter().map(Finding::name).collect();
+fn finding_names(result: &RunResult) -> String {
+    let names: Vec<&str> = result.findings().iter().map(RunWarning::name).collect();
     names.join(", ")
 }
 
 /// Names of all measures, in order of first appearance.
-fn measure_names(results: &[CellResult]) -> Vec<String> {
+fn measure_names(results: &[RunResult]) -> Vec<String> {
     let measures = results.iter().flat_map(|result| &result.measures);
     base::distinct(measures.map(|measure| measure.name.clone()))
 }
 
 /// One row for each cell, seed and owner: the counters of a handle, or of the shared pool.
-pub fn owners<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
-    let rows: Vec<(&CellResult, Owner, &OwnerStats)> = results
+pub fn owners<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
+    let rows: Vec<(&RunResult, UnitOwner, &OwnerStats)> = results
         .iter()
         .flat_map(|result| result.stats.owners().map(move |(owner, row)| (result, owner, row)))
         .collect();
-    Table::of(&rows, |rows| {
-        let columns = Columns::of(rows).u64("seed", |(result, _, _)| result.seed);
+    ExportTable::single_batch(&rows, |rows| {
+        let columns = ColumnBuilder::new(rows).u64("seed", |(result, _, _)| result.seed);
         let columns = owner_columns(columns, |(_, owner, row)| (*owner, *row));
         columns.with_key(axes, |(result, _, _)| &result.key)
     })
@@ -172,7 +172,10 @@ pub fn owners<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
 
 /// The counters of an owner with literal names. A renamed field of the device must not rename a
 /// column.
-pub(super) fn owner_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) -> (Owner, &OwnerStats)) -> Columns<'a, T> {
+pub(super) fn owner_columns<'a, T>(
+    columns: ColumnBuilder<'a, T>,
+    of: impl Fn(&T) -> (UnitOwner, &OwnerStats),
+) -> ColumnBuilder<'a, T> {
     columns
         .owned_text("owner", |row| of(row).0.to_string())
         .handle("ruh", |row| of(row).0)
@@ -190,20 +193,26 @@ pub(super) fn owner_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) -> (
 }
 
 /// One row for each collection of every result that kept its GC log.
-pub fn gc_log<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
-    let rows = |result: &'a CellResult| {
-        let with_result = move |rows: &'a [Reclaim]| rows.iter().map(|row| (result, row)).collect();
+pub fn gc_log<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<'a> {
+    let rows = |result: &'a RunResult| {
+        let with_result = move |rows: &'a [ReclaimRecord]| rows.iter().map(|row| (result, row)).collect();
         result.gc_log.chunks(BATCH_ROWS).map(with_result)
     };
-    Table::new(results.iter().flat_map(rows), |rows: &[(&CellResult, &Reclaim)]| {
-        let columns = Columns::of(rows).u64("seed", |(result, _)| result.seed);
-        let columns = reclaim_columns(columns, |(result, row)| (result.stats.page_bytes, *row));
-        columns.with_key(axes, |(result, _)| &result.key)
-    })
+    ExportTable::new(
+        results.iter().flat_map(rows),
+        |rows: &[(&RunResult, &ReclaimRecord)]| {
+            let columns = ColumnBuilder::new(rows).u64("seed", |(result, _)| result.seed);
+            let columns = reclaim_columns(columns, |(result, row)| (result.stats.page_bytes, *row));
+            columns.with_key(axes, |(result, _)| &result.key)
+        },
+    )
 }
 
 /// Columns of a collection. `of` returns the bytes of a page and the event.
-pub(super) fn reclaim_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) -> (u64, &Reclaim)) -> Columns<'a, T> {
+pub(super) fn reclaim_columns<'a, T>(
+    columns: ColumnBuilder<'a, T>,
+    of: impl Fn(&T) -> (u64, &ReclaimRecord),
+) -> ColumnBuilder<'a, T> {
     columns
         .u64("host_bytes_written", |value| {
             of(value).0 * of(value).1.host_pages_written
@@ -224,8 +233,8 @@ pub(super) fn reclaim_columns<'a, T>(columns: Columns<'a, T>, of: impl Fn(&T) ->
 
 /// State of an owner at a sample.
 pub(super) struct SampleRow<'a> {
-    result: &'a CellResult,
-    sample: &'a Sample,
+    result: &'a RunResult,
+    sample: &'a RunSample,
     pub(super) owner: String,
     pub(super) stats: &'a OwnerStats,
     pub(super) units: u64,
@@ -233,7 +242,7 @@ pub(super) struct SampleRow<'a> {
 }
 
 /// The owners of a sample. The last one is the shared pool.
-pub(super) fn sample_rows<'a>(result: &'a CellResult, sample: &'a Sample) -> impl Iterator<Item = SampleRow<'a>> {
+pub(super) fn sample_rows<'a>(result: &'a RunResult, sample: &'a RunSample) -> impl Iterator<Item = SampleRow<'a>> {
     let owners = result.stats.owners().zip(&sample.owners).enumerate();
     owners.map(move |(index, ((owner, _), stats))| SampleRow {
         result,
@@ -246,20 +255,20 @@ pub(super) fn sample_rows<'a>(result: &'a CellResult, sample: &'a Sample) -> imp
 }
 
 /// One row for each sample of the time series and each handle (and the shared pool).
-pub fn samples<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
-    let rows = |result: &'a CellResult| {
-        let rows_of = move |samples: &'a [Sample]| {
+pub fn samples<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<'a> {
+    let rows = |result: &'a RunResult| {
+        let rows_of = move |samples: &'a [RunSample]| {
             let rows = samples.iter().flat_map(|sample| sample_rows(result, sample));
             rows.collect()
         };
         result.samples.chunks(BATCH_ROWS / OWNERS).map(rows_of)
     };
-    Table::new(results.iter().flat_map(rows), |rows| sample_batch(axes, rows))
+    ExportTable::new(results.iter().flat_map(rows), |rows| sample_batch(axes, rows))
 }
 
-fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<Column> {
-    let waf = |sample: &Sample| sample.media_bytes as f64 / sample.host_bytes as f64;
-    Columns::of(rows)
+fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<ExportColumn> {
+    let waf = |sample: &RunSample| sample.media_bytes as f64 / sample.host_bytes as f64;
+    ColumnBuilder::new(rows)
         .u64("seed", |row| row.result.seed)
         .u64("capacity_bytes", |row| row.result.capacity_bytes)
         .boolean("complete", |row| row.result.complete)
@@ -283,10 +292,10 @@ fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<Column> {
 
 /// One direction of one job of a timed run.
 struct JobRow<'a> {
-    result: &'a CellResult,
+    result: &'a RunResult,
     job: &'a JobResult,
-    operation: Operation,
-    measured: &'a Direction,
+    operation: RequestOperation,
+    measured: &'a DirectionResult,
 }
 
 impl JobRow<'_> {
@@ -303,12 +312,12 @@ impl JobRow<'_> {
     }
 }
 
-fn job_rows(results: &[CellResult]) -> impl Iterator<Item = JobRow<'_>> {
+fn job_rows(results: &[RunResult]) -> impl Iterator<Item = JobRow<'_>> {
     let of_result = |result| -> Vec<JobRow<'_>> {
-        let result: &CellResult = result;
+        let result: &RunResult = result;
         let jobs = result.timed.iter().flat_map(|timed| &timed.jobs);
         let rows = jobs.flat_map(|job| {
-            Operation::ALL.map(|operation| JobRow {
+            RequestOperation::ALL.map(|operation| JobRow {
                 result,
                 job,
                 operation,
@@ -321,10 +330,10 @@ fn job_rows(results: &[CellResult]) -> impl Iterator<Item = JobRow<'_>> {
 }
 
 /// One row for each job and direction of every timed result: rates and latencies.
-pub fn jobs<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
+pub fn jobs<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let rows: Vec<JobRow<'_>> = job_rows(results).collect();
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .u64("seed", |row| row.result.seed)
             .text("job", |row| &row.job.name)
             .text("direction", |row| row.direction())
@@ -352,14 +361,14 @@ pub fn jobs<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
 /// The distribution of the latencies of every timed result. For each job and direction it has
 /// ascending latencies, each with the share of requests up to that latency. Values have three
 /// significant digits.
-pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a> {
+pub fn latencies<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<'a> {
     let steps = |row: JobRow<'a>| -> Vec<(JobRow<'a>, Nanos, f64)> {
         let steps = row.measured.latencies.distribution().into_iter();
         let with_row = |(latency_ns, share)| (JobRow { ..row }, latency_ns, share);
         steps.map(with_row).collect()
     };
-    Table::new(job_rows(results).map(steps), |rows: &[(JobRow<'_>, Nanos, f64)]| {
-        Columns::of(rows)
+    ExportTable::new(job_rows(results).map(steps), |rows: &[(JobRow<'_>, Nanos, f64)]| {
+        ColumnBuilder::new(rows)
             .u64("seed", |(row, _, _)| row.result.seed)
             .text("job", |(row, _, _)| &row.job.name)
             .text("direction", |(row, _, _)| row.direction())
@@ -371,14 +380,14 @@ pub fn latencies<'a>(axes: &'a [String], results: &'a [CellResult]) -> Table<'a>
 
 /// One row for each direction of each group of requests, for traces replayed at their own times.
 /// The groups are all requests, and those by volume, process and size.
-pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
-    type Row<'a> = (&'a CellResult, &'a Group, Operation);
-    let of_group = |result: &'a CellResult, group: &'a Group| -> Vec<Row<'a>> {
-        let used = |operation: &Operation| group.directions[*operation as usize].latencies.count() > 0;
-        let directions = Operation::ALL.into_iter().filter(used);
+pub fn replays<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable<'a> {
+    type Row<'a> = (&'a RunResult, &'a RequestGroup, RequestOperation);
+    let of_group = |result: &'a RunResult, group: &'a RequestGroup| -> Vec<Row<'a>> {
+        let used = |operation: &RequestOperation| group.directions[*operation as usize].latencies.count() > 0;
+        let directions = RequestOperation::ALL.into_iter().filter(used);
         directions.map(|operation| (result, group, operation)).collect()
     };
-    let of_result = |result: &'a CellResult| -> Vec<Row<'a>> {
+    let of_result = |result: &'a RunResult| -> Vec<Row<'a>> {
         let replay = result.timed.iter().filter_map(|timed| timed.trace.as_ref()?.replay());
         let groups = replay.flat_map(|replay| &replay.groups);
         groups.flat_map(|group| of_group(result, group)).collect()
@@ -389,8 +398,8 @@ pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
         let recorded = &response(row).recorded;
         (recorded.count() > 0).then(|| recorded.percentile_ns(percent))
     };
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .u64("seed", |(result, ..)| result.seed)
             .text("by", |(_, group, _)| group.by.name())
             .text("name", |(_, group, _)| &group.name)
@@ -416,7 +425,7 @@ pub fn replays<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
 }
 
 /// Results with placement feedback.
-fn with_feedback(results: &[CellResult]) -> impl Iterator<Item = (&CellResult, &FeedbackResult)> {
+fn with_feedback(results: &[RunResult]) -> impl Iterator<Item = (&RunResult, &FeedbackResult)> {
     results
         .iter()
         .filter_map(|result| Some((result, result.feedback.as_ref()?)))
@@ -424,7 +433,7 @@ fn with_feedback(results: &[CellResult]) -> impl Iterator<Item = (&CellResult, &
 
 /// Placement-feedback data of an owner, at a reading or a collection.
 struct FeedbackRow<'a> {
-    result: &'a CellResult,
+    result: &'a RunResult,
     owner: &'a str,
     /// Number of the reading (from 1) or collection (from 0).
     number: u64,
@@ -440,9 +449,9 @@ fn feedback_table<'a>(
     axes: &[String],
     rows: &[FeedbackRow<'_>],
     [number, others_before, count]: [&str; 3],
-) -> Table<'a> {
-    Table::of(rows, |rows| {
-        Columns::of(rows)
+) -> ExportTable<'a> {
+    ExportTable::single_batch(rows, |rows| {
+        ColumnBuilder::new(rows)
             .u64("seed", |row| row.result.seed)
             .u64(number, |row| row.number)
             .u64("host_bytes", |row| row.host_bytes)
@@ -455,7 +464,7 @@ fn feedback_table<'a>(
 
 /// One row for each reading of the event log and each owner, for runs with feedback. The last row
 /// is for data without an owner. Readings count from 1.
-pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
+pub fn readings<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let mut rows = Vec::new();
     for (result, feedback) in with_feedback(results) {
         for (number, reading) in (1..).zip(&feedback.readings) {
@@ -473,16 +482,16 @@ pub fn readings<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
 }
 
 /// One row for each move that followed a reading, of runs with feedback.
-pub fn moves<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
+pub fn moves<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let mut rows = Vec::new();
     for (result, feedback) in with_feedback(results) {
         for (number, reading) in (1_u64..).zip(&feedback.readings) {
-            let named = |step: &(usize, u16, u16, Reason)| (result, feedback.owner_name(step.0), number, *step);
+            let named = |step: &(usize, u16, u16, MoveReason)| (result, feedback.owner_name(step.0), number, *step);
             rows.extend(reading.moves.iter().map(named));
         }
     }
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .u64("seed", |(result, ..)| result.seed)
             .u64("reading", |(_, _, number, _)| *number)
             .text("owner", |(_, owner, ..)| owner)
@@ -495,12 +504,12 @@ pub fn moves<'a>(axes: &[String], results: &[CellResult]) -> Table<'a> {
 
 /// One row for each collection and each owner of the copied pages, for runs with feedback. The last
 /// row is for data without an owner. Collections count from 0.
-pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> {
+pub fn collections<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable<'a> {
     let numbered = with_feedback(results).flat_map(|(result, feedback)| {
         let collections = (0..).zip(&feedback.collections);
         collections.map(move |(number, row)| (result, feedback, number, row))
     });
-    let rows = |(result, feedback, number, row): (&'a CellResult, &'a FeedbackResult, u64, &'a CollectionRow)| {
+    let rows = |(result, feedback, number, row): (&'a RunResult, &'a FeedbackResult, u64, &'a CollectionRow)| {
         let before = |reading: &ReadingRow| reading.collections as u64 <= number;
         let others_before = feedback.readings.partition_point(before) as u64;
         let of_owner = move |(owner, &count): (usize, &u32)| FeedbackRow {
@@ -518,9 +527,9 @@ pub fn collections<'a>(axes: &[String], results: &'a [CellResult]) -> Table<'a> 
 }
 
 /// One row for each published number, with the measured one.
-pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
-    Table::of(comparisons, |rows| {
-        Columns::of(rows)
+pub fn published<'a>(axes: &[String], comparisons: &[PaperComparison]) -> ExportTable<'a> {
+    ExportTable::single_batch(comparisons, |rows| {
+        ColumnBuilder::new(rows)
             .owned_text("metric", |row| row.metric.name())
             .optional_text("column", |row| row.metric.column())
             .optional_f64("drive", |row| row.drive)
@@ -528,8 +537,8 @@ pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
             .optional_f64("ours", |row| row.ours)
             .optional_f64("low", |row| Some(row.interval.as_ref()?.low))
             .optional_f64("high", |row| Some(row.interval.as_ref()?.high))
-            .optional_f64("error", Comparison::error)
-            .optional_f64("relative_error", Comparison::relative_error)
+            .optional_f64("error", PaperComparison::error)
+            .optional_f64("relative_error", PaperComparison::relative_error)
             .boolean("fitted", |row| row.fitted)
             .text("source", |row| &row.source)
             .with_key(axes, |row| &row.key)
@@ -538,16 +547,16 @@ pub fn published<'a>(axes: &[String], comparisons: &[Comparison]) -> Table<'a> {
 
 /// One row for each write amplification (of the whole run and of its end) of each cell whose
 /// device's ensemble was run.
-pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
+pub fn intervals<'a>(axes: &[String], judge: &ClaimChecker<'_>) -> ExportTable<'a> {
     let metrics = [Metric::WriteAmplification, Metric::TailWriteAmplification];
     let of_key = |key| {
         metrics
             .iter()
             .filter_map(move |metric| Some((key, metric, judge.value(key, metric)?, judge.interval(key, metric)?)))
     };
-    let rows: Vec<(&CellKey, &Metric, f64, Interval)> = judge.measured().flat_map(of_key).collect();
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    let rows: Vec<(&CellKey, &Metric, f64, PredictionInterval)> = judge.measured().flat_map(of_key).collect();
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .text("metric", |(_, metric, ..)| {
                 metric.column().expect("write amplifications are columns")
             })
@@ -562,10 +571,10 @@ pub fn intervals<'a>(axes: &[String], judge: &Judge<'_>) -> Table<'a> {
 /// One row for each workload, with null as stream, and one for each of several streams. The
 /// quantiles are the bytes written until a share of the data has ended, null where the run did not
 /// reach the share.
-pub fn lifetimes<'a>(measured: &'a Measured) -> Table<'a> {
-    let parts: Vec<(Option<&str>, &Survival)> = measured.parts().collect();
-    Table::of(&parts, |rows| {
-        let columns = Columns::of(rows)
+pub fn lifetimes<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
+    let parts: Vec<(Option<&str>, &SurvivalCurve)> = measured.parts().collect();
+    ExportTable::single_batch(&parts, |rows| {
+        let columns = ColumnBuilder::new(rows)
             .owned_text("workload", |_| measured.name.clone())
             .optional_text("stream", |(stream, _)| *stream)
             .u64("written_bytes", |(_, survival)| {
@@ -582,15 +591,15 @@ pub fn lifetimes<'a>(measured: &'a Measured) -> Table<'a> {
 }
 
 /// The distribution of lifetimes, with one row for each distance within which data ended.
-pub fn lifetime_steps<'a>(measured: &'a Measured) -> Table<'a> {
-    let of_part = |(stream, survival): (Option<&'a str>, &'a Survival)| {
+pub fn lifetime_steps<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
+    let of_part = |(stream, survival): (Option<&'a str>, &'a SurvivalCurve)| {
         survival
             .steps()
             .map(move |(bytes, ended)| (stream, measured.on_drive(bytes), ended))
     };
     let rows: Vec<(Option<&str>, u64, f64)> = measured.parts().flat_map(of_part).collect();
-    Table::of(&rows, |rows| {
-        Columns::of(rows)
+    ExportTable::single_batch(&rows, |rows| {
+        ColumnBuilder::new(rows)
             .optional_text("stream", |(stream, ..)| *stream)
             .u64("bytes", |(_, bytes, _)| *bytes)
             .f64("ended_share", |(.., ended)| *ended)
@@ -598,9 +607,9 @@ pub fn lifetime_steps<'a>(measured: &'a Measured) -> Table<'a> {
     })
 }
 
-pub fn claims<'a>(verdicts: &[Verdict]) -> Table<'a> {
-    Table::of(verdicts, |rows| {
-        Columns::of(rows)
+pub fn claims<'a>(verdicts: &[ClaimVerdict]) -> ExportTable<'a> {
+    ExportTable::single_batch(verdicts, |rows| {
+        ColumnBuilder::new(rows)
             .text("what", |row| &row.what)
             .optional_boolean("holds", |row| row.holds)
             .text("found", |row| &row.found)

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
-use super::touch::Touch;
+use super::BTreeSettings;
+use super::page_access::Touch;
 use super::tpcc::Tpcc;
-use crate::ycsb::{Keys, Mix, Operation};
+use crate::ycsb::{Mix, YcsbKeys, YcsbOperation};
 use workload::WorkloadError;
 use workload::random::mix;
 
@@ -21,20 +21,25 @@ pub enum DriverKind {
 
 /// Generator of operations.
 #[derive(Debug)]
-pub(super) enum Driver {
+pub(super) enum BTreeDriver {
     Ycsb(Ycsb),
     Tpcc(Box<Tpcc>),
 }
 
-impl Driver {
+impl BTreeDriver {
     /// Creates a driver for a tree of `pages` pages. Each stands for `merged` pages of the full
     /// drive.
     ///
     /// # Errors
     /// The tree has too few pages for one warehouse.
-    pub(super) fn new(settings: &Settings, pages: u32, merged: u64, seed: u64) -> Result<Driver, WorkloadError> {
+    pub(super) fn new(
+        settings: &BTreeSettings,
+        pages: u32,
+        merged: u64,
+        seed: u64,
+    ) -> Result<BTreeDriver, WorkloadError> {
         if settings.driver == DriverKind::Ycsb {
-            return Ok(Driver::Ycsb(Ycsb::new(settings, pages, merged, seed)));
+            return Ok(BTreeDriver::Ycsb(Ycsb::new(settings, pages, merged, seed)));
         }
         let tpcc = Tpcc::new(settings.page_bytes, pages, mix(seed));
         let tpcc = tpcc.map_err(|needed| {
@@ -44,15 +49,15 @@ impl Driver {
             );
             WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
         })?;
-        Ok(Driver::Tpcc(Box::new(tpcc)))
+        Ok(BTreeDriver::Tpcc(Box::new(tpcc)))
     }
 
     /// Returns the pages of the next operation in `touches`. Returns false at the end.
     pub(super) fn next(&mut self, endless: bool, touches: &mut Vec<Touch>) -> bool {
         touches.clear();
         match self {
-            Driver::Ycsb(ycsb) => ycsb.next(endless, touches),
-            Driver::Tpcc(tpcc) => {
+            BTreeDriver::Ycsb(ycsb) => ycsb.next(endless, touches),
+            BTreeDriver::Tpcc(tpcc) => {
                 tpcc.next(touches);
                 true
             }
@@ -63,18 +68,18 @@ impl Driver {
 /// YCSB on pages that hold the records in key order.
 #[derive(Debug)]
 pub(super) struct Ycsb {
-    keys: Keys,
+    keys: YcsbKeys,
     mix: Mix,
     record_bytes: u64,
     records_per_page: u32,
 }
 
 impl Ycsb {
-    fn new(settings: &Settings, pages: u32, merged: u64, seed: u64) -> Ycsb {
+    fn new(settings: &BTreeSettings, pages: u32, merged: u64, seed: u64) -> Ycsb {
         let records_per_page = (settings.filled_page_bytes() / settings.record_bytes).max(1) as u32;
         let most = pages.saturating_mul(records_per_page);
         let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
-        let mut keys = Keys::new(most, merged, popularity, settings.zipf_exponent, seed);
+        let mut keys = YcsbKeys::new(most, merged, popularity, settings.zipf_exponent, seed);
         // Mixes d and e may insert a tenth of the records. The other mixes load all records.
         let inserts = matches!(settings.mix, Mix::D | Mix::E);
         let loaded = if inserts { most - most / 10 } else { most };
@@ -94,12 +99,12 @@ impl Ycsb {
             return false;
         }
         let (key, records, changed_bytes) = match self.mix.next(&mut self.keys) {
-            Operation::Read(key) => (key, 1, 0),
-            Operation::Scan(key, records) => (key, records, 0),
-            Operation::Put(key) | Operation::ReadAndPut(key) => (key, 1, self.record_bytes),
+            YcsbOperation::Read(key) => (key, 1, 0),
+            YcsbOperation::Scan(key, records) => (key, records, 0),
+            YcsbOperation::Put(key) | YcsbOperation::ReadAndPut(key) => (key, 1, self.record_bytes),
         };
         let first = key / self.records_per_page;
-        let last = key.saturating_add(records - 1).min(self.keys.most() - 1) / self.records_per_page;
+        let last = key.saturating_add(records - 1).min(self.keys.records_max() - 1) / self.records_per_page;
         touches.extend((first..=last).map(|page| Touch { page, changed_bytes }));
         true
     }

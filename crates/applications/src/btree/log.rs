@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::BLOCK_BYTES;
-use super::output::{Output, Stream};
+use super::output::{BTreeOutput, BTreeStream};
 
 /// Checkpoint policy: when the log forces writes of dirty pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checkpoints {
+pub enum CheckpointPolicy {
     /// Continuously writes the oldest change, so that no change is older than three quarters of the
     /// log (InnoDB).
     Fuzzy,
@@ -20,7 +20,7 @@ pub enum Checkpoints {
 
 /// Log position and its location on the drive.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct TransactionLog {
     ring_bytes: u64,
     transactions_per_sync: u32,
     /// Bytes logged so far.
@@ -31,10 +31,10 @@ pub(super) struct Log {
     unsynced: u32,
 }
 
-impl Log {
+impl TransactionLog {
     /// Creates a ring of `ring_bytes` bytes, a multiple of the block size.
-    pub(super) fn new(ring_bytes: u64, transactions_per_sync: u32) -> Log {
-        Log {
+    pub(super) fn new(ring_bytes: u64, transactions_per_sync: u32) -> TransactionLog {
+        TransactionLog {
             ring_bytes,
             transactions_per_sync,
             end_bytes: 0,
@@ -59,7 +59,7 @@ impl Log {
     }
 
     /// Completes a transaction and writes the due blocks.
-    pub(super) fn commit(&mut self, output: &mut Output) {
+    pub(super) fn commit(&mut self, output: &mut BTreeOutput) {
         self.unsynced += 1;
         let whole = self.end_bytes - self.end_bytes % BLOCK_BYTES;
         if self.transactions_per_sync > 0 && self.unsynced >= self.transactions_per_sync {
@@ -74,12 +74,12 @@ impl Log {
         }
     }
 
-    fn write(&mut self, end: u64, output: &mut Output) {
+    fn write(&mut self, end: u64, output: &mut BTreeOutput) {
         let mut at = self.written_bytes;
         while at < end {
             let place = at % self.ring_bytes;
             let bytes = (end - at).min(self.ring_bytes - place);
-            output.write(Stream::Log, place, bytes);
+            output.write(BTreeStream::Log, place, bytes);
             at += bytes;
         }
     }

@@ -28,31 +28,31 @@
 mod driver;
 mod log;
 mod output;
+mod page_access;
 mod pool;
 mod source;
 mod store;
 #[cfg(test)]
 mod tests;
-mod touch;
 mod tpcc;
 mod zones;
 
 use serde::{Deserialize, Serialize};
 
 pub use driver::DriverKind;
-pub use log::Checkpoints;
-pub use output::Placement;
+pub use log::CheckpointPolicy;
+pub use output::BTreePlacement;
 pub use source::BTree;
-pub use store::{Layout, TornPages};
+pub use store::{PageUpdate, TornPages};
 
-use crate::ycsb::{Mix, Popularity};
-use driver::Driver;
-use log::Log;
-use output::Output;
+use crate::ycsb::{Mix, RecordPopularity};
+use driver::BTreeDriver;
+use log::TransactionLog;
+use output::BTreeOutput;
 use pool::Pool;
-use source::{PageCounts, Parts};
-use store::Store;
-use workload::{Target, WorkloadError, multiple_of, within};
+use source::{BTreeParts, PageCounts};
+use store::PageStore;
+use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// Block size of the drive. All locations and sizes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
@@ -60,13 +60,13 @@ const BLOCK_BYTES: u64 = 4096;
 /// Settings table `[workload]` of `kind = "btree"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct BTreeSettings {
     /// Source of operations. Default `ycsb`.
     pub driver: DriverKind,
     /// YCSB: operation mix after all records were loaded in order. Default `a`.
     pub mix: Mix,
     /// YCSB: popularity of records. Default: as in the mix, or uniform for `overwrite`.
-    pub popularity: Option<Popularity>,
+    pub popularity: Option<RecordPopularity>,
     /// YCSB: exponent of the Zipf popularity. Default 0.99.
     pub zipf_exponent: f64,
     /// Bytes of all pages before compression, percent of the drive. Default 50.
@@ -81,7 +81,7 @@ pub struct Settings {
     /// Size of the buffer pool, percent of all pages. Default 10.
     pub pool_percent: f64,
     /// Location policy of page writes. Default `in_place`.
-    pub layout: Layout,
+    pub layout: PageUpdate,
     /// In place: protection against torn pages. Default `doublewrite`.
     pub torn_pages: TornPages,
     /// In place: size of the doublewrite buffer at full scale, a ring. Default 64 MiB.
@@ -111,7 +111,7 @@ pub struct Settings {
     /// and file system metadata. Default 0.
     pub unchanged_percent: f64,
     /// Checkpoint policy of the log. Default `fuzzy`.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointPolicy,
     /// Transactions per forced checkpoint on the full drive. It writes all dirty pages independent
     /// of the log, like LMDB's commits. Default 0, which disables it.
     pub transactions_per_checkpoint: u64,
@@ -133,16 +133,16 @@ pub struct Settings {
     /// Out of place: groups of pages by time of death, each with its own zones. Default 4.
     pub groups: u32,
     /// Placement policy of writes. Default `stream`.
-    pub placement: Placement,
+    pub placement: BTreePlacement,
     /// Out of place: discards collected zones on the drive. Default true.
     pub discard: bool,
     /// Also issues reads. Default false.
     pub reads: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for BTreeSettings {
+    fn default() -> BTreeSettings {
+        BTreeSettings {
             driver: DriverKind::Ycsb,
             mix: Mix::A,
             popularity: None,
@@ -152,7 +152,7 @@ impl Default for Settings {
             page_bytes: 4096,
             page_fill_percent: 69.0,
             pool_percent: 10.0,
-            layout: Layout::InPlace,
+            layout: PageUpdate::InPlace,
             torn_pages: TornPages::Doublewrite,
             doublewrite_bytes: 64 << 20,
             flush_pages: 64,
@@ -163,7 +163,7 @@ impl Default for Settings {
             undo_bytes: 0,
             index_percent: 0.0,
             unchanged_percent: 0.0,
-            checkpoints: Checkpoints::Fuzzy,
+            checkpoints: CheckpointPolicy::Fuzzy,
             transactions_per_checkpoint: 0,
             checkpoints_kept: 1,
             children_per_inner_page: 100,
@@ -171,7 +171,7 @@ impl Default for Settings {
             compressed_percent: 100.0,
             zone_bytes: 1 << 30,
             groups: 4,
-            placement: Placement::Stream,
+            placement: BTreePlacement::Stream,
             discard: true,
             reads: false,
         }
@@ -182,12 +182,12 @@ impl Default for Settings {
 const LEAST_PAGES: u64 = 256;
 const LEAST_POOL_PAGES: u64 = 32;
 
-impl Settings {
+impl BTreeSettings {
     /// Creates the source for a drive.
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<BTree, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<BTree, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
         let counts = self.page_counts(target);
@@ -214,19 +214,19 @@ impl Settings {
             index,
             unchanged,
         };
-        let driver = Driver::new(self, data, target.denominator(), seed)?;
+        let driver = BTreeDriver::new(self, data, target.denominator(), seed)?;
         let log = self
             .wal
-            .then(|| Log::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
-        let log_bytes = log.as_ref().map_or(0, Log::bytes);
-        let store = Store::new(self, counts.all(), log_bytes, target)?;
+            .then(|| TransactionLog::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
+        let log_bytes = log.as_ref().map_or(0, TransactionLog::bytes);
+        let store = PageStore::new(self, counts.all(), log_bytes, target)?;
         let pool_pages = (f64::from(data) * self.pool_percent / 100.0) as u64;
         let pool = Pool::new(counts.all(), pool_pages.max(LEAST_POOL_PAGES) as u32);
-        let output = Output::new(self, target);
+        let output = BTreeOutput::new(self, target);
         Ok(BTree::new(
             self,
             counts,
-            Parts {
+            BTreeParts {
                 driver,
                 log,
                 pool,
@@ -238,7 +238,7 @@ impl Settings {
     }
 
     /// Number of pages for data, undo, indexes and unchanged pages.
-    fn page_counts(&self, target: &Target) -> [u64; 4] {
+    fn page_counts(&self, target: &WorkloadTarget) -> [u64; 4] {
         let pages_of = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / self.page_bytes;
         let undo_bytes = match self.undo_bytes {
             0 => 0,
@@ -256,7 +256,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per page: its pool frame, its locations in store and zone, and its last lifetimes.
         const PAGE_MAP_BYTES: u64 = 96;
         const FIXED_BYTES: u64 = 16 << 20;
@@ -272,7 +272,7 @@ impl Settings {
     }
 
     /// Scaled bytes of a ring or zone. The result has whole blocks and pages, at least several.
-    fn scaled(&self, bytes: u64, target: &Target) -> u64 {
+    fn scaled(&self, bytes: u64, target: &WorkloadTarget) -> u64 {
         let unit_bytes = self.page_bytes.max(target.unit_bytes());
         (bytes / target.denominator())
             .next_multiple_of(unit_bytes)

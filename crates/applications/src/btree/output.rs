@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
+use super::BTreeSettings;
 use crate::queue::RequestQueue;
-use workload::{Operation, PlacementIndex, Request, Target};
+use workload::{IoRequest, PlacementIndex, RequestOperation, WorkloadTarget};
 
 /// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Placement {
+pub enum BTreePlacement {
     None,
     /// Index 0 for the log, 1 for the doublewrite buffer, from 2 one for each group of an
     /// out-of-place store. All further groups share the last index of the drive.
@@ -17,7 +17,7 @@ pub enum Placement {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum BTreeStream {
     Log,
     Doublewrite,
     /// Pages of a group. Stores without groups use 0.
@@ -35,10 +35,10 @@ const WRITE_BYTES: u64 = 1 << 20;
 
 /// Makes requests and counts them.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct BTreeOutput {
     /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
-    placement: Placement,
+    placement: BTreePlacement,
     placement_count: u16,
     write_bytes: u64,
     reads: bool,
@@ -46,13 +46,13 @@ pub(super) struct Output {
     pub(super) written_bytes: [u64; 4],
 }
 
-impl Output {
-    pub(super) fn new(settings: &Settings, target: &Target) -> Output {
-        let write_bytes = match target.twin {
+impl BTreeOutput {
+    pub(super) fn new(settings: &BTreeSettings, target: &WorkloadTarget) -> BTreeOutput {
+        let write_bytes = match target.scaled_model {
             Some(twin) if !twin.keep_requests => twin.size(WRITE_BYTES).next_multiple_of(settings.page_bytes),
             _ => WRITE_BYTES,
         };
-        Output {
+        BTreeOutput {
             queue: RequestQueue::default(),
             placement: settings.placement,
             placement_count: target.placement_count,
@@ -66,29 +66,29 @@ impl Output {
         self.write_bytes
     }
 
-    fn place(&self, stream: Stream) -> Option<PlacementIndex> {
+    fn place(&self, stream: BTreeStream) -> Option<PlacementIndex> {
         let last = self.placement_count.checked_sub(1)?;
         let wanted = match (self.placement, stream) {
-            (Placement::None, _) => return None,
-            (Placement::Stream, Stream::Log) => 0,
-            (Placement::Stream, Stream::Doublewrite) => 1,
-            (Placement::Stream, Stream::Pages(group) | Stream::Moved(group)) => 2 + group,
+            (BTreePlacement::None, _) => return None,
+            (BTreePlacement::Stream, BTreeStream::Log) => 0,
+            (BTreePlacement::Stream, BTreeStream::Doublewrite) => 1,
+            (BTreePlacement::Stream, BTreeStream::Pages(group) | BTreeStream::Moved(group)) => 2 + group,
         };
         Some(PlacementIndex(wanted.min(u32::from(last)) as u16))
     }
 
     /// Writes bytes sequentially.
-    pub(super) fn write(&mut self, stream: Stream, offset_bytes: u64, bytes: u64) {
+    pub(super) fn write(&mut self, stream: BTreeStream, offset_bytes: u64, bytes: u64) {
         let number = match stream {
-            Stream::Log => 0,
-            Stream::Doublewrite => 1,
-            Stream::Pages(_) => 2,
-            Stream::Moved(_) => 3,
+            BTreeStream::Log => 0,
+            BTreeStream::Doublewrite => 1,
+            BTreeStream::Pages(_) => 2,
+            BTreeStream::Moved(_) => 3,
         };
         self.written_bytes[number] += bytes;
-        let whole = Request {
+        let whole = IoRequest {
             stream: number as u16,
-            operation: Operation::Write,
+            operation: RequestOperation::Write,
             offset_bytes,
             bytes: 0,
             placement: self.place(stream),
@@ -99,9 +99,9 @@ impl Output {
     /// Reads a page.
     pub(super) fn read(&mut self, offset_bytes: u64, bytes: u64) {
         if self.reads {
-            self.queue.push(Request {
+            self.queue.push(IoRequest {
                 stream: READ,
-                operation: Operation::Read,
+                operation: RequestOperation::Read,
                 offset_bytes,
                 bytes: bytes as u32,
                 placement: None,
@@ -111,9 +111,9 @@ impl Output {
 
     /// Discards a range without valid data.
     pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
-        let whole = Request {
+        let whole = IoRequest {
             stream: DISCARD,
-            operation: Operation::Trim,
+            operation: RequestOperation::Trim,
             offset_bytes,
             bytes: 0,
             placement: None,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct Frame {
+struct PageFrame {
     page: u32,
     newer: u32,
     older: u32,
@@ -17,7 +17,7 @@ struct Frame {
 /// Pages in memory.
 #[derive(Debug)]
 pub(super) struct Pool {
-    frames: Vec<Frame>,
+    frames: Vec<PageFrame>,
     capacity: u32,
     /// Frame of each page.
     of_page: Vec<u32>,
@@ -44,7 +44,7 @@ impl Pool {
     }
 
     /// Uses a page. Returns true if it is in the pool.
-    pub(super) fn use_of(&mut self, page: u32) -> bool {
+    pub(super) fn access(&mut self, page: u32) -> bool {
         let frame = self.of_page[page as usize];
         if frame == NONE {
             return false;
@@ -65,7 +65,7 @@ impl Pool {
     pub(super) fn load(&mut self, page: u32) {
         assert_eq!(self.of_page[page as usize], NONE, "page {page} is loaded twice");
         let frame = if (self.frames.len() as u32) < self.capacity {
-            self.frames.push(Frame {
+            self.frames.push(PageFrame {
                 page,
                 newer: NONE,
                 older: NONE,
@@ -176,7 +176,7 @@ impl Pool {
     }
 
     fn unlink(&mut self, frame: u32) {
-        let Frame { newer, older, .. } = self.frames[frame as usize];
+        let PageFrame { newer, older, .. } = self.frames[frame as usize];
         match newer {
             NONE => self.newest = older,
             newer => self.frames[newer as usize].older = older,

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::driver::Driver;
-use super::log::{Checkpoints, Log};
-use super::output::{Output, STREAMS};
+use super::driver::BTreeDriver;
+use super::log::{CheckpointPolicy, TransactionLog};
+use super::output::{BTreeOutput, STREAMS};
+use super::page_access::Touch;
 use super::pool::Pool;
-use super::store::{Store, TornPages};
-use super::touch::Touch;
-use super::{Layout, Settings};
+use super::store::{PageStore, TornPages};
+use super::{BTreeSettings, PageUpdate};
 use crate::ratio;
-use workload::{Measure, Request, Source, Target, WorkloadError};
+use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget};
 
 /// Number of pages by kind, in the order of page numbers.
 #[derive(Debug, Clone, Copy)]
@@ -36,12 +36,12 @@ impl PageCounts {
 
 /// Components of a tree.
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) driver: Driver,
-    pub(super) log: Option<Log>,
+pub(super) struct BTreeParts {
+    pub(super) driver: BTreeDriver,
+    pub(super) log: Option<TransactionLog>,
     pub(super) pool: Pool,
-    pub(super) store: Store,
-    pub(super) output: Output,
+    pub(super) store: PageStore,
+    pub(super) output: BTreeOutput,
 }
 
 /// Operations without a write that end the run, because nothing changes.
@@ -50,13 +50,13 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 /// A tree under load.
 #[derive(Debug)]
 pub struct BTree {
-    pub(super) parts: Parts,
+    pub(super) parts: BTreeParts,
     pub(super) counts: PageCounts,
     /// Next undo page to change.
     next_undo: u32,
     flush_pages: usize,
     log_header_bytes: u64,
-    checkpoints: Checkpoints,
+    checkpoints: CheckpointPolicy,
     transactions_per_checkpoint: u64,
     /// Transactions with changes since the last forced checkpoint.
     transactions: u64,
@@ -76,12 +76,12 @@ pub struct BTree {
     touches: Vec<Touch>,
     batch: Vec<u32>,
     idle: u64,
-    pub(super) counters: Counters,
+    pub(super) counters: BTreeCounters,
 }
 
 /// Counters of the tree.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counters {
+pub(super) struct BTreeCounters {
     pub(super) operations: u64,
     touched: u64,
     hits: u64,
@@ -94,9 +94,14 @@ pub(super) struct Counters {
 }
 
 impl BTree {
-    pub(super) fn new(settings: &Settings, counts: PageCounts, parts: Parts, target: &Target) -> BTree {
+    pub(super) fn new(
+        settings: &BTreeSettings,
+        counts: PageCounts,
+        parts: BTreeParts,
+        target: &WorkloadTarget,
+    ) -> BTree {
         let index_end = counts.changing() + counts.index;
-        let has_images = settings.layout == Layout::InPlace && settings.torn_pages == TornPages::FullPageWrites;
+        let has_images = settings.layout == PageUpdate::InPlace && settings.torn_pages == TornPages::FullPageWrites;
         // PostgreSQL's `XLogRecordAssemble` omits the hole between records and line pointers.
         let image_bytes = if has_images && settings.wal {
             settings.filled_page_bytes().max(1)
@@ -134,7 +139,7 @@ impl BTree {
             touches: Vec::new(),
             batch: Vec::new(),
             idle: 0,
-            counters: Counters::default(),
+            counters: BTreeCounters::default(),
         }
     }
 
@@ -168,7 +173,7 @@ impl BTree {
             if let Some(log) = &mut self.parts.log {
                 log.commit(&mut self.parts.output);
             }
-            self.keep_up();
+            self.write_forced_pages();
             self.transactions += 1;
             if self.transactions == self.transactions_per_checkpoint {
                 self.transactions = 0;
@@ -204,7 +209,7 @@ impl BTree {
 
     fn touch(&mut self, touch: &Touch) {
         self.counters.touched += 1;
-        if self.parts.pool.use_of(touch.page) {
+        if self.parts.pool.access(touch.page) {
             self.counters.hits += 1;
         } else {
             if let Some(out) = self.parts.pool.next_out()
@@ -222,7 +227,7 @@ impl BTree {
         if touch.changed_bytes == 0 {
             return;
         }
-        let position = self.parts.log.as_ref().map(Log::end_bytes);
+        let position = self.parts.log.as_ref().map(TransactionLog::end_bytes);
         self.parts.pool.change(touch.page, position);
         let Some(log) = &mut self.parts.log else { return };
         log.append(touch.changed_bytes + self.log_header_bytes);
@@ -245,12 +250,12 @@ impl BTree {
     }
 
     /// Writes the pages that the log forces out.
-    fn keep_up(&mut self) {
+    fn write_forced_pages(&mut self) {
         let Some(log) = &self.parts.log else { return };
         let (position, ring_bytes) = (log.end_bytes(), log.bytes());
         let mut batch = std::mem::take(&mut self.batch);
         match self.checkpoints {
-            Checkpoints::Fuzzy => {
+            CheckpointPolicy::Fuzzy => {
                 while let Some(since) = self.parts.pool.oldest_change()
                     && position - since > ring_bytes / 4 * 3
                 {
@@ -262,7 +267,7 @@ impl BTree {
                     self.complete_checkpoint(position);
                 }
             }
-            Checkpoints::Spread => {
+            CheckpointPolicy::Spread => {
                 if position - self.checkpoint_began >= ring_bytes / 2 && self.checkpoint_left.is_empty() {
                     self.complete_checkpoint(position);
                     self.parts.pool.all_dirty(&mut self.checkpoint_left);
@@ -294,7 +299,7 @@ impl BTree {
         self.parts.pool.all_dirty(&mut batch);
         self.flush(&batch);
         self.batch = batch;
-        let position = self.parts.log.as_ref().map_or(0, Log::end_bytes);
+        let position = self.parts.log.as_ref().map_or(0, TransactionLog::end_bytes);
         self.complete_checkpoint(position);
     }
 
@@ -305,45 +310,45 @@ impl BTree {
     }
 }
 
-impl Source for BTree {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for BTree {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         while self.parts.output.queue.ready() < limit && self.step() {}
-        Ok(self.parts.output.queue.take(requests, limit))
+        Ok(self.parts.output.queue.pop_batch(requests, limit))
     }
 
     fn streams(&self) -> Vec<String> {
         STREAMS.map(String::from).to_vec()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let counters = &self.counters;
         let written = &self.parts.output.written_bytes;
         let all: u64 = written.iter().sum();
         let since_load = all - counters.loaded_bytes;
         let (collections, moved) = match &self.parts.store {
-            Store::OutOfPlace(zones) => (zones.collections, zones.moved_pages),
+            PageStore::OutOfPlace(zones) => (zones.collections, zones.moved_pages),
             _ => (0, 0),
         };
         let mut measures = vec![
-            Measure::new("operations", counters.operations as f64),
-            Measure::new("pool_hit_ratio", ratio(counters.hits, counters.touched)),
-            Measure::new("loaded_bytes", counters.loaded_bytes as f64),
-            Measure::new("page_writes", counters.page_writes as f64),
-            Measure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
-            Measure::new(
+            WorkloadMeasure::new("operations", counters.operations as f64),
+            WorkloadMeasure::new("pool_hit_ratio", ratio(counters.hits, counters.touched)),
+            WorkloadMeasure::new("loaded_bytes", counters.loaded_bytes as f64),
+            WorkloadMeasure::new("page_writes", counters.page_writes as f64),
+            WorkloadMeasure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
+            WorkloadMeasure::new(
                 "written_bytes_per_page",
                 ratio(since_load - written[0], counters.page_writes),
             ),
-            Measure::new("log_bytes_per_page", ratio(written[0], counters.page_writes)),
-            Measure::new("checkpoints", f64::from(self.checkpoint - 1)),
-            Measure::new("collections", collections as f64),
-            Measure::new("moved_share", ratio(moved, counters.page_writes + moved)),
+            WorkloadMeasure::new("log_bytes_per_page", ratio(written[0], counters.page_writes)),
+            WorkloadMeasure::new("checkpoints", f64::from(self.checkpoint - 1)),
+            WorkloadMeasure::new("collections", collections as f64),
+            WorkloadMeasure::new("moved_share", ratio(moved, counters.page_writes + moved)),
         ];
         if let Some(writes) = self.parts.store.inner_page_writes() {
-            measures.push(Measure::new("inner_page_writes", writes as f64));
+            measures.push(WorkloadMeasure::new("inner_page_writes", writes as f64));
         }
         for (stream, bytes) in STREAMS.iter().zip(written) {
-            measures.push(Measure::new(format!("{stream}.share"), ratio(*bytes, all)));
+            measures.push(WorkloadMeasure::new(format!("{stream}.share"), ratio(*bytes, all)));
         }
         measures
     }

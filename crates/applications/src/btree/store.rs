@@ -6,15 +6,15 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::output::{Output, Stream};
+use super::output::{BTreeOutput, BTreeStream};
 use super::zones::Zones;
-use super::{BLOCK_BYTES, Settings};
-use workload::{Target, WorkloadError};
+use super::{BLOCK_BYTES, BTreeSettings};
+use workload::{WorkloadError, WorkloadTarget};
 
 /// Location policy of page writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layout {
+pub enum PageUpdate {
     /// Every page has a fixed location.
     InPlace,
     /// Sequentially in zones.
@@ -38,32 +38,32 @@ pub enum TornPages {
 
 /// Pages on the drive.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(super) enum PageStore {
     InPlace(InPlace),
     OutOfPlace(Box<Zones>),
-    CopyOnWrite(Copies),
+    CopyOnWrite(ShadowPages),
 }
 
-impl Store {
+impl PageStore {
     /// Creates a store for `pages` pages behind the log.
     pub(super) fn new(
-        settings: &Settings,
+        settings: &BTreeSettings,
         pages: u32,
         log_bytes: u64,
-        target: &Target,
-    ) -> Result<Store, WorkloadError> {
+        target: &WorkloadTarget,
+    ) -> Result<PageStore, WorkloadError> {
         let unit_bytes = settings.page_bytes.max(target.unit_bytes());
         let first_bytes = log_bytes.next_multiple_of(unit_bytes);
         let capacity_bytes = target.capacity_bytes();
         let no_room = |needed_bytes: u64, remedy: &str| {
-            let needed = base::Bytes(needed_bytes);
+            let needed = base::HumanBytes(needed_bytes);
             let problem = format!(
                 "needs {needed} with log and buffers, but the drive has {}. {remedy}",
-                base::Bytes(capacity_bytes)
+                base::HumanBytes(capacity_bytes)
             );
             WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
         };
-        if settings.layout == Layout::InPlace {
+        if settings.layout == PageUpdate::InPlace {
             let ring_bytes = match settings.torn_pages {
                 TornPages::Doublewrite => settings.scaled(settings.doublewrite_bytes, target),
                 TornPages::None | TornPages::FullPageWrites => 0,
@@ -79,17 +79,17 @@ impl Store {
             if needed_bytes > capacity_bytes {
                 return Err(no_room(needed_bytes, "Use less data, or a smaller log"));
             }
-            return Ok(Store::InPlace(place));
+            return Ok(PageStore::InPlace(place));
         }
         let space_bytes = (capacity_bytes as f64 * settings.space_percent / 100.0) as u64;
         let space_bytes = space_bytes.min(capacity_bytes - first_bytes.min(capacity_bytes));
         let stored_bytes = ((settings.page_bytes as f64 * settings.compressed_percent / 100.0) as u64).max(1);
-        let found = if settings.layout == Layout::OutOfPlace {
+        let found = if settings.layout == PageUpdate::OutOfPlace {
             let zone_bytes = settings.scaled(settings.zone_bytes, target);
             Zones::new(pages, stored_bytes, (first_bytes, space_bytes), zone_bytes, settings)
-                .map(|zones| Store::OutOfPlace(Box::new(zones)))
+                .map(|zones| PageStore::OutOfPlace(Box::new(zones)))
         } else {
-            Copies::new(pages, stored_bytes, (first_bytes, space_bytes), settings).map(Store::CopyOnWrite)
+            ShadowPages::new(pages, stored_bytes, (first_bytes, space_bytes), settings).map(PageStore::CopyOnWrite)
         };
         found.map_err(|needed_bytes| {
             no_room(
@@ -100,31 +100,31 @@ impl Store {
     }
 
     /// Writes pages back, or for the first time.
-    pub(super) fn write(&mut self, pages: &[u32], output: &mut Output) {
+    pub(super) fn write(&mut self, pages: &[u32], output: &mut BTreeOutput) {
         match self {
-            Store::InPlace(place) => place.write(pages, output),
-            Store::OutOfPlace(zones) => zones.write(pages, output),
-            Store::CopyOnWrite(copies) => copies.write(pages, output),
+            PageStore::InPlace(place) => place.write(pages, output),
+            PageStore::OutOfPlace(zones) => zones.write(pages, output),
+            PageStore::CopyOnWrite(copies) => copies.write(pages, output),
         }
     }
 
     /// Reads a page that was written before.
-    pub(super) fn read(&self, page: u32, output: &mut Output) {
+    pub(super) fn read(&self, page: u32, output: &mut BTreeOutput) {
         match self {
-            Store::InPlace(place) => output.read(place.offset_bytes(page), place.page_bytes),
-            Store::OutOfPlace(zones) => {
+            PageStore::InPlace(place) => output.read(place.offset_bytes(page), place.page_bytes),
+            PageStore::OutOfPlace(zones) => {
                 let (offset, bytes) = zones.blocks_of(page);
                 output.read(offset, bytes);
             }
-            Store::CopyOnWrite(copies) => {
+            PageStore::CopyOnWrite(copies) => {
                 output.read(copies.offset_bytes(copies.slot_of[page as usize]), copies.slot_bytes);
             }
         }
     }
 
     /// Completes a checkpoint.
-    pub(super) fn checkpoint(&mut self, output: &mut Output) {
-        if let Store::CopyOnWrite(copies) = self {
+    pub(super) fn checkpoint(&mut self, output: &mut BTreeOutput) {
+        if let PageStore::CopyOnWrite(copies) = self {
             copies.checkpoint(output);
         }
     }
@@ -132,8 +132,8 @@ impl Store {
     /// Number of inner pages written, if the store writes them.
     pub(super) fn inner_page_writes(&self) -> Option<u64> {
         match self {
-            Store::CopyOnWrite(copies) => Some(copies.inner.writes),
-            Store::InPlace(_) | Store::OutOfPlace(_) => None,
+            PageStore::CopyOnWrite(copies) => Some(copies.inner.writes),
+            PageStore::InPlace(_) | PageStore::OutOfPlace(_) => None,
         }
     }
 }
@@ -154,7 +154,7 @@ impl InPlace {
         self.pages_start + u64::from(page) * self.page_bytes
     }
 
-    fn write(&mut self, pages: &[u32], output: &mut Output) {
+    fn write(&mut self, pages: &[u32], output: &mut BTreeOutput) {
         let mut left = if self.ring_bytes > 0 {
             pages.len() as u64 * self.page_bytes
         } else {
@@ -163,12 +163,12 @@ impl InPlace {
         while left > 0 {
             let at = self.ring_end % self.ring_bytes;
             let bytes = left.min(self.ring_bytes - at);
-            output.write(Stream::Doublewrite, self.ring_start + at, bytes);
+            output.write(BTreeStream::Doublewrite, self.ring_start + at, bytes);
             self.ring_end += bytes;
             left -= bytes;
         }
         for page in pages {
-            output.write(Stream::Pages(0), self.offset_bytes(*page), self.page_bytes);
+            output.write(BTreeStream::Pages(0), self.offset_bytes(*page), self.page_bytes);
         }
     }
 }
@@ -178,7 +178,7 @@ const NONE: u32 = u32::MAX;
 /// Inner pages up to the root. A page that moves changes the inner page that points to it. A
 /// checkpoint therefore writes all ancestors of moved leaves.
 #[derive(Debug)]
-struct Inner {
+struct InnerPages {
     children: u32,
     /// Page numbers of each level, behind the leaves, with the root last. Empty if inner pages are
     /// omitted.
@@ -189,8 +189,8 @@ struct Inner {
     writes: u64,
 }
 
-impl Inner {
-    fn new(leaves: u32, children: u32) -> Inner {
+impl InnerPages {
+    fn new(leaves: u32, children: u32) -> InnerPages {
         let mut levels: Vec<Range<u32>> = Vec::new();
         let mut below = leaves;
         while children > 0 && below > 1 {
@@ -198,7 +198,7 @@ impl Inner {
             below = below.div_ceil(children);
             levels.push(start..start + below);
         }
-        Inner {
+        InnerPages {
             children,
             levels,
             stale: BTreeSet::new(),
@@ -211,7 +211,7 @@ impl Inner {
     }
 
     /// Records that a leaf moved.
-    fn note(&mut self, leaf: u32) {
+    fn record_move(&mut self, leaf: u32) {
         if !self.levels.is_empty() {
             self.stale.insert(leaf / self.children);
         }
@@ -235,7 +235,7 @@ impl Inner {
 
 /// Store that writes every page to the first free slot. All slots have the same size.
 #[derive(Debug)]
-pub(super) struct Copies {
+pub(super) struct ShadowPages {
     start_bytes: u64,
     slot_bytes: u64,
     slots: u32,
@@ -244,30 +244,30 @@ pub(super) struct Copies {
     free: BinaryHeap<Reverse<u32>>,
     /// Slots of the leaves, followed by those of the inner pages.
     pub(super) slot_of: Vec<u32>,
-    inner: Inner,
+    inner: InnerPages,
     /// Slots freed before each of the kept checkpoints, oldest first. The last entry has those
     /// since the last checkpoint.
     left: VecDeque<Vec<u32>>,
 }
 
-impl Copies {
+impl ShadowPages {
     /// Creates the store, or returns the number of bytes that it needs.
     fn new(
         leaves: u32,
         stored_bytes: u64,
         (start_bytes, space_bytes): (u64, u64),
-        settings: &Settings,
-    ) -> Result<Copies, u64> {
+        settings: &BTreeSettings,
+    ) -> Result<ShadowPages, u64> {
         let slot_bytes = stored_bytes.next_multiple_of(BLOCK_BYTES);
         let slots = space_bytes / slot_bytes;
-        let inner = Inner::new(leaves, settings.children_per_inner_page);
+        let inner = InnerPages::new(leaves, settings.children_per_inner_page);
         let pages = u64::from(leaves) + u64::from(inner.pages());
         // Pages changed by a checkpoint exist twice.
         let least = pages + u64::from(inner.pages()) + pages / 20 + 64;
         if slots < least {
             return Err(start_bytes + least * slot_bytes);
         }
-        Ok(Copies {
+        Ok(ShadowPages {
             start_bytes,
             slot_bytes,
             slots: slots.min(u64::from(NONE - 1)) as u32,
@@ -288,7 +288,7 @@ impl Copies {
         self.slots - self.untouched + self.free.len() as u32
     }
 
-    fn write(&mut self, leaves: &[u32], output: &mut Output) {
+    fn write(&mut self, leaves: &[u32], output: &mut BTreeOutput) {
         for leaf in leaves {
             for _ in 0..self.left.len() {
                 // The file may not grow, so the checkpoint comes early. It may have to write all
@@ -298,11 +298,11 @@ impl Copies {
                 }
             }
             self.write_page(*leaf, output);
-            self.inner.note(*leaf);
+            self.inner.record_move(*leaf);
         }
     }
 
-    fn write_page(&mut self, page: u32, output: &mut Output) {
+    fn write_page(&mut self, page: u32, output: &mut BTreeOutput) {
         let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
         self.untouched = self.untouched.max(slot + 1);
         assert!(
@@ -315,10 +315,10 @@ impl Copies {
         if left != NONE {
             self.left.back_mut().expect("one is kept at least").push(left);
         }
-        output.write(Stream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
+        output.write(BTreeStream::Pages(0), self.offset_bytes(slot), self.slot_bytes);
     }
 
-    fn checkpoint(&mut self, output: &mut Output) {
+    fn checkpoint(&mut self, output: &mut BTreeOutput) {
         for page in self.inner.take_stale() {
             self.write_page(page, output);
         }

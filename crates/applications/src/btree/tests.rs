@@ -3,21 +3,21 @@
 use super::*;
 use crate::queue::RequestQueue;
 use crate::testing::{MIB, drive, measure, twin};
-use workload::{Operation, PlacementIndex, Request, Source};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
-fn small(layout: Layout) -> Settings {
-    Settings {
+fn small(layout: PageUpdate) -> BTreeSettings {
+    BTreeSettings {
         layout,
         log_bytes: MIB,
         doublewrite_bytes: MIB,
         zone_bytes: MIB,
         flush_pages: 16,
-        ..Settings::default()
+        ..BTreeSettings::default()
     }
 }
 
 /// Runs steps and drops their requests.
-fn run(settings: &Settings, target: &Target, seed: u64, operations: u64) -> BTree {
+fn run(settings: &BTreeSettings, target: &WorkloadTarget, seed: u64, operations: u64) -> BTree {
     let mut tree = settings.source(target, seed).expect("it fits");
     while tree.counters.operations < operations {
         assert!(tree.step());
@@ -32,12 +32,12 @@ fn run(settings: &Settings, target: &Target, seed: u64, operations: u64) -> BTre
 #[test]
 fn every_page_is_where_a_replay_has_it() {
     for (layout, compressed_percent, driver) in [
-        (Layout::OutOfPlace, 100.0, DriverKind::Ycsb),
-        (Layout::OutOfPlace, 37.0, DriverKind::Ycsb),
-        (Layout::CopyOnWrite, 60.0, DriverKind::Ycsb),
-        (Layout::OutOfPlace, 80.0, DriverKind::Tpcc),
+        (PageUpdate::OutOfPlace, 100.0, DriverKind::Ycsb),
+        (PageUpdate::OutOfPlace, 37.0, DriverKind::Ycsb),
+        (PageUpdate::CopyOnWrite, 60.0, DriverKind::Ycsb),
+        (PageUpdate::OutOfPlace, 80.0, DriverKind::Tpcc),
     ] {
-        let settings = Settings {
+        let settings = BTreeSettings {
             driver,
             mix: Mix::Overwrite,
             compressed_percent,
@@ -50,24 +50,24 @@ fn every_page_is_where_a_replay_has_it() {
             assert!(tree.step());
         }
         let mut written = vec![false; (128 * MIB / BLOCK_BYTES) as usize];
-        let mut requests: Vec<Request> = Vec::new();
-        tree.parts.output.queue.take(&mut requests, usize::MAX);
+        let mut requests: Vec<IoRequest> = Vec::new();
+        tree.parts.output.queue.pop_batch(&mut requests, usize::MAX);
         for request in requests {
             let first = (request.offset_bytes / BLOCK_BYTES) as usize;
             let blocks = &mut written[first..first + (u64::from(request.bytes) / BLOCK_BYTES) as usize];
-            blocks.fill(request.operation == Operation::Write);
+            blocks.fill(request.operation == RequestOperation::Write);
         }
         let mut places = match &tree.parts.store {
-            Store::OutOfPlace(zones) => {
+            PageStore::OutOfPlace(zones) => {
                 assert!(zones.collections > 10, "{}", zones.collections);
                 zones.check()
             }
-            Store::CopyOnWrite(copies) => copies.places(),
-            Store::InPlace(_) => unreachable!("pages have their places"),
+            PageStore::CopyOnWrite(copies) => copies.places(),
+            PageStore::InPlace(_) => unreachable!("pages have their places"),
         };
         let inner = match layout {
             // Inner pages with 100 children, their parents, and the root.
-            Layout::CopyOnWrite => tree.counts.all().div_ceil(100) + tree.counts.all().div_ceil(10_000) + 1,
+            PageUpdate::CopyOnWrite => tree.counts.all().div_ceil(100) + tree.counts.all().div_ceil(10_000) + 1,
             _ => 0,
         };
         assert_eq!(places.len() as u32, tree.counts.all() + inner);
@@ -89,7 +89,7 @@ fn every_page_is_where_a_replay_has_it() {
 /// A copy-on-write commit writes each changed leaf once, and once each inner page above them.
 #[test]
 fn a_commit_writes_the_paths_of_its_leaves() {
-    let settings = Settings {
+    let settings = BTreeSettings {
         mix: Mix::Overwrite,
         pool_percent: 100.0,
         data_percent: 50.0,
@@ -97,14 +97,14 @@ fn a_commit_writes_the_paths_of_its_leaves() {
         transactions_per_checkpoint: 100,
         children_per_inner_page: 7,
         flush_pages: 4096,
-        ..small(Layout::CopyOnWrite)
+        ..small(PageUpdate::CopyOnWrite)
     };
     let mut tree = settings.source(&drive(64), 5).expect("it fits");
     while tree.counters.operations < 100 {
         assert!(tree.step());
     }
     let slots = |tree: &BTree| match &tree.parts.store {
-        Store::CopyOnWrite(copies) => copies.slot_of.clone(),
+        PageStore::CopyOnWrite(copies) => copies.slot_of.clone(),
         _ => unreachable!("it is copy on write"),
     };
     for _ in 0..50 {
@@ -136,7 +136,7 @@ fn a_commit_writes_the_paths_of_its_leaves() {
         assert_eq!(tree.parts.output.queue.ready(), expected.len());
     }
     // Without inner pages, only leaves are written.
-    let without = Settings {
+    let without = BTreeSettings {
         children_per_inner_page: 0,
         ..settings
     };
@@ -148,15 +148,15 @@ fn a_commit_writes_the_paths_of_its_leaves() {
 /// location.
 #[test]
 fn pages_in_place_are_written_twice() {
-    let settings = small(Layout::InPlace);
+    let settings = small(PageUpdate::InPlace);
     let mut tree = settings.source(&drive(64), 5).expect("it fits");
     for _ in 0..20_000 {
         assert!(tree.step());
     }
     let [_, doublewrite, pages, moved] = tree.parts.output.written_bytes;
     assert_eq!((doublewrite, moved), (pages, 0));
-    let mut requests: Vec<Request> = Vec::new();
-    tree.parts.output.queue.take(&mut requests, usize::MAX);
+    let mut requests: Vec<IoRequest> = Vec::new();
+    tree.parts.output.queue.pop_batch(&mut requests, usize::MAX);
     let (log, ring) = (0..MIB, MIB..2 * MIB);
     for request in requests {
         let at = request.offset_bytes;
@@ -168,7 +168,7 @@ fn pages_in_place_are_written_twice() {
         assert!(is_right, "{request:?}");
         assert_eq!(request.placement, Some(PlacementIndex(index)));
     }
-    let once = Settings {
+    let once = BTreeSettings {
         torn_pages: TornPages::None,
         ..settings
     };
@@ -179,11 +179,11 @@ fn pages_in_place_are_written_twice() {
 /// page.
 #[test]
 fn the_log_holds_changes_and_images() {
-    let settings = Settings {
+    let settings = BTreeSettings {
         torn_pages: TornPages::FullPageWrites,
-        checkpoints: Checkpoints::Spread,
+        checkpoints: CheckpointPolicy::Spread,
         mix: Mix::Overwrite,
-        ..small(Layout::InPlace)
+        ..small(PageUpdate::InPlace)
     };
     let tree = run(&settings, &drive(64), 5, 50_000);
     let logged = tree.parts.log.as_ref().expect("there is one").end_bytes();
@@ -202,7 +202,7 @@ fn the_log_holds_changes_and_images() {
     let written = tree.parts.output.written_bytes[0];
     assert!(logged - written < MIB && written <= logged, "{logged} {written}");
     // With a sync after every transaction, each sync rewrites the last block.
-    let synced = Settings {
+    let synced = BTreeSettings {
         torn_pages: TornPages::None,
         transactions_per_sync: 1,
         ..settings
@@ -215,12 +215,12 @@ fn the_log_holds_changes_and_images() {
 /// No change is older than the log allows.
 #[test]
 fn dirty_pages_go_before_the_log_comes_round() {
-    for checkpoints in [Checkpoints::Fuzzy, Checkpoints::Spread] {
-        let settings = Settings {
+    for checkpoints in [CheckpointPolicy::Fuzzy, CheckpointPolicy::Spread] {
+        let settings = BTreeSettings {
             checkpoints,
             pool_percent: 90.0,
             mix: Mix::Overwrite,
-            ..small(Layout::InPlace)
+            ..small(PageUpdate::InPlace)
         };
         let mut tree = settings.source(&drive(64), 5).expect("it fits");
         for _ in 0..60_000 {
@@ -238,11 +238,11 @@ fn dirty_pages_go_before_the_log_comes_round() {
 #[test]
 fn changes_are_forgotten_when_they_are_written() {
     for (wal, most) in [(true, 2 * 8192), (false, 0)] {
-        let settings = Settings {
-            checkpoints: Checkpoints::Spread,
+        let settings = BTreeSettings {
+            checkpoints: CheckpointPolicy::Spread,
             wal,
             mix: Mix::Overwrite,
-            ..small(Layout::InPlace)
+            ..small(PageUpdate::InPlace)
         };
         let tree = run(&settings, &drive(64), 5, 300_000);
         assert!(measure(&tree, "page_writes") > 10.0 * 8192.0);
@@ -254,11 +254,11 @@ fn changes_are_forgotten_when_they_are_written() {
 /// written when they leave.
 #[test]
 fn the_pool_is_hit_by_its_share() {
-    let settings = Settings {
+    let settings = BTreeSettings {
         wal: false,
-        popularity: Some(Popularity::Uniform),
+        popularity: Some(RecordPopularity::Uniform),
         pool_percent: 30.0,
-        ..small(Layout::InPlace)
+        ..small(PageUpdate::InPlace)
     };
     let tree = run(&settings, &drive(64), 5, 200_000);
     let hits = measure(&tree, "pool_hit_ratio");
@@ -273,7 +273,7 @@ fn the_pool_is_hit_by_its_share() {
 /// the pages before the data) stay untouched.
 #[test]
 fn every_transaction_changes_the_next_undo_page() {
-    let settings = Settings {
+    let settings = BTreeSettings {
         mix: Mix::Overwrite,
         torn_pages: TornPages::None,
         wal: false,
@@ -282,18 +282,18 @@ fn every_transaction_changes_the_next_undo_page() {
         unchanged_percent: 6.25,
         pool_percent: 0.01,
         flush_pages: 1,
-        ..small(Layout::InPlace)
+        ..small(PageUpdate::InPlace)
     };
     let target = drive(128);
     let mut tree = settings.source(&target, 5).expect("it fits");
     let (data_bytes, undo_end) = (64 * MIB, 65 * MIB);
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<IoRequest> = Vec::new();
     while tree.counters.operations < 3000 {
         assert!(tree.step());
     }
-    tree.parts.output.queue.take(&mut requests, usize::MAX);
+    tree.parts.output.queue.pop_batch(&mut requests, usize::MAX);
     let loaded = ((undo_end + 16 * MIB) / 4096) as usize;
-    let unchanged = |request: &&Request| request.offset_bytes >= undo_end;
+    let unchanged = |request: &&IoRequest| request.offset_bytes >= undo_end;
     let (first, with_data) = requests[..loaded].split_at(8 * 256);
     assert!(first.iter().all(|request| request.offset_bytes >= 73 * MIB));
     for quarter in with_data.chunks_exact(with_data.len() / 4) {
@@ -320,7 +320,7 @@ fn every_transaction_changes_the_next_undo_page() {
 #[test]
 fn zones_are_collected_at_the_price_of_theory() {
     for used in [0.6, 0.75, 0.85] {
-        let settings = Settings {
+        let settings = BTreeSettings {
             wal: false,
             mix: Mix::Overwrite,
             data_percent: used * 90.0,
@@ -328,12 +328,12 @@ fn zones_are_collected_at_the_price_of_theory() {
             groups: 1,
             flush_pages: 1,
             zone_bytes: MIB / 2,
-            ..small(Layout::OutOfPlace)
+            ..small(PageUpdate::OutOfPlace)
         };
         let target = drive(256);
         let mut tree = run(&settings, &target, 5, 100_000);
         let moved = |tree: &BTree| match &tree.parts.store {
-            Store::OutOfPlace(zones) => zones.moved_pages as f64,
+            PageStore::OutOfPlace(zones) => zones.moved_pages as f64,
             _ => unreachable!("it has zones"),
         };
         let (before, began) = (moved(&tree), tree.counters.page_writes);
@@ -362,15 +362,15 @@ fn zones_are_collected_at_the_price_of_theory() {
 #[test]
 fn groups_are_collected_for_less() {
     let moved = |groups: u32| {
-        let settings = Settings {
+        let settings = BTreeSettings {
             mix: Mix::Overwrite,
-            popularity: Some(Popularity::Zipf),
+            popularity: Some(RecordPopularity::Zipf),
             // A record fills a page, so its popularity is not averaged with neighbours.
             record_bytes: 2800,
             data_percent: 75.0,
             pool_percent: 1.0,
             groups,
-            ..small(Layout::OutOfPlace)
+            ..small(PageUpdate::OutOfPlace)
         };
         measure(&run(&settings, &drive(256), 5, 300_000), "moved_share")
     };
@@ -398,7 +398,7 @@ fn transactions_touch_what_they_should() {
 
 #[test]
 fn a_twin_is_alike() {
-    let large = |layout| Settings {
+    let large = |layout| BTreeSettings {
         log_bytes: 32 * MIB,
         doublewrite_bytes: 32 * MIB,
         zone_bytes: 8 * MIB,
@@ -406,14 +406,14 @@ fn a_twin_is_alike() {
         ..small(layout)
     };
     // A commit changes nearly as many pages as it has transactions.
-    let commits = Settings {
+    let commits = BTreeSettings {
         mix: Mix::Overwrite,
         wal: false,
         pool_percent: 100.0,
         transactions_per_checkpoint: 16_384,
-        ..large(Layout::CopyOnWrite)
+        ..large(PageUpdate::CopyOnWrite)
     };
-    for settings in [large(Layout::InPlace), large(Layout::OutOfPlace), commits] {
+    for settings in [large(PageUpdate::InPlace), large(PageUpdate::OutOfPlace), commits] {
         let layout = settings.layout;
         let at = |denominator: u64| {
             let tree = run(&settings, &twin(1024, denominator), 5, 1_000_000 / denominator);
@@ -428,11 +428,11 @@ fn a_twin_is_alike() {
 
 #[test]
 fn nothing_to_change_is_an_end() {
-    let settings = Settings {
+    let settings = BTreeSettings {
         mix: Mix::Load,
-        ..small(Layout::InPlace)
+        ..small(PageUpdate::InPlace)
     };
-    let once = Target {
+    let once = WorkloadTarget {
         endless: false,
         ..drive(64)
     };
@@ -445,35 +445,36 @@ fn nothing_to_change_is_an_end() {
 
 #[test]
 fn impossible_settings_are_named() {
-    let with = |change: fn(&mut Settings), layout| {
+    let with = |change: fn(&mut BTreeSettings), layout| {
         let mut settings = small(layout);
         change(&mut settings);
         settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
     };
     assert_eq!(
-        with(|settings| settings.data_percent = 98.0, Layout::InPlace),
+        with(|settings| settings.data_percent = 98.0, PageUpdate::InPlace),
         "data_percent = 98 needs 64.7 MiB with log and buffers, but the drive has 64 MiB. Use less data, or a \
          smaller log"
     );
     assert!(
-        with(|settings| settings.data_percent = 89.0, Layout::OutOfPlace).contains("Use less data, more space_percent"),
+        with(|settings| settings.data_percent = 89.0, PageUpdate::OutOfPlace)
+            .contains("Use less data, more space_percent"),
     );
     assert_eq!(
-        with(|settings| settings.page_bytes = 1000, Layout::InPlace),
+        with(|settings| settings.page_bytes = 1000, PageUpdate::InPlace),
         "page_bytes = 1000 must be a multiple of 4096 bytes and at most 64 KiB"
     );
     assert_eq!(
-        with(|settings| settings.data_percent = 0.5, Layout::InPlace),
+        with(|settings| settings.data_percent = 0.5, PageUpdate::InPlace),
         "data_percent = 0.5 gives 81 pages on a drive of 67108864 bytes, but 256 are needed"
     );
     assert_eq!(
-        with(|settings| settings.driver = DriverKind::Tpcc, Layout::InPlace),
+        with(|settings| settings.driver = DriverKind::Tpcc, PageUpdate::InPlace),
         "data_percent = 50 gives 8192 pages, but a warehouse needs 16986. Use more data, or a larger scale"
     );
     // 14 and 12 TiB alone are below the limit.
-    let large = Settings {
+    let large = BTreeSettings {
         unchanged_percent: 40.0,
-        ..small(Layout::InPlace)
+        ..small(PageUpdate::InPlace)
     };
     assert_eq!(
         large.source(&drive(28 << 20), 1).expect_err("too many").to_string(),

@@ -8,7 +8,7 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use super::touch::Touch;
+use super::page_access::Touch;
 use workload::random::below;
 
 /// Rows of a warehouse, and their bytes (clauses 1.2.1 and 1.3.1).
@@ -26,12 +26,12 @@ const LINES: u64 = 10;
 
 /// Location of a table.
 #[derive(Debug, Clone, Copy)]
-struct Table {
+struct TpccTable {
     first_page: u32,
     rows_per_page: u64,
 }
 
-impl Table {
+impl TpccTable {
     fn page(&self, row: u64) -> u32 {
         self.first_page + (row / self.rows_per_page) as u32
     }
@@ -42,9 +42,9 @@ impl Table {
 pub(super) struct Tpcc {
     random: Xoshiro256PlusPlus,
     warehouses: u64,
-    districts: Table,
-    customers: Table,
-    stock: Table,
+    districts: TpccTable,
+    customers: TpccTable,
+    stock: TpccTable,
     /// First page of the orders. Each district has a ring.
     orders_page: u32,
     ring_pages: u32,
@@ -72,15 +72,15 @@ impl Tpcc {
         if warehouses == 0 {
             return Err(warehouse_pages(1) + 2);
         }
-        let districts = Table {
+        let districts = TpccTable {
             first_page: 0,
             rows_per_page: rows(DISTRICT_BYTES).min(DISTRICTS + 1),
         };
-        let customers = Table {
+        let customers = TpccTable {
             first_page: warehouses as u32,
             rows_per_page: rows(CUSTOMER_BYTES),
         };
-        let stock = Table {
+        let stock = TpccTable {
             first_page: customers.page(warehouses * CUSTOMERS) + 1,
             rows_per_page: rows(STOCK_BYTES),
         };

@@ -5,14 +5,14 @@
 //! by a factor of four. The last group has pages that live for a rewrite of the whole tree or
 //! longer.
 
-use super::output::{Output, Stream};
-use super::{BLOCK_BYTES, Settings};
+use super::output::{BTreeOutput, BTreeStream};
+use super::{BLOCK_BYTES, BTreeSettings};
 
 const NONE: u32 = u32::MAX;
 
 /// Location of a page: a zone, and the page's position among the writes of the zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct ZonePosition {
     zone: u32,
     number: u32,
 }
@@ -29,7 +29,7 @@ struct Zone {
 
 /// Lifetime of a page, in pages written by the database.
 #[derive(Debug, Clone, Copy, Default)]
-struct Life {
+struct PageLifetime {
     written_at: u64,
     /// Last lifetime, or 0 if unknown.
     lasted: u64,
@@ -46,8 +46,8 @@ pub(super) struct Zones {
     free: Vec<u32>,
     /// Open zone of each group.
     open: Vec<u32>,
-    places: Vec<Place>,
-    lives: Vec<Life>,
+    places: Vec<ZonePosition>,
+    lives: Vec<PageLifetime>,
     /// Pages written by the database so far.
     now: u64,
     /// Number of zones collected, and number of pages moved.
@@ -64,7 +64,7 @@ impl Zones {
         stored_bytes: u64,
         space: (u64, u64),
         zone_bytes: u64,
-        settings: &Settings,
+        settings: &BTreeSettings,
     ) -> Result<Zones, u64> {
         let (start_bytes, space_bytes) = space;
         let groups = settings.groups;
@@ -83,8 +83,8 @@ impl Zones {
             zones: vec![Zone::default(); count as usize],
             free: (0..count as u32).rev().collect(),
             open: vec![NONE; groups as usize],
-            places: vec![Place { zone: NONE, number: 0 }; pages as usize],
-            lives: vec![Life::default(); pages as usize],
+            places: vec![ZonePosition { zone: NONE, number: 0 }; pages as usize],
+            lives: vec![PageLifetime::default(); pages as usize],
             now: 0,
             collections: 0,
             moved_pages: 0,
@@ -123,7 +123,7 @@ impl Zones {
     }
 
     /// Writes pages that the database has changed.
-    pub(super) fn write(&mut self, pages: &[u32], output: &mut Output) {
+    pub(super) fn write(&mut self, pages: &[u32], output: &mut BTreeOutput) {
         // A part has at most the pages of one zone, so each group opens at most one zone.
         for part in pages.chunks((self.zone_bytes / self.stored_bytes) as usize) {
             self.write_part(part, output);
@@ -133,7 +133,7 @@ impl Zones {
         }
     }
 
-    fn write_part(&mut self, pages: &[u32], output: &mut Output) {
+    fn write_part(&mut self, pages: &[u32], output: &mut BTreeOutput) {
         let mut by_group = std::mem::take(&mut self.scratch);
         for page in pages {
             self.now += 1;
@@ -145,15 +145,15 @@ impl Zones {
             by_group[self.group(*page) as usize].push(*page);
         }
         for (group, pages) in by_group.iter_mut().enumerate() {
-            self.append(Stream::Pages(group as u32), pages, output);
+            self.append(BTreeStream::Pages(group as u32), pages, output);
             pages.clear();
         }
         self.scratch = by_group;
     }
 
     /// Packs pages into the open zone of a group.
-    fn append(&mut self, stream: Stream, pages: &[u32], output: &mut Output) {
-        let (Stream::Pages(group) | Stream::Moved(group)) = stream else {
+    fn append(&mut self, stream: BTreeStream, pages: &[u32], output: &mut BTreeOutput) {
+        let (BTreeStream::Pages(group) | BTreeStream::Moved(group)) = stream else {
             unreachable!("zones hold pages only");
         };
         let mut written = None;
@@ -166,7 +166,7 @@ impl Zones {
             let number = self.open[group as usize];
             let zone = &mut self.zones[number as usize];
             written.get_or_insert(zone.filled_bytes);
-            let place = Place {
+            let place = ZonePosition {
                 zone: number,
                 number: zone.pages.len() as u32,
             };
@@ -182,8 +182,8 @@ impl Zones {
     }
 
     /// Writes the blocks packed since `from` into the open zone of a group.
-    fn finish(&mut self, stream: Stream, from: Option<u64>, output: &mut Output) {
-        let (Some(from), Stream::Pages(group) | Stream::Moved(group)) = (from, stream) else {
+    fn finish(&mut self, stream: BTreeStream, from: Option<u64>, output: &mut BTreeOutput) {
+        let (Some(from), BTreeStream::Pages(group) | BTreeStream::Moved(group)) = (from, stream) else {
             return;
         };
         let number = self.open[group as usize];
@@ -210,7 +210,7 @@ impl Zones {
     }
 
     /// Moves the valid pages of the full zone with the fewest of them, and frees the zone.
-    fn collect(&mut self, output: &mut Output) {
+    fn collect(&mut self, output: &mut BTreeOutput) {
         let full = self
             .zones
             .iter()
@@ -224,13 +224,13 @@ impl Zones {
         let mut by_group = vec![Vec::new(); self.groups as usize];
         for (number, (page, _)) in written.iter().enumerate() {
             let number = number as u32;
-            if self.places[*page as usize] == (Place { zone: victim, number }) {
+            if self.places[*page as usize] == (ZonePosition { zone: victim, number }) {
                 by_group[self.group(*page) as usize].push(*page);
             }
         }
         for (group, pages) in by_group.iter().enumerate() {
             self.moved_pages += pages.len() as u64;
-            self.append(Stream::Moved(group as u32), pages, output);
+            self.append(BTreeStream::Moved(group as u32), pages, output);
         }
         let zone = &mut self.zones[victim as usize];
         assert_eq!(zone.valid, 0, "all that was valid in zone {victim} has moved");

@@ -21,7 +21,7 @@ use workload::fio::power;
 /// Policy that decides which items flash accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Admission {
+pub enum AdmissionPolicy {
     Always,
     /// Accepts each item with the same probability.
     Probabilistic {
@@ -62,14 +62,14 @@ const SIZE_DECAY: f64 = 0.3;
 const CHANGE_WINDOW: f64 = 0.25;
 const FACTOR_BOUNDS: (f64, f64) = (0.001, 10.0);
 
-impl Admission {
+impl AdmissionPolicy {
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         match *self {
-            Admission::Probabilistic { admit_percent } if !(0.0..=100.0).contains(&admit_percent) => {
+            AdmissionPolicy::Probabilistic { admit_percent } if !(0.0..=100.0).contains(&admit_percent) => {
                 let setting = format!("admission.admit_percent = {admit_percent}");
                 Err(WorkloadError::setting(setting, "must be from 0 to 100"))
             }
-            Admission::DynamicRandom {
+            AdmissionPolicy::DynamicRandom {
                 target_bytes_per_second,
                 operations_per_second,
                 ..
@@ -81,7 +81,7 @@ impl Admission {
                 );
                 Err(WorkloadError::setting(setting, "must be above 0 each"))
             }
-            Admission::SecondRequest { window_operations: 0 } => Err(WorkloadError::setting(
+            AdmissionPolicy::SecondRequest { window_operations: 0 } => Err(WorkloadError::setting(
                 "admission.window_operations = 0",
                 "must be at least 1, because 0 would admit no object",
             )),
@@ -92,7 +92,7 @@ impl Admission {
 
 /// An item offered to flash, with the progress of the cache.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Offer {
+pub(crate) struct AdmissionRequest {
     /// Hash of its key.
     pub(crate) key: u64,
     /// Key and value.
@@ -105,16 +105,16 @@ pub(crate) struct Offer {
 
 /// Recently offered keys.
 #[derive(Debug, Default)]
-struct Offered {
+struct RecentOffers {
     /// Operation count at the last offer of each key.
     last: FxHashMap<u64, u64>,
     /// Offers as pairs of operation count and key, oldest first.
     order: VecDeque<(u64, u64)>,
 }
 
-impl Offered {
+impl RecentOffers {
     /// Records an offer. Returns true if the same key was offered within the window.
-    fn again(&mut self, key: u64, now: u64, window: u64) -> bool {
+    fn record_offer(&mut self, key: u64, now: u64, window: u64) -> bool {
         while let Some(&(then, old)) = self.order.front()
             && now - then > window
         {
@@ -130,8 +130,8 @@ impl Offered {
 
 /// Running state of an admission policy.
 #[derive(Debug)]
-pub(crate) struct Gate {
-    policy: Admission,
+pub(crate) struct AdmissionState {
+    policy: AdmissionPolicy,
     random: Xoshiro256PlusPlus,
     /// Scale of the model: full-size drive to modelled drive.
     denominator: f64,
@@ -139,29 +139,29 @@ pub(crate) struct Gate {
     factor: f64,
     updated_at_seconds: f64,
     written_bytes_then: u64,
-    offered: Offered,
+    offered: RecentOffers,
 }
 
-impl Gate {
-    pub(crate) fn new(policy: Admission, denominator: u64, random: Xoshiro256PlusPlus) -> Gate {
-        Gate {
+impl AdmissionState {
+    pub(crate) fn new(policy: AdmissionPolicy, denominator: u64, random: Xoshiro256PlusPlus) -> AdmissionState {
+        AdmissionState {
             policy,
             random,
             denominator: denominator as f64,
             factor: 1.0,
             updated_at_seconds: 0.0,
             written_bytes_then: 0,
-            offered: Offered::default(),
+            offered: RecentOffers::default(),
         }
     }
 
     /// Maximum memory of a policy, bytes.
-    pub(crate) fn memory_bytes(policy: Admission, denominator: u64) -> u64 {
+    pub(crate) fn memory_bytes(policy: AdmissionPolicy, denominator: u64) -> u64 {
         /// Bytes per remembered offer in the queue and the hash table, including their spare
         /// capacity.
         const OFFER_BYTES: u64 = 72;
         match policy {
-            Admission::SecondRequest { window_operations } => {
+            AdmissionPolicy::SecondRequest { window_operations } => {
                 (window_operations / denominator).saturating_mul(OFFER_BYTES)
             }
             _ => 0,
@@ -169,11 +169,11 @@ impl Gate {
     }
 
     /// Returns true if flash accepts the item.
-    pub(crate) fn admits(&mut self, offer: &Offer) -> bool {
+    pub(crate) fn admits(&mut self, offer: &AdmissionRequest) -> bool {
         match self.policy {
-            Admission::Always => true,
-            Admission::Probabilistic { admit_percent } => self.draw() * 100.0 < admit_percent,
-            Admission::DynamicRandom {
+            AdmissionPolicy::Always => true,
+            AdmissionPolicy::Probabilistic { admit_percent } => self.draw() * 100.0 < admit_percent,
+            AdmissionPolicy::DynamicRandom {
                 target_bytes_per_second,
                 max_bytes_per_second,
                 operations_per_second,
@@ -189,9 +189,9 @@ impl Gate {
                 }
                 self.draw() < base_probability(offer.bytes) * self.factor
             }
-            Admission::SecondRequest { window_operations } => {
+            AdmissionPolicy::SecondRequest { window_operations } => {
                 let window = (window_operations as f64 / self.denominator) as u64;
-                self.offered.again(offer.key, offer.operations, window.max(1))
+                self.offered.record_offer(offer.key, offer.operations, window.max(1))
             }
         }
     }
@@ -227,12 +227,12 @@ mod tests {
     use super::*;
     use rand_xoshiro::rand_core::SeedableRng;
 
-    fn gate(policy: Admission, denominator: u64) -> Gate {
-        Gate::new(policy, denominator, Xoshiro256PlusPlus::seed_from_u64(1))
+    fn gate(policy: AdmissionPolicy, denominator: u64) -> AdmissionState {
+        AdmissionState::new(policy, denominator, Xoshiro256PlusPlus::seed_from_u64(1))
     }
 
-    fn offer(key: u64, bytes: u64, operations: u64, written_bytes: u64) -> Offer {
-        Offer {
+    fn offer(key: u64, bytes: u64, operations: u64, written_bytes: u64) -> AdmissionRequest {
+        AdmissionRequest {
             key,
             bytes,
             operations,
@@ -245,7 +245,7 @@ mod tests {
         let random = |step: u64| workload::random::mix(step) % 300;
         for (window, denominator) in [(1, 1), (100, 1), (6400, 64), (1_000_000, 1)] {
             let mut gate = gate(
-                Admission::SecondRequest {
+                AdmissionPolicy::SecondRequest {
                     window_operations: window,
                 },
                 denominator,
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_share_is_admitted() {
-        let mut gate = gate(Admission::Probabilistic { admit_percent: 30.0 }, 1);
+        let mut gate = gate(AdmissionPolicy::Probabilistic { admit_percent: 30.0 }, 1);
         let admitted = (0..100_000)
             .filter(|step| gate.admits(&offer(*step, 100, *step, 0)))
             .count();
@@ -284,7 +284,7 @@ mod tests {
         const STEP: u64 = 4096;
         let offered_bytes = (3.0 * TARGET / OPERATIONS_PER_SECOND) as u64 * STEP;
         for denominator in [1, 64] {
-            let policy = Admission::DynamicRandom {
+            let policy = AdmissionPolicy::DynamicRandom {
                 target_bytes_per_second: TARGET as u64,
                 max_bytes_per_second: max_rate(),
                 operations_per_second: OPERATIONS_PER_SECOND,

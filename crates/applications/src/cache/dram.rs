@@ -14,7 +14,7 @@ const HEADER_BYTES: u64 = 31;
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct Item {
+struct DramItem {
     key: u64,
     /// Bytes of key and value, unused in a free entry.
     bytes: u32,
@@ -26,7 +26,7 @@ struct Item {
 
 /// An evicted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FallenOut {
+pub(crate) struct EvictedItem {
     /// Hash of its key.
     pub(crate) key: u64,
     /// Key and value.
@@ -41,7 +41,7 @@ pub(crate) struct Dram {
     capacity_bytes: u64,
     used_bytes: u64,
     index: Index,
-    items: Vec<Item>,
+    items: Vec<DramItem>,
     free: u32,
     newest: u32,
     oldest: u32,
@@ -63,7 +63,7 @@ impl Dram {
     /// Maximum memory of the model, bytes, for this DRAM capacity and number of objects.
     pub(crate) fn memory_bytes(capacity_bytes: u64, objects: u64) -> u64 {
         let items = objects.min(capacity_bytes / HEADER_BYTES + 1);
-        items.saturating_mul(2 * size_of::<Item>() as u64 + Index::ITEM_BYTES)
+        items.saturating_mul(2 * size_of::<DramItem>() as u64 + Index::ITEM_BYTES)
     }
 
     fn find(&self, key: u64) -> Option<u32> {
@@ -91,7 +91,7 @@ impl Dram {
 
     /// Adds a new key as the most recently used item. Call [`Dram::evict`] to remove excess items.
     pub(crate) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
-        let new = Item {
+        let new = DramItem {
             key,
             bytes,
             newer: NONE,
@@ -116,17 +116,17 @@ impl Dram {
     }
 
     /// Evicts the least recently used item if the items exceed the capacity.
-    pub(crate) fn evict(&mut self) -> Option<FallenOut> {
+    pub(crate) fn evict(&mut self) -> Option<EvictedItem> {
         if self.used_bytes <= self.capacity_bytes {
             return None;
         }
-        let Item { key, bytes, clean, .. } = self.items[self.oldest as usize];
+        let DramItem { key, bytes, clean, .. } = self.items[self.oldest as usize];
         self.release(self.oldest);
-        Some(FallenOut { key, bytes, clean })
+        Some(EvictedItem { key, bytes, clean })
     }
 
     fn release(&mut self, item: u32) {
-        let Item { key, bytes, .. } = self.items[item as usize];
+        let DramItem { key, bytes, .. } = self.items[item as usize];
         self.unlink(item);
         self.index.remove(Index::tag(key), item);
         self.used_bytes -= u64::from(bytes) + HEADER_BYTES;
@@ -135,7 +135,7 @@ impl Dram {
     }
 
     fn unlink(&mut self, item: u32) {
-        let Item { newer, older, .. } = self.items[item as usize];
+        let DramItem { newer, older, .. } = self.items[item as usize];
         match newer {
             NONE => self.newest = older,
             newer => self.items[newer as usize].older = older,
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(dram.evict(), None);
         assert!(dram.touch(1) && !dram.touch(4));
         dram.insert(4, 100, false);
-        let gone = FallenOut {
+        let gone = EvictedItem {
             key: 2,
             bytes: 100,
             clean: true,

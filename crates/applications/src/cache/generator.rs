@@ -9,27 +9,27 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
-use super::preset::Statistics;
-use super::{CacheOperation, Kind};
-use crate::distribution::{Popularity, Sizes};
-use workload::Target;
+use super::preset::WorkloadStatistics;
+use super::{CacheOperation, OperationKind};
+use crate::distribution::{RankDistribution, SizeDistribution};
+use workload::WorkloadTarget;
 use workload::random::mix;
 
 /// Items with more bytes of key and value are large.
 const LARGE_BYTES: u32 = 2048;
 
-impl Statistics {
+impl WorkloadStatistics {
     /// Number of keys on a drive of `device_bytes` at full size, divided by `denominator`.
-    fn keys(&self, sizes: &Sizes, device_bytes: u64, denominator: u64) -> u64 {
+    fn keys(&self, sizes: &SizeDistribution, device_bytes: u64, denominator: u64) -> u64 {
         let object_bytes = sizes.mean() + f64::from(self.key_bytes);
         let working_set_bytes = device_bytes as f64 * self.working_set_percent / 100.0;
         (working_set_bytes / object_bytes / denominator as f64).max(1.0) as u64
     }
 
     /// Maximum number of objects in a cache on this drive, one for each key.
-    pub(crate) fn objects_max(&self, target: &Target) -> u64 {
+    pub(crate) fn objects_max(&self, target: &WorkloadTarget) -> u64 {
         self.keys(
-            &Sizes::new(&self.value_quantiles),
+            &SizeDistribution::new(&self.value_quantiles),
             target.device_bytes,
             target.denominator(),
         )
@@ -38,10 +38,10 @@ impl Statistics {
 
 /// Endless generator of operations.
 #[derive(Debug)]
-pub(crate) struct Generator {
+pub(crate) struct OperationGenerator {
     random: Xoshiro256PlusPlus,
-    popularity: Popularity,
-    sizes: Sizes,
+    popularity: RankDistribution,
+    sizes: SizeDistribution,
     key_bytes: u32,
     /// Cumulative bounds of 2^32 for gets of absent keys, gets and sets. Deletes are the rest.
     bounds: [u64; 3],
@@ -51,24 +51,24 @@ pub(crate) struct Generator {
     salt: u64,
 }
 
-impl Generator {
+impl OperationGenerator {
     /// Creates a generator for a drive of `device_bytes` at full size, scaled down by
     /// `denominator`.
     pub(crate) fn new(
-        statistics: &Statistics,
+        statistics: &WorkloadStatistics,
         device_bytes: u64,
         denominator: u64,
         mut random: Xoshiro256PlusPlus,
-    ) -> Generator {
-        let sizes = Sizes::new(&statistics.value_quantiles);
+    ) -> OperationGenerator {
+        let sizes = SizeDistribution::new(&statistics.value_quantiles);
         let keys = statistics.keys(&sizes, device_bytes, denominator);
         let (get, set) = (statistics.get_percent, statistics.set_percent);
         let absent = get * statistics.absent_get_percent / 100.0;
         let bound = |percent: f64| (percent / 100.0 * 4_294_967_296.0) as u64;
-        Generator {
+        OperationGenerator {
             salt: random.next_u64(),
             random,
-            popularity: Popularity::new(keys, denominator, statistics.zipf_alpha),
+            popularity: RankDistribution::new(keys, denominator, statistics.zipf_alpha),
             sizes,
             key_bytes: statistics.key_bytes,
             kept_sets: [1.0 / statistics.large_set_weight, statistics.large_set_weight]
@@ -83,19 +83,19 @@ impl Generator {
             // A random key outside the key space. It is never stored, so the get always misses.
             let key = mix(self.random.next_u64() ^ self.salt);
             return CacheOperation {
-                kind: Kind::Get,
+                kind: OperationKind::Get,
                 key,
                 bytes: None,
             };
         }
         let kind = match roll {
-            roll if roll < self.bounds[1] => Kind::Get,
-            roll if roll < self.bounds[2] => Kind::Set,
-            _ => Kind::Delete,
+            roll if roll < self.bounds[1] => OperationKind::Get,
+            roll if roll < self.bounds[2] => OperationKind::Set,
+            _ => OperationKind::Delete,
         };
         let (key, bytes) = match kind {
-            Kind::Set => self.draw_key_to_set(),
-            Kind::Get | Kind::Delete => self.draw_key(),
+            OperationKind::Set => self.draw_key_to_set(),
+            OperationKind::Get | OperationKind::Delete => self.draw_key(),
         };
         CacheOperation {
             kind,
@@ -107,7 +107,7 @@ impl Generator {
     /// Draws a key and the bytes of key and value.
     fn draw_key(&mut self) -> (u64, u32) {
         let key = mix(self.popularity.draw(&mut self.random) ^ self.salt);
-        (key, self.key_bytes + self.sizes.of(mix(key) as u32))
+        (key, self.key_bytes + self.sizes.size(mix(key) as u32))
     }
 
     fn draw_key_to_set(&mut self) -> (u64, u32) {

@@ -65,11 +65,11 @@ impl Index {
         if self.used * 4 >= self.slots.len() * 3 {
             self.grow();
         }
-        self.put(u64::from(tag) << 32 | u64::from(item + 1));
+        self.insert_slot(u64::from(tag) << 32 | u64::from(item + 1));
         self.used += 1;
     }
 
-    fn put(&mut self, slot: u64) {
+    fn insert_slot(&mut self, slot: u64) {
         let mask = self.slots.len() - 1;
         let mut at = self.place(slot);
         while self.slots[at] != 0 {
@@ -84,7 +84,7 @@ impl Index {
         let old = std::mem::replace(&mut self.slots, twice);
         self.shift -= 1;
         for slot in old.into_iter().filter(|slot| *slot != 0) {
-            self.put(slot);
+            self.insert_slot(slot);
         }
     }
 

@@ -19,23 +19,23 @@ mod preset;
 mod tier;
 mod trace;
 
-pub use admission::Admission;
-pub use preset::{Preset, Statistics, StatisticsSettings};
-pub use tier::Eviction;
-pub use trace::{TraceFormat, is_mooncake};
+pub use admission::AdmissionPolicy;
+pub use preset::{Preset, StatisticsSettings, WorkloadStatistics};
+pub use tier::TierEviction;
+pub use trace::{CacheTraceFormat, is_mooncake};
 
-pub(crate) use admission::{Gate, Offer};
+pub(crate) use admission::{AdmissionRequest, AdmissionState};
 pub(crate) use dram::Dram;
-pub(crate) use generator::Generator;
+pub(crate) use generator::OperationGenerator;
 pub(crate) use index::Index;
-pub(crate) use operations::Operations;
+pub(crate) use operations::OperationSource;
 pub(crate) use preset::check_quantiles;
 pub(crate) use tier::Tier;
-pub(crate) use trace::TraceFiles;
+pub(crate) use trace::CacheTraceFiles;
 
 /// Kind of a cache operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     Get,
     Set,
     Delete,
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 /// One operation on a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheOperation {
-    pub(crate) kind: Kind,
+    pub(crate) kind: OperationKind,
     /// Hash of the key.
     pub(crate) key: u64,
     /// Bytes of key and value. `None` for a get of an absent key, or if the trace has no size.

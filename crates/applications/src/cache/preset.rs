@@ -59,7 +59,7 @@ pub enum Preset {
 
 /// Statistics of a workload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Statistics {
+pub struct WorkloadStatistics {
     /// Gets among the operations, percent.
     pub get_percent: f64,
     /// Sets among the operations, percent. Deletes are the rest.
@@ -107,9 +107,9 @@ pub struct StatisticsSettings {
 
 impl StatisticsSettings {
     /// Statistics of the preset, with these values in place of its own.
-    pub(crate) fn over(&self, preset: Preset, lookaside: Option<bool>) -> Statistics {
+    pub(crate) fn over(&self, preset: Preset, lookaside: Option<bool>) -> WorkloadStatistics {
         let preset = preset.statistics();
-        Statistics {
+        WorkloadStatistics {
             get_percent: self.get_percent.unwrap_or(preset.get_percent),
             set_percent: self.set_percent.unwrap_or(preset.set_percent),
             absent_get_percent: self.absent_get_percent.unwrap_or(preset.absent_get_percent),
@@ -124,7 +124,7 @@ impl StatisticsSettings {
     }
 }
 
-impl Statistics {
+impl WorkloadStatistics {
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let name = |name: &str| format!("statistics.{name}");
         within(&name("get_percent"), self.get_percent, 0.0..=100.0)?;
@@ -167,7 +167,7 @@ pub(crate) fn check_quantiles(
 }
 
 impl Preset {
-    pub fn statistics(self) -> Statistics {
+    pub fn statistics(self) -> WorkloadStatistics {
         match self {
             Preset::Kvcache202206 => kvcache_202206(),
             Preset::Kvcache202210 => kvcache_202210(),
@@ -179,8 +179,8 @@ impl Preset {
     }
 }
 
-fn kvcache_202206() -> Statistics {
-    Statistics {
+fn kvcache_202206() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 94.7,
         set_percent: 5.0,
         absent_get_percent: 17.0,
@@ -206,8 +206,8 @@ fn kvcache_202206() -> Statistics {
     }
 }
 
-fn kvcache_202210() -> Statistics {
-    Statistics {
+fn kvcache_202210() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 0.0,
         set_percent: 100.0,
         value_quantiles: vec![
@@ -226,8 +226,8 @@ fn kvcache_202210() -> Statistics {
     }
 }
 
-fn kvcache_202401() -> Statistics {
-    Statistics {
+fn kvcache_202401() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 0.0,
         set_percent: 100.0,
         value_quantiles: vec![
@@ -246,8 +246,8 @@ fn kvcache_202401() -> Statistics {
     }
 }
 
-fn cdn() -> Statistics {
-    Statistics {
+fn cdn() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 100.0,
         set_percent: 0.0,
         absent_get_percent: 0.0,
@@ -272,8 +272,8 @@ fn cdn() -> Statistics {
     }
 }
 
-fn twitter_12() -> Statistics {
-    Statistics {
+fn twitter_12() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 20.0,
         set_percent: 80.0,
         absent_get_percent: 0.0,
@@ -287,8 +287,8 @@ fn twitter_12() -> Statistics {
     }
 }
 
-fn twitter_37() -> Statistics {
-    Statistics {
+fn twitter_37() -> WorkloadStatistics {
+    WorkloadStatistics {
         get_percent: 63.0,
         set_percent: 37.0,
         absent_get_percent: 0.0,
@@ -305,7 +305,7 @@ fn twitter_37() -> Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Sizes;
+    use crate::distribution::SizeDistribution;
 
     #[test]
     fn values_have_the_published_means() {
@@ -319,7 +319,7 @@ mod tests {
             (Preset::Twitter37, 20_134.0, 3.0),
         ];
         for (preset, published, percent) in means {
-            let mean = Sizes::new(&preset.statistics().value_quantiles).mean();
+            let mean = SizeDistribution::new(&preset.statistics().value_quantiles).mean();
             let off = (mean / published - 1.0) * 100.0;
             assert!(off.abs() < percent, "{preset:?}: {mean}, published {published}");
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Eviction {
+pub enum TierEviction {
     /// Evicts the oldest chunk.
     Fifo,
     /// Evicts the least recently used chunk.
@@ -45,7 +45,7 @@ struct Slot {
 /// Slots with their chunks.
 #[derive(Debug)]
 pub(crate) struct Tier {
-    eviction: Eviction,
+    eviction: TierEviction,
     slots: Vec<Slot>,
     /// Empty slots. The last one is used next.
     free: Vec<u32>,
@@ -58,14 +58,14 @@ pub(crate) struct Tier {
 
 /// Result of storing a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub(crate) struct ChunkInsertion {
     pub(crate) slot: u32,
     /// Key of the chunk that was evicted from the slot.
     pub(crate) evicted: Option<u64>,
 }
 
 impl Tier {
-    pub(crate) fn new(slots: u32, eviction: Eviction) -> Tier {
+    pub(crate) fn new(slots: u32, eviction: TierEviction) -> Tier {
         let mut tier = Tier {
             eviction,
             slots: Vec::new(),
@@ -110,7 +110,7 @@ impl Tier {
     }
 
     /// Removes a stored chunk and returns its slot.
-    pub(crate) fn take(&mut self, key: u64) -> Option<u32> {
+    pub(crate) fn take_slot(&mut self, key: u64) -> Option<u32> {
         let slot = *self.index.get(&key)?;
         self.remove(slot);
         self.free.push(slot);
@@ -136,15 +136,15 @@ impl Tier {
     }
 
     /// Looks up a chunk and counts a use. Returns its slot if it is stored.
-    pub(crate) fn use_of(&mut self, key: u64) -> Option<u32> {
+    pub(crate) fn lookup(&mut self, key: u64) -> Option<u32> {
         let slot = *self.index.get(&key)?;
         self.ticks += 1;
         let (uses, _) = self.slots[slot as usize].order;
         match self.eviction {
-            Eviction::Fifo | Eviction::Ttl => {}
-            Eviction::Lru | Eviction::Prefix => self.reorder(slot, (self.ticks, 0)),
-            Eviction::Lfu => self.reorder(slot, (uses + 1, self.ticks)),
-            Eviction::Clock => self.slots[slot as usize].was_used = true,
+            TierEviction::Fifo | TierEviction::Ttl => {}
+            TierEviction::Lru | TierEviction::Prefix => self.reorder(slot, (self.ticks, 0)),
+            TierEviction::Lfu => self.reorder(slot, (uses + 1, self.ticks)),
+            TierEviction::Clock => self.slots[slot as usize].was_used = true,
         }
         Some(slot)
     }
@@ -162,23 +162,23 @@ impl Tier {
     }
 
     /// Stores a new chunk behind `parent` in its prompt. Returns `None` if no chunk may be evicted.
-    pub(crate) fn store(&mut self, key: u64, parent: Option<u32>, expires_ns: u64) -> Option<Stored> {
+    pub(crate) fn store(&mut self, key: u64, parent: Option<u32>, expires_ns: u64) -> Option<ChunkInsertion> {
         let (slot, evicted) = match self.free.pop() {
             Some(slot) => (slot, None),
             None => {
                 let victim = self.victim()?;
-                if self.eviction == Eviction::Prefix && Some(victim) == parent {
+                if self.eviction == TierEviction::Prefix && Some(victim) == parent {
                     return None;
                 }
                 self.remove(victim);
                 (victim, Some(self.slots[victim as usize].key))
             }
         };
-        let parent = parent.filter(|_| self.eviction == Eviction::Prefix);
+        let parent = parent.filter(|_| self.eviction == TierEviction::Prefix);
         self.ticks += 1;
         let order = match self.eviction {
-            Eviction::Lfu => (1, self.ticks),
-            Eviction::Ttl => (expires_ns, self.ticks),
+            TierEviction::Lfu => (1, self.ticks),
+            TierEviction::Ttl => (expires_ns, self.ticks),
             _ => (self.ticks, 0),
         };
         self.slots[slot as usize] = Slot {
@@ -202,12 +202,12 @@ impl Tier {
             }
             held.children += 1;
         }
-        Some(Stored { slot, evicted })
+        Some(ChunkInsertion { slot, evicted })
     }
 
     /// Removes all expired chunks and appends their slots to `left`.
     pub(crate) fn expire(&mut self, now_ns: u64, left: &mut Vec<u32>) {
-        if self.eviction != Eviction::Ttl {
+        if self.eviction != TierEviction::Ttl {
             return;
         }
         while let Some(&(_, _, slot)) = self.order.first() {

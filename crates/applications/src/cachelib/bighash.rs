@@ -31,15 +31,15 @@ const NONE: u32 = u32::MAX;
 /// Some entries of a bucket, oldest first, and the number of the next block.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
-struct Block {
+struct BucketBlock {
     entries: [u32; BLOCK_ENTRIES],
     /// Number of entries of the bucket, in its first block only.
     count: u32,
     next: u32,
 }
 
-impl Block {
-    const EMPTY: Block = Block {
+impl BucketBlock {
+    const EMPTY: BucketBlock = BucketBlock {
         entries: [0; BLOCK_ENTRIES],
         count: 0,
         next: NONE,
@@ -50,7 +50,7 @@ impl Block {
 pub(super) struct BigHash {
     buckets: u64,
     /// The first block of every bucket, then additional blocks.
-    blocks: Vec<Block>,
+    blocks: Vec<BucketBlock>,
     free: u32,
     bucket_bytes: u64,
     /// Unit of an entry's size, bytes.
@@ -65,7 +65,7 @@ impl BigHash {
         assert!(buckets < u64::from(NONE), "BigHash has at most 2^32 - 2 buckets");
         BigHash {
             buckets,
-            blocks: vec![Block::EMPTY; buckets as usize],
+            blocks: vec![BucketBlock::EMPTY; buckets as usize],
             free: NONE,
             bucket_bytes,
             size_unit_bytes: bucket_bytes.div_ceil(1 << SIZE_BITS) as u32,
@@ -127,7 +127,7 @@ impl BigHash {
     }
 
     /// True if the bucket's Bloom filter passes this key.
-    pub(super) fn may_hold(&self, key: u64) -> bool {
+    pub(super) fn may_contain(&self, key: u64) -> bool {
         if self.bloom_bits == 0 {
             return true;
         }
@@ -214,7 +214,7 @@ impl BigHash {
     /// Allocates a free block.
     fn take_block(&mut self) -> u32 {
         if self.free == NONE {
-            self.blocks.push(Block::EMPTY);
+            self.blocks.push(BucketBlock::EMPTY);
             let block = self.blocks.len() - 1;
             assert!(
                 block < NONE as usize,
@@ -286,7 +286,7 @@ mod tests {
         for key in (0..3_000).map(mix) {
             let held = model[(key % BUCKETS) as usize].iter().find(|(other, _)| *other == key);
             assert_eq!(cache.find(key), held.map(|(_, bytes)| *bytes));
-            assert!(held.is_none() || cache.may_hold(key));
+            assert!(held.is_none() || cache.may_contain(key));
         }
         let blocks: usize = model
             .iter()
@@ -309,12 +309,12 @@ mod tests {
         // 16 entries of 250 bytes set 1 - (15/16)^16 of the 16 bits of each function.
         let expected = (1.0 - (15.0_f64 / 16.0).powi(16)).powi(4);
         let errs = (0..100_000)
-            .filter(|number| cache.may_hold(mix(number + (1 << 40))))
+            .filter(|number| cache.may_contain(mix(number + (1 << 40))))
             .count() as f64
             / 1e5;
         assert!((errs - expected).abs() < 0.02, "{errs}, not {expected}");
         assert!(
-            BigHash::new(1, 4096, 0).may_hold(5),
+            BigHash::new(1, 4096, 0).may_contain(5),
             "without a filter every lookup reads"
         );
     }

@@ -35,7 +35,7 @@ pub enum RegionEviction {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Item {
+struct RegionItem {
     key: u64,
     /// Next item of the region, or next free entry.
     next: u32,
@@ -46,7 +46,7 @@ struct Item {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Region {
+struct CacheRegion {
     /// Items of the region, newest first.
     items: u32,
     newer: u32,
@@ -57,7 +57,7 @@ struct Region {
 
 /// Location of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ItemPlace {
+pub(super) struct ItemLocation {
     /// Offset from the start of the cache.
     pub(super) offset_bytes: u64,
     /// Bytes with descriptor and alignment.
@@ -74,7 +74,7 @@ pub(super) struct BlockCache {
     region_bytes: u64,
     align_bytes: u64,
     eviction: RegionEviction,
-    regions: Vec<Region>,
+    regions: Vec<CacheRegion>,
     newest: u32,
     oldest: u32,
     /// Empty regions. The first is used next.
@@ -82,7 +82,7 @@ pub(super) struct BlockCache {
     open: u32,
     open_bytes: u64,
     index: Index,
-    items: Vec<Item>,
+    items: Vec<RegionItem>,
     free: u32,
 }
 
@@ -103,7 +103,7 @@ impl BlockCache {
             regions * (region_bytes / align_bytes) <= u64::from(u32::MAX),
             "places fit 32 bits"
         );
-        let unordered = Region {
+        let unordered = CacheRegion {
             items: NONE,
             newer: NONE,
             older: NONE,
@@ -149,24 +149,24 @@ impl BlockCache {
             .find(Index::tag(key), |item| self.items[item as usize].key == key)
     }
 
-    fn region_of(&self, item: Item) -> u32 {
+    fn region_of(&self, item: RegionItem) -> u32 {
         (u64::from(item.place) * self.align_bytes / self.region_bytes) as u32
     }
 
     /// True if the key is stored. Causes no read.
-    pub(super) fn holds(&self, key: u64) -> bool {
+    pub(super) fn contains(&self, key: u64) -> bool {
         self.find(key).is_some()
     }
 
     /// Looks up a key. With LRU, a hit makes its region the most recently used.
-    pub(super) fn touch(&mut self, key: u64) -> Option<ItemPlace> {
+    pub(super) fn touch(&mut self, key: u64) -> Option<ItemLocation> {
         let item = self.items[self.find(key)? as usize];
         let region = self.region_of(item);
         if self.eviction == RegionEviction::Lru && self.regions[region as usize].ordered && self.newest != region {
             self.unlink(region);
             self.link(region);
         }
-        Some(ItemPlace {
+        Some(ItemLocation {
             offset_bytes: u64::from(item.place) * self.align_bytes,
             stored_bytes: self.stored_bytes(item.bytes),
             bytes: item.bytes,
@@ -183,7 +183,7 @@ impl BlockCache {
         let flushed = (self.open_bytes + size > self.region_bytes).then(|| self.change_region());
         let place = (u64::from(self.open) * self.region_bytes + self.open_bytes) / self.align_bytes;
         self.open_bytes += size;
-        let new = Item {
+        let new = RegionItem {
             key,
             next: self.regions[self.open as usize].items,
             bytes,
@@ -230,7 +230,7 @@ impl BlockCache {
         self.unlink(region);
         let mut at = std::mem::replace(&mut self.regions[region as usize].items, NONE);
         while at != NONE {
-            let Item { key, next, .. } = self.items[at as usize];
+            let RegionItem { key, next, .. } = self.items[at as usize];
             let tag = Index::tag(key);
             // The index no longer contains items that were removed or replaced.
             if self.index.find(tag, |other| other == at).is_some() {
@@ -244,7 +244,7 @@ impl BlockCache {
     }
 
     fn unlink(&mut self, region: u32) {
-        let Region { newer, older, .. } = self.regions[region as usize];
+        let CacheRegion { newer, older, .. } = self.regions[region as usize];
         match newer {
             NONE => self.newest = older,
             newer => self.regions[newer as usize].older = older,
@@ -311,7 +311,7 @@ mod tests {
         flush(&mut cache, 0, 2);
         // Regions 0 and 1 are written, region 2 is open, region 3 is clean. No region was evicted
         // yet.
-        let held = |cache: &BlockCache| (0..8).filter(|number| cache.holds(mix(*number))).collect::<Vec<_>>();
+        let held = |cache: &BlockCache| (0..8).filter(|number| cache.contains(mix(*number))).collect::<Vec<_>>();
         assert_eq!(held(&cache), [0, 1, 2, 3, 4]);
         assert!(cache.remove(mix(3)) && !cache.remove(mix(3)));
         flush(&mut cache, 5, 1);

@@ -19,12 +19,12 @@
 use std::collections::VecDeque;
 
 use super::bighash::BigHash;
-use super::block_cache::{BlockCache, ItemPlace};
-use super::counters::{Counters, Recent};
-use super::layout::{LOC_STREAM, Layout, SOC_STREAM};
+use super::block_cache::{BlockCache, ItemLocation};
+use super::counters::{CacheCounters, RecentHitRatio};
+use super::layout::{CacheLayout, LOC_STREAM, SOC_STREAM};
 use super::navy::Navy;
-use crate::cache::{CacheOperation, Dram, Gate, Kind, Offer};
-use workload::{Operation, PlacementIndex, Request};
+use crate::cache::{AdmissionRequest, AdmissionState, CacheOperation, Dram, OperationKind};
+use workload::{IoRequest, PlacementIndex, RequestOperation};
 
 /// Alignment of reads, bytes. CacheLib reads whole blocks of at least 4 KiB from such a device.
 const READ_ALIGN_BYTES: u64 = 4096;
@@ -45,25 +45,25 @@ pub(super) struct Behaviour {
 #[derive(Debug)]
 pub(super) struct HybridCache {
     pub(super) behaviour: Behaviour,
-    pub(super) layout: Layout,
+    pub(super) layout: CacheLayout,
     pub(super) dram: Dram,
     pub(super) soc: Option<BigHash>,
     pub(super) loc: Option<BlockCache>,
-    pub(super) gate: Gate,
-    pub(super) counters: Counters,
-    pub(super) recent: Recent,
+    pub(super) gate: AdmissionState,
+    pub(super) counters: CacheCounters,
+    pub(super) recent: RecentHitRatio,
     /// Requests of the operations so far, or with threads the requests of the current job.
-    pub(super) requests: VecDeque<Request>,
+    pub(super) requests: VecDeque<IoRequest>,
     /// Threads that execute the requests in virtual time.
     pub(super) navy: Option<Navy>,
 }
 
 impl HybridCache {
     /// Executes one operation.
-    pub(super) fn take(&mut self, operation: CacheOperation) {
+    pub(super) fn execute(&mut self, operation: CacheOperation) {
         let CacheOperation { kind, key, bytes } = operation;
         match (kind, bytes) {
-            (Kind::Get, bytes) => {
+            (OperationKind::Get, bytes) => {
                 self.counters.gets += 1;
                 let hit = self.get(key);
                 self.recent.count(hit, self.counters.written_bytes());
@@ -72,12 +72,12 @@ impl HybridCache {
                     self.set(key, bytes);
                 }
             }
-            (Kind::Set, Some(bytes)) => {
+            (OperationKind::Set, Some(bytes)) => {
                 self.counters.sets += 1;
                 self.set(key, bytes);
             }
-            (Kind::Set, None) => panic!("a set has a size"),
-            (Kind::Delete, _) => {
+            (OperationKind::Set, None) => panic!("a set has a size"),
+            (OperationKind::Delete, _) => {
                 self.counters.deletes += 1;
                 self.dram.remove(key);
                 self.remove_from_flash(key);
@@ -95,7 +95,7 @@ impl HybridCache {
         if let Some(navy) = &mut self.navy
             && !self.requests.is_empty()
         {
-            navy.look_up(key, self.requests.drain(..));
+            navy.start_lookup(key, self.requests.drain(..));
         }
         let Some(bytes) = found else {
             self.counters.misses += 1;
@@ -119,9 +119,9 @@ impl HybridCache {
         self.counters.soc_lookups += 1;
         let found = soc.find(key);
         self.counters.soc_hits += u64::from(found.is_some());
-        if self.behaviour.reads && (found.is_some() || soc.may_hold(key)) {
+        if self.behaviour.reads && (found.is_some() || soc.may_contain(key)) {
             let bucket = soc.bucket_of(key);
-            self.request_bucket(Operation::Read, bucket);
+            self.request_bucket(RequestOperation::Read, bucket);
         }
         found
     }
@@ -173,7 +173,7 @@ impl HybridCache {
         if self.is_small(bytes) {
             self.soc.as_ref().is_some_and(|soc| soc.find(key).is_some())
         } else {
-            self.loc.as_ref().is_some_and(|loc| loc.holds(key))
+            self.loc.as_ref().is_some_and(|loc| loc.contains(key))
         }
     }
 
@@ -187,7 +187,7 @@ impl HybridCache {
         };
         let operations = self.counters.operations();
         if !fits
-            || !self.gate.admits(&Offer {
+            || !self.gate.admits(&AdmissionRequest {
                 key,
                 bytes: u64::from(bytes),
                 operations,
@@ -240,13 +240,13 @@ impl HybridCache {
     /// Reads and writes a whole bucket.
     fn rewrite_bucket(&mut self, bucket: u64) {
         if self.behaviour.reads {
-            self.request_bucket(Operation::Read, bucket);
+            self.request_bucket(RequestOperation::Read, bucket);
         }
-        self.request_bucket(Operation::Write, bucket);
+        self.request_bucket(RequestOperation::Write, bucket);
         self.counters.soc_written_bytes += self.layout.bucket_bytes;
     }
 
-    fn request_bucket(&mut self, operation: Operation, bucket: u64) {
+    fn request_bucket(&mut self, operation: RequestOperation, bucket: u64) {
         let offset_bytes = self.layout.soc_start_bytes + bucket * self.layout.bucket_bytes;
         self.request(operation, SOC_STREAM, offset_bytes, self.layout.bucket_bytes);
     }
@@ -257,32 +257,32 @@ impl HybridCache {
         let mut done = 0;
         while done < self.layout.region_bytes {
             let bytes = self.layout.device_max_write_bytes.min(self.layout.region_bytes - done);
-            self.request(Operation::Write, LOC_STREAM, start + done, bytes);
+            self.request(RequestOperation::Write, LOC_STREAM, start + done, bytes);
             done += bytes;
         }
         self.counters.loc_written_bytes += self.layout.region_bytes;
     }
 
     /// Reads an item from LOC, unless its region is still in memory.
-    fn read_item(&mut self, found: ItemPlace) {
+    fn read_item(&mut self, found: ItemLocation) {
         if !self.behaviour.reads || found.in_memory {
             return;
         }
         let start = self.layout.loc_start_bytes + found.offset_bytes;
         let end = (start + found.stored_bytes).next_multiple_of(READ_ALIGN_BYTES);
         let start = start - start % READ_ALIGN_BYTES;
-        self.request(Operation::Read, LOC_STREAM, start, end - start);
+        self.request(RequestOperation::Read, LOC_STREAM, start, end - start);
     }
 
-    fn request(&mut self, operation: Operation, stream: u16, offset_bytes: u64, bytes: u64) {
-        self.requests.push_back(Request {
+    fn request(&mut self, operation: RequestOperation, stream: u16, offset_bytes: u64, bytes: u64) {
+        self.requests.push_back(IoRequest {
             stream,
             operation,
             offset_bytes,
             bytes: bytes as u32,
             placement: match operation {
-                Operation::Write => self.behaviour.placements[usize::from(stream)],
-                Operation::Read | Operation::Trim => None,
+                RequestOperation::Write => self.behaviour.placements[usize::from(stream)],
+                RequestOperation::Read | RequestOperation::Trim => None,
             },
         });
     }

@@ -1,11 +1,11 @@
 //! Counters of the cache, and the measures computed from them.
 
 use crate::ratio;
-use workload::Measure;
+use workload::WorkloadMeasure;
 
 /// Counters since the start.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counters {
+pub(super) struct CacheCounters {
     pub(super) gets: u64,
     /// Sets by the workload.
     pub(super) sets: u64,
@@ -33,7 +33,7 @@ pub(super) struct Counters {
     pub(super) inserts_rejected: [u64; 2],
 }
 
-impl Counters {
+impl CacheCounters {
     /// Bytes written to the device.
     pub(super) fn written_bytes(&self) -> u64 {
         self.soc_written_bytes + self.loc_written_bytes
@@ -55,7 +55,7 @@ impl Counters {
     }
 
     /// All measures by name.
-    pub(super) fn measures(&self, recent: &Recent, bad_lines: u64) -> Vec<Measure> {
+    pub(super) fn measures(&self, recent: &RecentHitRatio, bad_lines: u64) -> Vec<WorkloadMeasure> {
         let flash_hits = self.soc_hits + self.loc_hits;
         let item_bytes = self.soc_item_bytes + self.loc_item_bytes;
         let values = [
@@ -89,7 +89,7 @@ impl Counters {
         ];
         values
             .into_iter()
-            .map(|(name, value)| Measure::new(name, value))
+            .map(|(name, value)| WorkloadMeasure::new(name, value))
             .collect()
     }
 }
@@ -97,7 +97,7 @@ impl Counters {
 /// Recent hit ratio over the last complete interval of written bytes. An overall ratio would show
 /// the initial cold phase for a long time.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct RecentHitRatio {
     stretch_bytes: u64,
     ends_at_bytes: u64,
     gets: u64,
@@ -105,9 +105,9 @@ pub(super) struct Recent {
     last: Option<(u64, u64)>,
 }
 
-impl Recent {
-    pub(super) fn new(stretch_bytes: u64) -> Recent {
-        Recent {
+impl RecentHitRatio {
+    pub(super) fn new(stretch_bytes: u64) -> RecentHitRatio {
+        RecentHitRatio {
             stretch_bytes,
             ends_at_bytes: stretch_bytes,
             gets: 0,

@@ -8,9 +8,9 @@
 //! SOC takes its percentage of the whole at the end. LOC takes the middle in whole regions.
 //! CacheLib writes metadata at shutdown, and the model never shuts down.
 
-use workload::{Target, WorkloadError};
+use workload::{WorkloadError, WorkloadTarget};
 
-use super::Settings;
+use super::CachelibSettings;
 
 /// Stream number of SOC.
 pub(super) const SOC_STREAM: u16 = 0;
@@ -24,7 +24,7 @@ const LOC_ALIGN_BYTES_MIN: u64 = 512;
 
 /// Extents on the device or its scaled model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct CacheLayout {
     pub(super) loc_start_bytes: u64,
     pub(super) regions: u64,
     pub(super) region_bytes: u64,
@@ -35,8 +35,8 @@ pub(super) struct Layout {
     pub(super) bucket_bytes: u64,
 }
 
-impl Layout {
-    pub(super) fn new(settings: &Settings, target: &Target) -> Result<Layout, WorkloadError> {
+impl CacheLayout {
+    pub(super) fn new(settings: &CachelibSettings, target: &WorkloadTarget) -> Result<CacheLayout, WorkloadError> {
         let unit = target.unit_bytes().max(4096);
         let capacity = target.capacity_bytes();
         let share = |percent: f64| (capacity as f64 * percent / 100.0) as u64;
@@ -44,7 +44,7 @@ impl Layout {
         let buckets = share(settings.soc_percent) / bucket_bytes;
         let soc_start_bytes = capacity / bucket_bytes * bucket_bytes - buckets * bucket_bytes;
         let loc_start_bytes = share(settings.metadata_percent).next_multiple_of(unit);
-        let region_bytes = match target.twin {
+        let region_bytes = match target.scaled_model {
             Some(twin) => twin
                 .size(settings.region_bytes)
                 .max(REGION_BYTES_MIN.min(settings.region_bytes)),
@@ -53,7 +53,7 @@ impl Layout {
         let device_max_write_bytes = target.request_bytes(settings.device_max_write_bytes);
         // Addresses have 32 bits and count alignment units.
         let reachable = (target.device_bytes >> 32).next_power_of_two();
-        let layout = Layout {
+        let layout = CacheLayout {
             loc_start_bytes,
             regions: soc_start_bytes.saturating_sub(loc_start_bytes) / region_bytes,
             region_bytes,
@@ -67,7 +67,7 @@ impl Layout {
         Ok(layout)
     }
 
-    fn check(&self, settings: &Settings, capacity: u64) -> Result<(), WorkloadError> {
+    fn check(&self, settings: &CachelibSettings, capacity: u64) -> Result<(), WorkloadError> {
         let soc_percent = settings.soc_percent;
         if soc_percent > 0.0 && self.buckets == 0 {
             let problem = format!(
@@ -104,7 +104,7 @@ impl Layout {
     }
 
     /// True if LOC exists, that is, if SOC and metadata leave space.
-    pub(super) fn has_loc(&self, settings: &Settings) -> bool {
+    pub(super) fn has_loc(&self, settings: &CachelibSettings) -> bool {
         settings.soc_percent + settings.metadata_percent < 100.0
     }
 }

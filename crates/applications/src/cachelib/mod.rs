@@ -39,20 +39,21 @@ pub use source::CacheSource;
 
 use std::path::PathBuf;
 
-use base::Bytes;
+use base::HumanBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{
-    Admission, CacheOperation, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat,
+    AdmissionPolicy, AdmissionState, CacheOperation, CacheTraceFiles, CacheTraceFormat, Dram, Preset,
+    StatisticsSettings, WorkloadStatistics,
 };
 use workload::random::mix;
-use workload::{Target, WorkloadError, multiple_of, within};
+use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// A cache and its workload: `kind = "cachelib"`. Defaults come from CacheLib's documentation and
 /// source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct CachelibSettings {
     /// Published workload to generate.
     pub preset: Preset,
     /// Values that replace those of the preset.
@@ -60,7 +61,7 @@ pub struct Settings {
     /// Trace files to read in this order, in place of a generator.
     pub trace: Vec<PathBuf>,
     /// Format of the trace files.
-    pub trace_format: TraceFormat,
+    pub trace_format: CacheTraceFormat,
     /// Keys that each line stands for, each with a suffix (`ampFactor` of cachebench).
     pub amplification: u32,
     /// Bytes of the trace's keys and values, percent of the drive. Replaces `amplification`: each
@@ -106,7 +107,7 @@ pub struct Settings {
     #[serde(with = "base::size")]
     pub device_max_write_bytes: u64,
     /// Admission policy of flash.
-    pub admission: Admission,
+    pub admission: AdmissionPolicy,
     /// SOC and LOC write with placement indices 1 and 2 (navy/common/FdpNvme.cpp), if the drive has
     /// them.
     pub placement: bool,
@@ -117,13 +118,13 @@ pub struct Settings {
     pub pace: Option<Pace>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for CachelibSettings {
+    fn default() -> CachelibSettings {
+        CachelibSettings {
             preset: Preset::Kvcache202206,
             statistics: StatisticsSettings::default(),
             trace: Vec::new(),
-            trace_format: TraceFormat::Auto,
+            trace_format: CacheTraceFormat::Auto,
             amplification: 1,
             trace_working_set_percent: None,
             skip_bad_lines: false,
@@ -140,7 +141,7 @@ impl Default for Settings {
             clean_regions: 1,
             loc_align_bytes: 4096,
             device_max_write_bytes: 1 << 20,
-            admission: Admission::Always,
+            admission: AdmissionPolicy::Always,
             placement: true,
             reads: false,
             pace: None,
@@ -148,25 +149,25 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl CachelibSettings {
     /// Creates the source for a drive.
     ///
     /// # Errors
     /// A setting is impossible, or the cache does not fit the drive.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<CacheSource, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<CacheSource, WorkloadError> {
         self.check()?;
         CacheSource::new(self, target, seed)
     }
 
     /// Statistics of the preset, with the replacements of the settings.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> WorkloadStatistics {
         self.statistics.over(self.preset, self.lookaside)
     }
 
     /// Trace files and read settings.
-    fn files(&self, target: &Target) -> TraceFiles {
+    fn files(&self, target: &WorkloadTarget) -> CacheTraceFiles {
         let share = self.trace_working_set_percent.map(|percent| percent / 100.0);
-        TraceFiles {
+        CacheTraceFiles {
             working_set_bytes: share.map(|share| (target.capacity_bytes() as f64 * share) as u64),
             files: self.trace.clone(),
             format: self.trace_format,
@@ -178,7 +179,7 @@ impl Settings {
     /// Description of the cache if it replays a trace. `device_bytes` is the capacity of the
     /// full-size drive.
     pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
-        let share = |percent: f64| Bytes((device_bytes as f64 * percent / 100.0) as u64);
+        let share = |percent: f64| HumanBytes((device_bytes as f64 * percent / 100.0) as u64);
         let loc_percent = 100.0 - self.soc_percent - self.metadata_percent;
         let of_trace = match self.trace_working_set_percent {
             Some(percent) => format!("The trace's keys and values take {percent} % of the drive"),
@@ -188,8 +189,8 @@ impl Settings {
             format!(
                 "CacheLib on all of the drive, {}, with {} of DRAM, {} for small objects and {} for large objects. \
                  {of_trace}",
-                Bytes(device_bytes),
-                Bytes(self.dram_bytes_on(device_bytes)),
+                HumanBytes(device_bytes),
+                HumanBytes(self.dram_bytes_on(device_bytes)),
                 share(self.soc_percent),
                 share(loc_percent)
             )
@@ -206,7 +207,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible, or the cache does not fit the drive.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per item in a region, with its index entry.
         const LOC_ITEM_BYTES: u64 = 80;
         /// Bytes of a bucket's first block.
@@ -215,7 +216,7 @@ impl Settings {
         const SOC_ITEM_BYTES: u64 = 10;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
-        let layout = layout::Layout::new(self, target)?;
+        let layout = layout::CacheLayout::new(self, target)?;
         let objects = if self.trace.is_empty() {
             self.statistics().objects_max(target)
         } else {
@@ -225,7 +226,7 @@ impl Settings {
         let loc_items = objects.min(layout.regions * (layout.region_bytes / layout.loc_align_bytes));
         // The header size limits the number of items in a bucket.
         let soc_items = objects.min(layout.buckets * (layout.bucket_bytes / 16));
-        let gate_bytes = Gate::memory_bytes(self.admission, target.denominator());
+        let gate_bytes = AdmissionState::memory_bytes(self.admission, target.denominator());
         let bytes = FIXED_BYTES
             + layout.regions * 32
             + loc_items * LOC_ITEM_BYTES

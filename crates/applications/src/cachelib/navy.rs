@@ -29,20 +29,20 @@ use std::collections::VecDeque;
 
 use super::layout::{LOC_STREAM, SOC_STREAM};
 use super::pace::{Engines, Pace};
-use workload::{Request, TaggedRequest};
+use workload::{IoRequest, TaggedRequest};
 
 /// Next step of a thread.
 #[derive(Debug)]
-enum Step {
+enum ThreadStep {
     /// Submits a request and waits for its completion.
-    Request(Request),
+    Request(IoRequest),
     /// Completes an insert of this engine with this number of bytes.
     Inserted(u16, u32),
     /// Waits until the region with this number, counted from the start, can open. The previous
     /// region must be full and a buffer must be free.
     Open(u64),
     /// Passes the region with this number to the flusher, because it is full.
-    Flush(u64, Box<[Request]>),
+    Flush(u64, Box<[IoRequest]>),
     /// Frees the buffer of a written region.
     Flushed,
     /// Returns the result to a caller.
@@ -51,15 +51,15 @@ enum Step {
 
 /// A thread and its job queue.
 #[derive(Debug, Default)]
-struct Thread {
-    steps: VecDeque<Step>,
+struct NavyThread {
+    steps: VecDeque<ThreadStep>,
     /// True if the thread executes a step, waits for a buffer, or is ready.
     busy: bool,
 }
 
 /// Accepted inserts that are not yet done.
 #[derive(Debug, Clone, Copy, Default)]
-struct InFlight {
+struct InFlightInserts {
     inserts: u64,
     bytes: u64,
 }
@@ -72,12 +72,12 @@ pub(super) struct Navy {
     callers: u32,
     waiting_callers: u32,
     /// One entry per engine, or only the first if the engines share limits.
-    in_flight: [InFlight; 2],
+    in_flight: [InFlightInserts; 2],
     most_inserts: u64,
     readers: u64,
     writers: u64,
     /// Readers, then writers (SOC, then LOC, if each has its own), then the flusher.
-    threads: Vec<Thread>,
+    threads: Vec<NavyThread>,
     /// Ready threads in execution order.
     ready: VecDeque<u16>,
     /// Threads that wait for a region.
@@ -104,11 +104,11 @@ impl Navy {
             engines: pace.engines,
             callers: pace.callers,
             waiting_callers: 0,
-            in_flight: [InFlight::default(); 2],
+            in_flight: [InFlightInserts::default(); 2],
             most_inserts: 0,
             readers: u64::from(pace.reader_threads),
             writers: u64::from(pace.writer_threads),
-            threads: (0..threads).map(|_| Thread::default()).collect(),
+            threads: (0..threads).map(|_| NavyThread::default()).collect(),
             ready: VecDeque::new(),
             blocked: Vec::new(),
             buffers: 2 * clean_regions,
@@ -142,7 +142,7 @@ impl Navy {
     /// flight.
     pub(super) fn admits(&mut self, engine: u16, bytes: u32) -> bool {
         let in_flight = &mut self.in_flight[self.engines.index(engine)];
-        let with = InFlight {
+        let with = InFlightInserts {
             inserts: in_flight.inserts + 1,
             bytes: in_flight.bytes + u64::from(bytes),
         };
@@ -156,29 +156,31 @@ impl Navy {
     }
 
     /// Starts a lookup. A caller waits for these reads.
-    pub(super) fn look_up(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
+    pub(super) fn start_lookup(&mut self, key: u64, requests: impl Iterator<Item = IoRequest>) {
         self.waiting_callers += 1;
-        let steps = requests.map(Step::Request).chain([Step::Answer]);
+        let steps = requests.map(ThreadStep::Request).chain([ThreadStep::Answer]);
         self.enqueue((key % self.readers) as u16, steps);
     }
 
     /// Starts the insert of an admitted item into its bucket.
-    pub(super) fn insert_small(&mut self, key: u64, bytes: u32, requests: impl Iterator<Item = Request>) {
-        let steps = requests.map(Step::Request).chain([Step::Inserted(SOC_STREAM, bytes)]);
+    pub(super) fn insert_small(&mut self, key: u64, bytes: u32, requests: impl Iterator<Item = IoRequest>) {
+        let steps = requests
+            .map(ThreadStep::Request)
+            .chain([ThreadStep::Inserted(SOC_STREAM, bytes)]);
         self.enqueue(self.writer(SOC_STREAM, key), steps);
     }
 
     /// Starts the removal of a key from its bucket.
-    pub(super) fn remove(&mut self, key: u64, requests: impl Iterator<Item = Request>) {
-        self.enqueue(self.writer(SOC_STREAM, key), requests.map(Step::Request));
+    pub(super) fn remove(&mut self, key: u64, requests: impl Iterator<Item = IoRequest>) {
+        self.enqueue(self.writer(SOC_STREAM, key), requests.map(ThreadStep::Request));
     }
 
     /// Starts the insert of an admitted item into the open region. If that region was too full, the
     /// requests in `full` write it and the item goes to the next region.
-    pub(super) fn insert_large(&mut self, key: u64, bytes: u32, full: Option<Box<[Request]>>) {
-        let flush = full.map(|writes| Step::Flush(self.open, writes));
+    pub(super) fn insert_large(&mut self, key: u64, bytes: u32, full: Option<Box<[IoRequest]>>) {
+        let flush = full.map(|writes| ThreadStep::Flush(self.open, writes));
         self.open += u64::from(flush.is_some());
-        let place = [Step::Open(self.open), Step::Inserted(LOC_STREAM, bytes)];
+        let place = [ThreadStep::Open(self.open), ThreadStep::Inserted(LOC_STREAM, bytes)];
         self.enqueue(self.writer(LOC_STREAM, key), flush.into_iter().chain(place));
     }
 
@@ -187,7 +189,7 @@ impl Navy {
         (self.readers + set * self.writers + key % self.writers) as u16
     }
 
-    fn enqueue(&mut self, index: u16, steps: impl Iterator<Item = Step>) {
+    fn enqueue(&mut self, index: u16, steps: impl Iterator<Item = ThreadStep>) {
         let thread = &mut self.threads[usize::from(index)];
         thread.steps.extend(steps);
         if !thread.busy && !thread.steps.is_empty() {
@@ -204,21 +206,21 @@ impl Navy {
     /// Advances all ready threads. Submitted requests carry the number of their thread.
     pub(super) fn run(&mut self, requests: &mut Vec<TaggedRequest>) {
         while let Some(thread) = self.ready.pop_front() {
-            self.go_on(thread, requests);
+            self.resume_thread(thread, requests);
         }
     }
 
     /// True if the step must wait. Regions fill in order, independent of the order of the threads.
-    fn must_wait(&self, step: &Step) -> bool {
+    fn must_wait(&self, step: &ThreadStep) -> bool {
         match step {
-            Step::Open(region) | Step::Flush(region, _) => {
+            ThreadStep::Open(region) | ThreadStep::Flush(region, _) => {
                 *region > self.full || *region >= self.flushed + self.buffers
             }
             _ => false,
         }
     }
 
-    fn go_on(&mut self, index: u16, requests: &mut Vec<TaggedRequest>) {
+    fn resume_thread(&mut self, index: u16, requests: &mut Vec<TaggedRequest>) {
         loop {
             let Some(step) = self.threads[usize::from(index)].steps.pop_front() else {
                 self.threads[usize::from(index)].busy = false;
@@ -229,25 +231,25 @@ impl Navy {
                 return self.blocked.push(index);
             }
             match step {
-                Step::Request(request) => return requests.push(TaggedRequest { tag: index, request }),
-                Step::Open(_) => {}
-                Step::Inserted(engine, bytes) => {
+                ThreadStep::Request(request) => return requests.push(TaggedRequest { tag: index, request }),
+                ThreadStep::Open(_) => {}
+                ThreadStep::Inserted(engine, bytes) => {
                     let in_flight = &mut self.in_flight[self.engines.index(engine)];
                     in_flight.inserts -= 1;
                     in_flight.bytes -= u64::from(bytes);
                 }
-                Step::Flush(_, writes) => {
+                ThreadStep::Flush(_, writes) => {
                     self.full += 1;
                     self.ready.extend(self.blocked.drain(..));
                     let flusher = self.threads.len() as u16 - 1;
-                    let writes = writes.into_iter().map(Step::Request);
-                    self.enqueue(flusher, writes.chain([Step::Flushed]));
+                    let writes = writes.into_iter().map(ThreadStep::Request);
+                    self.enqueue(flusher, writes.chain([ThreadStep::Flushed]));
                 }
-                Step::Flushed => {
+                ThreadStep::Flushed => {
                     self.flushed += 1;
                     self.ready.extend(self.blocked.drain(..));
                 }
-                Step::Answer => self.waiting_callers -= 1,
+                ThreadStep::Answer => self.waiting_callers -= 1,
             }
         }
     }
@@ -256,7 +258,7 @@ impl Navy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::Operation;
+    use workload::RequestOperation;
 
     fn navy(engines: Engines) -> Navy {
         let pace = Pace {
@@ -271,10 +273,10 @@ mod tests {
         Navy::new(&pace, 1, 1)
     }
 
-    fn request(offset_bytes: u64) -> Request {
-        Request {
+    fn request(offset_bytes: u64) -> IoRequest {
+        IoRequest {
             stream: 0,
-            operation: Operation::Write,
+            operation: RequestOperation::Write,
             offset_bytes,
             bytes: 4096,
             placement: None,
@@ -366,9 +368,9 @@ mod tests {
     #[test]
     fn callers_wait_for_their_answers() {
         let mut navy = navy(Engines::Together);
-        navy.look_up(0, [request(1)].into_iter());
+        navy.start_lookup(0, [request(1)].into_iter());
         assert!(navy.has_caller());
-        navy.look_up(0, [request(2)].into_iter());
+        navy.start_lookup(0, [request(2)].into_iter());
         assert!(!navy.has_caller());
         assert_eq!(run(&mut navy), [(0, 1)]);
         navy.completed(0);

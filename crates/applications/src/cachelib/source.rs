@@ -6,13 +6,14 @@ use rand_xoshiro::rand_core::SeedableRng;
 use super::bighash::BigHash;
 use super::block_cache::BlockCache;
 use super::cache::{Behaviour, HybridCache};
-use super::counters::{Counters, Recent};
-use super::layout::{LOC_STREAM, Layout, SOC_STREAM};
+use super::counters::{CacheCounters, RecentHitRatio};
+use super::layout::{CacheLayout, LOC_STREAM, SOC_STREAM};
 use super::navy::Navy;
-use super::{CacheOperation, Pace, Settings};
-use crate::cache::{Dram, Gate, Operations};
+use super::{CacheOperation, CachelibSettings, Pace};
+use crate::cache::{AdmissionState, Dram, OperationSource};
 use workload::{
-    Measure, Next, PacedHost, PlacementIndex, Range, Request, Source, TaggedRequest, Target, WorkloadError,
+    IoRequest, NextCall, OwnedRange, PacedHost, PlacementIndex, RequestSource, TaggedRequest, WorkloadError,
+    WorkloadMeasure, WorkloadTarget,
 };
 
 /// Divisor of the capacity that gives the written bytes per interval of the recent hit ratio.
@@ -24,17 +25,17 @@ const IDLE_OPERATIONS: u64 = 10_000_000;
 
 /// A running cache on a drive.
 pub struct CacheSource {
-    operations: Operations,
+    operations: OperationSource,
     /// Remaining operations, if limited.
     left: Option<u64>,
     pub(super) cache: HybridCache,
     /// Clock in virtual time.
-    clock: Option<Clock>,
+    clock: Option<OperationClock>,
 }
 
 /// Progress of the operations in virtual time.
 #[derive(Debug)]
-struct Clock {
+struct OperationClock {
     pace: Pace,
     /// Threads, until the cache takes them.
     navy: Option<Navy>,
@@ -54,14 +55,18 @@ impl std::fmt::Debug for CacheSource {
 }
 
 impl CacheSource {
-    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<CacheSource, WorkloadError> {
-        let layout = Layout::new(settings, target)?;
+    pub(super) fn new(
+        settings: &CachelibSettings,
+        target: &WorkloadTarget,
+        seed: u64,
+    ) -> Result<CacheSource, WorkloadError> {
+        let layout = CacheLayout::new(settings, target)?;
         let statistics = settings.statistics();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let gate_random = random.clone();
         random.jump();
         let denominator = target.denominator();
-        let operations = Operations::new(&statistics, settings.files(target), target, random)?;
+        let operations = OperationSource::new(&statistics, settings.files(target), target, random)?;
         let soc = (layout.buckets > 0)
             .then(|| BigHash::new(layout.buckets, layout.bucket_bytes, settings.bloom_filter_bytes));
         let loc = layout.has_loc(settings).then(|| {
@@ -88,13 +93,13 @@ impl CacheSource {
             dram: Dram::new(settings.dram_bytes_on(target.device_bytes) / denominator),
             soc,
             loc,
-            gate: Gate::new(settings.admission, denominator, gate_random),
-            counters: Counters::default(),
-            recent: Recent::new(target.capacity_bytes() / RECENT_PARTS),
+            gate: AdmissionState::new(settings.admission, denominator, gate_random),
+            counters: CacheCounters::default(),
+            recent: RecentHitRatio::new(target.capacity_bytes() / RECENT_PARTS),
             requests: std::collections::VecDeque::new(),
             navy: None,
         };
-        let clock = settings.pace.as_ref().map(|pace| Clock {
+        let clock = settings.pace.as_ref().map(|pace| OperationClock {
             pace: pace.clone(),
             navy: Some(Navy::new(pace, denominator, settings.clean_regions)),
             now_ns: 0,
@@ -129,8 +134,8 @@ fn never_writes() -> WorkloadError {
     WorkloadError::setting("kind = \"cachelib\"", problem)
 }
 
-impl Source for CacheSource {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for CacheSource {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         assert!(self.cache.navy.is_none(), "with threads requests come from them");
         let (mut count, mut idle) = (0, 0);
         while count < limit {
@@ -142,7 +147,7 @@ impl Source for CacheSource {
                 None => match self.next_operation() {
                     Ok(Some(operation)) if idle < IDLE_OPERATIONS => {
                         idle += 1;
-                        self.cache.take(operation);
+                        self.cache.execute(operation);
                     }
                     Ok(Some(_)) => {
                         self.left = Some(0);
@@ -159,9 +164,9 @@ impl Source for CacheSource {
         Ok(count)
     }
 
-    fn owners(&self) -> Vec<Range> {
+    fn owners(&self) -> Vec<OwnedRange> {
         let layout = &self.cache.layout;
-        let owner = |(name, (start_bytes, end_bytes)): (&str, (u64, u64))| Range {
+        let owner = |(name, (start_bytes, end_bytes)): (&str, (u64, u64))| OwnedRange {
             name: name.to_string(),
             start_bytes,
             end_bytes,
@@ -185,7 +190,7 @@ impl Source for CacheSource {
         self.left.is_none().then(|| self.operations.share_done())?
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let mut measures = self
             .cache
             .counters
@@ -194,10 +199,10 @@ impl Source for CacheSource {
             let rejected = |engine| self.cache.counters.inserts_rejected_percent(engine);
             let seconds = clock.now_ns.max(1) as f64 / 1e9;
             measures.extend([
-                Measure::new("soc.inserts_rejected_percent", rejected(SOC_STREAM)),
-                Measure::new("loc.inserts_rejected_percent", rejected(LOC_STREAM)),
-                Measure::new("inserts_in_flight.most", navy.most_inserts() as f64),
-                Measure::new("operations_per_second", clock.taken as f64 / seconds),
+                WorkloadMeasure::new("soc.inserts_rejected_percent", rejected(SOC_STREAM)),
+                WorkloadMeasure::new("loc.inserts_rejected_percent", rejected(LOC_STREAM)),
+                WorkloadMeasure::new("inserts_in_flight.most", navy.most_inserts() as f64),
+                WorkloadMeasure::new("operations_per_second", clock.taken as f64 / seconds),
             ]);
         }
         measures
@@ -215,19 +220,19 @@ impl Source for CacheSource {
 
 impl CacheSource {
     /// Clock and threads of a paced cache.
-    fn running(&mut self) -> (&mut Clock, &mut Navy) {
+    fn running(&mut self) -> (&mut OperationClock, &mut Navy) {
         let clock = self.clock.as_mut().expect("it is paced");
         (clock, self.cache.navy.as_mut().expect("its threads run"))
     }
 
     /// Executes the next operation. Returns false at the end.
-    fn take_one(&mut self) -> Result<bool, WorkloadError> {
+    fn execute_next(&mut self) -> Result<bool, WorkloadError> {
         let operation = match self.running().0.idle {
             idle if idle < IDLE_OPERATIONS => self.next_operation()?,
             _ => return Err(never_writes()),
         };
         let Some(operation) = operation else { return Ok(false) };
-        self.cache.take(operation);
+        self.cache.execute(operation);
         let clock = self.running().0;
         clock.taken += 1;
         clock.idle += 1;
@@ -236,7 +241,7 @@ impl CacheSource {
 }
 
 impl PacedHost for CacheSource {
-    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError> {
+    fn poll_requests(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<NextCall, WorkloadError> {
         self.running().0.now_ns = now_ns;
         loop {
             let (clock, navy) = self.running();
@@ -246,22 +251,26 @@ impl PacedHost for CacheSource {
                 clock.idle = 0;
             }
             if clock.has_ended {
-                return Ok(if navy.is_idle() { Next::Never } else { Next::Completion });
+                return Ok(if navy.is_idle() {
+                    NextCall::Never
+                } else {
+                    NextCall::Completion
+                });
             }
             if !navy.has_caller() {
-                return Ok(Next::Completion);
+                return Ok(NextCall::Completion);
             }
             let due_ns = clock.pace.due_ns(clock.taken);
             if due_ns > now_ns {
-                return Ok(Next::At(due_ns));
+                return Ok(NextCall::At(due_ns));
             }
-            let taken = self.take_one();
+            let taken = self.execute_next();
             self.running().0.has_ended = !matches!(taken, Ok(true));
             taken?;
         }
     }
 
-    fn completed(&mut self, tag: u16) {
+    fn complete_request(&mut self, tag: u16) {
         self.running().1.completed(tag);
     }
 

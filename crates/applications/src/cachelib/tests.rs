@@ -4,17 +4,17 @@ mod in_time;
 
 use super::*;
 use crate::testing::measure;
-use workload::{Operation, PlacementIndex, Request, Source, Twin};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource, ScaledModel};
 
 const GIB: u64 = 1 << 30;
 
-fn target(device_bytes: u64, denominator: u64) -> Target {
+fn target(device_bytes: u64, denominator: u64) -> WorkloadTarget {
     let device_bytes = device_bytes / denominator;
-    Target {
+    WorkloadTarget {
         device_bytes: device_bytes * denominator,
         placement_count: 8,
         endless: true,
-        twin: (denominator > 1).then_some(Twin {
+        scaled_model: (denominator > 1).then_some(ScaledModel {
             denominator,
             device_bytes,
             mapping_unit_bytes: 4096,
@@ -24,8 +24,8 @@ fn target(device_bytes: u64, denominator: u64) -> Target {
 }
 
 /// A cache small enough to wrap within a test.
-fn small() -> Settings {
-    Settings {
+fn small() -> CachelibSettings {
+    CachelibSettings {
         soc_percent: 20.0,
         region_bytes: 4 << 20,
         dram_bytes: Some(16 << 20),
@@ -36,12 +36,12 @@ fn small() -> Settings {
             set_percent: Some(49.0),
             ..StatisticsSettings::default()
         },
-        ..Settings::default()
+        ..CachelibSettings::default()
     }
 }
 
 /// Requests until `bytes` bytes are written.
-fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<Request> {
+fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     let mut written = 0;
     while written < bytes {
@@ -56,8 +56,8 @@ fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<Request> 
     requests
 }
 
-fn is_write(request: &&Request) -> bool {
-    request.operation == Operation::Write
+fn is_write(request: &&IoRequest) -> bool {
+    request.operation == RequestOperation::Write
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn bytes_written_are_bytes_accounted_and_gets_are_hits_or_misses() {
 #[test]
 fn soc_rewrites_all_buckets_alike() {
     // Keys rarely repeat, so rewrites of buckets are independent.
-    let settings = Settings {
+    let settings = CachelibSettings {
         preset: Preset::Twitter12,
         soc_percent: 10.0,
         statistics: StatisticsSettings {
@@ -121,7 +121,7 @@ fn soc_rewrites_all_buckets_alike() {
             working_set_percent: Some(100_000.0),
             ..StatisticsSettings::default()
         },
-        ..Settings::default()
+        ..CachelibSettings::default()
     };
     let mut source = settings.source(&target(GIB, 1), 3).unwrap();
     let layout = source.cache.layout;
@@ -145,9 +145,9 @@ fn soc_rewrites_all_buckets_alike() {
 
 #[test]
 fn loc_goes_round() {
-    let settings = Settings {
+    let settings = CachelibSettings {
         preset: Preset::Twitter37,
-        ..Settings::default()
+        ..CachelibSettings::default()
     };
     let mut source = settings.source(&target(GIB, 1), 3).unwrap();
     let layout = source.cache.layout;
@@ -187,12 +187,12 @@ fn the_same_requests_come_whatever_the_batches_and_the_placement() {
     let mut pieces = requests(&mut settings.source(&target, 4).unwrap(), GIB, 7);
     let count = whole.len().min(pieces.len());
     assert!(whole[..count] == pieces[..count] && count > 100_000);
-    let plain = Settings {
+    let plain = CachelibSettings {
         placement: false,
         ..settings.clone()
     };
     let unplaced = requests(&mut plain.source(&target, 4).unwrap(), GIB, 7);
-    let without_fdp = Target {
+    let without_fdp = WorkloadTarget {
         placement_count: 0,
         ..target
     };
@@ -210,12 +210,12 @@ fn a_twin_hits_and_writes_as_the_drive_does() {
         value_quantiles: Some(vec![(0.0, 63), (90.0, 400), (100.0, 20_000)]),
         ..StatisticsSettings::default()
     };
-    let settings = Settings {
+    let settings = CachelibSettings {
         soc_percent: 10.0,
         dram_bytes: Some(512 << 20),
         statistics,
         operations: Some(64_000_000),
-        ..Settings::default()
+        ..CachelibSettings::default()
     };
     let figures = |denominator: u64| {
         let mut source = settings.source(&target(96 * GIB, denominator), 6).unwrap();
@@ -234,8 +234,8 @@ fn a_twin_hits_and_writes_as_the_drive_does() {
 
 #[test]
 fn admission_cuts_what_is_written() {
-    let admitted = |admission: Admission| {
-        let settings = Settings {
+    let admitted = |admission: AdmissionPolicy| {
+        let settings = CachelibSettings {
             admission,
             operations: Some(1_000_000),
             reads: false,
@@ -248,8 +248,8 @@ fn admission_cuts_what_is_written() {
         let items = measure(&source, "soc.items") + measure(&source, "loc.items");
         items / (items + measure(&source, "rejected_items"))
     };
-    assert_eq!(admitted(Admission::Always), 1.0);
-    let half = admitted(Admission::Probabilistic { admit_percent: 50.0 });
+    assert_eq!(admitted(AdmissionPolicy::Always), 1.0);
+    let half = admitted(AdmissionPolicy::Probabilistic { admit_percent: 50.0 });
     assert!((half - 0.5).abs() < 0.01, "{half}");
 }
 
@@ -258,7 +258,7 @@ fn every_preset_makes_a_source_and_one_engine_can_be_everything() {
     use Preset::{Cdn, Kvcache202206, Kvcache202210, Kvcache202401, Twitter12, Twitter37};
     for preset in [Cdn, Kvcache202206, Kvcache202210, Kvcache202401, Twitter12, Twitter37] {
         for soc_percent in [0.0, 4.0, 99.5] {
-            let settings = Settings {
+            let settings = CachelibSettings {
                 preset,
                 soc_percent,
                 statistics: StatisticsSettings::default(),
@@ -281,12 +281,12 @@ fn a_trace_goes_through_the_cache() {
         writeln!(file, "{line},key{key},20,{},1,set,300", 100 + key % 5_000).unwrap();
         writeln!(file, "{line},key{},20,0,1,get,0", mix(line + 1_000_000) % 20_000).unwrap();
     }
-    let settings = Settings {
+    let settings = CachelibSettings {
         trace: vec![file.path().to_path_buf()],
         dram_bytes: Some(1 << 20),
         ..small()
     };
-    let once = Target {
+    let once = WorkloadTarget {
         endless: false,
         ..target(GIB, 1)
     };
@@ -302,7 +302,7 @@ fn a_trace_goes_through_the_cache() {
 
 #[test]
 fn settings_are_read_and_refused_by_name() {
-    let settings: Settings = toml::from_str(
+    let settings: CachelibSettings = toml::from_str(
         r#"
         preset = "twitter12"
         dram_bytes = "1GiB"
@@ -317,11 +317,11 @@ fn settings_are_read_and_refused_by_name() {
     assert_eq!(settings.statistics().zipf_alpha, 1.1);
     assert_eq!(settings.statistics().key_bytes, 44);
     assert_eq!(
-        toml::from_str::<Settings>(&toml::to_string(&settings).unwrap()).unwrap(),
+        toml::from_str::<CachelibSettings>(&toml::to_string(&settings).unwrap()).unwrap(),
         settings
     );
-    assert!(toml::from_str::<Settings>("region_size = 1").is_err());
-    type Change = fn(&mut Settings);
+    assert!(toml::from_str::<CachelibSettings>("region_size = 1").is_err());
+    type Change = fn(&mut CachelibSettings);
     let refusals: [(Change, &str); 7] = [
         (|settings| settings.soc_percent = 101.0, "soc_percent = 101"),
         (|settings| settings.bucket_bytes = 5000, "bucket_bytes = 5000"),
@@ -336,7 +336,7 @@ fn settings_are_read_and_refused_by_name() {
             "value_quantiles",
         ),
         (
-            |settings| settings.admission = Admission::Probabilistic { admit_percent: -1.0 },
+            |settings| settings.admission = AdmissionPolicy::Probabilistic { admit_percent: -1.0 },
             "admit_percent",
         ),
     ];
@@ -349,7 +349,7 @@ fn settings_are_read_and_refused_by_name() {
             .to_string();
         assert!(error.contains(name), "{error}");
     }
-    let missing = Settings {
+    let missing = CachelibSettings {
         trace: vec!["no/such/file".into()],
         ..small()
     };

@@ -10,10 +10,10 @@
 //! (`f2fs_write_checkpoint`), `node.c` (`f2fs_flush_nat_entries`) and `segment.c`
 //! (`f2fs_flush_sit_entries`, `f2fs_clear_prefree_segments`).
 
-use super::file_system::{FileSystem, Full};
-use super::hints::Writer;
+use super::file_system::{FileSystem, FileSystemFull};
+use super::hints::F2fsWriter;
 use super::layout::SIT_ENTRIES;
-use super::rules::Discard;
+use super::rules::DiscardPolicy;
 use super::segments::{BlockBits, places};
 
 /// NAT entries that fit into the journal (`NAT_JOURNAL_ENTRIES`).
@@ -34,7 +34,7 @@ const CLEANING_SECONDS: f64 = 30.0;
 
 impl FileSystem {
     /// Does the background work between operations: due checkpoints and pauses.
-    pub fn background(&mut self) -> Result<(), Full> {
+    pub fn background(&mut self) -> Result<(), FileSystemFull> {
         let written = self.output.bytes_written;
         let due = written - self.checkpointed_at >= self.rules.checkpoint_bytes;
         if due || self.segments.prefree() > self.rules.prefree_limit {
@@ -50,7 +50,7 @@ impl FileSystem {
     }
 
     /// Pauses the load for background cleaning and discards.
-    fn pause(&mut self) -> Result<(), Full> {
+    fn pause(&mut self) -> Result<(), FileSystemFull> {
         let idle_seconds = (self.rules.pause_seconds - IDLE_AFTER_SECONDS).max(0.0);
         if self.rules.background_cleaning {
             for _ in 0..(idle_seconds / CLEANING_SECONDS) as u64 {
@@ -58,7 +58,7 @@ impl FileSystem {
             }
         }
         self.checkpoint()?;
-        if self.rules.discard == Discard::WhenIdle {
+        if self.rules.discard == DiscardPolicy::WhenIdle {
             // A request of the scaled model (twin) stands for d / s requests of the drive.
             let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
             let requests = requests / self.rules.denominator as f64;
@@ -79,7 +79,7 @@ impl FileSystem {
     }
 
     /// Writes a checkpoint.
-    pub(super) fn checkpoint(&mut self) -> Result<(), Full> {
+    pub(super) fn checkpoint(&mut self) -> Result<(), FileSystemFull> {
         self.write_entries()?;
         for node in self.nodes.take_dirty() {
             self.write_node(node)?;
@@ -92,7 +92,7 @@ impl FileSystem {
         self.output.flush();
         self.queue_discards();
         self.segments.checkpoint();
-        if self.rules.discard == Discard::Always {
+        if self.rules.discard == DiscardPolicy::Always {
             let granularity = self.discard_granularity();
             self.discards.send_new(&mut self.output, &self.layout, granularity);
             self.output.flush();
@@ -105,7 +105,7 @@ impl FileSystem {
     }
 
     fn write_meta(&mut self, first: u32, blocks: u32) {
-        self.output.write(Writer::Meta, 0, first, blocks);
+        self.output.write(F2fsWriter::Meta, 0, first, blocks);
     }
 
     /// The two copies of the NAT alternate segment by segment (`current_nat_addr`).

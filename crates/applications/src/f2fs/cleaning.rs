@@ -6,8 +6,8 @@
 //! go to their own log. The rules come from the kernel, `fs/f2fs/gc.c`.
 
 use super::discard::next_run;
-use super::file_system::{FileSystem, Full};
-use super::hints::Log;
+use super::file_system::{FileSystem, FileSystemFull};
+use super::hints::LogKind;
 use super::segments::NOWHERE;
 
 impl FileSystem {
@@ -15,7 +15,7 @@ impl FileSystem {
     ///
     /// # Errors
     /// All blocks are valid, so no section can be freed.
-    pub(super) fn clean(&mut self) -> Result<(), Full> {
+    pub(super) fn clean(&mut self) -> Result<(), FileSystemFull> {
         // Every victim has at least one invalid block, so a round over all sections must free some.
         let mut patience = 2 * self.layout.sections;
         while self.needs_sections() {
@@ -26,11 +26,11 @@ impl FileSystem {
                 self.checkpoint()?;
                 continue;
             }
-            patience = patience.checked_sub(1).ok_or(Full)?;
+            patience = patience.checked_sub(1).ok_or(FileSystemFull)?;
             match self.segments.greedy_victim() {
                 Some(section) => self.clean_section(section)?,
                 None if self.segments.prefree() > 0 => self.checkpoint()?,
-                None => return Err(Full),
+                None => return Err(FileSystemFull),
             }
             self.counters.foreground_sections += 1;
         }
@@ -38,7 +38,7 @@ impl FileSystem {
     }
 
     /// Cleans one section while idle.
-    pub(super) fn clean_in_background(&mut self) -> Result<(), Full> {
+    pub(super) fn clean_in_background(&mut self) -> Result<(), FileSystemFull> {
         if let Some(section) = self.segments.cost_benefit_victim() {
             self.counters.background_sections += 1;
             self.clean_section(section)?;
@@ -46,7 +46,7 @@ impl FileSystem {
         Ok(())
     }
 
-    fn clean_section(&mut self, section: u32) -> Result<(), Full> {
+    fn clean_section(&mut self, section: u32) -> Result<(), FileSystemFull> {
         self.segments.set_victim(section);
         for segment in self.segments.of_section(section) {
             let bits = *self.segments.valid_bits(segment);
@@ -62,7 +62,7 @@ impl FileSystem {
     }
 
     /// Moves a run of blocks. Blocks that are also consecutive in their file move together.
-    fn move_blocks(&mut self, first: u32, blocks: u32) -> Result<(), Full> {
+    fn move_blocks(&mut self, first: u32, blocks: u32) -> Result<(), FileSystemFull> {
         let end = first + blocks;
         let mut block = first;
         while block < end {
@@ -75,7 +75,7 @@ impl FileSystem {
                 Ok((file, index)) => {
                     let follows = |step: u32| self.owner(block + step) == Ok((file, index + step));
                     let run = (1..end - block).find(|step| !follows(*step)).unwrap_or(end - block);
-                    self.write_data(file, index, run, Log::ColdData)?;
+                    self.write_data(file, index, run, LogKind::ColdData)?;
                     block += run;
                     self.counters.cleaned_blocks += u64::from(run);
                 }

@@ -7,8 +7,8 @@
 //! rewritten block leaves the queue. A load without pauses therefore never sends the queue.
 
 use super::bitmap::Bitmap;
-use super::layout::Layout;
-use super::output::Output;
+use super::layout::F2fsLayout;
+use super::output::F2fsOutput;
 use super::segments::{BlockBits, places};
 
 /// Queued discards.
@@ -26,7 +26,7 @@ pub struct Discards {
 
 impl Discards {
     /// Creates the queue. With `enabled` false, the file system is mounted without discards.
-    pub fn new(layout: &Layout, enabled: bool) -> Discards {
+    pub fn new(layout: &F2fsLayout, enabled: bool) -> Discards {
         let segments = if enabled { layout.segments as usize } else { 0 };
         Discards {
             waiting: vec![BlockBits::default(); segments],
@@ -73,7 +73,7 @@ impl Discards {
     }
 
     /// Sends the discards of the last checkpoint, in runs of at least `granularity` blocks.
-    pub fn send_new(&mut self, output: &mut Output, layout: &Layout, granularity: u32) {
+    pub fn send_new(&mut self, output: &mut F2fsOutput, layout: &F2fsLayout, granularity: u32) {
         let mut new = std::mem::take(&mut self.new);
         new.sort_unstable();
         for segment in new.drain(..) {
@@ -84,7 +84,7 @@ impl Discards {
 
     /// Sends up to `requests` runs of at least `granularity` blocks, whole segments first.
     /// Continues at the segment where the last round ended.
-    pub fn send(&mut self, output: &mut Output, layout: &Layout, granularity: u32, requests: u64) {
+    pub fn send(&mut self, output: &mut F2fsOutput, layout: &F2fsLayout, granularity: u32, requests: u64) {
         self.new.clear();
         let mut left = requests;
         for least in [layout.segment_blocks, granularity] {
@@ -101,7 +101,14 @@ impl Discards {
         }
     }
 
-    fn send_segment(&mut self, segment: usize, output: &mut Output, layout: &Layout, least: u32, limit: u64) -> u64 {
+    fn send_segment(
+        &mut self,
+        segment: usize,
+        output: &mut F2fsOutput,
+        layout: &F2fsLayout,
+        least: u32,
+        limit: u64,
+    ) -> u64 {
         let mut sent = 0;
         let mut offset = 0;
         while let Some((first, blocks)) = next_run(&self.waiting[segment], offset) {

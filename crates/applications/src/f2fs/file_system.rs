@@ -14,16 +14,16 @@
 
 use super::bitmap::Bitmap;
 use super::discard::Discards;
-use super::hints::{Log, Writer};
-use super::layout::{BLOCK_BYTES, Layout};
+use super::hints::{F2fsWriter, LogKind};
+use super::layout::{BLOCK_BYTES, F2fsLayout};
 use super::nodes::{INODE_POINTERS, NODE_POINTERS, Nodes, UNWRITTEN};
-use super::output::Output;
-use super::rules::Rules;
-use super::segments::{NOWHERE, Segments};
+use super::output::F2fsOutput;
+use super::rules::F2fsRules;
+use super::segments::{NOWHERE, SegmentTable};
 
 /// Error of a file system without room for the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+pub struct FileSystemFull;
 
 /// Marks a node block in place of a block's index in its file.
 const NODE: u32 = u32::MAX;
@@ -34,7 +34,7 @@ const BLOCK_ENTRIES: u32 = 214;
 
 /// Owner of a block of the main area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner {
+pub struct BlockOwner {
     /// Number of a file or of a node.
     pub id: u32,
     /// Index of the block in its file, or [`NODE`].
@@ -43,7 +43,7 @@ pub struct Owner {
 
 /// A file or directory.
 #[derive(Debug, Clone, Default)]
-pub struct File {
+pub struct F2fsFile {
     /// Blocks of the file in the main area.
     pub blocks: Vec<u32>,
     exists: bool,
@@ -57,7 +57,7 @@ pub struct File {
 }
 
 #[cfg(test)]
-impl File {
+impl F2fsFile {
     pub fn all_nodes(&self) -> impl Iterator<Item = u32> {
         self.nodes.iter().chain(&self.indirect).copied()
     }
@@ -65,7 +65,7 @@ impl File {
 
 /// Counters of the file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct F2fsCounters {
     /// Bytes written by applications.
     pub application_bytes: u64,
     /// Blocks written into free segments.
@@ -86,15 +86,15 @@ pub struct Counters {
 /// A mounted file system.
 #[derive(Debug, Clone)]
 pub struct FileSystem {
-    pub(super) layout: Layout,
-    pub(super) rules: Rules,
-    pub(super) segments: Segments,
+    pub(super) layout: F2fsLayout,
+    pub(super) rules: F2fsRules,
+    pub(super) segments: SegmentTable,
     pub(super) nodes: Nodes,
-    pub(super) files: Vec<File>,
-    pub(super) owners: Vec<Owner>,
-    pub(super) output: Output,
+    pub(super) files: Vec<F2fsFile>,
+    pub(super) owners: Vec<BlockOwner>,
+    pub(super) output: F2fsOutput,
     pub(super) discards: Discards,
-    pub(super) counters: Counters,
+    pub(super) counters: F2fsCounters,
     /// Directories with unwritten entries, and their number of unwritten blocks.
     pub(super) dirty_directories: Vec<u32>,
     pub(super) dirty_entry_blocks: u32,
@@ -116,28 +116,28 @@ pub struct FileSystem {
 
 impl FileSystem {
     /// Creates an empty file system. As after mkfs, the whole drive is discarded.
-    pub fn new(layout: Layout, rules: Rules, output: Output) -> FileSystem {
+    pub fn new(layout: F2fsLayout, rules: F2fsRules, output: F2fsOutput) -> FileSystem {
         let discards = Discards::new(&layout, rules.discard.is_enabled());
-        let mut segments = Segments::new(&layout);
+        let mut segments = SegmentTable::new(&layout);
         // Same order as mkfs.
         for log in [
-            Log::HotNode,
-            Log::WarmNode,
-            Log::ColdNode,
-            Log::HotData,
-            Log::ColdData,
-            Log::WarmData,
+            LogKind::HotNode,
+            LogKind::WarmNode,
+            LogKind::ColdNode,
+            LogKind::HotData,
+            LogKind::ColdData,
+            LogKind::WarmData,
         ] {
             let section = segments.next_free_section().expect("a layout has room for the logs");
-            segments.take(log, section * layout.section_segments);
+            segments.switch_segment(log, section * layout.section_segments);
         }
         FileSystem {
             nodes: Nodes::new(layout.nodes()),
             files: Vec::new(),
-            owners: vec![Owner { id: 0, index: NODE }; layout.main_blocks() as usize],
+            owners: vec![BlockOwner { id: 0, index: NODE }; layout.main_blocks() as usize],
             output,
             discards,
-            counters: Counters::default(),
+            counters: F2fsCounters::default(),
             dirty_directories: Vec::new(),
             dirty_entry_blocks: 0,
             summaries: Bitmap::new(layout.segments as usize),
@@ -157,14 +157,14 @@ impl FileSystem {
 
     /// Reserves a file or directory that does not exist yet and returns its number.
     pub fn add_file(&mut self) -> u32 {
-        self.files.push(File::default());
+        self.files.push(F2fsFile::default());
         (self.files.len() - 1) as u32
     }
 
     /// Creates a directory for up to `entries` files. Its own parent is not modelled.
-    pub fn create_directory(&mut self, entries: u32) -> Result<u32, Full> {
+    pub fn create_directory(&mut self, entries: u32) -> Result<u32, FileSystemFull> {
         let id = self.add_file();
-        self.create_inode(id, Log::HotNode)?;
+        self.create_inode(id, LogKind::HotNode)?;
         let file = &mut self.files[id as usize];
         if entries > INLINE_ENTRIES {
             file.blocks = vec![UNWRITTEN; entries.div_ceil(BLOCK_ENTRIES).min(64) as usize];
@@ -173,10 +173,10 @@ impl FileSystem {
     }
 
     /// Creates a file in a directory.
-    pub fn create(&mut self, id: u32, directory: u32, class: u8) -> Result<(), Full> {
+    pub fn create(&mut self, id: u32, directory: u32, class: u8) -> Result<(), FileSystemFull> {
         self.make_room()?;
         self.check_room(1)?;
-        self.create_inode(id, Log::WarmNode)?;
+        self.create_inode(id, LogKind::WarmNode)?;
         self.files[id as usize].class = class;
         self.change_entry(directory, id);
         Ok(())
@@ -184,12 +184,12 @@ impl FileSystem {
 
     /// Creates the inode of a new file. If sizes are shrunk, only one file in s has an inode, so
     /// that nodes keep their share of the blocks.
-    fn create_inode(&mut self, id: u32, log: Log) -> Result<(), Full> {
+    fn create_inode(&mut self, id: u32, log: LogKind) -> Result<(), FileSystemFull> {
         let file = &mut self.files[id as usize];
         assert!(!file.exists, "file {id} exists");
         file.exists = true;
         if id.is_multiple_of(self.layout.shrink) {
-            file.nodes.push(self.nodes.create(log).ok_or(Full)?);
+            file.nodes.push(self.nodes.create(log).ok_or(FileSystemFull)?);
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl FileSystem {
     }
 
     /// Writes blocks of a file to its log. `bytes` of them belong to the application.
-    pub fn write(&mut self, id: u32, first: u32, blocks: u32, bytes: u64) -> Result<(), Full> {
+    pub fn write(&mut self, id: u32, first: u32, blocks: u32, bytes: u64) -> Result<(), FileSystemFull> {
         self.make_room()?;
         let end = first + blocks;
         let grows = end.saturating_sub(self.files[id as usize].blocks.len() as u32);
@@ -235,7 +235,7 @@ impl FileSystem {
     }
 
     /// Adds pointers and nodes for a file of this many blocks.
-    fn extend(&mut self, id: u32, blocks: u32) -> Result<(), Full> {
+    fn extend(&mut self, id: u32, blocks: u32) -> Result<(), FileSystemFull> {
         let file = &mut self.files[id as usize];
         if blocks as usize > file.blocks.len() {
             file.blocks.resize(blocks as usize, UNWRITTEN);
@@ -251,17 +251,19 @@ impl FileSystem {
             if let Some(place) = beyond {
                 let parent = (place / NODE_POINTERS) as usize;
                 if parent == file.indirect.len() {
-                    file.indirect.push(self.nodes.create(Log::ColdNode).ok_or(Full)?);
+                    file.indirect
+                        .push(self.nodes.create(LogKind::ColdNode).ok_or(FileSystemFull)?);
                 }
                 self.nodes.mark_dirty(file.indirect[parent]);
             }
-            file.nodes.push(self.nodes.create(Log::WarmNode).ok_or(Full)?);
+            file.nodes
+                .push(self.nodes.create(LogKind::WarmNode).ok_or(FileSystemFull)?);
         }
         Ok(())
     }
 
     /// Writes blocks of a file to a log.
-    pub(super) fn write_data(&mut self, id: u32, first: u32, blocks: u32, log: Log) -> Result<(), Full> {
+    pub(super) fn write_data(&mut self, id: u32, first: u32, blocks: u32, log: LogKind) -> Result<(), FileSystemFull> {
         let time = self.output.bytes_written;
         let (mut index, mut left) = (first, blocks);
         while left > 0 {
@@ -276,14 +278,14 @@ impl FileSystem {
             let owners = &mut self.owners[block as usize..(block + run) as usize];
             for (step, (place, owner)) in (0..).zip(places.iter_mut().zip(owners)) {
                 *place = block + step;
-                *owner = Owner {
+                *owner = BlockOwner {
                     id,
                     index: index + step,
                 };
             }
             let class = file.class;
             self.output
-                .write(Writer::Log(log), class, self.layout.main + block, run);
+                .write(F2fsWriter::Log(log), class, self.layout.main + block, run);
             index += run;
             left -= run;
         }
@@ -302,7 +304,7 @@ impl FileSystem {
 
     /// Overwrites blocks of a file and syncs them (`f2fs_do_sync_file`). Depending on the rules,
     /// the write happens in place or goes to the log with the changed nodes.
-    pub fn overwrite_synced(&mut self, id: u32, first: u32, blocks: u32, datasync: bool) -> Result<(), Full> {
+    pub fn overwrite_synced(&mut self, id: u32, first: u32, blocks: u32, datasync: bool) -> Result<(), FileSystemFull> {
         let in_place = self.rules.in_place && (datasync || blocks <= self.rules.min_fsync_blocks);
         if !in_place {
             self.write(id, first, blocks, u64::from(blocks) * BLOCK_BYTES)?;
@@ -314,7 +316,7 @@ impl FileSystem {
         let log = self.rules.data_log(file.class);
         for (block, run) in runs(&file.blocks[first as usize..(first + blocks) as usize]) {
             self.output
-                .write(Writer::Log(log), file.class, self.layout.main + block, run);
+                .write(F2fsWriter::Log(log), file.class, self.layout.main + block, run);
         }
         self.output.flush();
         Ok(())
@@ -322,7 +324,7 @@ impl FileSystem {
 
     /// Writes the nodes of a file, so that recovery finds its data. If recovery would lack room,
     /// writes a checkpoint instead.
-    fn sync_nodes(&mut self, id: u32) -> Result<(), Full> {
+    fn sync_nodes(&mut self, id: u32) -> Result<(), FileSystemFull> {
         if self.valid_at_checkpoint + self.allocated > self.layout.user_blocks() {
             return self.checkpoint();
         }
@@ -337,7 +339,7 @@ impl FileSystem {
     }
 
     /// Writes a node to its log.
-    pub(super) fn write_node(&mut self, node: u32) -> Result<(), Full> {
+    pub(super) fn write_node(&mut self, node: u32) -> Result<(), FileSystemFull> {
         let time = self.output.bytes_written;
         let log = self.nodes.log(node);
         let (block, _) = self.allocate(log, 1)?;
@@ -347,9 +349,9 @@ impl FileSystem {
         }
         self.segments.write(block, 1, time);
         self.discards.remove(block, 1);
-        self.owners[block as usize] = Owner { id: node, index: NODE };
+        self.owners[block as usize] = BlockOwner { id: node, index: NODE };
         self.nodes.wrote(node, block);
-        self.output.write(Writer::Log(log), 0, self.layout.main + block, 1);
+        self.output.write(F2fsWriter::Log(log), 0, self.layout.main + block, 1);
         Ok(())
     }
 
@@ -390,10 +392,10 @@ impl FileSystem {
     }
 
     /// Checks that users may have `blocks` more blocks.
-    fn check_room(&self, blocks: u64) -> Result<(), Full> {
+    fn check_room(&self, blocks: u64) -> Result<(), FileSystemFull> {
         let wanted = self.segments.total_valid() + u64::from(self.nodes.dirty_count()) + blocks;
         if wanted > self.layout.user_blocks() {
-            Err(Full)
+            Err(FileSystemFull)
         } else {
             Ok(())
         }
@@ -406,7 +408,7 @@ impl FileSystem {
 
     /// Allocates the next blocks of a log. Returns the first block and their number, at most
     /// `limit`.
-    fn allocate(&mut self, log: Log, limit: u32) -> Result<(u32, u32), Full> {
+    fn allocate(&mut self, log: LogKind, limit: u32) -> Result<(u32, u32), FileSystemFull> {
         loop {
             let segment = self.segments.current(log);
             let from = self.next_offset[log as usize];
@@ -432,7 +434,7 @@ impl FileSystem {
 
     /// Moves a log to another segment. Selects a dirty segment if free sections are few
     /// (`need_SSR`), otherwise a free one.
-    fn change_segment(&mut self, log: Log) -> Result<(), Full> {
+    fn change_segment(&mut self, log: LogKind) -> Result<(), FileSystemFull> {
         let left = self.segments.current(log);
         assert!(left != NOWHERE, "every log has a segment");
         self.summaries.set(left as usize);
@@ -444,9 +446,9 @@ impl FileSystem {
         };
         let (segment, threaded) = match dirty {
             Some(segment) => (segment, true),
-            None => (self.segments.next_free(log).ok_or(Full)?, false),
+            None => (self.segments.next_free(log).ok_or(FileSystemFull)?, false),
         };
-        self.segments.take(log, segment);
+        self.segments.switch_segment(log, segment);
         self.next_offset[log as usize] = 0;
         self.threaded[log as usize] = threaded;
         Ok(())
@@ -454,8 +456,8 @@ impl FileSystem {
 
     /// Finds a dirty segment for threaded logging. Prefers the log's own kind over the other
     /// temperatures (`get_ssr_segment`).
-    fn find_dirty(&mut self, log: Log) -> Option<u32> {
-        use Log::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
+    fn find_dirty(&mut self, log: LogKind) -> Option<u32> {
+        use LogKind::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
         let order = match log {
             HotData => [HotData, WarmData, ColdData],
             WarmData => [WarmData, ColdData, HotData],
@@ -480,16 +482,16 @@ impl FileSystem {
     }
 
     /// Frees sections before an operation if there are too few (`f2fs_balance_fs`).
-    fn make_room(&mut self) -> Result<(), Full> {
+    fn make_room(&mut self) -> Result<(), FileSystemFull> {
         if self.needs_sections() { self.clean() } else { Ok(()) }
     }
 
     /// Writes the changed directory entries.
-    pub(super) fn write_entries(&mut self) -> Result<(), Full> {
+    pub(super) fn write_entries(&mut self) -> Result<(), FileSystemFull> {
         for directory in std::mem::take(&mut self.dirty_directories) {
             let mut dirty = std::mem::take(&mut self.files[directory as usize].dirty_entries);
             while dirty != 0 {
-                self.write_data(directory, dirty.trailing_zeros(), 1, Log::HotData)?;
+                self.write_data(directory, dirty.trailing_zeros(), 1, LogKind::HotData)?;
                 dirty &= dirty - 1;
             }
         }

@@ -20,7 +20,7 @@ use workload::PlacementIndex;
 /// One of the six logs, in the kernel's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Log {
+pub enum LogKind {
     /// Directory entries, and files with the hot bit or hint.
     HotData = 0,
     /// All other user data.
@@ -34,45 +34,45 @@ pub enum Log {
     ColdNode = 5,
 }
 
-impl Log {
-    pub const ALL: [Log; 6] = [
-        Log::HotData,
-        Log::WarmData,
-        Log::ColdData,
-        Log::HotNode,
-        Log::WarmNode,
-        Log::ColdNode,
+impl LogKind {
+    pub const ALL: [LogKind; 6] = [
+        LogKind::HotData,
+        LogKind::WarmData,
+        LogKind::ColdData,
+        LogKind::HotNode,
+        LogKind::WarmNode,
+        LogKind::ColdNode,
     ];
 
     /// True if the log takes nodes.
     pub fn is_node(self) -> bool {
-        self >= Log::HotNode
+        self >= LogKind::HotNode
     }
 }
 
 /// Writer of a request. Writers are the streams of the workload, in the order of their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writer {
-    Log(Log),
+pub enum F2fsWriter {
+    Log(LogKind),
     /// Superblock, checkpoint, SIT, NAT and SSA.
     Meta,
 }
 
-impl Writer {
+impl F2fsWriter {
     /// Number of writers.
     pub const COUNT: usize = 7;
 
     /// Number of the writer.
     pub fn index(self) -> usize {
         match self {
-            Writer::Log(log) => log as usize,
-            Writer::Meta => 6,
+            F2fsWriter::Log(log) => log as usize,
+            F2fsWriter::Meta => 6,
         }
     }
 
     /// True if it writes user data or directory entries.
     pub fn is_data(self) -> bool {
-        matches!(self, Writer::Log(log) if !log.is_node())
+        matches!(self, F2fsWriter::Log(log) if !log.is_node())
     }
 }
 
@@ -138,22 +138,22 @@ pub enum HintPolicy {
 
 impl HintPolicy {
     /// Hint of a writer. `None` if the policy has classes instead of hints, or no hints.
-    pub fn hint(self, writer: Writer) -> Option<Hint> {
-        use Log::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
+    pub fn hint(self, writer: F2fsWriter) -> Option<Hint> {
+        use LogKind::{ColdData, ColdNode, HotData, HotNode, WarmData, WarmNode};
         let hint = match (self, writer) {
             (HintPolicy::Off | HintPolicy::Lifetime, _) => return None,
-            (_, Writer::Log(HotData)) => Hint::Short,
-            (_, Writer::Log(ColdData)) => Hint::Extreme,
+            (_, F2fsWriter::Log(HotData)) => Hint::Short,
+            (_, F2fsWriter::Log(ColdData)) => Hint::Extreme,
             (HintPolicy::User, _) => Hint::NotSet,
-            (HintPolicy::Fs, Writer::Log(WarmData)) => Hint::Long,
-            (HintPolicy::Fs, Writer::Log(ColdNode)) => Hint::None,
-            (HintPolicy::Fs, Writer::Log(_)) => Hint::NotSet,
-            (HintPolicy::Fs, Writer::Meta) => Hint::Medium,
+            (HintPolicy::Fs, F2fsWriter::Log(WarmData)) => Hint::Long,
+            (HintPolicy::Fs, F2fsWriter::Log(ColdNode)) => Hint::None,
+            (HintPolicy::Fs, F2fsWriter::Log(_)) => Hint::NotSet,
+            (HintPolicy::Fs, F2fsWriter::Meta) => Hint::Medium,
             (HintPolicy::Kernel | HintPolicy::Streams, writer) => match writer {
-                Writer::Log(HotNode) | Writer::Meta => Hint::None,
-                Writer::Log(WarmNode) => Hint::Medium,
-                Writer::Log(ColdNode) => Hint::Long,
-                Writer::Log(_) => Hint::NotSet,
+                F2fsWriter::Log(HotNode) | F2fsWriter::Meta => Hint::None,
+                F2fsWriter::Log(WarmNode) => Hint::Medium,
+                F2fsWriter::Log(ColdNode) => Hint::Long,
+                F2fsWriter::Log(_) => Hint::NotSet,
             },
         };
         Some(hint)
@@ -161,24 +161,24 @@ impl HintPolicy {
 
     /// Placement index of a write, among `placement_count`. `class` is the lifetime class of the
     /// file, among `classes`.
-    pub fn placement(self, writer: Writer, class: u8, classes: u8, placement_count: u16) -> Option<PlacementIndex> {
+    pub fn placement(self, writer: F2fsWriter, class: u8, classes: u8, placement_count: u16) -> Option<PlacementIndex> {
         let last = placement_count.checked_sub(1)?;
         let wanted = match self {
             HintPolicy::Off => return None,
             HintPolicy::Streams => Self::stream(writer, placement_count)?,
             HintPolicy::Lifetime if writer.is_data() => class,
-            HintPolicy::Lifetime => classes + u8::from(writer == Writer::Meta),
+            HintPolicy::Lifetime => classes + u8::from(writer == F2fsWriter::Meta),
             _ => self.hint(writer).expect("the other policies give hints") as u8,
         };
         Some(PlacementIndex(u16::from(wanted).min(last)))
     }
 
     /// Handle of a write stream. `None` for a writer without a stream.
-    fn stream(writer: Writer, placement_count: u16) -> Option<u8> {
+    fn stream(writer: F2fsWriter, placement_count: u16) -> Option<u8> {
         match writer {
-            Writer::Log(Log::HotData) => Some(0),
-            Writer::Log(Log::WarmData) => Some(u8::from(placement_count >= 3)),
-            Writer::Log(Log::ColdData) => Some(placement_count.saturating_sub(1).min(2) as u8),
+            F2fsWriter::Log(LogKind::HotData) => Some(0),
+            F2fsWriter::Log(LogKind::WarmData) => Some(u8::from(placement_count >= 3)),
+            F2fsWriter::Log(LogKind::ColdData) => Some(placement_count.saturating_sub(1).min(2) as u8),
             _ => None,
         }
     }
@@ -194,18 +194,18 @@ mod tests {
     fn write_streams_are_the_kernels() {
         for (count, data) in [(1, [0, 0, 0]), (2, [0, 0, 1]), (3, [0, 1, 2]), (8, [0, 1, 2])] {
             let place = |writer| HintPolicy::Streams.placement(writer, 0, 6, count);
-            for (log, index) in Log::ALL.into_iter().zip(data) {
+            for (log, index) in LogKind::ALL.into_iter().zip(data) {
                 assert_eq!(
-                    place(Writer::Log(log)),
+                    place(F2fsWriter::Log(log)),
                     Some(PlacementIndex(index)),
                     "{log:?} of {count}"
                 );
             }
-            for log in &Log::ALL[3..] {
-                assert_eq!(place(Writer::Log(*log)), None);
+            for log in &LogKind::ALL[3..] {
+                assert_eq!(place(F2fsWriter::Log(*log)), None);
             }
-            assert_eq!(place(Writer::Meta), None);
+            assert_eq!(place(F2fsWriter::Meta), None);
         }
-        assert_eq!(HintPolicy::Streams.placement(Writer::Meta, 0, 6, 0), None);
+        assert_eq!(HintPolicy::Streams.placement(F2fsWriter::Meta, 0, 6, 0), None);
     }
 }

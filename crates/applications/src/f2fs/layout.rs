@@ -17,7 +17,7 @@
 //! file must keep some blocks. Nodes and summaries exist once per file or segment and would weigh
 //! s times as much. The model has them for one file or segment in s.
 
-use workload::{Target, WorkloadError, within};
+use workload::{WorkloadError, WorkloadTarget, within};
 
 pub const BLOCK_BYTES: u64 = 4096;
 /// Blocks of a segment, 2 MiB. Segments of a scaled model are smaller, see
@@ -37,7 +37,7 @@ const LEAST_RESERVED_SECTIONS: u32 = 16;
 
 /// Areas of a file system, addresses in blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Layout {
+pub struct F2fsLayout {
     /// First block of the first checkpoint pack. The second is one segment further.
     pub checkpoint: u32,
     /// First block of the SIT.
@@ -68,17 +68,17 @@ pub struct Layout {
     pub payload_blocks: u32,
 }
 
-impl Layout {
+impl F2fsLayout {
     /// Computes the layout of a drive or its scaled model.
     ///
     /// # Errors
     /// The drive is too small, or too large for 32-bit block numbers.
     pub fn new(
-        target: &Target,
+        target: &WorkloadTarget,
         section_segments: u32,
         overprovision_percent: Option<f64>,
         shrink: u32,
-    ) -> Result<Layout, WorkloadError> {
+    ) -> Result<F2fsLayout, WorkloadError> {
         within("segments_per_section", section_segments, 1..=4096)?;
         within(
             "overprovision_percent",
@@ -119,7 +119,7 @@ impl Layout {
         let sit = checkpoint + blocks(2);
         let nat = sit + blocks(2 * areas.sit_segments);
         let ssa = nat + blocks(2 * areas.nat_segments);
-        Ok(Layout {
+        Ok(F2fsLayout {
             checkpoint,
             sit,
             sit_blocks: blocks(areas.sit_segments),
@@ -248,25 +248,25 @@ impl Areas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::Twin;
+    use workload::ScaledModel;
 
-    fn drive(device_bytes: u64, denominator: u64) -> Target {
-        Target {
+    fn drive(device_bytes: u64, denominator: u64) -> WorkloadTarget {
+        WorkloadTarget {
             device_bytes,
-            twin: (denominator > 1).then_some(Twin {
+            scaled_model: (denominator > 1).then_some(ScaledModel {
                 denominator,
                 device_bytes: device_bytes / denominator,
                 mapping_unit_bytes: 4096,
                 keep_requests: false,
             }),
-            ..Target::default()
+            ..WorkloadTarget::default()
         }
     }
 
     #[test]
     fn areas_follow_each_other_and_cover_what_they_describe() {
         assert_eq!(
-            [1, 3, 4, 64, 256, 1024].map(Layout::default_shrink),
+            [1, 3, 4, 64, 256, 1024].map(F2fsLayout::default_shrink),
             [1, 1, 2, 8, 16, 16]
         );
         for (bytes, d, section) in [
@@ -275,7 +275,7 @@ mod tests {
             (7_680_000_000_000, 256, 1),
             (7_680_000_000_000, 1, 1),
         ] {
-            let layout = Layout::new(&drive(bytes, d), section, None, Layout::default_shrink(d)).unwrap();
+            let layout = F2fsLayout::new(&drive(bytes, d), section, None, F2fsLayout::default_shrink(d)).unwrap();
             assert!(layout.checkpoint < layout.sit && layout.sit < layout.nat && layout.nat < layout.ssa);
             assert_eq!(layout.nat - layout.sit, 2 * layout.sit_blocks);
             assert_eq!(layout.ssa - layout.nat, 2 * layout.nat_blocks);
@@ -293,7 +293,7 @@ mod tests {
     /// Both are equal at p = 100 / sqrt(n).
     #[test]
     fn overprovisioning_balances_reserve_and_spare() {
-        let layout = Layout::new(&drive(7_680_000_000_000, 1), 1, None, 1).unwrap();
+        let layout = F2fsLayout::new(&drive(7_680_000_000_000, 1), 1, None, 1).unwrap();
         let root = f64::from(layout.segments).sqrt();
         assert!(
             (f64::from(layout.reserved_sections) / root - 1.0).abs() < 0.1,
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn drives_that_are_too_small_or_too_large_are_refused() {
         for (bytes, part) in [(1u64 << 26, "too small"), (1 << 45, "16 TiB")] {
-            let error = Layout::new(&drive(bytes, 1), 1, None, 1).unwrap_err().to_string();
+            let error = F2fsLayout::new(&drive(bytes, 1), 1, None, 1).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
     }

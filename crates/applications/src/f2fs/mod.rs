@@ -45,27 +45,27 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use hints::HintPolicy;
-pub use rules::Discard;
+pub use rules::DiscardPolicy;
 pub use source::F2fs;
 
 use file_system::FileSystem;
-use layout::{BLOCK_BYTES, Layout};
-use output::Output;
+use layout::{BLOCK_BYTES, F2fsLayout};
+use output::F2fsOutput;
 use personality::Personality;
 use personality::fileserver::{self, Classes};
 use personality::oltp;
-use rules::Rules;
-use workload::{Target, WorkloadError, multiple_of, within};
+use rules::F2fsRules;
+use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// Settings table `[workload]` of `kind = "f2fs"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct F2fsSettings {
     /// Application workload. Default `fileserver`.
     pub personality: PersonalityName,
-    pub fileserver: fileserver::Settings,
+    pub fileserver: fileserver::FileserverSettings,
     /// Settings of the personality `oltp`.
-    pub oltp: oltp::Settings,
+    pub oltp: oltp::OltpSettings,
     /// Placement policy of writes. Default `kernel` (WARP paper, section 3.4, and the kernel's
     /// documentation since 6.9).
     pub hints: HintPolicy,
@@ -77,13 +77,13 @@ pub struct Settings {
     /// Files with a multimedia extension, the cold bit or hint, percent. Default 0.
     pub cold_files_percent: f64,
     /// Logging mode when free sections are few. Default `adaptive` (the kernel's `mode=adaptive`).
-    pub logging: Logging,
+    pub logging: LogMode,
     /// Segments of a section. Default 1 (mkfs.f2fs).
     pub segments_per_section: u32,
     /// Space reserved from users, percent. Default: the value that mkfs.f2fs computes.
     pub overprovision_percent: Option<f64>,
     /// Discard policy. Default `when_idle` (the kernel's default).
-    pub discard: Discard,
+    pub discard: DiscardPolicy,
     /// Smallest discarded run of blocks. Default 16 (`DEFAULT_DISCARD_GRANULARITY`). Above 80 %
     /// utilisation it is 1.
     pub discard_granularity_blocks: u32,
@@ -111,20 +111,20 @@ pub struct Settings {
     pub reads: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for F2fsSettings {
+    fn default() -> F2fsSettings {
+        F2fsSettings {
             personality: PersonalityName::Fileserver,
-            fileserver: fileserver::Settings::default(),
-            oltp: oltp::Settings::default(),
+            fileserver: fileserver::FileserverSettings::default(),
+            oltp: oltp::OltpSettings::default(),
             hints: HintPolicy::Kernel,
             lifetime_classes: 6,
             hot_files_percent: 0.0,
             cold_files_percent: 0.0,
-            logging: Logging::Adaptive,
+            logging: LogMode::Adaptive,
             segments_per_section: 1,
             overprovision_percent: None,
-            discard: Discard::WhenIdle,
+            discard: DiscardPolicy::WhenIdle,
             discard_granularity_blocks: 16,
             in_place_updates: true,
             min_fsync_blocks: 8,
@@ -152,26 +152,26 @@ pub enum PersonalityName {
 /// Logging mode when free sections are few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Logging {
+pub enum LogMode {
     /// Logs fill gaps of dirty segments (threaded logging). Synced overwrites happen in place.
     Adaptive,
     /// Logs take only free segments, so cleaning must free some (`mode=lfs`).
     Lfs,
 }
 
-impl Settings {
+impl F2fsSettings {
     /// Creates the source for a drive.
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<F2fs, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<F2fs, WorkloadError> {
         self.check()?;
         let shrink = match self.personality {
-            PersonalityName::Fileserver => Layout::default_shrink(target.denominator()),
+            PersonalityName::Fileserver => F2fsLayout::default_shrink(target.denominator()),
             // The database overwrites in place, so only the number of its files matters.
             PersonalityName::Oltp => 1,
         };
-        let layout = Layout::new(target, self.segments_per_section, self.overprovision_percent, shrink)?;
+        let layout = F2fsLayout::new(target, self.segments_per_section, self.overprovision_percent, shrink)?;
         let personality = match self.personality {
             PersonalityName::Fileserver => {
                 let started = self
@@ -181,8 +181,8 @@ impl Settings {
             }
             PersonalityName::Oltp => Personality::Oltp(self.oltp.start(target, &layout, seed, self.reads)?),
         };
-        let rules = Rules::new(self, target, &layout);
-        let output = Output::new(
+        let rules = F2fsRules::new(self, target, &layout);
+        let output = F2fsOutput::new(
             self.hints,
             self.lifetime_classes,
             target.placement_count,
@@ -196,7 +196,7 @@ impl Settings {
     }
 
     /// Maximum memory of the workload, bytes.
-    pub fn memory_bytes(&self, target: &Target) -> u64 {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> u64 {
         /// Bytes per block: its owner, its position in the file, and its bits in the segment
         /// bitmaps.
         const BLOCK_MAP_BYTES: u64 = 48;
@@ -210,7 +210,8 @@ impl Settings {
         };
         let fitting = target.device_bytes / file_bytes.max(1);
         let full = asked.map_or(fitting, u64::from);
-        let files = full.saturating_mul(u64::from(Layout::default_shrink(target.denominator()))) / target.denominator();
+        let files =
+            full.saturating_mul(u64::from(F2fsLayout::default_shrink(target.denominator()))) / target.denominator();
         // A file has at least one block, its inode.
         FIXED_BYTES + blocks * BLOCK_MAP_BYTES + files.min(blocks) * FILE_BYTES
     }

@@ -5,7 +5,7 @@
 //! refer to its number in the NAT.
 
 use super::bitmap::Bitmap;
-use super::hints::Log;
+use super::hints::LogKind;
 use super::layout::NAT_ENTRIES;
 
 /// Data pointers of an inode: 923, minus 50 for inline attributes (`ADDRS_PER_INODE`).
@@ -19,7 +19,7 @@ pub const UNWRITTEN: u32 = u32::MAX;
 pub struct Nodes {
     /// Block of each node in the main area.
     address: Vec<u32>,
-    log: Vec<Log>,
+    log: Vec<LogKind>,
     free: Bitmap,
     /// Start of the next search for a free number (`next_scan_nid`).
     next: usize,
@@ -43,7 +43,7 @@ impl Nodes {
         });
         Nodes {
             address: vec![UNWRITTEN; count],
-            log: vec![Log::WarmNode; count],
+            log: vec![LogKind::WarmNode; count],
             free,
             next: 0,
             dirty: Bitmap::new(count),
@@ -56,7 +56,7 @@ impl Nodes {
     }
 
     /// Creates a dirty, unwritten node. Returns `None` if all numbers are in use.
-    pub fn create(&mut self, log: Log) -> Option<u32> {
+    pub fn create(&mut self, log: LogKind) -> Option<u32> {
         let node = self.free.next_around(self.next)?;
         self.next = node + 1;
         self.free.clear(node);
@@ -72,7 +72,7 @@ impl Nodes {
         self.dirty.clear(node as usize);
         assert!(self.free.set(node as usize), "node {node} is deleted twice");
         if address != UNWRITTEN {
-            self.note_moved(node);
+            self.mark_moved(node);
         }
         address
     }
@@ -104,8 +104,8 @@ impl Nodes {
         }
         list.retain(|node| self.dirty.get(*node as usize));
         let step = |log| match log {
-            Log::ColdNode => 0,
-            Log::HotNode => 1,
+            LogKind::ColdNode => 0,
+            LogKind::HotNode => 1,
             _ => 2,
         };
         list.sort_unstable_by_key(|node| (step(self.log[*node as usize]), *node));
@@ -118,7 +118,7 @@ impl Nodes {
     }
 
     /// Log of a node.
-    pub fn log(&self, node: u32) -> Log {
+    pub fn log(&self, node: u32) -> LogKind {
         self.log[node as usize]
     }
 
@@ -126,10 +126,10 @@ impl Nodes {
     pub fn wrote(&mut self, node: u32, address: u32) {
         self.address[node as usize] = address;
         self.dirty.clear(node as usize);
-        self.note_moved(node);
+        self.mark_moved(node);
     }
 
-    fn note_moved(&mut self, node: u32) {
+    fn mark_moved(&mut self, node: u32) {
         if self.moved.set(node as usize) {
             let block = (node / NAT_ENTRIES) as usize;
             if self.nat_entries[block] == 0 {

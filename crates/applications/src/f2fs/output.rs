@@ -2,15 +2,15 @@
 //! log.
 
 use crate::queue::RequestQueue;
-use workload::{Operation, PlacementIndex, Request};
+use workload::{IoRequest, PlacementIndex, RequestOperation};
 
-use super::hints::{HintPolicy, STREAMS, Writer};
+use super::hints::{F2fsWriter, HintPolicy, STREAMS};
 use super::layout::BLOCK_BYTES;
 
 /// Stream number of reads.
-const READS: usize = Writer::COUNT;
+const READS: usize = F2fsWriter::COUNT;
 /// Stream number of discards.
-const DISCARDS: usize = Writer::COUNT + 1;
+const DISCARDS: usize = F2fsWriter::COUNT + 1;
 
 /// Consecutive blocks that wait for more.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ pub struct WriteCount {
 
 /// Makes requests and counts them.
 #[derive(Debug, Clone)]
-pub struct Output {
+pub struct F2fsOutput {
     /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,
     pending: [PendingRun; STREAMS.len()],
@@ -37,7 +37,7 @@ pub struct Output {
     policy: HintPolicy,
     classes: u8,
     placement_count: u16,
-    pub writers: [WriteCount; Writer::COUNT],
+    pub writers: [WriteCount; F2fsWriter::COUNT],
     /// Writes of user data and directory entries by placement index. Writes without directive count
     /// for the default index.
     pub data_handles: Vec<WriteCount>,
@@ -50,16 +50,16 @@ pub struct Output {
     pub trace: Vec<(u32, bool)>,
 }
 
-impl Output {
-    pub fn new(policy: HintPolicy, classes: u8, placement_count: u16, max_request_bytes: u64) -> Output {
-        Output {
+impl F2fsOutput {
+    pub fn new(policy: HintPolicy, classes: u8, placement_count: u16, max_request_bytes: u64) -> F2fsOutput {
+        F2fsOutput {
             queue: RequestQueue::default(),
             pending: [PendingRun::default(); STREAMS.len()],
             max_blocks: (max_request_bytes / BLOCK_BYTES) as u32,
             policy,
             classes,
             placement_count,
-            writers: [WriteCount::default(); Writer::COUNT],
+            writers: [WriteCount::default(); F2fsWriter::COUNT],
             data_handles: vec![WriteCount::default(); usize::from(placement_count).max(1)],
             handles: vec![WriteCount::default(); usize::from(placement_count).max(1)],
             bytes_written: 0,
@@ -70,7 +70,7 @@ impl Output {
     }
 
     /// Writes blocks. `class` is the lifetime class of the file.
-    pub fn write(&mut self, writer: Writer, class: u8, first: u32, blocks: u32) {
+    pub fn write(&mut self, writer: F2fsWriter, class: u8, first: u32, blocks: u32) {
         let placement = self.policy.placement(writer, class, self.classes, self.placement_count);
         let bytes = u64::from(blocks) * BLOCK_BYTES;
         let handle = placement.unwrap_or(PlacementIndex::FIRST).index();
@@ -91,7 +91,7 @@ impl Output {
 
     /// Discards blocks. Sends the pending writes first.
     pub fn discard(&mut self, first: u32, blocks: u32) {
-        for stream in 0..Writer::COUNT {
+        for stream in 0..F2fsWriter::COUNT {
             self.send(stream);
         }
         self.bytes_discarded += u64::from(blocks) * BLOCK_BYTES;
@@ -140,11 +140,11 @@ impl Output {
             return;
         }
         let operation = match stream {
-            READS => Operation::Read,
-            DISCARDS => Operation::Trim,
-            _ => Operation::Write,
+            READS => RequestOperation::Read,
+            DISCARDS => RequestOperation::Trim,
+            _ => RequestOperation::Write,
         };
-        if operation == Operation::Write {
+        if operation == RequestOperation::Write {
             let handle = pending.placement.unwrap_or(PlacementIndex::FIRST).index();
             self.writers[stream].requests += 1;
             self.handles[handle].requests += 1;
@@ -152,7 +152,7 @@ impl Output {
                 self.data_handles[handle].requests += 1;
             }
         }
-        self.queue.push(Request {
+        self.queue.push(IoRequest {
             stream: stream as u16,
             operation,
             offset_bytes: u64::from(pending.first) * BLOCK_BYTES,

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
-use super::hints::{HintPolicy, Log};
-use super::layout::Layout;
-use workload::Target;
+use super::F2fsSettings;
+use super::hints::{HintPolicy, LogKind};
+use super::layout::F2fsLayout;
+use workload::WorkloadTarget;
 
 /// Prefree segments of the full-size drive that trigger a checkpoint
 /// (`DEF_MAX_RECLAIM_PREFREE_SEGMENTS`), 8 GiB.
@@ -14,7 +14,7 @@ const MAX_PREFREE_SEGMENTS: u64 = 4096;
 /// Discard policy for invalid blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Discard {
+pub enum DiscardPolicy {
     /// `nodiscard`: no discards.
     Off,
     /// `discard`, the kernel's default: discards during pauses of the load, see
@@ -25,16 +25,16 @@ pub enum Discard {
     Always,
 }
 
-impl Discard {
+impl DiscardPolicy {
     /// True if discards are ever sent.
     pub fn is_enabled(self) -> bool {
-        self != Discard::Off
+        self != DiscardPolicy::Off
     }
 }
 
 /// Behaviour settings of the file system.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules {
+pub struct F2fsRules {
     pub(super) hints: HintPolicy,
     pub(super) classes: u8,
     /// Logs may fill gaps of dirty segments.
@@ -42,7 +42,7 @@ pub struct Rules {
     /// Small synced overwrites happen in place.
     pub(super) in_place: bool,
     pub(super) min_fsync_blocks: u32,
-    pub(super) discard: Discard,
+    pub(super) discard: DiscardPolicy,
     pub(super) discard_granularity: u32,
     pub(super) background_cleaning: bool,
     /// Maximum bytes written between two checkpoints.
@@ -54,8 +54,8 @@ pub struct Rules {
     pub(super) denominator: u64,
 }
 
-impl Rules {
-    pub(super) fn new(settings: &Settings, target: &Target, layout: &Layout) -> Rules {
+impl F2fsRules {
+    pub(super) fn new(settings: &F2fsSettings, target: &WorkloadTarget, layout: &F2fsLayout) -> F2fsRules {
         let denominator = target.denominator();
         let bytes_of = |seconds: f64| {
             let bytes = seconds * settings.throughput_bytes_per_second as f64 / denominator as f64;
@@ -63,11 +63,11 @@ impl Rules {
         };
         let most_prefree = (MAX_PREFREE_SEGMENTS * u64::from(layout.shrink)).div_ceil(denominator);
         let prefree_limit = (u64::from(layout.segments) / 20).min(most_prefree);
-        Rules {
+        F2fsRules {
             hints: settings.hints,
             classes: settings.lifetime_classes,
-            threaded: settings.logging == super::Logging::Adaptive,
-            in_place: settings.in_place_updates && settings.logging == super::Logging::Adaptive,
+            threaded: settings.logging == super::LogMode::Adaptive,
+            in_place: settings.in_place_updates && settings.logging == super::LogMode::Adaptive,
             min_fsync_blocks: settings.min_fsync_blocks,
             discard: settings.discard,
             discard_granularity: settings.discard_granularity_blocks,
@@ -83,15 +83,15 @@ impl Rules {
     /// Log for the data of a file with this class. Lifetime classes map to logs like applications'
     /// hints (`f2fs_rw_hint_to_seg_type`): the shortest to the hot log, the longest to the cold
     /// log.
-    pub(super) fn data_log(&self, class: u8) -> Log {
+    pub(super) fn data_log(&self, class: u8) -> LogKind {
         let last = match self.hints {
             HintPolicy::Lifetime => self.classes - 1,
             _ => 2,
         };
         match class {
-            class if class == last => Log::ColdData,
-            0 => Log::HotData,
-            _ => Log::WarmData,
+            class if class == last => LogKind::ColdData,
+            0 => LogKind::HotData,
+            _ => LogKind::WarmData,
         }
     }
 }

@@ -15,8 +15,8 @@
 //! `get_cb_cost`).
 
 use super::bitmap::Bitmap;
-use super::hints::Log;
-use super::layout::{Layout, SEGMENT_BLOCKS};
+use super::hints::LogKind;
+use super::layout::{F2fsLayout, SEGMENT_BLOCKS};
 
 /// Words of a segment's bitmaps.
 const WORDS: usize = SEGMENT_BLOCKS as usize / 64;
@@ -33,7 +33,7 @@ pub type BlockBits = [u64; WORDS];
 
 /// All segments of the main area. Block numbers start at the area.
 #[derive(Debug, Clone)]
-pub struct Segments {
+pub struct SegmentTable {
     segment_blocks: u32,
     section_segments: u32,
     /// Currently valid blocks.
@@ -48,7 +48,7 @@ pub struct Segments {
     section_valid: Vec<u32>,
     /// Number of segments of each section that are not free.
     section_in_use: Vec<u16>,
-    kind: Vec<Log>,
+    kind: Vec<LogKind>,
     /// Time of the last change of each segment.
     modified: Vec<u64>,
     free: Bitmap,
@@ -75,11 +75,11 @@ pub struct Segments {
 
 pub const NOWHERE: u32 = u32::MAX;
 
-impl Segments {
-    pub fn new(layout: &Layout) -> Segments {
+impl SegmentTable {
+    pub fn new(layout: &F2fsLayout) -> SegmentTable {
         let segments = layout.segments as usize;
         let sections = layout.sections as usize;
-        Segments {
+        SegmentTable {
             segment_blocks: layout.segment_blocks,
             section_segments: layout.section_segments,
             now: vec![[0; WORDS]; segments],
@@ -88,7 +88,7 @@ impl Segments {
             taken: vec![0; segments],
             section_valid: vec![0; sections],
             section_in_use: vec![0; sections],
-            kind: vec![Log::WarmData; segments],
+            kind: vec![LogKind::WarmData; segments],
             modified: vec![0; segments],
             free: Bitmap::full(segments),
             free_sections: Bitmap::full(sections),
@@ -250,7 +250,7 @@ impl Segments {
 
     /// Moves a log from its segment, if any, to another one. A dirty segment is used for threaded
     /// logging.
-    pub fn take(&mut self, log: Log, segment: u32) {
+    pub fn switch_segment(&mut self, log: LogKind, segment: u32) {
         let index = segment as usize;
         let left = std::mem::replace(&mut self.current[log as usize], segment);
         if left != NOWHERE {
@@ -269,7 +269,7 @@ impl Segments {
     }
 
     /// Current segment of a log.
-    pub fn current(&self, log: Log) -> u32 {
+    pub fn current(&self, log: LogKind) -> u32 {
         self.current[log as usize]
     }
 
@@ -281,7 +281,7 @@ impl Segments {
     /// Free segment for a log. Prefers the same section. Otherwise searches the next free section,
     /// to the right of the current one, or from the start for nodes and hot data
     /// (`__get_next_segno`).
-    pub fn next_free(&self, log: Log) -> Option<u32> {
+    pub fn next_free(&self, log: LogKind) -> Option<u32> {
         let current = self.current(log);
         if current != NOWHERE {
             let section_end = (current / self.section_segments + 1) * self.section_segments;
@@ -290,7 +290,7 @@ impl Segments {
                 return Some(next as u32);
             }
         }
-        let from_start = log.is_node() || log == Log::HotData || current == NOWHERE;
+        let from_start = log.is_node() || log == LogKind::HotData || current == NOWHERE;
         let from = if from_start { 0 } else { current / self.section_segments };
         let section = self.free_sections.next_around(from as usize)?;
         Some(section as u32 * self.section_segments)
@@ -298,11 +298,11 @@ impl Segments {
 
     /// Dirty segment of a kind with the most room for threaded logging, among the next ones from
     /// the end of the last search.
-    pub fn roomiest(&mut self, kind: Log) -> Option<u32> {
+    pub fn roomiest(&mut self, kind: LogKind) -> Option<u32> {
         let dirty = &self.dirty[kind as usize];
         let candidates = dirty.count().min(MAX_VICTIM_SEARCH);
         let fill = &self.fill[kind as usize];
-        let from_start = kind.is_node() || kind == Log::HotData;
+        let from_start = kind.is_node() || kind == LogKind::HotData;
         let mut group = if from_start {
             0
         } else {
@@ -456,7 +456,7 @@ impl Segments {
             assert_eq!(ones(&both), u32::from(self.taken[index]), "segment {segment}");
             let is_current = self.current.contains(&segment);
             let is_dirty = (1..self.segment_blocks).contains(&self.valid(segment)) && !is_current;
-            for kind in Log::ALL {
+            for kind in LogKind::ALL {
                 let expected = is_dirty && self.kind[index] == kind;
                 assert_eq!(self.dirty[kind as usize].get(index), expected, "segment {segment}");
                 let fill = if expected { self.taken[index] } else { NOT_DIRTY };

@@ -1,11 +1,11 @@
 //! Request source of F2FS: runs the operations of the personality and reports measures.
 
 use super::file_system::FileSystem;
-use super::hints::{Hint, HintPolicy, Log, STREAMS, Writer};
+use super::hints::{F2fsWriter, Hint, HintPolicy, LogKind, STREAMS};
 use super::layout::BLOCK_BYTES;
 use super::output::WriteCount;
 use super::personality::Personality;
-use workload::{Measure, Request, Source, WorkloadError};
+use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure};
 
 /// A file system under load. It never ends.
 #[derive(Debug)]
@@ -49,14 +49,14 @@ impl F2fs {
 
     /// Writes with a hint. With `data`, counts only user data.
     fn with_hint(&self, hint: Hint, data: bool) -> WriteCount {
-        let writers = Log::ALL.into_iter().map(Writer::Log).chain([Writer::Meta]);
+        let writers = LogKind::ALL.into_iter().map(F2fsWriter::Log).chain([F2fsWriter::Meta]);
         let carrying = writers
             .filter(|writer| self.hints.hint(*writer) == Some(hint))
             .filter(|writer| writer.is_data() || !data);
         sum(carrying.map(|writer| self.files.output.writers[writer.index()]))
     }
 
-    fn hint_measures(&self, measures: &mut Vec<Measure>) {
+    fn hint_measures(&self, measures: &mut Vec<WorkloadMeasure>) {
         const HINTS: [Hint; 6] = [
             Hint::NotSet,
             Hint::None,
@@ -71,12 +71,12 @@ impl F2fs {
             let carrying = self.with_hint(hint, false);
             let carrying_data = self.with_hint(hint, true);
             measures.extend([
-                Measure::new(format!("hint.{name}.share"), ratio(carrying.bytes, all.bytes)),
-                Measure::new(
+                WorkloadMeasure::new(format!("hint.{name}.share"), ratio(carrying.bytes, all.bytes)),
+                WorkloadMeasure::new(
                     format!("hint.{name}.request_share"),
                     ratio(carrying.requests, all.requests),
                 ),
-                Measure::new(
+                WorkloadMeasure::new(
                     format!("hint.{name}.data_share"),
                     ratio(carrying_data.bytes, data.bytes),
                 ),
@@ -84,17 +84,17 @@ impl F2fs {
         }
     }
 
-    fn handle_measures(&self, measures: &mut Vec<Measure>) {
+    fn handle_measures(&self, measures: &mut Vec<WorkloadMeasure>) {
         let output = &self.files.output;
         let all = sum(output.handles.iter().copied());
         let data = sum(output.data_handles.iter().copied());
         let most = output.data_handles.iter().map(|handle| handle.bytes).max();
-        measures.push(Measure::new(
+        measures.push(WorkloadMeasure::new(
             "handle.largest.data_share",
             ratio(most.unwrap_or(0), data.bytes),
         ));
         for (index, handle) in output.handles.iter().enumerate() {
-            measures.push(Measure::new(
+            measures.push(WorkloadMeasure::new(
                 format!("handle.{index}.share"),
                 ratio(handle.bytes, all.bytes),
             ));
@@ -113,8 +113,8 @@ fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-impl Source for F2fs {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for F2fs {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         while self.files.output.queue.ready() < limit && !self.ended {
             if let Err(error) = self.step() {
                 self.error = Some(error);
@@ -123,7 +123,7 @@ impl Source for F2fs {
         }
         match self.error.take_if(|_| self.files.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.files.output.queue.take(requests, limit)),
+            None => Ok(self.files.output.queue.pop_batch(requests, limit)),
         }
     }
 
@@ -131,29 +131,29 @@ impl Source for F2fs {
         STREAMS.into_iter().map(String::from).collect()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let files = &self.files;
         let (output, counters) = (&files.output, &files.counters);
         let blocks = counters.appended_blocks + counters.threaded_blocks + counters.in_place_blocks;
         let mut measures = vec![
-            Measure::new("application_bytes", counters.application_bytes as f64),
-            Measure::new(
+            WorkloadMeasure::new("application_bytes", counters.application_bytes as f64),
+            WorkloadMeasure::new(
                 "file_system_waf",
                 ratio(output.bytes_written, counters.application_bytes),
             ),
-            Measure::new("utilization", files.utilization()),
-            Measure::new("free_sections", f64::from(files.segments.free_sections())),
-            Measure::new("threaded_share", ratio(counters.threaded_blocks, blocks)),
-            Measure::new("in_place_share", ratio(counters.in_place_blocks, blocks)),
-            Measure::new("cleaned_bytes", (counters.cleaned_blocks * BLOCK_BYTES) as f64),
-            Measure::new("foreground_sections", counters.foreground_sections as f64),
-            Measure::new("background_sections", counters.background_sections as f64),
-            Measure::new("discarded_bytes", output.bytes_discarded as f64),
-            Measure::new("waiting_discard_bytes", (files.discards.blocks() * BLOCK_BYTES) as f64),
-            Measure::new("checkpoints", counters.checkpoints as f64),
+            WorkloadMeasure::new("utilization", files.utilization()),
+            WorkloadMeasure::new("free_sections", f64::from(files.segments.free_sections())),
+            WorkloadMeasure::new("threaded_share", ratio(counters.threaded_blocks, blocks)),
+            WorkloadMeasure::new("in_place_share", ratio(counters.in_place_blocks, blocks)),
+            WorkloadMeasure::new("cleaned_bytes", (counters.cleaned_blocks * BLOCK_BYTES) as f64),
+            WorkloadMeasure::new("foreground_sections", counters.foreground_sections as f64),
+            WorkloadMeasure::new("background_sections", counters.background_sections as f64),
+            WorkloadMeasure::new("discarded_bytes", output.bytes_discarded as f64),
+            WorkloadMeasure::new("waiting_discard_bytes", (files.discards.blocks() * BLOCK_BYTES) as f64),
+            WorkloadMeasure::new("checkpoints", counters.checkpoints as f64),
         ];
         for (name, written) in STREAMS.iter().zip(&output.writers) {
-            measures.push(Measure::new(
+            measures.push(WorkloadMeasure::new(
                 format!("log.{name}.share"),
                 ratio(written.bytes, output.bytes_written),
             ));

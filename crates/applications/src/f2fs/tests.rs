@@ -5,27 +5,27 @@ use super::file_system::FileSystem;
 use super::layout::BLOCK_BYTES;
 use super::nodes::UNWRITTEN;
 use super::personality::file_count;
-use super::personality::fileserver::Choice;
+use super::personality::fileserver::FileSelection;
 use super::*;
 use crate::testing::twin;
-use workload::{Operation, Request, Source, Twin};
+use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel};
 
 const GIB: u64 = 1 << 30;
 
 /// A drive of some GiB at full scale.
-fn drive(gib: u64) -> Target {
-    Target {
+fn drive(gib: u64) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes: gib * GIB,
         placement_count: 8,
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
 /// A file server that fills a drive of 2 GiB to about `used` with small files.
-fn small_fileserver(used: f64) -> Settings {
-    let mut settings = Settings {
+fn small_fileserver(used: f64) -> F2fsSettings {
+    let mut settings = F2fsSettings {
         throughput_bytes_per_second: 1 << 20,
-        ..Settings::default()
+        ..F2fsSettings::default()
     };
     settings.fileserver.file_bytes = 100_000;
     settings.fileserver.files = Some((used * 2.0 * GIB as f64 / 0.8 / 107_000.0) as u32);
@@ -75,7 +75,7 @@ fn check_pointers(files: &FileSystem) {
 }
 
 /// Runs operations. Checks every request, and the file system at intervals.
-fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32) -> F2fs {
+fn run_checked(settings: &F2fsSettings, target: &WorkloadTarget, seed: u64, operations: u32) -> F2fs {
     let mut source = settings.source(target, seed).unwrap();
     let blocks = (target.capacity_bytes() / BLOCK_BYTES) as usize;
     let mut drive = Drive {
@@ -130,16 +130,16 @@ fn run_checked(settings: &Settings, target: &Target, seed: u64, operations: u32)
 #[test]
 fn what_is_valid_was_written_and_never_discarded() {
     let base = small_fileserver(0.75);
-    let lfs = Settings {
-        logging: Logging::Lfs,
+    let lfs = F2fsSettings {
+        logging: LogMode::Lfs,
         ..base.clone()
     };
-    let sections = Settings {
+    let sections = F2fsSettings {
         segments_per_section: 4,
-        discard: Discard::Always,
+        discard: DiscardPolicy::Always,
         ..base.clone()
     };
-    let pauses = Settings {
+    let pauses = F2fsSettings {
         pause_every_seconds: 20.0,
         pause_seconds: 600.0,
         ..base.clone()
@@ -170,13 +170,13 @@ fn what_is_valid_was_written_and_never_discarded() {
 /// A database overwrites in place, or out of place with one node per sync.
 #[test]
 fn synced_overwrites_stay_in_place_if_they_may() {
-    let mut settings = Settings {
+    let mut settings = F2fsSettings {
         personality: PersonalityName::Oltp,
         throughput_bytes_per_second: 16 << 20,
-        ..Settings::default()
+        ..F2fsSettings::default()
     };
     settings.oltp.files = Some(100);
-    let written = |settings: &Settings| {
+    let written = |settings: &F2fsSettings| {
         let source = run_checked(settings, &drive(2), 3, 400);
         let made = source.files.output.bytes_written - source.files.counters.cleaned_blocks * BLOCK_BYTES;
         (source.files.counters, made)
@@ -186,16 +186,16 @@ fn synced_overwrites_stay_in_place_if_they_may() {
     let waf = bytes as f64 / counters.application_bytes as f64;
     assert!((1.0..1.005).contains(&waf), "{waf}");
     for other in [
-        Settings {
+        F2fsSettings {
             in_place_updates: false,
             ..settings.clone()
         },
-        Settings {
-            logging: Logging::Lfs,
+        F2fsSettings {
+            logging: LogMode::Lfs,
             ..settings.clone()
         },
-        Settings {
-            oltp: oltp::Settings {
+        F2fsSettings {
+            oltp: oltp::OltpSettings {
                 datasync: false,
                 ..settings.oltp.clone()
             },
@@ -246,14 +246,14 @@ fn writing_files_once_costs_their_nodes() {
 #[test]
 fn requests_say_what_was_done() {
     let mut settings = small_fileserver(0.7);
-    settings.discard = Discard::Always;
+    settings.discard = DiscardPolicy::Always;
     let mut source = settings.source(&drive(2), 11).unwrap();
     let mut requests = Vec::new();
     while source.files.counters.checkpoints < 40 {
         source.step().unwrap();
     }
     while source.files.output.queue.ready() > 0 {
-        source.files.output.queue.take(&mut requests, 1000);
+        source.files.output.queue.pop_batch(&mut requests, 1000);
     }
     let mut by_trace = vec![0u32; (2 * GIB / BLOCK_BYTES) as usize];
     let mut by_request = by_trace.clone();
@@ -261,22 +261,22 @@ fn requests_say_what_was_done() {
         by_trace[*block as usize] = if *is_write { by_trace[*block as usize] + 1 } else { 0 };
     }
     for request in &requests {
-        assert!(u64::from(request.bytes) <= settings.max_request_bytes || request.operation == Operation::Trim);
+        assert!(u64::from(request.bytes) <= settings.max_request_bytes || request.operation == RequestOperation::Trim);
         let blocks =
             request.offset_bytes / BLOCK_BYTES..(request.offset_bytes + u64::from(request.bytes)) / BLOCK_BYTES;
         for block in blocks {
             let count = &mut by_request[block as usize];
-            *count = if request.operation == Operation::Write {
+            *count = if request.operation == RequestOperation::Write {
                 *count + 1
             } else {
                 0
             };
         }
         let expected = match (request.operation, request.stream) {
-            (Operation::Write, 1) => Some(0),     // warm data: not set
-            (Operation::Write, 3 | 6) => Some(1), // hot nodes, metadata: none
-            (Operation::Write, 4) => Some(3),     // warm nodes: medium
-            (Operation::Trim, 8) => None,
+            (RequestOperation::Write, 1) => Some(0),     // warm data: not set
+            (RequestOperation::Write, 3 | 6) => Some(1), // hot nodes, metadata: none
+            (RequestOperation::Write, 4) => Some(3),     // warm nodes: medium
+            (RequestOperation::Trim, 8) => None,
             other => panic!("{other:?}"),
         };
         assert_eq!(request.placement.map(|index| index.0), expected);
@@ -285,7 +285,7 @@ fn requests_say_what_was_done() {
     assert!(
         requests
             .iter()
-            .filter(|request| request.operation == Operation::Trim)
+            .filter(|request| request.operation == RequestOperation::Trim)
             .count()
             > 100
     );
@@ -294,9 +294,9 @@ fn requests_say_what_was_done() {
 /// The kernel's default sends user data to one handle. Lifetime classes use all handles.
 #[test]
 fn user_data_goes_to_one_handle_unless_it_is_split() {
-    let share = |settings: &Settings, name: &str| {
+    let share = |settings: &F2fsSettings, name: &str| {
         let mut source = settings.source(&drive(2), 2).unwrap();
-        let mut requests: Vec<Request> = Vec::new();
+        let mut requests: Vec<IoRequest> = Vec::new();
         while source.files.output.bytes_written < 5 * GIB / 2 {
             requests.clear();
             source.next_batch(&mut requests, 1000).unwrap();
@@ -312,7 +312,7 @@ fn user_data_goes_to_one_handle_unless_it_is_split() {
     assert!((0.27..0.33).contains(&cold), "{cold}");
     settings.cold_files_percent = 0.0;
     settings.hints = HintPolicy::Lifetime;
-    settings.fileserver.choice = Choice::Random;
+    settings.fileserver.choice = FileSelection::Random;
     let largest = share(&settings, "handle.largest.data_share");
     assert!((0.15..0.22).contains(&largest), "{largest} of six equal classes");
 }
@@ -320,14 +320,17 @@ fn user_data_goes_to_one_handle_unless_it_is_split() {
 /// Foreground cleaning selects the section with the fewest valid blocks.
 #[test]
 fn greedy_cleaning_takes_the_emptiest_section() {
-    let settings = Settings {
-        logging: Logging::Lfs,
+    let settings = F2fsSettings {
+        logging: LogMode::Lfs,
         segments_per_section: 2,
         ..small_fileserver(0.8)
     };
     let source = run_checked(&settings, &drive(2), 9, 25_000);
     let segments = &source.files.segments;
-    let current: Vec<u32> = hints::Log::ALL.iter().map(|log| segments.current(*log) / 2).collect();
+    let current: Vec<u32> = hints::LogKind::ALL
+        .iter()
+        .map(|log| segments.current(*log) / 2)
+        .collect();
     let valid = |section: u32| segments.valid(2 * section) + segments.valid(2 * section + 1);
     let candidates =
         (0..source.files.layout.sections).filter(|section| valid(*section) > 0 && !current.contains(section));
@@ -363,8 +366,8 @@ fn batch_sizes_do_not_matter() {
 /// Files that outgrow the space cause one error after all successful operations.
 #[test]
 fn a_full_file_system_is_an_error_and_not_a_crash() {
-    for logging in [Logging::Adaptive, Logging::Lfs] {
-        let mut settings = Settings {
+    for logging in [LogMode::Adaptive, LogMode::Lfs] {
+        let mut settings = F2fsSettings {
             logging,
             ..small_fileserver(0.9)
         };
@@ -398,9 +401,9 @@ fn a_twin_is_like_the_drive() {
         settings.fileserver.files = Some((0.7 * 16.0 * GIB as f64 / 0.8 / 547_000.0) as u32);
         settings.throughput_bytes_per_second *= 8;
         let bytes = 16 * GIB / denominator;
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: 16 * GIB,
-            twin: (denominator > 1).then_some(Twin {
+            scaled_model: (denominator > 1).then_some(ScaledModel {
                 denominator,
                 device_bytes: bytes,
                 mapping_unit_bytes: BLOCK_BYTES,
@@ -427,7 +430,7 @@ fn a_twin_is_like_the_drive() {
 
 #[test]
 fn impossible_settings_are_refused() {
-    let refused = |change: fn(&mut Settings), part: &str| {
+    let refused = |change: fn(&mut F2fsSettings), part: &str| {
         let mut settings = small_fileserver(0.5);
         change(&mut settings);
         let error = settings.source(&drive(2), 0).unwrap_err().to_string();
@@ -470,7 +473,7 @@ fn impossible_settings_are_refused() {
 /// parts.
 #[test]
 fn defaults_fit_any_drive() {
-    let paper = Target {
+    let paper = WorkloadTarget {
         device_bytes: 7_680_000_000_000,
         ..twin(7_680_000_000_000 >> 20, 1024)
     };
@@ -480,9 +483,9 @@ fn defaults_fit_any_drive() {
         assert_eq!(counted, files, "{target:?}");
         assert_eq!(file_count(Some(7), 10_000_000, 72.0, 540_000, &target), 7);
         for personality in [PersonalityName::Fileserver, PersonalityName::Oltp] {
-            let settings = Settings {
+            let settings = F2fsSettings {
                 personality,
-                ..Settings::default()
+                ..F2fsSettings::default()
             };
             settings.source(&target, 0).unwrap();
         }
@@ -492,9 +495,9 @@ fn defaults_fit_any_drive() {
 #[test]
 fn settings_are_read_from_toml_and_written() {
     let text = "personality = \"oltp\"\nhints = \"fs\"\ndiscard = \"always\"\n[oltp]\nfile_bytes = \"1MiB\"\n";
-    let settings: Settings = toml::from_str(text).unwrap();
+    let settings: F2fsSettings = toml::from_str(text).unwrap();
     assert_eq!((settings.oltp.file_bytes, settings.hints), (1 << 20, HintPolicy::Fs));
-    let again: Settings = toml::from_str(&toml::to_string(&settings).unwrap()).unwrap();
+    let again: F2fsSettings = toml::from_str(&toml::to_string(&settings).unwrap()).unwrap();
     assert_eq!(again, settings);
-    assert!(toml::from_str::<Settings>("no_such_setting = 1").is_err());
+    assert!(toml::from_str::<F2fsSettings>("no_such_setting = 1").is_err());
 }

@@ -29,21 +29,21 @@ mod trace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use base::Bytes;
+use base::HumanBytes;
 use serde::{Deserialize, Serialize};
 
-pub use crate::cache::Eviction;
-pub use output::Placement;
-pub use requests::{Popular, Requests, Sessions};
+pub use crate::cache::TierEviction;
+pub use output::KvCachePlacement;
+pub use requests::{PopularChunks, PromptSettings, SessionSettings};
 pub use source::KvCache;
-pub use trace::Mooncake;
+pub use trace::MooncakeSettings;
 
 use crate::cache::Tier;
-use output::Output;
-use requests::Generator;
-use source::Worker;
+use output::KvCacheOutput;
+use requests::PromptGenerator;
+use source::CacheWorker;
 use workload::random::mix;
-use workload::{Range, Target, WorkloadError, multiple_of, within};
+use workload::{OwnedRange, WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// Nanoseconds per second.
 const SECOND_NS: f64 = 1e9;
@@ -53,15 +53,15 @@ const BLOCK_BYTES: u64 = 4096;
 /// Settings table `[workload]` of `kind = "kvcache_tier"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct KvCacheSettings {
     /// Part of the drive for all tiers, percent. Default 90.
     pub used_percent: f64,
     /// Eviction policy. Default `lru`.
-    pub eviction: Eviction,
+    pub eviction: TierEviction,
     /// Time until a chunk expires after its write, seconds. Needs `eviction = "ttl"`. Default 3600.
     pub ttl_seconds: f64,
     /// Placement policy of writes. Default `class`.
-    pub placement: Placement,
+    pub placement: KvCachePlacement,
     /// Placement index of the first class (worker, rank, session). The others follow. Default 0.
     pub first_placement: u16,
     /// Largest write. Default 128 KiB.
@@ -73,16 +73,16 @@ pub struct Settings {
     pub reads: bool,
     /// Classes of objects, in the order of their names, with their requests and chunk size. At
     /// least one.
-    pub classes: BTreeMap<String, Class>,
+    pub classes: BTreeMap<String, ChunkClass>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for KvCacheSettings {
+    fn default() -> KvCacheSettings {
+        KvCacheSettings {
             used_percent: 90.0,
-            eviction: Eviction::Lru,
+            eviction: TierEviction::Lru,
             ttl_seconds: 3600.0,
-            placement: Placement::Class,
+            placement: KvCachePlacement::Class,
             first_placement: 0,
             write_bytes: 128 << 10,
             discard: false,
@@ -95,7 +95,7 @@ impl Default for Settings {
 /// Class of chunks of one size and its requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Class {
+pub struct ChunkClass {
     /// Number of workers. Workers are servers that share only the drive. Each has its own tier and
     /// requests. Default 1.
     pub workers: u32,
@@ -110,25 +110,25 @@ pub struct Class {
     /// Missed chunks that are written, percent. Default 100.
     pub admit_percent: f64,
     /// Request source. Default `{ kind = "popular" }`.
-    pub requests: Requests,
+    pub requests: PromptSettings,
 }
 
-impl Default for Class {
-    fn default() -> Class {
-        Class {
+impl Default for ChunkClass {
+    fn default() -> ChunkClass {
+        ChunkClass {
             workers: 1,
             share: 1.0,
             chunk_bytes: 4 << 20,
             ranks: 1,
             admit_percent: 100.0,
-            requests: Requests::default(),
+            requests: PromptSettings::default(),
         }
     }
 }
 
 /// Location of a worker's slots.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SlotLayout {
     /// Offset of the first byte.
     start_bytes: u64,
     /// Bytes of a slot of one rank.
@@ -137,7 +137,7 @@ struct Place {
     slots: u32,
 }
 
-impl Place {
+impl SlotLayout {
     fn bytes(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.ranks) * self.slot_bytes
     }
@@ -149,7 +149,7 @@ impl Place {
     }
 }
 
-impl Settings {
+impl KvCacheSettings {
     /// Files that the workload reads while it runs.
     pub fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         let classes = self.classes.values_mut();
@@ -159,14 +159,14 @@ impl Settings {
     /// Description of the cache if it replays a trace. `device_bytes` is the capacity of the
     /// full-size drive.
     pub(crate) fn traced(&self, device_bytes: u64) -> Option<String> {
-        let is_trace = |class: &&Class| matches!(class.requests, Requests::Mooncake(_));
+        let is_trace = |class: &&ChunkClass| matches!(class.requests, PromptSettings::Mooncake(_));
         let class = self.classes.values().find(is_trace)?;
         let bytes = (device_bytes as f64 * self.used_percent / 100.0) as u64;
         Some(format!(
             "a key-value cache of a language model on {} of the drive's {}, in chunks of {}",
-            Bytes(bytes),
-            Bytes(device_bytes),
-            Bytes(class.chunk_bytes)
+            HumanBytes(bytes),
+            HumanBytes(device_bytes),
+            HumanBytes(class.chunk_bytes)
         ))
     }
 
@@ -174,7 +174,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive, or a trace cannot be opened.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<KvCache, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<KvCache, WorkloadError> {
         self.check()?;
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
         let shares: f64 = self.classes.values().map(|class| class.share).sum();
@@ -189,7 +189,7 @@ impl Settings {
                 let seed = mix(seed ^ mix(workers.len() as u64));
                 workers.push(self.worker(class, number, place, target, seed)?);
             }
-            ranges.push(Range {
+            ranges.push(OwnedRange {
                 name: name.clone(),
                 start_bytes: first_byte,
                 end_bytes: start_bytes,
@@ -201,7 +201,7 @@ impl Settings {
             target.capacity_bytes()
         );
         let write_bytes = target.request_bytes(self.write_bytes);
-        let output = Output::new(self, target.placement_count, write_bytes, ranges.len());
+        let output = KvCacheOutput::new(self, target.placement_count, write_bytes, ranges.len());
         Ok(KvCache::new(workers, ranges, output))
     }
 
@@ -209,7 +209,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per slot: its state, its index entry, and its position in the eviction order.
         const SLOT_BYTES: u64 = 256;
         /// Bytes per worker: the popularity table of its catalogue, and the pieces of its last
@@ -232,14 +232,14 @@ impl Settings {
 
     fn worker(
         &self,
-        class: &Class,
+        class: &ChunkClass,
         number: usize,
-        place: Place,
-        target: &Target,
+        place: SlotLayout,
+        target: &WorkloadTarget,
         seed: u64,
-    ) -> Result<Worker, WorkloadError> {
+    ) -> Result<CacheWorker, WorkloadError> {
         let merged = class.merged(&place, target);
-        let generator = Generator::new(
+        let generator = PromptGenerator::new(
             &class.requests,
             class.chunk_bytes,
             place.slots,
@@ -249,7 +249,7 @@ impl Settings {
         )?;
         let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
         let tier = Tier::new(place.slots, self.eviction);
-        Ok(Worker::new(
+        Ok(CacheWorker::new(
             number,
             place,
             tier,
@@ -276,20 +276,26 @@ impl Settings {
     }
 }
 
-impl Class {
+impl ChunkClass {
     /// Number of the drive's slots that one slot of the scaled model stands for.
-    fn merged(&self, place: &Place, target: &Target) -> u64 {
+    fn merged(&self, place: &SlotLayout, target: &WorkloadTarget) -> u64 {
         let slot_bytes = self.chunk_bytes as f64 / f64::from(self.ranks);
         let merged = (target.denominator() as f64 * place.slot_bytes as f64 / slot_bytes).round();
         merged.max(1.0) as u64
     }
 
     /// Slots of a worker in `bytes` bytes from `start_bytes`.
-    fn place(&self, name: &str, start_bytes: u64, bytes: u64, target: &Target) -> Result<Place, WorkloadError> {
+    fn place(
+        &self,
+        name: &str,
+        start_bytes: u64,
+        bytes: u64,
+        target: &WorkloadTarget,
+    ) -> Result<SlotLayout, WorkloadError> {
         let slot_bytes = target.request_bytes(self.chunk_bytes / u64::from(self.ranks));
         let slot_bytes = slot_bytes.next_multiple_of(target.unit_bytes());
         let slots = bytes / (slot_bytes * u64::from(self.ranks));
-        let place = Place {
+        let place = SlotLayout {
             start_bytes,
             slot_bytes,
             ranks: self.ranks,

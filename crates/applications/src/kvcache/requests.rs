@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::SECOND_NS;
 use super::prompt::Prompt;
-use super::trace::{Mooncake, Trace};
-use crate::distribution::Popularity;
+use super::trace::{MooncakeSettings, MooncakeTrace};
+use crate::distribution::RankDistribution;
 use workload::fio::power;
 use workload::random::below;
 use workload::{WorkloadError, within};
@@ -22,28 +22,28 @@ use workload::{WorkloadError, within};
 /// Request source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Requests {
+pub enum PromptSettings {
     /// Single chunks by popularity, as fast as the drive accepts them. This is a replay of objects
     /// without prompts.
-    Popular(Popular),
+    Popular(PopularChunks),
     /// Conversations with prompts that grow from turn to turn.
-    Conversation(Sessions),
+    Conversation(SessionSettings),
     /// Agents with many steps in a short time, long shared prompts, and returns to earlier steps.
-    Agent(Sessions),
+    Agent(SessionSettings),
     /// A trace of requests in Mooncake's format.
-    Mooncake(Mooncake),
+    Mooncake(MooncakeSettings),
 }
 
-impl Default for Requests {
-    fn default() -> Requests {
-        Requests::Popular(Popular::default())
+impl Default for PromptSettings {
+    fn default() -> PromptSettings {
+        PromptSettings::Popular(PopularChunks::default())
     }
 }
 
 /// Chunks by popularity. Each request draws one, independent of earlier requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Popular {
+pub struct PopularChunks {
     /// Number of distinct chunks, percent of a worker's slots. Default 200.
     pub catalogue_percent: f64,
     /// Exponent of the Zipf popularity. 0 makes all chunks equal. Default 0.9.
@@ -54,9 +54,9 @@ pub struct Popular {
     pub bytes_per_second: u64,
 }
 
-impl Default for Popular {
-    fn default() -> Popular {
-        Popular {
+impl Default for PopularChunks {
+    fn default() -> PopularChunks {
+        PopularChunks {
             catalogue_percent: 200.0,
             zipf_exponent: 0.9,
             bytes_per_second: 1_000_000_000,
@@ -68,7 +68,7 @@ impl Default for Popular {
 /// agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Sessions {
+pub struct SessionSettings {
     /// Number of concurrent sessions. Default 1000, or 100 for agents.
     pub sessions: Option<u32>,
     /// Average number of turns of a session. Default 6, or 40 for agents.
@@ -89,10 +89,10 @@ pub struct Sessions {
     pub context_chunks: Option<u32>,
 }
 
-impl Requests {
+impl PromptSettings {
     pub(super) fn files_mut(&mut self) -> Vec<&mut PathBuf> {
         match self {
-            Requests::Mooncake(trace) => trace.files.iter_mut().collect(),
+            PromptSettings::Mooncake(trace) => trace.files.iter_mut().collect(),
             _ => Vec::new(),
         }
     }
@@ -100,37 +100,37 @@ impl Requests {
     /// Maximum memory of the requests of a worker, bytes. One slot stands for `merged` slots.
     pub(super) fn memory_bytes(&self, merged: u64) -> u64 {
         let habits = match self {
-            Requests::Popular(_) => return 0,
+            PromptSettings::Popular(_) => return 0,
             // Memory of the current prompt, which is a line of its file.
-            Requests::Mooncake(_) => return 8 << 20,
-            Requests::Conversation(sessions) => Habits::of(sessions, &CONVERSATION),
-            Requests::Agent(sessions) => Habits::of(sessions, &AGENT),
+            PromptSettings::Mooncake(_) => return 8 << 20,
+            PromptSettings::Conversation(sessions) => SessionModel::resolve(sessions, &CONVERSATION),
+            PromptSettings::Agent(sessions) => SessionModel::resolve(sessions, &AGENT),
         };
         let sessions = (u64::from(habits.sessions) / merged).max(1);
         // A turn ends at least one chunk. Vectors may have twice the capacity that they use.
         let chunks = u64::from(habits.context_chunks.max(habits.system_chunks));
-        let session_bytes = size_of::<Session>() as u64 + 32 + 2 * chunks * (8 + 4);
+        let session_bytes = size_of::<PromptSession>() as u64 + 32 + 2 * chunks * (8 + 4);
         sessions * session_bytes
     }
 
     pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
         let named = |name: &str| format!("{place}.{name}");
         match self {
-            Requests::Popular(popular) => {
+            PromptSettings::Popular(popular) => {
                 within(&named("catalogue_percent"), popular.catalogue_percent, 1.0..=1e6)?;
                 within(&named("zipf_exponent"), popular.zipf_exponent, 0.0..=10.0)?;
                 within(&named("bytes_per_second"), popular.bytes_per_second, 1..=1 << 50)
             }
-            Requests::Conversation(sessions) => Habits::of(sessions, &CONVERSATION).check(place),
-            Requests::Agent(sessions) => Habits::of(sessions, &AGENT).check(place),
-            Requests::Mooncake(trace) => trace.check(place),
+            PromptSettings::Conversation(sessions) => SessionModel::resolve(sessions, &CONVERSATION).check(place),
+            PromptSettings::Agent(sessions) => SessionModel::resolve(sessions, &AGENT).check(place),
+            PromptSettings::Mooncake(trace) => trace.check(place),
         }
     }
 }
 
 /// [`Sessions`] with all defaults filled in.
 #[derive(Debug, Clone, Copy)]
-struct Habits {
+struct SessionModel {
     sessions: u32,
     turns: f64,
     turn_chunks: f64,
@@ -141,7 +141,7 @@ struct Habits {
     context_chunks: u32,
 }
 
-const CONVERSATION: Habits = Habits {
+const CONVERSATION: SessionModel = SessionModel {
     sessions: 1000,
     turns: 6.0,
     turn_chunks: 2.0,
@@ -152,7 +152,7 @@ const CONVERSATION: Habits = Habits {
     context_chunks: 500,
 };
 
-const AGENT: Habits = Habits {
+const AGENT: SessionModel = SessionModel {
     sessions: 100,
     turns: 40.0,
     turn_chunks: 1.0,
@@ -163,9 +163,9 @@ const AGENT: Habits = Habits {
     context_chunks: 500,
 };
 
-impl Habits {
-    fn of(said: &Sessions, usual: &Habits) -> Habits {
-        Habits {
+impl SessionModel {
+    fn resolve(said: &SessionSettings, usual: &SessionModel) -> SessionModel {
+        SessionModel {
             sessions: said.sessions.unwrap_or(usual.sessions),
             turns: said.turns.unwrap_or(usual.turns),
             turn_chunks: said.turn_chunks.unwrap_or(usual.turn_chunks),
@@ -192,36 +192,40 @@ impl Habits {
 }
 
 #[derive(Debug)]
-pub(super) enum Generator {
-    Popular(PopularChunks),
+pub(super) enum PromptGenerator {
+    Popular(ChunkGenerator),
     Sessions(Box<SessionPool>),
-    Trace(Box<Trace>),
+    Trace(Box<MooncakeTrace>),
 }
 
-impl Generator {
+impl PromptGenerator {
     /// Creates the requests of a worker with `slots` slots. Each stands for `merged` slots of the
     /// full drive.
     pub(super) fn new(
-        requests: &Requests,
+        requests: &PromptSettings,
         chunk_bytes: u64,
         slots: u32,
         merged: u64,
         endless: bool,
         seed: u64,
-    ) -> Result<Generator, WorkloadError> {
+    ) -> Result<PromptGenerator, WorkloadError> {
         Ok(match requests {
-            Requests::Popular(popular) => {
-                Generator::Popular(PopularChunks::new(popular, chunk_bytes, slots, merged, seed))
+            PromptSettings::Popular(popular) => {
+                PromptGenerator::Popular(ChunkGenerator::new(popular, chunk_bytes, slots, merged, seed))
             }
-            Requests::Conversation(sessions) => Generator::Sessions(Box::new(SessionPool::new(
-                &Habits::of(sessions, &CONVERSATION),
+            PromptSettings::Conversation(sessions) => PromptGenerator::Sessions(Box::new(SessionPool::new(
+                &SessionModel::resolve(sessions, &CONVERSATION),
                 merged,
                 seed,
             ))),
-            Requests::Agent(sessions) => {
-                Generator::Sessions(Box::new(SessionPool::new(&Habits::of(sessions, &AGENT), merged, seed)))
+            PromptSettings::Agent(sessions) => PromptGenerator::Sessions(Box::new(SessionPool::new(
+                &SessionModel::resolve(sessions, &AGENT),
+                merged,
+                seed,
+            ))),
+            PromptSettings::Mooncake(trace) => {
+                PromptGenerator::Trace(Box::new(MooncakeTrace::new(trace, merged, endless)?))
             }
-            Requests::Mooncake(trace) => Generator::Trace(Box::new(Trace::new(trace, merged, endless)?)),
         })
     }
 
@@ -229,9 +233,9 @@ impl Generator {
     pub(super) fn next(&mut self, prompt: &mut Prompt) -> Result<bool, WorkloadError> {
         prompt.chunks.clear();
         match self {
-            Generator::Popular(popular) => popular.next(prompt),
-            Generator::Sessions(sessions) => sessions.next(prompt),
-            Generator::Trace(trace) => return trace.next(prompt),
+            PromptGenerator::Popular(popular) => popular.next(prompt),
+            PromptGenerator::Sessions(sessions) => sessions.next(prompt),
+            PromptGenerator::Trace(trace) => return trace.next(prompt),
         }
         Ok(true)
     }
@@ -239,20 +243,20 @@ impl Generator {
 
 /// Draws single chunks.
 #[derive(Debug)]
-pub(super) struct PopularChunks {
+pub(super) struct ChunkGenerator {
     random: Xoshiro256PlusPlus,
-    popularity: Popularity,
+    popularity: RankDistribution,
     chunk_ns: u64,
     requests: u64,
 }
 
-impl PopularChunks {
-    fn new(settings: &Popular, chunk_bytes: u64, slots: u32, merged: u64, seed: u64) -> PopularChunks {
+impl ChunkGenerator {
+    fn new(settings: &PopularChunks, chunk_bytes: u64, slots: u32, merged: u64, seed: u64) -> ChunkGenerator {
         let chunks = (f64::from(slots) * settings.catalogue_percent / 100.0).max(1.0) as u64;
         let seconds = chunk_bytes as f64 * merged as f64 / settings.bytes_per_second as f64;
-        PopularChunks {
+        ChunkGenerator {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            popularity: Popularity::new(chunks, merged, settings.zipf_exponent),
+            popularity: RankDistribution::new(chunks, merged, settings.zipf_exponent),
             chunk_ns: ((seconds * SECOND_NS) as u64).max(1),
             requests: 0,
         }
@@ -269,7 +273,7 @@ impl PopularChunks {
 }
 
 #[derive(Debug, Default)]
-struct Session {
+struct PromptSession {
     number: u64,
     chunks: Vec<u64>,
     /// Ends of the session's turns, in chunks.
@@ -282,9 +286,9 @@ struct Session {
 #[derive(Debug)]
 pub(super) struct SessionPool {
     random: Xoshiro256PlusPlus,
-    habits: Habits,
-    prompts: Popularity,
-    sessions: Vec<Session>,
+    habits: SessionModel,
+    prompts: RankDistribution,
+    sessions: Vec<PromptSession>,
     /// Time of the next turn of each session.
     due: BinaryHeap<Reverse<(u64, u32)>>,
     begun: u64,
@@ -298,14 +302,14 @@ const SHARED_KEYS: u64 = 1 << 63;
 const PROMPT_EXPONENT: f64 = 1.0;
 
 impl SessionPool {
-    fn new(habits: &Habits, merged: u64, seed: u64) -> SessionPool {
+    fn new(habits: &SessionModel, merged: u64, seed: u64) -> SessionPool {
         let count = (u64::from(habits.sessions) / merged).max(1) as u32;
         let prompts = (u64::from(habits.system_prompts) / merged).max(1);
         let mut pool = SessionPool {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             habits: *habits,
-            prompts: Popularity::new(prompts, 1, PROMPT_EXPONENT),
-            sessions: (0..count).map(|_| Session::default()).collect(),
+            prompts: RankDistribution::new(prompts, 1, PROMPT_EXPONENT),
+            sessions: (0..count).map(|_| PromptSession::default()).collect(),
             due: BinaryHeap::new(),
             begun: 0,
             chunks: 0,

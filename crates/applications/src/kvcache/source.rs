@@ -7,20 +7,20 @@ use std::collections::{BinaryHeap, VecDeque};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::Place;
-use super::output::{Output, Writer};
+use super::SlotLayout;
+use super::output::{ChunkWriter, KvCacheOutput};
 use super::prompt::Prompt;
-use super::requests::Generator;
+use super::requests::PromptGenerator;
 use crate::cache::Tier;
 use workload::random::below;
-use workload::{Measure, Range, Request, Source, WorkloadError};
+use workload::{IoRequest, OwnedRange, RequestSource, WorkloadError, WorkloadMeasure};
 
 /// Requests without a write that end the run. The tiers then hold all requested chunks.
 const IDLE_PROMPTS: u64 = 1_000_000;
 
 /// Counters of a class.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counters {
+pub(super) struct ClassCounters {
     /// Number of requested chunks.
     asked: u64,
     /// Number of requested chunks that were stored.
@@ -31,8 +31,8 @@ pub(super) struct Counters {
     pub(super) written_bytes: u64,
 }
 
-impl Counters {
-    fn add(&mut self, other: &Counters) {
+impl ClassCounters {
+    fn add(&mut self, other: &ClassCounters) {
         self.asked += other.asked;
         self.hits += other.hits;
         self.evictions += other.evictions;
@@ -43,36 +43,36 @@ impl Counters {
 
 /// A server with its tier.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct CacheWorker {
     class: usize,
-    pub(super) place: Place,
+    pub(super) place: SlotLayout,
     pub(super) tier: Tier,
-    generator: Generator,
+    generator: PromptGenerator,
     admit_percent: f64,
     ttl_ns: u64,
     random: Xoshiro256PlusPlus,
     /// Next request, or the request with pending writes.
     prompt: Prompt,
     /// Pending writes, and the time of each.
-    pieces: VecDeque<Request>,
+    pieces: VecDeque<IoRequest>,
     piece_ns: u64,
-    pub(super) counters: Counters,
+    pub(super) counters: ClassCounters,
     /// Reused buffer.
-    scratch: Vec<Request>,
+    scratch: Vec<IoRequest>,
     left: Vec<u32>,
 }
 
-impl Worker {
+impl CacheWorker {
     pub(super) fn new(
         class: usize,
-        place: Place,
+        place: SlotLayout,
         tier: Tier,
-        generator: Generator,
+        generator: PromptGenerator,
         admit_percent: f64,
         ttl_ns: u64,
         seed: u64,
-    ) -> Worker {
-        Worker {
+    ) -> CacheWorker {
+        CacheWorker {
             class,
             place,
             tier,
@@ -83,7 +83,7 @@ impl Worker {
             prompt: Prompt::default(),
             pieces: VecDeque::new(),
             piece_ns: 0,
-            counters: Counters::default(),
+            counters: ClassCounters::default(),
             scratch: Vec::new(),
             left: Vec::new(),
         }
@@ -91,9 +91,14 @@ impl Worker {
 
     /// Sends one write of the current request, or begins the next request. Returns true after a
     /// write, and the time of the next step, if any.
-    fn step(&mut self, number: usize, now_ns: u64, output: &mut Output) -> Result<(bool, Option<u64>), WorkloadError> {
+    fn step(
+        &mut self,
+        number: usize,
+        now_ns: u64,
+        output: &mut KvCacheOutput,
+    ) -> Result<(bool, Option<u64>), WorkloadError> {
         if self.pieces.is_empty() {
-            self.answer(number, now_ns, output);
+            self.serve_prompt(number, now_ns, output);
         }
         let wrote = match self.pieces.pop_front() {
             Some(piece) => {
@@ -112,13 +117,13 @@ impl Worker {
     }
 
     /// Looks up a prompt and turns its misses into writes.
-    fn answer(&mut self, number: usize, now_ns: u64, output: &mut Output) {
+    fn serve_prompt(&mut self, number: usize, now_ns: u64, output: &mut KvCacheOutput) {
         self.tier.expire(now_ns, &mut self.left);
         self.counters.expired += self.left.len() as u64;
         for slot in self.left.drain(..) {
             output.discard(&self.place, slot);
         }
-        let writer = Writer {
+        let writer = ChunkWriter {
             class: self.class,
             worker: number,
             session: self.prompt.session,
@@ -127,7 +132,7 @@ impl Worker {
         for at in 0..self.prompt.chunks.len() {
             let key = self.prompt.chunks[at];
             self.counters.asked += 1;
-            if let Some(slot) = self.tier.use_of(key) {
+            if let Some(slot) = self.tier.lookup(key) {
                 self.counters.hits += 1;
                 output.read(&self.place, slot);
                 parent = Some(slot);
@@ -152,11 +157,11 @@ impl Worker {
 /// Tiers under load.
 #[derive(Debug)]
 pub struct KvCache {
-    pub(super) workers: Vec<Worker>,
+    pub(super) workers: Vec<CacheWorker>,
     /// Time of the next step of each worker.
     due: BinaryHeap<Reverse<(u64, usize)>>,
-    ranges: Vec<Range>,
-    pub(super) output: Output,
+    ranges: Vec<OwnedRange>,
+    pub(super) output: KvCacheOutput,
     /// Requests since the last write.
     idle: u64,
     error: Option<WorkloadError>,
@@ -164,7 +169,7 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    pub(super) fn new(workers: Vec<Worker>, ranges: Vec<Range>, output: Output) -> KvCache {
+    pub(super) fn new(workers: Vec<CacheWorker>, ranges: Vec<OwnedRange>, output: KvCacheOutput) -> KvCache {
         KvCache {
             due: (0..workers.len()).map(|number| Reverse((0, number))).collect(),
             workers,
@@ -188,8 +193,8 @@ impl KvCache {
         Ok(self.idle < IDLE_PROMPTS)
     }
 
-    fn counters(&self, class: Option<usize>) -> Counters {
-        let mut sum = Counters::default();
+    fn counters(&self, class: Option<usize>) -> ClassCounters {
+        let mut sum = ClassCounters::default();
         let workers = self.workers.iter();
         workers
             .filter(|worker| class.is_none_or(|class| class == worker.class))
@@ -198,8 +203,8 @@ impl KvCache {
     }
 }
 
-impl Source for KvCache {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for KvCache {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         while self.output.queue.ready() < limit && !self.ended {
             match self.step() {
                 Ok(more) => self.ended = !more,
@@ -211,7 +216,7 @@ impl Source for KvCache {
         }
         match self.error.take_if(|_| self.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.output.queue.take(requests, limit)),
+            None => Ok(self.output.queue.pop_batch(requests, limit)),
         }
     }
 
@@ -220,18 +225,18 @@ impl Source for KvCache {
         classes.chain(["read", "discard"].map(String::from)).collect()
     }
 
-    fn ranges(&self) -> Vec<Range> {
+    fn ranges(&self) -> Vec<OwnedRange> {
         self.ranges.clone()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let sum = self.counters(None);
         let mut measures = vec![
-            Measure::new("hit_ratio", ratio(sum.hits, sum.asked)),
-            Measure::new("chunks_requested", sum.asked as f64),
-            Measure::new("evictions", sum.evictions as f64),
-            Measure::new("expired", sum.expired as f64),
-            Measure::new("discarded_bytes", self.output.discarded_bytes as f64),
+            WorkloadMeasure::new("hit_ratio", ratio(sum.hits, sum.asked)),
+            WorkloadMeasure::new("chunks_requested", sum.asked as f64),
+            WorkloadMeasure::new("evictions", sum.evictions as f64),
+            WorkloadMeasure::new("expired", sum.expired as f64),
+            WorkloadMeasure::new("discarded_bytes", self.output.discarded_bytes as f64),
         ];
         for (number, range) in self.ranges.iter().enumerate() {
             let class = self.counters(Some(number));
@@ -244,10 +249,10 @@ impl Source for KvCache {
             });
             let name = |measure: &str| format!("{}.{measure}", range.name);
             measures.extend([
-                Measure::new(name("hit_ratio"), ratio(class.hits, class.asked)),
-                Measure::new(name("written_share"), ratio(class.written_bytes, sum.written_bytes)),
-                Measure::new(name("slots"), slots as f64),
-                Measure::new(name("stored_share"), ratio(stored, slots)),
+                WorkloadMeasure::new(name("hit_ratio"), ratio(class.hits, class.asked)),
+                WorkloadMeasure::new(name("written_share"), ratio(class.written_bytes, sum.written_bytes)),
+                WorkloadMeasure::new(name("slots"), slots as f64),
+                WorkloadMeasure::new(name("stored_share"), ratio(stored, slots)),
             ]);
         }
         measures

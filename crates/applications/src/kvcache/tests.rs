@@ -6,32 +6,32 @@ use std::io::Write;
 
 use super::*;
 use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
-use workload::{Operation, PlacementIndex, Request, Source};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// One worker with chunks of 64 KiB.
-fn one(requests: Requests, eviction: Eviction) -> Settings {
-    let class = Class {
+fn one(requests: PromptSettings, eviction: TierEviction) -> KvCacheSettings {
+    let class = ChunkClass {
         chunk_bytes: 64 << 10,
         requests,
-        ..Class::default()
+        ..ChunkClass::default()
     };
-    Settings {
+    KvCacheSettings {
         used_percent: 100.0,
         eviction,
         classes: BTreeMap::from([("all".to_string(), class)]),
-        ..Settings::default()
+        ..KvCacheSettings::default()
     }
 }
 
-fn popular(catalogue_percent: f64, zipf_exponent: f64) -> Requests {
-    Requests::Popular(Popular {
+fn popular(catalogue_percent: f64, zipf_exponent: f64) -> PromptSettings {
+    PromptSettings::Popular(PopularChunks {
         catalogue_percent,
         zipf_exponent,
-        ..Popular::default()
+        ..PopularChunks::default()
     })
 }
 
-fn take(source: &mut KvCache, count: usize) -> Vec<Request> {
+fn take(source: &mut KvCache, count: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while requests.len() < count && source.next_batch(&mut requests, 1000).expect("requests") > 0 {}
     requests
@@ -49,7 +49,7 @@ fn ask(source: &mut KvCache, chunks: f64) {
 #[test]
 fn popular_chunks_are_hit_as_often_as_theory_says() {
     for exponent in [0.0, 0.8, 1.1] {
-        for (eviction, fifo) in [(Eviction::Lru, false), (Eviction::Fifo, true)] {
+        for (eviction, fifo) in [(TierEviction::Lru, false), (TierEviction::Fifo, true)] {
             let mut source = one(popular(300.0, exponent), eviction)
                 .source(&drive(64), 1)
                 .expect("it fits");
@@ -70,7 +70,7 @@ fn popular_chunks_are_hit_as_often_as_theory_says() {
 /// The most frequently used chunks stay, so the cache holds the most popular ones.
 #[test]
 fn the_least_frequent_leave() {
-    let mut source = one(popular(300.0, 1.1), Eviction::Lfu)
+    let mut source = one(popular(300.0, 1.1), TierEviction::Lfu)
         .source(&drive(64), 1)
         .expect("it fits");
     ask(&mut source, 600_000.0);
@@ -83,22 +83,22 @@ fn the_least_frequent_leave() {
 /// A replay of the requests has each stored chunk in its slot, and no other data.
 #[test]
 fn the_drive_holds_what_the_tiers_do() {
-    let class = |chunk_bytes: u64, ranks: u32, requests: Requests| Class {
+    let class = |chunk_bytes: u64, ranks: u32, requests: PromptSettings| ChunkClass {
         workers: 2,
         chunk_bytes,
         ranks,
         requests,
-        ..Class::default()
+        ..ChunkClass::default()
     };
     for eviction in [
-        Eviction::Fifo,
-        Eviction::Lru,
-        Eviction::Lfu,
-        Eviction::Ttl,
-        Eviction::Prefix,
-        Eviction::Clock,
+        TierEviction::Fifo,
+        TierEviction::Lru,
+        TierEviction::Lfu,
+        TierEviction::Ttl,
+        TierEviction::Prefix,
+        TierEviction::Clock,
     ] {
-        let settings = Settings {
+        let settings = KvCacheSettings {
             used_percent: 80.0,
             eviction,
             ttl_seconds: 20.0,
@@ -107,15 +107,15 @@ fn the_drive_holds_what_the_tiers_do() {
             classes: BTreeMap::from([
                 (
                     "agents".into(),
-                    class(96 << 10, 2, Requests::Agent(Sessions::default())),
+                    class(96 << 10, 2, PromptSettings::Agent(SessionSettings::default())),
                 ),
                 (
                     "chat".into(),
-                    class(64 << 10, 1, Requests::Conversation(Sessions::default())),
+                    class(64 << 10, 1, PromptSettings::Conversation(SessionSettings::default())),
                 ),
                 ("objects".into(), class(40 << 10, 1, popular(200.0, 0.9))),
             ]),
-            ..Settings::default()
+            ..KvCacheSettings::default()
         };
         let mut source = settings.source(&drive(64), 7).expect("it fits");
         let ranges = source.ranges();
@@ -125,7 +125,7 @@ fn the_drive_holds_what_the_tiers_do() {
             let blocks =
                 request.offset_bytes / BLOCK_BYTES..(request.offset_bytes + u64::from(request.bytes)) / BLOCK_BYTES;
             match request.operation {
-                Operation::Write => {
+                RequestOperation::Write => {
                     assert!(request.offset_bytes >= range.start_bytes && request.offset_bytes < range.end_bytes);
                     assert!(request.bytes <= 20 << 10);
                     written.extend(blocks);
@@ -161,10 +161,12 @@ fn the_drive_holds_what_the_tiers_do() {
 #[test]
 fn prefixes_leave_from_their_ends() {
     for requests in [
-        Requests::Conversation(Sessions::default()),
-        Requests::Agent(Sessions::default()),
+        PromptSettings::Conversation(SessionSettings::default()),
+        PromptSettings::Agent(SessionSettings::default()),
     ] {
-        let mut source = one(requests, Eviction::Prefix).source(&drive(128), 3).expect("it fits");
+        let mut source = one(requests, TierEviction::Prefix)
+            .source(&drive(128), 3)
+            .expect("it fits");
         ask(&mut source, 200_000.0);
         assert!(measure(&source, "evictions") > 1000.0);
         let tier = &source.workers[0].tier;
@@ -180,28 +182,30 @@ fn prefixes_leave_from_their_ends() {
 /// Agents repeat longer prefixes than people. Explicit settings override the defaults.
 #[test]
 fn sessions_have_their_habits() {
-    let hits = |requests: Requests| {
-        let mut source = one(requests, Eviction::Lru).source(&drive(512), 3).expect("it fits");
+    let hits = |requests: PromptSettings| {
+        let mut source = one(requests, TierEviction::Lru)
+            .source(&drive(512), 3)
+            .expect("it fits");
         ask(&mut source, 300_000.0);
         measure(&source, "hit_ratio")
     };
     // Few enough that all active sessions are stored.
-    let said = |turns: f64| Sessions {
+    let said = |turns: f64| SessionSettings {
         turns: Some(turns),
         sessions: Some(200),
-        ..Sessions::default()
+        ..SessionSettings::default()
     };
     let (short, long) = (
-        hits(Requests::Conversation(said(2.0))),
-        hits(Requests::Conversation(said(10.0))),
+        hits(PromptSettings::Conversation(said(2.0))),
+        hits(PromptSettings::Conversation(said(10.0))),
     );
     assert!(long > short + 0.1, "{short} {long}");
-    assert!(hits(Requests::Agent(Sessions::default())) > 0.9);
+    assert!(hits(PromptSettings::Agent(SessionSettings::default())) > 0.9);
 }
 
 #[test]
 fn chunks_leave_when_their_time_is_over() {
-    let mut settings = one(popular(50.0, 0.9), Eviction::Ttl);
+    let mut settings = one(popular(50.0, 0.9), TierEviction::Ttl);
     // One request per 65.536 us. The catalogue is half as large as the tier and repeats.
     settings.ttl_seconds = 0.01;
     settings.discard = true;
@@ -223,31 +227,31 @@ fn chunks_leave_when_their_time_is_over() {
 /// session.
 #[test]
 fn rates_and_placement_are_what_the_settings_say() {
-    let class = |bytes_per_second: u64| Class {
+    let class = |bytes_per_second: u64| ChunkClass {
         workers: 2,
         chunk_bytes: MIB,
         ranks: 2,
-        requests: Requests::Popular(Popular {
+        requests: PromptSettings::Popular(PopularChunks {
             catalogue_percent: 10_000.0,
             zipf_exponent: 0.0,
             bytes_per_second,
         }),
-        ..Class::default()
+        ..ChunkClass::default()
     };
-    let indices = |placement: Placement, count: u16| {
-        let settings = Settings {
+    let indices = |placement: KvCachePlacement, count: u16| {
+        let settings = KvCacheSettings {
             placement,
             first_placement: 1,
             classes: BTreeMap::from([("a".into(), class(1_000_000_000)), ("b".into(), class(3_000_000_000))]),
-            ..Settings::default()
+            ..KvCacheSettings::default()
         };
-        let target = Target {
+        let target = WorkloadTarget {
             placement_count: count,
             ..drive(1024)
         };
         take(&mut settings.source(&target, 1).expect("it fits"), 40_000)
     };
-    let requests = indices(Placement::Class, 8);
+    let requests = indices(KvCachePlacement::Class, 8);
     let fast = requests.iter().filter(|request| request.stream == 1).count() as f64;
     assert!((fast / requests.len() as f64 - 0.75).abs() < 0.01, "{fast}");
     // Neighbouring requests come from different workers.
@@ -261,7 +265,7 @@ fn rates_and_placement_are_what_the_settings_say() {
             .iter()
             .all(|request| request.placement == Some(PlacementIndex(1 + request.stream)))
     );
-    let used = |placement: Placement, count: u16| {
+    let used = |placement: KvCachePlacement, count: u16| {
         let requests = indices(placement, count);
         let used: HashSet<_> = requests
             .iter()
@@ -271,19 +275,22 @@ fn rates_and_placement_are_what_the_settings_say() {
         used.sort_unstable();
         used
     };
-    assert_eq!(used(Placement::None, 8), [None]);
-    assert_eq!(used(Placement::Class, 0), [None]);
-    assert_eq!(used(Placement::Worker, 8), [Some(1), Some(2), Some(3), Some(4)]);
-    assert_eq!(used(Placement::Rank, 8), [Some(1), Some(2)]);
-    assert_eq!(used(Placement::Session, 3), [Some(0), Some(1), Some(2)]);
+    assert_eq!(used(KvCachePlacement::None, 8), [None]);
+    assert_eq!(used(KvCachePlacement::Class, 0), [None]);
+    assert_eq!(used(KvCachePlacement::Worker, 8), [Some(1), Some(2), Some(3), Some(4)]);
+    assert_eq!(used(KvCachePlacement::Rank, 8), [Some(1), Some(2)]);
+    assert_eq!(used(KvCachePlacement::Session, 3), [Some(0), Some(1), Some(2)]);
 }
 
 /// A scaled model has the same slots, requests and hit ratio, until its chunks are mapping units.
 #[test]
 fn twins_are_hit_as_often() {
-    for requests in [popular(200.0, 0.9), Requests::Conversation(Sessions::default())] {
+    for requests in [
+        popular(200.0, 0.9),
+        PromptSettings::Conversation(SessionSettings::default()),
+    ] {
         let run = |denominator: u64| {
-            let mut source = one(requests.clone(), Eviction::Lru)
+            let mut source = one(requests.clone(), TierEviction::Lru)
                 .source(&twin(2048, denominator), 1)
                 .expect("it fits");
             ask(&mut source, 400_000.0 / (denominator as f64 / 16.0).max(1.0));
@@ -296,11 +303,14 @@ fn twins_are_hit_as_often() {
     }
 }
 
-fn trace(lines: &str) -> (tempfile::NamedTempFile, Settings) {
+fn trace(lines: &str) -> (tempfile::NamedTempFile, KvCacheSettings) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(lines.as_bytes()).expect("it is written");
     let files = vec![file.path().to_path_buf()];
-    (file, one(Requests::Mooncake(Mooncake { files }), Eviction::Lru))
+    (
+        file,
+        one(PromptSettings::Mooncake(MooncakeSettings { files }), TierEviction::Lru),
+    )
 }
 
 #[test]
@@ -308,7 +318,7 @@ fn traces_of_requests_are_looked_up() {
     let lines = "{\"timestamp\": 0, \"input_length\": 1500, \"hash_ids\": [1, 2, 3]}\n\n\
                  {\"timestamp\": 20, \"hash_ids\": [1, 2, 4]}\n{\"timestamp\": 10, \"hash_ids\": [9]}\n";
     let (_file, settings) = trace(lines);
-    let once = Target {
+    let once = WorkloadTarget {
         endless: false,
         ..drive(64)
     };
@@ -327,7 +337,7 @@ fn chunks_of_a_trace_are_named_by_hashes_of_64_bits() {
     let lines = "{\"timestamp\": 0, \"hash_ids\": [18446744073709551615, -9223372036854775808]}\n\
                  {\"timestamp\": 20, \"hash_ids\": [18446744073709551615, -9223372036854775808, -7]}\n";
     let (_file, settings) = trace(lines);
-    let once = Target {
+    let once = WorkloadTarget {
         endless: false,
         ..drive(64)
     };
@@ -359,7 +369,7 @@ fn bad_traces_are_named() {
 /// A catalogue that fits is written once, and then the workload ends.
 #[test]
 fn it_ends_when_everything_is_there() {
-    let mut source = one(popular(50.0, 0.5), Eviction::Lru)
+    let mut source = one(popular(50.0, 0.5), TierEviction::Lru)
         .source(&drive(16), 1)
         .expect("it fits");
     assert_eq!(take(&mut source, 10_000).len(), 128);
@@ -367,7 +377,7 @@ fn it_ends_when_everything_is_there() {
 
 #[test]
 fn half_of_what_is_missed_is_written() {
-    let mut settings = one(popular(10_000.0, 0.0), Eviction::Lru);
+    let mut settings = one(popular(10_000.0, 0.0), TierEviction::Lru);
     settings.classes.get_mut("all").expect("the class").admit_percent = 50.0;
     let mut source = settings.source(&drive(64), 1).expect("it fits");
     ask(&mut source, 100_000.0);
@@ -377,8 +387,8 @@ fn half_of_what_is_missed_is_written() {
 
 #[test]
 fn impossible_settings_are_named() {
-    let with = |change: fn(&mut Settings)| {
-        let mut settings = one(Requests::default(), Eviction::Lru);
+    let with = |change: fn(&mut KvCacheSettings)| {
+        let mut settings = one(PromptSettings::default(), TierEviction::Lru);
         change(&mut settings);
         settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
     };
@@ -399,7 +409,8 @@ fn impossible_settings_are_named() {
         "classes.all has room for 1 chunks in a worker's share, but 2 are needed. Use a larger share or scale"
     );
     assert_eq!(
-        with(|settings| settings.classes.get_mut("all").expect("it").requests = Requests::Mooncake(Mooncake::default())),
+        with(|settings| settings.classes.get_mut("all").expect("it").requests =
+            PromptSettings::Mooncake(MooncakeSettings::default())),
         "classes.all.requests.files is missing. Name the trace's files"
     );
 }

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 use super::prompt::Prompt;
 use workload::WorkloadError;
 use workload::random::mix;
-use workload::trace::{Line, Lines, MooncakeRequest};
+use workload::trace::{MooncakeRequest, ReadOutcome, RecordReader};
 
 /// A trace of requests in Mooncake's format (README of kvcache-ai/Mooncake, FAST '25).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Mooncake {
+pub struct MooncakeSettings {
     /// Trace files in order: plain, gzip or zstd. At least one.
     pub files: Vec<PathBuf>,
 }
 
-impl Mooncake {
+impl MooncakeSettings {
     pub(super) fn check(&self, place: &str) -> Result<(), WorkloadError> {
         if self.files.is_empty() {
             let problem = "is missing. Name the trace's files";
@@ -30,9 +30,9 @@ impl Mooncake {
 }
 
 /// Reads trace files one after another.
-pub(super) struct Trace {
+pub(super) struct MooncakeTrace {
     files: Vec<PathBuf>,
-    open: Option<Lines>,
+    open: Option<RecordReader>,
     /// Number of the file after the open one.
     next_file: usize,
     endless: bool,
@@ -47,7 +47,7 @@ pub(super) struct Trace {
     last_ns: u64,
 }
 
-impl std::fmt::Debug for Trace {
+impl std::fmt::Debug for MooncakeTrace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = formatter.debug_struct("Trace");
         debug
@@ -57,9 +57,13 @@ impl std::fmt::Debug for Trace {
     }
 }
 
-impl Trace {
-    pub(super) fn new(settings: &Mooncake, sampled: u64, endless: bool) -> Result<Trace, WorkloadError> {
-        let mut trace = Trace {
+impl MooncakeTrace {
+    pub(super) fn new(
+        settings: &MooncakeSettings,
+        sampled: u64,
+        endless: bool,
+    ) -> Result<MooncakeTrace, WorkloadError> {
+        let mut trace = MooncakeTrace {
             files: settings.files.clone(),
             open: None,
             next_file: 0,
@@ -91,7 +95,7 @@ impl Trace {
             return Ok(false);
         };
         self.next_file += 1;
-        let opened = Lines::open(Path::new(file), Arc::default());
+        let opened = RecordReader::open(Path::new(file), Arc::default());
         self.open = Some(opened.map_err(|source| WorkloadError::Io {
             file: self.file(),
             source,
@@ -106,9 +110,9 @@ impl Trace {
                 return Ok(false);
             };
             let parsed = match lines.take_line() {
-                Ok(Line::Text(line)) => MooncakeRequest::parse(line),
-                Ok(Line::TooLong(_)) => Err("the line is longer than 64 KiB".to_string()),
-                Ok(Line::End) => {
+                Ok(ReadOutcome::Text(line)) => MooncakeRequest::parse(line),
+                Ok(ReadOutcome::TooLong(_)) => Err("the line is longer than 64 KiB".to_string()),
+                Ok(ReadOutcome::End) => {
                     self.open_next()?;
                     continue;
                 }
@@ -120,7 +124,7 @@ impl Trace {
             };
             let line = lines.number();
             match parsed {
-                Ok(Some(request)) if self.takes(&request) => {
+                Ok(Some(request)) if self.selects(&request) => {
                     self.fill(request, prompt);
                     return Ok(true);
                 }
@@ -135,7 +139,7 @@ impl Trace {
     }
 
     /// Prompts with the same first chunk are all taken or all skipped.
-    fn takes(&self, request: &MooncakeRequest) -> bool {
+    fn selects(&self, request: &MooncakeRequest) -> bool {
         request
             .hash_ids
             .first()

@@ -16,17 +16,17 @@
 //! The model omits the limit over all memtables (`db_write_buffer_size`, off by default) and
 //! flushes that wait for each other.
 
-use super::log::Log;
-use super::store::{Full, Store};
-use super::tree::Tree;
+use super::log::WriteAheadLog;
+use super::store::{FileStore, StoreFull};
+use super::tree::LsmTree;
 
 /// The trees of a drive.
 #[derive(Debug)]
 pub struct Database {
-    pub(super) trees: Vec<Tree>,
-    pub(super) store: Store,
+    pub(super) trees: Vec<LsmTree>,
+    pub(super) store: FileStore,
     /// `None` disables the log.
-    pub(super) log: Option<Log>,
+    pub(super) log: Option<WriteAheadLog>,
     /// Log size that triggers a flush of the families in its oldest file, bytes.
     pub(super) max_log_bytes: u64,
     /// Flushes all families together.
@@ -35,7 +35,7 @@ pub struct Database {
 
 impl Database {
     /// Puts a key into a family.
-    pub fn put(&mut self, family: usize, key: u32) -> Result<(), Full> {
+    pub fn put(&mut self, family: usize, key: u32) -> Result<(), StoreFull> {
         self.limit_log()?;
         let tree = &mut self.trees[family];
         if let Some(log) = &mut self.log {
@@ -44,14 +44,14 @@ impl Database {
         }
         tree.put(key);
         if tree.is_full() {
-            self.flush(Tree::is_full)?;
+            self.flush(LsmTree::is_full)?;
         }
         Ok(())
     }
 
     /// If the log is too large, flushes the families in its oldest file. One check per put, as in
     /// RocksDB, so the log can exceed the limit for a while.
-    fn limit_log(&mut self) -> Result<(), Full> {
+    fn limit_log(&mut self) -> Result<(), StoreFull> {
         let Some(log) = self.log.as_ref().filter(|log| log.bytes() > self.max_log_bytes) else {
             return Ok(());
         };
@@ -63,8 +63,8 @@ impl Database {
     }
 
     /// Flushes the due memtables, deletes unneeded log files and compacts the trees.
-    fn flush(&mut self, is_due: impl Fn(&Tree) -> bool) -> Result<(), Full> {
-        let is_due = |tree: &Tree| !tree.is_empty() && (self.atomic_flush || is_due(tree));
+    fn flush(&mut self, is_due: impl Fn(&LsmTree) -> bool) -> Result<(), StoreFull> {
+        let is_due = |tree: &LsmTree| !tree.is_empty() && (self.atomic_flush || is_due(tree));
         let due: Vec<usize> = (0..self.trees.len())
             .filter(|tree| is_due(&self.trees[*tree]))
             .collect();

@@ -10,7 +10,7 @@ pub const BLOCK_BYTES: u64 = 4096;
 
 /// A range of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct BlockExtent {
     /// First block.
     pub first: u32,
     /// Number of blocks.
@@ -18,17 +18,17 @@ pub struct Extent {
 }
 
 #[derive(Debug, Clone)]
-pub struct Space {
+pub struct FreeSpace {
     /// First block and length of each free extent. Free extents never touch each other.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     blocks: u64,
 }
 
-impl Space {
+impl FreeSpace {
     /// Creates an empty drive.
-    pub fn new(blocks: u32) -> Space {
-        Space {
+    pub fn new(blocks: u32) -> FreeSpace {
+        FreeSpace {
             free: BTreeMap::from([(0, blocks)]),
             free_blocks: u64::from(blocks),
             blocks: u64::from(blocks),
@@ -47,7 +47,7 @@ impl Space {
     }
 
     /// Allocates extents for `blocks` blocks. Returns `None` if too few are free.
-    pub fn allocate(&mut self, blocks: u32) -> Option<Vec<Extent>> {
+    pub fn allocate(&mut self, blocks: u32) -> Option<Vec<BlockExtent>> {
         if u64::from(blocks) > self.free_blocks {
             return None;
         }
@@ -67,17 +67,17 @@ impl Space {
     }
 
     /// Allocates the start of a free extent.
-    fn cut(&mut self, first: u32, blocks: u32) -> Extent {
+    fn cut(&mut self, first: u32, blocks: u32) -> BlockExtent {
         let length = self.free.remove(&first).expect("the extent is free");
         if length > blocks {
             self.free.insert(first + blocks, length - blocks);
         }
         self.free_blocks -= u64::from(blocks);
-        Extent { first, blocks }
+        BlockExtent { first, blocks }
     }
 
     /// Frees an extent.
-    pub fn release(&mut self, extent: Extent) {
+    pub fn release(&mut self, extent: BlockExtent) {
         let (mut first, mut blocks) = (extent.first, extent.blocks);
         if let Some((&before, &length)) = self.free.range(..first).next_back() {
             assert!(before + length <= first, "block {first} is free already");
@@ -106,9 +106,9 @@ mod tests {
     /// used.
     #[test]
     fn extents_never_overlap_and_nothing_is_lost() {
-        let mut space = Space::new(10_000);
+        let mut space = FreeSpace::new(10_000);
         let mut used = vec![false; 10_000];
-        let mut files: Vec<Vec<Extent>> = Vec::new();
+        let mut files: Vec<Vec<BlockExtent>> = Vec::new();
         let mut state = 12345u64;
         for step in 0..20_000 {
             state = state

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use workload::{WorkloadError, within};
 
-use super::{Compaction, Mix, Placement, Popularity, Settings};
+use super::{Compaction, LsmPlacement, LsmSettings, Mix, RecordPopularity};
 
 const MOST_FAMILIES: usize = 64;
 
@@ -30,7 +30,7 @@ pub struct Family {
     /// Overrides [`Settings::mix`].
     pub mix: Option<Mix>,
     /// Overrides [`Settings::popularity`].
-    pub popularity: Option<Popularity>,
+    pub popularity: Option<RecordPopularity>,
     /// Overrides [`Settings::zipf_exponent`].
     pub zipf_exponent: Option<f64>,
     /// Overrides [`Settings::key_bytes`].
@@ -89,8 +89,8 @@ impl Default for Family {
 
 impl Family {
     /// Settings of the family as a database of its own.
-    fn alone(&self, database: &Settings) -> Settings {
-        Settings {
+    fn standalone_settings(&self, database: &LsmSettings) -> LsmSettings {
+        LsmSettings {
             mix: self.mix.unwrap_or(database.mix),
             popularity: self.popularity.or(database.popularity),
             zipf_exponent: self.zipf_exponent.unwrap_or(database.zipf_exponent),
@@ -113,7 +113,7 @@ impl Family {
         }
     }
 
-    fn check(&self, place: &str, placement: Placement) -> Result<(), WorkloadError> {
+    fn check(&self, place: &str, placement: LsmPlacement) -> Result<(), WorkloadError> {
         within(&format!("{place}data_share"), self.data_share, 1e-6..=1e6)?;
         within(&format!("{place}operation_share"), self.operation_share, 0.0..=1e6)?;
         let problem = match &self.level_placements {
@@ -121,7 +121,7 @@ impl Family {
                 "is empty. Give the placement index of level 0, of level 1, and so \
                                                   on"
             }
-            Some(_) if placement != Placement::Table => "has no effect. Set placement = \"table\", or remove it",
+            Some(_) if placement != LsmPlacement::Table => "has no effect. Set placement = \"table\", or remove it",
             _ => return Ok(()),
         };
         Err(WorkloadError::setting(format!("{place}level_placements"), problem))
@@ -129,12 +129,12 @@ impl Family {
 }
 
 /// A family with its complete settings.
-pub(super) struct Member {
+pub(super) struct FamilyMember {
     /// Name of the family. `None` in a database without families.
     pub name: Option<String>,
     /// Prefix of the setting names in error messages.
     pub place: String,
-    pub settings: Settings,
+    pub settings: LsmSettings,
     /// Fraction of all data.
     pub data_share: f64,
     /// Operations, relative to other families.
@@ -143,16 +143,16 @@ pub(super) struct Member {
     pub level_placements: Vec<u16>,
 }
 
-impl Settings {
+impl LsmSettings {
     /// All families in the order of their names, or the whole database as one family.
-    pub(super) fn members(&self) -> Vec<Member> {
+    pub(super) fn members(&self) -> Vec<FamilyMember> {
         // All deeper levels use the last index, even if it is the log's.
         let of_levels = match &self.placement_table[..] {
             [_, levels @ ..] if !levels.is_empty() => levels,
             all => all,
         };
         if self.families.is_empty() {
-            return vec![Member {
+            return vec![FamilyMember {
                 name: None,
                 place: String::new(),
                 settings: self.clone(),
@@ -164,10 +164,10 @@ impl Settings {
         let all_data: f64 = self.families.values().map(|family| family.data_share).sum();
         let families = self.families.iter();
         families
-            .map(|(name, family)| Member {
+            .map(|(name, family)| FamilyMember {
                 name: Some(name.clone()),
                 place: format!("families.{name}."),
-                settings: family.alone(self),
+                settings: family.standalone_settings(self),
                 data_share: family.data_share / all_data,
                 operation_share: family.operation_share,
                 level_placements: family.level_placements.clone().unwrap_or_else(|| of_levels.to_vec()),
@@ -182,7 +182,7 @@ impl Settings {
             let problem = format!("has no effect without {what}. Define them as [workload.families.NAME]");
             Err(WorkloadError::setting(setting, problem))
         };
-        if self.placement == Placement::Family && self.families.is_empty() {
+        if self.placement == LsmPlacement::Family && self.families.is_empty() {
             return needs("placement = \"family\"".to_string(), "families");
         }
         if self.families.len() < 2 && self.atomic_flush {

@@ -11,9 +11,9 @@
 
 use std::collections::VecDeque;
 
-use super::extents::{BLOCK_BYTES, Extent};
-use super::output::Maker;
-use super::store::{Full, Store, blocks_of};
+use super::extents::{BLOCK_BYTES, BlockExtent};
+use super::output::WriteOrigin;
+use super::store::{FileStore, StoreFull, blocks_of};
 
 /// Behaviour settings of the log.
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +30,9 @@ pub struct LogRules {
 }
 
 #[derive(Debug, Clone)]
-struct File {
+struct WalFile {
     number: u64,
-    extents: Vec<Extent>,
+    extents: Vec<BlockExtent>,
     /// Bytes appended, and bytes written to the drive.
     bytes: u64,
     written_bytes: u64,
@@ -40,21 +40,21 @@ struct File {
 }
 
 #[derive(Debug)]
-pub struct Log {
+pub struct WriteAheadLog {
     rules: LogRules,
-    open: Option<File>,
-    closed: VecDeque<File>,
+    open: Option<WalFile>,
+    closed: VecDeque<WalFile>,
     /// Extents of a deleted file for the next file.
-    recycled: Option<Vec<Extent>>,
+    recycled: Option<Vec<BlockExtent>>,
     next_number: u64,
     /// Bytes of all files.
     bytes: u64,
 }
 
-impl Log {
+impl WriteAheadLog {
     /// Creates a log without files.
-    pub fn new(rules: LogRules) -> Log {
-        Log {
+    pub fn new(rules: LogRules) -> WriteAheadLog {
+        WriteAheadLog {
             rules,
             open: None,
             closed: VecDeque::new(),
@@ -66,10 +66,10 @@ impl Log {
 
     /// Appends an entry and writes all complete pieces. On a sync, writes all data. Returns the
     /// number of the entry's file.
-    pub fn append(&mut self, store: &mut Store, entry_bytes: u64) -> Result<u64, Full> {
+    pub fn append(&mut self, store: &mut FileStore, entry_bytes: u64) -> Result<u64, StoreFull> {
         let file = self.open.get_or_insert_with(|| {
             self.next_number += 1;
-            File {
+            WalFile {
                 number: self.next_number,
                 extents: self.recycled.take().unwrap_or_default(),
                 bytes: 0,
@@ -95,7 +95,7 @@ impl Log {
     }
 
     /// Closes the open file: writes all data and frees the unneeded space.
-    pub fn close(&mut self, store: &mut Store) {
+    pub fn close(&mut self, store: &mut FileStore) {
         let Some(mut file) = self.open.take() else { return };
         if file.bytes > file.written_bytes {
             file.write(store, true);
@@ -109,7 +109,7 @@ impl Log {
     }
 
     /// Deletes the closed files before `number`. The next append needs the open file.
-    pub fn delete_before(&mut self, store: &mut Store, number: u64) {
+    pub fn delete_before(&mut self, store: &mut FileStore, number: u64) {
         while self.closed.front().is_some_and(|file| file.number < number) {
             let file = self.closed.pop_front().expect("there is a first");
             self.bytes -= file.bytes;
@@ -138,16 +138,16 @@ impl Log {
 
     /// Extents of all files and of the recycled file.
     #[cfg(test)]
-    pub fn extents(&self) -> Vec<Extent> {
+    pub fn extents(&self) -> Vec<BlockExtent> {
         let files = self.closed.iter().chain(&self.open).map(|file| &file.extents);
         files.chain(&self.recycled).flatten().copied().collect()
     }
 }
 
-impl File {
+impl WalFile {
     /// Writes the end of the file. With `all`, the last block may be partial and is rewritten
     /// later. Otherwise only complete blocks are written.
-    fn write(&mut self, store: &mut Store, all: bool) {
+    fn write(&mut self, store: &mut FileStore, all: bool) {
         let end = if all {
             self.bytes.div_ceil(BLOCK_BYTES)
         } else {
@@ -155,19 +155,19 @@ impl File {
         };
         let first = self.written_bytes / BLOCK_BYTES;
         self.written_bytes = self.bytes.min(end * BLOCK_BYTES);
-        store.output.write(Maker::Wal, &self.extents, first, end - first);
+        store.output.write(WriteOrigin::Wal, &self.extents, first, end - first);
     }
 }
 
 /// Shortens a file to `blocks` blocks and returns the rest.
-fn cut(extents: &mut Vec<Extent>, blocks: u64) -> Vec<Extent> {
+fn cut(extents: &mut Vec<BlockExtent>, blocks: u64) -> Vec<BlockExtent> {
     let mut left = blocks;
     let mut beyond = Vec::new();
     extents.retain_mut(|extent| {
         let kept = left.min(u64::from(extent.blocks)) as u32;
         left -= u64::from(kept);
         if kept < extent.blocks {
-            beyond.push(Extent {
+            beyond.push(BlockExtent {
                 first: extent.first + kept,
                 blocks: extent.blocks - kept,
             });

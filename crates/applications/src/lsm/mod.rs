@@ -32,28 +32,28 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::ycsb::{Mix, Popularity};
+pub use crate::ycsb::{Mix, RecordPopularity};
 pub use families::Family;
-pub use output::Placement;
+pub use output::LsmPlacement;
 pub use source::Lsm;
 
-use crate::ycsb::Keys;
+use crate::ycsb::YcsbKeys;
 use database::Database;
-use extents::{BLOCK_BYTES, Space};
-use families::Member;
-use log::{Log, LogRules};
-use output::{Output, Placer, TreeOutput};
-use rules::Rules;
+use extents::{BLOCK_BYTES, FreeSpace};
+use families::FamilyMember;
+use log::{LogRules, WriteAheadLog};
+use output::{LsmOutput, PlacementInputs, TreeShape};
+use rules::TreeRules;
 use source::Client;
-use store::Store;
-use tree::Tree;
+use store::FileStore;
+use tree::LsmTree;
 use workload::random::mix;
-use workload::{Target, WorkloadError, multiple_of, within};
+use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// Settings table `[workload]` of `kind = "lsm"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct LsmSettings {
     /// Operation mix after the load: `load`, `a` to `f` of YCSB, or `overwrite`. Default `a`.
     pub mix: Mix,
     /// Loads all records sorted into the levels of a steady tree of that size. If false, records
@@ -62,7 +62,7 @@ pub struct Settings {
     pub bulk_load: bool,
     /// Popularity of records. The default is YCSB's: latest for d and Zipf for the others. The
     /// default of `overwrite` is uniform (db_bench).
-    pub popularity: Option<Popularity>,
+    pub popularity: Option<RecordPopularity>,
     /// Exponent of the Zipf popularity. Default 0.99 (YCSB).
     pub zipf_exponent: f64,
     /// Bytes of all records, percent of the drive. Default 50. Mixes d and e can insert a fifth
@@ -108,7 +108,7 @@ pub struct Settings {
     #[serde(with = "base::size")]
     pub write_bytes: u64,
     /// Placement policy of writes. Default `level`.
-    pub placement: Placement,
+    pub placement: LsmPlacement,
     /// With `placement = "table"`, the placement indices of the log, level 0, level 1 and so on.
     /// All deeper levels use the last one.
     pub placement_table: Vec<u16>,
@@ -130,9 +130,9 @@ pub struct Settings {
     pub families: BTreeMap<String, Family>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for LsmSettings {
+    fn default() -> LsmSettings {
+        LsmSettings {
             mix: Mix::A,
             bulk_load: true,
             popularity: None,
@@ -153,7 +153,7 @@ impl Default for Settings {
             wal: true,
             writes_per_sync: 0,
             write_bytes: 1 << 20,
-            placement: Placement::Level,
+            placement: LsmPlacement::Level,
             placement_table: Vec::new(),
             max_total_wal_bytes: 0,
             atomic_flush: false,
@@ -184,30 +184,30 @@ const LEAST_ENTRIES: u64 = 16;
 /// (`DBImpl::GetMaxTotalWalSize`), and each family may have two (`max_write_buffer_number`).
 const LOG_MEMTABLES: u64 = 8;
 
-impl Settings {
+impl LsmSettings {
     /// Creates the source for a drive.
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<Lsm, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Lsm, WorkloadError> {
         self.check()?;
         let capacity_bytes = target.capacity_bytes();
         let blocks = u32::try_from(capacity_bytes / BLOCK_BYTES)
             .map_err(|_| too_large(format!("the number of blocks on a drive of {capacity_bytes} bytes")))?;
         let members = self.members();
         let parts = members.iter().enumerate();
-        let parts: Vec<(Tree, Client)> = parts
+        let parts: Vec<(LsmTree, Client)> = parts
             .map(|(number, member)| member.begin(number, target, seed))
             .collect::<Result<_, _>>()?;
-        let (trees, clients): (Vec<Tree>, Vec<Client>) = parts.into_iter().unzip();
-        let store = Store {
-            space: Space::new(blocks),
+        let (trees, clients): (Vec<LsmTree>, Vec<Client>) = parts.into_iter().unzip();
+        let store = FileStore {
+            space: FreeSpace::new(blocks),
             output: self.output(&members, &trees, target),
             discard: self.discard,
             reads: self.reads,
         };
         let database = Database {
-            log: self.wal.then(|| Log::new(self.log_rules(&trees, target))),
+            log: self.wal.then(|| WriteAheadLog::new(self.log_rules(&trees, target))),
             max_log_bytes: self.max_log_bytes(&trees, target)?,
             atomic_flush: self.atomic_flush,
             store,
@@ -221,12 +221,12 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per record: its key in tables of two levels, in the load and in a merge.
         const RECORD_KEY_BYTES: f64 = 32.0;
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
-        let bytes = |member: &Member| {
+        let bytes = |member: &FamilyMember| {
             let share = member.settings.data_percent / 100.0 * member.data_share;
             let records = target.capacity_bytes() as f64 * share / member.settings.entry_bytes() as f64;
             (records * RECORD_KEY_BYTES) as u64
@@ -237,23 +237,23 @@ impl Settings {
         Ok(members.iter().map(bytes).fold(fixed_bytes, u64::saturating_add))
     }
 
-    fn output(&self, members: &[Member], trees: &[Tree], target: &Target) -> Output {
-        let placer = Placer {
+    fn output(&self, members: &[FamilyMember], trees: &[LsmTree], target: &WorkloadTarget) -> LsmOutput {
+        let placer = PlacementInputs {
             placement: self.placement,
             log_index: self.placement_table.first().copied().unwrap_or(0),
             count: target.placement_count,
         };
-        let of_tree = |member: &Member| TreeOutput {
+        let of_tree = |member: &FamilyMember| TreeShape {
             levels: member.settings.levels as usize,
             only_runs: member.settings.compaction != Compaction::Levelled,
             table: member.level_placements.clone(),
         };
         let memtable_bytes = trees.iter().map(|tree| tree.rules.memtable_bytes()).sum();
         let sizes = (target.request_bytes(self.write_bytes), memtable_bytes);
-        Output::new(placer, members.iter().map(of_tree).collect(), sizes)
+        LsmOutput::new(placer, members.iter().map(of_tree).collect(), sizes)
     }
 
-    fn log_rules(&self, trees: &[Tree], target: &Target) -> LogRules {
+    fn log_rules(&self, trees: &[LsmTree], target: &WorkloadTarget) -> LogRules {
         let memtables = trees.iter().map(|tree| tree.rules.memtable_bytes());
         LogRules {
             writes_per_sync: self.writes_per_sync,
@@ -267,7 +267,7 @@ impl Settings {
 
     /// Size of the log that triggers flushes, bytes. A single family has no limit, because no other
     /// family can lag.
-    fn max_log_bytes(&self, trees: &[Tree], target: &Target) -> Result<u64, WorkloadError> {
+    fn max_log_bytes(&self, trees: &[LsmTree], target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         let memtables = trees.iter().map(|tree| tree.rules.memtable_bytes());
         if trees.len() == 1 {
             return Ok(u64::MAX);
@@ -282,10 +282,10 @@ impl Settings {
     }
 
     /// Rules of a tree. Error messages put `place` before the names of its settings.
-    fn rules(&self, place: &str, target: &Target, most_entries: u64) -> Result<Rules, WorkloadError> {
+    fn rules(&self, place: &str, target: &WorkloadTarget, most_entries: u64) -> Result<TreeRules, WorkloadError> {
         let entry_bytes = self.entry_bytes();
         let scaled = |name: &str, bytes: u64| scaled(&format!("{place}{name}"), bytes, target, entry_bytes);
-        Ok(Rules {
+        Ok(TreeRules {
             entry_bytes,
             memtable_entries: scaled("memtable_bytes", self.memtable_bytes)?,
             table_entries: scaled("table_bytes", self.table_bytes)?,
@@ -306,7 +306,7 @@ impl Settings {
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
-        if self.placement == Placement::Table && self.placement_table.is_empty() {
+        if self.placement == LsmPlacement::Table && self.placement_table.is_empty() {
             let problem = "is empty. Give the placement index of the log, then those of the levels";
             return Err(WorkloadError::setting("placement_table", problem));
         }
@@ -341,7 +341,7 @@ fn too_large(setting: String) -> WorkloadError {
 }
 
 /// Number of entries in `bytes` bytes of the full-size drive, after scaling.
-fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u64, WorkloadError> {
+fn scaled(name: &str, bytes: u64, target: &WorkloadTarget, entry_bytes: u64) -> Result<u64, WorkloadError> {
     let entries = bytes / target.denominator() / entry_bytes;
     if entries >= LEAST_ENTRIES {
         return Ok(entries);
@@ -352,24 +352,24 @@ fn scaled(name: &str, bytes: u64, target: &Target, entry_bytes: u64) -> Result<u
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }
 
-impl Member {
+impl FamilyMember {
     /// Suffix for error messages that names the family.
-    fn of_whom(&self) -> String {
+    fn name_suffix(&self) -> String {
         self.name
             .as_ref()
             .map_or(String::new(), |name| format!(" of the family {name}"))
     }
 
     /// Creates the tree of a family and its client.
-    fn begin(&self, number: usize, target: &Target, seed: u64) -> Result<(Tree, Client), WorkloadError> {
+    fn begin(&self, number: usize, target: &WorkloadTarget, seed: u64) -> Result<(LsmTree, Client), WorkloadError> {
         let settings = &self.settings;
         let data_bytes = (target.capacity_bytes() as f64 * settings.data_percent / 100.0 * self.data_share) as u64;
         let records = data_bytes / settings.entry_bytes();
         let most = u32::try_from(records * 6 / 5)
-            .map_err(|_| too_large(format!("the number of records{} = {records}", self.of_whom())))?;
+            .map_err(|_| too_large(format!("the number of records{} = {records}", self.name_suffix())))?;
         let rules = settings.rules(&self.place, target, records)?;
         if records < 10 * rules.memtable_entries {
-            let of_whom = self.of_whom();
+            let of_whom = self.name_suffix();
             let problem = format!(
                 "gives {records} records{of_whom}, less than ten memtables. Use more data, or smaller \
                          memtables"
@@ -385,8 +385,8 @@ impl Member {
         };
         let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
         let exponent = settings.zipf_exponent;
-        let keys = Keys::new(most, target.denominator(), popularity, exponent, seed);
-        let tree = Tree::new(rules, number);
+        let keys = YcsbKeys::new(most, target.denominator(), popularity, exponent, seed);
+        let tree = LsmTree::new(rules, number);
         let bulk = (settings.bulk_load && settings.mix != Mix::Load) || settings.compaction == Compaction::Fifo;
         // A mix without puts makes no requests, so the source skips it.
         let is_idle = match settings.mix {

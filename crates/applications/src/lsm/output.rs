@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::extents::{BLOCK_BYTES, Extent};
+use super::extents::{BLOCK_BYTES, BlockExtent};
 use crate::queue::RequestQueue;
-use workload::{Operation, PlacementIndex, Request};
+use workload::{IoRequest, PlacementIndex, RequestOperation};
 
 /// Placement policy of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Placement {
+pub enum LsmPlacement {
     None,
     /// One handle per level. The log and level 0 share the first, level 1 has the second, and so
     /// on. All deeper levels share the last handle.
@@ -30,7 +30,7 @@ pub enum Placement {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Maker {
+pub enum WriteOrigin {
     Wal,
     /// A flush or compaction into a level.
     Level {
@@ -43,8 +43,8 @@ pub enum Maker {
 
 /// Inputs of the placement policy.
 #[derive(Debug, Clone)]
-pub struct Placer {
-    pub placement: Placement,
+pub struct PlacementInputs {
+    pub placement: LsmPlacement,
     /// Index of the log for [`Placement::Table`].
     pub log_index: u16,
     /// Number of placement indices of the drive.
@@ -53,7 +53,7 @@ pub struct Placer {
 
 /// Properties of a tree that the output needs.
 #[derive(Debug, Clone)]
-pub struct TreeOutput {
+pub struct TreeShape {
     /// Number of levels with level 0. Each level is a stream.
     pub levels: usize,
     /// True if the tree has only level 0.
@@ -65,8 +65,8 @@ pub struct TreeOutput {
 
 /// Output state of a tree.
 #[derive(Debug)]
-struct Tree {
-    of: TreeOutput,
+struct TreeStreams {
+    shape: TreeShape,
     /// Stream of the tree's level 0.
     first_stream: usize,
     /// Level that receives the tables of level 0.
@@ -77,11 +77,11 @@ struct Tree {
 
 /// Makes requests and counts them.
 #[derive(Debug)]
-pub struct Output {
+pub struct LsmOutput {
     /// Requests that the caller can take.
     pub(crate) queue: RequestQueue,
-    placer: Placer,
-    trees: Vec<Tree>,
+    placer: PlacementInputs,
+    trees: Vec<TreeStreams>,
     /// Stream of reads, after those of the log and all levels. The stream of discards follows.
     read_stream: usize,
     request_blocks: u64,
@@ -97,25 +97,25 @@ pub struct Output {
 /// Weight of the latest file in the mean lifetime of its level.
 const LIFETIME_WEIGHT: f64 = 0.02;
 
-impl Output {
+impl LsmOutput {
     /// Creates an output without requests. `sizes` are the bytes of a request and of all memtables.
-    pub fn new(placer: Placer, trees: Vec<TreeOutput>, sizes: (u64, u64)) -> Output {
+    pub fn new(placer: PlacementInputs, trees: Vec<TreeShape>, sizes: (u64, u64)) -> LsmOutput {
         let (request_bytes, memtable_bytes) = sizes;
         let mut first_stream = 1;
-        let trees: Vec<Tree> = trees
+        let trees: Vec<TreeStreams> = trees
             .into_iter()
             .map(|of| {
-                let tree = Tree {
+                let tree = TreeStreams {
                     first_stream,
                     base: 1,
                     lifetimes: vec![0.0; of.levels],
-                    of,
+                    shape: of,
                 };
-                first_stream += tree.of.levels;
+                first_stream += tree.shape.levels;
                 tree
             })
             .collect();
-        Output {
+        LsmOutput {
             queue: RequestQueue::default(),
             trees,
             read_stream: first_stream,
@@ -129,34 +129,34 @@ impl Output {
         }
     }
 
-    fn place(&self, maker: Maker) -> Option<PlacementIndex> {
+    fn place(&self, maker: WriteOrigin) -> Option<PlacementIndex> {
         let last = self.placer.count.checked_sub(1)?;
         let wanted = match (self.placer.placement, maker) {
-            (Placement::None, _) => return None,
-            (Placement::Level | Placement::Lifetime | Placement::Family, Maker::Wal) => 0,
-            (Placement::Rocksdb, Maker::Wal) => 2,
-            (Placement::Table, Maker::Wal) => usize::from(self.placer.log_index),
-            (Placement::Family, Maker::Level { tree, .. }) => 1 + tree,
-            (placement, Maker::Level { tree, level }) => self.place_by_level(placement, &self.trees[tree], level),
+            (LsmPlacement::None, _) => return None,
+            (LsmPlacement::Level | LsmPlacement::Lifetime | LsmPlacement::Family, WriteOrigin::Wal) => 0,
+            (LsmPlacement::Rocksdb, WriteOrigin::Wal) => 2,
+            (LsmPlacement::Table, WriteOrigin::Wal) => usize::from(self.placer.log_index),
+            (LsmPlacement::Family, WriteOrigin::Level { tree, .. }) => 1 + tree,
+            (placement, WriteOrigin::Level { tree, level }) => self.place_by_level(placement, &self.trees[tree], level),
         };
         Some(PlacementIndex(wanted.min(usize::from(last)) as u16))
     }
 
     /// Placement index of a level, for policies that depend on the level.
-    fn place_by_level(&self, placement: Placement, tree: &Tree, level: usize) -> usize {
+    fn place_by_level(&self, placement: LsmPlacement, tree: &TreeStreams, level: usize) -> usize {
         match placement {
-            Placement::Level => level,
-            Placement::Rocksdb if tree.of.only_runs => 0,
-            Placement::Rocksdb => 3 + level.saturating_sub(tree.base).min(2),
-            Placement::Table => {
-                let table = &tree.of.table;
+            LsmPlacement::Level => level,
+            LsmPlacement::Rocksdb if tree.shape.only_runs => 0,
+            LsmPlacement::Rocksdb => 3 + level.saturating_sub(tree.base).min(2),
+            LsmPlacement::Table => {
+                let table = &tree.shape.table;
                 usize::from(table[level.min(table.len() - 1)])
             }
-            Placement::Lifetime => {
+            LsmPlacement::Lifetime => {
                 let memtables = (tree.lifetimes[level] / self.memtable_bytes as f64) as u64;
                 (memtables.max(1).ilog2() / 2) as usize
             }
-            Placement::None | Placement::Family => unreachable!("{placement:?} does not use levels"),
+            LsmPlacement::None | LsmPlacement::Family => unreachable!("{placement:?} does not use levels"),
         }
     }
 
@@ -167,7 +167,7 @@ impl Output {
 
     /// Records the deletion of a file. `made_at` is the number of bytes written before its
     /// creation.
-    pub fn note_lifetime(&mut self, tree: usize, level: usize, made_at: u64) {
+    pub fn record_lifetime(&mut self, tree: usize, level: usize, made_at: u64) {
         let lifetime = (self.bytes_written - made_at) as f64;
         let mean = &mut self.trees[tree].lifetimes[level];
         *mean = if *mean == 0.0 {
@@ -178,32 +178,32 @@ impl Output {
     }
 
     /// Writes blocks of a file.
-    pub fn write(&mut self, maker: Maker, extents: &[Extent], first: u64, blocks: u64) {
+    pub fn write(&mut self, maker: WriteOrigin, extents: &[BlockExtent], first: u64, blocks: u64) {
         let placement = self.place(maker);
         let bytes = blocks * BLOCK_BYTES;
         self.bytes_written += bytes;
         self.handle_bytes[placement.unwrap_or(PlacementIndex::FIRST).index()] += bytes;
         let stream = match maker {
-            Maker::Wal => {
+            WriteOrigin::Wal => {
                 self.wal_bytes += bytes;
                 0
             }
-            Maker::Level { tree, level } => self.trees[tree].first_stream + level,
+            WriteOrigin::Level { tree, level } => self.trees[tree].first_stream + level,
         };
-        self.push(stream, Operation::Write, placement, extents, first, blocks);
+        self.push(stream, RequestOperation::Write, placement, extents, first, blocks);
     }
 
     /// Reads blocks of a file.
-    pub fn read(&mut self, extents: &[Extent], first: u64, blocks: u64) {
-        self.push(self.read_stream, Operation::Read, None, extents, first, blocks);
+    pub fn read(&mut self, extents: &[BlockExtent], first: u64, blocks: u64) {
+        self.push(self.read_stream, RequestOperation::Read, None, extents, first, blocks);
     }
 
     fn push(
         &mut self,
         stream: usize,
-        operation: Operation,
+        operation: RequestOperation,
         placement: Option<PlacementIndex>,
-        extents: &[Extent],
+        extents: &[BlockExtent],
         first: u64,
         blocks: u64,
     ) {
@@ -215,7 +215,7 @@ impl Output {
                 continue;
             }
             let blocks = left.min(length - skip);
-            let whole = Request {
+            let whole = IoRequest {
                 stream: stream as u16,
                 operation,
                 offset_bytes: (u64::from(extent.first) + skip) * BLOCK_BYTES,
@@ -233,12 +233,12 @@ impl Output {
         assert!(left == 0, "an access ends within its file");
     }
 
-    pub fn discard(&mut self, extent: Extent) {
+    pub fn discard(&mut self, extent: BlockExtent) {
         let bytes = u64::from(extent.blocks) * BLOCK_BYTES;
         self.bytes_discarded += bytes;
-        self.queue.push(Request {
+        self.queue.push(IoRequest {
             stream: (self.read_stream + 1) as u16,
-            operation: Operation::Trim,
+            operation: RequestOperation::Trim,
             offset_bytes: u64::from(extent.first) * BLOCK_BYTES,
             bytes: bytes as u32,
             placement: None,

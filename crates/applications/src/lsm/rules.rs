@@ -4,7 +4,7 @@ use super::Compaction;
 
 /// Behaviour settings of the tree.
 #[derive(Debug, Clone, Copy)]
-pub struct Rules {
+pub struct TreeRules {
     /// Bytes of a key with its value.
     pub entry_bytes: u64,
     pub(super) memtable_entries: u64,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub(super) space_amplification_percent: u64,
 }
 
-impl Rules {
+impl TreeRules {
     /// Bytes of a full memtable.
     pub fn memtable_bytes(&self) -> u64 {
         self.memtable_entries * self.entry_bytes

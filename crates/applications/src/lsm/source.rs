@@ -6,12 +6,12 @@ use rustc_hash::FxHashSet;
 
 use super::Compaction;
 use super::database::Database;
-use super::store::Full;
-use super::tree::{Counters, Tree};
+use super::store::StoreFull;
+use super::tree::{LsmTree, TreeCounters};
 use crate::ratio;
-use crate::ycsb::{Keys, Mix, Operation};
+use crate::ycsb::{Mix, YcsbKeys, YcsbOperation};
 use workload::random::{below, mix};
-use workload::{Measure, Request, Source, WorkloadError};
+use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure};
 
 /// A database under load.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ const FAMILY_DRAWS: u64 = 1 << 53;
 /// Client of a tree.
 #[derive(Debug)]
 pub struct Client {
-    keys: Keys,
+    keys: YcsbKeys,
     mix: Mix,
     /// Number of records to load before the mix.
     load: u32,
@@ -47,7 +47,7 @@ pub struct Client {
 
 /// Creates `load` records and assigns them to the levels of a steady tree. The last level has all
 /// records. The levels above have newer versions of popular records.
-fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32>)> {
+fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, Vec<u32>)> {
     let mut all: Vec<u32> = (0..load)
         .map(|_| keys.insert().expect("the loaded data fits"))
         .collect();
@@ -58,7 +58,7 @@ fn bulk_by_level(tree: &Tree, keys: &mut Keys, load: u32) -> Vec<(usize, Vec<u32
         Compaction::Tiered => return vec![(0, all)],
         Compaction::Levelled => {}
     }
-    let settled = tree.settled(u64::from(load));
+    let settled = tree.steady_levels(u64::from(load));
     let used = settled.iter().enumerate().filter(|(_, entries)| **entries > 0);
     used.map(|(number, entries)| {
         if *entries == u64::from(load) {
@@ -83,7 +83,7 @@ const DRAWS_PER_ENTRY: u64 = 8;
 
 impl Client {
     /// Creates the client of a tree with `load` records.
-    pub(super) fn new(tree: &Tree, keys: Keys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
+    pub(super) fn new(tree: &LsmTree, keys: YcsbKeys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
         let mut keys = keys;
         let bulk = if bulk {
             bulk_by_level(tree, &mut keys, load)
@@ -138,7 +138,7 @@ impl Lsm {
     }
 
     /// Executes the next operation. Returns false at the end.
-    pub(super) fn step(&mut self) -> Result<bool, Full> {
+    pub(super) fn step(&mut self) -> Result<bool, StoreFull> {
         if self.is_loading && self.load()? {
             return Ok(true);
         }
@@ -150,10 +150,10 @@ impl Lsm {
         };
         let (tree, store) = (&self.database.trees[family], &mut self.database.store);
         match client.mix.next(&mut client.keys) {
-            Operation::Read(key) => tree.get(store, key),
-            Operation::Scan(key, entries) => tree.scan(store, key, entries),
-            Operation::Put(key) => self.database.put(family, key)?,
-            Operation::ReadAndPut(key) => {
+            YcsbOperation::Read(key) => tree.get(store, key),
+            YcsbOperation::Scan(key, entries) => tree.scan(store, key, entries),
+            YcsbOperation::Put(key) => self.database.put(family, key)?,
+            YcsbOperation::ReadAndPut(key) => {
                 tree.get(store, key);
                 self.database.put(family, key)?;
             }
@@ -163,7 +163,7 @@ impl Lsm {
 
     /// Loads the next part. Bulk loads come first, one family after the other. Then single records
     /// go to the family that lacks the largest fraction of its own. Returns false after the load.
-    fn load(&mut self) -> Result<bool, Full> {
+    fn load(&mut self) -> Result<bool, StoreFull> {
         if let Some(family) = self.clients.iter().position(|client| !client.bulk.is_empty()) {
             let (bulk, database) = (&mut self.clients[family].bulk, &mut self.database);
             let (level, keys) = bulk.last_mut().expect("something is left to load");
@@ -187,20 +187,20 @@ impl Lsm {
     }
 
     /// Sum of a counter over all trees.
-    fn sum(&self, count: impl Fn(&Counters) -> u64) -> u64 {
+    fn sum(&self, count: impl Fn(&TreeCounters) -> u64) -> u64 {
         self.database.trees.iter().map(|tree| count(&tree.counters)).sum()
     }
 
-    fn measures_of(&self, family: usize, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
+    fn measures_of(&self, family: usize, name: &dyn Fn(&str) -> String) -> Vec<WorkloadMeasure> {
         let (tree, client) = (&self.database.trees[family], &self.clients[family]);
         let counters = &tree.counters;
         let tables: u64 = counters.level_bytes.iter().sum();
-        let count = |measure: &str, value: u64| Measure::new(name(measure), value as f64);
+        let count = |measure: &str, value: u64| WorkloadMeasure::new(name(measure), value as f64);
         vec![
             count("application_bytes", counters.application_bytes),
             count("loaded_bytes", counters.loaded_bytes),
-            Measure::new(name("table_waf"), ratio(tables, counters.application_bytes)),
-            Measure::new(
+            WorkloadMeasure::new(name("table_waf"), ratio(tables, counters.application_bytes)),
+            WorkloadMeasure::new(
                 name("space_amplification"),
                 ratio(tree.table_entries(), u64::from(client.keys.records())),
             ),
@@ -213,7 +213,7 @@ impl Lsm {
 }
 
 /// Measures of the levels of a tree.
-fn levels_of(tree: &Tree, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
+fn levels_of(tree: &LsmTree, name: &dyn Fn(&str) -> String) -> Vec<WorkloadMeasure> {
     let mut measures = Vec::new();
     for (level, written) in tree.counters.level_bytes.iter().enumerate() {
         let (files, entries) = match level {
@@ -223,7 +223,8 @@ fn levels_of(tree: &Tree, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
             ),
             level => (tree.levels[level - 1].len(), tree.entries[level - 1]),
         };
-        let of_level = |measure: &str, value: f64| Measure::new(name(&format!("level.{level}.{measure}")), value);
+        let of_level =
+            |measure: &str, value: f64| WorkloadMeasure::new(name(&format!("level.{level}.{measure}")), value);
         measures.extend([
             of_level("written_bytes", *written as f64),
             of_level("bytes", (entries * tree.rules.entry_bytes) as f64),
@@ -233,13 +234,13 @@ fn levels_of(tree: &Tree, name: &dyn Fn(&str) -> String) -> Vec<Measure> {
     measures
 }
 
-impl Source for Lsm {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for Lsm {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         while self.database.store.output.queue.ready() < limit && !self.ended {
             match self.step() {
                 Ok(true) => {}
                 Ok(false) => self.ended = true,
-                Err(Full) => {
+                Err(StoreFull) => {
                     self.ended = true;
                     let used = 100.0 * self.database.store.space.used_share();
                     let setting = format!("a drive with {used:.1} % in use");
@@ -250,7 +251,7 @@ impl Source for Lsm {
         }
         match self.error.take_if(|_| self.database.store.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.database.store.output.queue.take(requests, limit)),
+            None => Ok(self.database.store.output.queue.pop_batch(requests, limit)),
         }
     }
 
@@ -263,7 +264,7 @@ impl Source for Lsm {
         std::iter::once("wal".to_string()).chain(levels).chain(last).collect()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let Database { trees, store, log, .. } = &self.database;
         let output = &store.output;
         let application_bytes = self.sum(|counters| counters.application_bytes);
@@ -272,17 +273,17 @@ impl Source for Lsm {
         let members = || trees.iter().zip(&self.clients);
         let table_bytes = members().map(|(tree, _)| tree.table_entries() * tree.rules.entry_bytes);
         let record_bytes = members().map(|(tree, client)| u64::from(client.keys.records()) * tree.rules.entry_bytes);
-        let count = |measure: &str, value: u64| Measure::new(measure, value as f64);
+        let count = |measure: &str, value: u64| WorkloadMeasure::new(measure, value as f64);
         let mut measures = vec![
             count("application_bytes", application_bytes),
             count("loaded_bytes", loaded_bytes),
-            Measure::new(
+            WorkloadMeasure::new(
                 "tree_waf",
                 ratio(output.bytes_written - loaded_bytes, application_bytes),
             ),
-            Measure::new("table_waf", ratio(tables, application_bytes)),
-            Measure::new("space_amplification", ratio(table_bytes.sum(), record_bytes.sum())),
-            Measure::new("used_share", store.space.used_share()),
+            WorkloadMeasure::new("table_waf", ratio(tables, application_bytes)),
+            WorkloadMeasure::new("space_amplification", ratio(table_bytes.sum(), record_bytes.sum())),
+            WorkloadMeasure::new("used_share", store.space.used_share()),
             count("wal.written_bytes", output.wal_bytes),
             count("flushes", self.sum(|counters| counters.flushes)),
             count("compactions", self.sum(|counters| counters.compactions)),
@@ -301,7 +302,7 @@ impl Source for Lsm {
             measures.extend(levels_of(&trees[family], &of_family));
         }
         for (handle, bytes) in output.handle_bytes.iter().enumerate() {
-            measures.push(Measure::new(
+            measures.push(WorkloadMeasure::new(
                 format!("handle.{handle}.share"),
                 ratio(*bytes, output.bytes_written),
             ));

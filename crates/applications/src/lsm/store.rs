@@ -1,31 +1,31 @@
 //! Space and output of the drive, which all trees of a database share.
 
-use super::extents::{BLOCK_BYTES, Extent, Space};
-use super::output::Output;
-use super::table::Table;
+use super::extents::{BLOCK_BYTES, BlockExtent, FreeSpace};
+use super::output::LsmOutput;
+use super::table::SortedTable;
 
 /// Error of a drive without room for another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full;
+pub struct StoreFull;
 
 /// Files of all trees and of the log.
 #[derive(Debug)]
-pub struct Store {
-    pub(super) space: Space,
-    pub(super) output: Output,
+pub struct FileStore {
+    pub(super) space: FreeSpace,
+    pub(super) output: LsmOutput,
     /// Deleted files are discarded on the drive.
     pub(super) discard: bool,
     /// Reads are issued as requests.
     pub(super) reads: bool,
 }
 
-impl Store {
+impl FileStore {
     /// Allocates extents for `bytes` bytes.
-    pub fn allocate(&mut self, bytes: u64) -> Result<Vec<Extent>, Full> {
-        self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(Full)
+    pub fn allocate(&mut self, bytes: u64) -> Result<Vec<BlockExtent>, StoreFull> {
+        self.space.allocate(bytes.div_ceil(BLOCK_BYTES) as u32).ok_or(StoreFull)
     }
 
-    pub fn delete(&mut self, extents: &[Extent]) {
+    pub fn delete(&mut self, extents: &[BlockExtent]) {
         for extent in extents {
             if self.discard {
                 self.output.discard(*extent);
@@ -35,15 +35,15 @@ impl Store {
     }
 
     /// Deletes tables of a level.
-    pub fn delete_tables(&mut self, tables: Vec<Table>, tree: usize, level: usize) {
+    pub fn delete_tables(&mut self, tables: Vec<SortedTable>, tree: usize, level: usize) {
         for table in tables {
-            self.output.note_lifetime(tree, level, table.made_at);
+            self.output.record_lifetime(tree, level, table.made_at);
             self.delete(&table.extents);
         }
     }
 
     /// Reads the input tables of a compaction.
-    pub fn read_tables(&mut self, tables: &[Table]) {
+    pub fn read_tables(&mut self, tables: &[SortedTable]) {
         if self.reads {
             for table in tables {
                 self.output.read(&table.extents, 0, blocks_of(&table.extents));
@@ -53,6 +53,6 @@ impl Store {
 }
 
 /// Number of blocks of a file.
-pub fn blocks_of(extents: &[Extent]) -> u64 {
+pub fn blocks_of(extents: &[BlockExtent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.blocks)).sum()
 }

@@ -1,28 +1,28 @@
 //! Sorted tables, the files of the tree with their keys.
 
-use super::extents::Extent;
+use super::extents::BlockExtent;
 
 /// A file of sorted entries of equal size. It stores exact keys, so compaction drops exactly the
 /// overwritten entries.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct SortedTable {
     /// First and last key, cached here. The choice of a table to compact scans up to a hundred
     /// thousand tables. Reading the bounds from the key lists took 90 % of the run time of a model
     /// on a large drive.
     bounds: (u32, u32),
     pub keys: Vec<u32>,
     /// Extents of the file.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<BlockExtent>,
     /// Bytes that the tree had written before the file.
     pub made_at: u64,
 }
 
-impl Table {
+impl SortedTable {
     /// Creates a table of these keys. The list must not be empty.
-    pub fn new(keys: Vec<u32>, extents: Vec<Extent>, made_at: u64) -> Table {
+    pub fn new(keys: Vec<u32>, extents: Vec<BlockExtent>, made_at: u64) -> SortedTable {
         let bounds = (keys[0], keys[keys.len() - 1]);
         assert!(bounds.0 <= bounds.1, "keys ascend: {bounds:?}");
-        Table {
+        SortedTable {
             bounds,
             keys,
             extents,
@@ -55,7 +55,7 @@ pub fn merge(left: &[u32], right: &[u32]) -> Vec<u32> {
 }
 
 /// Positions of the tables in a sorted level that overlap the keys `first` to `last`.
-pub fn overlapping(level: &[Table], first: u32, last: u32) -> std::ops::Range<usize> {
+pub fn overlapping(level: &[SortedTable], first: u32, last: u32) -> std::ops::Range<usize> {
     let start = level.partition_point(|table| table.last() < first);
     let end = start + level[start..].partition_point(|table| table.first() <= last);
     start..end
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn overlap_is_found_at_the_borders() {
-        let table = |first: u32, last: u32| Table::new(vec![first, last], Vec::new(), 0);
+        let table = |first: u32, last: u32| SortedTable::new(vec![first, last], Vec::new(), 0);
         let level = [table(10, 19), table(20, 29), table(40, 49)];
         for (first, last, expected) in [
             (0, 9, 0..0),

@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::testing::{MIB, drive, measure, twin};
-use workload::{Operation, PlacementIndex, Request, Source};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// A tree of a few levels on a small drive: memtables of 256 entries, a base level of four of them.
-fn small(mix: Mix) -> Settings {
-    Settings {
+fn small(mix: Mix) -> LsmSettings {
+    LsmSettings {
         mix,
         memtable_bytes: 256 * 1023,
         table_bytes: 256 * 1023,
@@ -14,11 +14,11 @@ fn small(mix: Mix) -> Settings {
         write_bytes: 64 << 10,
         data_percent: 40.0,
         bulk_load: false,
-        ..Settings::default()
+        ..LsmSettings::default()
     }
 }
 
-fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
+fn run(settings: &LsmSettings, target: &WorkloadTarget, seed: u64, bytes: u64) -> Lsm {
     let mut source = settings.source(target, seed).unwrap();
     while tree(&source).counters.application_bytes < bytes {
         assert!(
@@ -31,17 +31,17 @@ fn run(settings: &Settings, target: &Target, seed: u64, bytes: u64) -> Lsm {
 }
 
 /// The tree of the only family.
-fn tree(source: &Lsm) -> &Tree {
+fn tree(source: &Lsm) -> &LsmTree {
     &source.database.trees[0]
 }
 
 /// All tables of a tree, level 0 or tiers first.
-fn tables(tree: &Tree) -> impl Iterator<Item = &table::Table> {
+fn tables(tree: &LsmTree) -> impl Iterator<Item = &table::SortedTable> {
     tree.runs.iter().flatten().chain(tree.levels.iter().flatten())
 }
 
-fn log_extents(source: &Lsm) -> Vec<extents::Extent> {
-    source.database.log.as_ref().map_or(Vec::new(), Log::extents)
+fn log_extents(source: &Lsm) -> Vec<extents::BlockExtent> {
+    source.database.log.as_ref().map_or(Vec::new(), WriteAheadLog::extents)
 }
 
 /// Checks that levels are sorted without overlap, files share no block, and counters are right.
@@ -56,7 +56,7 @@ fn check(source: &Lsm) {
         }
     }
     extents.sort_unstable_by_key(|extent| extent.first);
-    let apart = |pair: &[extents::Extent]| pair[0].first + pair[0].blocks <= pair[1].first;
+    let apart = |pair: &[extents::BlockExtent]| pair[0].first + pair[0].blocks <= pair[1].first;
     assert!(extents.windows(2).all(apart), "extents overlap");
     let space = &source.database.store.space;
     assert_eq!(
@@ -66,7 +66,7 @@ fn check(source: &Lsm) {
     );
 }
 
-fn check_levels(tree: &Tree) {
+fn check_levels(tree: &LsmTree) {
     for run in tree.runs.iter().chain(&tree.levels) {
         assert!(run.iter().all(|table| table.keys.is_sorted_by(|a, b| a < b)));
         assert!(run.windows(2).all(|pair| pair[0].last() < pair[1].first()));
@@ -77,7 +77,7 @@ fn check_levels(tree: &Tree) {
 }
 
 /// Distinct keys of a tree, and the number of copies.
-fn keys_of(tree: &Tree) -> (Vec<u32>, usize) {
+fn keys_of(tree: &LsmTree) -> (Vec<u32>, usize) {
     let mut keys: Vec<u32> = tables(tree).flat_map(|table| table.keys.iter().copied()).collect();
     keys.extend_from_slice(tree.memtable());
     let copies = keys.len();
@@ -88,16 +88,16 @@ fn keys_of(tree: &Tree) -> (Vec<u32>, usize) {
 
 #[test]
 fn no_key_is_lost_and_none_appears() {
-    let tiered = Settings {
+    let tiered = LsmSettings {
         compaction: Compaction::Tiered,
         data_percent: 20.0,
         ..small(Mix::Overwrite)
     };
-    let bulk = Settings {
+    let bulk = LsmSettings {
         bulk_load: true,
         ..small(Mix::Overwrite)
     };
-    let fixed = Settings {
+    let fixed = LsmSettings {
         dynamic_levels: false,
         ..small(Mix::Overwrite)
     };
@@ -122,21 +122,21 @@ fn no_key_is_lost_and_none_appears() {
 #[test]
 fn the_drive_holds_what_the_files_are() {
     let mut source = small(Mix::Overwrite).source(&drive(64), 3).unwrap();
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<IoRequest> = Vec::new();
     for _ in 0..60_000 {
         assert!(source.step().unwrap());
     }
-    source.database.store.output.queue.take(&mut requests, usize::MAX);
+    source.database.store.output.queue.pop_batch(&mut requests, usize::MAX);
     let mut written = vec![false; (64 * MIB / BLOCK_BYTES) as usize];
     for request in requests {
         let first = (request.offset_bytes / BLOCK_BYTES) as usize;
         let blocks = &mut written[first..first + (u64::from(request.bytes) / BLOCK_BYTES) as usize];
         match request.operation {
-            Operation::Write if request.stream > 0 => {
+            RequestOperation::Write if request.stream > 0 => {
                 assert!(blocks.iter().all(|block| !block), "a table overwrites something");
                 blocks.fill(true);
             }
-            Operation::Write => blocks.fill(true),
+            RequestOperation::Write => blocks.fill(true),
             _ => blocks.fill(false),
         }
     }
@@ -153,7 +153,7 @@ fn the_drive_holds_what_the_files_are() {
 /// Levels except the last are at or below their targets, and full if data has passed through.
 #[test]
 fn levels_have_their_sizes() {
-    let settings = Settings {
+    let settings = LsmSettings {
         dynamic_levels: false,
         level_multiplier: 4,
         ..small(Mix::Overwrite)
@@ -172,7 +172,7 @@ fn levels_have_their_sizes() {
         target *= 4.0;
     }
     // Dynamic targets: each level is a fourth of the next, or the base size.
-    let settings = Settings {
+    let settings = LsmSettings {
         dynamic_levels: true,
         ..settings
     };
@@ -195,7 +195,7 @@ fn levels_have_their_sizes() {
 /// therefore costs from (r - 1) / 2 to r + 1.
 #[test]
 fn levelled_compaction_costs_what_the_formula_says() {
-    let settings = Settings {
+    let settings = LsmSettings {
         dynamic_levels: false,
         level_multiplier: 8,
         ..small(Mix::Overwrite)
@@ -237,12 +237,12 @@ fn levelled_compaction_costs_what_the_formula_says() {
 /// Tiers write less and use more space than levels.
 #[test]
 fn tiers_trade_space_for_writes() {
-    let settings = Settings {
+    let settings = LsmSettings {
         data_percent: 20.0,
         ..small(Mix::Overwrite)
     };
     let levelled = run(&settings, &drive(256), 4, 500 * MIB);
-    let tiered = Settings {
+    let tiered = LsmSettings {
         level_zero_tables: 8,
         compaction: Compaction::Tiered,
         ..settings
@@ -260,41 +260,41 @@ fn tiers_trade_space_for_writes() {
 #[test]
 fn skew_lowers_amplification() {
     let waf = |popularity| {
-        let settings = Settings {
+        let settings = LsmSettings {
             popularity: Some(popularity),
             ..small(Mix::Overwrite)
         };
         measure(&run(&settings, &drive(256), 8, 400 * MIB), "table_waf")
     };
-    let (uniform, zipf) = (waf(Popularity::Uniform), waf(Popularity::Zipf));
+    let (uniform, zipf) = (waf(RecordPopularity::Uniform), waf(RecordPopularity::Zipf));
     assert!(zipf < 0.85 * uniform, "{zipf} {uniform}");
 }
 
 #[test]
 fn handles_follow_levels() {
-    let requests = |settings: &Settings| {
+    let requests = |settings: &LsmSettings| {
         let mut source = settings.source(&drive(64), 3).unwrap();
         let mut requests = Vec::new();
         while requests.len() < 40_000 {
             source.next_batch(&mut requests, 1000).unwrap();
         }
-        requests.retain(|request| request.operation == Operation::Write);
+        requests.retain(|request| request.operation == RequestOperation::Write);
         requests
     };
     let by = |placement| {
-        requests(&Settings {
+        requests(&LsmSettings {
             placement,
             ..small(Mix::Overwrite)
         })
     };
-    assert!(by(Placement::None).iter().all(|request| request.placement.is_none()));
-    for request in by(Placement::Level) {
+    assert!(by(LsmPlacement::None).iter().all(|request| request.placement.is_none()));
+    for request in by(LsmPlacement::Level) {
         assert_eq!(
             request.placement,
             Some(PlacementIndex(request.stream.saturating_sub(1)))
         );
     }
-    for request in by(Placement::Rocksdb) {
+    for request in by(LsmPlacement::Rocksdb) {
         let expected = match request.stream {
             0 => 2..=2,
             1 => 3..=3,
@@ -302,7 +302,7 @@ fn handles_follow_levels() {
         };
         assert!(expected.contains(&request.placement.unwrap().0), "{request:?}");
     }
-    let mut by_lifetime: Vec<u16> = by(Placement::Lifetime)
+    let mut by_lifetime: Vec<u16> = by(LsmPlacement::Lifetime)
         .iter()
         .filter_map(|request| Some(request.placement?.0))
         .collect();
@@ -313,7 +313,7 @@ fn handles_follow_levels() {
 
 #[test]
 fn reads_come_from_files() {
-    let settings = Settings {
+    let settings = LsmSettings {
         reads: true,
         ..small(Mix::B)
     };
@@ -324,10 +324,10 @@ fn reads_come_from_files() {
     }
     let reads = requests
         .iter()
-        .filter(|request| request.operation == Operation::Read)
+        .filter(|request| request.operation == RequestOperation::Read)
         .count();
     assert!(reads > 50_000, "{reads}");
-    let scans = Settings {
+    let scans = LsmSettings {
         reads: true,
         ..small(Mix::E)
     };
@@ -356,7 +356,7 @@ fn batch_sizes_do_not_matter() {
 #[test]
 fn a_twin_is_like_the_drive() {
     let waf = |denominator: u64| {
-        let settings = Settings {
+        let settings = LsmSettings {
             memtable_bytes: 2 * MIB,
             table_bytes: 2 * MIB,
             base_level_bytes: 8 * MIB,
@@ -375,7 +375,7 @@ fn a_twin_is_like_the_drive() {
 
 #[test]
 fn a_full_drive_is_an_error_and_loading_ends() {
-    let settings = Settings {
+    let settings = LsmSettings {
         data_percent: 94.0,
         ..small(Mix::Overwrite)
     };
@@ -389,7 +389,7 @@ fn a_full_drive_is_an_error_and_loading_ends() {
         }
     };
     assert!(error.contains("no room for another table"), "{error}");
-    let target = Target {
+    let target = WorkloadTarget {
         endless: false,
         ..drive(64)
     };
@@ -402,7 +402,7 @@ fn a_full_drive_is_an_error_and_loading_ends() {
 
 #[test]
 fn impossible_settings_are_refused() {
-    let refused = |change: fn(&mut Settings), part: &str| {
+    let refused = |change: fn(&mut LsmSettings), part: &str| {
         let mut settings = small(Mix::A);
         change(&mut settings);
         let error = settings.source(&drive(64), 0).unwrap_err().to_string();
@@ -416,10 +416,10 @@ fn impossible_settings_are_refused() {
     refused(|settings| settings.write_bytes = 100, "multiple of 4096");
     refused(|settings| settings.level_multiplier = 1, "from 2 to 1000");
     let text = "mix = \"f\"\ncompaction = \"tiered\"\nplacement = \"rocksdb\"\nmemtable_bytes = \"1MiB\"\n";
-    let settings: Settings = toml::from_str(text).unwrap();
+    let settings: LsmSettings = toml::from_str(text).unwrap();
     assert_eq!((settings.mix, settings.memtable_bytes), (Mix::F, MIB));
     assert_eq!(
-        toml::from_str::<Settings>(&toml::to_string(&settings).unwrap()).unwrap(),
+        toml::from_str::<LsmSettings>(&toml::to_string(&settings).unwrap()).unwrap(),
         settings
     );
 }
@@ -428,7 +428,7 @@ fn impossible_settings_are_refused() {
 #[test]
 fn a_bulk_load_is_a_settled_tree() {
     for dynamic_levels in [true, false] {
-        let settings = Settings {
+        let settings = LsmSettings {
             dynamic_levels,
             level_multiplier: 4,
             bulk_load: true,
@@ -455,7 +455,7 @@ fn a_bulk_load_is_a_settled_tree() {
 /// FIFO keeps the latest puts up to the size and merges nothing.
 #[test]
 fn the_oldest_tables_go() {
-    let settings = Settings {
+    let settings = LsmSettings {
         compaction: Compaction::Fifo,
         data_percent: 30.0,
         ..small(Mix::Overwrite)
@@ -473,19 +473,21 @@ fn the_oldest_tables_go() {
 /// The next log reuses the space of the last one, and placement follows the table.
 #[test]
 fn logs_are_recycled_and_placed_as_the_table_says() {
-    let settings = Settings {
+    let settings = LsmSettings {
         recycle_wal: true,
-        placement: Placement::Table,
+        placement: LsmPlacement::Table,
         placement_table: vec![5, 1, 2],
         ..small(Mix::Overwrite)
     };
     let mut source = settings.source(&drive(64), 3).expect("it fits");
-    let mut requests: Vec<Request> = Vec::new();
+    let mut requests: Vec<IoRequest> = Vec::new();
     for _ in 0..60_000 {
         assert!(source.step().expect("there is room"));
     }
-    source.database.store.output.queue.take(&mut requests, usize::MAX);
-    let writes = requests.iter().filter(|request| request.operation == Operation::Write);
+    source.database.store.output.queue.pop_batch(&mut requests, usize::MAX);
+    let writes = requests
+        .iter()
+        .filter(|request| request.operation == RequestOperation::Write);
     let mut log_end = 0;
     for request in writes {
         let expected = [5, 1, 2][usize::from(request.stream).min(2)];
@@ -499,9 +501,9 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
 }
 
 /// A database of families that inherit the settings and add their own.
-fn with_families(settings: Settings, families: &[(&str, Family)]) -> Settings {
+fn with_families(settings: LsmSettings, families: &[(&str, Family)]) -> LsmSettings {
     let families = families.iter().cloned();
-    Settings {
+    LsmSettings {
         families: families.map(|(name, family)| (name.to_string(), family)).collect(),
         ..settings
     }
@@ -517,8 +519,8 @@ fn family(data_share: f64, operation_share: f64) -> Family {
 }
 
 /// A small hot family and a large one with few puts.
-fn hot_and_cold() -> Settings {
-    let settings = Settings {
+fn hot_and_cold() -> LsmSettings {
+    let settings = LsmSettings {
         bulk_load: true,
         ..small(Mix::Overwrite)
     };
@@ -529,7 +531,7 @@ fn step(source: &mut Lsm) {
     assert!(source.step().expect("there is room"), "it does not end");
 }
 
-fn requests_of(source: &mut Lsm, count: usize) -> Vec<Request> {
+fn requests_of(source: &mut Lsm, count: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while requests.len() < count {
         assert!(source.next_batch(&mut requests, count).expect("there is room") > 0);
@@ -543,12 +545,12 @@ fn requests_of(source: &mut Lsm, count: usize) -> Vec<Request> {
 fn one_family_changes_nothing() {
     for mix in [Mix::A, Mix::D] {
         for bulk_load in [true, false] {
-            let alone = Settings {
+            let alone = LsmSettings {
                 bulk_load,
                 ..small(mix)
             };
             let named = with_families(alone.clone(), &[("all", family(3.0, 0.1))]);
-            let requests = |settings: &Settings| {
+            let requests = |settings: &LsmSettings| {
                 let mut source = settings.source(&drive(64), 9).expect("it fits");
                 requests_of(&mut source, 30_000)
             };
@@ -560,7 +562,7 @@ fn one_family_changes_nothing() {
 #[test]
 fn families_keep_their_keys_and_share_the_space() {
     let different = with_families(
-        Settings {
+        LsmSettings {
             data_percent: 30.0,
             ..small(Mix::Overwrite)
         },
@@ -584,12 +586,12 @@ fn families_keep_their_keys_and_share_the_space() {
             ),
         ],
     );
-    let together = Settings {
+    let together = LsmSettings {
         atomic_flush: true,
         recycle_wal: true,
         ..hot_and_cold()
     };
-    let unlogged = Settings {
+    let unlogged = LsmSettings {
         wal: false,
         ..hot_and_cold()
     };
@@ -620,8 +622,8 @@ fn families_keep_their_keys_and_share_the_space() {
 /// by placement index agree.
 #[test]
 fn bytes_of_families_are_accounted_for() {
-    let settings = Settings {
-        placement: Placement::Family,
+    let settings = LsmSettings {
+        placement: LsmPlacement::Family,
         ..hot_and_cold()
     };
     let mut source = settings.source(&drive(64), 3).expect("it fits");
@@ -629,7 +631,7 @@ fn bytes_of_families_are_accounted_for() {
     let requests = requests_of(&mut source, 60_000);
     let mut by_stream = vec![0; streams.len()];
     for request in &requests {
-        if request.operation == Operation::Write {
+        if request.operation == RequestOperation::Write {
             by_stream[usize::from(request.stream)] += u64::from(request.bytes);
             let expected = match streams[usize::from(request.stream)].split('.').next() {
                 Some("wal") => 0,
@@ -643,8 +645,11 @@ fn bytes_of_families_are_accounted_for() {
     // The counters include requests that the test has not taken yet.
     let left = source.database.store.output.queue.ready();
     let mut rest = Vec::new();
-    source.database.store.output.queue.take(&mut rest, left);
-    for request in rest.iter().filter(|request| request.operation == Operation::Write) {
+    source.database.store.output.queue.pop_batch(&mut rest, left);
+    for request in rest
+        .iter()
+        .filter(|request| request.operation == RequestOperation::Write)
+    {
         by_stream[usize::from(request.stream)] += u64::from(request.bytes);
     }
     let output = &source.database.store.output;
@@ -671,7 +676,7 @@ fn bytes_of_families_are_accounted_for() {
 #[test]
 fn log_files_are_kept_until_the_last_family_flushes() {
     for max_total_wal_bytes in [0, 3 << 20] {
-        let settings = Settings {
+        let settings = LsmSettings {
             max_total_wal_bytes,
             ..hot_and_cold()
         };
@@ -725,7 +730,7 @@ fn log_files_are_kept_until_the_last_family_flushes() {
 /// With atomic flushes, no log file is kept for another family.
 #[test]
 fn atomic_flushes_empty_the_log() {
-    let settings = Settings {
+    let settings = LsmSettings {
         atomic_flush: true,
         ..hot_and_cold()
     };
@@ -751,7 +756,7 @@ fn atomic_flushes_empty_the_log() {
 #[test]
 fn a_family_that_is_never_written_keeps_its_tables() {
     let settings = with_families(
-        Settings {
+        LsmSettings {
             bulk_load: true,
             ..small(Mix::Overwrite)
         },
@@ -761,7 +766,7 @@ fn a_family_that_is_never_written_keeps_its_tables() {
     while !source.is_loaded() {
         step(&mut source);
     }
-    let extents = |source: &Lsm| -> Vec<extents::Extent> {
+    let extents = |source: &Lsm| -> Vec<extents::BlockExtent> {
         let tables = tables(&source.database.trees[0]);
         tables.flat_map(|table| table.extents.clone()).collect()
     };
@@ -782,7 +787,7 @@ fn a_family_that_is_never_written_keeps_its_tables() {
 /// Two equal families cost the same as one alone on half the drive.
 #[test]
 fn two_equal_families_are_like_one_each() {
-    let settings = Settings {
+    let settings = LsmSettings {
         dynamic_levels: false,
         level_multiplier: 4,
         ..small(Mix::Overwrite)
@@ -817,7 +822,7 @@ fn operations_are_divided_by_their_shares() {
         ..family(1.0, 5.0)
     };
     let settings = with_families(
-        Settings {
+        LsmSettings {
             bulk_load: true,
             ..small(Mix::Overwrite)
         },
@@ -837,11 +842,11 @@ fn operations_are_divided_by_their_shares() {
     assert_eq!(measure(&source, "application_bytes"), 40_000.0 * 1023.0);
     let share = measure(&source, "most.application_bytes") / measure(&source, "application_bytes");
     assert!((share - 0.75).abs() < 0.01, "{share}");
-    let ends = Settings {
+    let ends = LsmSettings {
         mix: Mix::Load,
         ..settings
     };
-    let target = Target {
+    let target = WorkloadTarget {
         endless: false,
         ..drive(64)
     };
@@ -858,8 +863,8 @@ fn families_are_placed_as_their_tables_say() {
         ..family(1.0, 9.0)
     };
     let settings = with_families(
-        Settings {
-            placement: Placement::Table,
+        LsmSettings {
+            placement: LsmPlacement::Table,
             placement_table: vec![5, 1, 2],
             ..small(Mix::Overwrite)
         },
@@ -868,7 +873,7 @@ fn families_are_placed_as_their_tables_say() {
     let mut source = settings.source(&drive(64), 3).expect("it fits");
     let streams = source.streams();
     for request in requests_of(&mut source, 40_000) {
-        if request.operation != Operation::Write {
+        if request.operation != RequestOperation::Write {
             continue;
         }
         let expected = match streams[usize::from(request.stream)].as_str() {
@@ -888,7 +893,7 @@ fn impossible_families_are_refused() {
         let text = format!(
             "memtable_bytes = \"256KiB\"\ntable_bytes = \"256KiB\"\nbase_level_bytes = \"1MiB\"\n{settings}\n{families}"
         );
-        let settings: Settings = toml::from_str(&text).expect("settings");
+        let settings: LsmSettings = toml::from_str(&text).expect("settings");
         settings.source(&drive(64), 0).expect_err("it cannot be").to_string()
     };
     let two = "[families.one]\n[families.two]\n";
@@ -963,6 +968,6 @@ fn impossible_families_are_refused() {
     let many: String = (0..65).map(|number| format!("[families.f{number}]\n")).collect();
     assert_eq!(error("", &many), "the number of families = 65 must be from 0 to 64");
     let settings = hot_and_cold();
-    let again: Settings = toml::from_str(&toml::to_string(&settings).expect("TOML")).expect("settings");
+    let again: LsmSettings = toml::from_str(&toml::to_string(&settings).expect("TOML")).expect("settings");
     assert_eq!(again, settings);
 }

@@ -11,14 +11,14 @@
 
 use super::Compaction;
 use super::extents::BLOCK_BYTES;
-use super::output::Maker;
-use super::rules::Rules;
-use super::store::{Full, Store, blocks_of};
-use super::table::{Table, merge, overlapping};
+use super::output::WriteOrigin;
+use super::rules::TreeRules;
+use super::store::{FileStore, StoreFull, blocks_of};
+use super::table::{SortedTable, merge, overlapping};
 
 /// Counters of a tree.
 #[derive(Debug, Clone, Default)]
-pub struct Counters {
+pub struct TreeCounters {
     /// Bytes of keys and values put by the application.
     pub application_bytes: u64,
     /// Bytes written to the drive by a bulk load.
@@ -36,31 +36,31 @@ pub struct Counters {
 
 /// A tree on a drive.
 #[derive(Debug)]
-pub struct Tree {
-    pub(super) rules: Rules,
+pub struct LsmTree {
+    pub(super) rules: TreeRules,
     /// Number of the tree in its database.
     number: usize,
-    pub(super) counters: Counters,
+    pub(super) counters: TreeCounters,
     memtable: Vec<u32>,
     /// Log file with the memtable's oldest entry.
     pub(super) oldest_log: Option<u64>,
     /// Sorted runs, oldest first: level 0, or all of a tiered tree.
-    pub(super) runs: Vec<Vec<Table>>,
+    pub(super) runs: Vec<Vec<SortedTable>>,
     /// Levels from 1, each sorted by key.
-    pub(super) levels: Vec<Vec<Table>>,
+    pub(super) levels: Vec<Vec<SortedTable>>,
     /// Number of entries of each level.
     pub(super) entries: Vec<u64>,
 }
 
-impl Tree {
+impl LsmTree {
     /// Creates an empty tree with this number in its database.
-    pub fn new(rules: Rules, number: usize) -> Tree {
+    pub fn new(rules: TreeRules, number: usize) -> LsmTree {
         let levels = rules.levels as usize;
-        Tree {
+        LsmTree {
             number,
-            counters: Counters {
+            counters: TreeCounters {
                 level_bytes: vec![0; levels],
-                ..Counters::default()
+                ..TreeCounters::default()
             },
             memtable: Vec::with_capacity(rules.memtable_entries as usize),
             oldest_log: None,
@@ -89,7 +89,7 @@ impl Tree {
     }
 
     /// Writes the memtable as a table of level 0. The tree then needs no log.
-    pub fn flush(&mut self, store: &mut Store) -> Result<(), Full> {
+    pub fn flush(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
         self.counters.early_flushes += u64::from(!self.is_full());
         let mut keys = std::mem::take(&mut self.memtable);
         keys.sort_unstable();
@@ -105,7 +105,7 @@ impl Tree {
 
     /// Number of entries of each level from 1, in a tree of `records` records after many updates.
     /// The last level has all records, the levels above have newer versions of some.
-    pub fn settled(&self, records: u64) -> Vec<u64> {
+    pub fn steady_levels(&self, records: u64) -> Vec<u64> {
         let mut settled = vec![0; self.levels.len()];
         let deepest = settled.len() - 1;
         if self.rules.dynamic_levels {
@@ -136,7 +136,7 @@ impl Tree {
 
     /// Writes sorted keys directly into a level for a bulk load. Level 0 means a tiered tree's
     /// oldest run. The keys must be larger than those before.
-    pub fn ingest(&mut self, store: &mut Store, keys: &[u32], level: usize) -> Result<(), Full> {
+    pub fn ingest(&mut self, store: &mut FileStore, keys: &[u32], level: usize) -> Result<(), StoreFull> {
         let tier = if level == 0 {
             self.tier(u64::from(u32::MAX))
         } else {
@@ -160,7 +160,7 @@ impl Tree {
     }
 
     /// Runs the due compactions.
-    pub fn compact(&mut self, store: &mut Store) -> Result<(), Full> {
+    pub fn compact(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
         match self.rules.compaction {
             Compaction::Levelled => self.compact_levels(store),
             Compaction::Tiered => self.compact_tiers(store),
@@ -172,22 +172,22 @@ impl Tree {
     }
 
     /// FIFO: deletes the oldest runs above the maximum size.
-    fn delete_oldest(&mut self, store: &mut Store) {
-        let entries = |run: &Vec<Table>| run.iter().map(|table| table.keys.len() as u64).sum::<u64>();
+    fn delete_oldest(&mut self, store: &mut FileStore) {
+        let entries = |run: &Vec<SortedTable>| run.iter().map(|table| table.keys.len() as u64).sum::<u64>();
         let mut all: u64 = self.runs.iter().map(entries).sum();
         let mut deleted = 0;
         while all > self.rules.most_entries {
             all -= entries(&self.runs[deleted]);
             deleted += 1;
         }
-        let runs: Vec<Vec<Table>> = self.runs.drain(..deleted).collect();
+        let runs: Vec<Vec<SortedTable>> = self.runs.drain(..deleted).collect();
         for run in runs {
             store.delete_tables(run, self.number, 0);
         }
     }
 
     /// Levelled: compacts the level with the highest score until no level is too large.
-    fn compact_levels(&mut self, store: &mut Store) -> Result<(), Full> {
+    fn compact_levels(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
         loop {
             let targets = self.targets();
             let base = self.base(&targets);
@@ -247,17 +247,17 @@ impl Tree {
     }
 
     /// Merges all of level 0 into the base level.
-    fn compact_level_zero(&mut self, store: &mut Store, base: usize) -> Result<(), Full> {
+    fn compact_level_zero(&mut self, store: &mut FileStore, base: usize) -> Result<(), StoreFull> {
         store.output.set_base(self.number, base + 1);
         let runs = std::mem::take(&mut self.runs);
-        let inputs: Vec<Table> = runs.into_iter().flatten().collect();
+        let inputs: Vec<SortedTable> = runs.into_iter().flatten().collect();
         let keys = inputs.iter().fold(Vec::new(), |keys, table| merge(&keys, &table.keys));
         self.merge_into(store, base, keys, inputs, 0)
     }
 
     /// Merges one table into the next level. Selects the smallest overlap relative to its size
     /// (`kMinOverlappingRatio`).
-    fn compact_level(&mut self, store: &mut Store, level: usize) -> Result<(), Full> {
+    fn compact_level(&mut self, store: &mut FileStore, level: usize) -> Result<(), StoreFull> {
         let next = &self.levels[level + 1];
         let mut start = 0;
         let mut best = (u64::MAX, 0);
@@ -288,15 +288,15 @@ impl Tree {
     /// Merges keys from the tables `inputs` of one level into a level below 0.
     fn merge_into(
         &mut self,
-        store: &mut Store,
+        store: &mut FileStore,
         level: usize,
         keys: Vec<u32>,
-        inputs: Vec<Table>,
+        inputs: Vec<SortedTable>,
         from: usize,
-    ) -> Result<(), Full> {
+    ) -> Result<(), StoreFull> {
         let last = *keys.last().expect("a compaction has keys");
         let places = overlapping(&self.levels[level], keys[0], last);
-        let below: Vec<Table> = self.levels[level].drain(places.clone()).collect();
+        let below: Vec<SortedTable> = self.levels[level].drain(places.clone()).collect();
         let old: Vec<u32> = below.iter().flat_map(|table| table.keys.iter().copied()).collect();
         self.entries[level] -= old.len() as u64;
         let merged = merge(&keys, &old);
@@ -313,7 +313,7 @@ impl Tree {
 
     /// Tiered (RocksDB's universal): merges neighbouring runs while there are too many, by the
     /// first rule that applies.
-    fn compact_tiers(&mut self, store: &mut Store) -> Result<(), Full> {
+    fn compact_tiers(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
         while self.runs.len() >= self.rules.level_zero_tables as usize {
             let entries: Vec<u64> = self
                 .runs
@@ -353,11 +353,11 @@ impl Tree {
         (entries.len() > limit).then(|| limit - 1..entries.len())
     }
 
-    fn merge_runs(&mut self, store: &mut Store, places: std::ops::Range<usize>) -> Result<(), Full> {
+    fn merge_runs(&mut self, store: &mut FileStore, places: std::ops::Range<usize>) -> Result<(), StoreFull> {
         let start = places.start;
-        let runs: Vec<Vec<Table>> = self.runs.drain(places).collect();
+        let runs: Vec<Vec<SortedTable>> = self.runs.drain(places).collect();
         let keys_of =
-            |run: &Vec<Table>| -> Vec<u32> { run.iter().flat_map(|table| table.keys.iter().copied()).collect() };
+            |run: &Vec<SortedTable>| -> Vec<u32> { run.iter().flat_map(|table| table.keys.iter().copied()).collect() };
         let merged = runs
             .iter()
             .rev()
@@ -390,24 +390,29 @@ impl Tree {
     }
 
     /// Writes sorted keys as tables of a level.
-    fn write_tables(&mut self, store: &mut Store, keys: &[u32], level: usize) -> Result<Vec<Table>, Full> {
+    fn write_tables(
+        &mut self,
+        store: &mut FileStore,
+        keys: &[u32],
+        level: usize,
+    ) -> Result<Vec<SortedTable>, StoreFull> {
         let mut tables = Vec::with_capacity(keys.len() / self.rules.table_entries as usize + 1);
         for part in keys.chunks(self.rules.table_entries as usize) {
             let bytes = part.len() as u64 * self.rules.entry_bytes;
             let extents = store.allocate(bytes)?;
-            let maker = Maker::Level {
+            let maker = WriteOrigin::Level {
                 tree: self.number,
                 level,
             };
             store.output.write(maker, &extents, 0, bytes.div_ceil(BLOCK_BYTES));
             self.counters.level_bytes[level] += bytes;
-            tables.push(Table::new(part.to_vec(), extents, store.output.bytes_written));
+            tables.push(SortedTable::new(part.to_vec(), extents, store.output.bytes_written));
         }
         Ok(tables)
     }
 
     /// Reads the block of a key from the newest table with that key. Filters avoid all other reads.
-    pub fn get(&self, store: &mut Store, key: u32) {
+    pub fn get(&self, store: &mut FileStore, key: u32) {
         if !store.reads || self.memtable.contains(&key) {
             return;
         }
@@ -423,7 +428,7 @@ impl Tree {
     }
 
     /// Reads `entries` keys from `key` on, in every run and level.
-    pub fn scan(&self, store: &mut Store, key: u32, entries: u32) {
+    pub fn scan(&self, store: &mut FileStore, key: u32, entries: u32) {
         if !store.reads {
             return;
         }
@@ -452,7 +457,7 @@ impl Tree {
 }
 
 /// Table of a sorted run that holds a key, and the key's position in the table.
-fn find(run: &[Table], key: u32) -> Option<(&Table, usize)> {
+fn find(run: &[SortedTable], key: u32) -> Option<(&SortedTable, usize)> {
     let table = run.get(run.partition_point(|table| table.last() < key))?;
     table.keys.binary_search(&key).ok().map(|place| (table, place))
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
-use crate::distribution::Sizes;
-use workload::Target;
+use super::ObjectCacheSettings;
+use crate::distribution::SizeDistribution;
+use workload::WorkloadTarget;
 use workload::random::mix;
 
 /// Salt of the times to live, so that they are independent of sizes.
@@ -14,7 +14,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Grouping of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Groups {
+pub enum ObjectGrouping {
     None,
     /// By size class.
     Class,
@@ -25,16 +25,16 @@ pub enum Groups {
 }
 
 #[derive(Debug)]
-pub(super) struct Sorter {
-    groups: Groups,
+pub(super) struct GroupSorter {
+    groups: ObjectGrouping,
     /// Upper bounds of the size classes in ascending order, bytes.
     pub(super) class_bytes: Vec<u64>,
     /// Times to live in seconds, and the ends of their intervals, of 2^32.
-    ttl: Option<(Sizes, Vec<u64>)>,
+    ttl: Option<(SizeDistribution, Vec<u64>)>,
 }
 
-impl Sorter {
-    pub(super) fn new(settings: &Settings, target: &Target) -> Sorter {
+impl GroupSorter {
+    pub(super) fn new(settings: &ObjectCacheSettings, target: &WorkloadTarget) -> GroupSorter {
         let unit_bytes = target.unit_bytes();
         let mut class_bytes = vec![settings.slot_bytes.next_multiple_of(unit_bytes)];
         while class_bytes[class_bytes.len() - 1] < settings.max_object_bytes {
@@ -47,9 +47,9 @@ impl Sorter {
         let ttl = (!settings.ttl_quantiles.is_empty()).then(|| {
             let ends = settings.ttl_quantiles[1..].iter();
             let ends = ends.map(|(percent, _)| (percent / 100.0 * 4_294_967_296.0) as u64);
-            (Sizes::new(&settings.ttl_quantiles), ends.collect())
+            (SizeDistribution::new(&settings.ttl_quantiles), ends.collect())
         });
-        Sorter {
+        GroupSorter {
             groups: settings.groups,
             class_bytes,
             ttl,
@@ -58,10 +58,12 @@ impl Sorter {
 
     pub(super) fn names(&self) -> Vec<String> {
         match (self.groups, &self.ttl) {
-            (Groups::Class, _) => self.class_bytes.iter().map(|bytes| format!("class_{bytes}")).collect(),
-            (Groups::Ttl, Some((_, ends))) => (0..ends.len()).map(|interval| format!("ttl_{interval}")).collect(),
-            (Groups::Rewritten, _) => ["new", "rewritten"].map(String::from).to_vec(),
-            (Groups::None | Groups::Ttl, _) => vec!["objects".to_string()],
+            (ObjectGrouping::Class, _) => self.class_bytes.iter().map(|bytes| format!("class_{bytes}")).collect(),
+            (ObjectGrouping::Ttl, Some((_, ends))) => {
+                (0..ends.len()).map(|interval| format!("ttl_{interval}")).collect()
+            }
+            (ObjectGrouping::Rewritten, _) => ["new", "rewritten"].map(String::from).to_vec(),
+            (ObjectGrouping::None | ObjectGrouping::Ttl, _) => vec!["objects".to_string()],
         }
     }
 
@@ -75,20 +77,20 @@ impl Sorter {
     /// Group of an object.
     pub(super) fn group(&self, key: u64, bytes: u32, is_rewritten: bool) -> usize {
         match (self.groups, &self.ttl) {
-            (Groups::Class, _) => self.class(bytes),
-            (Groups::Ttl, Some((_, ends))) => {
+            (ObjectGrouping::Class, _) => self.class(bytes),
+            (ObjectGrouping::Ttl, Some((_, ends))) => {
                 let bits = u64::from(mix(key ^ TTL_SALT) as u32);
                 ends.partition_point(|end| *end <= bits).min(ends.len() - 1)
             }
-            (Groups::Rewritten, _) => usize::from(is_rewritten),
-            (Groups::None | Groups::Ttl, _) => 0,
+            (ObjectGrouping::Rewritten, _) => usize::from(is_rewritten),
+            (ObjectGrouping::None | ObjectGrouping::Ttl, _) => 0,
         }
     }
 
     /// Expiry time of an object that is stored now, nanoseconds.
     pub(super) fn expires_ns(&self, key: u64, now_ns: u64) -> u64 {
         let Some((seconds, _)) = &self.ttl else { return u64::MAX };
-        let seconds = u64::from(seconds.of(mix(key ^ TTL_SALT) as u32));
+        let seconds = u64::from(seconds.size(mix(key ^ TTL_SALT) as u32));
         now_ns.saturating_add(seconds * SECOND_NS)
     }
 }

@@ -41,7 +41,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use groups::Groups;
+pub use groups::ObjectGrouping;
 pub use source::ObjectCache;
 
 use std::ops::Range;
@@ -50,9 +50,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{
-    self, Admission, Dram, Gate, Preset, Statistics, StatisticsSettings, TraceFiles, TraceFormat, check_quantiles,
+    self, AdmissionPolicy, AdmissionState, CacheTraceFiles, CacheTraceFormat, Dram, Preset, StatisticsSettings,
+    WorkloadStatistics, check_quantiles,
 };
-use workload::{Target, WorkloadError, multiple_of, within};
+use workload::{WorkloadError, WorkloadTarget, multiple_of, within};
 
 /// Block size. Slots, slabs, segments and writes are multiples of it.
 const BLOCK_BYTES: u64 = 4096;
@@ -60,7 +61,7 @@ const BLOCK_BYTES: u64 = 4096;
 /// Layout of objects on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layout {
+pub enum ObjectLayout {
     /// One slot of the size class per object, overwritten in place.
     Slots,
     /// Packed into segments that are written and evicted as a whole.
@@ -70,7 +71,7 @@ pub enum Layout {
 /// Eviction policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Eviction {
+pub enum ObjectEviction {
     /// Evicts the oldest object of the class, or the segment closed first.
     Fifo,
     /// Evicts the least recently used object or segment.
@@ -89,15 +90,15 @@ pub enum Eviction {
 /// Settings table `[workload]` of `kind = "object_cache"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct ObjectCacheSettings {
     /// Part of the drive for slots or segments, percent. Default 90.
     pub used_percent: f64,
     /// Layout of objects on the drive. Default `segments`.
-    pub layout: Layout,
+    pub layout: ObjectLayout,
     /// Eviction policy. Default `fifo`.
-    pub eviction: Eviction,
+    pub eviction: ObjectEviction,
     /// Grouping of objects. Each group has its own segments and placement index. Default `none`.
-    pub groups: Groups,
+    pub groups: ObjectGrouping,
     /// Gives each group its own placement index. Default true.
     pub placement: bool,
     /// Smallest slot, and upper bound of the smallest size class, bytes. Default 4 KiB.
@@ -137,7 +138,7 @@ pub struct Settings {
     /// Also issues flash hits as read requests. Default false.
     pub reads: bool,
     /// Admission policy of flash. Default `{ policy = "always" }`.
-    pub admission: Admission,
+    pub admission: AdmissionPolicy,
     /// Memory in front of flash, bytes. Flash gets the evicted objects. Default 0, which sends all
     /// objects to flash immediately.
     #[serde(with = "base::size")]
@@ -157,18 +158,18 @@ pub struct Settings {
     /// Trace files to read in this order, in place of a generator.
     pub trace: Vec<PathBuf>,
     /// Format of the trace files. Default `auto`.
-    pub trace_format: TraceFormat,
+    pub trace_format: CacheTraceFormat,
     /// Counts bad lines (measure `bad_lines`). If false, the first one is an error. Default false.
     pub skip_bad_lines: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for ObjectCacheSettings {
+    fn default() -> ObjectCacheSettings {
+        ObjectCacheSettings {
             used_percent: 90.0,
-            layout: Layout::Segments,
-            eviction: Eviction::Fifo,
-            groups: Groups::None,
+            layout: ObjectLayout::Segments,
+            eviction: ObjectEviction::Fifo,
+            groups: ObjectGrouping::None,
             placement: true,
             slot_bytes: 4096,
             growth_factor: 1.25,
@@ -182,7 +183,7 @@ impl Default for Settings {
             write_bytes: 4 << 20,
             discard: false,
             reads: false,
-            admission: Admission::Always,
+            admission: AdmissionPolicy::Always,
             dram_bytes: 0,
             ttl_quantiles: Vec::new(),
             operations_per_second: 100_000.0,
@@ -190,29 +191,29 @@ impl Default for Settings {
             statistics: StatisticsSettings::default(),
             lookaside: None,
             trace: Vec::new(),
-            trace_format: TraceFormat::Auto,
+            trace_format: CacheTraceFormat::Auto,
             skip_bad_lines: false,
         }
     }
 }
 
-impl Settings {
+impl ObjectCacheSettings {
     /// Creates the source for a drive.
     ///
     /// # Errors
     /// A setting is impossible or does not fit the drive, or a trace cannot be opened.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<ObjectCache, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<ObjectCache, WorkloadError> {
         self.check()?;
         ObjectCache::new(self, target, seed)
     }
 
     /// Statistics of the preset, with the replacements of the settings.
-    pub fn statistics(&self) -> Statistics {
+    pub fn statistics(&self) -> WorkloadStatistics {
         self.statistics.over(self.preset, self.lookaside)
     }
 
-    fn files(&self) -> TraceFiles {
-        TraceFiles {
+    fn files(&self) -> CacheTraceFiles {
+        CacheTraceFiles {
             working_set_bytes: None,
             files: self.trace.clone(),
             format: self.trace_format,
@@ -225,7 +226,7 @@ impl Settings {
     ///
     /// # Errors
     /// A setting is impossible.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per object in a slot: the slot, its entries in two indexes, and its position in
         /// the eviction order.
         const SLOT_BYTES: u64 = 256;
@@ -244,10 +245,10 @@ impl Settings {
             target.capacity_bytes() / TRACED_BYTES
         };
         let bytes = match self.layout {
-            Layout::Slots => objects
+            ObjectLayout::Slots => objects
                 .min(space_bytes / self.slot_bytes.max(1))
                 .saturating_mul(SLOT_BYTES),
-            Layout::Segments => {
+            ObjectLayout::Segments => {
                 let segments = space_bytes / segment_bytes.max(1);
                 // An object has at least one byte.
                 let stored_bytes = objects.min(space_bytes).saturating_mul(OBJECT_BYTES);
@@ -259,16 +260,16 @@ impl Settings {
         Ok(FIXED_BYTES
             .saturating_add(bytes)
             .saturating_add(dram_bytes)
-            .saturating_add(Gate::memory_bytes(self.admission, denominator)))
+            .saturating_add(AdmissionState::memory_bytes(self.admission, denominator)))
     }
 
     /// Bytes of all slots or segments on a drive, and bytes of one segment.
-    fn space(&self, target: &Target) -> (u64, u64) {
+    fn space(&self, target: &WorkloadTarget) -> (u64, u64) {
         let space_bytes = (target.capacity_bytes() as f64 * self.used_percent / 100.0) as u64;
         let unit_bytes = target.unit_bytes();
         let full_bytes = self.segment_bytes.next_multiple_of(unit_bytes);
         let least_bytes = self.max_object_bytes.next_multiple_of(unit_bytes);
-        let segment_bytes = match target.twin {
+        let segment_bytes = match target.scaled_model {
             Some(twin) => twin.size(full_bytes).max(least_bytes.min(full_bytes)),
             None => full_bytes,
         };
@@ -276,21 +277,21 @@ impl Settings {
     }
 
     /// Location of the unchanged data on the drive.
-    fn unchanged(&self, target: &Target) -> Range<u64> {
+    fn unchanged(&self, target: &WorkloadTarget) -> Range<u64> {
         let unit_bytes = target.unit_bytes();
         let at = |percent: f64| (target.capacity_bytes() as f64 * percent / 100.0) as u64 / unit_bytes * unit_bytes;
         at(self.used_percent)..at(self.used_percent + self.unchanged_percent)
     }
 
     /// Eviction order of the objects of a class in their slots.
-    fn slot_eviction(&self) -> Result<cache::Eviction, WorkloadError> {
+    fn slot_eviction(&self) -> Result<cache::TierEviction, WorkloadError> {
         Ok(match self.eviction {
-            Eviction::Fifo => cache::Eviction::Fifo,
-            Eviction::Lru => cache::Eviction::Lru,
-            Eviction::Lfu => cache::Eviction::Lfu,
-            Eviction::Ttl => cache::Eviction::Ttl,
-            Eviction::Clock => cache::Eviction::Clock,
-            Eviction::LeastValid => {
+            ObjectEviction::Fifo => cache::TierEviction::Fifo,
+            ObjectEviction::Lru => cache::TierEviction::Lru,
+            ObjectEviction::Lfu => cache::TierEviction::Lfu,
+            ObjectEviction::Ttl => cache::TierEviction::Ttl,
+            ObjectEviction::Clock => cache::TierEviction::Clock,
+            ObjectEviction::LeastValid => {
                 let problem = "needs layout = \"segments\". With layout = \"slots\", use fifo, lru, lfu, ttl or clock";
                 return Err(WorkloadError::setting("eviction = \"least_valid\"", problem));
             }
@@ -331,30 +332,32 @@ impl Settings {
     fn check_together(&self) -> Result<(), WorkloadError> {
         let has_ttl = !self.ttl_quantiles.is_empty();
         let (setting, problem) = match self.layout {
-            Layout::Slots if self.reinsert_uses > 0 => (
+            ObjectLayout::Slots if self.reinsert_uses > 0 => (
                 "reinsert_uses",
                 "has no effect, because slots are never rewritten. Remove it, or use layout = \"segments\"",
             ),
-            Layout::Slots if self.compact_percent > 0.0 => (
+            ObjectLayout::Slots if self.compact_percent > 0.0 => (
                 "compact_percent",
                 "has no effect, because slots are overwritten in place. Remove it, or use layout = \"segments\"",
             ),
-            Layout::Segments if self.eviction == Eviction::Clock => (
+            ObjectLayout::Segments if self.eviction == ObjectEviction::Clock => (
                 "eviction = \"clock\"",
                 "needs layout = \"slots\". With layout = \"segments\", use fifo with reinsert_uses, which retains \
                  used objects",
             ),
-            _ if self.eviction == Eviction::Ttl && !has_ttl => {
+            _ if self.eviction == ObjectEviction::Ttl && !has_ttl => {
                 ("eviction = \"ttl\"", "needs the times to live. Set ttl_quantiles")
             }
-            _ if self.groups == Groups::Ttl && !has_ttl => (
+            _ if self.groups == ObjectGrouping::Ttl && !has_ttl => (
                 "groups = \"ttl\"",
                 "needs the times to live, because each of their intervals is a group. Set ttl_quantiles",
             ),
-            _ if self.groups == Groups::Rewritten && self.reinsert_uses == 0 && self.compact_percent == 0.0 => (
-                "groups = \"rewritten\"",
-                "needs rewritten objects. Set reinsert_uses to at least 1, or compact_percent above 0",
-            ),
+            _ if self.groups == ObjectGrouping::Rewritten && self.reinsert_uses == 0 && self.compact_percent == 0.0 => {
+                (
+                    "groups = \"rewritten\"",
+                    "needs rewritten objects. Set reinsert_uses to at least 1, or compact_percent above 0",
+                )
+            }
             _ => return self.check_sizes(),
         };
         Err(WorkloadError::setting(setting, problem))
@@ -362,18 +365,18 @@ impl Settings {
 
     fn check_sizes(&self) -> Result<(), WorkloadError> {
         let (setting, bytes, least_bytes) = match self.layout {
-            Layout::Slots => (
+            ObjectLayout::Slots => (
                 "slab_bytes",
                 self.slab_bytes,
                 self.max_object_bytes.max(self.slot_bytes),
             ),
-            Layout::Segments => ("segment_bytes", self.segment_bytes, self.max_object_bytes),
+            ObjectLayout::Segments => ("segment_bytes", self.segment_bytes, self.max_object_bytes),
         };
         if bytes < least_bytes {
             let problem = format!(
                 "is smaller than the largest object or slot. Use at least {}, or a smaller max_object_bytes or \
                  slot_bytes",
-                base::Bytes(least_bytes.next_multiple_of(BLOCK_BYTES))
+                base::HumanBytes(least_bytes.next_multiple_of(BLOCK_BYTES))
             );
             return Err(WorkloadError::setting(format!("{setting} = {bytes}"), problem));
         }

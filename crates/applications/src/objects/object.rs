@@ -2,7 +2,7 @@
 
 /// An object offered to flash.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Object {
+pub(super) struct CacheObject {
     pub(super) key: u64,
     /// Bytes of key and value.
     pub(super) bytes: u32,
@@ -11,7 +11,7 @@ pub(super) struct Object {
 
 /// Counters of the cache.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counters {
+pub(super) struct ObjectCounters {
     pub(super) operations: u64,
     pub(super) gets: u64,
     pub(super) dram_hits: u64,

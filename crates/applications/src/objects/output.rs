@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::Settings;
+use super::ObjectCacheSettings;
 use crate::queue::RequestQueue;
-use workload::{Operation, PlacementIndex, Request, Target};
+use workload::{IoRequest, PlacementIndex, RequestOperation, WorkloadTarget};
 
 /// Makes requests and counts them.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct ObjectOutput {
     /// Requests that the caller can take.
     pub(super) queue: RequestQueue,
     placements: Vec<Option<PlacementIndex>>,
@@ -22,14 +22,14 @@ pub(super) struct Output {
     pub(super) discarded_bytes: u64,
 }
 
-impl Output {
-    pub(super) fn new(settings: &Settings, target: &Target, groups: usize) -> Output {
+impl ObjectOutput {
+    pub(super) fn new(settings: &ObjectCacheSettings, target: &WorkloadTarget, groups: usize) -> ObjectOutput {
         let count = usize::from(target.placement_count);
         let is_placed = settings.placement && count > 0;
         // If there are more groups than indices, neighbouring groups share an index.
         let index = |group: usize| if groups <= count { group } else { group * count / groups };
         let place = |group| is_placed.then(|| PlacementIndex(index(group) as u16));
-        Output {
+        ObjectOutput {
             queue: RequestQueue::default(),
             placements: (0..groups).map(place).collect(),
             write_bytes: target.request_bytes(settings.write_bytes),
@@ -52,9 +52,9 @@ impl Output {
             "a write at {offset_bytes} of {bytes} bytes is of whole units"
         );
         self.written_bytes += bytes;
-        let request = Request {
+        let request = IoRequest {
             stream: group as u16,
-            operation: Operation::Write,
+            operation: RequestOperation::Write,
             offset_bytes,
             bytes: 0,
             placement: self.placements[group],
@@ -77,7 +77,7 @@ impl Output {
         if self.reads {
             let start = offset_bytes - offset_bytes % self.unit_bytes;
             let end = (offset_bytes + u64::from(bytes)).next_multiple_of(self.unit_bytes);
-            self.other(self.placements.len(), Operation::Read, start, end - start);
+            self.push_request(self.placements.len(), RequestOperation::Read, start, end - start);
         }
     }
 
@@ -85,12 +85,12 @@ impl Output {
     pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
         if self.discard {
             self.discarded_bytes += bytes;
-            self.other(self.placements.len() + 1, Operation::Trim, offset_bytes, bytes);
+            self.push_request(self.placements.len() + 1, RequestOperation::Trim, offset_bytes, bytes);
         }
     }
 
-    fn other(&mut self, stream: usize, operation: Operation, offset_bytes: u64, bytes: u64) {
-        self.queue.push(Request {
+    fn push_request(&mut self, stream: usize, operation: RequestOperation, offset_bytes: u64, bytes: u64) {
+        self.queue.push(IoRequest {
             stream: stream as u16,
             operation,
             offset_bytes,

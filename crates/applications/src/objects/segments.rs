@@ -12,14 +12,14 @@ use std::collections::{BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use super::groups::Sorter;
-use super::object::{Counters, Object};
-use super::output::Output;
-use super::{Eviction, Settings};
+use super::groups::GroupSorter;
+use super::object::{CacheObject, ObjectCounters};
+use super::output::ObjectOutput;
+use super::{ObjectCacheSettings, ObjectEviction};
 
 /// Location of an object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct ObjectLocation {
     pub(super) segment: u32,
     /// Offset in the segment.
     pub(super) offset_bytes: u32,
@@ -30,7 +30,7 @@ pub(super) struct Held {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SegmentState {
     Free,
     Open,
     Closed,
@@ -38,8 +38,8 @@ pub(super) enum State {
 
 /// A segment and its contents.
 #[derive(Debug)]
-pub(super) struct Segment {
-    pub(super) state: State,
+pub(super) struct ObjectSegment {
+    pub(super) state: SegmentState,
     group: usize,
     /// Keys and positions of all objects written here, including those that have left.
     objects: Vec<(u64, u32)>,
@@ -57,10 +57,10 @@ pub(super) struct Segment {
     order: (u64, u64),
 }
 
-impl Segment {
-    fn free() -> Segment {
-        Segment {
-            state: State::Free,
+impl ObjectSegment {
+    fn free() -> ObjectSegment {
+        ObjectSegment {
+            state: SegmentState::Free,
             group: 0,
             objects: Vec::new(),
             valid_bytes: 0,
@@ -75,13 +75,13 @@ impl Segment {
     }
 
     /// Position in the eviction order. The smallest leaves first.
-    fn order_by(&self, eviction: Eviction) -> (u64, u64) {
+    fn order_by(&self, eviction: ObjectEviction) -> (u64, u64) {
         let first = match eviction {
-            Eviction::Fifo | Eviction::Clock => return (self.closed_at, 0),
-            Eviction::Lru => self.used_at,
-            Eviction::Lfu => self.uses,
-            Eviction::Ttl => self.expires_ns,
-            Eviction::LeastValid => self.valid_bytes,
+            ObjectEviction::Fifo | ObjectEviction::Clock => return (self.closed_at, 0),
+            ObjectEviction::Lru => self.used_at,
+            ObjectEviction::Lfu => self.uses,
+            ObjectEviction::Ttl => self.expires_ns,
+            ObjectEviction::LeastValid => self.valid_bytes,
         };
         (first, self.closed_at)
     }
@@ -89,38 +89,38 @@ impl Segment {
 
 /// Store of objects in segments.
 #[derive(Debug)]
-pub(super) struct Segments {
-    eviction: Eviction,
+pub(super) struct SegmentStore {
+    eviction: ObjectEviction,
     reinsert_uses: u32,
     /// Compaction settings: number of segments to keep free, and fraction of stored bytes below
     /// which a segment is compacted.
     compact_under: usize,
     compact_below: f64,
     pub(super) segment_bytes: u64,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<ObjectSegment>,
     free: VecDeque<u32>,
     /// Open segment of each group.
     open: Vec<Option<u32>>,
     order: BTreeSet<(u64, u64, u32)>,
     /// Closed segments by stored bytes, with compaction only.
     by_valid: BTreeSet<(u64, u32)>,
-    pub(super) index: FxHashMap<u64, Held>,
+    pub(super) index: FxHashMap<u64, ObjectLocation>,
     /// Number of uses and closings so far.
     ticks: u64,
     /// Objects to be placed into a segment, with a flag for rewritten ones. Empty between
     /// operations.
-    pending: VecDeque<(Object, bool)>,
+    pending: VecDeque<(CacheObject, bool)>,
 }
 
-impl Segments {
-    pub(super) fn new(settings: &Settings, count: u32, segment_bytes: u64, groups: usize) -> Segments {
-        Segments {
+impl SegmentStore {
+    pub(super) fn new(settings: &ObjectCacheSettings, count: u32, segment_bytes: u64, groups: usize) -> SegmentStore {
+        SegmentStore {
             eviction: settings.eviction,
             reinsert_uses: settings.reinsert_uses,
             compact_under: settings.compact_under as usize,
             compact_below: settings.compact_percent / 100.0,
             segment_bytes,
-            segments: (0..count).map(|_| Segment::free()).collect(),
+            segments: (0..count).map(|_| ObjectSegment::free()).collect(),
             free: (0..count).collect(),
             open: vec![None; groups],
             order: BTreeSet::new(),
@@ -148,7 +148,7 @@ impl Segments {
     fn reorder(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
         let order = segment.order_by(self.eviction);
-        if segment.state != State::Closed || order == segment.order {
+        if segment.state != SegmentState::Closed || order == segment.order {
             return;
         }
         let before = std::mem::replace(&mut segment.order, order);
@@ -158,12 +158,12 @@ impl Segments {
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    pub(super) fn use_of(
+    pub(super) fn lookup(
         &mut self,
         key: u64,
         now_ns: u64,
-        counters: &mut Counters,
-        output: &mut Output,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
     ) -> Option<u32> {
         let held = self.index.get_mut(&key)?;
         if held.expires_ns <= now_ns {
@@ -189,10 +189,10 @@ impl Segments {
     }
 
     /// Removes an object if it is stored.
-    pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
-        let Some(held) = self.forget(key, counters) else { return };
+    pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+        let Some(held) = self.unlink(key, counters) else { return };
         let segment = &self.segments[held.segment as usize];
-        if segment.state == State::Closed && segment.valid_bytes == 0 {
+        if segment.state == SegmentState::Closed && segment.valid_bytes == 0 {
             self.release(held.segment, output);
         } else {
             self.reorder(held.segment);
@@ -200,18 +200,18 @@ impl Segments {
     }
 
     /// Removes an object from the index. The caller must handle the rest of its segment.
-    fn forget(&mut self, key: u64, counters: &mut Counters) -> Option<Held> {
+    fn unlink(&mut self, key: u64, counters: &mut ObjectCounters) -> Option<ObjectLocation> {
         let held = self.index.remove(&key)?;
         counters.stored_bytes -= u64::from(held.bytes);
         let segment = &mut self.segments[held.segment as usize];
         assert!(
-            segment.state != State::Free && segment.valid_bytes >= u64::from(held.bytes),
+            segment.state != SegmentState::Free && segment.valid_bytes >= u64::from(held.bytes),
             "segment {} holds the object that leaves it",
             held.segment
         );
         let before = segment.valid_bytes;
         segment.valid_bytes -= u64::from(held.bytes);
-        if self.compact_below > 0.0 && segment.state == State::Closed {
+        if self.compact_below > 0.0 && segment.state == SegmentState::Closed {
             let was_there = self.by_valid.remove(&(before, held.segment));
             assert!(was_there, "a closed segment is known by its bytes");
             self.by_valid.insert((segment.valid_bytes, held.segment));
@@ -220,16 +220,18 @@ impl Segments {
     }
 
     /// Frees a closed segment without objects.
-    fn release(&mut self, number: u32, output: &mut Output) {
+    fn release(&mut self, number: u32, output: &mut ObjectOutput) {
         let segment = &mut self.segments[number as usize];
         assert!(
-            segment.state == State::Closed && segment.valid_bytes == 0 && segment.written_bytes == self.segment_bytes,
+            segment.state == SegmentState::Closed
+                && segment.valid_bytes == 0
+                && segment.written_bytes == self.segment_bytes,
             "segment {number} is written as a whole before it leaves, and empty when it does: {segment:?}"
         );
         let was_there = self.order.remove(&(segment.order.0, segment.order.1, number));
         assert!(was_there, "a closed segment has its place in the order");
         self.by_valid.remove(&(0, number));
-        *segment = Segment::free();
+        *segment = ObjectSegment::free();
         self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
@@ -241,20 +243,20 @@ impl Segments {
         number: u32,
         kept_uses: Option<u32>,
         now_ns: u64,
-        counters: &mut Counters,
-        output: &mut Output,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
     ) {
         let objects = std::mem::take(&mut self.segments[number as usize].objects);
         for (key, offset_bytes) in objects {
-            let here = |held: &Held| held.segment == number && held.offset_bytes == offset_bytes;
+            let here = |held: &ObjectLocation| held.segment == number && held.offset_bytes == offset_bytes;
             let Some(held) = self.index.get(&key).copied().filter(here) else {
                 continue;
             };
-            self.forget(key, counters);
+            self.unlink(key, counters);
             if held.expires_ns <= now_ns {
                 counters.expired += 1;
             } else if kept_uses.is_some_and(|least| held.uses >= least) {
-                let object = Object {
+                let object = CacheObject {
                     key,
                     bytes: held.bytes,
                     expires_ns: held.expires_ns,
@@ -271,7 +273,7 @@ impl Segments {
     /// Compacts mostly empty segments while few are free, and rewrites all their objects. The
     /// fraction relates to the filled bytes, not to the segment size. Otherwise a partly filled
     /// segment of large objects would be rewritten forever.
-    fn compact(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+    fn compact(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         while self.free.len() < self.compact_under
             && let Some(&(valid_bytes, number)) = self.by_valid.first()
             && (valid_bytes as f64) < self.compact_below * self.segments[number as usize].filled_bytes as f64
@@ -289,7 +291,7 @@ impl Segments {
     }
 
     /// Takes a free segment. If there is none, evicts one.
-    fn take_free(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) -> u32 {
+    fn take_free(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) -> u32 {
         self.compact(now_ns, counters, output);
         if self.free.is_empty() {
             let first = self.order.first().expect("there are more segments than groups");
@@ -301,18 +303,18 @@ impl Segments {
     /// Stores a new object.
     pub(super) fn store(
         &mut self,
-        object: Object,
+        object: CacheObject,
         now_ns: u64,
-        sorter: &Sorter,
-        counters: &mut Counters,
-        output: &mut Output,
+        sorter: &GroupSorter,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
     ) {
         assert!(self.pending.is_empty(), "one object after another");
         self.pending.push_back((object, false));
         while let Some((object, is_rewritten)) = self.pending.pop_front() {
             let group = sorter.group(object.key, object.bytes, is_rewritten);
             let number = self.segment_for(group, object.bytes, now_ns, counters, output);
-            self.put(number, object);
+            self.insert(number, object);
             counters.stored_bytes += u64::from(object.bytes);
             let waiting = self.segments[number as usize].filled_bytes / output.write_bytes * output.write_bytes;
             self.write_up_to(number, waiting, output);
@@ -325,8 +327,8 @@ impl Segments {
         group: usize,
         bytes: u32,
         now_ns: u64,
-        counters: &mut Counters,
-        output: &mut Output,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
     ) -> u32 {
         if let Some(open) = self.open[group] {
             if self.segments[open as usize].filled_bytes + u64::from(bytes) <= self.segment_bytes {
@@ -337,16 +339,20 @@ impl Segments {
         }
         let number = self.take_free(now_ns, counters, output);
         let segment = &mut self.segments[number as usize];
-        assert_eq!(segment.state, State::Free, "segment {number} is opened when it is free");
-        segment.state = State::Open;
+        assert_eq!(
+            segment.state,
+            SegmentState::Free,
+            "segment {number} is opened when it is free"
+        );
+        segment.state = SegmentState::Open;
         segment.group = group;
         self.open[group] = Some(number);
         number
     }
 
-    fn put(&mut self, number: u32, object: Object) {
+    fn insert(&mut self, number: u32, object: CacheObject) {
         let segment = &mut self.segments[number as usize];
-        let held = Held {
+        let held = ObjectLocation {
             segment: number,
             offset_bytes: segment.filled_bytes as u32,
             bytes: object.bytes,
@@ -361,7 +367,7 @@ impl Segments {
         assert!(before.is_none(), "object {} is stored twice: {before:?}", object.key);
     }
 
-    fn write_up_to(&mut self, number: u32, end_bytes: u64, output: &mut Output) {
+    fn write_up_to(&mut self, number: u32, end_bytes: u64, output: &mut ObjectOutput) {
         let start_bytes = self.start_bytes(number);
         let segment = &mut self.segments[number as usize];
         if end_bytes > segment.written_bytes {
@@ -375,11 +381,11 @@ impl Segments {
     }
 
     /// Writes the rest of a segment and adds it to the eviction order.
-    fn close(&mut self, number: u32, output: &mut Output) {
+    fn close(&mut self, number: u32, output: &mut ObjectOutput) {
         self.write_up_to(number, self.segment_bytes, output);
         self.ticks += 1;
         let segment = &mut self.segments[number as usize];
-        segment.state = State::Closed;
+        segment.state = SegmentState::Closed;
         segment.closed_at = self.ticks;
         segment.used_at = self.ticks;
         segment.order = segment.order_by(self.eviction);
@@ -393,8 +399,8 @@ impl Segments {
     }
 
     /// Evicts the segments with only expired objects, if the eviction policy is `ttl`.
-    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
-        if self.eviction != Eviction::Ttl {
+    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+        if self.eviction != ObjectEviction::Ttl {
             return;
         }
         while let Some(&(expires_ns, _, number)) = self.order.first()

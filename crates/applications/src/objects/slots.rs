@@ -5,14 +5,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::groups::Sorter;
-use super::object::{Counters, Object};
-use super::output::Output;
-use crate::cache::{Eviction, Tier};
+use super::groups::GroupSorter;
+use super::object::{CacheObject, ObjectCounters};
+use super::output::ObjectOutput;
+use crate::cache::{Tier, TierEviction};
 
 /// Slots of one size.
 #[derive(Debug)]
-pub(super) struct Class {
+pub(super) struct SlotClass {
     slot_bytes: u64,
     slots_of_slab: u32,
     pub(super) tier: Tier,
@@ -22,7 +22,7 @@ pub(super) struct Class {
     bytes: Vec<u32>,
 }
 
-impl Class {
+impl SlotClass {
     /// Offset of a slot.
     pub(super) fn offset_bytes(&self, slot: u32, slab_bytes: u64) -> u64 {
         let slab = self.slabs[(slot / self.slots_of_slab) as usize];
@@ -31,7 +31,7 @@ impl Class {
 }
 
 #[cfg(test)]
-impl Class {
+impl SlotClass {
     /// Size of the object in a slot, bytes.
     pub(super) fn bytes_of(&self, slot: u32) -> u64 {
         self.bytes[slot as usize].into()
@@ -40,9 +40,9 @@ impl Class {
 
 /// Store of objects in slots.
 #[derive(Debug)]
-pub(super) struct Slots {
-    eviction: Eviction,
-    pub(super) classes: Vec<Class>,
+pub(super) struct SlotStore {
+    eviction: TierEviction,
+    pub(super) classes: Vec<SlotClass>,
     /// Class of each stored object.
     pub(super) homes: FxHashMap<u64, u16>,
     pub(super) slab_bytes: u64,
@@ -51,21 +51,21 @@ pub(super) struct Slots {
     left: Vec<u32>,
 }
 
-impl Slots {
-    pub(super) fn new(class_bytes: &[u64], slab_bytes: u64, slabs: u32, eviction: Eviction) -> Slots {
-        let class = |slot_bytes: &u64| Class {
+impl SlotStore {
+    pub(super) fn new(class_bytes: &[u64], slab_bytes: u64, slabs: u32, eviction: TierEviction) -> SlotStore {
+        let class = |slot_bytes: &u64| SlotClass {
             slot_bytes: *slot_bytes,
             slots_of_slab: (slab_bytes / slot_bytes) as u32,
             tier: Tier::new(0, eviction),
             slabs: Vec::new(),
             bytes: Vec::new(),
         };
-        let classes: Vec<Class> = class_bytes.iter().map(class).collect();
+        let classes: Vec<SlotClass> = class_bytes.iter().map(class).collect();
         assert!(
             classes.iter().all(|class| class.slots_of_slab > 0),
             "a slab of {slab_bytes} bytes holds a slot of each class"
         );
-        Slots {
+        SlotStore {
             eviction,
             classes,
             homes: FxHashMap::default(),
@@ -86,15 +86,15 @@ impl Slots {
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    pub(super) fn use_of(
+    pub(super) fn lookup(
         &mut self,
         key: u64,
         now_ns: u64,
-        counters: &mut Counters,
-        output: &mut Output,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
     ) -> Option<u32> {
         let class = &mut self.classes[usize::from(*self.homes.get(&key)?)];
-        let slot = class.tier.use_of(key);
+        let slot = class.tier.lookup(key);
         let slot = slot.expect("an object with a class is in a slot of it");
         if class.tier.expires_ns(slot) <= now_ns {
             counters.expired += 1;
@@ -107,10 +107,10 @@ impl Slots {
     }
 
     /// Removes an object if it is stored.
-    pub(super) fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
+    pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         let Some(home) = self.homes.remove(&key) else { return };
-        let slot = self.classes[usize::from(home)].tier.take(key);
-        self.leave(
+        let slot = self.classes[usize::from(home)].tier.take_slot(key);
+        self.clear_slot(
             usize::from(home),
             slot.expect("it is in a slot of its class"),
             counters,
@@ -119,7 +119,7 @@ impl Slots {
     }
 
     /// Clears the slot of an object that has left.
-    fn leave(&mut self, class: usize, slot: u32, counters: &mut Counters, output: &mut Output) {
+    fn clear_slot(&mut self, class: usize, slot: u32, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         let class = &mut self.classes[class];
         let bytes = std::mem::take(&mut class.bytes[slot as usize]);
         counters.stored_bytes -= u64::from(bytes);
@@ -127,7 +127,13 @@ impl Slots {
     }
 
     /// Stores a new object.
-    pub(super) fn store(&mut self, object: Object, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
+    pub(super) fn store(
+        &mut self,
+        object: CacheObject,
+        sorter: &GroupSorter,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
+    ) {
         let home = sorter.class(object.bytes);
         let class = &mut self.classes[home];
         if class.tier.is_full() && self.slabs_taken < self.slabs {
@@ -155,8 +161,8 @@ impl Slots {
     }
 
     /// Removes expired objects, if the eviction policy is `ttl`.
-    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
-        if self.eviction != Eviction::Ttl {
+    pub(super) fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
+        if self.eviction != TierEviction::Ttl {
             return;
         }
         for at in 0..self.classes.len() {
@@ -167,7 +173,7 @@ impl Slots {
                 let key = self.classes[at].tier.key(slot);
                 let home = self.homes.remove(&key);
                 assert_eq!(home, Some(at as u16), "an expired object was in its class");
-                self.leave(at, slot, counters, output);
+                self.clear_slot(at, slot, counters, output);
             }
             self.left = left;
         }

@@ -5,16 +5,16 @@ use std::ops::Range;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use super::groups::Sorter;
-use super::object::{Counters, Object};
-use super::output::Output;
-use super::segments::Segments;
-use super::slots::Slots;
-use super::{Layout, Settings};
-use crate::cache::{CacheOperation, Dram, Gate, Kind, Offer, Operations};
+use super::groups::GroupSorter;
+use super::object::{CacheObject, ObjectCounters};
+use super::output::ObjectOutput;
+use super::segments::SegmentStore;
+use super::slots::SlotStore;
+use super::{ObjectCacheSettings, ObjectLayout};
+use crate::cache::{AdmissionRequest, AdmissionState, CacheOperation, Dram, OperationKind, OperationSource};
 use crate::ratio;
 use workload::random::mix;
-use workload::{Measure, Request, Source, Target, WorkloadError};
+use workload::{IoRequest, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget};
 
 /// Operations without a request after which the run fails. The cache then holds all requested
 /// objects or admits none of the others, and will never write again.
@@ -24,22 +24,27 @@ const SAMPLE_SALT: u64 = 0x7361_6d70_6c65;
 
 /// Store of objects on flash.
 #[derive(Debug)]
-pub(super) enum Store {
-    Slots(Slots),
-    Segments(Segments),
+pub(super) enum ObjectStore {
+    Slots(SlotStore),
+    Segments(SegmentStore),
 }
 
-impl Store {
-    fn new(settings: &Settings, target: &Target, sorter: &Sorter, groups: usize) -> Result<Store, WorkloadError> {
+impl ObjectStore {
+    fn new(
+        settings: &ObjectCacheSettings,
+        target: &WorkloadTarget,
+        sorter: &GroupSorter,
+        groups: usize,
+    ) -> Result<ObjectStore, WorkloadError> {
         let (space_bytes, segment_bytes) = settings.space(target);
         let (setting, bytes, needed) = match settings.layout {
             // A slab keeps its size on a scaled model, rounded up to whole units.
-            Layout::Slots => (
+            ObjectLayout::Slots => (
                 "slab_bytes",
                 settings.slab_bytes.next_multiple_of(target.unit_bytes()),
                 1,
             ),
-            Layout::Segments => {
+            ObjectLayout::Segments => {
                 let kept_free = if settings.compact_percent > 0.0 {
                     settings.compact_under
                 } else {
@@ -53,71 +58,84 @@ impl Store {
             let problem = format!(
                 "leaves room for {count} of {}, but {needed} are needed. Use smaller ones, fewer groups, a smaller \
                  compact_under, or a larger scale",
-                base::Bytes(bytes)
+                base::HumanBytes(bytes)
             );
             return Err(WorkloadError::setting(setting, problem));
         }
         let count = u32::try_from(count).unwrap_or(u32::MAX - 1);
         Ok(match settings.layout {
-            Layout::Slots => {
+            ObjectLayout::Slots => {
                 let eviction = settings.slot_eviction()?;
-                Store::Slots(Slots::new(&sorter.class_bytes, bytes, count, eviction))
+                ObjectStore::Slots(SlotStore::new(&sorter.class_bytes, bytes, count, eviction))
             }
-            Layout::Segments => Store::Segments(Segments::new(settings, count, bytes, groups)),
+            ObjectLayout::Segments => ObjectStore::Segments(SegmentStore::new(settings, count, bytes, groups)),
         })
     }
 
     /// Number of stored objects.
     pub(super) fn stored(&self) -> usize {
         match self {
-            Store::Slots(slots) => slots.stored(),
-            Store::Segments(segments) => segments.stored(),
+            ObjectStore::Slots(slots) => slots.stored(),
+            ObjectStore::Segments(segments) => segments.stored(),
         }
     }
 
     fn contains(&self, key: u64) -> bool {
         match self {
-            Store::Slots(slots) => slots.contains(key),
-            Store::Segments(segments) => segments.contains(key),
+            ObjectStore::Slots(slots) => slots.contains(key),
+            ObjectStore::Segments(segments) => segments.contains(key),
         }
     }
 
     /// Removes expired objects, if the eviction policy is `ttl`.
-    fn expire(&mut self, now_ns: u64, counters: &mut Counters, output: &mut Output) {
+    fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         match self {
-            Store::Slots(slots) => slots.expire(now_ns, counters, output),
-            Store::Segments(segments) => segments.expire(now_ns, counters, output),
+            ObjectStore::Slots(slots) => slots.expire(now_ns, counters, output),
+            ObjectStore::Segments(segments) => segments.expire(now_ns, counters, output),
         }
     }
 
     /// Looks up an object and counts a use. Returns its size if it is stored and has not expired.
-    fn use_of(&mut self, key: u64, now_ns: u64, counters: &mut Counters, output: &mut Output) -> Option<u32> {
+    fn lookup(
+        &mut self,
+        key: u64,
+        now_ns: u64,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
+    ) -> Option<u32> {
         match self {
-            Store::Slots(slots) => slots.use_of(key, now_ns, counters, output),
-            Store::Segments(segments) => segments.use_of(key, now_ns, counters, output),
+            ObjectStore::Slots(slots) => slots.lookup(key, now_ns, counters, output),
+            ObjectStore::Segments(segments) => segments.lookup(key, now_ns, counters, output),
         }
     }
 
     /// Removes an object if it is stored.
-    fn remove(&mut self, key: u64, counters: &mut Counters, output: &mut Output) {
+    fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         match self {
-            Store::Slots(slots) => slots.remove(key, counters, output),
-            Store::Segments(segments) => segments.remove(key, counters, output),
+            ObjectStore::Slots(slots) => slots.remove(key, counters, output),
+            ObjectStore::Segments(segments) => segments.remove(key, counters, output),
         }
     }
 
     /// Stores a new object.
-    fn store(&mut self, object: Object, now_ns: u64, sorter: &Sorter, counters: &mut Counters, output: &mut Output) {
+    fn store(
+        &mut self,
+        object: CacheObject,
+        now_ns: u64,
+        sorter: &GroupSorter,
+        counters: &mut ObjectCounters,
+        output: &mut ObjectOutput,
+    ) {
         match self {
-            Store::Slots(slots) => slots.store(object, sorter, counters, output),
-            Store::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
+            ObjectStore::Slots(slots) => slots.store(object, sorter, counters, output),
+            ObjectStore::Segments(segments) => segments.store(object, now_ns, sorter, counters, output),
         }
     }
 }
 
 /// An object cache under load.
 pub struct ObjectCache {
-    operations: Operations,
+    operations: OperationSource,
     /// Sampling divisor of a trace's keys.
     sampled: u64,
     lookaside: bool,
@@ -126,11 +144,11 @@ pub struct ObjectCache {
     operation_ns: f64,
     has_dram: bool,
     dram: Dram,
-    gate: Gate,
-    pub(super) sorter: Sorter,
-    pub(super) store: Store,
-    pub(super) output: Output,
-    pub(super) counters: Counters,
+    gate: AdmissionState,
+    pub(super) sorter: GroupSorter,
+    pub(super) store: ObjectStore,
+    pub(super) output: ObjectOutput,
+    pub(super) counters: ObjectCounters,
     /// Unchanged data that is still to be written.
     unchanged: Range<u64>,
     error: Option<WorkloadError>,
@@ -145,28 +163,32 @@ impl std::fmt::Debug for ObjectCache {
 }
 
 impl ObjectCache {
-    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<ObjectCache, WorkloadError> {
+    pub(super) fn new(
+        settings: &ObjectCacheSettings,
+        target: &WorkloadTarget,
+        seed: u64,
+    ) -> Result<ObjectCache, WorkloadError> {
         let statistics = settings.statistics();
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let gate_random = random.clone();
         random.jump();
         let denominator = target.denominator();
-        let sorter = Sorter::new(settings, target);
+        let sorter = GroupSorter::new(settings, target);
         let groups = sorter.names().len();
         let dram_bytes = settings.dram_bytes / denominator;
         Ok(ObjectCache {
-            operations: Operations::new(&statistics, settings.files(), target, random)?,
+            operations: OperationSource::new(&statistics, settings.files(), target, random)?,
             sampled: if settings.trace.is_empty() { 1 } else { denominator },
             lookaside: statistics.lookaside,
             max_object_bytes: settings.max_object_bytes,
             operation_ns: denominator as f64 * 1e9 / settings.operations_per_second,
             has_dram: dram_bytes > 0,
             dram: Dram::new(dram_bytes),
-            gate: Gate::new(settings.admission, denominator, gate_random),
-            store: Store::new(settings, target, &sorter, groups)?,
+            gate: AdmissionState::new(settings.admission, denominator, gate_random),
+            store: ObjectStore::new(settings, target, &sorter, groups)?,
             sorter,
-            output: Output::new(settings, target, groups),
-            counters: Counters::default(),
+            output: ObjectOutput::new(settings, target, groups),
+            counters: ObjectCounters::default(),
             unchanged: settings.unchanged(target),
             error: None,
             ended: false,
@@ -187,19 +209,19 @@ impl ObjectCache {
             return Ok(false);
         };
         if self.sampled == 1 || mix(operation.key ^ SAMPLE_SALT).is_multiple_of(self.sampled) {
-            self.take(operation);
+            self.execute(operation);
         }
         Ok(true)
     }
 
-    fn take(&mut self, operation: CacheOperation) {
+    fn execute(&mut self, operation: CacheOperation) {
         self.counters.operations += 1;
         let now_ns = self.now_ns();
         self.store.expire(now_ns, &mut self.counters, &mut self.output);
         match (operation.kind, operation.bytes) {
-            (Kind::Get, bytes) => self.get(operation.key, bytes),
-            (Kind::Set, Some(bytes)) => self.set(operation.key, bytes),
-            (Kind::Set, None) | (Kind::Delete, _) => self.remove(operation.key),
+            (OperationKind::Get, bytes) => self.get(operation.key, bytes),
+            (OperationKind::Set, Some(bytes)) => self.set(operation.key, bytes),
+            (OperationKind::Set, None) | (OperationKind::Delete, _) => self.remove(operation.key),
         }
     }
 
@@ -210,12 +232,12 @@ impl ObjectCache {
             return;
         }
         let now_ns = self.now_ns();
-        let found = self.store.use_of(key, now_ns, &mut self.counters, &mut self.output);
+        let found = self.store.lookup(key, now_ns, &mut self.counters, &mut self.output);
         match (found, bytes) {
             (Some(found), _) => {
                 self.counters.flash_hits += 1;
                 if self.has_dram {
-                    self.keep(key, found);
+                    self.insert(key, found);
                 }
             }
             (None, Some(bytes)) if self.lookaside => self.set(key, bytes),
@@ -226,7 +248,7 @@ impl ObjectCache {
     fn set(&mut self, key: u64, bytes: u32) {
         self.counters.sets += 1;
         self.remove(key);
-        self.keep(key, bytes);
+        self.insert(key, bytes);
     }
 
     fn remove(&mut self, key: u64) {
@@ -235,7 +257,7 @@ impl ObjectCache {
     }
 
     /// Adds an object to memory. Evicted objects go to flash unless flash already has them.
-    fn keep(&mut self, key: u64, bytes: u32) {
+    fn insert(&mut self, key: u64, bytes: u32) {
         if !self.has_dram {
             self.offer(key, bytes);
             return;
@@ -254,7 +276,7 @@ impl ObjectCache {
             self.counters.too_large += 1;
             return;
         }
-        let is_admitted = self.gate.admits(&Offer {
+        let is_admitted = self.gate.admits(&AdmissionRequest {
             key,
             bytes: bytes.into(),
             operations: self.counters.operations,
@@ -267,7 +289,7 @@ impl ObjectCache {
         self.counters.admitted_bytes += u64::from(bytes);
         let now_ns = self.now_ns();
         let expires_ns = self.sorter.expires_ns(key, now_ns);
-        let object = Object { key, bytes, expires_ns };
+        let object = CacheObject { key, bytes, expires_ns };
         self.store
             .store(object, now_ns, &self.sorter, &mut self.counters, &mut self.output);
     }
@@ -282,8 +304,8 @@ fn never_writes() -> WorkloadError {
     WorkloadError::setting("kind = \"object_cache\"", problem)
 }
 
-impl Source for ObjectCache {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for ObjectCache {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let mut idle = 0;
         while self.output.queue.ready() < limit && !self.ended {
             let ready = self.output.queue.ready();
@@ -303,7 +325,7 @@ impl Source for ObjectCache {
         }
         match self.error.take_if(|_| self.output.queue.ready() == 0) {
             Some(error) => Err(error),
-            None => Ok(self.output.queue.take(requests, limit)),
+            None => Ok(self.output.queue.pop_batch(requests, limit)),
         }
     }
 
@@ -316,17 +338,17 @@ impl Source for ObjectCache {
         self.operations.share_done()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let counters = &self.counters;
         let written = self.output.written_bytes;
-        let count = |name: &str, value: u64| Measure::new(name, value as f64);
+        let count = |name: &str, value: u64| WorkloadMeasure::new(name, value as f64);
         vec![
-            Measure::new(
+            WorkloadMeasure::new(
                 "hit_ratio",
                 ratio(counters.dram_hits + counters.flash_hits, counters.gets),
             ),
-            Measure::new("dram.hit_ratio", ratio(counters.dram_hits, counters.gets)),
-            Measure::new(
+            WorkloadMeasure::new("dram.hit_ratio", ratio(counters.dram_hits, counters.gets)),
+            WorkloadMeasure::new(
                 "flash.hit_ratio",
                 ratio(counters.flash_hits, counters.gets - counters.dram_hits),
             ),
@@ -341,8 +363,8 @@ impl Source for ObjectCache {
             count("objects", self.store.stored() as u64),
             count("object_bytes", counters.stored_bytes),
             count("written_bytes", written),
-            Measure::new("rewritten_share", ratio(counters.rewritten_bytes, written)),
-            Measure::new(
+            WorkloadMeasure::new("rewritten_share", ratio(counters.rewritten_bytes, written)),
+            WorkloadMeasure::new(
                 "application_write_amplification",
                 ratio(written, counters.admitted_bytes),
             ),

@@ -3,16 +3,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::segments::State;
-use super::source::Store;
+use super::segments::SegmentState;
+use super::source::ObjectStore;
 use super::*;
 use crate::queue::RequestQueue;
 use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
-use workload::{Operation, PlacementIndex, Request, Source};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// Gets of objects with sizes within these bounds, and a set after each miss.
-fn gets(layout: Layout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha: f64) -> Settings {
-    Settings {
+fn gets(layout: ObjectLayout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha: f64) -> ObjectCacheSettings {
+    ObjectCacheSettings {
         layout,
         used_percent: 100.0,
         segment_bytes: MIB,
@@ -26,11 +26,11 @@ fn gets(layout: Layout, bytes: (u32, u32), working_set_percent: f64, zipf_alpha:
             zipf_alpha: Some(zipf_alpha),
             ..StatisticsSettings::default()
         },
-        ..Settings::default()
+        ..ObjectCacheSettings::default()
     }
 }
 
-fn take(source: &mut ObjectCache, count: usize) -> Vec<Request> {
+fn take(source: &mut ObjectCache, count: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while requests.len() < count && source.next_batch(&mut requests, 1000).expect("requests") > 0 {}
     requests
@@ -47,7 +47,7 @@ fn ask(source: &mut ObjectCache, operations: u64) {
 }
 
 /// Hit ratio after the first `first` operations.
-fn late_hits(settings: &Settings, first: u64, then: u64) -> f64 {
+fn late_hits(settings: &ObjectCacheSettings, first: u64, then: u64) -> f64 {
     let mut source = settings.source(&drive(64), 1).expect("it fits");
     let hits = |source: &ObjectCache| measure(source, "hit_ratio") * measure(source, "gets");
     ask(&mut source, first);
@@ -62,9 +62,9 @@ fn objects_of_one_size_are_hit_as_often_as_theory_says() {
     for exponent in [0.0, 0.8, 1.1] {
         let weights = zipf_weights(12_288, exponent);
         let cases = [
-            (Layout::Slots, Eviction::Lru, false),
-            (Layout::Slots, Eviction::Fifo, true),
-            (Layout::Segments, Eviction::Fifo, true),
+            (ObjectLayout::Slots, ObjectEviction::Lru, false),
+            (ObjectLayout::Slots, ObjectEviction::Fifo, true),
+            (ObjectLayout::Segments, ObjectEviction::Fifo, true),
         ];
         for (layout, eviction, fifo) in cases {
             let mut settings = gets(layout, (16 << 10, 16 << 10), 300.0, exponent);
@@ -83,16 +83,16 @@ fn objects_of_one_size_are_hit_as_often_as_theory_says() {
 /// reinsertion.
 #[test]
 fn what_was_used_stays_where_it_is_passed_over() {
-    let hits = |layout: Layout, eviction: Eviction, reinsert_uses: u32| {
+    let hits = |layout: ObjectLayout, eviction: ObjectEviction, reinsert_uses: u32| {
         let mut settings = gets(layout, (16 << 10, 16 << 10), 300.0, 1.1);
         settings.eviction = eviction;
         settings.reinsert_uses = reinsert_uses;
         late_hits(&settings, 200_000, 400_000)
     };
-    let fifo = hits(Layout::Slots, Eviction::Fifo, 0);
-    let clock = hits(Layout::Slots, Eviction::Clock, 0);
-    let lfu = hits(Layout::Slots, Eviction::Lfu, 0);
-    let rewritten = hits(Layout::Segments, Eviction::Fifo, 1);
+    let fifo = hits(ObjectLayout::Slots, ObjectEviction::Fifo, 0);
+    let clock = hits(ObjectLayout::Slots, ObjectEviction::Clock, 0);
+    let lfu = hits(ObjectLayout::Slots, ObjectEviction::Lfu, 0);
+    let rewritten = hits(ObjectLayout::Segments, ObjectEviction::Fifo, 1);
     assert!(clock > fifo + 0.01, "{clock} {fifo}");
     assert!(lfu > fifo + 0.02, "{lfu} {fifo}");
     // Both give second chances.
@@ -100,7 +100,7 @@ fn what_was_used_stays_where_it_is_passed_over() {
 }
 
 /// All layouts with their evictions and groups.
-fn any_caches() -> Vec<Settings> {
+fn any_caches() -> Vec<ObjectCacheSettings> {
     let mut all = Vec::new();
     let common = |layout| {
         let mut settings = gets(layout, (100, 200_000), 250.0, 0.9);
@@ -113,45 +113,50 @@ fn any_caches() -> Vec<Settings> {
         settings
     };
     for eviction in [
-        Eviction::Fifo,
-        Eviction::Lru,
-        Eviction::Lfu,
-        Eviction::Ttl,
-        Eviction::Clock,
+        ObjectEviction::Fifo,
+        ObjectEviction::Lru,
+        ObjectEviction::Lfu,
+        ObjectEviction::Ttl,
+        ObjectEviction::Clock,
     ] {
-        for groups in [Groups::None, Groups::Class, Groups::Ttl] {
-            all.push(Settings {
+        for groups in [ObjectGrouping::None, ObjectGrouping::Class, ObjectGrouping::Ttl] {
+            all.push(ObjectCacheSettings {
                 eviction,
                 groups,
-                ..common(Layout::Slots)
+                ..common(ObjectLayout::Slots)
             });
         }
     }
     for eviction in [
-        Eviction::Fifo,
-        Eviction::Lru,
-        Eviction::Lfu,
-        Eviction::Ttl,
-        Eviction::LeastValid,
+        ObjectEviction::Fifo,
+        ObjectEviction::Lru,
+        ObjectEviction::Lfu,
+        ObjectEviction::Ttl,
+        ObjectEviction::LeastValid,
     ] {
-        for groups in [Groups::None, Groups::Class, Groups::Ttl, Groups::Rewritten] {
-            all.push(Settings {
+        for groups in [
+            ObjectGrouping::None,
+            ObjectGrouping::Class,
+            ObjectGrouping::Ttl,
+            ObjectGrouping::Rewritten,
+        ] {
+            all.push(ObjectCacheSettings {
                 eviction,
                 groups,
                 growth_factor: 4.0,
                 reinsert_uses: 1,
                 segment_bytes: 1_000 << 10,
-                ..common(Layout::Segments)
+                ..common(ObjectLayout::Segments)
             });
         }
     }
-    for eviction in [Eviction::Fifo, Eviction::Lru] {
-        all.push(Settings {
+    for eviction in [ObjectEviction::Fifo, ObjectEviction::Lru] {
+        all.push(ObjectCacheSettings {
             eviction,
-            groups: Groups::Rewritten,
+            groups: ObjectGrouping::Rewritten,
             compact_percent: 90.0,
             compact_under: 3,
-            ..common(Layout::Segments)
+            ..common(ObjectLayout::Segments)
         });
     }
     all
@@ -161,7 +166,7 @@ fn any_caches() -> Vec<Settings> {
 fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
     let mut places = Vec::new();
     match &source.store {
-        Store::Slots(slots) => {
+        ObjectStore::Slots(slots) => {
             for (key, home) in &slots.homes {
                 let class = &slots.classes[usize::from(*home)];
                 let (_, slot) = class.tier.chunks().find(|(held, _)| held == key).expect("it is there");
@@ -170,7 +175,7 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
             let held: usize = slots.classes.iter().map(|class| class.tier.stored()).sum();
             assert_eq!(held, slots.homes.len(), "each object has one slot");
         }
-        Store::Segments(segments) => {
+        ObjectStore::Segments(segments) => {
             let mut valid: HashMap<u32, u64> = HashMap::new();
             for (key, held) in &segments.index {
                 let start = segments.start_bytes(held.segment) + u64::from(held.offset_bytes);
@@ -181,7 +186,7 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
                 let expected = valid.get(&(number as u32)).copied().unwrap_or(0);
                 assert_eq!(segment.valid_bytes, expected, "segment {number} counts what it holds");
                 assert!(
-                    segment.state != State::Free || expected == 0,
+                    segment.state != SegmentState::Free || expected == 0,
                     "segment {number} is free"
                 );
             }
@@ -196,11 +201,11 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
 
 /// Unwritten bytes in the write buffers of the segments, by offset.
 fn waiting(source: &ObjectCache) -> HashSet<u64> {
-    let Store::Segments(segments) = &source.store else {
+    let ObjectStore::Segments(segments) = &source.store else {
         return HashSet::new();
     };
-    let open =
-        (0..segments.segments.len() as u32).filter(|number| segments.segments[*number as usize].state == State::Open);
+    let open = (0..segments.segments.len() as u32)
+        .filter(|number| segments.segments[*number as usize].state == SegmentState::Open);
     open.flat_map(|number| {
         let start = segments.start_bytes(number);
         let written = segments.segments[number as usize].written_bytes;
@@ -220,12 +225,12 @@ fn the_drive_holds_what_the_cache_does() {
         for _ in 0..60_000 {
             assert!(source.step().expect("a step"));
             let mut requests = Vec::new();
-            source.output.queue.take(&mut requests, usize::MAX);
+            source.output.queue.pop_batch(&mut requests, usize::MAX);
             for request in requests {
                 let end = request.offset_bytes + u64::from(request.bytes);
                 assert!(end <= 48 * MIB, "{request:?} is within three quarters of the drive");
                 let range = request.offset_bytes / BLOCK_BYTES..end / BLOCK_BYTES;
-                if request.operation == Operation::Write {
+                if request.operation == RequestOperation::Write {
                     assert!(request.bytes <= 256 << 10 && usize::from(request.stream) < groups);
                     assert_eq!(
                         request.placement,
@@ -264,7 +269,7 @@ fn the_drive_holds_what_the_cache_does() {
 /// FIFO segments are written in a circle. With one group, each write begins at the end of the last.
 #[test]
 fn segments_of_one_group_are_written_in_order() {
-    let settings = gets(Layout::Segments, (100, 200_000), 400.0, 0.8);
+    let settings = gets(ObjectLayout::Segments, (100, 200_000), 400.0, 0.8);
     let requests = take(&mut settings.source(&drive(64), 1).expect("it fits"), 3000);
     let breaks = requests.windows(2).filter(|pair| {
         let end = pair[0].offset_bytes + u64::from(pair[0].bytes);
@@ -279,7 +284,7 @@ fn segments_of_one_group_are_written_in_order() {
 #[test]
 fn compaction_keeps_what_fits() {
     let run = |compact_percent: f64| {
-        let mut settings = gets(Layout::Segments, (4096, 4096), 60.0 * 0.75, 0.0);
+        let mut settings = gets(ObjectLayout::Segments, (4096, 4096), 60.0 * 0.75, 0.0);
         settings.used_percent = 75.0;
         settings.unchanged_percent = 12.5;
         settings.statistics.get_percent = Some(0.0);
@@ -319,8 +324,8 @@ fn compaction_keeps_what_fits() {
 #[test]
 fn the_second_request_is_written() {
     let with = |window_operations: u64| {
-        let mut settings = gets(Layout::Slots, (4096, 4096), 1000.0, 0.7);
-        settings.admission = Admission::SecondRequest { window_operations };
+        let mut settings = gets(ObjectLayout::Slots, (4096, 4096), 1000.0, 0.7);
+        settings.admission = AdmissionPolicy::SecondRequest { window_operations };
         let mut source = settings.source(&drive(64), 1).expect("it fits");
         ask(&mut source, 300_000);
         (
@@ -342,7 +347,7 @@ fn the_second_request_is_written() {
 #[test]
 fn memory_in_front_takes_the_popular_ones() {
     let run = |dram_bytes: u64| {
-        let mut settings = gets(Layout::Segments, (4096, 4096), 200.0, 1.0);
+        let mut settings = gets(ObjectLayout::Segments, (4096, 4096), 200.0, 1.0);
         settings.dram_bytes = dram_bytes;
         let mut source = settings.source(&drive(64), 1).expect("it fits");
         ask(&mut source, 300_000);
@@ -362,10 +367,10 @@ fn memory_in_front_takes_the_popular_ones() {
 #[test]
 fn objects_live_as_long_as_they_may() {
     for (layout, eviction) in [
-        (Layout::Slots, Eviction::Ttl),
-        (Layout::Slots, Eviction::Lru),
-        (Layout::Segments, Eviction::Ttl),
-        (Layout::Segments, Eviction::Fifo),
+        (ObjectLayout::Slots, ObjectEviction::Ttl),
+        (ObjectLayout::Slots, ObjectEviction::Lru),
+        (ObjectLayout::Segments, ObjectEviction::Ttl),
+        (ObjectLayout::Segments, ObjectEviction::Fifo),
     ] {
         let mut settings = gets(layout, (4096, 4096), 50.0, 0.0);
         settings.eviction = eviction;
@@ -385,7 +390,10 @@ fn objects_live_as_long_as_they_may() {
 /// A scaled model has the same hit ratio and the same relative writes, with one object in d.
 #[test]
 fn twins_are_hit_as_often() {
-    for (layout, eviction) in [(Layout::Slots, Eviction::Lru), (Layout::Segments, Eviction::Fifo)] {
+    for (layout, eviction) in [
+        (ObjectLayout::Slots, ObjectEviction::Lru),
+        (ObjectLayout::Segments, ObjectEviction::Fifo),
+    ] {
         let run = |denominator: u64| {
             let mut settings = gets(layout, (5000, 50_000), 200.0, 0.9);
             settings.eviction = eviction;
@@ -409,7 +417,7 @@ fn twins_are_hit_as_often() {
 #[test]
 fn slots_waste_no_more_than_the_growth_factor_says() {
     for growth_factor in [1.1, 1.25, 2.0] {
-        let mut settings = gets(Layout::Slots, (40_000, 200_000), 300.0, 0.5);
+        let mut settings = gets(ObjectLayout::Slots, (40_000, 200_000), 300.0, 0.5);
         settings.growth_factor = growth_factor;
         let source = settings.source(&drive(64), 1).expect("it fits");
         let bounds = &source.sorter.class_bytes;
@@ -422,27 +430,27 @@ fn slots_waste_no_more_than_the_growth_factor_says() {
 
 #[test]
 fn impossible_settings_are_named() {
-    let with = |change: fn(&mut Settings)| {
-        let mut settings = gets(Layout::Segments, (4096, 4096), 300.0, 0.5);
+    let with = |change: fn(&mut ObjectCacheSettings)| {
+        let mut settings = gets(ObjectLayout::Segments, (4096, 4096), 300.0, 0.5);
         change(&mut settings);
         settings.source(&drive(64), 1).expect_err("it cannot be").to_string()
     };
     assert_eq!(
-        with(|settings| settings.eviction = Eviction::Clock),
+        with(|settings| settings.eviction = ObjectEviction::Clock),
         "eviction = \"clock\" needs layout = \"slots\". With layout = \"segments\", use fifo with reinsert_uses, \
          which retains used objects"
     );
     assert_eq!(
-        with(|settings| (settings.layout, settings.eviction) = (Layout::Slots, Eviction::LeastValid)),
+        with(|settings| (settings.layout, settings.eviction) = (ObjectLayout::Slots, ObjectEviction::LeastValid)),
         "eviction = \"least_valid\" needs layout = \"segments\". With layout = \"slots\", use fifo, lru, lfu, ttl \
          or clock"
     );
     assert_eq!(
-        with(|settings| settings.groups = Groups::Rewritten),
+        with(|settings| settings.groups = ObjectGrouping::Rewritten),
         "groups = \"rewritten\" needs rewritten objects. Set reinsert_uses to at least 1, or compact_percent above 0"
     );
     assert_eq!(
-        with(|settings| settings.groups = Groups::Ttl),
+        with(|settings| settings.groups = ObjectGrouping::Ttl),
         "groups = \"ttl\" needs the times to live, because each of their intervals is a group. Set ttl_quantiles"
     );
     assert_eq!(
@@ -451,7 +459,7 @@ fn impossible_settings_are_named() {
          compact_under, or a larger scale"
     );
     assert_eq!(
-        with(|settings| (settings.layout, settings.compact_percent) = (Layout::Slots, 80.0)),
+        with(|settings| (settings.layout, settings.compact_percent) = (ObjectLayout::Slots, 80.0)),
         "compact_percent has no effect, because slots are overwritten in place. Remove it, or use layout = \
          \"segments\""
     );

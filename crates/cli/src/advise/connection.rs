@@ -3,16 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use initiator::inspect::feedback_logs::{LogSample, MonitoredNamespace, WatchError};
 use initiator::inspect::passthrough::Passthrough;
-use initiator::inspect::remote::{Remote, Visitor};
-use initiator::inspect::watch::{Namespace, Sample, WatchError};
+use initiator::inspect::remote::{InitiatorIdentity, Remote};
 use initiator::inspect::{CommandPort, InspectError, identify};
 use nvme_spec::fdp::FdpEventType;
 use nvme_spec::identify::Cns;
 
-use super::Interrupt;
-use crate::arguments::Advise;
-use crate::target::Target;
+use super::InterruptFlag;
+use crate::arguments::AdviseArgs;
+use crate::target::DriveTarget;
 use crate::{AnyError, bad_option};
 
 /// Delays before each attempt to reconnect. A restart of `warp serve` takes seconds.
@@ -27,29 +27,29 @@ const RECONNECT_AFTER: [Duration; 5] = [
 /// Connection to a namespace of a drive.
 pub struct DriveConnection {
     name: String,
-    target: Target,
+    target: DriveTarget,
     port: Box<dyn CommandPort>,
-    pub namespace: Namespace,
+    pub namespace: MonitoredNamespace,
 }
 
 /// Result of an attempt to read the logs.
-pub enum Reading {
+pub enum LogReading {
     /// The logs were read, after this number of attempts to reconnect.
-    Taken { sample: Box<Sample>, attempts: usize },
+    Taken { sample: Box<LogSample>, attempts: usize },
     /// Ctrl-C was pressed during a reconnection.
     Stopped,
 }
 
 impl DriveConnection {
-    pub fn open(command: &Advise) -> Result<DriveConnection, AnyError> {
+    pub fn open(command: &AdviseArgs) -> Result<DriveConnection, AnyError> {
         let name = command.target.as_str();
-        let target = Target::parse_drive("warp drive advise", name, &command.host)?;
+        let target = DriveTarget::parse_drive("warp drive advise", name, &command.host)?;
         match &target {
-            Target::Tcp(address, visitor) => {
+            DriveTarget::Tcp(address, visitor) => {
                 let port = Box::new(Remote::connect(*address, visitor)?);
-                DriveConnection::found(command, target, port, command.namespace.unwrap_or(1))
+                DriveConnection::new(command, target, port, command.namespace.unwrap_or(1))
             }
-            Target::Device(path) | Target::File(path) => {
+            DriveTarget::Device(path) | DriveTarget::File(path) => {
                 let mut port = Passthrough::open(path)?;
                 let Some(nsid) = command.namespace.or_else(|| port.namespace()) else {
                     // A file that is not an NVMe device fails here.
@@ -57,20 +57,20 @@ impl DriveConnection {
                     let problem = format!("{name} is a controller. Give the device of a namespace, such as {name}n1");
                     return Err(bad_option("warp drive advise", problem).into());
                 };
-                DriveConnection::found(command, target, Box::new(port), nsid)
+                DriveConnection::new(command, target, Box::new(port), nsid)
             }
         }
     }
 
-    fn found(
-        command: &Advise,
-        target: Target,
+    fn new(
+        command: &AdviseArgs,
+        target: DriveTarget,
         mut port: Box<dyn CommandPort>,
         nsid: u32,
     ) -> Result<DriveConnection, AnyError> {
         let name = command.target.clone();
         let namespace =
-            Namespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
+            MonitoredNamespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
         Ok(DriveConnection {
             name,
             target,
@@ -86,7 +86,7 @@ impl DriveConnection {
 
     /// Block device of the namespace on this machine, `None` over NVMe/TCP.
     pub fn block_device(&self) -> Option<String> {
-        let Target::Device(path) = &self.target else {
+        let DriveTarget::Device(path) = &self.target else {
             return None;
         };
         let name = path.file_name()?.to_string_lossy().into_owned();
@@ -110,10 +110,10 @@ impl DriveConnection {
 
     /// Reads the logs. If a drive over NVMe/TCP does not answer, this function tries to reconnect
     /// for some seconds.
-    pub fn sample(&mut self, stop: &Interrupt) -> Result<Reading, AnyError> {
+    pub fn sample(&mut self, stop: &InterruptFlag) -> Result<LogReading, AnyError> {
         let error = match self.namespace.sample(&mut self.port) {
             Ok(sample) => {
-                return Ok(Reading::Taken {
+                return Ok(LogReading::Taken {
                     sample: Box::new(sample),
                     attempts: 0,
                 });
@@ -121,23 +121,28 @@ impl DriveConnection {
             Err(error) => error,
         };
         match (&self.target, &error) {
-            (Target::Tcp(address, visitor), WatchError::Inspect(InspectError::Unreachable { .. })) => {
+            (DriveTarget::Tcp(address, visitor), WatchError::Inspect(InspectError::Unreachable { .. })) => {
                 let (address, visitor) = (*address, visitor.clone());
-                self.reach_again(address, &visitor, stop)
+                self.reconnect_tcp(address, &visitor, stop)
             }
             _ => Err(named(&self.name, error)),
         }
     }
 
-    fn reach_again(&mut self, address: SocketAddr, visitor: &Visitor, stop: &Interrupt) -> Result<Reading, AnyError> {
+    fn reconnect_tcp(
+        &mut self,
+        address: SocketAddr,
+        visitor: &InitiatorIdentity,
+        stop: &InterruptFlag,
+    ) -> Result<LogReading, AnyError> {
         let mut last = String::new();
         for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
             if stop.within(wait) {
-                return Ok(Reading::Stopped);
+                return Ok(LogReading::Stopped);
             }
             match self.reconnect(address, visitor) {
                 Ok(sample) => {
-                    return Ok(Reading::Taken {
+                    return Ok(LogReading::Taken {
                         sample: Box::new(sample),
                         attempts: attempt + 1,
                     });
@@ -157,9 +162,9 @@ impl DriveConnection {
         .into())
     }
 
-    fn reconnect(&mut self, address: SocketAddr, visitor: &Visitor) -> Result<Sample, WatchError> {
+    fn reconnect(&mut self, address: SocketAddr, visitor: &InitiatorIdentity) -> Result<LogSample, WatchError> {
         let mut port = Remote::connect(address, visitor)?;
-        let found = Namespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
+        let found = MonitoredNamespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
         if found != self.namespace {
             return Err(WatchError::Changed(self.namespace.nsid));
         }

@@ -3,14 +3,14 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use ::advise::Move;
+use ::advise::OwnerMove;
 
 /// Runs `sh -c HOOK` with the move in its environment and waits for the end. The output of the hook
 /// goes to standard error, because standard output may be JSON.
 ///
 /// # Errors
 /// The hook cannot be run or fails.
-pub fn run(hook: &str, owner: &str, step: &Move) -> Result<(), String> {
+pub fn run(hook: &str, owner: &str, step: &OwnerMove) -> Result<(), String> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(hook).stdin(Stdio::null()).stdout(io::stderr());
     command.env("WARP_OWNER", owner);
@@ -28,15 +28,15 @@ pub fn run(hook: &str, owner: &str, step: &Move) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::advise::Reason;
+    use ::advise::MoveReason;
 
     #[test]
     fn the_move_is_in_the_environment_and_failure_is_said() {
-        let step = Move {
+        let step = OwnerMove {
             owner: 0,
             from: 1,
             to: 2,
-            reason: Reason::Split,
+            reason: MoveReason::Split,
             expected_saving_bytes: 4096,
         };
         let test =

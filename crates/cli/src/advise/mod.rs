@@ -16,27 +16,27 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ::advise::{Advice, Advisor, Counters, Event, Feed, FreshEvents, Loss};
-use initiator::inspect::decode::EventRecord;
-use initiator::inspect::watch::{Namespace, Sample};
+use ::advise::{Advice, Advisor, EventCursor, EventLoss, FreshEvents, ReallocationEvent, WriteStatistics};
+use initiator::inspect::decode::FdpEventRecord;
+use initiator::inspect::feedback_logs::{LogSample, MonitoredNamespace};
 
-use crate::arguments::Advise;
+use crate::arguments::AdviseArgs;
 use crate::output::{check_file, is_standard_output};
-use crate::{AnyError, Outcome};
-use connection::{DriveConnection, Reading};
+use crate::{AnyError, ExitOutcome};
+use connection::{DriveConnection, LogReading};
 use notice::Notice;
 use nvme_spec::fdp::FdpEventType;
-use output::{Output, Record};
+use output::{AdviceOutput, AdviceRecord};
 
-struct Interrupt(mpsc::Receiver<()>);
+struct InterruptFlag(mpsc::Receiver<()>);
 
-impl Interrupt {
-    fn install() -> Result<Interrupt, AnyError> {
+impl InterruptFlag {
+    fn install() -> Result<InterruptFlag, AnyError> {
         let (stop, stopped) = mpsc::channel();
         ctrlc::set_handler(move || {
             let _ = stop.send(());
         })?;
-        Ok(Interrupt(stopped))
+        Ok(InterruptFlag(stopped))
     }
 
     /// Waits for this time and returns true if Ctrl-C was pressed.
@@ -45,34 +45,34 @@ impl Interrupt {
     }
 }
 
-pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
+pub fn advise(command: &AdviseArgs) -> Result<ExitOutcome, AnyError> {
     if let Some(file) = output::json_to(command)?.filter(|file| !is_standard_output(file)) {
         check_file(file)?;
     }
-    let stop = Interrupt::install()?;
+    let stop = InterruptFlag::install()?;
     let mut drive = DriveConnection::open(command)?;
     let (owners, mut notices) = owners::map(command, &drive)?;
     if drive.namespace.placement_handles < 2 {
         notices.push(Notice::OneIdentifier);
     }
-    let mut output = Output::new(command)?;
-    let Reading::Taken { sample, .. } = drive.sample(&stop)? else {
-        return Ok(Outcome::Stopped);
+    let mut output = AdviceOutput::new(command)?;
+    let LogReading::Taken { sample, .. } = drive.sample(&stop)? else {
+        return Ok(ExitOutcome::Stopped);
     };
-    let mut watcher = Watcher {
+    let mut watcher = DriveAdvisor {
         advisor: Advisor::new(
             owners,
             drive.namespace.placement_handles,
-            command.policy.make(),
+            command.policy.create(),
             command.hook.is_some(),
             counters(&sample),
         ),
-        feed: Feed::default(),
+        feed: EventCursor::default(),
         drive,
         notices,
     };
     if command.from_now {
-        watcher.feed.take(sample.events);
+        watcher.feed.new_events(sample.events);
     }
     let outcome = watcher.watch(command, &stop, &mut output);
     output.finish();
@@ -80,25 +80,30 @@ pub fn advise(command: &Advise) -> Result<Outcome, AnyError> {
 }
 
 /// Monitors one drive.
-struct Watcher {
+struct DriveAdvisor {
     drive: DriveConnection,
-    feed: Feed<EventRecord>,
+    feed: EventCursor<FdpEventRecord>,
     advisor: Advisor,
     /// Notices for the next reading.
     notices: Vec<Notice>,
 }
 
-impl Watcher {
-    fn watch(&mut self, command: &Advise, stop: &Interrupt, output: &mut Output) -> Result<Outcome, AnyError> {
+impl DriveAdvisor {
+    fn watch(
+        &mut self,
+        command: &AdviseArgs,
+        stop: &InterruptFlag,
+        output: &mut AdviceOutput,
+    ) -> Result<ExitOutcome, AnyError> {
         let readings = command.readings.unwrap_or(u64::MAX);
         for reading in 0..readings {
             // Events that are already in the log are read without a wait.
             let waits = reading > 0 || command.from_now;
             if waits && stop.within(command.every) {
-                return Ok(Outcome::Stopped);
+                return Ok(ExitOutcome::Stopped);
             }
-            let Reading::Taken { sample, attempts } = self.drive.sample(stop)? else {
-                return Ok(Outcome::Stopped);
+            let LogReading::Taken { sample, attempts } = self.drive.sample(stop)? else {
+                return Ok(ExitOutcome::Stopped);
             };
             if attempts > 0 {
                 self.notices.push(Notice::Reconnected { attempts });
@@ -108,12 +113,12 @@ impl Watcher {
             }
             self.read(command, *sample, output)?;
         }
-        Ok(Outcome::Done)
+        Ok(ExitOutcome::Done)
     }
 
     /// Locates the files again.
     fn locate(&mut self, directory: &Path, depth: Option<u64>) -> Result<(), AnyError> {
-        let (owners, left_out) = owners::again(directory, depth, self.advisor.owners())?;
+        let (owners, left_out) = owners::rescan(directory, depth, self.advisor.owners())?;
         self.advisor.relocate(owners);
         if left_out > 0 {
             self.notices.push(Notice::NewOwners { left_out });
@@ -121,27 +126,33 @@ impl Watcher {
         Ok(())
     }
 
-    fn read(&mut self, command: &Advise, sample: Sample, output: &mut Output) -> Result<(), AnyError> {
-        let fresh = self.feed.take(sample.events.clone());
+    fn read(&mut self, command: &AdviseArgs, sample: LogSample, output: &mut AdviceOutput) -> Result<(), AnyError> {
+        let fresh = self.feed.new_events(sample.events.clone());
         let fresh = FreshEvents {
             events: own_events(&fresh.events, &self.drive.namespace),
             loss: fresh.loss,
         };
-        let advice = self.advisor.take(fresh, counters(&sample));
-        self.note(&advice, command);
-        let carried_out: Vec<bool> = advice.moves.iter().map(|step| self.carry_out(command, step)).collect();
+        let advice = self.advisor.update(fresh, counters(&sample));
+        self.add_notices(&advice, command);
+        let carried_out: Vec<bool> = advice.moves.iter().map(|step| self.run_hook(command, step)).collect();
         let notices = std::mem::take(&mut self.notices);
-        output.show(&Record::new(&advice, &carried_out, &self.advisor, &sample, &notices))
+        output.print(&AdviceRecord::new(
+            &advice,
+            &carried_out,
+            &self.advisor,
+            &sample,
+            &notices,
+        ))
     }
 
     /// Adds notices about lost events and events without an owner.
-    fn note(&mut self, advice: &Advice, command: &Advise) {
+    fn add_notices(&mut self, advice: &Advice, command: &AdviseArgs) {
         match advice.loss {
-            Loss::None => {}
-            Loss::Wrapped => self.notices.push(Notice::LogWrapped { every: command.every }),
-            Loss::Cleared => self.notices.push(Notice::LogCleared),
+            EventLoss::None => {}
+            EventLoss::Wrapped => self.notices.push(Notice::LogWrapped { every: command.every }),
+            EventLoss::Cleared => self.notices.push(Notice::LogCleared),
         }
-        self.note_silence(advice);
+        self.add_silence_notice(advice);
         let of = advice.events;
         let (events, unowned) = (advice.events_without_block, advice.events_without_owner);
         if events > 0 {
@@ -153,7 +164,7 @@ impl Watcher {
     }
 
     /// Adds a notice if events are missing or not enabled.
-    fn note_silence(&mut self, advice: &Advice) {
+    fn add_silence_notice(&mut self, advice: &Advice) {
         let is_silent = advice.events == 0 && advice.copied_bytes > 0;
         if !is_silent && advice.reading > 1 {
             return;
@@ -174,7 +185,7 @@ impl Watcher {
     }
 
     /// Calls the hook for a move and returns true if the hook succeeded.
-    fn carry_out(&mut self, command: &Advise, step: &::advise::Move) -> bool {
+    fn run_hook(&mut self, command: &AdviseArgs, step: &::advise::OwnerMove) -> bool {
         let Some(hook) = &command.hook else {
             return false;
         };
@@ -193,22 +204,22 @@ impl Watcher {
     }
 }
 
-fn counters(sample: &Sample) -> Counters {
-    Counters {
+fn counters(sample: &LogSample) -> WriteStatistics {
+    WriteStatistics {
         host_bytes_written: sample.statistics.host_bytes_written,
         media_bytes_written: sample.statistics.media_bytes_written,
     }
 }
 
 /// The Media Reallocated events of a namespace.
-fn own_events(events: &[EventRecord], namespace: &Namespace) -> Vec<Event> {
+fn own_events(events: &[FdpEventRecord], namespace: &MonitoredNamespace) -> Vec<ReallocationEvent> {
     let moved = events
         .iter()
         .filter(|event| event.event_type == FdpEventType::MediaReallocated.code())
         // Events without a namespace may belong to ours. Their logical block is meaningless then.
         .filter(|event| event.nsid.is_none_or(|nsid| nsid == namespace.nsid));
     moved
-        .map(|event| Event {
+        .map(|event| ReallocationEvent {
             timestamp: event.timestamp_ms,
             placement: event
                 .placement_identifier
@@ -230,8 +241,8 @@ fn own_events(events: &[EventRecord], namespace: &Namespace) -> Vec<Event> {
 mod tests {
     use super::*;
 
-    fn record(event_type: u8, nsid: Option<u32>, blocks: u16, lba: Option<u64>) -> EventRecord {
-        EventRecord {
+    fn record(event_type: u8, nsid: Option<u32>, blocks: u16, lba: Option<u64>) -> FdpEventRecord {
+        FdpEventRecord {
             event: String::new(),
             event_type,
             placement_identifier: Some(0x2003),
@@ -246,7 +257,7 @@ mod tests {
 
     #[test]
     fn events_of_others_are_left_out_and_blocks_become_bytes() {
-        let namespace = Namespace {
+        let namespace = MonitoredNamespace {
             nsid: 2,
             endurance_group: 1,
             block_bytes: 512,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use base::Bytes;
-use initiator::inspect::file_map::Omissions;
+use base::HumanBytes;
+use initiator::inspect::file_map::UnownedCounts;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// Notice about a reading, with a text for people and a name for programs.
@@ -32,7 +32,7 @@ pub enum Notice {
     /// The hook failed, so the owner did not move.
     HookFailed { owner: String, problem: String },
     /// Parts of a directory without an owner.
-    Omissions(Omissions),
+    Omissions(UnownedCounts),
     /// Files that appeared after the start.
     NewOwners { left_out: usize },
     /// The namespace has a single placement identifier, so data cannot move.
@@ -76,7 +76,7 @@ impl fmt::Display for Notice {
             Notice::NothingReported { copied_bytes } => write!(
                 formatter,
                 "the drive copied {} since the last reading and reported no event of this namespace",
-                Bytes(*copied_bytes)
+                HumanBytes(*copied_bytes)
             ),
             Notice::WithoutBlock { events, of } => write!(
                 formatter,
@@ -134,7 +134,7 @@ fn not_enabled(formatter: &mut fmt::Formatter<'_>, handles: &[u16], of: u16, dev
     )
 }
 
-fn omissions(formatter: &mut fmt::Formatter<'_>, parts: Omissions) -> fmt::Result {
+fn omissions(formatter: &mut fmt::Formatter<'_>, parts: UnownedCounts) -> fmt::Result {
     let all = [
         (parts.unreadable, "files or directories without read permission"),
         (parts.elsewhere, "files or directories on other file systems"),
@@ -181,10 +181,10 @@ mod tests {
         assert!(notice(&[1]).ends_with(
             "nvme fdp set-events /dev/nvme0n1 --namespace-id=1 --placement-handle=1 --event-types=128 --enable"
         ));
-        let parts = Omissions {
+        let parts = UnownedCounts {
             shared: 2,
             unreadable: 1,
-            ..Omissions::default()
+            ..UnownedCounts::default()
         };
         assert_eq!(
             Notice::Omissions(parts).to_string(),

@@ -7,16 +7,16 @@ use std::io::{self, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ::advise::{Advice, Advisor, Loss, Move};
-use base::Bytes;
+use ::advise::{Advice, Advisor, EventLoss, OwnerMove};
+use base::HumanBytes;
 use experiment::LabError;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use initiator::inspect::watch::Sample;
-use report::rows::{Column, Rows, TextFormat, Value};
+use initiator::inspect::feedback_logs::LogSample;
+use report::rows::{CellValue, ReportTable, TableColumn, TextFormat};
 use serde::Serialize;
 
 use super::notice::Notice;
-use crate::arguments::Advise;
+use crate::arguments::AdviseArgs;
 use crate::output::is_standard_output;
 use crate::{AnyError, bad_option, print};
 
@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 20;
 
 /// Results of a reading. docs/reference/advise.md describes its JSON.
 #[derive(Serialize)]
-pub struct Record<'a> {
+pub struct AdviceRecord<'a> {
     reading: u32,
     /// Time of this machine, milliseconds since 1970.
     time_unix_ms: u64,
@@ -36,16 +36,16 @@ pub struct Record<'a> {
     events: usize,
     events_without_block: usize,
     events_without_owner: usize,
-    loss: Loss,
-    handles: Vec<Handle<'a>>,
-    owners: Vec<Row<'a>>,
-    moves: Vec<Step<'a>>,
+    loss: EventLoss,
+    handles: Vec<HandleRecord<'a>>,
+    owners: Vec<EvidenceRecord<'a>>,
+    moves: Vec<MoveRecord<'a>>,
     notices: &'a [Notice],
 }
 
 /// Placement identifier of the namespace.
 #[derive(Serialize)]
-struct Handle<'a> {
+struct HandleRecord<'a> {
     placement_identifier: u16,
     reclaim_unit_handle: u16,
     blocks_left: u64,
@@ -54,7 +54,7 @@ struct Handle<'a> {
 
 /// Evidence against an owner's placement identifier.
 #[derive(Serialize)]
-struct Row<'a> {
+struct EvidenceRecord<'a> {
     owner: &'a str,
     /// Placement identifier of the data in the events.
     found_with: u16,
@@ -68,7 +68,7 @@ struct Row<'a> {
 
 /// Advice to move an owner.
 #[derive(Serialize)]
-struct Step<'a> {
+struct MoveRecord<'a> {
     owner: &'a str,
     from: u16,
     to: u16,
@@ -77,16 +77,16 @@ struct Step<'a> {
     carried_out: bool,
 }
 
-impl<'a> Record<'a> {
+impl<'a> AdviceRecord<'a> {
     pub fn new(
         advice: &Advice,
         carried_out: &[bool],
         advisor: &'a Advisor,
-        sample: &'a Sample,
+        sample: &'a LogSample,
         notices: &'a [Notice],
-    ) -> Record<'a> {
+    ) -> AdviceRecord<'a> {
         let written = advice.host_bytes + advice.copied_bytes;
-        Record {
+        AdviceRecord {
             reading: advice.reading,
             time_unix_ms: now_unix_ms(),
             host_bytes: advice.host_bytes,
@@ -109,12 +109,12 @@ fn now_unix_ms() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-fn handles(sample: &Sample) -> Vec<Handle<'_>> {
+fn handles(sample: &LogSample) -> Vec<HandleRecord<'_>> {
     let used = |handle: u16| {
         let usage = sample.usage.get(usize::from(handle));
         usage.map_or("not listed", |usage| usage.used.as_str())
     };
-    let handle = |status: &initiator::inspect::decode::HandleStatus| Handle {
+    let handle = |status: &initiator::inspect::decode::HandleStatus| HandleRecord {
         placement_identifier: status.placement_identifier,
         reclaim_unit_handle: status.reclaim_unit_handle,
         blocks_left: status.blocks_left,
@@ -124,11 +124,11 @@ fn handles(sample: &Sample) -> Vec<Handle<'_>> {
 }
 
 /// All evidence, strongest first.
-fn rows(advisor: &Advisor) -> Vec<Row<'_>> {
-    let mut rows: Vec<Row> = advisor
+fn rows(advisor: &Advisor) -> Vec<EvidenceRecord<'_>> {
+    let mut rows: Vec<EvidenceRecord> = advisor
         .evidence()
         .rows()
-        .map(|row| Row {
+        .map(|row| EvidenceRecord {
             owner: &advisor.owners().owners()[row.owner].name,
             found_with: row.placement,
             placement: advisor.placements()[row.owner],
@@ -142,8 +142,8 @@ fn rows(advisor: &Advisor) -> Vec<Row<'_>> {
     rows
 }
 
-fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<Step<'a>> {
-    let step = |(step, &carried_out): (&Move, &bool)| Step {
+fn steps<'a>(moves: &[OwnerMove], carried_out: &[bool], advisor: &'a Advisor) -> Vec<MoveRecord<'a>> {
+    let step = |(step, &carried_out): (&OwnerMove, &bool)| MoveRecord {
         owner: &advisor.owners().owners()[step.owner].name,
         from: step.from,
         to: step.to,
@@ -155,26 +155,26 @@ fn steps<'a>(moves: &[Move], carried_out: &[bool], advisor: &'a Advisor) -> Vec<
 }
 
 /// Destinations of the readings.
-pub struct Output {
-    text: Text,
-    json: Option<Lines>,
-    total: Total,
+pub struct AdviceOutput {
+    text: TextStyle,
+    json: Option<JsonLines>,
+    total: AdviceTotals,
 }
 
 /// Destination of the JSON lines.
-enum Lines {
+enum JsonLines {
     /// Standard output.
     Printed,
     /// A file, which contains complete lines only.
     Kept { path: PathBuf, file: File, bytes: u64 },
 }
 
-impl Lines {
-    fn open(path: &Path) -> Result<Lines, LabError> {
+impl JsonLines {
+    fn open(path: &Path) -> Result<JsonLines, LabError> {
         if is_standard_output(path) {
-            return Ok(Lines::Printed);
+            return Ok(JsonLines::Printed);
         }
-        Ok(Lines::Kept {
+        Ok(JsonLines::Kept {
             path: path.to_path_buf(),
             file: File::create(path).map_err(|source| LabError::output(path, source))?,
             bytes: 0,
@@ -183,8 +183,8 @@ impl Lines {
 
     fn add(&mut self, line: &str) -> Result<(), LabError> {
         match self {
-            Lines::Printed => print(line),
-            Lines::Kept { path, file, bytes } => {
+            JsonLines::Printed => print(line),
+            JsonLines::Kept { path, file, bytes } => {
                 if let Err(error) = file.write_all(line.as_bytes()) {
                     // Removes an incomplete line. A device or a pipe cannot be truncated, so the
                     // result is ignored.
@@ -202,7 +202,7 @@ impl Lines {
 ///
 /// # Errors
 /// The options name two destinations.
-pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
+pub fn json_to(command: &AdviseArgs) -> Result<Option<&Path>, LabError> {
     match (command.output.is_json(), command.json.as_deref()) {
         (false, file) => Ok(file),
         (true, None) => Ok(Some(Path::new("-"))),
@@ -214,7 +214,7 @@ pub fn json_to(command: &Advise) -> Result<Option<&Path>, LabError> {
 }
 
 /// Presentation of the text.
-enum Text {
+enum TextStyle {
     /// One table, redrawn in place.
     Live(ProgressBar),
     /// A block for each reading.
@@ -225,7 +225,7 @@ enum Text {
 
 /// Totals of all readings.
 #[derive(Default)]
-struct Total {
+struct AdviceTotals {
     readings: u32,
     events: usize,
     host_bytes: u64,
@@ -234,32 +234,32 @@ struct Total {
     carried_out: usize,
 }
 
-impl Output {
-    pub fn new(command: &Advise) -> Result<Output, LabError> {
+impl AdviceOutput {
+    pub fn new(command: &AdviseArgs) -> Result<AdviceOutput, LabError> {
         let json = json_to(command)?;
         let format = command.output.tables(&io::stdout());
         let text = match format {
-            _ if json.is_some_and(is_standard_output) => Text::None,
+            _ if json.is_some_and(is_standard_output) => TextStyle::None,
             TextFormat::Lines if io::stdout().is_terminal() => {
                 let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
                 let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-                Text::Live(bar.with_style(style))
+                TextStyle::Live(bar.with_style(style))
             }
-            format => Text::Blocks(format),
+            format => TextStyle::Blocks(format),
         };
-        Ok(Output {
+        Ok(AdviceOutput {
             text,
-            json: json.map(Lines::open).transpose()?,
-            total: Total::default(),
+            json: json.map(JsonLines::open).transpose()?,
+            total: AdviceTotals::default(),
         })
     }
 
-    pub fn show(&mut self, record: &Record<'_>) -> Result<(), AnyError> {
+    pub fn print(&mut self, record: &AdviceRecord<'_>) -> Result<(), AnyError> {
         self.total.add(record);
         match &self.text {
-            Text::Live(bar) => bar.set_message(text(record, TextFormat::Lines)),
-            Text::Blocks(format) => print(&format!("{}\n", text(record, *format))),
-            Text::None => {}
+            TextStyle::Live(bar) => bar.set_message(text(record, TextFormat::Lines)),
+            TextStyle::Blocks(format) => print(&format!("{}\n", text(record, *format))),
+            TextStyle::None => {}
         }
         if let Some(json) = &mut self.json {
             json.add(&format!("{}\n", serde_json::to_string(record)?))?;
@@ -270,20 +270,20 @@ impl Output {
     /// Keeps the last table on the terminal and prints the totals.
     pub fn finish(&self) {
         let format = match &self.text {
-            Text::Live(bar) => {
+            TextStyle::Live(bar) => {
                 bar.abandon();
                 print("\n");
                 TextFormat::Lines
             }
-            Text::Blocks(format) => *format,
-            Text::None => return,
+            TextStyle::Blocks(format) => *format,
+            TextStyle::None => return,
         };
         print(&format.words(&format!("{}\n", self.total.text())));
     }
 }
 
-impl Total {
-    fn add(&mut self, record: &Record<'_>) {
+impl AdviceTotals {
+    fn add(&mut self, record: &AdviceRecord<'_>) {
         self.readings += 1;
         self.events += record.events;
         // The first reading covers traffic before the start.
@@ -300,8 +300,8 @@ impl Total {
             "total of {} readings: {} new events, {} written, {} copied",
             self.readings,
             self.events,
-            Bytes(self.host_bytes),
-            Bytes(self.copied_bytes)
+            HumanBytes(self.host_bytes),
+            HumanBytes(self.copied_bytes)
         );
         if self.host_bytes > 0 {
             let amplification = (self.host_bytes + self.copied_bytes) as f64 / self.host_bytes as f64;
@@ -317,27 +317,31 @@ impl Total {
 }
 
 /// Text of a reading, without the final newline.
-fn text(record: &Record<'_>, format: TextFormat) -> String {
+fn text(record: &AdviceRecord<'_>, format: TextFormat) -> String {
     let waf = record
         .write_amplification
         .map_or("-".to_string(), |waf| format!("{waf:.3}"));
     let mut text = format!(
         "reading {}: {} written, {} copied, write amplification {waf}, {} new events{}\n",
         record.reading,
-        Bytes(record.host_bytes),
-        Bytes(record.copied_bytes),
+        HumanBytes(record.host_bytes),
+        HumanBytes(record.copied_bytes),
         record.events,
         match record.loss {
-            Loss::None => "",
-            Loss::Wrapped => ", older events lost",
-            Loss::Cleared => ", log cleared",
+            EventLoss::None => "",
+            EventLoss::Wrapped => ", older events lost",
+            EventLoss::Cleared => ", log cleared",
         }
     );
     for notice in record.notices {
         let _ = writeln!(text, "! {notice}");
     }
-    let _ = writeln!(text, "blocks left in reclaim units: {}", left(&record.handles));
-    let without = |step: &&Step| !record.owners.iter().any(|row| row.owner == step.owner);
+    let _ = writeln!(
+        text,
+        "blocks left in reclaim units: {}",
+        available_writes(&record.handles)
+    );
+    let without = |step: &&MoveRecord| !record.owners.iter().any(|row| row.owner == step.owner);
     let mut below = String::new();
     if record.owners.is_empty() && record.moves.is_empty() {
         text += "no evidence yet\n";
@@ -352,15 +356,15 @@ fn text(record: &Record<'_>, format: TextFormat) -> String {
     let table = if record.owners.is_empty() {
         String::new()
     } else {
-        owners(record).shown(format)
+        owners(record).render(format)
     };
     let all = format!("{}{table}{}", format.words(&text), format.words(&below));
     all.trim_end().to_string()
 }
 
 /// RUAMW (reclaim unit available media writes) of each placement identifier, logical blocks.
-fn left(handles: &[Handle<'_>]) -> String {
-    let each = |handle: &Handle| format!("{}: {}", handle.placement_identifier, handle.blocks_left);
+fn available_writes(handles: &[HandleRecord<'_>]) -> String {
+    let each = |handle: &HandleRecord| format!("{}: {}", handle.placement_identifier, handle.blocks_left);
     let mut all: Vec<String> = handles.iter().take(ROWS_MAX).map(each).collect();
     if handles.len() > ROWS_MAX {
         all.push(format!("and {} more", handles.len() - ROWS_MAX));
@@ -368,12 +372,12 @@ fn left(handles: &[Handle<'_>]) -> String {
     all.join(", ")
 }
 
-fn owners(record: &Record<'_>) -> Rows {
-    let labels = ["owner", "placement"].map(Column::label);
-    let numbers = ["events", "copied by GC", "confidence"].map(|heading| Column::number(heading, ""));
-    let mut rows = Rows::new(labels.into_iter().chain(numbers).chain([Column::text("advice")]));
+fn owners(record: &AdviceRecord<'_>) -> ReportTable {
+    let labels = ["owner", "placement"].map(TableColumn::label);
+    let numbers = ["events", "copied by GC", "confidence"].map(|heading| TableColumn::number(heading, ""));
+    let mut rows = ReportTable::new(labels.into_iter().chain(numbers).chain([TableColumn::text("advice")]));
     for row in record.owners.iter().take(ROWS_MAX) {
-        let is_it = |step: &&Step| step.owner == row.owner && step.from == row.found_with;
+        let is_it = |step: &&MoveRecord| step.owner == row.owner && step.from == row.found_with;
         let advice = record.moves.iter().find(is_it).map_or(String::new(), advice_text);
         let placement = match row.placement {
             Some(now) if now != row.found_with => format!("{} (now {now})", row.found_with),
@@ -382,20 +386,20 @@ fn owners(record: &Record<'_>) -> Rows {
         rows.add([
             row.owner.into(),
             placement.into(),
-            Value::Fixed(row.events, 1),
-            Value::Bytes(row.moved_bytes),
-            Value::Fixed(row.confidence, 2),
+            CellValue::Fixed(row.events, 1),
+            CellValue::Bytes(row.moved_bytes),
+            CellValue::Fixed(row.confidence, 2),
             advice.into(),
         ]);
     }
     rows
 }
 
-fn advice_text(step: &Step<'_>) -> String {
+fn advice_text(step: &MoveRecord<'_>) -> String {
     format!(
         "move to {}, saves about {}{}",
         step.to,
-        Bytes(step.expected_saving_bytes),
+        HumanBytes(step.expected_saving_bytes),
         if step.carried_out { " (carried out)" } else { "" }
     )
 }

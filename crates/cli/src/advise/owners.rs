@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::advise::{Owner, OwnerMap};
+use ::advise::{DataOwner, OwnerMap};
 use base::input::RESULT_BYTES_MAX;
 use experiment::LabError;
-use initiator::inspect::file_map::{self, BlockDevice, Extent, Omissions};
-use initiator::inspect::watch::Namespace;
+use initiator::inspect::feedback_logs::MonitoredNamespace;
+use initiator::inspect::file_map::{self, BlockDevice, ByteExtent, UnownedCounts};
 
 use super::connection::DriveConnection;
 use super::notice::Notice;
-use crate::arguments::Advise;
+use crate::arguments::AdviseArgs;
 use crate::{AnyError, bad_option};
 
 /// Builds the owner map, with notices about it.
-pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
+pub fn map(command: &AdviseArgs, drive: &DriveConnection) -> Result<(OwnerMap, Vec<Notice>), AnyError> {
     let (map, source, notices) = match (&command.owners, &command.files, command.chunks) {
         (Some(file), ..) => (read(file)?, file.display().to_string(), Vec::new()),
         (_, Some(directory), _) => {
             let depth = command.depth.map(|depth| depth as usize);
             let (map, omissions) = files(directory, depth, drive)?;
-            let notice = (omissions != Omissions::default()).then_some(Notice::Omissions(omissions));
+            let notice = (omissions != UnownedCounts::default()).then_some(Notice::Omissions(omissions));
             (map, directory.display().to_string(), notice.into_iter().collect())
         }
         (.., chunks) => {
@@ -35,7 +35,7 @@ pub fn map(command: &Advise, drive: &DriveConnection) -> Result<(OwnerMap, Vec<N
 
 /// Locates the owners of a directory again. Also returns the number of owners that did not exist at
 /// the start and are ignored.
-pub fn again(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(OwnerMap, usize), AnyError> {
+pub fn rescan(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(OwnerMap, usize), AnyError> {
     let found = file_map::directory(directory, depth.map(|depth| depth as usize))?;
     let (owners, left_out) = known_owners(known, found.owners);
     // If the directory is empty for a moment, the previous extents are kept.
@@ -43,9 +43,9 @@ pub fn again(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<(
 }
 
 /// Known owners with the extents found now, and the number of found owners that are not known.
-fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<Extent>)>) -> (Vec<Owner>, usize) {
-    let mut found: BTreeMap<String, Vec<Extent>> = found.into_iter().collect();
-    let owner = |owner: &Owner| Owner {
+fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<ByteExtent>)>) -> (Vec<DataOwner>, usize) {
+    let mut found: BTreeMap<String, Vec<ByteExtent>> = found.into_iter().collect();
+    let owner = |owner: &DataOwner| DataOwner {
         extents: found.remove(&owner.name).unwrap_or_default(),
         ..owner.clone()
     };
@@ -62,7 +62,11 @@ fn read(file: &Path) -> Result<OwnerMap, LabError> {
     OwnerMap::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
 }
 
-fn files(directory: &Path, depth: Option<usize>, drive: &DriveConnection) -> Result<(OwnerMap, Omissions), AnyError> {
+fn files(
+    directory: &Path,
+    depth: Option<usize>,
+    drive: &DriveConnection,
+) -> Result<(OwnerMap, UnownedCounts), AnyError> {
     let found = file_map::directory(directory, depth)?;
     if !is_same(&found.device, drive) {
         let problem = format!(
@@ -73,7 +77,7 @@ fn files(directory: &Path, depth: Option<usize>, drive: &DriveConnection) -> Res
         );
         return Err(bad_option("--files", problem).into());
     }
-    let owner = |(name, extents)| Owner {
+    let owner = |(name, extents)| DataOwner {
         name,
         extents,
         placement: None,
@@ -95,7 +99,7 @@ fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
 }
 
 /// Splits the namespace into equal owners, named by their byte ranges.
-fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
+fn split(namespace: &MonitoredNamespace, chunks: u64) -> Result<OwnerMap, LabError> {
     if chunks > namespace.blocks {
         let problem = format!(
             "{chunks} chunks are too many, because the namespace has {} logical blocks",
@@ -109,7 +113,7 @@ fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
     };
     let owner = |index: u64| {
         let (start, end) = (edge(index), edge(index + 1));
-        Owner {
+        DataOwner {
             name: format!("{start}..{end}"),
             extents: vec![(start, end)],
             placement: None,
@@ -120,7 +124,7 @@ fn split(namespace: &Namespace, chunks: u64) -> Result<OwnerMap, LabError> {
 }
 
 /// Rejects owners beyond the end of the namespace or with an unknown placement identifier.
-fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabError> {
+fn check(map: &OwnerMap, source: &str, namespace: &MonitoredNamespace) -> Result<(), LabError> {
     for owner in map.owners() {
         let end = owner.extents.iter().map(|(_, end)| *end).max().unwrap_or(0);
         if end > namespace.bytes() {
@@ -152,8 +156,8 @@ fn check(map: &OwnerMap, source: &str, namespace: &Namespace) -> Result<(), LabE
 mod tests {
     use super::*;
 
-    fn namespace() -> Namespace {
-        Namespace {
+    fn namespace() -> MonitoredNamespace {
+        MonitoredNamespace {
             nsid: 1,
             endurance_group: 1,
             block_bytes: 512,

@@ -2,11 +2,11 @@
 
 use clap::{ArgGroup, Args};
 
-use super::AsHost;
+use super::HostCredentials;
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("limit").required(true).multiple(true).args(["waf_at_most", "handle"]))]
-pub struct Check {
+pub struct CheckArgs {
     /// Served drive (tcp:ADDRESS:PORT), drive of this machine (/dev/nvme0), data file of a stopped
     /// server, or device snapshot
     pub target: String,
@@ -16,17 +16,17 @@ pub struct Check {
     /// Maximum write amplification of a reclaim unit handle, such as 2:1.02 (repeatable, data files
     /// and snapshots only)
     #[arg(long, value_name = "RUH:WAF", value_parser = of_handle)]
-    pub handle: Vec<OfHandle>,
+    pub handle: Vec<HandleLimit>,
     /// Endurance group of the drive [default: 1]
     #[arg(long, value_name = "N")]
     pub endurance_group: Option<u16>,
     #[command(flatten)]
-    pub host: AsHost,
+    pub host: HostCredentials,
 }
 
 /// Limit for a reclaim unit handle.
 #[derive(Clone, Copy)]
-pub struct OfHandle {
+pub struct HandleLimit {
     /// Reclaim unit handle.
     pub handle: u16,
     /// Maximum write amplification of the handle.
@@ -39,9 +39,9 @@ fn amplification(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "give 1 or more, such as 1.1".to_string())
 }
 
-fn of_handle(text: &str) -> Result<OfHandle, String> {
+fn of_handle(text: &str) -> Result<HandleLimit, String> {
     let parsed = text.split_once(':').and_then(|(handle, at_most)| {
-        Some(OfHandle {
+        Some(HandleLimit {
             handle: handle.parse().ok()?,
             at_most: amplification(at_most).ok()?,
         })

@@ -6,10 +6,10 @@ use std::time::Duration;
 use advise::PolicyName;
 use clap::{ArgGroup, Args, Subcommand};
 
-use super::{AsHost, Check, Faults, OutputFormat, PrintedFormat};
+use super::{CheckArgs, FaultsArgs, HostCredentials, OutputFormat, PrintedFormat};
 
 #[derive(Args)]
-pub struct Drive {
+pub struct DriveArgs {
     #[command(subcommand)]
     pub command: DriveCommand,
 }
@@ -17,17 +17,17 @@ pub struct Drive {
 #[derive(Subcommand)]
 pub enum DriveCommand {
     /// Decode the FDP logs of a drive or the stored state of a served drive
-    Inspect(Inspect),
+    Inspect(InspectArgs),
     /// Check the write amplification of a drive against limits, exit code 1 if above a limit
-    Check(Check),
+    Check(CheckArgs),
     /// Advise which data to write with another placement identifier, from a drive's FDP events
-    Advise(Box<Advise>),
+    Advise(Box<AdviseArgs>),
     /// Inject, show or clear faults on a served drive
-    Faults(Faults),
+    Faults(FaultsArgs),
 }
 
 #[derive(Args)]
-pub struct Inspect {
+pub struct InspectArgs {
     /// Drive, file or log page to decode, given as tcp:ADDRESS:PORT, /dev/nvme0, /dev/ng0n1, the
     /// data file of a served drive, a device snapshot, or a raw log page (nvme get-log
     /// --raw-binary)
@@ -36,7 +36,7 @@ pub struct Inspect {
     #[arg(long, value_name = "N")]
     pub endurance_group: Option<u16>,
     #[command(flatten)]
-    pub host: AsHost,
+    pub host: HostCredentials,
     /// Log page identifier of a raw file (20h to 23h)
     #[arg(long, value_name = "LID", value_parser = log_identifier)]
     pub log: Option<u8>,
@@ -50,7 +50,7 @@ pub struct Inspect {
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("owner map").required(true).args(["owners", "files", "chunks"]))]
-pub struct Advise {
+pub struct AdviseArgs {
     /// Served drive (tcp:ADDRESS:PORT) or namespace of this machine, such as /dev/ng0n1 or
     /// /dev/nvme0n1
     pub target: String,
@@ -95,7 +95,7 @@ pub struct Advise {
     #[arg(long)]
     pub endurance_group: Option<u16>,
     #[command(flatten)]
-    pub host: AsHost,
+    pub host: HostCredentials,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

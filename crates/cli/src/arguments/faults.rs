@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["file", "clear", "show"]))]
-pub struct Faults {
+pub struct FaultsArgs {
     /// Address and port of the server's --metrics
     #[arg(value_name = "ADDRESS:PORT")]
     pub address: SocketAddr,

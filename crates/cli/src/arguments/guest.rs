@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::{PrintedFormat, ServedDrive, size};
+use super::{PrintedFormat, ServedDriveArgs, size};
 
 /// Transport of the guest's drive. (A description of each value would put an empty line between all
 /// options of the help.)
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Transport {
+pub enum GuestTransport {
     VfioUser,
     Tcp,
     Both,
@@ -19,13 +19,13 @@ pub enum Transport {
 }
 
 #[derive(Args)]
-pub struct Guest {
+pub struct GuestArgs {
     #[command(flatten)]
-    pub drive: ServedDrive,
+    pub drive: ServedDriveArgs,
     /// Transport of the guest's drive, as a PCI Express device, over NVMe/TCP, both as two paths to
     /// one drive, or none (only the drives of --qemu)
     #[arg(long, value_enum, default_value = "vfio-user")]
-    pub transport: Transport,
+    pub transport: GuestTransport,
     /// Debian packages to install in the guest, such as rocksdb-tools
     #[arg(long, value_name = "PACKAGE,...", value_delimiter = ',', value_parser = package)]
     pub with: Vec<String>,

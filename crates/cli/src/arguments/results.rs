@@ -8,14 +8,14 @@ use super::OutputFormat;
 
 /// Option that controls the storage of a run.
 #[derive(Args)]
-pub struct Keep {
+pub struct SaveRunArgs {
     /// Do not store the run for `warp results`
     #[arg(long)]
     pub no_keep: bool,
 }
 
 #[derive(Args)]
-pub struct Results {
+pub struct ResultsArgs {
     #[command(subcommand)]
     pub command: ResultsCommand,
 }
@@ -27,7 +27,7 @@ pub enum ResultsCommand {
     /// Show the settings, the engine and the results of a stored run
     Show(ShowResult),
     /// Compare two results and test if the differences are more than chance
-    Compare(Compare),
+    Compare(CompareArgs),
 }
 
 #[derive(Args)]
@@ -48,7 +48,7 @@ pub struct ShowResult {
 }
 
 #[derive(Args)]
-pub struct Compare {
+pub struct CompareArgs {
     /// Baseline, given as a stored run (`warp results list`), a file of `warp run --json` or `warp whatif
     /// --json`, fio's JSON (--output-format=json), or output of `nvme fdp stats` as text or JSON
     pub a: String,

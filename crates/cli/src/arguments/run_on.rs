@@ -5,7 +5,7 @@ use clap::Args;
 
 #[derive(Args)]
 #[command(mut_arg("host_nqn", |argument| argument.requires("drive")))]
-pub struct OnDrive {
+pub struct RemoteTargetArgs {
     /// Run a job file, workload or block trace on this drive instead of a model and overwrite its
     /// data (tcp:ADDRESS:PORT, or /dev/nvme0n1 of this machine with --overwrite)
     #[arg(id = "drive", long = "target", value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "precondition", "seconds", "uncertainty",
@@ -15,12 +15,12 @@ pub struct OnDrive {
     #[arg(long, requires = "drive")]
     pub overwrite: bool,
     #[command(flatten)]
-    pub host: AsHost,
+    pub host: HostCredentials,
 }
 
 /// Host credentials for a drive on NVMe/TCP.
 #[derive(Args)]
-pub struct AsHost {
+pub struct HostCredentials {
     /// Host NQN for NVMe/TCP
     #[arg(long, value_name = "NQN")]
     pub host_nqn: Option<String>,

@@ -2,13 +2,13 @@
 
 use base::size::parse_capacity;
 use clap::{Args, Subcommand};
-use experiment::twin::Scale;
+use experiment::scaled_model::Scale;
 use toml::Value;
 
 use super::{OutputFormat, assignment};
 
 #[derive(Args)]
-pub struct Show {
+pub struct ShowArgs {
     #[command(subcommand)]
     pub command: ShowCommand,
 }

@@ -1,21 +1,21 @@
 //! Command lines of `warp list` and `warp new`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use report::catalogue::Kind;
+use report::catalogue::EntryKind;
 
 use super::OutputFormat;
 
 #[derive(Args)]
-pub struct List {
+pub struct ListArgs {
     /// Kind to list [default: all]
-    pub what: Option<Listed>,
+    pub what: Option<ListKind>,
     #[command(flatten)]
     pub output: OutputFormat,
 }
 
 /// Kinds that `warp list` lists.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Listed {
+pub enum ListKind {
     /// Figures and tables of the papers, and your own studies in this folder
     Experiments,
     /// Device profiles
@@ -26,26 +26,26 @@ pub enum Listed {
     Workloads,
 }
 
-impl Listed {
-    pub fn kind(self) -> Kind {
+impl ListKind {
+    pub fn kind(self) -> EntryKind {
         match self {
-            Listed::Experiments => Kind::Experiments,
-            Listed::Devices => Kind::Devices,
-            Listed::Jobs => Kind::Jobs,
-            Listed::Workloads => Kind::Workloads,
+            ListKind::Experiments => EntryKind::Experiments,
+            ListKind::Devices => EntryKind::Devices,
+            ListKind::Jobs => EntryKind::Jobs,
+            ListKind::Workloads => EntryKind::Workloads,
         }
     }
 }
 
 #[derive(Args)]
-pub struct New {
+pub struct NewArgs {
     #[command(subcommand)]
-    pub what: NewThing,
+    pub what: NewCommand,
 }
 
 /// Subcommands of `warp new`.
 #[derive(Subcommand)]
-pub enum NewThing {
+pub enum NewCommand {
     /// Create a folder with a commented experiment that runs unchanged
     Experiment {
         /// Name or path of the folder, which must not exist

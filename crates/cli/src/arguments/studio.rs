@@ -12,7 +12,7 @@ use super::assignment;
 #[derive(Args)]
 #[command(mut_group("RunOptions", |options| options.requires("target")))]
 #[command(mut_arg("variant", |variant| variant.value_delimiter(',')))]
-pub struct Studio {
+pub struct StudioArgs {
     /// Experiment, job file, workload or block trace to start with, as for `warp run` [default:
     /// choose on the page]
     pub target: Option<String>,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use experiment::LabError;
-use experiment::profile::Overrides;
+use experiment::profile::SettingOverrides;
 use experiment::workloads;
 use toml::Value;
 use workload::trace::ColumnList;
@@ -21,8 +21,8 @@ impl TraceColumns {
     ///
     /// # Errors
     /// Columns are given for a workload that is not a trace.
-    pub fn overrides(&self, workload: &str, set: &[(String, Value)]) -> Result<Overrides, LabError> {
-        let mut overrides: Overrides = set.iter().cloned().collect();
+    pub fn overrides(&self, workload: &str, set: &[(String, Value)]) -> Result<SettingOverrides, LabError> {
+        let mut overrides: SettingOverrides = set.iter().cloned().collect();
         if let Some(columns) = &self.columns {
             workloads::check_columns(workload)?;
             overrides.insert("workload.columns".to_string(), columns.to_string().into());
@@ -38,8 +38,8 @@ impl TraceColumns {
         &self,
         workloads: &[&String],
         set: &[(String, Value)],
-    ) -> Result<Vec<Overrides>, LabError> {
-        let of_each: Vec<Result<Overrides, LabError>> =
+    ) -> Result<Vec<SettingOverrides>, LabError> {
+        let of_each: Vec<Result<SettingOverrides, LabError>> =
             workloads.iter().map(|workload| self.overrides(workload, set)).collect();
         if of_each.iter().all(Result::is_err) {
             return of_each.into_iter().collect();

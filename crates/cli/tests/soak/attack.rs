@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ::initiator::command::block_command;
-use ::initiator::pcie::{Driver, DriverOptions};
-use ::initiator::tcp::{Controller, Data, HostOptions};
+use ::initiator::pcie::{DriverOptions, NvmeDriver};
+use ::initiator::tcp::{CommandData, HostOptions, RemoteController};
 use nvme_spec::IoOpcode;
 use serde_json::json;
 
@@ -152,7 +152,7 @@ fn guest_memory(supervisor: &Supervisor, ending: &Ending) {
         if ending.has_come() {
             return;
         }
-        if let Ok(mut driver) = Driver::connect(&supervisor.socket(HOSTS + 3), options) {
+        if let Ok(mut driver) = NvmeDriver::connect(&supervisor.socket(HOSTS + 3), options) {
             let address = |region: u64| (1 << 46) + region * region_bytes;
             let mapped = (0..20_000).take_while(|region| {
                 let client = driver.client();
@@ -174,14 +174,14 @@ fn long_commands(supervisor: &Supervisor, ending: &Ending) {
     };
     while !ending.has_come() {
         std::thread::sleep(PAUSE);
-        let Ok(controller) = Controller::connect(&options) else {
+        let Ok(controller) = RemoteController::connect(&options) else {
             continue;
         };
         let Ok(mut queue) = controller.io_queue(1, 16) else {
             continue;
         };
         let verify = || block_command(IoOpcode::Verify, 1, 0, 65536);
-        while !ending.has_come() && queue.command(verify(), Data::None).is_ok() {
+        while !ending.has_come() && queue.command(verify(), CommandData::None).is_ok() {
             std::thread::sleep(PAUSE);
         }
     }

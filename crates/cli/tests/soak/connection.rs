@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ::initiator::command::{admin_entry, block_command};
-use ::initiator::pcie::{Driver, DriverOptions};
-use ::initiator::tcp::{Controller, Data, HostOptions, Queue};
+use ::initiator::pcie::{DriverOptions, NvmeDriver};
+use ::initiator::tcp::{CommandData, HostOptions, RemoteController, TcpQueue};
 use nvme_spec::command::AbortCdw10;
 use nvme_spec::{AdminOpcode, IoOpcode, Status, SubmissionEntry};
 use target::storage::backend::pattern;
@@ -69,8 +69,8 @@ pub enum Connection {
 
 /// A queue, and the admin queue that the association ends with.
 pub struct Tcp {
-    _controller: Controller,
-    queue: Queue,
+    _controller: RemoteController,
+    queue: TcpQueue,
 }
 
 impl Connection {
@@ -81,7 +81,7 @@ impl Connection {
                 options.host_nqn = format!("nqn.2026-01.io.warp:soak-host-{number}");
                 options.host_id = [number as u8 + 1; 16];
                 options.timeout = PATIENCE;
-                let mut controller = Controller::connect(&options)?;
+                let mut controller = RemoteController::connect(&options)?;
                 controller.set_queue_count(1)?;
                 let queue = controller.io_queue(QUEUE, ENTRIES)?;
                 Ok(Connection::Tcp(Box::new(Tcp {
@@ -138,12 +138,12 @@ fn buffer(work: Work) -> Vec<u8> {
     }
 }
 
-fn over_tcp(queue: &mut Queue, batch: &[Work]) -> Result<Vec<Done>, Gone> {
+fn over_tcp(queue: &mut TcpQueue, batch: &[Work]) -> Result<Vec<Done>, Gone> {
     let submit = |work: &Work| {
         let data = match work {
-            Work::Write { .. } => Data::ToController(buffer(*work)),
-            Work::Read { .. } => Data::ToHost(buffer(*work)),
-            Work::Flush => Data::None,
+            Work::Write { .. } => CommandData::ToController(buffer(*work)),
+            Work::Read { .. } => CommandData::ToHost(buffer(*work)),
+            Work::Flush => CommandData::None,
         };
         queue.submit(entry(*work), data)
     };
@@ -162,7 +162,7 @@ fn over_tcp(queue: &mut Queue, batch: &[Work]) -> Result<Vec<Done>, Gone> {
 
 /// A driver with buffers for a batch.
 pub struct Pcie {
-    driver: Driver,
+    driver: NvmeDriver,
     /// Data, and the list of its pages from the second on.
     buffers: Vec<(u64, u64)>,
 }
@@ -173,7 +173,7 @@ impl Pcie {
             ram_bytes: 4 << 20,
             ..DriverOptions::default()
         };
-        let mut driver = Driver::start(socket, options)?;
+        let mut driver = NvmeDriver::start(socket, options)?;
         driver.create_queues(QUEUE, ENTRIES, None)?;
         let bytes = u64::from(BLOCKS_MAX) * BLOCK_BYTES;
         let buffers = (0..BATCH)

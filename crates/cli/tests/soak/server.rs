@@ -15,7 +15,7 @@ use nvme::fault::FaultsReport;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::process::{Pid, Signal, kill_process};
-use target::http::{self, Change};
+use target::http::{self, ChangeRequest};
 use target::monitor::metrics::FAULTS;
 
 use crate::{CAPACITY_BYTES, Ending, HOSTS};
@@ -259,14 +259,14 @@ impl Supervisor {
                 return self.note(how, report);
             }
             // Attackers may have all places of the HTTP server for a moment.
-            if let Ok((200, text)) = http::ask(self.metrics, TOKEN, FAULTS, None) {
+            if let Ok((200, text)) = http::send_request(self.metrics, TOKEN, FAULTS, None) {
                 report = serde_json::from_str::<Option<FaultsReport>>(&text).expect("a report");
             }
             if begun.elapsed() > life / 2
                 && let Some(plan) = change.take()
             {
                 self.note_struck(report.take());
-                let answer = http::ask(self.metrics, TOKEN, FAULTS, Some(Change::Put(plan)));
+                let answer = http::send_request(self.metrics, TOKEN, FAULTS, Some(ChangeRequest::Put(plan)));
                 self.summary
                     .lock()
                     .expect("no thread panics with the lock")

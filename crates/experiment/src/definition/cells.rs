@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use ssd::{Device, DeviceConfig, Layout};
+use ssd::{Device, DeviceConfig, DeviceLayout};
 use toml::Value;
 use workload::fio;
 
 use super::{Experiment, Variant};
-use crate::cell::{Cell, CellKey, EnsemblePart};
-use crate::change::{Change, Overrides};
+use crate::cell::{CellKey, EnsemblePart, RunSpec};
+use crate::change::{RunChange, SettingOverrides};
 use crate::error::LabError;
 use crate::profile::Profile;
 use crate::run_options::RunSettings;
-use crate::twin::TwinOrigin;
+use crate::scaled_model::ScaledOrigin;
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 
 /// A saved device from which a run continues.
@@ -20,7 +20,7 @@ use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 pub(crate) struct SavedDevice {
     path: PathBuf,
     /// The full-size device and the scale of the saved one.
-    pub(crate) origin: TwinOrigin,
+    pub(crate) origin: ScaledOrigin,
 }
 
 impl SavedDevice {
@@ -29,12 +29,12 @@ impl SavedDevice {
     /// # Errors
     /// The file cannot be read, or is no snapshot.
     pub(crate) fn find(path: &Path) -> Result<SavedDevice, LabError> {
-        let (config, note) = Device::saved(path)?;
+        let (config, note) = Device::read_header(path)?;
         let origin = if note.is_empty() {
             // A served drive, or a device that is no scaled model.
-            TwinOrigin::itself(config)
+            ScaledOrigin::full_size(config)
         } else {
-            TwinOrigin::of_note(&note).ok_or_else(|| {
+            ScaledOrigin::from_note(&note).ok_or_else(|| {
                 let problem =
                     "this snapshot of a scaled model is from an incompatible version. Create it again with --save-snapshot";
                 LabError::invalid(&path.display().to_string(), problem)
@@ -48,16 +48,16 @@ impl SavedDevice {
 }
 
 /// Origin of the devices of cells.
-enum Origin<'a> {
+enum DeviceOrigin<'a> {
     Profile(Box<Profile>),
     Saved(&'a SavedDevice),
 }
 
-impl Origin<'_> {
-    fn config(&self, overrides: &Overrides) -> Result<DeviceConfig, LabError> {
+impl DeviceOrigin<'_> {
+    fn config(&self, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         match self {
-            Origin::Profile(profile) => profile.config(overrides),
-            Origin::Saved(saved) => match overrides.keys().next() {
+            DeviceOrigin::Profile(profile) => profile.config(overrides),
+            DeviceOrigin::Saved(saved) => match overrides.keys().next() {
                 None => Ok(saved.origin.device.clone()),
                 Some(path) => {
                     let problem = format!(
@@ -72,43 +72,43 @@ impl Origin<'_> {
 
     fn snapshot(&self) -> Option<&PathBuf> {
         match self {
-            Origin::Profile(_) => None,
-            Origin::Saved(saved) => Some(&saved.path),
+            DeviceOrigin::Profile(_) => None,
+            DeviceOrigin::Saved(saved) => Some(&saved.path),
         }
     }
 }
 
 /// A device of the experiment or of an ensemble member, with the member's other changes.
-struct Start<'a> {
+struct StartDevice<'a> {
     device: String,
-    origin: Origin<'a>,
+    origin: DeviceOrigin<'a>,
     part: Option<EnsemblePart>,
     /// Changes of a member of the experiment's own ensemble.
-    change: Change,
+    change: RunChange,
     /// Name in messages.
     place: Option<String>,
 }
 
-impl<'a> Start<'a> {
+impl<'a> StartDevice<'a> {
     /// Creates a start that only has a device.
-    fn new(device: &str, origin: Origin<'a>, part: Option<EnsemblePart>) -> Start<'a> {
-        Start {
+    fn new(device: &str, origin: DeviceOrigin<'a>, part: Option<EnsemblePart>) -> StartDevice<'a> {
+        StartDevice {
             device: device.to_string(),
             origin,
             part,
-            change: Change::default(),
+            change: RunChange::default(),
             place: None,
         }
     }
 
     /// Checks a cell of an ensemble member of the experiment. Other cells are checked during
     /// planning.
-    fn checked(&self, cell: Cell) -> Result<Cell, LabError> {
+    fn checked(&self, cell: RunSpec) -> Result<RunSpec, LabError> {
         if self.place.is_some() {
             let mut config = cell.device.clone();
             // Timed members are checked with timing in their own run.
             config.timing = None;
-            Layout::new(&config).map_err(|error| LabError::Device {
+            DeviceLayout::new(&config).map_err(|error| LabError::Device {
                 device: self.device.clone(),
                 error,
             })?;
@@ -126,8 +126,8 @@ impl<'a> Start<'a> {
 }
 
 /// Returns true if two cells of an ensemble are the same run.
-fn is_same_run(one: &Cell, other: &Cell) -> bool {
-    let workload = |cell: &Cell| serde_json::to_string(&cell.workload).expect("a workload is JSON");
+fn is_same_run(one: &RunSpec, other: &RunSpec) -> bool {
+    let workload = |cell: &RunSpec| serde_json::to_string(&cell.workload).expect("a workload is JSON");
     one.key == other.key && one.seed == other.seed && one.device == other.device && workload(one) == workload(other)
 }
 
@@ -141,20 +141,20 @@ impl Experiment {
     pub(crate) fn cells(
         &self,
         run: &RunSettings,
-        last: &Change,
+        last: &RunChange,
         saved: Option<&SavedDevice>,
         interval: bool,
-    ) -> Result<Vec<Cell>, LabError> {
+    ) -> Result<Vec<RunSpec>, LabError> {
         let unchanged = [Variant {
             name: String::new(),
-            change: Change::default(),
+            change: RunChange::default(),
         }];
         let variants = if self.variants.is_empty() {
             &unchanged[..]
         } else {
             &self.variants
         };
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<RunSpec> = Vec::new();
         for start in self.starts(saved, interval)? {
             for point in self.grid_points(run) {
                 for variant in variants {
@@ -162,7 +162,7 @@ impl Experiment {
                     let changes = [&self.change, &start.change]
                         .into_iter()
                         .chain(point.iter().map(|value| &value.change));
-                    let changes: Vec<&Change> = changes.chain([&variant.change, last]).collect();
+                    let changes: Vec<&RunChange> = changes.chain([&variant.change, last]).collect();
                     let key = CellKey {
                         device: start.device.clone(),
                         variant: variant.name.clone(),
@@ -174,7 +174,7 @@ impl Experiment {
                             .and_then(|cell| start.checked(cell))
                             .map_err(|error| start.placed(error))?;
                         let ensemble = start.part;
-                        let cell = Cell { ensemble, ..cell };
+                        let cell = RunSpec { ensemble, ..cell };
                         // Changes can make members equal.
                         let is_known = ensemble.is_some() && cells.iter().any(|known| is_same_run(known, &cell));
                         cells.extend((!is_known).then_some(cell));
@@ -188,14 +188,14 @@ impl Experiment {
     /// Starting points of cells in order: the saved device, or the profiles. With `interval`,
     /// ensemble members follow each profile. They come from the experiment's ensemble or, if it has
     /// none, from the profile's.
-    fn starts<'a>(&self, saved: Option<&'a SavedDevice>, interval: bool) -> Result<Vec<Start<'a>>, LabError> {
+    fn starts<'a>(&self, saved: Option<&'a SavedDevice>, interval: bool) -> Result<Vec<StartDevice<'a>>, LabError> {
         let mut starts = Vec::new();
         for device in &self.devices {
             if let Some(saved) = saved {
-                starts.push(Start::new(device, Origin::Saved(saved), None));
+                starts.push(StartDevice::new(device, DeviceOrigin::Saved(saved), None));
                 continue;
             }
-            let profile = Profile::find(&self.beside(device))?;
+            let profile = Profile::find(&self.resolve_name(device))?;
             let members = if interval {
                 self.members(device, &profile)?
             } else {
@@ -203,7 +203,7 @@ impl Experiment {
             };
             let own = members.first().and_then(|first| first.part);
             let own = own.map(|part| EnsemblePart { member: None, ..part });
-            starts.push(Start::new(device, Origin::Profile(Box::new(profile)), own));
+            starts.push(StartDevice::new(device, DeviceOrigin::Profile(Box::new(profile)), own));
             starts.extend(members);
         }
         if interval && starts.iter().all(|start| start.part.is_none()) {
@@ -218,7 +218,7 @@ impl Experiment {
     }
 
     /// Members of the experiment's ensemble on a device, or of the profile's if it has none.
-    fn members(&self, device: &str, profile: &Profile) -> Result<Vec<Start<'static>>, LabError> {
+    fn members(&self, device: &str, profile: &Profile) -> Result<Vec<StartDevice<'static>>, LabError> {
         let Some(ensemble) = self.ensemble.as_ref().or(profile.ensemble.as_ref()) else {
             return Ok(Vec::new());
         };
@@ -230,14 +230,14 @@ impl Experiment {
                 residual: ensemble.residual,
             };
             if !is_own {
-                let changed = Origin::Profile(Box::new(profile.changed(&member.settings)?));
-                return Ok(Start::new(device, changed, Some(part)));
+                let changed = DeviceOrigin::Profile(Box::new(profile.changed(&member.settings)?));
+                return Ok(StartDevice::new(device, changed, Some(part)));
             }
-            let unchanged = Origin::Profile(Box::new(profile.clone()));
-            Ok(Start {
-                change: Change::of_settings(&member.settings),
+            let unchanged = DeviceOrigin::Profile(Box::new(profile.clone()));
+            Ok(StartDevice {
+                change: RunChange::from_settings(&member.settings),
                 place: Some(format!("{}, ensemble[{index}].settings", self.file)),
-                ..Start::new(device, unchanged, Some(part))
+                ..StartDevice::new(device, unchanged, Some(part))
             })
         });
         members.collect()
@@ -262,7 +262,7 @@ impl Experiment {
     }
 
     /// Settings of a cell with this change.
-    fn changed_run(&self, run: &RunSettings, change: &Change) -> Result<RunSettings, LabError> {
+    fn changed_run(&self, run: &RunSettings, change: &RunChange) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
         run.precondition_drive_writes = change
             .precondition_drive_writes
@@ -285,12 +285,12 @@ impl Experiment {
     fn cell(
         &self,
         key: CellKey,
-        origin: &Origin<'_>,
-        changes: &[&Change],
+        origin: &DeviceOrigin<'_>,
+        changes: &[&RunChange],
         run: &RunSettings,
         seed: u64,
-    ) -> Result<Cell, LabError> {
-        let mut all = Change::default();
+    ) -> Result<RunSpec, LabError> {
+        let mut all = RunChange::default();
         let mut changes_of_work = WorkloadChanges::default();
         for change in changes {
             all.extend(change);
@@ -327,7 +327,7 @@ impl Experiment {
         }
         let workload_name = workload.name();
         let workload = match workload {
-            WorkloadChoice::Named(name) => read_workload(&self.beside(name), &changes_of_work)?,
+            WorkloadChoice::Named(name) => read_workload(&self.resolve_name(name), &changes_of_work)?,
             WorkloadChoice::Table(table) => changes_of_work.parse(&self.file, table)?,
         };
         let mut device = origin.config(&all.device)?;
@@ -356,7 +356,7 @@ impl Experiment {
             }
             _ => {}
         }
-        Ok(Cell {
+        Ok(RunSpec {
             key,
             seed,
             device,
@@ -383,7 +383,7 @@ mod tests {
         let experiment =
             Experiment::parse("experiments/t/experiment.toml", &text).map_err(|error| error.to_string())?;
         let settings = experiment.run.resolve()?;
-        let cells = experiment.cells(&settings, &Change::default(), None, false);
+        let cells = experiment.cells(&settings, &RunChange::default(), None, false);
         let cells = cells.map_err(|error| error.to_string())?;
         Ok(cells.iter().map(|cell| cell.run.drive_writes).collect())
     }

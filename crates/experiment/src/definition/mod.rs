@@ -11,19 +11,19 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::claim::{Claim, PaperFigures, Predicted};
-use crate::coordinates::Coordinates;
+use crate::claim::{Claim, PaperFigures, PredictedCells};
+use crate::coordinates::ExperimentAxes;
 use crate::ensemble::Ensemble;
 use crate::error::LabError;
 use crate::find;
 use crate::folders::{self, FILE};
 use crate::profile::Profile;
 use crate::run_options::RunOptions;
-use crate::twin::ScaleChoice;
+use crate::scaled_model::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
 
-pub use crate::change::Change;
-pub use crate::folders::BuiltIn;
+pub use crate::change::RunChange;
+pub use crate::folders::BuiltInExperiment;
 pub(crate) use cells::SavedDevice;
 
 /// Suffix of the path of a built-in file.
@@ -58,19 +58,19 @@ pub struct Experiment {
     pub quick: RunOptions,
     /// Changes common to all cells.
     #[serde(default)]
-    pub change: Change,
+    pub change: RunChange,
     /// Variants of the workload (NoFDP, FDP, ...), at least one, in file order.
     #[serde(default)]
     pub variants: Vec<Variant>,
     /// Further axes. Every combination is run.
     #[serde(default)]
-    pub grid: Vec<Axis>,
+    pub grid: Vec<GridAxis>,
     /// Published numbers for comparison.
     #[serde(default)]
     pub published: Vec<PaperFigures>,
     /// Predictions to list among them, without published numbers.
     #[serde(default)]
-    pub predicted: Vec<Predicted>,
+    pub predicted: Vec<PredictedCells>,
     /// Claims about the results.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -85,13 +85,13 @@ pub struct Experiment {
 pub struct Variant {
     pub name: String,
     #[serde(flatten)]
-    pub change: Change,
+    pub change: RunChange,
 }
 
 /// Axis of the grid.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Axis {
+pub struct GridAxis {
     /// Name of the axis.
     pub axis: String,
     /// Device setting that takes each of the `over` values, a short form of `values`.
@@ -123,7 +123,7 @@ fn say_what_is_left_out(table: &mut toml::Table) {
 }
 
 /// Error for a name of neither an experiment nor a workload.
-fn neither(name: &str) -> LabError {
+fn unknown_name_error(name: &str) -> LabError {
     if Profile::names().iter().any(|known| known == name) {
         let problem = format!(
             "this is a device, not an experiment or a workload. Use `warp run WORKLOAD --device {name}` \
@@ -152,7 +152,7 @@ impl Experiment {
     /// No such experiment exists, or it is unreadable.
     pub fn text(name: &str) -> Result<find::TextFile, LabError> {
         match Experiment::file_of(name) {
-            Some(file) => find::find::<BuiltIn>("experiment", "experiments", &file, "toml"),
+            Some(file) => find::find::<BuiltInExperiment>("experiment", "experiments", &file, "toml"),
             None => Experiment::built_in(name),
         }
     }
@@ -170,7 +170,7 @@ impl Experiment {
 
     fn built_in(slug: &str) -> Result<find::TextFile, LabError> {
         let names = folders::names();
-        let file = BuiltIn::get(&format!("{slug}/{FILE}"));
+        let file = BuiltInExperiment::get(&format!("{slug}/{FILE}"));
         let file = file.ok_or_else(|| LabError::unknown("experiment", slug, names.iter().map(String::as_str)))?;
         Ok(find::TextFile {
             name: slug.to_string(),
@@ -191,7 +191,7 @@ impl Experiment {
 
     /// Returns true if the project provides this experiment.
     pub fn is_built_in(&self) -> bool {
-        BuiltIn::get(&format!("{}/{FILE}", self.slug)).is_some()
+        BuiltInExperiment::get(&format!("{}/{FILE}", self.slug)).is_some()
     }
 
     /// Reads an experiment from text. `file` is its path. The folder's name is the slug.
@@ -235,7 +235,7 @@ impl Experiment {
     }
 
     /// Path or name of a device or workload. A file beside the experiment's has priority.
-    pub(crate) fn beside(&self, name: &str) -> String {
+    pub(crate) fn resolve_name(&self, name: &str) -> String {
         let folder = Path::new(&self.file)
             .parent()
             .filter(|_| !self.file.ends_with(BUILT_IN));
@@ -263,9 +263,9 @@ impl Experiment {
             }
             if let Some(path) = &axis.sweep {
                 let value = |value: &Value| {
-                    let change = Change {
+                    let change = RunChange {
                         device: [(path.clone(), value.clone())].into_iter().collect(),
-                        ..Change::default()
+                        ..RunChange::default()
                     };
                     Variant {
                         name: plain(value),
@@ -287,10 +287,10 @@ impl Experiment {
     }
 
     /// Names and values of all coordinates of the cells.
-    pub fn coordinates(&self) -> Coordinates {
+    pub fn coordinates(&self) -> ExperimentAxes {
         let names = |variants: &[Variant]| variants.iter().map(|variant| variant.name.clone()).collect();
         let grid = self.grid.iter().map(|axis| (axis.axis.clone(), names(&axis.values)));
-        Coordinates::new(self.devices.clone(), names(&self.variants), grid.collect())
+        ExperimentAxes::new(self.devices.clone(), names(&self.variants), grid.collect())
     }
 
     /// Finds an experiment by name. Otherwise wraps a workload of this name (a job file, a table
@@ -302,7 +302,7 @@ impl Experiment {
         if !Experiment::is_workload(name) {
             find::check_path(name)?;
             return Experiment::find(name).map_err(|error| match error {
-                LabError::Unknown { .. } => neither(name),
+                LabError::Unknown { .. } => unknown_name_error(name),
                 error => error,
             });
         }
@@ -310,7 +310,7 @@ impl Experiment {
             let problem = "a workload needs a device. Choose one with --device NAME (`warp list devices` lists them)";
             LabError::invalid(name, problem)
         })?;
-        Ok(Experiment::of_workload(name, device))
+        Ok(Experiment::from_workload(name, device))
     }
 
     /// Returns true if a name denotes a workload and no experiment.
@@ -321,7 +321,7 @@ impl Experiment {
 
     /// Wraps a workload on a device as an experiment of one cell. The run ends with the workload,
     /// on the full-size drive.
-    pub fn of_workload(workload: &str, device: &str) -> Experiment {
+    pub fn from_workload(workload: &str, device: &str) -> Experiment {
         let name = workloads::label(workload);
         Experiment {
             slug: name.clone(),
@@ -333,7 +333,7 @@ impl Experiment {
             workload: Some(WorkloadChoice::Named(workload.to_string())),
             quick: RunOptions::default(),
             run: RunOptions::default(),
-            change: Change::default(),
+            change: RunChange::default(),
             variants: Vec::new(),
             grid: Vec::new(),
             published: Vec::new(),

@@ -11,19 +11,19 @@
 
 /// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum DiskOperation {
     Read,
     Write,
     Discard,
 }
 
-impl Operation {
+impl DiskOperation {
     /// Letter of the operation in captures.
     pub fn letter(self) -> char {
         match self {
-            Operation::Read => 'R',
-            Operation::Write => 'W',
-            Operation::Discard => 'D',
+            DiskOperation::Read => 'R',
+            DiskOperation::Write => 'W',
+            DiskOperation::Discard => 'D',
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct BlockRequest<'a> {
     /// Name of the thread that issued the request.
     pub thread: &'a str,
     /// Operation.
-    pub operation: Operation,
+    pub operation: DiskOperation,
     /// First byte on the disk.
     pub offset_bytes: u64,
     /// Length, bytes, never 0.
@@ -47,7 +47,7 @@ pub struct BlockRequest<'a> {
 
 /// Content of a trace line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<'a> {
+pub enum TraceEvent<'a> {
     Request(BlockRequest<'a>),
     /// Flush, passthrough command or line about the trace itself.
     Nothing,
@@ -58,15 +58,15 @@ pub enum Event<'a> {
 const SECTOR_BYTES: u64 = 512;
 
 /// Parses a line of this event.
-pub fn parse<'a>(line: &'a str, event: &str) -> Event<'a> {
+pub fn parse<'a>(line: &'a str, event: &str) -> TraceEvent<'a> {
     let text = line.trim();
     if text.is_empty() || text.starts_with('#') || text.starts_with("CPU:") {
-        return Event::Nothing;
+        return TraceEvent::Nothing;
     }
-    request(text, event).unwrap_or(Event::Unknown)
+    request(text, event).unwrap_or(TraceEvent::Unknown)
 }
 
-fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
+fn request<'a>(line: &'a str, event: &str) -> Option<TraceEvent<'a>> {
     let (head, tail) = line.split_once(&format!(": {event}: "))?;
     let time_us = microseconds(head.rsplit(' ').next()?)?;
     // Fields before the name are words. The name may contain any character.
@@ -79,9 +79,9 @@ fn request<'a>(line: &'a str, event: &str) -> Option<Event<'a>> {
     let sectors: u64 = sectors.parse().ok()?;
     let name = rest.split_once('[')?.1.strip_suffix(']')?;
     let Some(operation) = operation(flags).filter(|_| sectors > 0) else {
-        return Some(Event::Nothing);
+        return Some(TraceEvent::Nothing);
     };
-    Some(Event::Request(BlockRequest {
+    Some(TraceEvent::Request(BlockRequest {
         disk: (major.parse().ok()?, minor.parse().ok()?),
         time_us,
         thread: name,
@@ -103,11 +103,11 @@ fn microseconds(text: &str) -> Option<u64> {
 
 /// Finds the operation among the flags. A leading F is a flush. N is an operation without a
 /// location.
-fn operation(flags: &str) -> Option<Operation> {
+fn operation(flags: &str) -> Option<DiskOperation> {
     flags.chars().find_map(|flag| match flag {
-        'R' => Some(Some(Operation::Read)),
-        'W' => Some(Some(Operation::Write)),
-        'D' | 'E' => Some(Some(Operation::Discard)),
+        'R' => Some(Some(DiskOperation::Read)),
+        'W' => Some(Some(DiskOperation::Write)),
+        'D' | 'E' => Some(Some(DiskOperation::Discard)),
         'N' => Some(None),
         _ => None,
     })?
@@ -117,12 +117,12 @@ fn operation(flags: &str) -> Option<Operation> {
 mod tests {
     use super::*;
 
-    fn found<'a>(thread: &'a str, operation: Operation, sector: u64, sectors: u64) -> Event<'a> {
+    fn found<'a>(thread: &'a str, operation: DiskOperation, sector: u64, sectors: u64) -> TraceEvent<'a> {
         on(0, thread, operation, sector, sectors)
     }
 
-    fn on<'a>(minor: u32, thread: &'a str, operation: Operation, sector: u64, sectors: u64) -> Event<'a> {
-        Event::Request(BlockRequest {
+    fn on<'a>(minor: u32, thread: &'a str, operation: DiskOperation, sector: u64, sectors: u64) -> TraceEvent<'a> {
+        TraceEvent::Request(BlockRequest {
             disk: (259, minor),
             time_us: 123_456_789,
             thread,
@@ -138,43 +138,49 @@ mod tests {
         for (tail, wanted) in [
             (
                 "block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]",
-                found("fio", Operation::Write, 2048, 8),
+                found("fio", DiskOperation::Write, 2048, 8),
             ),
             (
                 "block_rq_issue: 259,0 R 4096 () 2048 + 8 [rocksdb:low0]",
-                found("rocksdb:low0", Operation::Read, 2048, 8),
+                found("rocksdb:low0", DiskOperation::Read, 2048, 8),
             ),
             (
                 "block_rq_issue: 259,0 DS 0 () 0 + 64 none,0,0 [a [b] c]",
-                found("a [b] c", Operation::Discard, 0, 64),
+                found("a [b] c", DiskOperation::Discard, 0, 64),
             ),
             (
                 "block_rq_issue: 259,0 FWFSM 512 () 9 + 1 none,0,0 [jbd2/nvme0n1-8]",
-                found("jbd2/nvme0n1-8", Operation::Write, 9, 1),
+                found("jbd2/nvme0n1-8", DiskOperation::Write, 9, 1),
             ),
             (
                 "block_rq_issue: 259,0 FF 0 () 18446744073709551615 + 0 none,0,0 [x]",
-                Event::Nothing,
+                TraceEvent::Nothing,
             ),
             (
                 "block_rq_issue: 259,0 N 64 (02 00) 0 + 0 none,0,0 [nvme]",
-                Event::Nothing,
+                TraceEvent::Nothing,
             ),
-            ("block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]", Event::Unknown),
-            ("block_rq_issue: 259,0", Event::Unknown),
-            ("block_rq_issue: 259 WS 4096 () 2048 + 8 [fio]", Event::Unknown),
-            ("block_rq_insert: 259,0 WS 4096 () 2048 + 8 [fio]", Event::Unknown),
+            (
+                "block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]",
+                TraceEvent::Unknown,
+            ),
+            ("block_rq_issue: 259,0", TraceEvent::Unknown),
+            ("block_rq_issue: 259 WS 4096 () 2048 + 8 [fio]", TraceEvent::Unknown),
+            ("block_rq_insert: 259,0 WS 4096 () 2048 + 8 [fio]", TraceEvent::Unknown),
         ] {
             assert_eq!(parse(&format!("{head}{tail}\n"), "block_rq_issue"), wanted, "{tail}");
         }
         let queued = "<...>-9 [000] ..... 123.456789: block_bio_queue: 259,1 WS 2048 + 8 [dd]";
-        assert_eq!(parse(queued, "block_bio_queue"), on(1, "dd", Operation::Write, 2048, 8));
+        assert_eq!(
+            parse(queued, "block_bio_queue"),
+            on(1, "dd", DiskOperation::Write, 2048, 8)
+        );
     }
 
     #[test]
     fn lines_about_the_trace_are_nothing() {
         for line in ["", "# tracer: nop", "CPU:1 [LOST 118 EVENTS]"] {
-            assert_eq!(parse(line, "block_rq_issue"), Event::Nothing, "{line}");
+            assert_eq!(parse(line, "block_rq_issue"), TraceEvent::Nothing, "{line}");
         }
     }
 }

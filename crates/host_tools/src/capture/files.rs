@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use initiator::inspect::file_map::{self, Extent, FileMapError};
+use initiator::inspect::file_map::{self, ByteExtent, FileMapError};
 
 /// Mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) struct FileMap {
 }
 
 impl FileMap {
-    pub(super) fn new(files: impl IntoIterator<Item = (String, Vec<Extent>)>) -> FileMap {
+    pub(super) fn new(files: impl IntoIterator<Item = (String, Vec<ByteExtent>)>) -> FileMap {
         let mut map = FileMap::default();
         for (name, extents) in files {
             let number = map.names.len() as u32;
@@ -98,7 +98,7 @@ impl FileMap {
     }
 
     /// Maps the files of these file systems. With several, names start with the mount point.
-    pub(super) fn of(mounts: &[Mount], are_several: bool) -> Result<FileMap, FileMapError> {
+    pub(super) fn from_mounts(mounts: &[Mount], are_several: bool) -> Result<FileMap, FileMapError> {
         let mut files = Vec::new();
         for mount in mounts {
             let found = file_map::directory(&mount.folder, None)?.owners;
@@ -107,7 +107,7 @@ impl FileMap {
             } else {
                 Path::new("")
             };
-            let named = |(name, extents): (String, Vec<Extent>)| (prefix.join(name).display().to_string(), extents);
+            let named = |(name, extents): (String, Vec<ByteExtent>)| (prefix.join(name).display().to_string(), extents);
             files.extend(found.into_iter().map(named));
         }
         Ok(FileMap::new(files))

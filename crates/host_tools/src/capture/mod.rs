@@ -27,7 +27,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use events::{Event, Operation};
+use events::{DiskOperation, TraceEvent};
 use files::{FileMap, Mount};
 use tracefs::Instance;
 
@@ -101,7 +101,7 @@ impl Disk {
     ///
     /// # Errors
     /// The file is not a block device, or the system does not know it.
-    pub fn of(device: &Path) -> Result<Disk, CaptureError> {
+    pub fn open(device: &Path) -> Result<Disk, CaptureError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
             move |source| CaptureError::Io { path, source }
@@ -191,32 +191,32 @@ pub struct Summary {
 
 /// Request that waits for the next map.
 #[derive(Clone, Debug)]
-struct Pending {
+struct PendingRequest {
     /// Index of its disk among the captured disks.
     disk: usize,
     time_us: u64,
     thread: String,
-    operation: Operation,
+    operation: DiskOperation,
     offset_bytes: u64,
     bytes: u64,
 }
 
 /// Capture in progress.
-pub struct Capture<W> {
+pub struct BlockCapture<W> {
     instance: Instance,
-    recorder: Recorder<W>,
+    recorder: TraceLineWriter<W>,
     mapped: Instant,
     mapping: Duration,
 }
 
-impl<W: Write> Capture<W> {
+impl<W: Write> BlockCapture<W> {
     /// Starts a capture with this buffer size per processor, bytes. With several disks, a column
     /// names the disk.
     ///
     /// # Errors
     /// The kernel has no tracing or denies access, a disk is given twice, or `out` cannot be
     /// written.
-    pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<Capture<W>, CaptureError> {
+    pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<BlockCapture<W>, CaptureError> {
         for (place, disk) in disks.iter().enumerate() {
             if disks[..place].iter().any(|other| other.name == disk.name) {
                 return Err(CaptureError::Twice(disk.name.clone()));
@@ -224,8 +224,8 @@ impl<W: Write> Capture<W> {
         }
         let numbers: Vec<(u32, u32)> = disks.iter().flat_map(|disk| disk.numbers.iter().copied()).collect();
         let instance = Instance::start(event(&disks), &numbers, buffer_bytes)?;
-        let recorder = Recorder::new(out, disks)?;
-        let mut capture = Capture {
+        let recorder = TraceLineWriter::new(out, disks)?;
+        let mut capture = BlockCapture {
             instance,
             recorder,
             mapped: Instant::now(),
@@ -272,7 +272,7 @@ impl<W: Write> Capture<W> {
         self.instance.stop()?;
         while self.poll()? {}
         self.map_files()?;
-        self.recorder.summary.lost = self.instance.lost();
+        self.recorder.summary.lost = self.instance.dropped_events();
         Ok((self.recorder.summary, self.recorder.out))
     }
 
@@ -287,7 +287,7 @@ impl<W: Write> Capture<W> {
         let are_several = mounts.iter().flatten().count() > 1;
         let mut maps = Vec::with_capacity(mounts.len());
         for mounts in &mounts {
-            maps.push(FileMap::of(mounts, are_several).unwrap_or_else(|error| {
+            maps.push(FileMap::from_mounts(mounts, are_several).unwrap_or_else(|error| {
                 self.recorder.summary.without_files = Some(error.to_string());
                 FileMap::default()
             }));
@@ -299,32 +299,32 @@ impl<W: Write> Capture<W> {
 }
 
 /// Disk of a capture.
-struct Recorded {
+struct CapturedDisk {
     disk: Disk,
     before: FileMap,
 }
 
 /// Converts requests to lines.
-struct Recorder<W> {
+struct TraceLineWriter<W> {
     out: W,
     event: &'static str,
-    disks: Vec<Recorded>,
-    pending: Vec<Pending>,
+    disks: Vec<CapturedDisk>,
+    pending: Vec<PendingRequest>,
     began_us: Option<u64>,
     names: ThreadNames,
     summary: Summary,
 }
 
-impl<W: Write> Recorder<W> {
-    fn new(mut out: W, disks: Vec<Disk>) -> Result<Recorder<W>, CaptureError> {
+impl<W: Write> TraceLineWriter<W> {
+    fn new(mut out: W, disks: Vec<Disk>) -> Result<TraceLineWriter<W>, CaptureError> {
         let column = if disks.len() > 1 { DISK_COLUMN } else { "" };
         writeln!(out, "{HEADER}{column}").map_err(unwritten)?;
         let event = event(&disks);
-        let disks = disks.into_iter().map(|disk| Recorded {
+        let disks = disks.into_iter().map(|disk| CapturedDisk {
             disk,
             before: FileMap::default(),
         });
-        Ok(Recorder {
+        Ok(TraceLineWriter {
             out,
             event,
             disks: disks.collect(),
@@ -335,22 +335,22 @@ impl<W: Write> Recorder<W> {
         })
     }
 
-    fn take(&mut self, event: Event<'_>) {
+    fn take(&mut self, event: TraceEvent<'_>) {
         let request = match event {
-            Event::Request(request) => request,
-            Event::Nothing => return,
-            Event::Unknown => {
+            TraceEvent::Request(request) => request,
+            TraceEvent::Nothing => return,
+            TraceEvent::Unknown => {
                 self.summary.unknown += 1;
                 return;
             }
         };
-        let is_of = |recorded: &Recorded| recorded.disk.numbers.contains(&request.disk);
+        let is_of = |recorded: &CapturedDisk| recorded.disk.numbers.contains(&request.disk);
         let Some(disk) = self.disks.iter().position(is_of) else {
             return;
         };
         let (first, end) = self.disks[disk].disk.range;
         if (first..end).contains(&request.offset_bytes) {
-            self.pending.push(Pending {
+            self.pending.push(PendingRequest {
                 disk,
                 time_us: request.time_us,
                 thread: self.names.of(request.thread),
@@ -379,7 +379,7 @@ impl<W: Write> Recorder<W> {
             }
             self.out.write_all(b"\n").map_err(unwritten)?;
             self.summary.requests += 1;
-            if request.operation == Operation::Write {
+            if request.operation == DiskOperation::Write {
                 self.summary.bytes_written += bytes;
                 self.summary.bytes_of_files += if file.is_some() { bytes } else { 0 };
             }
@@ -442,7 +442,7 @@ mod tests {
     #[test]
     fn several_disks_have_a_column_and_files_of_their_own() {
         let disks = vec![disk("nvme0n1", 0), disk("nvme0n2", 3)];
-        let mut recorder = Recorder::new(Vec::new(), disks).expect("memory");
+        let mut recorder = TraceLineWriter::new(Vec::new(), disks).expect("memory");
         for number in ["259,3", "259,0", "259,7"] {
             let line = format!("x-1 [000] ..... 10.000000: block_rq_issue: {number} WS 4096 () 0 + 8 none,0,0 [fio]");
             recorder.take(events::parse(&line, "block_rq_issue"));
@@ -456,9 +456,9 @@ mod tests {
 
     #[test]
     fn requests_are_of_the_file_that_is_there_next_or_was_before() {
-        let mut recorder = Recorder::new(Vec::new(), vec![disk("nvme0n1", 0)]).expect("memory");
+        let mut recorder = TraceLineWriter::new(Vec::new(), vec![disk("nvme0n1", 0)]).expect("memory");
         let head = "x-1 [000] ..... 10.000000: block_rq_issue: 259,0";
-        let issue = |recorder: &mut Recorder<Vec<u8>>, text: &str| {
+        let issue = |recorder: &mut TraceLineWriter<Vec<u8>>, text: &str| {
             let line = format!("{head} {text}");
             recorder.take(events::parse(&line, "block_rq_issue"));
         };
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn what_is_no_disk_is_refused() {
-        let refused = |path: &str| Disk::of(Path::new(path)).unwrap_err().to_string();
+        let refused = |path: &str| Disk::open(Path::new(path)).unwrap_err().to_string();
         assert!(refused("/dev/null").starts_with("/dev/null is not a block device. Give a disk"));
         assert!(refused("/dev/no_such_disk").starts_with("cannot access /dev/no_such_disk (No such file"));
     }

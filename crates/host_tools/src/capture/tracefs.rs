@@ -105,7 +105,7 @@ impl Instance {
     }
 
     /// Number of events that overflowed the buffers.
-    pub fn lost(&self) -> u64 {
+    pub fn dropped_events(&self) -> u64 {
         let processors = std::fs::read_dir(self.path.join("per_cpu"))
             .into_iter()
             .flatten()

@@ -20,8 +20,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::build::last_line;
-use super::group::Group;
-use super::{Built, GuestError, shell};
+use super::group::ProcessGroup;
+use super::{GuestError, GuestFiles, shell};
 
 /// Second half of the guest's start script.
 const START: &str = include_str!("../../guest/start.sh");
@@ -43,7 +43,7 @@ const HOST_ADDRESS: &str = "10.0.2.2";
 
 /// Transports of a drive.
 #[derive(Clone, Debug, Default)]
-pub struct Attached {
+pub struct DriveTransports {
     /// Socket of a vfio-user server.
     pub vfio_user: Option<PathBuf>,
     /// Loopback address of an NVMe/TCP server, and the subsystem's NQN.
@@ -87,7 +87,7 @@ impl Accelerator {
         }
     }
 
-    fn up_within(self) -> Duration {
+    fn boot_timeout(self) -> Duration {
         match self {
             Accelerator::Kvm { up_within } => up_within,
             Accelerator::Emulation => UP_WITHIN,
@@ -104,8 +104,8 @@ impl Accelerator {
 
 #[derive(Clone, Debug)]
 pub struct Machine {
-    pub built: Built,
-    pub attached: Attached,
+    pub built: GuestFiles,
+    pub attached: DriveTransports,
     /// Folder of this machine, mounted as /shared in the guest.
     pub share: PathBuf,
     /// Program for the guest, available there under the same name.
@@ -130,7 +130,7 @@ pub struct Machine {
 
 /// Stream of a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum GuestStream {
     /// Standard output, or the terminal of a shell.
     Output,
     Error,
@@ -138,7 +138,7 @@ pub enum Stream {
 
 /// End of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum GuestExit {
     /// The command ended with this exit code.
     Exited(u8),
     /// The time limit expired.
@@ -148,9 +148,9 @@ pub enum Ended {
 }
 
 /// Event from the threads that read the guest's ports.
-enum Event {
+enum PortEvent {
     Control(String),
-    Output(Stream, Vec<u8>),
+    Output(GuestStream, Vec<u8>),
 }
 
 /// Boots a guest, forwards its output and returns its end. QEMU is gone afterwards, also if the
@@ -163,9 +163,9 @@ pub fn boot(
     machine: &Machine,
     stop: &dyn Fn() -> bool,
     on_notice: &mut dyn FnMut(&str),
-    on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
-) -> Result<Ended, GuestError> {
-    let mut run = Run {
+    on_output: &mut dyn FnMut(GuestStream, &[u8]) -> std::io::Result<()>,
+) -> Result<GuestExit, GuestError> {
+    let mut run = RunningGuest {
         begun: Instant::now(),
         started: Instant::now(),
         is_up: false,
@@ -189,7 +189,7 @@ pub fn boot(
 }
 
 /// Running guest.
-struct Run {
+struct RunningGuest {
     /// Start of the first attempt, which the time limit refers to, and of this attempt.
     begun: Instant,
     started: Instant,
@@ -198,17 +198,17 @@ struct Run {
     exited: Option<(u8, Instant)>,
 }
 
-impl Run {
+impl RunningGuest {
     /// Boots the guest once.
     fn attempt(
         &mut self,
         machine: &Machine,
         stop: &dyn Fn() -> bool,
-        on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
-    ) -> Result<Ended, GuestError> {
+        on_output: &mut dyn FnMut(GuestStream, &[u8]) -> std::io::Result<()>,
+    ) -> Result<GuestExit, GuestError> {
         let work = tempfile::Builder::new().prefix("warp-guest.").tempdir();
         let work = work.map_err(GuestError::io(std::env::temp_dir()))?;
-        let files = Files::prepare(machine, work.path())?;
+        let files = BootFiles::prepare(machine, work.path())?;
         let ended = Arc::new(AtomicBool::new(false));
         let leave = Arc::new(AtomicBool::new(false));
         // The threads end after the receiver is dropped.
@@ -216,7 +216,7 @@ impl Run {
         let is_shell = matches!(machine.task, Task::Shell);
         files.listen("control", &ended, sender.clone(), |guest, sender| {
             for line in BufReader::new(guest).lines().map_while(Result::ok) {
-                if sender.send(Event::Control(line)).is_err() {
+                if sender.send(PortEvent::Control(line)).is_err() {
                     break;
                 }
             }
@@ -225,18 +225,18 @@ impl Run {
             let (ended_too, leave) = (Arc::clone(&ended), Arc::clone(&leave));
             files.listen(port, &ended, sender.clone(), move |guest, sender| {
                 if let (true, Ok(keys)) = (is_shell, guest.try_clone()) {
-                    shell::hand_on_keys(keys, ended_too, leave);
+                    shell::forward_keys(keys, ended_too, leave);
                 }
-                hand_on(guest, stream, &sender);
+                forward_port(guest, stream, &sender);
             })?;
         }
         drop(sender);
         let qemu_words = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
         let mut command = files.qemu();
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_words);
-        let terminal = is_shell.then(shell::Raw::enter).transpose();
+        let terminal = is_shell.then(shell::RawTerminal::enter).transpose();
         let _terminal = terminal.map_err(GuestError::io("this terminal"))?;
-        let mut group = Group::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
+        let mut group = ProcessGroup::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
         self.started = Instant::now();
         let outcome = self.watch(
             &files,
@@ -252,30 +252,30 @@ impl Run {
 
     fn watch(
         &mut self,
-        files: &Files<'_>,
-        group: &mut Group,
-        events: &mpsc::Receiver<Event>,
+        files: &BootFiles<'_>,
+        group: &mut ProcessGroup,
+        events: &mpsc::Receiver<PortEvent>,
         ended: &AtomicBool,
         stop: &dyn Fn() -> bool,
-        on_output: &mut dyn FnMut(Stream, &[u8]) -> std::io::Result<()>,
-    ) -> Result<Ended, GuestError> {
+        on_output: &mut dyn FnMut(GuestStream, &[u8]) -> std::io::Result<()>,
+    ) -> Result<GuestExit, GuestError> {
         loop {
             match events.recv_timeout(PAUSE) {
-                Ok(Event::Output(stream, bytes)) => {
+                Ok(PortEvent::Output(stream, bytes)) => {
                     on_output(stream, &bytes).map_err(GuestError::io("the guest's output"))?;
                 }
-                Ok(Event::Control(line)) => self.heard(&line)?,
+                Ok(PortEvent::Control(line)) => self.handle_control_line(&line)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 // QEMU closed all ports.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if stop() {
-                return Ok(Ended::Stopped);
+                return Ok(GuestExit::Stopped);
             }
             if files.machine.limit.is_some_and(|limit| self.begun.elapsed() > limit) && self.exited.is_none() {
-                return Ok(Ended::TimedOut);
+                return Ok(GuestExit::TimedOut);
             }
-            let after = files.machine.accelerator.up_within();
+            let after = files.machine.accelerator.boot_timeout();
             if !self.is_up && self.started.elapsed() > after {
                 let words = last_line(&files.console).unwrap_or_default();
                 return Err(GuestError::NotUp { after, words });
@@ -283,7 +283,7 @@ impl Run {
             if self.exited.is_some_and(|(_, since)| since.elapsed() > OFF_WITHIN) {
                 break;
             }
-            if group.ended().map_err(GuestError::io("QEMU"))?.is_some() {
+            if group.try_wait().map_err(GuestError::io("QEMU"))?.is_some() {
                 ended.store(true, Ordering::Release);
             }
         }
@@ -291,7 +291,7 @@ impl Run {
     }
 
     /// Handles a line from the guest's control port.
-    fn heard(&mut self, line: &str) -> Result<(), GuestError> {
+    fn handle_control_line(&mut self, line: &str) -> Result<(), GuestError> {
         match line.split_once(' ') {
             Some(("up", _)) => self.is_up = true,
             Some(("exit", code)) => {
@@ -304,9 +304,9 @@ impl Run {
         Ok(())
     }
 
-    fn verdict(&self, files: &Files<'_>, group: &mut Group) -> Result<Ended, GuestError> {
+    fn verdict(&self, files: &BootFiles<'_>, group: &mut ProcessGroup) -> Result<GuestExit, GuestError> {
         if let Some((code, _)) = self.exited {
-            return Ok(Ended::Exited(code));
+            return Ok(GuestExit::Exited(code));
         }
         let status = group.child().wait().map_err(GuestError::io("QEMU"))?;
         if status.success() {
@@ -319,16 +319,19 @@ impl Run {
 }
 
 /// Forwards the output of a port until its end or until the receiver is dropped.
-fn hand_on(mut guest: UnixStream, stream: Stream, sender: &SyncSender<Event>) {
+fn forward_port(mut guest: UnixStream, stream: GuestStream, sender: &SyncSender<PortEvent>) {
     let mut buffer = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = guest.read(&mut buffer) {
-        if sender.send(Event::Output(stream, buffer[..count].to_vec())).is_err() {
+        if sender
+            .send(PortEvent::Output(stream, buffer[..count].to_vec()))
+            .is_err()
+        {
             break;
         }
     }
 }
 
-struct Files<'a> {
+struct BootFiles<'a> {
     machine: &'a Machine,
     /// Folder that is /warp in the guest.
     shared: PathBuf,
@@ -338,9 +341,9 @@ struct Files<'a> {
     words: PathBuf,
 }
 
-impl Files<'_> {
-    fn prepare<'a>(machine: &'a Machine, work: &Path) -> Result<Files<'a>, GuestError> {
-        let files = Files {
+impl BootFiles<'_> {
+    fn prepare<'a>(machine: &'a Machine, work: &Path) -> Result<BootFiles<'a>, GuestError> {
+        let files = BootFiles {
             machine,
             shared: work.join("files"),
             sockets: work.to_path_buf(),
@@ -386,10 +389,10 @@ impl Files<'_> {
     }
 
     /// Ports that the task writes to.
-    fn streams(&self) -> Vec<(&'static str, Stream)> {
+    fn streams(&self) -> Vec<(&'static str, GuestStream)> {
         match self.machine.task {
-            Task::Command(_) => vec![("output", Stream::Output), ("error", Stream::Error)],
-            Task::Shell => vec![("terminal", Stream::Output)],
+            Task::Command(_) => vec![("output", GuestStream::Output), ("error", GuestStream::Error)],
+            Task::Shell => vec![("terminal", GuestStream::Output)],
         }
     }
 
@@ -402,8 +405,8 @@ impl Files<'_> {
         &self,
         port: &str,
         ended: &Arc<AtomicBool>,
-        sender: SyncSender<Event>,
-        work: impl FnOnce(UnixStream, SyncSender<Event>) + Send + 'static,
+        sender: SyncSender<PortEvent>,
+        work: impl FnOnce(UnixStream, SyncSender<PortEvent>) + Send + 'static,
     ) -> Result<(), GuestError> {
         let path = self.socket(port);
         let listener = UnixListener::bind(&path).map_err(GuestError::io(&path))?;

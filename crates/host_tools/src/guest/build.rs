@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::GuestError;
-use super::group::Group;
+use super::group::ProcessGroup;
 
 const SCRIPT: &str = include_str!("../../guest/build.sh");
 /// First half of the guest's start script, part of its initramfs.
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Files of a guest.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct GuestFiles {
     /// Folder with QEMU, `vmlinux` and `initramfs`.
     pub system: PathBuf,
     /// Root file system of the guest.
@@ -58,7 +58,7 @@ pub fn build(
     packages: &[String],
     stop: &dyn Fn() -> bool,
     on_step: &mut dyn FnMut(&str),
-) -> Result<Built, GuestError> {
+) -> Result<GuestFiles, GuestError> {
     let scripts = tempfile::tempdir().map_err(GuestError::io(env::temp_dir()))?;
     let [script, init, errors] = ["build.sh", "init.sh", "errors"].map(|name| scripts.path().join(name));
     for (path, text) in [(&script, SCRIPT), (&init, INIT)] {
@@ -68,7 +68,7 @@ pub fn build(
     let mut command = Command::new("bash");
     command.arg(&script).arg(cache).arg(&init).args(packages);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors_file);
-    let mut group = Group::start(&mut command, PATIENCE).map_err(GuestError::io("bash"))?;
+    let mut group = ProcessGroup::start(&mut command, PATIENCE).map_err(GuestError::io("bash"))?;
     let output = group.child().stdout.take().expect("it is piped");
     let (sender, lines) = mpsc::channel();
     thread::spawn(move || {
@@ -98,7 +98,7 @@ pub fn build(
     }
     let status = group.child().wait().map_err(GuestError::io("bash"))?;
     match (status.success(), system, tree) {
-        (true, Some(system), Some(tree)) => Ok(Built { system, tree }),
+        (true, Some(system), Some(tree)) => Ok(GuestFiles { system, tree }),
         _ if status.code() == Some(UNAVAILABLE) => Err(GuestError::Unavailable(problem.unwrap_or_default())),
         _ => Err(GuestError::Build(last_line(&errors).unwrap_or(status.to_string()))),
     }

@@ -11,17 +11,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Process in its own process group, so that keys of the terminal do not reach it.
-pub struct Group {
+pub struct ProcessGroup {
     child: Child,
     status: Option<ExitStatus>,
     patience: Duration,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a command. Drop sends a termination signal, and kills the group after `patience`.
-    pub fn start(command: &mut Command, patience: Duration) -> io::Result<Group> {
+    pub fn start(command: &mut Command, patience: Duration) -> io::Result<ProcessGroup> {
         let child = command.process_group(0).spawn()?;
-        Ok(Group {
+        Ok(ProcessGroup {
             child,
             status: None,
             patience,
@@ -33,7 +33,7 @@ impl Group {
     }
 
     /// Exit status, if the process has ended.
-    pub fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
         }
@@ -43,7 +43,7 @@ impl Group {
     /// Returns true if the process ends by itself in this time.
     fn ends_within(&mut self, time: Duration) -> bool {
         let begun = Instant::now();
-        while !matches!(self.ended(), Ok(Some(_)) | Err(_)) {
+        while !matches!(self.try_wait(), Ok(Some(_)) | Err(_)) {
             if begun.elapsed() >= time {
                 return false;
             }
@@ -53,7 +53,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.ends_within(Duration::ZERO) {
             return;
@@ -82,7 +82,7 @@ mod tests {
         let script = "sleep 1000 & echo $!; wait";
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdout(Stdio::piped());
-        let mut group = Group::start(&mut command, Duration::from_secs(5)).expect("there is a shell");
+        let mut group = ProcessGroup::start(&mut command, Duration::from_secs(5)).expect("there is a shell");
         let mut line = String::new();
         let output = group.child().stdout.take().expect("it is piped");
         io::BufRead::read_line(&mut io::BufReader::new(output), &mut line).expect("a number");

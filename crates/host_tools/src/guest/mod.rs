@@ -25,8 +25,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use boot::{Accelerator, Attached, Ended, Machine, Stream, Task, boot};
-pub use build::{Built, build, cache};
+pub use boot::{Accelerator, DriveTransports, GuestExit, GuestStream, Machine, Task, boot};
+pub use build::{GuestFiles, build, cache};
 
 /// Error of a guest that did not start or did not reach the command's end.
 #[derive(Debug, thiserror::Error)]

@@ -18,19 +18,19 @@ const END: u8 = b'x';
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Terminal in raw mode (no line editing, echo or signals), restored on drop.
-pub struct Raw(Termios);
+pub struct RawTerminal(Termios);
 
-impl Raw {
-    pub fn enter() -> io::Result<Raw> {
+impl RawTerminal {
+    pub fn enter() -> io::Result<RawTerminal> {
         let before = tcgetattr(stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(stdin(), OptionalActions::Now, &raw)?;
-        Ok(Raw(before))
+        Ok(RawTerminal(before))
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // An error is ignored, because the terminal may be gone.
         let _ = tcsetattr(stdin(), OptionalActions::Drain, &self.0);
@@ -47,12 +47,12 @@ pub fn size() -> String {
 
 /// Parser of typed keys. Returns the keys for the guest, and true for the command that stops it.
 #[derive(Default)]
-struct Keys {
+struct KeyParser {
     escaped: bool,
 }
 
-impl Keys {
-    fn typed(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
+impl KeyParser {
+    fn parse(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
         let mut through = Vec::new();
         for &key in keys {
             match (std::mem::take(&mut self.escaped), key) {
@@ -68,9 +68,9 @@ impl Keys {
 
 /// Forwards typed keys in a thread until the guest has `ended`. Sets `leave` after the keys that
 /// stop the guest.
-pub fn hand_on_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<AtomicBool>) {
+pub fn forward_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<AtomicBool>) {
     thread::spawn(move || {
-        let mut keys = Keys::default();
+        let mut keys = KeyParser::default();
         let mut buffer = [0; 1024];
         let pause = Timespec::try_from(PAUSE).expect("it is short");
         while !ended.load(Ordering::Acquire) {
@@ -82,7 +82,7 @@ pub fn hand_on_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<At
             let Ok(count @ 1..) = stdin().lock().read(&mut buffer) else {
                 break;
             };
-            let (through, is_end) = keys.typed(&buffer[..count]);
+            let (through, is_end) = keys.parse(&buffer[..count]);
             if guest.write_all(&through).is_err() {
                 break;
             }
@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn keys_go_through_but_for_the_one_word() {
-        let mut keys = Keys::default();
-        assert_eq!(keys.typed(b"ls\x01\x01\r"), (b"ls\x01\r".to_vec(), false));
-        assert_eq!(keys.typed(b"\x01y"), (b"y".to_vec(), false));
-        assert_eq!(keys.typed(b"a\x01"), (b"a".to_vec(), false));
-        assert_eq!(keys.typed(b"x"), (Vec::new(), true));
+        let mut keys = KeyParser::default();
+        assert_eq!(keys.parse(b"ls\x01\x01\r"), (b"ls\x01\r".to_vec(), false));
+        assert_eq!(keys.parse(b"\x01y"), (b"y".to_vec(), false));
+        assert_eq!(keys.parse(b"a\x01"), (b"a".to_vec(), false));
+        assert_eq!(keys.parse(b"x"), (Vec::new(), true));
     }
 }

@@ -5,7 +5,7 @@
 
 pub mod tcp;
 pub mod vfio_user;
-pub mod waits;
+pub mod wait_times;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

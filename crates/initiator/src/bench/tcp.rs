@@ -24,11 +24,11 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use super::{ThreadTimes, busy, threads};
 use crate::command::block_command;
-use crate::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
+use crate::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, TcpQueue};
 
 /// Target in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
 #[derive(Clone, Copy, Debug)]
-pub struct Target<'a> {
+pub struct LoopbackTarget<'a> {
     /// Address that the target listens on.
     pub address: SocketAddr,
     pub subsystem_nqn: &'a str,
@@ -84,7 +84,7 @@ impl std::fmt::Display for Figure {
 
 /// Workload of the benchmark.
 #[derive(Clone, Copy)]
-struct Load {
+struct LoopbackLoad {
     name: &'static str,
     opcode: IoOpcode,
     block_bytes: u32,
@@ -92,8 +92,8 @@ struct Load {
     random: bool,
 }
 
-const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_depth: u16, random: bool) -> Load {
-    Load {
+const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_depth: u16, random: bool) -> LoopbackLoad {
+    LoopbackLoad {
         name,
         opcode,
         block_bytes,
@@ -102,7 +102,7 @@ const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_dept
     }
 }
 
-const LOADS: [Load; 6] = [
+const LOADS: [LoopbackLoad; 6] = [
     load("random read 4 KiB QD 1", IoOpcode::Read, 4096, 1, true),
     load("random write 4 KiB QD 1", IoOpcode::Write, 4096, 1, true),
     load("random read 4 KiB QD 32", IoOpcode::Read, 4096, 32, true),
@@ -118,8 +118,8 @@ const LOADS: [Load; 6] = [
 ///
 /// # Panics
 /// The machine has no loopback, or a thread cannot start.
-pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
-    let cores = Cores::of_this_thread();
+pub fn run(target: &LoopbackTarget<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
+    let cores = ThreadCores::of_this_thread();
     let initiator_busy = || busy(Path::new("/proc/thread-self"));
     let options = HostOptions {
         // Hosts that are tuned for speed disable flow control too (`nvme connect
@@ -127,7 +127,7 @@ pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, Initiator
         flow_control: false,
         ..HostOptions::new(target.address, target.subsystem_nqn)
     };
-    let controller = Controller::connect(&options)?;
+    let controller = RemoteController::connect(&options)?;
     let mut queue = controller.io_queue(1, 64)?;
     fill(&mut queue, target.capacity_bytes)?;
     let mut figures = Vec::new();
@@ -152,26 +152,26 @@ pub fn run(target: &Target<'_>, time: Duration) -> Result<Vec<Figure>, Initiator
 }
 
 /// Writes the whole drive once, so that reads find data.
-fn fill(queue: &mut Queue, capacity_bytes: u64) -> Result<(), InitiatorError> {
+fn fill(queue: &mut TcpQueue, capacity_bytes: u64) -> Result<(), InitiatorError> {
     const BYTES: u64 = 1 << 20;
     for offset in (0..capacity_bytes).step_by(BYTES as usize) {
         let bytes = BYTES.min(capacity_bytes - offset);
         let entry = block_command(IoOpcode::Write, 1, offset / 4096, (bytes / 4096) as u32);
-        let data = Data::ToController(vec![offset as u8; bytes as usize]);
+        let data = CommandData::ToController(vec![offset as u8; bytes as usize]);
         queue.command(entry, data)?.check("Write")?;
     }
     Ok(())
 }
 
 /// Cores that this thread may use.
-struct Cores {
+struct ThreadCores {
     all: Option<CpuSet>,
     /// A core for each side, if there are two.
     sides: Option<[CpuSet; 2]>,
 }
 
-impl Cores {
-    fn of_this_thread() -> Cores {
+impl ThreadCores {
+    fn of_this_thread() -> ThreadCores {
         let all = sched_getaffinity(None).ok();
         let numbers: Vec<usize> = match &all {
             Some(all) => (0..CpuSet::MAX_CPU).filter(|&core| all.is_set(core)).take(2).collect(),
@@ -184,7 +184,7 @@ impl Cores {
                 side
             })
         });
-        Cores { all, sides }
+        ThreadCores { all, sides }
     }
 
     /// Cores of a side: its own core if divided, any core if not.
@@ -197,7 +197,7 @@ impl Cores {
 
     /// Assigns cores to this thread and the target's threads. A failure is ignored, because the
     /// figures are valid without it.
-    fn assign(&self, target: &Target<'_>, divided: bool) {
+    fn assign(&self, target: &LoopbackTarget<'_>, divided: bool) {
         if let Some(set) = self.side(true, divided) {
             for thread in threads(target.thread_name) {
                 let number = thread.file_name().and_then(|name| name.to_str()?.parse().ok());
@@ -221,8 +221,8 @@ impl Cores {
 
 /// Number of commands completed in the measurement, and the elapsed time.
 fn measure(
-    queue: &mut Queue,
-    load: &Load,
+    queue: &mut TcpQueue,
+    load: &LoopbackLoad,
     capacity_bytes: u64,
     time: Duration,
 ) -> Result<(u64, Duration), InitiatorError> {
@@ -230,7 +230,7 @@ fn measure(
     let places = capacity_bytes / u64::from(load.block_bytes);
     let blocks = load.block_bytes / 4096;
     let mut next = 0;
-    let mut submit = |queue: &mut Queue, buffer: Vec<u8>| {
+    let mut submit = |queue: &mut TcpQueue, buffer: Vec<u8>| {
         let place = if load.random {
             random.random_range(0..places)
         } else {
@@ -239,8 +239,8 @@ fn measure(
         next += 1;
         let entry = block_command(load.opcode, 1, place * u64::from(blocks), blocks);
         let data = match load.opcode {
-            IoOpcode::Read => Data::ToHost(buffer),
-            _ => Data::ToController(buffer),
+            IoOpcode::Read => CommandData::ToHost(buffer),
+            _ => CommandData::ToController(buffer),
         };
         queue.submit(entry, data);
     };
@@ -271,7 +271,7 @@ fn measure(
 }
 
 /// Rate of plain TCP for a workload.
-fn limit(load: &Load, time: Duration, cores: &Cores) -> f64 {
+fn limit(load: &LoopbackLoad, time: Duration, cores: &ThreadCores) -> f64 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback can be listened on");
     let address = listener.local_addr().expect("it has an address");
     let (request, response) = match load.opcode {

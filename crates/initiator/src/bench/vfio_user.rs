@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use super::ThreadTimes;
 use crate::command::block_command;
-use crate::pcie::{Driver, DriverError, DriverOptions};
+use crate::pcie::{DriverError, DriverOptions, NvmeDriver};
 
 /// Logical block size, bytes.
 const BLOCK_BYTES: u64 = 4096;
@@ -34,7 +34,7 @@ const REFILLS: usize = 4;
 const QUEUE: u16 = 1;
 
 /// Server in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
-pub struct Target<'a> {
+pub struct BenchServer<'a> {
     pub socket: &'a Path,
     /// Name of the thread that executes commands.
     pub worker_thread: &'a str,
@@ -46,7 +46,7 @@ pub struct Target<'a> {
 
 /// Workload of the benchmark.
 #[derive(Clone, Copy, Debug)]
-pub struct Workload {
+pub struct BenchWorkload {
     /// Outstanding commands.
     pub queue_depth: u16,
     /// Ring doorbells in the mapped page instead of by messages.
@@ -61,9 +61,9 @@ pub struct Workload {
     pub seed: u64,
 }
 
-impl Default for Workload {
-    fn default() -> Workload {
-        Workload {
+impl Default for BenchWorkload {
+    fn default() -> BenchWorkload {
+        BenchWorkload {
             queue_depth: 32,
             map_doorbells: true,
             write: true,
@@ -140,8 +140,8 @@ pub enum BenchError {
 ///
 /// # Errors
 /// See [`BenchError`].
-pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchError> {
-    let mut run = Run::start(target, workload)?;
+pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures, BenchError> {
+    let mut run = BenchRun::start(target, workload)?;
     run.fill()?;
 
     let before = (target.bytes_written)();
@@ -167,10 +167,10 @@ pub fn run(target: &Target<'_>, workload: &Workload) -> Result<Figures, BenchErr
 }
 
 /// Driver with its outstanding commands. A command identifier is the index of its buffer.
-struct Run {
-    driver: Driver,
+struct BenchRun {
+    driver: NvmeDriver,
     capacity_bytes: u64,
-    workload: Workload,
+    workload: BenchWorkload,
     /// Command for each buffer. The address is set before submission.
     entries: Vec<SubmissionEntry>,
     random: SplitMix64,
@@ -178,14 +178,14 @@ struct Run {
     doorbells: u64,
 }
 
-impl Run {
-    fn start(target: &Target<'_>, workload: &Workload) -> Result<Run, BenchError> {
+impl BenchRun {
+    fn start(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<BenchRun, BenchError> {
         let options = DriverOptions {
             ram_bytes: 64 << 20,
             map_doorbells: workload.map_doorbells,
             vectors: 1,
         };
-        let mut driver = Driver::start(target.socket, options)?;
+        let mut driver = NvmeDriver::start(target.socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
         let opcode = if workload.write {
@@ -201,7 +201,7 @@ impl Run {
             entry
         };
         let entries = (0..workload.queue_depth).map(&mut entry).collect();
-        Ok(Run {
+        Ok(BenchRun {
             driver,
             capacity_bytes: target.capacity_bytes,
             workload: *workload,

@@ -23,7 +23,7 @@ pub struct DecodeError {
 
 /// FDP configuration (log page 20h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Configuration {
+pub struct FdpConfiguration {
     /// The configuration is usable.
     pub valid: bool,
     /// A volatile write cache may be enabled with this configuration.
@@ -52,7 +52,7 @@ pub struct HandleUse {
 
 /// FDP statistics (log page 22h).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Statistics {
+pub struct FdpByteCounts {
     /// Host bytes with metadata written (HBMW).
     pub host_bytes_written: u128,
     /// Media bytes with metadata written (MBMW).
@@ -65,7 +65,7 @@ pub struct Statistics {
 
 /// FDP event (log page 23h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EventRecord {
+pub struct FdpEventRecord {
     /// Name of the event type in the standard.
     pub event: String,
     /// Code of the event type.
@@ -98,12 +98,12 @@ pub struct HandleStatus {
 }
 
 /// Reader of structures from the bytes of a page.
-struct Page<'a> {
+struct PageReader<'a> {
     name: &'static str,
     bytes: &'a [u8],
 }
 
-impl Page<'_> {
+impl PageReader<'_> {
     fn at<T: FromBytes + KnownLayout + Immutable>(&self, offset: usize) -> Result<T, DecodeError> {
         let there = self.bytes.get(offset..).and_then(|rest| T::read_from_prefix(rest).ok());
         there.map(|(value, _)| value).ok_or(DecodeError {
@@ -130,8 +130,8 @@ impl Page<'_> {
 ///
 /// # Errors
 /// The page is shorter than the contents that its header announces.
-pub fn configurations(bytes: &[u8]) -> Result<Vec<Configuration>, DecodeError> {
-    let page = Page {
+pub fn configurations(bytes: &[u8]) -> Result<Vec<FdpConfiguration>, DecodeError> {
+    let page = PageReader {
         name: "FDP Configurations (20h)",
         bytes,
     };
@@ -143,7 +143,7 @@ pub fn configurations(bytes: &[u8]) -> Result<Vec<Configuration>, DecodeError> {
         let first = offset + size_of::<FdpConfigurationDescriptor>();
         let handle = |index: usize| page.at::<RuhDescriptor>(first + index * size_of::<RuhDescriptor>());
         let handles = (0..usize::from(descriptor.nruh.get())).map(|index| Ok(handle_type(handle(index)?.ruht)));
-        all.push(Configuration {
+        all.push(FdpConfiguration {
             valid: descriptor.fdpa.fdpcv(),
             volatile_write_cache: descriptor.fdpa.fdpvwc(),
             reclaim_group_bits: descriptor.fdpa.rgif(),
@@ -172,7 +172,7 @@ fn handle_type(code: u8) -> String {
 /// # Errors
 /// The page is shorter than the contents that its header announces.
 pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
-    let page = Page {
+    let page = PageReader {
         name: "Reclaim Unit Handle Usage (21h)",
         bytes,
     };
@@ -192,14 +192,14 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
 ///
 /// # Errors
 /// The page is shorter than 64 bytes.
-pub fn statistics(bytes: &[u8]) -> Result<Statistics, DecodeError> {
-    let page = Page {
+pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
+    let page = PageReader {
         name: "FDP Statistics (22h)",
         bytes,
     };
     let statistics: FdpStatistics = page.at(0)?;
     let (host, media) = (statistics.hbmw.get(), statistics.mbmw.get());
-    Ok(Statistics {
+    Ok(FdpByteCounts {
         host_bytes_written: host,
         media_bytes_written: media,
         media_bytes_erased: statistics.mbe.get(),
@@ -211,8 +211,8 @@ pub fn statistics(bytes: &[u8]) -> Result<Statistics, DecodeError> {
 ///
 /// # Errors
 /// The page is shorter than the contents that its header announces.
-pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
-    let page = Page {
+pub fn events(bytes: &[u8]) -> Result<Vec<FdpEventRecord>, DecodeError> {
+    let page = PageReader {
         name: "FDP Events (23h)",
         bytes,
     };
@@ -220,13 +220,13 @@ pub fn events(bytes: &[u8]) -> Result<Vec<EventRecord>, DecodeError> {
     page.rows(&header, header.nevents.get(), |event: FdpEvent| record(&event))
 }
 
-fn record(event: &FdpEvent) -> EventRecord {
+fn record(event: &FdpEvent) -> FdpEventRecord {
     let kind = FdpEventType::from_u8(event.event_type);
     let reallocated = (kind == Some(FdpEventType::MediaReallocated)).then(|| event.media_reallocated());
     let flags = event.fdpef;
     let mut milliseconds = [0; 8];
     milliseconds[..6].copy_from_slice(&event.timestamp.timestamp);
-    EventRecord {
+    FdpEventRecord {
         event: kind.map_or_else(
             || format!("event {:#04x}", event.event_type),
             |kind| kind.name().to_string(),
@@ -249,7 +249,7 @@ fn record(event: &FdpEvent) -> EventRecord {
 /// # Errors
 /// The data is shorter than the contents that its header announces.
 pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
-    let page = Page {
+    let page = PageReader {
         name: "Reclaim Unit Handle Status",
         bytes,
     };

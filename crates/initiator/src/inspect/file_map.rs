@@ -72,11 +72,11 @@ const WITHOUT_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
 const SHARED: u32 = 0x2000;
 
 /// Range of a block device, first byte and first byte after it.
-pub type Extent = (u64, u64);
+pub type ByteExtent = (u64, u64);
 
 /// Counts of files and extents without an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Omissions {
+pub struct UnownedCounts {
     /// Files and directories that cannot be read.
     pub unreadable: u64,
     /// Files and directories of other file systems mounted below the directory.
@@ -91,9 +91,9 @@ pub struct Omissions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileExtents {
     /// Extents on the block device of the file system, with adjacent extents joined.
-    pub extents: Vec<Extent>,
+    pub extents: Vec<ByteExtent>,
     /// Counts of omitted extents.
-    pub omissions: Omissions,
+    pub omissions: UnownedCounts,
 }
 
 /// Files of a directory by owner.
@@ -102,9 +102,9 @@ pub struct DirectoryMap {
     /// Block device of the file system.
     pub device: BlockDevice,
     /// Owners with their extents, byte offsets in the namespace.
-    pub owners: Vec<(String, Vec<Extent>)>,
+    pub owners: Vec<(String, Vec<ByteExtent>)>,
     /// Counts of omitted files and extents.
-    pub omissions: Omissions,
+    pub omissions: UnownedCounts,
 }
 
 /// Block device of an NVMe namespace or of a partition of it.
@@ -152,7 +152,7 @@ pub enum FileMapError {
 /// The file system is not directly on an NVMe namespace or lacks FIEMAP, or the directory cannot be
 /// read.
 pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, FileMapError> {
-    let device = BlockDevice::of(path)?;
+    let device = BlockDevice::from_path(path)?;
     let (mut owners, omissions) = walk(path, depth)?;
     for extent in owners.values_mut().flatten() {
         extent.0 += device.offset_bytes;
@@ -170,7 +170,7 @@ impl BlockDevice {
     ///
     /// # Errors
     /// The block device is not an NVMe namespace or a partition of it.
-    pub fn of(path: &Path) -> Result<BlockDevice, FileMapError> {
+    pub fn from_path(path: &Path) -> Result<BlockDevice, FileMapError> {
         let number = std::fs::metadata(path).map_err(failed(path))?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let elsewhere = |found: String| FileMapError::NotOnNamespace {
@@ -219,10 +219,10 @@ fn parse_nguid(text: &str) -> Option<[u8; 16]> {
 }
 
 /// Regular files below a directory by owner, as byte ranges of the file system's block device.
-fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<Extent>>, Omissions), FileMapError> {
+fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<ByteExtent>>, UnownedCounts), FileMapError> {
     let device = std::fs::metadata(root).map_err(failed(root))?.dev();
-    let mut owners: BTreeMap<String, Vec<Extent>> = BTreeMap::new();
-    let mut omissions = Omissions::default();
+    let mut owners: BTreeMap<String, Vec<ByteExtent>> = BTreeMap::new();
+    let mut omissions = UnownedCounts::default();
     let mut seen = HashSet::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -266,11 +266,11 @@ fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
 }
 
 /// Adds the extents of a file to its owner.
-fn add_file(path: &Path, of: &mut Vec<Extent>) -> Result<Omissions, FileMapError> {
+fn add_file(path: &Path, of: &mut Vec<ByteExtent>) -> Result<UnownedCounts, FileMapError> {
     let Ok(file) = File::open(path) else {
-        return Ok(Omissions {
+        return Ok(UnownedCounts {
             unreadable: 1,
-            ..Omissions::default()
+            ..UnownedCounts::default()
         });
     };
     let found = extents(&file).map_err(|error| match error.raw_os_error() {
@@ -294,8 +294,8 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
     }
 }
 
-impl Omissions {
-    fn add(&mut self, other: Omissions) {
+impl UnownedCounts {
+    fn add(&mut self, other: UnownedCounts) {
         self.unreadable += other.unreadable;
         self.elsewhere += other.elsewhere;
         self.without_place += other.without_place;
@@ -303,7 +303,7 @@ impl Omissions {
     }
 
     /// Returns an extent, or counts it as omitted.
-    fn keep(&mut self, extent: &FiemapExtent) -> Option<Extent> {
+    fn keep(&mut self, extent: &FiemapExtent) -> Option<ByteExtent> {
         if extent.flags & WITHOUT_PLACE != 0 {
             self.without_place += 1;
             return None;
@@ -372,7 +372,7 @@ mod tests {
         file.sync_all().expect("synchronised");
     }
 
-    fn bytes_of(extents: &[Extent]) -> u64 {
+    fn bytes_of(extents: &[ByteExtent]) -> u64 {
         extents.iter().map(|(first, after)| after - first).sum()
     }
 
@@ -403,7 +403,7 @@ mod tests {
             FILE_BYTES,
             "{found:?}"
         );
-        assert_eq!(found.omissions, Omissions::default());
+        assert_eq!(found.omissions, UnownedCounts::default());
         assert!(found.extents.windows(2).all(|pair| pair[0].1 != pair[1].0), "{found:?}");
         let empty = extents(&File::create(folder.path().join("empty")).expect("a file")).expect("extents");
         assert_eq!(empty, FileExtents::default());
@@ -424,7 +424,7 @@ mod tests {
         std::os::unix::fs::symlink(root.join("db"), root.join("other")).expect("a link");
         let names_and_bytes = |depth| {
             let (owners, omissions) = walk(root, depth).expect("a walk");
-            assert_eq!(omissions, Omissions::default());
+            assert_eq!(omissions, UnownedCounts::default());
             let sizes = owners
                 .into_iter()
                 .map(|(name, extents)| (name, bytes_of(&extents) / FILE_BYTES));
@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn extents_that_are_nobodys_are_passed_over() {
         let keep = |flags: u32| {
-            let mut omissions = Omissions::default();
+            let mut omissions = UnownedCounts::default();
             let extent = FiemapExtent {
                 physical: 4096,
                 length: 8192,
@@ -467,10 +467,10 @@ mod tests {
 
     #[test]
     fn file_systems_elsewhere_are_refused() {
-        let error = BlockDevice::of(Path::new("/proc")).unwrap_err().to_string();
+        let error = BlockDevice::from_path(Path::new("/proc")).unwrap_err().to_string();
         assert!(error.starts_with("the file system of /proc is on no block device of its own instead of"));
         assert!(matches!(
-            BlockDevice::of(Path::new("/nowhere")),
+            BlockDevice::from_path(Path::new("/nowhere")),
             Err(FileMapError::Io { .. })
         ));
         assert_eq!(

@@ -10,10 +10,10 @@
 //! sends commands that write.
 
 pub mod decode;
+pub mod feedback_logs;
 pub mod file_map;
 pub mod passthrough;
 pub mod remote;
-pub mod watch;
 
 use nvme_spec::command::{GetFeaturesCdw10, IoManagementCdw10, SubmissionEntry};
 use nvme_spec::fdp::{FdpConfigurationsHeader, LSP_CONTROLLER_EVENTS, LSP_HOST_EVENTS, MO_RUH_STATUS, RuhStatusHeader};
@@ -23,11 +23,11 @@ use serde::Serialize;
 use zerocopy::FromBytes;
 
 use crate::command::{identify_command, log_page_command};
-use decode::{Configuration, DecodeError, EventRecord, HandleStatus, HandleUse, Statistics};
+use decode::{DecodeError, FdpByteCounts, FdpConfiguration, FdpEventRecord, HandleStatus, HandleUse};
 
 /// Kind of queue for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Queue {
+pub enum QueueKind {
     Admin,
     /// Any I/O queue.
     Io,
@@ -57,11 +57,11 @@ pub trait CommandPort {
     ///
     /// # Errors
     /// The drive is unreachable or rejects the command.
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError>;
+    fn receive(&mut self, queue: QueueKind, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError>;
 }
 
 impl<P: CommandPort + ?Sized> CommandPort for Box<P> {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+    fn receive(&mut self, queue: QueueKind, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
         (**self).receive(queue, entry, data)
     }
 }
@@ -75,7 +75,7 @@ pub struct FdpReport {
     /// The controller supports FDP.
     pub supported: bool,
     /// Supported configurations.
-    pub configurations: Vec<Configuration>,
+    pub configurations: Vec<FdpConfiguration>,
     /// State of FDP, `None` if FDP is disabled.
     pub enabled: Option<PlacementState>,
 }
@@ -85,11 +85,11 @@ pub struct FdpReport {
 pub struct PlacementState {
     pub usage: Vec<HandleUse>,
     /// Bytes written and erased.
-    pub statistics: Statistics,
+    pub statistics: FdpByteCounts,
     /// Host events, oldest first.
-    pub host_events: Vec<EventRecord>,
+    pub host_events: Vec<FdpEventRecord>,
     /// Controller events, oldest first.
-    pub controller_events: Vec<EventRecord>,
+    pub controller_events: Vec<FdpEventRecord>,
     pub namespaces: Vec<NamespaceHandles>,
 }
 
@@ -156,7 +156,7 @@ pub fn events(
     port: &mut impl CommandPort,
     endurance_group: u16,
     specific: u8,
-) -> Result<Vec<EventRecord>, InspectError> {
+) -> Result<Vec<FdpEventRecord>, InspectError> {
     /// Size of the header and 63 events, bytes.
     const PAGE_BYTES: usize = 64 + 63 * 64;
     Ok(decode::events(&get_log(
@@ -203,7 +203,7 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
             cdw11: (bytes as u32 / 4 - 1).into(),
             ..SubmissionEntry::default()
         };
-        port.receive(Queue::Io, entry, &mut data)?;
+        port.receive(QueueKind::Io, entry, &mut data)?;
         Ok::<_, InspectError>(data)
     };
     let header = read(size_of::<RuhStatusHeader>())?;
@@ -217,7 +217,7 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
 /// See [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
-    port.receive(Queue::Admin, identify_command(cns, nsid), &mut data)?;
+    port.receive(QueueKind::Admin, identify_command(cns, nsid), &mut data)?;
     Ok(data)
 }
 
@@ -234,7 +234,7 @@ pub fn get_log(
 ) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; bytes];
     let entry = log_page_command(log, specific, endurance_group, 0, bytes as u32);
-    port.receive(Queue::Admin, entry, &mut data)?;
+    port.receive(QueueKind::Admin, entry, &mut data)?;
     Ok(data)
 }
 
@@ -257,5 +257,5 @@ pub fn get_feature(
         cdw11: dword11.into(),
         ..SubmissionEntry::default()
     };
-    port.receive(Queue::Admin, entry, data)
+    port.receive(QueueKind::Admin, entry, data)
 }

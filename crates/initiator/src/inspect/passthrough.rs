@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode};
 
-use super::{CommandPort, InspectError, Queue};
+use super::{CommandPort, InspectError, QueueKind};
 use crate::drive::DataPort;
 
 /// Open NVMe device.
@@ -180,12 +180,12 @@ impl Passthrough {
 }
 
 impl CommandPort for Passthrough {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+    fn receive(&mut self, queue: QueueKind, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
         let mut command = PassthroughCommand::new(&entry, data.as_mut_ptr() as u64, data.len());
         assert_eq!(entry.opcode & 0b11, 0b10, "only commands from controller to host");
-        let answer = settled(thread::sleep, || match queue {
-            Queue::Admin => submit::<ADMIN>(&self.device, &mut command),
-            Queue::Io => submit::<IO>(&self.device, &mut command),
+        let answer = submit_until_answered(thread::sleep, || match queue {
+            QueueKind::Admin => submit::<ADMIN>(&self.device, &mut command),
+            QueueKind::Io => submit::<IO>(&self.device, &mut command),
         });
         self.judged(entry.opcode, answer).map(|()| command.result)
     }
@@ -211,7 +211,10 @@ impl DataPort for Passthrough {
 /// generic error (EIO, EINTR, EAGAIN) or a path related status. Soon afterwards the device is gone
 /// (ENODEV) or answers again. The commands of a [`CommandPort`] only read, so sending them twice is
 /// safe.
-fn settled(wait: impl Fn(Duration), mut attempt: impl FnMut() -> Result<i32, Errno>) -> Result<i32, Errno> {
+fn submit_until_answered(
+    wait: impl Fn(Duration),
+    mut attempt: impl FnMut() -> Result<i32, Errno>,
+) -> Result<i32, Errno> {
     let unsettled = |answer: &Result<i32, Errno>| match answer {
         Ok(status) => *status as u16 & STATUS_CODE_TYPE == PATH_RELATED,
         Err(error) => matches!(*error, Errno::IO | Errno::INTR | Errno::AGAIN),
@@ -269,7 +272,7 @@ mod tests {
     /// Result of `settled` for these answers in order, with the number of waits.
     fn settle(answers: &[Result<i32, Errno>]) -> (Result<i32, Errno>, u32) {
         let (mut answers, waits) = (answers.iter().copied(), Cell::new(0));
-        let answer = settled(
+        let answer = submit_until_answered(
             |_| waits.set(waits.get() + 1),
             || answers.next().expect("no further attempt"),
         );

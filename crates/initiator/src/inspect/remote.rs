@@ -6,14 +6,14 @@ use std::net::SocketAddr;
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
 
-use super::{CommandPort, InspectError, Queue};
+use super::{CommandPort, InspectError, QueueKind};
 use crate::drive::DataPort;
-use crate::tcp::{self, Completion, Controller, Data, HostOptions, InitiatorError};
+use crate::tcp::{self, CommandData, CompletedCommand, HostOptions, InitiatorError, RemoteController};
 use dhchap::Secret;
 
 /// Host credentials.
 #[derive(Clone, Debug, Default)]
-pub struct Visitor {
+pub struct InitiatorIdentity {
     /// Host NQN, `None` for the default of the initiator.
     pub host_nqn: Option<String>,
     /// DH-HMAC-CHAP secret of the host, if the drive requires authentication.
@@ -23,8 +23,8 @@ pub struct Visitor {
 /// Connection to the first subsystem in the discovery log of an address.
 pub struct Remote {
     name: String,
-    controller: Controller,
-    io: tcp::Queue,
+    controller: RemoteController,
+    io: tcp::TcpQueue,
 }
 
 impl Remote {
@@ -32,7 +32,7 @@ impl Remote {
     ///
     /// # Errors
     /// The address does not answer, has no subsystem, or rejects the host.
-    pub fn connect(address: SocketAddr, visitor: &Visitor) -> Result<Remote, InspectError> {
+    pub fn connect(address: SocketAddr, visitor: &InitiatorIdentity) -> Result<Remote, InspectError> {
         let name = format!("tcp:{address}");
         let unreachable = |error: InitiatorError| InspectError::Unreachable {
             target: name.clone(),
@@ -52,7 +52,7 @@ impl Remote {
             options.secret.clone_from(&visitor.secret);
             options
         };
-        let found = Controller::connect(&options(HostOptions::new(address, "").discovery()))
+        let found = RemoteController::connect(&options(HostOptions::new(address, "").discovery()))
             .and_then(|mut discovery| discovery.discover())
             .map_err(unreachable)?;
         let Some(entry) = found.first() else {
@@ -64,7 +64,7 @@ impl Remote {
         let nqn = String::from_utf8_lossy(&entry.subnqn);
         let nqn = nqn.trim_end_matches(['\0', ' ']);
         let open = || {
-            let mut controller = Controller::connect(&options(HostOptions::new(address, nqn)))?;
+            let mut controller = RemoteController::connect(&options(HostOptions::new(address, nqn)))?;
             controller.set_queue_count(1)?;
             let io = controller.io_queue(1, 32)?;
             Ok((controller, io))
@@ -75,10 +75,15 @@ impl Remote {
 }
 
 impl Remote {
-    fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data) -> Result<Completion, InspectError> {
+    fn command(
+        &mut self,
+        queue: QueueKind,
+        entry: SubmissionEntry,
+        data: CommandData,
+    ) -> Result<CompletedCommand, InspectError> {
         let answer = match queue {
-            Queue::Admin => self.controller.admin(entry, data),
-            Queue::Io => self.io.command(entry, data),
+            QueueKind::Admin => self.controller.admin(entry, data),
+            QueueKind::Io => self.io.command(entry, data),
         };
         let answer = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
@@ -95,8 +100,8 @@ impl Remote {
 }
 
 impl CommandPort for Remote {
-    fn receive(&mut self, queue: Queue, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
-        let answer = self.command(queue, entry, Data::ToHost(vec![0; data.len()]))?;
+    fn receive(&mut self, queue: QueueKind, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError> {
+        let answer = self.command(queue, entry, CommandData::ToHost(vec![0; data.len()]))?;
         let bytes = answer.data.len().min(data.len());
         data[..bytes].copy_from_slice(&answer.data[..bytes]);
         Ok(answer.entry.dw0.get())
@@ -105,7 +110,7 @@ impl CommandPort for Remote {
 
 impl DataPort for Remote {
     fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
-        let answer = self.command(Queue::Io, entry, Data::ToController(data.to_vec()))?;
+        let answer = self.command(QueueKind::Io, entry, CommandData::ToController(data.to_vec()))?;
         Ok(answer.entry.dw0.get())
     }
 }

@@ -12,7 +12,7 @@ use nvme_spec::auth::{
 use nvme_spec::fabrics::{AuthenticationCommand, FabricsCommandType, OPCODE};
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::queue::{Data, Queue};
+use super::queue::{CommandData, TcpQueue};
 use super::{HostOptions, InitiatorError, as_entry};
 use dhchap::arithmetic::{self, KeyPair};
 
@@ -36,16 +36,16 @@ fn command(kind: FabricsCommandType, bytes: u32) -> SubmissionEntry {
 }
 
 /// Sends a message to the controller of a queue.
-fn send(queue: &mut Queue, message: Vec<u8>) -> Result<(), InitiatorError> {
+fn send(queue: &mut TcpQueue, message: Vec<u8>) -> Result<(), InitiatorError> {
     let entry = command(FabricsCommandType::AuthenticationSend, message.len() as u32);
-    let done = queue.command(entry, Data::ToController(message))?;
+    let done = queue.command(entry, CommandData::ToController(message))?;
     done.check("Authentication Send").map(|_| ())
 }
 
 /// Receives a message of the given kind.
-fn receive(queue: &mut Queue, transaction: u16, expected: MessageId) -> Result<Vec<u8>, InitiatorError> {
+fn receive(queue: &mut TcpQueue, transaction: u16, expected: MessageId) -> Result<Vec<u8>, InitiatorError> {
     let entry = command(FabricsCommandType::AuthenticationReceive, RECEIVE_BYTES);
-    let done = queue.command(entry, Data::ToHost(vec![0; RECEIVE_BYTES as usize]))?;
+    let done = queue.command(entry, CommandData::ToHost(vec![0; RECEIVE_BYTES as usize]))?;
     done.check("Authentication Receive")?;
     let (header, _) = MessageHeader::ref_from_prefix(&done.data).expect("it is longer than a header");
     if header.auth_id == MessageId::Failure1.code() {
@@ -69,7 +69,7 @@ struct Transaction {
 }
 
 impl Transaction {
-    fn new(id: u16, offer: &Offer<'_>, keys: Option<&KeyPair>) -> Result<Transaction, InitiatorError> {
+    fn new(id: u16, offer: &ChallengeParameters<'_>, keys: Option<&KeyPair>) -> Result<Transaction, InitiatorError> {
         let session = |keys: &KeyPair| {
             let key = keys.session_key(offer.public);
             let key = key.ok_or_else(|| refused("the controller's DH value is weak"))?;
@@ -100,7 +100,7 @@ impl Transaction {
 }
 
 /// Authenticates the host, and the controller if its secret is given.
-pub fn authenticate(queue: &mut Queue, options: &HostOptions) -> Result<(), InitiatorError> {
+pub fn authenticate(queue: &mut TcpQueue, options: &HostOptions) -> Result<(), InitiatorError> {
     let secret = options.secret.as_ref();
     let secret = secret.ok_or_else(|| refused("the controller requires it but no secret was given"))?;
     let controller_secret = options.controller_secret.as_ref();
@@ -161,7 +161,7 @@ impl OurChallenge {
 }
 
 /// Ends the transaction. Accepts the controller, or sends a failure message.
-fn check_controller(queue: &mut Queue, id: u16, message: &[u8], expected: &[u8]) -> Result<(), InitiatorError> {
+fn check_controller(queue: &mut TcpQueue, id: u16, message: &[u8], expected: &[u8]) -> Result<(), InitiatorError> {
     let (success, values) = Success1::ref_from_prefix(message).expect("it is longer than that");
     if success.rvalid != 1 || !arithmetic::equal(&values[..expected.len()], expected) {
         let failure = Failure {
@@ -202,7 +202,7 @@ fn negotiate(options: &HostOptions, transaction: u16) -> Vec<u8> {
 }
 
 /// Parameters in the controller's challenge.
-struct Offer<'a> {
+struct ChallengeParameters<'a> {
     hash: HashId,
     group: DhGroupId,
     sequence: u32,
@@ -210,7 +210,7 @@ struct Offer<'a> {
     public: &'a [u8],
 }
 
-fn read_challenge<'a>(options: &HostOptions, message: &'a [u8]) -> Result<Offer<'a>, InitiatorError> {
+fn read_challenge<'a>(options: &HostOptions, message: &'a [u8]) -> Result<ChallengeParameters<'a>, InitiatorError> {
     let (challenge, values) = Challenge::ref_from_prefix(message).expect("it is longer than that");
     let hash = HashId::from_u8(challenge.hash_id).filter(|hash| options.hashes.contains(hash));
     let hash = hash.ok_or_else(|| refused("the controller chose a hash function that was not offered"))?;
@@ -220,7 +220,7 @@ fn read_challenge<'a>(options: &HostOptions, message: &'a [u8]) -> Result<Offer<
         return Err(refused("the lengths in the controller's challenge are wrong"));
     }
     let (value, rest) = values.split_at(hash.digest_length().into());
-    Ok(Offer {
+    Ok(ChallengeParameters {
         hash,
         group,
         sequence: challenge.seqnum.get(),

@@ -34,7 +34,7 @@ const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
 
 /// Data of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Data {
+pub enum CommandData {
     None,
     /// Data for the controller.
     ToController(Vec<u8>),
@@ -44,7 +44,7 @@ pub enum Data {
 
 /// Completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Completion {
+pub struct CompletedCommand {
     /// Command identifier, as returned by [`Queue::submit`].
     pub cid: u16,
     pub entry: CompletionEntry,
@@ -62,7 +62,7 @@ struct OutstandingCommand {
 }
 
 /// Output that has not been sent.
-enum Piece {
+enum UnsentPart {
     /// Range of the header buffer.
     Headers(Range<usize>),
     /// Range of a command's data.
@@ -80,7 +80,7 @@ struct IncomingData {
 }
 
 /// Connected queue, described in the module documentation.
-pub struct Queue {
+pub struct TcpQueue {
     stream: TcpStream,
     options: HostOptions,
     header_digest: bool,
@@ -90,12 +90,12 @@ pub struct Queue {
     pending: Vec<Option<OutstandingCommand>>,
     free: Vec<u16>,
     headers: Vec<u8>,
-    output: VecDeque<Piece>,
+    output: VecDeque<UnsentPart>,
     input: Box<[u8]>,
     start: usize,
     end: usize,
     receiving: Option<IncomingData>,
-    completed: VecDeque<Completion>,
+    completed: VecDeque<CompletedCommand>,
     /// Consecutive omitted completions, each without a submission queue head.
     heads_left_out: usize,
 }
@@ -108,17 +108,17 @@ fn broken(why: impl Into<String>) -> InitiatorError {
     InitiatorError::Protocol(why.into())
 }
 
-impl Queue {
+impl TcpQueue {
     /// Opens a connection and negotiates digests. The queue is not connected yet.
     ///
     /// # Errors
     /// The address does not answer, or its server is not a controller.
-    pub fn open(options: &HostOptions, entries: u16) -> Result<Queue, InitiatorError> {
+    pub fn open(options: &HostOptions, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
         stream.set_nodelay(true).map_err(io("setting up the socket"))?;
         let timeout = stream.set_read_timeout(Some(options.timeout));
         timeout.map_err(io("setting up the socket"))?;
-        let mut queue = Queue {
+        let mut queue = TcpQueue {
             stream,
             options: options.clone(),
             header_digest: false,
@@ -195,7 +195,7 @@ impl Queue {
     ///
     /// # Panics
     /// No entry is free.
-    pub fn command(&mut self, entry: SubmissionEntry, data: Data) -> Result<Completion, InitiatorError> {
+    pub fn command(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         let cid = self.submit(entry, data);
         loop {
             self.flush()?;
@@ -215,12 +215,12 @@ impl Queue {
     ///
     /// # Panics
     /// No entry is free.
-    pub fn submit(&mut self, mut entry: SubmissionEntry, data: Data) -> u16 {
+    pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> u16 {
         let cid = self.free.pop().expect("room for a command");
         let (data, to_host) = match data {
-            Data::None => (Vec::new(), false),
-            Data::ToController(data) => (data, false),
-            Data::ToHost(data) => (data, true),
+            CommandData::None => (Vec::new(), false),
+            CommandData::ToController(data) => (data, false),
+            CommandData::ToHost(data) => (data, true),
         };
         let in_capsule = !to_host && !data.is_empty() && data.len() <= self.in_capsule_bytes_max;
         entry.cid = cid.into();
@@ -256,7 +256,7 @@ impl Queue {
     ///
     /// # Errors
     /// The connection fails, or the time limit expires.
-    pub fn wait(&mut self) -> Result<Completion, InitiatorError> {
+    pub fn wait(&mut self) -> Result<CompletedCommand, InitiatorError> {
         loop {
             self.flush()?;
             if let Some(completed) = self.completed.pop_front() {
@@ -267,7 +267,7 @@ impl Queue {
     }
 
     /// Returns the next received completion, if any.
-    pub fn poll(&mut self) -> Option<Completion> {
+    pub fn poll(&mut self) -> Option<CompletedCommand> {
         self.completed.pop_front()
     }
 
@@ -299,8 +299,8 @@ impl Queue {
         self.headers.extend_from_slice(header);
         let end = self.headers.len();
         match self.output.back_mut() {
-            Some(Piece::Headers(range)) if range.end == start => range.end = end,
-            _ => self.output.push_back(Piece::Headers(start..end)),
+            Some(UnsentPart::Headers(range)) if range.end == start => range.end = end,
+            _ => self.output.push_back(UnsentPart::Headers(start..end)),
         }
     }
 
@@ -309,7 +309,7 @@ impl Queue {
             let pending = self.pending[usize::from(cid)].as_ref().expect("an outstanding command");
             crc32c::crc32c(&pending.data[range.clone()])
         });
-        self.output.push_back(Piece::Data { cid, range });
+        self.output.push_back(UnsentPart::Data { cid, range });
         if let Some(digest) = digest {
             self.add_header(&digest.to_le_bytes());
         }
@@ -336,9 +336,9 @@ impl Queue {
     }
 
     fn send_some(&self) -> Result<usize, Errno> {
-        let slice = |piece: &Piece| match piece {
-            Piece::Headers(range) => &self.headers[range.clone()],
-            Piece::Data { cid, range } => {
+        let slice = |piece: &UnsentPart| match piece {
+            UnsentPart::Headers(range) => &self.headers[range.clone()],
+            UnsentPart::Data { cid, range } => {
                 let pending = self.pending[usize::from(*cid)]
                     .as_ref()
                     .expect("an outstanding command");
@@ -352,7 +352,7 @@ impl Queue {
     }
 
     fn note_sent(&mut self, mut bytes: usize) {
-        while let Some(Piece::Headers(range) | Piece::Data { range, .. }) = self.output.front_mut() {
+        while let Some(UnsentPart::Headers(range) | UnsentPart::Data { range, .. }) = self.output.front_mut() {
             if bytes < range.len() {
                 range.start += bytes;
                 return;
@@ -520,9 +520,9 @@ impl Queue {
         let pending = self.pending[usize::from(cid)].take().expect("it was just found");
         // Pending data of a completed command must not be sent any more.
         self.output
-            .retain(|piece| !matches!(piece, Piece::Data { cid: other, .. } if *other == cid));
+            .retain(|piece| !matches!(piece, UnsentPart::Data { cid: other, .. } if *other == cid));
         self.free.push(cid);
-        self.completed.push_back(Completion {
+        self.completed.push_back(CompletedCommand {
             cid,
             entry,
             data: pending.data,
@@ -597,7 +597,7 @@ impl Queue {
             }
             self.complete(CompletionEntry {
                 cid: receiving.cid.into(),
-                status: StatusField::of(Status::SUCCESS),
+                status: StatusField::from_status(Status::SUCCESS),
                 ..CompletionEntry::default()
             })?;
         }

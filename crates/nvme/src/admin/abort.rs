@@ -13,30 +13,30 @@ use crate::subsystem::Subsystem;
 
 /// Target of an Abort command.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct AbortRequest {
     queue: u16,
     cid: u16,
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Request {
+pub(super) fn parse(entry: &SubmissionEntry) -> AbortRequest {
     let dword10 = AbortCdw10::from_bits(entry.cdw10.get());
-    Request {
+    AbortRequest {
         queue: dword10.sqid(),
         cid: dword10.cid(),
     }
 }
 
 impl Subsystem {
-    pub(super) fn abort(&mut self, id: u16, request: &Request) -> Result<Execution, Failure> {
+    pub(super) fn abort(&mut self, id: u16, request: &AbortRequest) -> Result<Execution, Failure> {
         let controller = self.controllers.get_mut(id);
         let aborted = request.queue == ADMIN_QUEUE_ID && controller.abort_event_request(request.cid);
         let result = AbortDw0::new().with_ianp(!aborted);
-        Ok(Execution::of(u64::from(result.into_bits())))
+        Ok(Execution::with_result(u64::from(result.into_bits())))
     }
 
     pub(super) fn keep_alive(&mut self, id: u16) -> Result<Execution, Failure> {
         let now = self.clock.now();
-        self.controllers.get_mut(id).heard_of = now;
+        self.controllers.get_mut(id).last_message_at = now;
         Ok(Execution::DONE)
     }
 }

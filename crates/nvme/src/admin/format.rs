@@ -7,22 +7,22 @@
 use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 
-use super::self_test::TestEnd;
+use super::self_test::SelfTestEnd;
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
-use crate::namespace::{BlockSet, Extent, FORMATS};
+use crate::namespace::{BlockSet, FORMATS, PageExtent};
 use crate::subsystem::Subsystem;
 
 /// Parameters of a Format NVM command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct FormatRequest {
     nsid: u32,
     format: u8,
     /// Metadata in extended logical blocks.
     extended_metadata: bool,
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<FormatRequest, Failure> {
     /// Highest secure erase setting, cryptographic erase.
     const SES_MAX: u8 = 2;
     let dword = FormatNvmCdw10::from_bits(entry.cdw10.get());
@@ -37,7 +37,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Settings, Failure> {
         let cause = "protection information is not supported (DPC)";
         return Err(Failure::new(Status::INVALID_FORMAT, cause).at(Parameter::dword(10, 5)));
     }
-    Ok(Settings {
+    Ok(FormatRequest {
         nsid: entry.nsid.get(),
         format,
         extended_metadata: dword.mset() && has_metadata(format),
@@ -62,7 +62,7 @@ pub(super) fn has_metadata(format: u8) -> bool {
 }
 
 impl Subsystem {
-    pub(super) fn format(&mut self, id: u16, settings: &Settings) -> Result<Execution, Failure> {
+    pub(super) fn format(&mut self, id: u16, settings: &FormatRequest) -> Result<Execution, Failure> {
         self.check_metadata_location(id, settings.format, settings.extended_metadata, Parameter::dword(10, 4))?;
         let nsids: Vec<u32> = match settings.nsid {
             NSID_ALL => self.namespaces_of(id).map(|(nsid, _)| nsid).collect(),
@@ -102,13 +102,13 @@ impl Subsystem {
                 self.controllers.note_namespace_changed(nsid, &before.attached);
             }
         }
-        self.end_self_test_of(TestEnd::Formatted, &nsids);
+        self.end_self_test_of(SelfTestEnd::Formatted, &nsids);
         // Makes the erasure durable, so that a power loss cannot bring the data back.
         Ok(Execution::after(true))
     }
 
     /// Applies the changes of a format other than the erasure.
-    fn change_format(&mut self, nsid: u32, settings: &Settings) {
+    fn change_format(&mut self, nsid: u32, settings: &FormatRequest) {
         let page_bytes = self.page_bytes();
         let namespace = self.state.namespaces.get_mut(nsid);
         namespace.uncorrectable = BlockSet::default();
@@ -124,7 +124,7 @@ impl Subsystem {
     }
 
     /// Makes extents of the drive and their metadata read as zeroes.
-    pub(super) fn erase_extents(&mut self, extents: &[Extent]) -> Result<(), Failure> {
+    pub(super) fn erase_extents(&mut self, extents: &[PageExtent]) -> Result<(), Failure> {
         extents.iter().try_for_each(|&extent| self.erase_pages(extent))
     }
 }

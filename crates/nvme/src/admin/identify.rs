@@ -24,8 +24,8 @@ use super::log_page::UUIDS;
 use super::self_test::EXTENDED_MINUTES;
 use crate::completion::Execution;
 use crate::controller::{
-    ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, KEEP_ALIVE_GRANULARITY_MS, QUEUE_ENTRIES_MAX,
-    Transport,
+    ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, HostTransport, KEEP_ALIVE_GRANULARITY_MS,
+    QUEUE_ENTRIES_MAX,
 };
 use crate::error::{Failure, Parameter};
 use crate::io::ranges::{COPY_RANGES_MAX, copy_blocks_max};
@@ -54,7 +54,7 @@ const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
 
 /// Request of an Identify command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct IdentifyRequest {
     cns: Cns,
     nsid: u32,
     /// First controller of a list, or the controller to describe.
@@ -64,11 +64,11 @@ pub(crate) struct Request {
     command_set: u8,
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<IdentifyRequest, Failure> {
     let dword10 = IdentifyCdw10::from_bits(entry.cdw10.get());
     let dword11 = IdentifyCdw11::from_bits(entry.cdw11.get());
     let cns = Cns::from_u8(dword10.cns()).ok_or_else(|| unsupported(dword10.cns()))?;
-    Ok(Request {
+    Ok(IdentifyRequest {
         cns,
         nsid: entry.nsid.get(),
         controller: dword10.cntid(),
@@ -83,7 +83,7 @@ fn unsupported(cns: u8) -> Failure {
 }
 
 /// Refuses command sets other than NVM.
-fn check_command_set(request: &Request) -> Result<(), Failure> {
+fn check_command_set(request: &IdentifyRequest) -> Result<(), Failure> {
     if request.command_set != CommandSet::Nvm.code() {
         let cause = format!("I/O command set {} is not supported", request.command_set);
         return Err(Failure::invalid_field(Parameter::dword(11, 24), cause));
@@ -110,7 +110,12 @@ fn name_field(text: &str) -> [u8; 256] {
 }
 
 impl Subsystem {
-    pub(super) fn identify(&mut self, id: u16, request: &Request, data: &mut Vec<u8>) -> Result<Execution, Failure> {
+    pub(super) fn identify(
+        &mut self,
+        id: u16,
+        request: &IdentifyRequest,
+        data: &mut Vec<u8>,
+    ) -> Result<Execution, Failure> {
         data.clear();
         let mut put = |structure: &[u8]| data.extend_from_slice(structure);
         if self.controller(id).kind == ControllerKind::Discovery {
@@ -176,7 +181,7 @@ impl Subsystem {
         // An SGL may describe more data than the command moves.
         structure.sgls = Sgls::new().with_sgls(1).with_sgl_length_larger(true);
         structure.ctratt = Ctratt::new().with_hids(true);
-        if self.controller(id).transport == Transport::Fabrics {
+        if self.controller(id).transport == HostTransport::Fabrics {
             structure.kas = ((KEEP_ALIVE_GRANULARITY_MS / 100) as u16).into();
             structure.ctratt = structure.ctratt.with_tbkas(true);
             structure.maxcmd = (QUEUE_ENTRIES_MAX as u16).into();
@@ -200,7 +205,7 @@ impl Subsystem {
 
     fn io_controller(&self, id: u16) -> IdentifyController {
         let mut structure = self.any_controller(id);
-        let over_pcie = self.controller(id).transport == Transport::Pcie;
+        let over_pcie = self.controller(id).transport == HostTransport::Pcie;
         if over_pcie {
             structure.vid = VENDOR_ID.into();
             structure.ssvid = VENDOR_ID.into();
@@ -290,7 +295,7 @@ impl Subsystem {
         list
     }
 
-    fn attached_controllers(&self, request: &Request) -> Result<ControllerList, Failure> {
+    fn attached_controllers(&self, request: &IdentifyRequest) -> Result<ControllerList, Failure> {
         if request.nsid == NSID_ALL {
             let cause = "the command needs one namespace, but NSID is the broadcast value";
             return Err(Failure::invalid_field(Parameter::NSID, cause));
@@ -344,8 +349,8 @@ impl Subsystem {
         let mut structure = IdentifyNamespace {
             nlbaf: (FORMATS.len() - 1) as u8,
             mc: match self.controller(id).transport {
-                Transport::Pcie => METADATA_EXTENDED | METADATA_SEPARATE,
-                Transport::Fabrics => METADATA_EXTENDED,
+                HostTransport::Pcie => METADATA_EXTENDED | METADATA_SEPARATE,
+                HostTransport::Fabrics => METADATA_EXTENDED,
             },
             // Deallocated blocks read as zeroes, and Write Zeroes can deallocate.
             dlfeat: Dlfeat::new().with_dlrb(1).with_wzds(true),
@@ -423,7 +428,7 @@ impl Subsystem {
 
     /// Fields of the NVM command set. All are zero, because no format has protection information.
     /// The namespace identifier must be valid.
-    fn nvm_namespace(&self, request: &Request, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
+    fn nvm_namespace(&self, request: &IdentifyRequest, of: Option<u16>) -> Result<NvmIdentifyNamespace, Failure> {
         check_command_set(request)?;
         if request.nsid != NSID_ALL {
             self.namespace_if_any(request.nsid, of)?;
@@ -452,11 +457,11 @@ impl Subsystem {
         Ok(list)
     }
 
-    fn active_namespaces(&self, id: u16, request: &Request) -> Result<NamespaceList, Failure> {
+    fn active_namespaces(&self, id: u16, request: &IdentifyRequest) -> Result<NamespaceList, Failure> {
         namespace_list(request.nsid, self.namespaces_of(id).map(|(nsid, _)| nsid))
     }
 
-    fn allocated_namespaces(&self, request: &Request) -> Result<NamespaceList, Failure> {
+    fn allocated_namespaces(&self, request: &IdentifyRequest) -> Result<NamespaceList, Failure> {
         namespace_list(request.nsid, self.state.namespaces.iter().map(|(nsid, _)| nsid))
     }
 }

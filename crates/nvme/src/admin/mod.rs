@@ -27,7 +27,7 @@ use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
 
 use crate::completion::Execution;
-use crate::controller::{ControllerKind, Transport};
+use crate::controller::{ControllerKind, HostTransport};
 use crate::error::Failure;
 use crate::fdp;
 use crate::subsystem::Subsystem;
@@ -35,22 +35,22 @@ use crate::transfer::Transfer;
 
 /// An admin command with decoded fields.
 #[derive(Debug)]
-pub(crate) enum Command {
-    GetLogPage(log_page::Request),
-    Identify(identify::Request),
-    Abort(abort::Request),
-    SetFeatures(features::Setting),
-    GetFeatures(features::Question),
+pub(crate) enum AdminCommand {
+    GetLogPage(log_page::LogPageRequest),
+    Identify(identify::IdentifyRequest),
+    Abort(abort::AbortRequest),
+    SetFeatures(features::SetFeatureRequest),
+    GetFeatures(features::GetFeatureRequest),
     /// Has only the command identifier until an event occurs.
     AsynchronousEventRequest(u16),
-    NamespaceManagement(namespace_management::Operation),
+    NamespaceManagement(namespace_management::NamespaceOperation),
     NamespaceAttachment(namespace_management::Attachment),
-    SelfTest(self_test::Request),
+    SelfTest(self_test::SelfTestRequest),
     KeepAlive,
     DirectiveSend(fdp::DirectiveSend),
     DirectiveReceive(fdp::DirectiveReceive),
-    Format(format::Settings),
-    Sanitize(sanitize::Request),
+    Format(format::FormatRequest),
+    Sanitize(sanitize::SanitizeRequest),
 }
 
 /// True for commands of a discovery controller (NVMe 2.1, "Discovery Controller - Admin Command
@@ -68,24 +68,24 @@ fn is_of_discovery(opcode: AdminOpcode) -> bool {
     )
 }
 
-impl Command {
+impl AdminCommand {
     /// Data that the command moves. It depends only on the fields of the command.
     pub(crate) fn transfer(&self) -> Transfer {
         match self {
-            Command::GetLogPage(request) => request.transfer(),
-            Command::SetFeatures(setting) => setting.transfer(),
-            Command::GetFeatures(question) => question.transfer(),
-            Command::Identify(_) => Transfer::to_host(IDENTIFY_SIZE as u64),
-            Command::NamespaceManagement(operation) => operation.transfer(),
-            Command::NamespaceAttachment(_) => Transfer::to_controller(IDENTIFY_SIZE as u64),
-            Command::DirectiveReceive(receive) => receive.transfer(),
-            Command::Abort(_)
-            | Command::AsynchronousEventRequest(_)
-            | Command::SelfTest(_)
-            | Command::KeepAlive
-            | Command::DirectiveSend(_)
-            | Command::Format(_)
-            | Command::Sanitize(_) => Transfer::NONE,
+            AdminCommand::GetLogPage(request) => request.transfer(),
+            AdminCommand::SetFeatures(setting) => setting.transfer(),
+            AdminCommand::GetFeatures(question) => question.transfer(),
+            AdminCommand::Identify(_) => Transfer::to_host(IDENTIFY_SIZE as u64),
+            AdminCommand::NamespaceManagement(operation) => operation.transfer(),
+            AdminCommand::NamespaceAttachment(_) => Transfer::to_controller(IDENTIFY_SIZE as u64),
+            AdminCommand::DirectiveReceive(receive) => receive.transfer(),
+            AdminCommand::Abort(_)
+            | AdminCommand::AsynchronousEventRequest(_)
+            | AdminCommand::SelfTest(_)
+            | AdminCommand::KeepAlive
+            | AdminCommand::DirectiveSend(_)
+            | AdminCommand::Format(_)
+            | AdminCommand::Sanitize(_) => Transfer::NONE,
         }
     }
 
@@ -93,56 +93,56 @@ impl Command {
     /// "Sanitize Operations - Admin Commands Allowed"). Sanitize makes its own checks.
     fn is_allowed_during_sanitize(&self) -> bool {
         match self {
-            Command::GetLogPage(request) => sanitize::is_log_allowed(request.log),
-            Command::Identify(_)
-            | Command::Abort(_)
-            | Command::SetFeatures(_)
-            | Command::GetFeatures(_)
-            | Command::AsynchronousEventRequest(_)
-            | Command::KeepAlive
-            | Command::Sanitize(_) => true,
-            Command::NamespaceManagement(_)
-            | Command::NamespaceAttachment(_)
-            | Command::SelfTest(_)
-            | Command::DirectiveSend(_)
-            | Command::DirectiveReceive(_)
-            | Command::Format(_) => false,
+            AdminCommand::GetLogPage(request) => sanitize::is_log_allowed(request.log),
+            AdminCommand::Identify(_)
+            | AdminCommand::Abort(_)
+            | AdminCommand::SetFeatures(_)
+            | AdminCommand::GetFeatures(_)
+            | AdminCommand::AsynchronousEventRequest(_)
+            | AdminCommand::KeepAlive
+            | AdminCommand::Sanitize(_) => true,
+            AdminCommand::NamespaceManagement(_)
+            | AdminCommand::NamespaceAttachment(_)
+            | AdminCommand::SelfTest(_)
+            | AdminCommand::DirectiveSend(_)
+            | AdminCommand::DirectiveReceive(_)
+            | AdminCommand::Format(_) => false,
         }
     }
 }
 
 impl Subsystem {
     /// Parses a submission queue entry, if the controller supports the command.
-    pub(crate) fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<Command, Failure> {
+    pub(crate) fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<AdminCommand, Failure> {
         let unknown = || Failure::unknown_opcode(entry.opcode, "admin");
         let controller = self.controller(id);
         let opcode = AdminOpcode::from_u8(entry.opcode).ok_or_else(unknown)?;
         // Keep Alive exists only on connections (Identify Controller, KAS is 0 on PCI Express).
         let known = match (controller.kind, controller.transport) {
             (ControllerKind::Discovery, _) => is_of_discovery(opcode),
-            (ControllerKind::Io, Transport::Pcie) => opcode != AdminOpcode::KeepAlive,
-            (ControllerKind::Io, Transport::Fabrics) => true,
+            (ControllerKind::Io, HostTransport::Pcie) => opcode != AdminOpcode::KeepAlive,
+            (ControllerKind::Io, HostTransport::Fabrics) => true,
         };
         if !known {
             return Err(unknown());
         }
         Ok(match opcode {
-            AdminOpcode::GetLogPage => Command::GetLogPage(self.parse_log_page(id, entry)?),
-            AdminOpcode::Identify => Command::Identify(identify::parse(entry)?),
-            AdminOpcode::Abort => Command::Abort(abort::parse(entry)),
-            AdminOpcode::SetFeatures => Command::SetFeatures(self.parse_set_features(id, entry)?),
-            AdminOpcode::GetFeatures => Command::GetFeatures(self.parse_get_features(id, entry)?),
-            AdminOpcode::AsynchronousEventRequest => Command::AsynchronousEventRequest(entry.cid.get()),
-            AdminOpcode::NamespaceManagement => Command::NamespaceManagement(namespace_management::parse(entry)?),
+            AdminOpcode::GetLogPage => AdminCommand::GetLogPage(self.parse_log_page(id, entry)?),
+            AdminOpcode::Identify => AdminCommand::Identify(identify::parse(entry)?),
+            AdminOpcode::Abort => AdminCommand::Abort(abort::parse(entry)),
+            AdminOpcode::SetFeatures => AdminCommand::SetFeatures(self.parse_set_features(id, entry)?),
+            AdminOpcode::GetFeatures => AdminCommand::GetFeatures(self.parse_get_features(id, entry)?),
+            AdminOpcode::AsynchronousEventRequest => AdminCommand::AsynchronousEventRequest(entry.cid.get()),
+            AdminOpcode::NamespaceManagement => AdminCommand::NamespaceManagement(namespace_management::parse(entry)?),
             AdminOpcode::NamespaceAttachment => {
-                Command::NamespaceAttachment(namespace_management::parse_attachment(entry)?)
+                AdminCommand::NamespaceAttachment(namespace_management::parse_attachment(entry)?)
             }
-            AdminOpcode::DeviceSelfTest => Command::SelfTest(self_test::parse(entry)?),
-            AdminOpcode::KeepAlive => Command::KeepAlive,
-            AdminOpcode::DirectiveSend => Command::DirectiveSend(fdp::parse_send(entry)?),
-            AdminOpcode::DirectiveReceive => Command::DirectiveReceive(fdp::parse_receive(entry)?),
-            AdminOpcode::FormatNvm => Command::Format(format::parse(entry)?),
-            AdminOpcode::Sanitize => Command::Sanitize(sanitize::parse(entry)?),
+            AdminOpcode::DeviceSelfTest => AdminCommand::SelfTest(self_test::parse(entry)?),
+            AdminOpcode::KeepAlive => AdminCommand::KeepAlive,
+            AdminOpcode::DirectiveSend => AdminCommand::DirectiveSend(fdp::parse_send(entry)?),
+            AdminOpcode::DirectiveReceive => AdminCommand::DirectiveReceive(fdp::parse_receive(entry)?),
+            AdminOpcode::FormatNvm => AdminCommand::Format(format::parse(entry)?),
+            AdminOpcode::Sanitize => AdminCommand::Sanitize(sanitize::parse(entry)?),
             _ => return Err(unknown()),
         })
     }
@@ -151,7 +151,7 @@ impl Subsystem {
     pub(crate) fn execute_admin(
         &mut self,
         id: u16,
-        command: &Command,
+        command: &AdminCommand,
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
         self.continue_self_test();
@@ -159,20 +159,20 @@ impl Subsystem {
             self.check_no_sanitize()?;
         }
         match command {
-            Command::AsynchronousEventRequest(cid) => self.asynchronous_event_request(id, *cid),
-            Command::Identify(request) => self.identify(id, request, data),
-            Command::GetLogPage(request) => self.get_log_page(id, request, data),
-            Command::GetFeatures(question) => self.get_features(id, question, data),
-            Command::DirectiveReceive(receive) => self.directive_receive(id, receive, data),
-            Command::SetFeatures(setting) => self.set_features(id, setting, data),
-            Command::NamespaceManagement(operation) => self.manage_namespace(id, operation, data),
-            Command::NamespaceAttachment(attachment) => self.attach_namespace(attachment, data),
-            Command::Abort(request) => self.abort(id, request),
-            Command::KeepAlive => self.keep_alive(id),
-            Command::SelfTest(request) => self.self_test(id, request),
-            Command::DirectiveSend(send) => self.directive_send(id, send),
-            Command::Format(settings) => self.format(id, settings),
-            Command::Sanitize(request) => self.start_sanitize(request),
+            AdminCommand::AsynchronousEventRequest(cid) => self.asynchronous_event_request(id, *cid),
+            AdminCommand::Identify(request) => self.identify(id, request, data),
+            AdminCommand::GetLogPage(request) => self.get_log_page(id, request, data),
+            AdminCommand::GetFeatures(question) => self.get_features(id, question, data),
+            AdminCommand::DirectiveReceive(receive) => self.directive_receive(id, receive, data),
+            AdminCommand::SetFeatures(setting) => self.set_features(id, setting, data),
+            AdminCommand::NamespaceManagement(operation) => self.manage_namespace(id, operation, data),
+            AdminCommand::NamespaceAttachment(attachment) => self.attach_namespace(attachment, data),
+            AdminCommand::Abort(request) => self.abort(id, request),
+            AdminCommand::KeepAlive => self.keep_alive(id),
+            AdminCommand::SelfTest(request) => self.self_test(id, request),
+            AdminCommand::DirectiveSend(send) => self.directive_send(id, send),
+            AdminCommand::Format(settings) => self.format(id, settings),
+            AdminCommand::Sanitize(request) => self.start_sanitize(request),
         }
     }
 }

@@ -19,21 +19,21 @@ use uuid::Uuid;
 use zerocopy::FromBytes;
 
 use super::format::{check_format, has_metadata};
-use super::self_test::TestEnd;
+use super::self_test::SelfTestEnd;
 use crate::completion::Execution;
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::fdp;
 use crate::io::context::discard;
 use crate::media::{ByteRange, metadata_of};
-use crate::namespace::{self, BlockSet, EventMask, Extent, FORMATS, Namespace};
+use crate::namespace::{self, BlockSet, EventMask, FORMATS, Namespace, PageExtent};
 use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
 /// Request of a Namespace Management command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
+pub(crate) enum NamespaceOperation {
     /// Creation. The data has the parameters.
     Create,
     /// Deletion of one namespace, or of all.
@@ -47,7 +47,7 @@ pub(crate) struct Attachment {
     attach: bool,
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Result<Operation, Failure> {
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<NamespaceOperation, Failure> {
     match NamespaceManagementCdw10::from_bits(entry.cdw10.get()).sel() {
         NAMESPACE_CREATE => {
             let csi = NamespaceManagementCdw11::from_bits(entry.cdw11.get()).csi();
@@ -55,9 +55,9 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Operation, Failure> {
                 let cause = format!("I/O command set {csi} is not supported. The only one is the NVM command set (0)");
                 return Err(Failure::new(Status::IOCS_NOT_SUPPORTED, cause).at(Parameter::dword(11, 24)));
             }
-            Ok(Operation::Create)
+            Ok(NamespaceOperation::Create)
         }
-        NAMESPACE_DELETE => Ok(Operation::Delete { nsid: entry.nsid.get() }),
+        NAMESPACE_DELETE => Ok(NamespaceOperation::Delete { nsid: entry.nsid.get() }),
         selected => {
             let cause = format!("namespace management operation {selected} is not supported");
             Err(Failure::invalid_field(Parameter::dword(10, 0), cause))
@@ -77,11 +77,11 @@ pub(super) fn parse_attachment(entry: &SubmissionEntry) -> Result<Attachment, Fa
     })
 }
 
-impl Operation {
+impl NamespaceOperation {
     pub(super) fn transfer(&self) -> Transfer {
         match self {
-            Operation::Create => Transfer::to_controller(size_of::<NamespaceCreate>() as u64),
-            Operation::Delete { .. } => Transfer::NONE,
+            NamespaceOperation::Create => Transfer::to_controller(size_of::<NamespaceCreate>() as u64),
+            NamespaceOperation::Delete { .. } => Transfer::NONE,
         }
     }
 }
@@ -100,12 +100,12 @@ impl Subsystem {
     pub(super) fn manage_namespace(
         &mut self,
         id: u16,
-        operation: &Operation,
+        operation: &NamespaceOperation,
         data: &[u8],
     ) -> Result<Execution, Failure> {
         match *operation {
-            Operation::Create => self.create_namespace(id, structure(data)),
-            Operation::Delete { nsid } => self.delete_namespaces(nsid),
+            NamespaceOperation::Create => self.create_namespace(id, structure(data)),
+            NamespaceOperation::Delete { nsid } => self.delete_namespaces(nsid),
         }
     }
 
@@ -139,7 +139,7 @@ impl Subsystem {
         self.store_state_or(|subsystem| {
             subsystem.state.namespaces.remove(nsid);
         })?;
-        Ok(Execution::of(u64::from(nsid)))
+        Ok(Execution::with_result(u64::from(nsid)))
     }
 
     /// Reclaim unit handle of namespaces without a handle list. They all share one handle, which no
@@ -294,7 +294,7 @@ impl Subsystem {
         for &nsid in &nsids {
             self.delete_namespace(nsid)?;
         }
-        self.end_self_test_of(TestEnd::NamespaceRemoved, &nsids);
+        self.end_self_test_of(SelfTestEnd::NamespaceRemoved, &nsids);
         // Makes the deletion durable first. A power loss must not bring deleted data back in a
         // later namespace.
         Ok(Execution::after(true))
@@ -329,7 +329,7 @@ impl Subsystem {
 
     /// Makes pages of the drive and their metadata read as zeroes, and deallocates them in the
     /// device.
-    pub(super) fn erase_pages(&mut self, extent: Extent) -> Result<(), Failure> {
+    pub(super) fn erase_pages(&mut self, extent: PageExtent) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
         let piece = ByteRange {
             offset: u64::from(extent.first) * page_bytes,

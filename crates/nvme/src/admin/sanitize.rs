@@ -16,7 +16,7 @@ use nvme_spec::command::{SanitizeAction, SanitizeCdw10, SubmissionEntry};
 use nvme_spec::feature::SanitizeConfig;
 use nvme_spec::{FeatureId, LogId, Status};
 
-use super::self_test::TestEnd;
+use super::self_test::SelfTestEnd;
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::media::Media;
@@ -32,15 +32,15 @@ const PIECES_MAX: u64 = 512;
 
 /// Request of a Sanitize command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
+pub(crate) enum SanitizeRequest {
     ExitFailureMode,
     Start(SanitizeCdw10),
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<SanitizeRequest, Failure> {
     let dword = SanitizeCdw10::from_bits(entry.cdw10.get());
     match SanitizeAction::from_u8(dword.sanact()) {
-        Some(SanitizeAction::ExitFailureMode) => return Ok(Request::ExitFailureMode),
+        Some(SanitizeAction::ExitFailureMode) => return Ok(SanitizeRequest::ExitFailureMode),
         Some(SanitizeAction::BlockErase | SanitizeAction::CryptoErase) => {}
         _ => {
             let cause = format!("sanitize action {} is not supported (SANICAP)", dword.sanact());
@@ -51,7 +51,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
         let cause = "the media verification state is not supported (SANICAP.VERS)";
         return Err(Failure::invalid_field(Parameter::dword(10, 10), cause));
     }
-    Ok(Request::Start(dword))
+    Ok(SanitizeRequest::Start(dword))
 }
 
 /// True if a log page may be read during a sanitize operation or after a failed one. These pages
@@ -94,12 +94,12 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn start_sanitize(&mut self, request: &Request) -> Result<Execution, Failure> {
+    pub(super) fn start_sanitize(&mut self, request: &SanitizeRequest) -> Result<Execution, Failure> {
         if self.background.is_sanitizing() {
             let cause = "a sanitize operation is already in progress";
             return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
         }
-        let &Request::Start(start) = request else {
+        let &SanitizeRequest::Start(start) = request else {
             return self.exit_failure_mode();
         };
         if start.ndas() && !self.sanitizes_despite_no_deallocate() {
@@ -118,7 +118,7 @@ impl Subsystem {
             dword10: start.into_bits(),
         };
         self.store_state_or(|subsystem| subsystem.state.sanitize = before)?;
-        self.end_self_test(TestEnd::Sanitized, |_| true);
+        self.end_self_test(SelfTestEnd::Sanitized, |_| true);
         self.controllers.forget_sanitize_events();
         let pages = self.device.layout().logical_pages;
         self.background.begin_sanitize(&self.state.sanitize, pages);
@@ -169,8 +169,8 @@ impl Subsystem {
         match self.erase_pages(piece) {
             Ok(()) if !is_last => {}
             Ok(()) => {
-                let durable = self.media.durable();
-                let durable = durable.is_none_or(|durable| durable.make_durable().is_ok());
+                let durable = self.media.flush_handle();
+                let durable = durable.is_none_or(|durable| durable.flush().is_ok());
                 self.finish_sanitize(durable);
             }
             Err(_) => self.finish_sanitize(false),

@@ -21,7 +21,7 @@ pub(crate) const EXTENDED_MINUTES: u16 = EXTENDED_SELF_TEST_NS.div_ceil(60_000_0
 
 /// End of a test, with the result codes of the Device Self-test log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TestEnd {
+pub(crate) enum SelfTestEnd {
     Completed = 0,
     AbortedByHost = 1,
     ControllerReset = 2,
@@ -32,15 +32,15 @@ pub(crate) enum TestEnd {
 
 /// Request of a Device Self-test command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct SelfTestRequest {
     nsid: u32,
     code: SelfTestCode,
 }
 
-pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+pub(super) fn parse(entry: &SubmissionEntry) -> Result<SelfTestRequest, Failure> {
     let code = DeviceSelfTestCdw10::from_bits(entry.cdw10.get()).stc();
     match SelfTestCode::from_u8(code) {
-        Some(code @ (SelfTestCode::Short | SelfTestCode::Extended | SelfTestCode::Abort)) => Ok(Request {
+        Some(code @ (SelfTestCode::Short | SelfTestCode::Extended | SelfTestCode::Abort)) => Ok(SelfTestRequest {
             nsid: entry.nsid.get(),
             code,
         }),
@@ -52,9 +52,9 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
 }
 
 impl Subsystem {
-    pub(super) fn self_test(&mut self, id: u16, request: &Request) -> Result<Execution, Failure> {
+    pub(super) fn self_test(&mut self, id: u16, request: &SelfTestRequest) -> Result<Execution, Failure> {
         if request.code == SelfTestCode::Abort {
-            self.end_self_test(TestEnd::AbortedByHost, |_| true);
+            self.end_self_test(SelfTestEnd::AbortedByHost, |_| true);
             return Ok(Execution::DONE);
         }
         // NSID 0 tests the controller alone, FFFFFFFFh also every namespace of the controller.
@@ -77,11 +77,11 @@ impl Subsystem {
     /// Ends a test that has run its full duration.
     pub(crate) fn continue_self_test(&mut self) {
         let now = self.clock.now();
-        self.end_self_test(TestEnd::Completed, |test| test.is_over(now));
+        self.end_self_test(SelfTestEnd::Completed, |test| test.is_over(now));
     }
 
     /// Ends a test of changed namespaces.
-    pub(super) fn end_self_test_of(&mut self, end: TestEnd, nsids: &[u32]) {
+    pub(super) fn end_self_test_of(&mut self, end: SelfTestEnd, nsids: &[u32]) {
         let tests = |nsid: u32| nsids.contains(&nsid) || (nsid == NSID_ALL && !nsids.is_empty());
         self.end_self_test(end, |test| tests(test.nsid));
     }
@@ -89,11 +89,11 @@ impl Subsystem {
     /// A reset ends a short test of the controller. An extended test continues.
     pub(crate) fn end_self_test_by_reset(&mut self, id: u16) {
         let is_its = |test: &RunningTest| test.controller == id && test.code == SelfTestCode::Short;
-        self.end_self_test(TestEnd::ControllerReset, is_its);
+        self.end_self_test(SelfTestEnd::ControllerReset, is_its);
     }
 
     /// Ends the running test if `is_meant` accepts it, and records its result.
-    pub(super) fn end_self_test(&mut self, end: TestEnd, is_meant: impl FnOnce(&RunningTest) -> bool) {
+    pub(super) fn end_self_test(&mut self, end: SelfTestEnd, is_meant: impl FnOnce(&RunningTest) -> bool) {
         let Some(test) = self.background.end_self_test(is_meant) else {
             return;
         };

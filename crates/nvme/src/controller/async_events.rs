@@ -29,7 +29,7 @@ pub const ASYNC_EVENT_REQUESTS_MAX: usize = 4;
 
 /// An event for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Event {
+struct ControllerEvent {
     kind: AsyncEventType,
     /// Asynchronous Event Information.
     information: u8,
@@ -37,29 +37,29 @@ struct Event {
     log: LogId,
 }
 
-impl Event {
-    const NAMESPACE_CHANGED: Event = Event {
+impl ControllerEvent {
+    const NAMESPACE_CHANGED: ControllerEvent = ControllerEvent {
         kind: AsyncEventType::Notice,
         information: AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED,
         log: LogId::ChangedAttachedNamespaceList,
     };
-    const ENDURANCE_GROUP_CHANGED: Event = Event {
+    const ENDURANCE_GROUP_CHANGED: ControllerEvent = ControllerEvent {
         kind: AsyncEventType::Notice,
         information: AEI_NOTICE_ENDURANCE_GROUP_CHANGE,
         log: LogId::EnduranceGroupEventAggregate,
     };
-    const TEMPERATURE: Event = Event {
+    const TEMPERATURE: ControllerEvent = ControllerEvent {
         kind: AsyncEventType::SmartHealth,
         information: AEI_SMART_TEMPERATURE_THRESHOLD,
         log: LogId::SmartHealth,
     };
-    const RELIABILITY: Event = Event {
+    const RELIABILITY: ControllerEvent = ControllerEvent {
         kind: AsyncEventType::SmartHealth,
         information: AEI_SMART_RELIABILITY,
         log: LogId::SmartHealth,
     };
 
-    const SPARE: Event = Event {
+    const SPARE: ControllerEvent = ControllerEvent {
         kind: AsyncEventType::SmartHealth,
         information: AEI_SMART_SPARE_BELOW_THRESHOLD,
         log: LogId::SmartHealth,
@@ -98,9 +98,9 @@ pub struct AsyncEvents {
     /// Command identifiers of the outstanding requests, oldest first.
     requests: VecDeque<u16>,
     /// Undelivered events, oldest first, each once.
-    waiting: VecDeque<Event>,
+    waiting: VecDeque<ControllerEvent>,
     /// Delivered events with an unread log page, one for each type.
-    masked: Vec<Event>,
+    masked: Vec<ControllerEvent>,
     completions: VecDeque<AsyncCompletion>,
     /// Namespaces that changed since the host last read the list.
     changed_namespaces: BTreeSet<u32>,
@@ -159,7 +159,7 @@ impl AsyncEvents {
     }
 
     /// Adds an event. Returns true if a completion can be delivered.
-    fn raise(&mut self, event: Event) -> bool {
+    fn raise(&mut self, event: ControllerEvent) -> bool {
         if !self.waiting.contains(&event) {
             self.waiting.push_back(event);
         }
@@ -185,12 +185,12 @@ impl AsyncEvents {
 
     /// Position of the oldest event with an unmasked type.
     fn next_index(&self) -> Option<usize> {
-        let masked = |event: &Event| self.masked.iter().any(|told| told.kind == event.kind);
+        let masked = |event: &ControllerEvent| self.masked.iter().any(|told| told.kind == event.kind);
         self.waiting.iter().position(|event| !masked(event))
     }
 
     /// Takes the oldest event with an unmasked type, and masks the type.
-    fn next_event(&mut self) -> Option<Event> {
+    fn next_event(&mut self) -> Option<ControllerEvent> {
         let index = self.next_index()?;
         let event = self.waiting.remove(index).expect("the index was just found");
         self.masked.push(event);
@@ -227,7 +227,7 @@ impl Controller {
         )
     }
 
-    fn raise(&mut self, event: Event) {
+    fn raise(&mut self, event: ControllerEvent) {
         if self.async_events.raise(event) {
             self.wake();
         }
@@ -238,14 +238,14 @@ impl Controller {
     pub(crate) fn note_namespace_changed(&mut self, nsid: u32) {
         self.async_events.changed_namespaces.insert(nsid);
         if self.event_configuration().nan() {
-            self.raise(Event::NAMESPACE_CHANGED);
+            self.raise(ControllerEvent::NAMESPACE_CHANGED);
         }
     }
 
     /// Reports the end of a sanitize operation. `deallocated` is true if blocks were deallocated
     /// against the host's request.
     pub(crate) fn note_sanitize_completed(&mut self, deallocated: bool) {
-        self.raise(Event {
+        self.raise(ControllerEvent {
             kind: AsyncEventType::IoCommandSpecific,
             information: if deallocated {
                 AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION
@@ -258,7 +258,7 @@ impl Controller {
 
     /// Reports an invalid doorbell write, which belongs to no command.
     pub(crate) fn note_doorbell_error(&mut self, error: DoorbellError) {
-        self.raise(Event {
+        self.raise(ControllerEvent {
             kind: AsyncEventType::Error,
             information: match error {
                 DoorbellError::Register => AEI_ERROR_INVALID_DOORBELL_REGISTER,
@@ -276,7 +276,7 @@ impl Controller {
         };
         requests.remove(index);
         assert!(!requests.contains(&cid), "command identifiers are unique");
-        let reply = Reply::of(Status::ABORT_REQUESTED);
+        let reply = Reply::from_status(Status::ABORT_REQUESTED);
         self.async_events.completions.push_back(AsyncCompletion { cid, reply });
         self.wake();
         true
@@ -296,14 +296,14 @@ impl Controller {
         let new = CriticalWarning::from_bits(wanted & !self.async_events.announced);
         self.async_events.announced = wanted;
         if new.ttc() {
-            self.raise(Event::TEMPERATURE);
+            self.raise(ControllerEvent::TEMPERATURE);
         }
         // The standard has no separate event for read-only media, so the reliability event is used.
         if new.ndr() || new.amro() {
-            self.raise(Event::RELIABILITY);
+            self.raise(ControllerEvent::RELIABILITY);
         }
         if new.ascbt() {
-            self.raise(Event::SPARE);
+            self.raise(ControllerEvent::SPARE);
         }
         let group_wanted = group_warnings & group_enabled;
         let group_new = group_wanted & !self.async_events.group_announced;
@@ -311,7 +311,7 @@ impl Controller {
         if group_new != 0 {
             self.async_events.group_event = true;
             if configuration.egealcn() {
-                self.raise(Event::ENDURANCE_GROUP_CHANGED);
+                self.raise(ControllerEvent::ENDURANCE_GROUP_CHANGED);
             }
         }
     }
@@ -324,20 +324,20 @@ mod tests {
     #[test]
     fn an_event_masks_its_type_until_the_log_is_read() {
         let mut events = AsyncEvents::default();
-        assert!(!events.raise(Event::TEMPERATURE));
+        assert!(!events.raise(ControllerEvent::TEMPERATURE));
         events.requests.extend([7, 8]);
         assert!(events.deliver());
         let told = events.take_completions();
         // SMART / Health status, temperature threshold, log page 02h.
         assert_eq!((told.len(), told[0].cid, told[0].reply.result), (1, 7, 0x0002_0101));
 
-        assert!(!events.raise(Event::RELIABILITY), "the type is masked");
-        assert!(events.raise(Event::NAMESPACE_CHANGED), "another type is not");
+        assert!(!events.raise(ControllerEvent::RELIABILITY), "the type is masked");
+        assert!(events.raise(ControllerEvent::NAMESPACE_CHANGED), "another type is not");
         assert_eq!(events.take_completions()[0].reply.result, 0x0004_0002);
 
         events.requests.push_back(9);
         assert!(!events.read(LogId::SmartHealth), "reading clears what waited too");
-        assert!(events.raise(Event::RELIABILITY));
+        assert!(events.raise(ControllerEvent::RELIABILITY));
         let told = events.take_completions();
         assert_eq!((told[0].cid, told[0].reply.result), (9, 0x0002_0001));
     }
@@ -346,10 +346,10 @@ mod tests {
     fn reading_one_log_lets_another_event_of_the_type_out() {
         let mut events = AsyncEvents::default();
         events.requests.extend([1, 2]);
-        assert!(events.raise(Event::NAMESPACE_CHANGED));
+        assert!(events.raise(ControllerEvent::NAMESPACE_CHANGED));
         assert_eq!(events.take_completions().len(), 1);
-        assert!(!events.raise(Event::ENDURANCE_GROUP_CHANGED));
-        assert!(!events.raise(Event::ENDURANCE_GROUP_CHANGED));
+        assert!(!events.raise(ControllerEvent::ENDURANCE_GROUP_CHANGED));
+        assert!(!events.raise(ControllerEvent::ENDURANCE_GROUP_CHANGED));
         assert!(events.read(LogId::ChangedAttachedNamespaceList));
         assert_eq!(events.take_completions()[0].reply.result, 0x000f_0602);
         assert!(events.waiting.is_empty());

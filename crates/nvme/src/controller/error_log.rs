@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::log::ErrorInformationEntry;
-use ssd::Ring;
+use ssd::BoundedLog;
 use zerocopy::IntoBytes;
 
 use crate::completion::Reply;
@@ -23,7 +23,7 @@ const NO_PLACE: u16 = 0xffff;
 /// Error log of one controller. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct ErrorLog {
-    entries: Ring<(ErrorInformationEntry, Cow<'static, str>)>,
+    entries: BoundedLog<(ErrorInformationEntry, Cow<'static, str>)>,
 }
 
 impl ErrorLog {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nvme_spec::{FeatureId, LogId};
 use ssd::Nanos;
 
-use super::{Controller, ControllerKind, Transport};
+use super::{Controller, ControllerKind, HostTransport};
 use crate::namespace::Namespace;
 
 /// The controllers of a drive. See the module documentation.
@@ -81,9 +81,9 @@ impl Controllers {
 
     /// Another I/O controller of the same host on Fabrics. Only controllers of authenticated hosts
     /// count.
-    pub(crate) fn twin_of(&self, id: u16) -> Option<u16> {
+    pub(crate) fn peer_of(&self, id: u16) -> Option<u16> {
         let controller = self.get(id);
-        let is_io = |its: &Controller| (its.transport, its.kind) == (Transport::Fabrics, ControllerKind::Io);
+        let is_io = |its: &Controller| (its.transport, its.kind) == (HostTransport::Fabrics, ControllerKind::Io);
         let is_twin = |its: &&Controller| its.id != id && its.established && is_io(its) && its.host == controller.host;
         let twin = self.iter().find(is_twin).map(|twin| twin.id);
         twin.filter(|_| controller.established && is_io(controller))

@@ -25,7 +25,7 @@ use crate::traffic::HostTraffic;
 
 /// Transport between a host and a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Transport {
+pub enum HostTransport {
     /// Queues in host memory (vfio-user).
     Pcie,
     /// Messages (NVMe/TCP).
@@ -43,7 +43,7 @@ pub enum ControllerKind {
 
 /// The host of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
+pub struct HostIdentity {
     /// Host NQN, empty on PCI Express.
     pub nqn: String,
     /// Host identifier.
@@ -52,7 +52,7 @@ pub struct Host {
 
 /// Called when a controller has an asynchronous completion to deliver. The callback must not block
 /// and must accept calls from any thread.
-pub type Waker = Arc<dyn Fn() + Send + Sync>;
+pub type EventWaker = Arc<dyn Fn() + Send + Sync>;
 
 /// Effect of a property write on the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +75,11 @@ pub struct Controller {
     /// CNTLID.
     pub id: u16,
     /// Transport of the controller.
-    pub transport: Transport,
+    pub transport: HostTransport,
     /// Type of the controller.
     pub kind: ControllerKind,
     /// Host of the controller.
-    pub host: Host,
+    pub host: HostIdentity,
     /// The host has authenticated, or does not need to.
     pub established: bool,
     /// Controller Capabilities.
@@ -93,7 +93,7 @@ pub struct Controller {
     /// Time at which the controller was created for its host.
     pub connected_at: Nanos,
     /// Time of the last message from the host.
-    pub heard_of: Nanos,
+    pub last_message_at: Nanos,
     /// Limit of the I/O queues beside the configured one, for transports that share queues between
     /// controllers.
     pub io_queues_max: u16,
@@ -106,7 +106,7 @@ pub struct Controller {
     /// Counters of the host's commands.
     pub traffic: HostTraffic,
     /// Callback for asynchronous completions.
-    pub waker: Option<Waker>,
+    pub waker: Option<EventWaker>,
 }
 
 /// Most entries of a queue (MQES + 1).
@@ -117,12 +117,12 @@ pub const KEEP_ALIVE_GRANULARITY_MS: u32 = 100;
 const READY_TIMEOUT: u8 = 20;
 
 /// Capabilities of the controllers of a transport (CAP).
-fn capabilities(transport: Transport) -> Cap {
+fn capabilities(transport: HostTransport) -> Cap {
     Cap::new()
         .with_mqes((QUEUE_ENTRIES_MAX - 1) as u16)
         .with_cqr(true)
         .with_to(READY_TIMEOUT)
-        .with_nssrs(transport == Transport::Pcie)
+        .with_nssrs(transport == HostTransport::Pcie)
         // NVM command set, and the I/O command set vectors of CNS 1Ch.
         .with_css(register::CSS_NVM | register::CSS_IOCS)
         .with_mpsmin(0)
@@ -132,7 +132,7 @@ fn capabilities(transport: Transport) -> Cap {
 }
 
 impl Controller {
-    pub(crate) fn new(id: u16, transport: Transport, kind: ControllerKind, host: Host) -> Controller {
+    pub(crate) fn new(id: u16, transport: HostTransport, kind: ControllerKind, host: HostIdentity) -> Controller {
         Controller {
             id,
             transport,
@@ -144,7 +144,7 @@ impl Controller {
             csts: Csts::new(),
             keep_alive_ms: 0,
             connected_at: 0,
-            heard_of: 0,
+            last_message_at: 0,
             io_queues_max: u16::MAX,
             features: Features::default(),
             async_events: AsyncEvents::default(),
@@ -165,7 +165,7 @@ impl Controller {
     /// True if no message came from the host within the keep alive timeout.
     pub(crate) fn is_expired(&self, now: Nanos) -> bool {
         let timeout_ns = u64::from(self.keep_alive_ms) * 1_000_000;
-        timeout_ns > 0 && now.saturating_sub(self.heard_of) > timeout_ns
+        timeout_ns > 0 && now.saturating_sub(self.last_message_at) > timeout_ns
     }
 
     /// Writes Controller Configuration.
@@ -180,7 +180,7 @@ impl Controller {
             if self.configuration_is_valid() {
                 self.csts.set_rdy(true);
                 self.csts.set_shst(register::SHST_NORMAL);
-                self.heard_of = now;
+                self.last_message_at = now;
                 return PropertyEffect::Enabled;
             }
             self.csts.set_cfs(true);
@@ -216,8 +216,8 @@ impl Controller {
             "a reset ends readiness and failure"
         );
         // On Fabrics the Connect command sets the host identifier for the whole association.
-        if self.transport == Transport::Pcie {
-            self.host = Host::default();
+        if self.transport == HostTransport::Pcie {
+            self.host = HostIdentity::default();
         }
     }
 

@@ -3,14 +3,14 @@
 use nvme_spec::Status;
 use thiserror::Error;
 
-use super::{Conditions, Decision, FaultsReport, OnPowerLoss, Plan, Verdict};
+use super::{CommandFate, DriveConditions, FaultDecision, FaultPlan, FaultsReport, PowerLossCallback};
 use crate::error::Failure;
 use crate::io;
 use crate::subsystem::Subsystem;
 
 /// Reason why this drive cannot carry out a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum CannotFail {
+pub enum UnsupportedFault {
     /// A power loss would have no data to destroy.
     #[error(
         "a power_loss fault needs data that outlives the server. Serve the drive with --data FILE, or remove the fault"
@@ -23,14 +23,14 @@ impl Subsystem {
     ///
     /// # Errors
     /// The drive cannot carry out the plan. The previous plan stays active.
-    pub fn set_faults(&mut self, now: ssd::Nanos, plan: Option<Plan>) -> Result<(), CannotFail> {
+    pub fn set_faults(&mut self, now: ssd::Nanos, plan: Option<FaultPlan>) -> Result<(), UnsupportedFault> {
         self.clock.advance(now);
         let cache_bytes = plan
             .as_ref()
             .filter(|plan| plan.loses_power())
             .map(|plan| plan.write_cache_bytes);
         if cache_bytes.is_some() && !self.media.has_write_cache() {
-            return Err(CannotFail::NoCache);
+            return Err(UnsupportedFault::NoCache);
         }
         let before = self.faults.conditions();
         self.media.set_cache(cache_bytes);
@@ -47,7 +47,7 @@ impl Subsystem {
 
     /// Sets the callback for a power loss. After the loss no command completes and no data is
     /// stored.
-    pub fn on_power_loss(&mut self, tell: OnPowerLoss) {
+    pub fn on_power_loss(&mut self, tell: PowerLossCallback) {
         self.faults.set_on_power_loss(tell);
     }
 
@@ -64,10 +64,10 @@ impl Subsystem {
     }
 
     /// Decides on an I/O command before its execution, and applies the effects on the drive.
-    pub(crate) fn meet_fault(&mut self, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
+    pub(crate) fn apply_io_faults(&mut self, command: &io::IoCommand, opcode: u8, data: &[u8]) -> FaultDecision {
         let decision = self.faults.decide(self.clock.now(), command, opcode, data);
         self.follow(&decision);
-        if decision.verdict == Verdict::PowerLoss {
+        if decision.verdict == CommandFate::PowerLoss {
             self.faults.lose_power(&mut self.media);
         }
         decision
@@ -84,7 +84,7 @@ impl Subsystem {
         }
     }
 
-    fn follow(&mut self, decision: &Decision) {
+    fn follow(&mut self, decision: &FaultDecision) {
         if let Some(before) = &decision.before {
             self.change_conditions(before);
         }
@@ -94,7 +94,7 @@ impl Subsystem {
     }
 
     /// Applies a change of states.
-    fn change_conditions(&mut self, before: &Conditions) {
+    fn change_conditions(&mut self, before: &DriveConditions) {
         let now = self.faults.conditions();
         for &nsid in before.lost.symmetric_difference(&now.lost) {
             if let Some(namespace) = self.state.namespaces.find_mut(nsid) {

@@ -14,12 +14,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::PowerLoss;
-use crate::media::{Counters, Durable, Integrity, Media, MediaError};
+use crate::media::{FlushHandle, Media, MediaError, MonotonicCounters, ScrubResults};
 use crate::namespace::BlockSet;
 
 /// Size of an aligned piece that survives a power loss completely or not at all (AWUPF).
@@ -28,7 +28,7 @@ const PIECE_BYTES: u64 = 4096;
 const NOTE_BYTES: u64 = 64;
 
 /// A written or discarded range.
-struct Note {
+struct UnflushedRange {
     sequence: u64,
     offset: u64,
     bytes: u64,
@@ -37,9 +37,9 @@ struct Note {
 }
 
 /// Notes on unflushed changes.
-struct Notes {
+struct UnflushedRanges {
     /// Notes, oldest first.
-    notes: VecDeque<Note>,
+    notes: VecDeque<UnflushedRange>,
     bytes: u64,
     bytes_max: u64,
     /// Sequence number of the next note.
@@ -47,7 +47,7 @@ struct Notes {
     lost: bool,
 }
 
-impl Notes {
+impl UnflushedRanges {
     fn note(&mut self, offset: u64, bytes: u64, old: Option<Vec<u8>>) {
         assert!(
             old.as_ref().is_none_or(|old| old.len() as u64 == bytes),
@@ -56,7 +56,7 @@ impl Notes {
         self.bytes += old.as_ref().map_or(0, |old| old.len() as u64) + NOTE_BYTES;
         let sequence = self.sequence;
         self.sequence += 1;
-        self.notes.push_back(Note {
+        self.notes.push_back(UnflushedRange {
             sequence,
             offset,
             bytes,
@@ -96,16 +96,16 @@ impl Notes {
 }
 
 /// Flush handle. It flushes the storage and then drops the notes of earlier writes.
-struct Flush {
-    storage: Arc<dyn Durable>,
-    notes: Arc<Mutex<Notes>>,
+struct CacheFlush {
+    storage: Arc<dyn FlushHandle>,
+    notes: Arc<Mutex<UnflushedRanges>>,
 }
 
-impl Durable for Flush {
-    fn make_durable(&self) -> std::io::Result<()> {
-        let covered = held(&self.notes).sequence;
-        self.storage.make_durable()?;
-        let mut notes = held(&self.notes);
+impl FlushHandle for CacheFlush {
+    fn flush(&self) -> std::io::Result<()> {
+        let covered = lock(&self.notes).sequence;
+        self.storage.flush()?;
+        let mut notes = lock(&self.notes);
         if notes.lost {
             return Err(no_power());
         }
@@ -115,7 +115,7 @@ impl Durable for Flush {
 }
 
 /// Locks the notes. No code panics while they are half-changed.
-fn held(notes: &Mutex<Notes>) -> MutexGuard<'_, Notes> {
+fn lock(notes: &Mutex<UnflushedRanges>) -> MutexGuard<'_, UnflushedRanges> {
     notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -126,20 +126,20 @@ fn no_power() -> std::io::Error {
 /// Storage with an optional cache in front. See the module documentation.
 pub(crate) struct CachedMedia {
     storage: Box<dyn Media>,
-    notes: Option<Arc<Mutex<Notes>>>,
+    notes: Option<Arc<Mutex<UnflushedRanges>>>,
     /// Handle that makes all data durable. `None` if the drive has no volatile write cache.
-    durable: Option<Arc<dyn Durable>>,
+    durable: Option<Arc<dyn FlushHandle>>,
     /// Last recorded counters.
-    noted: Counters,
+    noted: MonotonicCounters,
 }
 
 impl CachedMedia {
     pub fn new(storage: Box<dyn Media>) -> CachedMedia {
         CachedMedia {
-            durable: storage.durable(),
+            durable: storage.flush_handle(),
             storage,
             notes: None,
-            noted: Counters::default(),
+            noted: MonotonicCounters::default(),
         }
     }
 
@@ -151,9 +151,9 @@ impl CachedMedia {
 
     /// Makes up to `bytes_max` unflushed bytes losable. `None` makes all writes final.
     pub fn set_cache(&mut self, bytes_max: Option<u64>) {
-        let storage = self.storage.durable();
+        let storage = self.storage.flush_handle();
         self.notes = bytes_max.map(|bytes_max| {
-            Arc::new(Mutex::new(Notes {
+            Arc::new(Mutex::new(UnflushedRanges {
                 notes: VecDeque::new(),
                 bytes: 0,
                 bytes_max,
@@ -166,7 +166,7 @@ impl CachedMedia {
             None => storage,
             Some(notes) => storage.map(|storage| {
                 let notes = Arc::clone(notes);
-                Arc::new(Flush { storage, notes }) as Arc<dyn Durable>
+                Arc::new(CacheFlush { storage, notes }) as Arc<dyn FlushHandle>
             }),
         };
         assert_eq!(
@@ -183,7 +183,7 @@ impl CachedMedia {
     /// The storage has no losable cache.
     pub fn lose(&mut self, seed: u64, survivors: f64) -> PowerLoss {
         let notes = self.notes.as_ref().expect("only a cache can be lost");
-        let mut notes = held(notes);
+        let mut notes = lock(notes);
         notes.lost = true;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut settled = BlockSet::default();
@@ -218,8 +218,8 @@ impl CachedMedia {
         loss
     }
 
-    fn noting(&self) -> Option<MutexGuard<'_, Notes>> {
-        self.notes.as_deref().map(held)
+    fn lock_ranges(&self) -> Option<MutexGuard<'_, UnflushedRanges>> {
+        self.notes.as_deref().map(lock)
     }
 }
 
@@ -233,7 +233,7 @@ fn put_back(storage: &mut dyn Media, offset: u64, old: &[u8]) -> Result<(), Medi
 }
 
 /// Refuses to store data after the power loss.
-fn check_power(notes: &Notes, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
+fn check_power(notes: &UnflushedRanges, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
     if !notes.lost {
         return Ok(());
     }
@@ -252,7 +252,7 @@ impl Media for CachedMedia {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
         // Does not use `noting`, because the storage is read while the notes are locked.
-        if let Some(mut notes) = self.notes.as_deref().map(held) {
+        if let Some(mut notes) = self.notes.as_deref().map(lock) {
             check_power(&notes, "writing", offset, data.len() as u64)?;
             let mut old = vec![0; data.len()];
             self.storage.read(offset, &mut old)?;
@@ -261,65 +261,65 @@ impl Media for CachedMedia {
         self.storage.write(offset, data)
     }
 
-    fn expect(&self, offset: u64, bytes: u64) {
-        self.storage.expect(offset, bytes);
+    fn prefetch(&self, offset: u64, bytes: u64) {
+        self.storage.prefetch(offset, bytes);
     }
 
-    fn lend(
+    fn read_with(
         &mut self,
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), MediaError> {
-        self.storage.lend(offset, bytes, room, take)
+        self.storage.read_with(offset, bytes, room, take)
     }
 
-    fn settle(&mut self) {
-        self.storage.settle();
+    fn flush_nontemporal(&mut self) {
+        self.storage.flush_nontemporal();
     }
 
-    fn fill(
+    fn write_with(
         &mut self,
         offset: u64,
         bytes: u64,
         room: &mut Vec<u8>,
-        give: &mut dyn FnMut(Room<'_>) -> bool,
+        give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
         if self.notes.is_none() {
-            return self.storage.fill(offset, bytes, room, give);
+            return self.storage.write_with(offset, bytes, room, give);
         }
         // The old content is recorded first, so the new data must be complete.
-        self.fill_by_way_of(offset, bytes, room, give)
+        self.write_through_buffer(offset, bytes, room, give)
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
-        if let Some(mut notes) = self.noting().filter(|_| bytes > 0) {
+        if let Some(mut notes) = self.lock_ranges().filter(|_| bytes > 0) {
             check_power(&notes, "discarding", offset, bytes)?;
             notes.note(offset, bytes, None);
         }
         self.storage.discard(offset, bytes)
     }
 
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
-        if let Some(notes) = self.noting() {
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        if let Some(notes) = self.lock_ranges() {
             check_power(&notes, "storing the drive's state of", 0, state.len() as u64)?;
         }
-        self.storage.keep(state)
+        self.storage.store_state(state)
     }
 
-    fn note_counters(&mut self, counters: &Counters) {
+    fn record_counters(&mut self, counters: &MonotonicCounters) {
         if *counters != self.noted {
-            self.storage.note_counters(counters);
+            self.storage.record_counters(counters);
             self.noted = *counters;
         }
     }
 
-    fn integrity(&self) -> Option<Integrity> {
-        self.storage.integrity()
+    fn scrub_results(&self) -> Option<ScrubResults> {
+        self.storage.scrub_results()
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
         self.durable.clone()
     }
 }

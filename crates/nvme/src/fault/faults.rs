@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
 use super::cache::CachedMedia;
-use super::injector::Seen;
-use super::{Conditions, Decision, FaultReport, Injector, Plan, PowerLoss};
+use super::injector::CommandView;
+use super::{DriveConditions, FaultDecision, FaultInjector, FaultPlan, FaultReport, PowerLoss};
 use crate::admin::log_page::COMPOSITE_TEMPERATURE_K;
 use crate::io;
 
 /// Callback for a power loss, called with the drive locked.
-pub type OnPowerLoss = Box<dyn Fn(&PowerLoss) + Send>;
+pub type PowerLossCallback = Box<dyn Fn(&PowerLoss) + Send>;
 
 /// Report on a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,13 +32,13 @@ impl FaultsReport {
 
 /// The faults of a drive. See the module documentation.
 #[derive(Default)]
-pub(crate) struct Faults {
-    injector: Option<Box<Injector>>,
-    on_power_loss: Option<OnPowerLoss>,
+pub(crate) struct FaultState {
+    injector: Option<Box<FaultInjector>>,
+    on_power_loss: Option<PowerLossCallback>,
     has_lost_power: bool,
 }
 
-impl Faults {
+impl FaultState {
     /// True if a plan is set.
     #[inline]
     pub(crate) fn are_planned(&self) -> bool {
@@ -52,13 +52,17 @@ impl Faults {
     }
 
     /// Sets or removes the plan.
-    pub(crate) fn set_plan(&mut self, plan: Option<Plan>, now: Nanos) {
-        self.injector = plan.map(|plan| Box::new(Injector::new(plan, now)));
-        assert_eq!(self.conditions(), Conditions::default(), "a plan begins without states");
+    pub(crate) fn set_plan(&mut self, plan: Option<FaultPlan>, now: Nanos) {
+        self.injector = plan.map(|plan| Box::new(FaultInjector::new(plan, now)));
+        assert_eq!(
+            self.conditions(),
+            DriveConditions::default(),
+            "a plan begins without states"
+        );
     }
 
     /// Sets the callback for a power loss.
-    pub(crate) fn set_on_power_loss(&mut self, tell: OnPowerLoss) {
+    pub(crate) fn set_on_power_loss(&mut self, tell: PowerLossCallback) {
         self.on_power_loss = Some(tell);
     }
 
@@ -73,18 +77,18 @@ impl Faults {
     }
 
     /// Advances time.
-    pub(crate) fn tick(&mut self, now: Nanos) -> Option<Decision> {
+    pub(crate) fn tick(&mut self, now: Nanos) -> Option<FaultDecision> {
         self.injector.as_mut().map(|injector| injector.tick(now))
     }
 
     /// Decides on an I/O command before its execution.
-    pub(crate) fn decide(&mut self, now: Nanos, command: &io::Command, opcode: u8, data: &[u8]) -> Decision {
+    pub(crate) fn decide(&mut self, now: Nanos, command: &io::IoCommand, opcode: u8, data: &[u8]) -> FaultDecision {
         assert!(!self.has_lost_power, "a drive without power executes no command");
         let Some(injector) = &mut self.injector else {
-            return Decision::default();
+            return FaultDecision::default();
         };
         let ranges = || command.ranges(data);
-        let seen = Seen {
+        let seen = CommandView {
             opcode: nvme_spec::IoOpcode::from_u8(opcode).expect("a command that was parsed"),
             nsid: command.nsid(),
             ranges: &ranges,
@@ -106,14 +110,14 @@ impl Faults {
     }
 
     /// Current states of the drive.
-    pub(crate) fn conditions(&self) -> Conditions {
+    pub(crate) fn conditions(&self) -> DriveConditions {
         let injector = self.injector.as_ref();
         injector
             .map(|injector| injector.conditions().clone())
             .unwrap_or_default()
     }
 
-    fn holds(&self, state: impl Fn(&Conditions) -> bool) -> bool {
+    fn holds(&self, state: impl Fn(&DriveConditions) -> bool) -> bool {
         self.injector
             .as_ref()
             .is_some_and(|injector| state(injector.conditions()))

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use toml::Spanned;
 
-use super::{Duration, FAULTS_MAX, Fault, Plan, STUCK_MAX, What, When, Which};
+use super::{DelayDistribution, FAULTS_MAX, FaultAction, FaultFilter, FaultPlan, FaultRule, FaultTrigger, STUCK_MAX};
 use crate::setup::NAMESPACES_MAX;
 
 /// Most bytes of a plan.
@@ -74,7 +74,7 @@ const STATUSES: [(&str, Status); 8] = [
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PlanText {
+struct FaultPlanFile {
     #[serde(default)]
     seed: u64,
     write_cache_bytes: Option<Spanned<u64>>,
@@ -85,7 +85,7 @@ struct PlanText {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Distribution {
+enum DelayText {
     Constant,
     Uniform,
     Exponential,
@@ -117,7 +117,7 @@ struct FaultText {
     status: Option<String>,
     delay_ms: Option<f64>,
     delay_ms_max: Option<f64>,
-    distribution: Option<Distribution>,
+    distribution: Option<DelayText>,
     percent: Option<u8>,
     celsius: Option<i16>,
 }
@@ -130,13 +130,13 @@ fn line_of(text: &str, at: usize) -> usize {
         .count()
 }
 
-impl Plan {
+impl FaultPlan {
     /// Parses a plan.
     ///
     /// # Errors
     /// The text is not TOML, or a value is invalid. The error names the line, the value and the
     /// remedy.
-    pub fn parse(text: &str) -> Result<Plan, PlanError> {
+    pub fn parse(text: &str) -> Result<FaultPlan, PlanError> {
         let at = |byte: usize| {
             let line = line_of(text, byte);
             move |problem: String| PlanError { line, problem }
@@ -148,7 +148,7 @@ impl Plan {
             );
             return Err(at(PLAN_BYTES_MAX)(problem));
         }
-        let plan: PlanText = toml::from_str(text).map_err(|error| {
+        let plan: FaultPlanFile = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             at(start)(error.message().replace('\n', ", "))
         })?;
@@ -175,7 +175,7 @@ impl Plan {
                 return Err(at(share.span().start)(problem));
             }
         };
-        let faults: Vec<Fault> = (1..)
+        let faults: Vec<FaultRule> = (1..)
             .zip(plan.fault)
             .map(|(number, fault)| {
                 let located = at(fault.span().start);
@@ -186,8 +186,8 @@ impl Plan {
             .collect::<Result<_, PlanError>>()?;
         let stuck: u64 = faults
             .iter()
-            .filter(|fault| fault.what == What::Stuck)
-            .filter_map(|fault| fault.when.times)
+            .filter(|fault| fault.action == FaultAction::Stuck)
+            .filter_map(|fault| fault.trigger.times)
             .fold(0, u64::saturating_add);
         if stuck > STUCK_MAX {
             let problem = format!(
@@ -195,7 +195,7 @@ impl Plan {
             );
             return Err(at(0)(problem));
         }
-        Ok(Plan {
+        Ok(FaultPlan {
             seed: plan.seed,
             write_cache_bytes: bounded(plan.write_cache_bytes)?,
             survivors,
@@ -205,7 +205,7 @@ impl Plan {
 }
 
 impl FaultText {
-    fn parsed(&self, number: u64) -> Result<Fault, String> {
+    fn parsed(&self, number: u64) -> Result<FaultRule, String> {
         self.check_keys()?;
         let name = self.name.clone().unwrap_or_else(|| format!("{} {number}", self.kind));
         let is_printable = name.chars().all(|character| !character.is_control());
@@ -214,11 +214,11 @@ impl FaultText {
                 "the name is not valid. Give 1 to {NAME_CHARACTERS_MAX} printable characters"
             ));
         }
-        Ok(Fault {
+        Ok(FaultRule {
             name,
-            when: self.when()?,
-            which: self.which()?,
-            what: self.what()?,
+            trigger: self.trigger()?,
+            filter: self.filter()?,
+            action: self.action()?,
         })
     }
 
@@ -254,7 +254,7 @@ impl FaultText {
         }
     }
 
-    fn when(&self) -> Result<When, String> {
+    fn trigger(&self) -> Result<FaultTrigger, String> {
         let ns = |name: &str, seconds: Option<f64>| match seconds {
             None => Ok(None),
             Some(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(Some((seconds * 1e9) as u64)),
@@ -269,7 +269,7 @@ impl FaultText {
             return Err(format!("probability is {probability}. Give a value from 0 to 1"));
         }
         let once = matches!(self.kind.as_str(), "stuck" | "power_loss").then_some(1);
-        Ok(When {
+        Ok(FaultTrigger {
             from_command: at_least_one("from_command", self.from_command)?.unwrap_or(0),
             from_ns: ns("from_seconds", self.from_seconds)?.unwrap_or(0),
             for_commands: at_least_one("for_commands", self.for_commands)?,
@@ -280,7 +280,7 @@ impl FaultText {
         })
     }
 
-    fn which(&self) -> Result<Which, String> {
+    fn filter(&self) -> Result<FaultFilter, String> {
         let opcodes = self.commands.iter().flatten();
         let opcodes = opcodes
             .map(|name| named("commands", name, &COMMANDS))
@@ -295,33 +295,33 @@ impl FaultText {
             Some(BlocksText { count: 0, .. }) => return Err("blocks has count 0. Give 1 or more".to_string()),
             Some(BlocksText { first, count }) => Some(*first..=first.saturating_add(count - 1)),
         };
-        Ok(Which {
+        Ok(FaultFilter {
             opcodes,
             nsid: self.namespace,
             blocks,
         })
     }
 
-    fn what(&self) -> Result<What, String> {
+    fn action(&self) -> Result<FaultAction, String> {
         Ok(match self.kind.as_str() {
             "error" => {
                 let status = self.status.as_ref().map(|name| named("status", name, &STATUSES));
-                What::Error(status.transpose()?)
+                FaultAction::Error(status.transpose()?)
             }
-            "delay" => What::Delay(self.duration()?),
-            "stuck" => What::Stuck,
-            "power_loss" => What::PowerLoss,
-            "read_only" => What::ReadOnly,
-            "degraded" => What::Degraded,
+            "delay" => FaultAction::Delay(self.duration()?),
+            "stuck" => FaultAction::Stuck,
+            "power_loss" => FaultAction::PowerLoss,
+            "read_only" => FaultAction::ReadOnly,
+            "degraded" => FaultAction::Degraded,
             "spare" => match self.percent {
-                Some(percent @ 0..=100) => What::Spare { percent },
+                Some(percent @ 0..=100) => FaultAction::Spare { percent },
                 _ => {
                     let problem = "the remaining spare is missing or out of range. Give 0 to 100, such as percent = 5";
                     return Err(problem.to_string());
                 }
             },
             "temperature" => match self.celsius {
-                Some(celsius @ -60..=150) => What::Temperature {
+                Some(celsius @ -60..=150) => FaultAction::Temperature {
                     kelvins: (celsius + 273) as u16,
                 },
                 _ => {
@@ -329,17 +329,17 @@ impl FaultText {
                     return Err(problem.to_string());
                 }
             },
-            "lost_namespace" => What::LostNamespace {
+            "lost_namespace" => FaultAction::LostNamespace {
                 nsid: self
                     .namespace
                     .ok_or("the lost namespace is missing. Give it, for example namespace = 1")?,
             },
-            "event_overflow" => What::EventOverflow,
+            "event_overflow" => FaultAction::EventOverflow,
             other => unreachable!("check_keys accepts only known kinds, not {other:?}"),
         })
     }
 
-    fn duration(&self) -> Result<Duration, String> {
+    fn duration(&self) -> Result<DelayDistribution, String> {
         let in_ns = |name: &str, ms: f64| {
             let is_possible = (0.0..=DELAY_MS_MAX).contains(&ms);
             is_possible
@@ -358,16 +358,16 @@ impl FaultText {
         }
         let distribution = self.distribution.as_ref();
         Ok(match (distribution, max) {
-            (None | Some(Distribution::Constant), None) => Duration::Constant(ns),
-            (None | Some(Distribution::Uniform), Some(max)) => Duration::Uniform(ns, max),
-            (Some(Distribution::Exponential), max) => Duration::Exponential {
+            (None | Some(DelayText::Constant), None) => DelayDistribution::Constant(ns),
+            (None | Some(DelayText::Uniform), Some(max)) => DelayDistribution::Uniform(ns, max),
+            (Some(DelayText::Exponential), max) => DelayDistribution::Exponential {
                 mean: ns,
                 max: max.unwrap_or((ms.min(DELAY_MS_MAX / MEANS_MAX) * MEANS_MAX * 1e6) as u64),
             },
-            (Some(Distribution::Uniform), None) => {
+            (Some(DelayText::Uniform), None) => {
                 return Err("the longest delay is missing. Give it, for example delay_ms_max = 50".to_string());
             }
-            (Some(Distribution::Constant), Some(_)) => {
+            (Some(DelayText::Constant), Some(_)) => {
                 return Err("a constant delay has no delay_ms_max. Remove it".to_string());
             }
         })
@@ -440,7 +440,7 @@ mod tests {
             ("#".repeat(PLAN_BYTES_MAX + 1), "the maximum is 65536"),
         ];
         for (text, expected) in cases {
-            let said = Plan::parse(&text).expect_err(expected).to_string();
+            let said = FaultPlan::parse(&text).expect_err(expected).to_string();
             assert!(said.contains(expected) && said.starts_with("line "), "{said}");
             assert!(!said.contains('\n'), "{said}");
         }
@@ -448,10 +448,10 @@ mod tests {
 
     #[test]
     fn a_fault_without_more_strikes_every_command() {
-        let plan = Plan::parse("[[fault]]\nkind = \"error\"\n").expect("a plan");
-        let expected = Fault {
+        let plan = FaultPlan::parse("[[fault]]\nkind = \"error\"\n").expect("a plan");
+        let expected = FaultRule {
             name: "error 1".to_string(),
-            when: When {
+            trigger: FaultTrigger {
                 from_command: 0,
                 from_ns: 0,
                 for_commands: None,
@@ -460,8 +460,8 @@ mod tests {
                 probability: 1.0,
                 times: None,
             },
-            which: Which::default(),
-            what: What::Error(None),
+            filter: FaultFilter::default(),
+            action: FaultAction::Error(None),
         };
         assert_eq!((plan.seed, plan.faults), (0, vec![expected]));
     }

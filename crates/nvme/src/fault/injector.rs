@@ -10,12 +10,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
 
-use super::{Duration, FAULTS_MAX, Fault, Plan, What, Which};
-use crate::io::Blocks;
+use super::{DelayDistribution, FAULTS_MAX, FaultAction, FaultFilter, FaultPlan, FaultRule};
+use crate::io::BlockRange;
 
 /// Current states of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Conditions {
+pub struct DriveConditions {
     /// The media is read-only.
     pub read_only: bool,
     /// Reliability is degraded.
@@ -29,28 +29,28 @@ pub struct Conditions {
 }
 
 /// Command data that faults can match.
-pub(crate) struct Seen<'a> {
+pub(crate) struct CommandView<'a> {
     pub opcode: IoOpcode,
     pub nsid: u32,
     /// Returns the accessed logical blocks. Called only for faults with a block range.
-    pub ranges: &'a dyn Fn() -> Vec<Blocks>,
+    pub ranges: &'a dyn Fn() -> Vec<BlockRange>,
 }
 
 /// Decision on a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decision {
-    pub verdict: Verdict,
+pub(crate) struct FaultDecision {
+    pub verdict: CommandFate,
     /// Delay of the completion.
     pub delay_ns: Nanos,
     /// Number of event log overflows to produce now.
     pub overflows: u32,
     /// Previous states, if they changed.
-    pub before: Option<Conditions>,
+    pub before: Option<DriveConditions>,
 }
 
 /// End of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CommandFate {
     /// Normal execution.
     #[default]
     CarryOut,
@@ -61,7 +61,7 @@ pub(crate) enum Verdict {
         fault: String,
         lba: Option<u64>,
     },
-    Stuck,
+    NeverCompletes,
     PowerLoss,
 }
 
@@ -80,20 +80,20 @@ pub struct FaultReport {
 
 /// State of a fault's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Window {
+enum WindowState {
     Before,
     /// Opened at this command and time.
     Open {
         command: u64,
         at: Nanos,
     },
-    Over,
+    Ended,
 }
 
 /// A fault with its decision state.
-struct Armed {
-    fault: Fault,
-    window: Window,
+struct ActiveFault {
+    fault: FaultRule,
+    window: WindowState,
     /// Matching commands while the window was open.
     matched: u64,
     struck: u64,
@@ -102,35 +102,35 @@ struct Armed {
 }
 
 /// The fault injector. See the module documentation.
-pub(crate) struct Injector {
-    plan: Plan,
-    given_at: Nanos,
+pub(crate) struct FaultInjector {
+    plan: FaultPlan,
+    started_at: Nanos,
     /// I/O commands since the plan was set.
     commands: u64,
-    armed: Vec<Armed>,
-    conditions: Conditions,
+    armed: Vec<ActiveFault>,
+    conditions: DriveConditions,
 }
 
-impl Injector {
-    pub fn new(plan: Plan, now: Nanos) -> Injector {
+impl FaultInjector {
+    pub fn new(plan: FaultPlan, now: Nanos) -> FaultInjector {
         assert!(plan.faults.len() <= FAULTS_MAX, "a plan is bounded");
-        let arm = |(index, fault): (u64, &Fault)| Armed {
+        let arm = |(index, fault): (u64, &FaultRule)| ActiveFault {
             fault: fault.clone(),
-            window: Window::Before,
+            window: WindowState::Before,
             matched: 0,
             struck: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(plan.seed ^ index << 48),
         };
-        Injector {
+        FaultInjector {
             armed: (1..).zip(&plan.faults).map(arm).collect(),
             plan,
-            given_at: now,
+            started_at: now,
             commands: 0,
-            conditions: Conditions::default(),
+            conditions: DriveConditions::default(),
         }
     }
 
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &FaultPlan {
         &self.plan
     }
 
@@ -138,34 +138,34 @@ impl Injector {
         self.commands
     }
 
-    pub fn conditions(&self) -> &Conditions {
+    pub fn conditions(&self) -> &DriveConditions {
         &self.conditions
     }
 
     pub fn report(&self) -> Vec<FaultReport> {
-        let report = |armed: &Armed| FaultReport {
+        let report = |armed: &ActiveFault| FaultReport {
             name: armed.fault.name.clone(),
-            kind: armed.fault.what.kind().into(),
-            active: matches!(armed.window, Window::Open { .. }),
+            kind: armed.fault.action.kind().into(),
+            active: matches!(armed.window, WindowState::Open { .. }),
             struck: armed.struck,
         };
         self.armed.iter().map(report).collect()
     }
 
     /// Advances time without a command.
-    pub fn tick(&mut self, now: Nanos) -> Decision {
-        let mut decision = Decision::default();
+    pub fn tick(&mut self, now: Nanos) -> FaultDecision {
+        let mut decision = FaultDecision::default();
         self.advance(now, self.commands, &mut decision);
         decision
     }
 
     /// Decides on a command.
-    pub fn command(&mut self, now: Nanos, seen: &Seen<'_>) -> Decision {
+    pub fn command(&mut self, now: Nanos, seen: &CommandView<'_>) -> FaultDecision {
         self.commands += 1;
-        let mut decision = Decision::default();
+        let mut decision = FaultDecision::default();
         self.advance(now, self.commands, &mut decision);
         for armed in &mut self.armed {
-            if decision.verdict != Verdict::CarryOut {
+            if decision.verdict != CommandFate::CarryOut {
                 break;
             }
             if let Some(lba) = armed.strikes(seen) {
@@ -176,25 +176,25 @@ impl Injector {
     }
 
     /// Opens and closes windows. `command` is the number of the last command.
-    fn advance(&mut self, now: Nanos, command: u64, decision: &mut Decision) {
-        let elapsed = now.saturating_sub(self.given_at);
+    fn advance(&mut self, now: Nanos, command: u64, decision: &mut FaultDecision) {
+        let elapsed = now.saturating_sub(self.started_at);
         let mut changed = false;
         for armed in &mut self.armed {
-            let when = &armed.fault.when;
-            if armed.window == Window::Before && command >= when.from_command && elapsed >= when.from_ns {
-                armed.window = Window::Open { command, at: elapsed };
-                changed |= !armed.fault.what.strikes();
+            let when = &armed.fault.trigger;
+            if armed.window == WindowState::Before && command >= when.from_command && elapsed >= when.from_ns {
+                armed.window = WindowState::Open { command, at: elapsed };
+                changed |= !armed.fault.action.strikes();
                 armed.begin(decision);
             }
-            if let Window::Open { command: first, at } = armed.window {
-                let when = &armed.fault.when;
+            if let WindowState::Open { command: first, at } = armed.window {
+                let when = &armed.fault.trigger;
                 // A state that begins between two commands applies to the next one.
                 let commands_over = when
                     .for_commands
                     .is_some_and(|count| command >= first.saturating_add(count));
                 if commands_over || when.for_ns.is_some_and(|ns| elapsed - at >= ns) {
-                    armed.window = Window::Over;
-                    changed |= !armed.fault.what.strikes();
+                    armed.window = WindowState::Ended;
+                    changed |= !armed.fault.action.strikes();
                 }
             }
         }
@@ -206,45 +206,49 @@ impl Injector {
     }
 
     /// Combines the open states. Of two values for the same state, the later in the plan wins.
-    fn conditions_now(&self) -> Conditions {
-        let mut now = Conditions::default();
-        let is_open = |armed: &&Armed| matches!(armed.window, Window::Open { .. });
+    fn conditions_now(&self) -> DriveConditions {
+        let mut now = DriveConditions::default();
+        let is_open = |armed: &&ActiveFault| matches!(armed.window, WindowState::Open { .. });
         for armed in self.armed.iter().filter(is_open) {
-            match armed.fault.what {
-                What::ReadOnly => now.read_only = true,
-                What::Degraded => now.degraded = true,
-                What::Spare { percent } => now.spare_percent = Some(percent),
-                What::Temperature { kelvins } => now.kelvins = Some(kelvins),
-                What::LostNamespace { nsid } => {
+            match armed.fault.action {
+                FaultAction::ReadOnly => now.read_only = true,
+                FaultAction::Degraded => now.degraded = true,
+                FaultAction::Spare { percent } => now.spare_percent = Some(percent),
+                FaultAction::Temperature { kelvins } => now.kelvins = Some(kelvins),
+                FaultAction::LostNamespace { nsid } => {
                     now.lost.insert(nsid);
                 }
-                What::EventOverflow | What::Error(_) | What::Delay(_) | What::Stuck | What::PowerLoss => {}
+                FaultAction::EventOverflow
+                | FaultAction::Error(_)
+                | FaultAction::Delay(_)
+                | FaultAction::Stuck
+                | FaultAction::PowerLoss => {}
             }
         }
         now
     }
 }
 
-impl Armed {
+impl ActiveFault {
     /// Opens the window.
-    fn begin(&mut self, decision: &mut Decision) {
-        if self.fault.what.strikes() {
+    fn begin(&mut self, decision: &mut FaultDecision) {
+        if self.fault.action.strikes() {
             return;
         }
         self.struck += 1;
-        decision.overflows += u32::from(self.fault.what == What::EventOverflow);
+        decision.overflows += u32::from(self.fault.action == FaultAction::EventOverflow);
     }
 
     /// Returns `Some` if the fault strikes a command. The inner value is the first common logical
     /// block, for faults with a block range.
-    fn strikes(&mut self, seen: &Seen<'_>) -> Option<Option<u64>> {
-        let is_open = matches!(self.window, Window::Open { .. });
-        if !is_open || !self.fault.what.strikes() {
+    fn strikes(&mut self, seen: &CommandView<'_>) -> Option<Option<u64>> {
+        let is_open = matches!(self.window, WindowState::Open { .. });
+        if !is_open || !self.fault.action.strikes() {
             return None;
         }
-        let lba = self.fault.which.matches(seen)?;
+        let lba = self.fault.filter.matches(seen)?;
         self.matched += 1;
-        let when = &self.fault.when;
+        let when = &self.fault.trigger;
         // The draw happens for every matching command. A strike of another fault therefore changes
         // no draw here.
         let is_drawn = when.probability >= 1.0 || self.random.random::<f64>() < when.probability;
@@ -252,35 +256,35 @@ impl Armed {
         (is_drawn && is_left && self.matched.is_multiple_of(when.every)).then_some(lba)
     }
 
-    fn strike(&mut self, opcode: IoOpcode, lba: Option<u64>, decision: &mut Decision) {
+    fn strike(&mut self, opcode: IoOpcode, lba: Option<u64>, decision: &mut FaultDecision) {
         self.struck += 1;
         assert!(self.struck <= self.matched, "a fault hits only matching commands");
-        let limit = self.fault.when.times.unwrap_or(u64::MAX);
+        let limit = self.fault.trigger.times.unwrap_or(u64::MAX);
         assert!(
             self.struck <= limit,
             "fault {} hits {} commands, at most {limit}",
             self.fault.name,
             self.struck
         );
-        match self.fault.what {
-            What::Error(status) => {
-                decision.verdict = Verdict::Fail {
+        match self.fault.action {
+            FaultAction::Error(status) => {
+                decision.verdict = CommandFate::Fail {
                     status: status.unwrap_or_else(|| media_status(opcode)),
                     fault: self.fault.name.clone(),
                     lba,
                 }
             }
-            What::Delay(duration) => decision.delay_ns += duration.draw(&mut self.random),
-            What::Stuck => decision.verdict = Verdict::Stuck,
-            What::PowerLoss => decision.verdict = Verdict::PowerLoss,
+            FaultAction::Delay(duration) => decision.delay_ns += duration.draw(&mut self.random),
+            FaultAction::Stuck => decision.verdict = CommandFate::NeverCompletes,
+            FaultAction::PowerLoss => decision.verdict = CommandFate::PowerLoss,
             other => unreachable!("{other:?} does not hit commands"),
         }
     }
 }
 
-impl Which {
+impl FaultFilter {
     /// Returns `Some` if the filter matches a command. The inner value is the first common block.
-    fn matches(&self, seen: &Seen<'_>) -> Option<Option<u64>> {
+    fn matches(&self, seen: &CommandView<'_>) -> Option<Option<u64>> {
         let of_namespace = |nsid| seen.nsid == nsid || seen.nsid == NSID_ALL;
         let has_opcode = self.opcodes.is_empty() || self.opcodes.contains(&seen.opcode);
         if !has_opcode || !self.nsid.is_none_or(of_namespace) {
@@ -309,12 +313,12 @@ fn media_status(opcode: IoOpcode) -> Status {
     }
 }
 
-impl Duration {
+impl DelayDistribution {
     fn draw(self, random: &mut impl Rng) -> Nanos {
         match self {
-            Duration::Constant(ns) => ns,
-            Duration::Uniform(least, most) => random.random_range(least..=most),
-            Duration::Exponential { mean, max } => {
+            DelayDistribution::Constant(ns) => ns,
+            DelayDistribution::Uniform(least, most) => random.random_range(least..=most),
+            DelayDistribution::Exponential { mean, max } => {
                 let share: f64 = random.random();
                 // 1 - share is never 0.
                 ((-(1.0 - share).ln() * mean as f64) as Nanos).min(max)

@@ -26,12 +26,12 @@ use std::ops::RangeInclusive;
 use nvme_spec::{IoOpcode, Status};
 use ssd::Nanos;
 
-pub use apply::CannotFail;
-pub(crate) use faults::Faults;
-pub use faults::{FaultsReport, OnPowerLoss};
+pub use apply::UnsupportedFault;
+pub(crate) use faults::FaultState;
+pub use faults::{FaultsReport, PowerLossCallback};
 pub use file::{PLAN_BYTES_MAX, PlanError};
-pub use injector::{Conditions, FaultReport};
-pub(crate) use injector::{Decision, Injector, Verdict};
+pub(crate) use injector::{CommandFate, FaultDecision, FaultInjector};
+pub use injector::{DriveConditions, FaultReport};
 
 /// Most faults of a plan.
 pub const FAULTS_MAX: usize = 64;
@@ -42,7 +42,7 @@ pub const NEVER: Nanos = Nanos::MAX;
 
 /// Faults to inject. See the module documentation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct FaultPlan {
     /// Seed of all probabilities and durations.
     pub seed: u64,
     /// Unflushed bytes that a power loss can destroy, the newest first.
@@ -50,25 +50,25 @@ pub struct Plan {
     /// Probability that a 4 KiB piece of the unflushed data survives.
     pub survivors: f64,
     /// Faults of the plan, at most [`FAULTS_MAX`].
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FaultRule>,
 }
 
 /// One fault of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct FaultRule {
     /// Name of the fault in reports.
     pub name: String,
     /// Time of the fault.
-    pub when: When,
+    pub trigger: FaultTrigger,
     /// Commands that the fault applies to.
-    pub which: Which,
+    pub filter: FaultFilter,
     /// Effect of the fault.
-    pub what: What,
+    pub action: FaultAction,
 }
 
 /// Time window of a fault, and selection of commands inside the window.
 #[derive(Clone, Debug, PartialEq)]
-pub struct When {
+pub struct FaultTrigger {
     /// First I/O command of the window, counted from 1 since the plan was set.
     pub from_command: u64,
     /// Start of the window, in nanoseconds after the plan was set.
@@ -87,7 +87,7 @@ pub struct When {
 
 /// Filter for the commands of a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Which {
+pub struct FaultFilter {
     /// Opcodes of the commands. Empty for all opcodes.
     pub opcodes: Vec<IoOpcode>,
     /// Namespace of the commands.
@@ -98,7 +98,7 @@ pub struct Which {
 
 /// Distribution of a delay, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Duration {
+pub enum DelayDistribution {
     /// Constant delay.
     Constant(Nanos),
     /// Uniform distribution between two values.
@@ -114,12 +114,12 @@ pub enum Duration {
 
 /// Effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What {
+pub enum FaultAction {
     /// The command fails with this status and has no effect. `None` selects Unrecovered Read Error
     /// for reads and Write Fault for writes.
     Error(Option<Status>),
     /// The command runs, but its completion is delayed.
-    Delay(Duration),
+    Delay(DelayDistribution),
     /// The command has no effect. It completes only when it is aborted or its queue is deleted.
     Stuck,
     /// Power is lost before the command.
@@ -147,33 +147,36 @@ pub enum What {
     EventOverflow,
 }
 
-impl What {
+impl FaultAction {
     /// Name of the effect in a plan.
     pub fn kind(&self) -> &'static str {
         match self {
-            What::Error(_) => "error",
-            What::Delay(_) => "delay",
-            What::Stuck => "stuck",
-            What::PowerLoss => "power_loss",
-            What::ReadOnly => "read_only",
-            What::Degraded => "degraded",
-            What::Spare { .. } => "spare",
-            What::Temperature { .. } => "temperature",
-            What::LostNamespace { .. } => "lost_namespace",
-            What::EventOverflow => "event_overflow",
+            FaultAction::Error(_) => "error",
+            FaultAction::Delay(_) => "delay",
+            FaultAction::Stuck => "stuck",
+            FaultAction::PowerLoss => "power_loss",
+            FaultAction::ReadOnly => "read_only",
+            FaultAction::Degraded => "degraded",
+            FaultAction::Spare { .. } => "spare",
+            FaultAction::Temperature { .. } => "temperature",
+            FaultAction::LostNamespace { .. } => "lost_namespace",
+            FaultAction::EventOverflow => "event_overflow",
         }
     }
 
     /// True for effects on single commands, false for states of the drive.
     pub fn strikes(&self) -> bool {
-        matches!(self, What::Error(_) | What::Delay(_) | What::Stuck | What::PowerLoss)
+        matches!(
+            self,
+            FaultAction::Error(_) | FaultAction::Delay(_) | FaultAction::Stuck | FaultAction::PowerLoss
+        )
     }
 }
 
-impl Plan {
+impl FaultPlan {
     /// True if the plan has a power loss.
     pub fn loses_power(&self) -> bool {
-        self.faults.iter().any(|fault| fault.what == What::PowerLoss)
+        self.faults.iter().any(|fault| fault.action == FaultAction::PowerLoss)
     }
 }
 

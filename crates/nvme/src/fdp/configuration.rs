@@ -65,7 +65,7 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
 /// True if both configurations are valid and divide the same blocks for the same capacity. A drive
 /// can switch only between such configurations.
 pub fn is_same_flash(one: &DeviceConfig, other: &DeviceConfig) -> bool {
-    match (ssd::Layout::new(one), ssd::Layout::new(other)) {
+    match (ssd::DeviceLayout::new(one), ssd::DeviceLayout::new(other)) {
         (Ok(one), Ok(other)) => one.logical_pages == other.logical_pages && one.blocks() == other.blocks(),
         _ => false,
     }

@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 
 use nvme_spec::fdp::MAX_FDP_EVENTS;
 use serde::{Deserialize, Serialize};
-use ssd::event::{CloseReason, Interest, MovedRun, Reclaim};
-use ssd::{Device, Event, EventSink, Lpn, Placement, PlacementList, RecentEvents, Ring, RuhId};
+use ssd::event::{CloseReason, EventFilter, MovedRun, ReclaimRecord};
+use ssd::{BoundedLog, Device, DeviceEvent, EventSink, Lpn, Placement, PlacementList, RecentEvents, RuhId};
 
 use super::configuration::placement_identifier;
-use crate::clock::Clock;
-use crate::namespace::{EventMask, Extent, Namespace};
+use crate::clock::DriveClock;
+use crate::namespace::{EventMask, Namespace, PageExtent};
 
 /// One event of the FDP Events log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub struct ReportedNamespace<'a> {
     /// Namespace identifier.
     pub nsid: u32,
     /// Pages of the namespace, in the order of its logical blocks.
-    pub extents: &'a [Extent],
+    pub extents: &'a [PageExtent],
     /// Reclaim unit handle of each placement handle.
     pub placement_handles: &'a [RuhId],
     /// Enabled events of each placement handle.
@@ -112,7 +112,7 @@ pub struct ReportedNamespace<'a> {
 
 impl<'a> ReportedNamespace<'a> {
     /// Collects the data of a namespace of the drive.
-    pub(crate) fn of(nsid: u32, namespace: &'a Namespace) -> ReportedNamespace<'a> {
+    pub(crate) fn new(nsid: u32, namespace: &'a Namespace) -> ReportedNamespace<'a> {
         ReportedNamespace {
             nsid,
             extents: &namespace.extents,
@@ -154,7 +154,7 @@ impl<'a> ReportedNamespace<'a> {
 
 impl EventSource {
     /// Collects the current state of a drive.
-    pub(crate) fn of(device: &Device<DeviceReports>, clock: &Clock) -> EventSource {
+    pub(crate) fn new(device: &Device<FdpEventSink>, clock: &DriveClock) -> EventSource {
         EventSource {
             groups: device.layout().groups,
             page_bytes: device.layout().page_bytes,
@@ -180,18 +180,18 @@ impl EventSource {
 /// The FDP event log, with host events and controller events, each oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EventLog {
-    host: Ring<FdpEvent>,
-    controller: Ring<FdpEvent>,
+    host: BoundedLog<FdpEvent>,
+    controller: BoundedLog<FdpEvent>,
 }
 
 impl EventLog {
     /// Host events.
-    pub fn host(&self) -> &Ring<FdpEvent> {
+    pub fn host(&self) -> &BoundedLog<FdpEvent> {
         &self.host
     }
 
     /// Controller events.
-    pub fn controller(&self) -> &Ring<FdpEvent> {
+    pub fn controller(&self) -> &BoundedLog<FdpEvent> {
         &self.controller
     }
 
@@ -291,7 +291,7 @@ impl EventLog {
         &mut self,
         source: &EventSource,
         mut namespaces: impl Iterator<Item = ReportedNamespace<'a>> + Clone,
-        reclaim: &Reclaim,
+        reclaim: &ReclaimRecord,
     ) {
         if !is_reallocation(reclaim) {
             return;
@@ -344,33 +344,33 @@ impl EventLog {
 }
 
 /// True if a collection reallocated data, so at least one page had to be copied.
-fn is_reallocation(reclaim: &Reclaim) -> bool {
+fn is_reallocation(reclaim: &ReclaimRecord) -> bool {
     reclaim.pages_copied > 0
 }
 
 /// Pending device events that become FDP events, and the device's recent events.
 #[derive(Clone, Debug, Default)]
-pub struct DeviceReports {
-    pending: Vec<Event>,
+pub struct FdpEventSink {
+    pending: Vec<DeviceEvent>,
     /// Pages that missed their requested reclaim group, by the group that received them.
     redirected: BTreeMap<u16, u64>,
     recent: RecentEvents,
 }
 
-impl EventSink for DeviceReports {
-    fn interest(&self) -> Interest {
-        Interest::ReclaimUnits
+impl EventSink for FdpEventSink {
+    fn event_filter(&self) -> EventFilter {
+        EventFilter::ReclaimUnits
     }
 
-    fn event(&mut self, event: &Event) {
-        self.recent.note(event);
+    fn event(&mut self, event: &DeviceEvent) {
+        self.recent.record(event);
         let becomes_an_event = match event {
-            Event::Redirect { to, pages, .. } => {
+            DeviceEvent::Redirect { to, pages, .. } => {
                 *self.redirected.entry(to.0).or_default() += u64::from(*pages);
                 false
             }
-            Event::Reclaim(reclaim) => is_reallocation(reclaim),
-            Event::Close { owner, reason, .. } => *reason == CloseReason::RoomNeeded && owner.handle().is_some(),
+            DeviceEvent::Reclaim(reclaim) => is_reallocation(reclaim),
+            DeviceEvent::Close { owner, reason, .. } => *reason == CloseReason::RoomNeeded && owner.handle().is_some(),
             _ => false,
         };
         if becomes_an_event {
@@ -379,13 +379,13 @@ impl EventSink for DeviceReports {
     }
 }
 
-impl DeviceReports {
+impl FdpEventSink {
     /// Sink for a device that replaces another one. It has no pending events and keeps the recent
     /// events for monitoring.
-    pub fn after(before: &DeviceReports) -> DeviceReports {
-        DeviceReports {
+    pub fn after(before: &FdpEventSink) -> FdpEventSink {
+        FdpEventSink {
             recent: before.recent.clone(),
-            ..DeviceReports::default()
+            ..FdpEventSink::default()
         }
     }
 
@@ -401,7 +401,7 @@ impl DeviceReports {
     }
 
     /// Takes the pending events.
-    pub fn take(&mut self) -> Vec<Event> {
+    pub fn take(&mut self) -> Vec<DeviceEvent> {
         std::mem::take(&mut self.pending)
     }
 
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_page_of_the_second_extent_comes_after_those_of_the_first() {
-        let extent = |first| Extent { first, pages: 4 };
+        let extent = |first| PageExtent { first, pages: 4 };
         let namespace = ReportedNamespace {
             nsid: 1,
             extents: &[extent(10), extent(100)],

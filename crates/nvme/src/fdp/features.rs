@@ -13,7 +13,7 @@ use ssd::Device;
 use zerocopy::IntoBytes;
 
 use super::FdpState;
-use super::events::{DeviceReports, kind};
+use super::events::{FdpEventSink, kind};
 use super::handles::check_enabled;
 use crate::error::{Failure, Parameter};
 use crate::setup::check_endurance_group;
@@ -180,7 +180,7 @@ impl Subsystem {
             "the drive has no namespaces"
         );
         let config = Subsystem::device_config(&self.config, &self.state);
-        let made = Device::with_sink(&config, DeviceReports::after(self.device.sink()));
+        let made = Device::with_sink(&config, FdpEventSink::after(self.device.sink()));
         let mut device = made.map_err(|error| {
             let cause = format!("the drive cannot use this configuration: {error}");
             Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))
@@ -190,7 +190,7 @@ impl Subsystem {
             before, after,
             "the capacity does not depend on how the media is divided"
         );
-        device.take_over(&self.device);
+        device.continue_counters(&self.device);
         self.device = device;
         self.fdp.units_mut().clear();
         assert!(self.device.sink().is_empty(), "a new device has nothing to report");

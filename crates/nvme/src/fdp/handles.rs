@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 
 use nvme_spec::Status;
 use nvme_spec::fdp::{RuhStatusDescriptor, RuhStatusHeader};
-use ssd::{Device, Event, Nanos, Placement, PlacementList, RgId, RuhId};
+use ssd::{Device, DeviceEvent, Nanos, Placement, PlacementList, RgId, RuhId};
 use zerocopy::IntoBytes;
 
 use super::FdpState;
 use super::configuration::{placement_identifier, split_placement_identifier};
 use super::directive::WriteDirective;
-use super::events::{DeviceReports, EventSource, ReportedNamespace, kind};
+use super::events::{EventSource, FdpEventSink, ReportedNamespace, kind};
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
-use crate::io::context::NamespaceIo;
+use crate::io::context::IoContext;
 use crate::namespace::Namespace;
 use crate::subsystem::Subsystem;
 
@@ -23,17 +23,17 @@ const SECOND_NS: Nanos = 1_000_000_000;
 
 /// Times of the first write to each handle's reclaim unit, for the time limit (ERUTL).
 #[derive(Debug)]
-pub(crate) struct OpenUnits {
+pub(crate) struct RuOpenTimes {
     /// First write, by reclaim group and handle.
     since: BTreeMap<(u16, u16), Nanos>,
     /// Seconds that a reclaim unit may stay open, or 0 for no limit.
     limit_s: u32,
 }
 
-impl OpenUnits {
+impl RuOpenTimes {
     /// State without open reclaim units.
-    pub(crate) fn new(limit_s: u32) -> OpenUnits {
-        OpenUnits {
+    pub(crate) fn new(limit_s: u32) -> RuOpenTimes {
+        RuOpenTimes {
             since: BTreeMap::new(),
             limit_s,
         }
@@ -136,7 +136,7 @@ pub(crate) fn named_placement(
 /// Placement of a write that names a placement, or the default placement.
 #[inline]
 pub(crate) fn named_or_default(
-    device: &mut Device<DeviceReports>,
+    device: &mut Device<FdpEventSink>,
     namespace: &Namespace,
     named: Option<Placement>,
 ) -> Placement {
@@ -155,17 +155,17 @@ pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
 /// Records a write to a handle's reclaim unit. `filled` is true if the write filled the previous
 /// unit.
 fn note_unit_written(
-    device: &Device<DeviceReports>,
-    units: &mut OpenUnits,
+    device: &Device<FdpEventSink>,
+    units: &mut RuOpenTimes,
     now: Nanos,
     placement: Placement,
     filled: bool,
 ) {
-    let is_begun = device.is_unit_begun(placement).expect("a handle of the device");
+    let is_begun = device.is_unit_written(placement).expect("a handle of the device");
     units.note_written(now, placement, is_begun, filled);
 }
 
-impl NamespaceIo<'_> {
+impl IoContext<'_> {
     /// Resolves the placement of a write.
     ///
     /// An unknown placement identifier is no error. The data goes to the default placement
@@ -181,7 +181,7 @@ impl NamespaceIo<'_> {
             }
             Err(UnresolvedDirective::Unknown(pid)) => {
                 let source = self.event_source();
-                let of = ReportedNamespace::of(self.nsid, self.namespace);
+                let of = ReportedNamespace::new(self.nsid, self.namespace);
                 self.fdp.events.note_invalid_identifier(&source, &of, pid);
                 None
             }
@@ -292,7 +292,7 @@ impl NamespaceIo<'_> {
         self.units.forget(placement);
         if unwritten > 0 {
             let source = self.event_source();
-            let of = ReportedNamespace::of(self.nsid, self.namespace);
+            let of = ReportedNamespace::new(self.nsid, self.namespace);
             self.fdp.events.note_unit_left(&source, &of, placement, event_kind);
         }
     }
@@ -331,7 +331,7 @@ impl Subsystem {
     /// Fills the host event log with meaningless events, so that all earlier entries are lost.
     pub(crate) fn overflow_host_events(&mut self) {
         if self.state.fdp.enabled {
-            let source = EventSource::of(&self.device, &self.clock);
+            let source = EventSource::new(&self.device, &self.clock);
             self.state.fdp.events.overflow_host_events(&source);
         }
     }
@@ -342,21 +342,21 @@ impl Subsystem {
         if !self.state.fdp.enabled {
             return;
         }
-        let source = EventSource::of(&self.device, &self.clock);
+        let source = EventSource::new(&self.device, &self.clock);
         let (namespaces, log) = (&self.state.namespaces, &mut self.state.fdp.events);
         for event in events {
             match event {
-                Event::Close { group, owner, .. } => {
+                DeviceEvent::Close { group, owner, .. } => {
                     let handle = owner.handle().expect("a reported event belongs to a handle");
                     let placement = Placement { group, handle };
                     // The command that closed the unit may have written to its successor already.
                     note_unit_written(&self.device, self.fdp.units_mut(), self.clock.now(), placement, true);
                     if let Some(nsid) = namespaces.of_handle(handle) {
-                        let of = ReportedNamespace::of(nsid, namespaces.get(nsid));
+                        let of = ReportedNamespace::new(nsid, namespaces.get(nsid));
                         log.note_unit_left(&source, &of, placement, kind::IMPLICITLY_MODIFIED_RUH);
                     }
                 }
-                Event::Reclaim(reclaim) => log.note_collection(&source, namespaces.reported(), &reclaim),
+                DeviceEvent::Reclaim(reclaim) => log.note_collection(&source, namespaces.reported(), &reclaim),
                 other => unreachable!("{other:?} does not become an event"),
             }
         }
@@ -366,7 +366,7 @@ impl Subsystem {
     /// Called after a restart that lost the units.
     pub fn note_handles_modified_by_reset(&mut self) {
         if self.state.fdp.enabled {
-            let source = EventSource::of(&self.device, &self.clock);
+            let source = EventSource::new(&self.device, &self.clock);
             for of in self.state.namespaces.reported() {
                 self.state.fdp.events.note_reset(&source, &of);
             }

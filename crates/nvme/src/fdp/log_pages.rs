@@ -153,7 +153,7 @@ impl Subsystem {
 /// Nominal size of a reclaim unit in bytes (RUNS). The size is a whole superblock, unless every
 /// handle has the same smaller size.
 fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
-    let layout = ssd::Layout::new(config).expect("configurations that are offered work");
+    let layout = ssd::DeviceLayout::new(config).expect("configurations that are offered work");
     let mut sizes = (0..config.handles.count).map(|handle| config.handles.get(handle).reclaim_unit);
     let first = sizes.next().expect("there is a handle");
     let alike = sizes.all(|size| size == first);

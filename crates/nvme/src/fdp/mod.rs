@@ -38,9 +38,9 @@ pub use configuration::{
     without_fdp,
 };
 pub(crate) use directive::{DirectiveReceive, DirectiveSend, WriteDirective, parse_receive, parse_send};
-pub use events::{DeviceReports, EventLog, EventSource, FdpEvent, Reallocation, ReportedNamespace, kind};
+pub use events::{EventLog, EventSource, FdpEvent, FdpEventSink, Reallocation, ReportedNamespace, kind};
 pub(crate) use features::{event_descriptors_bytes, event_list_bytes};
-pub(crate) use handles::{OpenUnits, named_or_default, named_placement};
+pub(crate) use handles::{RuOpenTimes, named_or_default, named_placement};
 
 /// Flexible Data Placement of the endurance group, non-volatile.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -56,19 +56,19 @@ pub struct FdpState {
 /// Flexible Data Placement since the drive's start, derived from its profile. It includes the open
 /// times of reclaim units.
 #[derive(Debug)]
-pub(crate) struct Fdp {
+pub(crate) struct FdpRuntime {
     /// Device configurations of the offered FDP configurations.
     configurations: Vec<DeviceConfig>,
-    units: OpenUnits,
+    units: RuOpenTimes,
 }
 
-impl Fdp {
+impl FdpRuntime {
     /// State for a drive with this profile. Reclaim units may stay open for `time_limit_s` seconds,
     /// or without limit if 0.
-    pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> Fdp {
-        Fdp {
+    pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> FdpRuntime {
+        FdpRuntime {
             configurations: configurations(profile),
-            units: OpenUnits::new(time_limit_s),
+            units: RuOpenTimes::new(time_limit_s),
         }
     }
 
@@ -78,12 +78,12 @@ impl Fdp {
     }
 
     /// Open reclaim units.
-    pub(crate) fn units(&self) -> &OpenUnits {
+    pub(crate) fn units(&self) -> &RuOpenTimes {
         &self.units
     }
 
     /// Mutable version of [`Fdp::units`].
-    pub(crate) fn units_mut(&mut self) -> &mut OpenUnits {
+    pub(crate) fn units_mut(&mut self) -> &mut RuOpenTimes {
         &mut self.units
     }
 }

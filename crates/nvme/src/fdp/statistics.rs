@@ -2,12 +2,12 @@
 //! erased.
 
 use nvme_spec::fdp::FdpStatistics;
-use ssd::Stats;
+use ssd::DeviceStats;
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
 /// Builds the page from the counters of the device alone.
-pub(super) fn page(stats: &Stats) -> Vec<u8> {
+pub(super) fn page(stats: &DeviceStats) -> Vec<u8> {
     let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
     let wide = |bytes: u64| U128::new(u128::from(bytes));
     FdpStatistics {

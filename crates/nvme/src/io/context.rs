@@ -8,28 +8,28 @@
 use nvme_spec::Status;
 use ssd::{Device, Lpn};
 
-use super::Blocks;
-use crate::clock::Clock;
+use super::BlockRange;
+use crate::clock::DriveClock;
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fault::cache::CachedMedia;
-use crate::fdp::{DeviceReports, EventSource, FdpState, OpenUnits};
+use crate::fdp::{EventSource, FdpEventSink, FdpState, RuOpenTimes};
 use crate::media::{ByteRange, Media, MediaError};
 use crate::namespace::Namespace;
 use crate::state::{SanitizeOutcome, SmartCounters};
 
 /// Context of an I/O command. See the module documentation.
-pub(crate) struct NamespaceIo<'a> {
+pub(crate) struct IoContext<'a> {
     pub nsid: u32,
     pub namespace: &'a mut Namespace,
     pub page_bytes: u64,
-    pub device: &'a mut Device<DeviceReports>,
+    pub device: &'a mut Device<FdpEventSink>,
     pub media: &'a mut CachedMedia,
     pub smart: &'a mut SmartCounters,
     pub sanitize: &'a mut SanitizeOutcome,
     pub fdp: &'a mut FdpState,
-    pub units: &'a mut OpenUnits,
-    pub clock: &'a mut Clock,
+    pub units: &'a mut RuOpenTimes,
+    pub clock: &'a mut DriveClock,
     /// Buffer for data that no host sees.
     pub scratch: &'a mut Vec<u8>,
     /// A fault makes all media read-only.
@@ -39,7 +39,7 @@ pub(crate) struct NamespaceIo<'a> {
     pub changes_state: bool,
 }
 
-impl NamespaceIo<'_> {
+impl IoContext<'_> {
     /// Logical capacity of the drive, in bytes.
     pub(super) fn capacity_bytes(&self) -> u64 {
         u64::from(self.device.layout().logical_pages) * self.page_bytes
@@ -47,7 +47,7 @@ impl NamespaceIo<'_> {
 
     /// Current state of the drive for the reporting rules of FDP events.
     pub(crate) fn event_source(&self) -> EventSource {
-        EventSource::of(self.device, self.clock)
+        EventSource::new(self.device, self.clock)
     }
 
     /// Failure of a command because of the storage.
@@ -57,12 +57,12 @@ impl NamespaceIo<'_> {
 
     /// Refuses a range that reaches beyond the namespace.
     #[inline]
-    pub(super) fn check_range(&self, blocks: Blocks) -> Result<(), Failure> {
+    pub(super) fn check_range(&self, blocks: BlockRange) -> Result<(), Failure> {
         check_range(self.namespace, blocks)
     }
 
     /// Refuses a range that cannot be written.
-    pub(super) fn check_writable(&self, blocks: Blocks) -> Result<(), Failure> {
+    pub(super) fn check_writable(&self, blocks: BlockRange) -> Result<(), Failure> {
         self.check_range(blocks)?;
         if self.is_read_only {
             let cause = "the media is read-only";
@@ -76,7 +76,7 @@ impl NamespaceIo<'_> {
     }
 
     /// Refuses a range with a block that Write Uncorrectable made unreadable.
-    pub(super) fn check_readable(&self, blocks: Blocks) -> Result<(), Failure> {
+    pub(super) fn check_readable(&self, blocks: BlockRange) -> Result<(), Failure> {
         self.check_range(blocks)?;
         let uncorrectable = &self.namespace.uncorrectable;
         if uncorrectable.is_empty() {
@@ -92,13 +92,13 @@ impl NamespaceIo<'_> {
     }
 
     /// Counts a command that returned data to the host. Metadata does not count.
-    pub(super) fn note_read(&mut self, blocks: Blocks) {
+    pub(super) fn note_read(&mut self, blocks: BlockRange) {
         self.smart.read_commands += 1;
         self.smart.host_bytes_read += blocks.count << self.namespace.block_bytes_log2();
     }
 
     /// Counts a write command.
-    pub(super) fn note_write(&mut self, blocks: Blocks, force_unit_access: bool) -> Execution {
+    pub(super) fn note_write(&mut self, blocks: BlockRange, force_unit_access: bool) -> Execution {
         let block_bytes = self.namespace.block_bytes();
         let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes);
         self.smart.write_commands += 1;
@@ -108,7 +108,7 @@ impl NamespaceIo<'_> {
 
     /// Updates the state after any kind of write. The change is stored, so that a power loss cannot
     /// restore marks of the old data.
-    pub(super) fn written(&mut self, blocks: Blocks) {
+    pub(super) fn written(&mut self, blocks: BlockRange) {
         let was_uncorrectable = self.forget_uncorrectable(blocks);
         let was_sanitized = self.sanitize.note_write();
         self.changes_state |= was_uncorrectable || was_sanitized;
@@ -117,7 +117,7 @@ impl NamespaceIo<'_> {
 
     /// Makes blocks readable again after Write Uncorrectable. Returns true if the range had an
     /// unreadable block.
-    pub(super) fn forget_uncorrectable(&mut self, blocks: Blocks) -> bool {
+    pub(super) fn forget_uncorrectable(&mut self, blocks: BlockRange) -> bool {
         let uncorrectable = &mut self.namespace.uncorrectable;
         let there_is = !uncorrectable.is_empty() && uncorrectable.first_in(blocks.first, blocks.count).is_some();
         if there_is {
@@ -158,7 +158,7 @@ impl NamespaceIo<'_> {
 
 /// Refuses a range that reaches beyond a namespace.
 #[inline]
-pub(super) fn check_range(namespace: &Namespace, blocks: Blocks) -> Result<(), Failure> {
+pub(super) fn check_range(namespace: &Namespace, blocks: BlockRange) -> Result<(), Failure> {
     if namespace.contains(blocks.first, blocks.count) {
         return Ok(());
     }

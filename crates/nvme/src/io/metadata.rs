@@ -15,9 +15,9 @@
 
 use nvme_spec::Status;
 
-use super::context::{NamespaceIo, check_range};
-use super::{Blocks, limited};
-use crate::controller::Transport;
+use super::context::{IoContext, check_range};
+use super::{BlockRange, limited};
+use crate::controller::HostTransport;
 use crate::error::{Failure, Parameter};
 use crate::media::{self, ByteRange, Media};
 use crate::namespace::{FORMATS, Namespace};
@@ -58,7 +58,7 @@ impl Subsystem {
         &self,
         id: u16,
         nsid: u32,
-        blocks: Blocks,
+        blocks: BlockRange,
         of_bytes: fn(u64) -> Transfer,
     ) -> Result<Transfer, Failure> {
         let namespace = self.state.namespaces.active(id, nsid)?;
@@ -73,7 +73,7 @@ impl Subsystem {
         if namespace.extended_metadata {
             return Ok(of_bytes(data_bytes + metadata_bytes));
         }
-        if self.controller(id).transport == Transport::Fabrics {
+        if self.controller(id).transport == HostTransport::Fabrics {
             let cause = format!(
                 "namespace {nsid} has a separate metadata buffer, which fabrics does not support. Format it with MSET 1"
             );
@@ -95,7 +95,7 @@ impl Subsystem {
         parameter: Parameter,
     ) -> Result<(), Failure> {
         let has_metadata = FORMATS[usize::from(format)].metadata_bytes > 0;
-        if has_metadata && !extended && self.controller(id).transport == Transport::Fabrics {
+        if has_metadata && !extended && self.controller(id).transport == HostTransport::Fabrics {
             let cause = format!("LBA format {format} over fabrics needs metadata in extended logical blocks (MC)");
             return Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter));
         }
@@ -103,9 +103,9 @@ impl Subsystem {
     }
 }
 
-impl NamespaceIo<'_> {
+impl IoContext<'_> {
     /// Reads blocks that are known to be readable, in the form that the host gets.
-    pub(super) fn read_for_host(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn read_for_host(&mut self, blocks: BlockRange, data: &mut Vec<u8>) -> Result<(), Failure> {
         self.read_into(blocks, data)?;
         if self.namespace.extended_metadata {
             *data = interleaved(data, self.namespace);
@@ -114,7 +114,7 @@ impl NamespaceIo<'_> {
     }
 
     /// Fills `metadata` with the metadata of blocks.
-    pub(super) fn read_metadata(&mut self, blocks: Blocks, metadata: &mut [u8]) -> Result<(), Failure> {
+    pub(super) fn read_metadata(&mut self, blocks: BlockRange, metadata: &mut [u8]) -> Result<(), Failure> {
         let mut rest = metadata;
         for piece in self.metadata_of(blocks) {
             let (part, behind) = rest.split_at_mut(piece.bytes as usize);
@@ -127,7 +127,7 @@ impl NamespaceIo<'_> {
     }
 
     /// Stores the metadata of blocks.
-    pub(super) fn write_metadata(&mut self, blocks: Blocks, metadata: &[u8]) -> Result<(), Failure> {
+    pub(super) fn write_metadata(&mut self, blocks: BlockRange, metadata: &[u8]) -> Result<(), Failure> {
         let mut rest = metadata;
         for piece in self.metadata_of(blocks) {
             let (part, behind) = rest.split_at(piece.bytes as usize);
@@ -140,7 +140,7 @@ impl NamespaceIo<'_> {
     }
 
     /// Place of the metadata of blocks in the storage.
-    fn metadata_of(&self, blocks: Blocks) -> Vec<ByteRange> {
+    fn metadata_of(&self, blocks: BlockRange) -> Vec<ByteRange> {
         let capacity_bytes = self.capacity_bytes();
         let pieces = self.namespace.locate(blocks.first, blocks.count, self.page_bytes);
         pieces.map(|piece| media::metadata_of(capacity_bytes, piece)).collect()

@@ -6,17 +6,17 @@
 //! protection run at execution. The namespace may change during the data transfer.
 
 pub(crate) mod context;
+pub(crate) mod fast_path;
 mod metadata;
-pub(crate) mod plain_batch;
 pub(crate) mod ranges;
 mod read_write;
 
 use nvme_spec::command::{self, SubmissionEntry};
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use ssd::{Lpn, Placement};
 
-use context::NamespaceIo;
+use context::IoContext;
 
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
@@ -24,14 +24,14 @@ use crate::fdp::WriteDirective;
 use crate::media::{ByteRange, Media, MediaError, bytes_for};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
-use crate::transfer::{Direction, TRANSFER_BYTES_MAX, Transfer, check_transfer_bytes};
+use crate::transfer::{TRANSFER_BYTES_MAX, Transfer, TransferDirection, check_transfer_bytes};
 
 /// Bytes of the scratch buffer, which holds the largest transfer with its metadata.
 const SCRATCH_BYTES_MAX: u64 = bytes_for(TRANSFER_BYTES_MAX);
 
 /// A range of logical blocks of the command's namespace. It has at least one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Blocks {
+pub(crate) struct BlockRange {
     pub first: u64,
     pub count: u64,
 }
@@ -41,19 +41,19 @@ pub(crate) enum StraightData<'a> {
     /// Consumes the data that was read.
     ToHost(&'a mut dyn FnMut(&[u8]) -> Result<(), Failure>),
     /// Produces the data to write.
-    FromHost(&'a mut dyn FnMut(Room<'_>) -> Result<(), Failure>),
+    FromHost(&'a mut dyn FnMut(NonTemporalBuf<'_>) -> Result<(), Failure>),
 }
 
 /// Progress of a command with several parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct IoProgress {
     /// Logical blocks that are done.
     pub blocks_done: u64,
     /// Placement of the command's data, decided once.
     pub placement: Option<Placement>,
 }
 
-impl Progress {
+impl IoProgress {
     /// Adds a finished part of `blocks` blocks. Returns true if all `all` blocks are done.
     fn advance(&mut self, blocks: u64, all: u64) -> bool {
         self.blocks_done += blocks;
@@ -64,30 +64,30 @@ impl Progress {
 
 /// An I/O command with decoded fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Command {
+pub struct IoCommand {
     nsid: u32,
-    operation: Operation,
+    operation: NvmOperation,
 }
 
 /// Operation of an I/O command, with decoded fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Operation {
+enum NvmOperation {
     Flush,
-    Read(Blocks),
+    Read(BlockRange),
     Write {
-        blocks: Blocks,
+        blocks: BlockRange,
         force_unit_access: bool,
         directive: WriteDirective,
     },
-    Compare(Blocks),
-    Verify(Blocks),
+    Compare(BlockRange),
+    Verify(BlockRange),
     WriteZeroes {
-        blocks: Blocks,
+        blocks: BlockRange,
         deallocate: bool,
         force_unit_access: bool,
         directive: WriteDirective,
     },
-    WriteUncorrectable(Blocks),
+    WriteUncorrectable(BlockRange),
     DatasetManagement {
         ranges: u64,
         deallocate: bool,
@@ -111,11 +111,11 @@ enum Operation {
     Nothing,
 }
 
-impl Command {
+impl IoCommand {
     /// Parses the entry of an I/O queue. `None` for an invalid command. [`Subsystem::accept`] then
     /// returns the reason.
     #[inline]
-    pub fn of(entry: &SubmissionEntry) -> Option<Command> {
+    pub fn parse(entry: &SubmissionEntry) -> Option<IoCommand> {
         parse(entry).ok().filter(|_| entry.flags.fuse() == 0)
     }
 
@@ -126,68 +126,69 @@ impl Command {
     }
 
     /// Logical blocks that the command accesses, sources of Copy included.
-    pub(crate) fn ranges(&self, data: &[u8]) -> Vec<Blocks> {
+    pub(crate) fn ranges(&self, data: &[u8]) -> Vec<BlockRange> {
         match self.operation {
-            Operation::Read(blocks)
-            | Operation::Compare(blocks)
-            | Operation::Verify(blocks)
-            | Operation::WriteUncorrectable(blocks)
-            | Operation::Write { blocks, .. }
-            | Operation::WriteZeroes { blocks, .. } => vec![blocks],
-            Operation::DatasetManagement { .. } => ranges::of_dataset(data),
-            Operation::Copy { destination, .. } => ranges::of_copy(destination, data),
-            Operation::Flush | Operation::HandleStatus { .. } | Operation::HandleUpdate { .. } | Operation::Nothing => {
-                Vec::new()
-            }
+            NvmOperation::Read(blocks)
+            | NvmOperation::Compare(blocks)
+            | NvmOperation::Verify(blocks)
+            | NvmOperation::WriteUncorrectable(blocks)
+            | NvmOperation::Write { blocks, .. }
+            | NvmOperation::WriteZeroes { blocks, .. } => vec![blocks],
+            NvmOperation::DatasetManagement { .. } => ranges::of_dataset(data),
+            NvmOperation::Copy { destination, .. } => ranges::of_copy(destination, data),
+            NvmOperation::Flush
+            | NvmOperation::HandleStatus { .. }
+            | NvmOperation::HandleUpdate { .. }
+            | NvmOperation::Nothing => Vec::new(),
         }
     }
 }
 
 /// Parses a submission queue entry. It ignores PRINFO, which has no meaning without protection
 /// information. The fio passthrough engine always sets PRACT.
-pub(crate) fn parse(entry: &SubmissionEntry) -> Result<Command, Failure> {
-    Ok(Command {
+pub(crate) fn parse(entry: &SubmissionEntry) -> Result<IoCommand, Failure> {
+    Ok(IoCommand {
         nsid: entry.nsid.get(),
         operation: parse_operation(entry)?,
     })
 }
 
-fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
+fn parse_operation(entry: &SubmissionEntry) -> Result<NvmOperation, Failure> {
     let unknown = || Failure::unknown_opcode(entry.opcode, "I/O");
     let (cdw10, cdw11) = (entry.cdw10.get(), entry.cdw11.get());
     let cdw12 = command::ReadWriteCdw12::from_bits(entry.cdw12.get());
-    let blocks = Blocks {
+    let blocks = BlockRange {
         first: u64::from(cdw11) << 32 | u64::from(cdw10),
         count: u64::from(cdw12.nlb()) + 1,
     };
     let specific = (entry.cdw13.get() >> 16) as u16;
     Ok(match IoOpcode::from_u8(entry.opcode).ok_or_else(unknown)? {
-        IoOpcode::Flush => Operation::Flush,
-        IoOpcode::Read => Operation::Read(blocks),
-        IoOpcode::Compare => Operation::Compare(blocks),
-        IoOpcode::Verify => Operation::Verify(blocks),
-        IoOpcode::Write => Operation::Write {
+        IoOpcode::Flush => NvmOperation::Flush,
+        IoOpcode::Read => NvmOperation::Read(blocks),
+        IoOpcode::Compare => NvmOperation::Compare(blocks),
+        IoOpcode::Verify => NvmOperation::Verify(blocks),
+        IoOpcode::Write => NvmOperation::Write {
             blocks,
             force_unit_access: cdw12.fua(),
             directive: WriteDirective::parse(cdw12.dtype(), specific)?,
         },
         IoOpcode::WriteZeroes => {
             let dword12 = command::WriteZeroesCdw12::from_bits(entry.cdw12.get());
-            Operation::WriteZeroes {
+            NvmOperation::WriteZeroes {
                 blocks,
                 deallocate: dword12.deac(),
                 force_unit_access: cdw12.fua(),
                 directive: WriteDirective::parse(cdw12.dtype(), specific)?,
             }
         }
-        IoOpcode::WriteUncorrectable => Operation::WriteUncorrectable(blocks),
-        IoOpcode::DatasetManagement => Operation::DatasetManagement {
+        IoOpcode::WriteUncorrectable => NvmOperation::WriteUncorrectable(blocks),
+        IoOpcode::DatasetManagement => NvmOperation::DatasetManagement {
             ranges: u64::from(cdw10 & 0xff) + 1,
             deallocate: command::DatasetManagementCdw11::from_bits(cdw11).ad(),
         },
         IoOpcode::Copy => {
             let dword12 = command::CopyCdw12::from_bits(entry.cdw12.get());
-            Operation::Copy {
+            NvmOperation::Copy {
                 destination: blocks.first,
                 ranges: u64::from(dword12.nr()) + 1,
                 descriptor_format: dword12.desfmt(),
@@ -196,15 +197,15 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<Operation, Failure> {
             }
         }
         IoOpcode::IoManagementReceive => match cdw10 & 0xff {
-            0 => Operation::Nothing,
-            1 => Operation::HandleStatus {
+            0 => NvmOperation::Nothing,
+            1 => NvmOperation::HandleStatus {
                 bytes: (u64::from(cdw11) + 1) * 4,
             },
             operation => return Err(unknown_management_operation(operation)),
         },
         IoOpcode::IoManagementSend => match cdw10 & 0xff {
-            0 => Operation::Nothing,
-            1 => Operation::HandleUpdate {
+            0 => NvmOperation::Nothing,
+            1 => NvmOperation::HandleUpdate {
                 identifiers: u64::from(cdw10 >> 16) + 1,
             },
             operation => return Err(unknown_management_operation(operation)),
@@ -237,29 +238,29 @@ fn unknown_management_operation(operation: u32) -> Failure {
 
 impl Subsystem {
     /// Data that a command moves with the current format of the namespace.
-    pub(crate) fn io_transfer(&self, id: u16, command: &Command) -> Result<Transfer, Failure> {
+    pub(crate) fn io_transfer(&self, id: u16, command: &IoCommand) -> Result<Transfer, Failure> {
         let nsid = command.nsid;
         Ok(match command.operation {
-            Operation::Read(blocks) => self.block_transfer(id, nsid, blocks, Transfer::to_host)?,
-            Operation::Write { blocks, .. } | Operation::Compare(blocks) => {
+            NvmOperation::Read(blocks) => self.block_transfer(id, nsid, blocks, Transfer::to_host)?,
+            NvmOperation::Write { blocks, .. } | NvmOperation::Compare(blocks) => {
                 self.block_transfer(id, nsid, blocks, Transfer::to_controller)?
             }
-            Operation::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
-            Operation::Copy {
+            NvmOperation::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
+            NvmOperation::Copy {
                 ranges,
                 descriptor_format,
                 ..
             } => Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?),
-            Operation::HandleStatus { bytes } => {
+            NvmOperation::HandleStatus { bytes } => {
                 let bytes = bytes.min(self.handle_status_bytes(id, nsid)?);
                 Transfer::to_host(bytes)
             }
-            Operation::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
-            Operation::Flush
-            | Operation::Verify(_)
-            | Operation::WriteZeroes { .. }
-            | Operation::WriteUncorrectable(_)
-            | Operation::Nothing => Transfer::NONE,
+            NvmOperation::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
+            NvmOperation::Flush
+            | NvmOperation::Verify(_)
+            | NvmOperation::WriteZeroes { .. }
+            | NvmOperation::WriteUncorrectable(_)
+            | NvmOperation::Nothing => Transfer::NONE,
         })
     }
 
@@ -268,14 +269,14 @@ impl Subsystem {
     pub(crate) fn execute_io(
         &mut self,
         id: u16,
-        command: &Command,
+        command: &IoCommand,
         data: &mut Vec<u8>,
-        progress: &mut Progress,
+        progress: &mut IoProgress,
     ) -> Result<Execution, Failure> {
-        let &Command { nsid, operation } = command;
+        let &IoCommand { nsid, operation } = command;
         // Flush is the only I/O command that runs during a sanitize operation (Base Specification,
         // "Sanitize Operations"). It is also the only one that accepts all namespaces.
-        if operation == Operation::Flush {
+        if operation == NvmOperation::Flush {
             return self.flush(id, nsid);
         }
         self.with_namespace(id, nsid, |io| io.execute(operation, data, progress))
@@ -288,7 +289,7 @@ impl Subsystem {
         &mut self,
         id: u16,
         nsid: u32,
-        run: impl FnOnce(&mut NamespaceIo<'_>) -> Result<Execution, Failure>,
+        run: impl FnOnce(&mut IoContext<'_>) -> Result<Execution, Failure>,
     ) -> Result<Execution, Failure> {
         self.check_no_sanitize()?;
         self.state.namespaces.active(id, nsid)?;
@@ -305,8 +306,8 @@ impl Subsystem {
     }
 
     /// Context for commands of an existing namespace.
-    pub(crate) fn namespace_io(&mut self, nsid: u32) -> NamespaceIo<'_> {
-        NamespaceIo {
+    pub(crate) fn namespace_io(&mut self, nsid: u32) -> IoContext<'_> {
+        IoContext {
             nsid,
             page_bytes: self.page_bytes(),
             namespace: self.state.namespaces.get_mut(nsid),
@@ -325,10 +326,10 @@ impl Subsystem {
 
     /// Direction in which a command's data may move directly between host and storage.
     #[inline]
-    pub(crate) fn straight_direction(&self, id: u16, command: &Command) -> Option<Direction> {
+    pub(crate) fn straight_direction(&self, id: u16, command: &IoCommand) -> Option<TransferDirection> {
         let direction = match command.operation {
-            Operation::Read(_) => Direction::ToHost,
-            Operation::Write { .. } => Direction::ToController,
+            NvmOperation::Read(_) => TransferDirection::ToHost,
+            NvmOperation::Write { .. } => TransferDirection::ToController,
             _ => return None,
         };
         let namespace = self.state.namespaces.active(id, command.nsid).ok()?;
@@ -339,8 +340,8 @@ impl Subsystem {
     /// accesses first arrives while earlier commands run. Prefetching has no effect on results, so
     /// only the range is checked.
     #[inline]
-    pub fn expect(&self, entry: &SubmissionEntry) {
-        let kind = CommandKind::of(entry.opcode);
+    pub fn prefetch_command(&self, entry: &SubmissionEntry) {
+        let kind = CommandKind::from_opcode(entry.opcode);
         if kind == CommandKind::Other {
             return;
         }
@@ -356,10 +357,10 @@ impl Subsystem {
         if let Some(piece) = namespace.locate(first, count, page_bytes).next() {
             // A write overwrites the data without reading it, and prefetching would make it slower.
             if kind == CommandKind::Read {
-                self.media.expect(piece.offset, piece.bytes);
+                self.media.prefetch(piece.offset, piece.bytes);
             }
             let first = Lpn((piece.offset / page_bytes) as u32);
-            self.device.expect(std::iter::once(first));
+            self.device.prefetch(std::iter::once(first));
         }
     }
 
@@ -367,13 +368,13 @@ impl Subsystem {
     pub(crate) fn execute_io_straight(
         &mut self,
         id: u16,
-        command: &Command,
+        command: &IoCommand,
         data: StraightData<'_>,
     ) -> Result<Execution, Failure> {
         self.with_namespace(id, command.nsid, |io| match (command.operation, data) {
-            (Operation::Read(blocks), StraightData::ToHost(take)) => io.read_pieces(blocks, take),
+            (NvmOperation::Read(blocks), StraightData::ToHost(take)) => io.read_pieces(blocks, take),
             (
-                Operation::Write {
+                NvmOperation::Write {
                     blocks,
                     force_unit_access,
                     directive,
@@ -393,48 +394,48 @@ impl Subsystem {
     }
 }
 
-impl NamespaceIo<'_> {
+impl IoContext<'_> {
     /// Calls the executor of an operation.
     fn execute(
         &mut self,
-        operation: Operation,
+        operation: NvmOperation,
         data: &mut Vec<u8>,
-        progress: &mut Progress,
+        progress: &mut IoProgress,
     ) -> Result<Execution, Failure> {
         match operation {
-            Operation::Read(blocks) => self.read(blocks, data),
-            Operation::Compare(blocks) => self.compare(blocks, data),
-            Operation::Verify(blocks) => self.verify_part(blocks, progress),
-            Operation::Write {
+            NvmOperation::Read(blocks) => self.read(blocks, data),
+            NvmOperation::Compare(blocks) => self.compare(blocks, data),
+            NvmOperation::Verify(blocks) => self.verify_part(blocks, progress),
+            NvmOperation::Write {
                 blocks,
                 force_unit_access,
                 directive,
             } => self.write(blocks, directive, force_unit_access, data),
-            Operation::WriteZeroes {
+            NvmOperation::WriteZeroes {
                 blocks,
                 deallocate,
                 force_unit_access,
                 directive,
             } => self.write_zeroes_part(blocks, directive, deallocate, force_unit_access, progress),
-            Operation::WriteUncorrectable(blocks) => self.write_uncorrectable(blocks),
-            Operation::DatasetManagement { deallocate, .. } => self.manage_dataset_part(deallocate, data, progress),
-            Operation::Copy {
+            NvmOperation::WriteUncorrectable(blocks) => self.write_uncorrectable(blocks),
+            NvmOperation::DatasetManagement { deallocate, .. } => self.manage_dataset_part(deallocate, data, progress),
+            NvmOperation::Copy {
                 destination,
                 force_unit_access,
                 directive,
                 ..
             } => {
-                let destination = ranges::Destination {
+                let destination = ranges::CopyDestination {
                     first: destination,
                     directive,
                     force_unit_access,
                 };
                 self.copy(&destination, data)
             }
-            Operation::HandleStatus { bytes } => self.handle_status(bytes, data),
-            Operation::HandleUpdate { .. } => self.handle_update(data),
-            Operation::Nothing => Ok(Execution::DONE),
-            Operation::Flush => unreachable!("a Flush has no namespace context"),
+            NvmOperation::HandleStatus { bytes } => self.handle_status(bytes, data),
+            NvmOperation::HandleUpdate { .. } => self.handle_update(data),
+            NvmOperation::Nothing => Ok(Execution::DONE),
+            NvmOperation::Flush => unreachable!("a Flush has no namespace context"),
         }
     }
 }

@@ -5,9 +5,9 @@ use nvme_spec::Status;
 use nvme_spec::command::{Range, SourceRange0};
 use zerocopy::FromBytes;
 
-use super::context::NamespaceIo;
+use super::context::IoContext;
 use super::read_write::split_by_page;
-use super::{Blocks, Progress};
+use super::{BlockRange, IoProgress};
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
@@ -31,7 +31,7 @@ pub fn copy_blocks_max(block_bytes: u64) -> u64 {
 }
 
 /// Destination of a Copy command.
-pub(super) struct Destination {
+pub(super) struct CopyDestination {
     pub first: u64,
     pub directive: WriteDirective,
     pub force_unit_access: bool,
@@ -49,38 +49,38 @@ pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> 
 }
 
 /// Ranges of a Dataset Management command. Empty for malformed data.
-pub(super) fn of_dataset(data: &[u8]) -> Vec<Blocks> {
+pub(super) fn of_dataset(data: &[u8]) -> Vec<BlockRange> {
     let ranges = <[Range]>::ref_from_bytes(data).unwrap_or_default();
     ranges.iter().map(deallocated).collect()
 }
 
 /// Source and destination ranges of a Copy command. Malformed data gives no sources.
-pub(super) fn of_copy(destination: u64, data: &[u8]) -> Vec<Blocks> {
+pub(super) fn of_copy(destination: u64, data: &[u8]) -> Vec<BlockRange> {
     let sources = <[SourceRange0]>::ref_from_bytes(data).unwrap_or_default();
-    let mut ranges: Vec<Blocks> = sources.iter().map(copied).collect();
+    let mut ranges: Vec<BlockRange> = sources.iter().map(copied).collect();
     let count = ranges.iter().map(|range| range.count).sum();
-    ranges.push(Blocks {
+    ranges.push(BlockRange {
         first: destination,
         count,
     });
     ranges
 }
 
-fn deallocated(range: &Range) -> Blocks {
-    Blocks {
+fn deallocated(range: &Range) -> BlockRange {
+    BlockRange {
         first: range.slba.get(),
         count: u64::from(range.nlb.get()),
     }
 }
 
-fn copied(source: &SourceRange0) -> Blocks {
-    Blocks {
+fn copied(source: &SourceRange0) -> BlockRange {
+    BlockRange {
         first: source.slba.get(),
         count: u64::from(source.nlb.get()) + 1,
     }
 }
 
-impl NamespaceIo<'_> {
+impl IoContext<'_> {
     /// End of the part that begins with a logical block. Parts end at page boundaries, so that
     /// their sum equals the whole command.
     pub(super) fn end_of_part(&self, first: u64) -> u64 {
@@ -98,7 +98,7 @@ impl NamespaceIo<'_> {
         &mut self,
         deallocate: bool,
         data: &[u8],
-        progress: &mut Progress,
+        progress: &mut IoProgress,
     ) -> Result<Execution, Failure> {
         let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
         for range in ranges {
@@ -110,7 +110,7 @@ impl NamespaceIo<'_> {
         let total = ranges.iter().map(|range| deallocated(range).count).sum();
         let (mut before, mut left) = (0, AT_ONCE_BYTES >> self.namespace.block_bytes_log2());
         let mut whole = progress.blocks_done == total;
-        for Blocks { first, count } in ranges.iter().map(deallocated) {
+        for BlockRange { first, count } in ranges.iter().map(deallocated) {
             while progress.blocks_done < before + count && left > 0 {
                 let at = first + (progress.blocks_done - before);
                 let part = self.end_of_part(at).min(first + count) - at;
@@ -146,7 +146,7 @@ impl NamespaceIo<'_> {
         let per_page = page_bytes >> self.namespace.block_bytes_log2();
         let whole_first = first.next_multiple_of(per_page);
         let whole_end = (first + count) / per_page * per_page;
-        let whole = Blocks {
+        let whole = BlockRange {
             first: whole_first,
             count: whole_end.saturating_sub(whole_first),
         };
@@ -154,7 +154,7 @@ impl NamespaceIo<'_> {
         Ok(())
     }
 
-    pub(super) fn copy(&mut self, destination: &Destination, data: &[u8]) -> Result<Execution, Failure> {
+    pub(super) fn copy(&mut self, destination: &CopyDestination, data: &[u8]) -> Result<Execution, Failure> {
         let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was checked");
         let ranges = sources.len() as u64;
         let total: u64 = sources.iter().map(|source| copied(source).count).sum();
@@ -166,7 +166,7 @@ impl NamespaceIo<'_> {
             );
             return Err(Failure::new(Status::COMMAND_SIZE_LIMIT_EXCEEDED, cause));
         }
-        let target = Blocks {
+        let target = BlockRange {
             first: destination.first,
             count: total,
         };
@@ -186,7 +186,7 @@ impl NamespaceIo<'_> {
         let mut scratch = std::mem::take(self.scratch);
         let mut to = target.first;
         let copied = sources.iter().map(copied).try_for_each(|source| {
-            let part = Blocks {
+            let part = BlockRange {
                 first: to,
                 count: source.count,
             };

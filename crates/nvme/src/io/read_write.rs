@@ -4,11 +4,11 @@
 //! `metadata`).
 
 use nvme_spec::Status;
-use prefetch::Room;
-use ssd::{Placement, Write};
+use prefetch::NonTemporalBuf;
+use ssd::{Placement, WriteRequest};
 
-use super::context::{NamespaceIo, media_failure};
-use super::{Blocks, Progress, metadata, pages_of, unreadable};
+use super::context::{IoContext, media_failure};
+use super::{BlockRange, IoProgress, metadata, pages_of, unreadable};
 use crate::completion::Execution;
 use crate::error::Failure;
 use crate::fault::cache::CachedMedia;
@@ -16,8 +16,8 @@ use crate::fdp::WriteDirective;
 use crate::media::{ByteRange, Media, MediaError};
 use crate::transfer::TRANSFER_BYTES_MAX;
 
-impl NamespaceIo<'_> {
-    pub(super) fn read(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<Execution, Failure> {
+impl IoContext<'_> {
+    pub(super) fn read(&mut self, blocks: BlockRange, data: &mut Vec<u8>) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
         self.read_for_host(blocks, data)?;
         self.note_read(blocks);
@@ -27,14 +27,14 @@ impl NamespaceIo<'_> {
     /// Reads a format without metadata and passes the data to `take` in pieces.
     pub(super) fn read_pieces(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
         let mut room = std::mem::take(self.scratch);
         let mut taken = Ok(());
         let read = self.read_each(blocks, |media, piece| {
-            media.lend(piece.offset, piece.bytes, &mut room, &mut |part| {
+            media.read_with(piece.offset, piece.bytes, &mut room, &mut |part| {
                 if taken.is_ok() {
                     taken = take(part);
                 }
@@ -47,7 +47,7 @@ impl NamespaceIo<'_> {
     }
 
     /// Reads blocks that are known to be readable.
-    pub(super) fn read_into(&mut self, blocks: Blocks, data: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn read_into(&mut self, blocks: BlockRange, data: &mut Vec<u8>) -> Result<(), Failure> {
         let metadata_bytes = (blocks.count * self.namespace.metadata_bytes()) as usize;
         let data_bytes = (blocks.count << self.namespace.block_bytes_log2()) as usize;
         data.resize(data_bytes + metadata_bytes, 0);
@@ -67,7 +67,7 @@ impl NamespaceIo<'_> {
     /// Reads each piece of the blocks from the storage and the device model.
     fn read_each(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         mut read: impl FnMut(&mut CachedMedia, ByteRange) -> Result<(), MediaError>,
     ) -> Result<(), Failure> {
         let block_bytes_log2 = self.namespace.block_bytes_log2();
@@ -92,7 +92,7 @@ impl NamespaceIo<'_> {
 
     pub(super) fn write(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         directive: WriteDirective,
         force_unit_access: bool,
         data: &[u8],
@@ -109,31 +109,31 @@ impl NamespaceIo<'_> {
     /// may leave some blocks written.
     pub(super) fn write_pieces(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         directive: WriteDirective,
         force_unit_access: bool,
-        give: &mut dyn FnMut(Room<'_>) -> Result<(), Failure>,
+        give: &mut dyn FnMut(NonTemporalBuf<'_>) -> Result<(), Failure>,
     ) -> Result<Execution, Failure> {
         self.check_writable(blocks)?;
         let placement = self.resolve(directive)?;
         let mut room = std::mem::take(self.scratch);
         let written = self.write_each(blocks, placement, |media, piece| {
             let mut given = Ok(());
-            media.fill(piece.offset, piece.bytes, &mut room, &mut |part| {
+            media.write_with(piece.offset, piece.bytes, &mut room, &mut |part| {
                 given = give(part);
                 given.is_ok()
             })?;
             Ok(given)
         });
         *self.scratch = room;
-        self.media.settle();
+        self.media.flush_nontemporal();
         written?;
         self.written(blocks);
         Ok(self.note_write(blocks, force_unit_access))
     }
 
     /// Writes blocks that are known to be writable.
-    pub(super) fn write_from(&mut self, blocks: Blocks, placement: Placement, data: &[u8]) -> Result<(), Failure> {
+    pub(super) fn write_from(&mut self, blocks: BlockRange, placement: Placement, data: &[u8]) -> Result<(), Failure> {
         let data_bytes = blocks.count << self.namespace.block_bytes_log2();
         let (mut rest, metadata) = data.split_at(data_bytes as usize);
         self.write_each(blocks, placement, |media, piece| {
@@ -153,7 +153,7 @@ impl NamespaceIo<'_> {
     /// failures of the host's data transfer.
     fn write_each(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         placement: Placement,
         mut write: impl FnMut(&mut CachedMedia, ByteRange) -> Result<Result<(), Failure>, MediaError>,
     ) -> Result<(), Failure> {
@@ -176,7 +176,7 @@ impl NamespaceIo<'_> {
         Ok(())
     }
 
-    pub(super) fn compare(&mut self, blocks: Blocks, data: &[u8]) -> Result<Execution, Failure> {
+    pub(super) fn compare(&mut self, blocks: BlockRange, data: &[u8]) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
         let mut scratch = std::mem::take(self.scratch);
         let read = self.read_for_host(blocks, &mut scratch);
@@ -192,10 +192,10 @@ impl NamespaceIo<'_> {
     }
 
     /// Reads a part of up to the largest transfer, without returning the data.
-    pub(super) fn verify_part(&mut self, blocks: Blocks, progress: &mut Progress) -> Result<Execution, Failure> {
+    pub(super) fn verify_part(&mut self, blocks: BlockRange, progress: &mut IoProgress) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
         let block_bytes_log2 = self.namespace.block_bytes_log2();
-        let part = Blocks {
+        let part = BlockRange {
             first: blocks.first + progress.blocks_done,
             count: (TRANSFER_BYTES_MAX >> block_bytes_log2).min(blocks.count - progress.blocks_done),
         };
@@ -215,11 +215,11 @@ impl NamespaceIo<'_> {
     /// Writes zeroes to one part of the range.
     pub(super) fn write_zeroes_part(
         &mut self,
-        blocks: Blocks,
+        blocks: BlockRange,
         directive: WriteDirective,
         deallocate: bool,
         force_unit_access: bool,
-        progress: &mut Progress,
+        progress: &mut IoProgress,
     ) -> Result<Execution, Failure> {
         self.check_writable(blocks)?;
         // All parts of a command use one placement, as long as it exists.
@@ -230,7 +230,7 @@ impl NamespaceIo<'_> {
         progress.placement = Some(placement);
         let first = blocks.first + progress.blocks_done;
         let end = blocks.first + blocks.count;
-        let part = Blocks {
+        let part = BlockRange {
             first,
             count: self.end_of_part(first).min(end) - first,
         };
@@ -245,7 +245,7 @@ impl NamespaceIo<'_> {
         handles.contains(&placement.handle) && placement.group.0 < self.device.layout().groups
     }
 
-    fn write_zeroes(&mut self, blocks: Blocks, placement: Placement, deallocate: bool) -> Result<(), Failure> {
+    fn write_zeroes(&mut self, blocks: BlockRange, placement: Placement, deallocate: bool) -> Result<(), Failure> {
         let page_bytes = self.page_bytes;
         let left_before = self.pages_before_writing(placement.handle);
         let mut pages = 0;
@@ -269,7 +269,7 @@ impl NamespaceIo<'_> {
         Ok(())
     }
 
-    pub(super) fn write_uncorrectable(&mut self, blocks: Blocks) -> Result<Execution, Failure> {
+    pub(super) fn write_uncorrectable(&mut self, blocks: BlockRange) -> Result<Execution, Failure> {
         /// Most ranges of unreadable blocks in the state. The limit bounds the memory that a host
         /// can use.
         const RANGES_MAX: usize = 1 << 16;
@@ -295,7 +295,7 @@ impl NamespaceIo<'_> {
 /// storage failed.
 pub(super) fn unread(
     media_errors: &mut u64,
-    blocks: Blocks,
+    blocks: BlockRange,
     block_bytes_log2: u8,
     done_bytes: u64,
     piece: ByteRange,
@@ -307,9 +307,9 @@ pub(super) fn unread(
 }
 
 /// Device model's view of a written byte range.
-pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> Write {
+pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> WriteRequest {
     let (first, pages) = pages_of(piece, page_bytes);
-    Write {
+    WriteRequest {
         first,
         pages,
         host_bytes: piece.bytes,

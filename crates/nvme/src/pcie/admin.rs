@@ -22,14 +22,14 @@ const COMPLETION_ENTRY_SIZE: u8 = 4;
 pub(super) enum QueueCommand {
     CreateCompletion {
         queue: u16,
-        ring: Ring,
+        ring: QueueRing,
         vector: u16,
         /// Completions raise the vector.
         interrupts: bool,
     },
     CreateSubmission {
         queue: u16,
-        ring: Ring,
+        ring: QueueRing,
         /// Completion queue of the queue's commands.
         target: u16,
     },
@@ -41,7 +41,7 @@ pub(super) enum QueueCommand {
 
 /// Ring of a queue creation command.
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct QueueRing {
     base: u64,
     entries: u32,
     contiguous: bool,
@@ -50,7 +50,7 @@ pub(super) struct Ring {
 /// Parses a queue command. `None` for other commands.
 pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
     let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
-    let ring = |contiguous| Ring {
+    let ring = |contiguous| QueueRing {
         base: entry.prp1(),
         entries: u32::from(dword10.qsize()) + 1,
         contiguous,
@@ -123,7 +123,7 @@ impl PcieController {
         subsystem: &Subsystem,
         bus: Bus<'_>,
         queue: u16,
-        ring: &Ring,
+        ring: &QueueRing,
         vector: u16,
         interrupts: bool,
     ) -> Result<(), Failure> {
@@ -152,7 +152,7 @@ impl PcieController {
         subsystem: &Subsystem,
         bus: Bus<'_>,
         queue: u16,
-        ring: &Ring,
+        ring: &QueueRing,
         target: u16,
     ) -> Result<(), Failure> {
         let (granted, completion_granted) = self.queues_granted(subsystem);
@@ -256,7 +256,7 @@ fn exists<Q>(queues: &[Option<Q>], queue: u16) -> bool {
     queues.get(usize::from(queue)).is_some_and(Option::is_some)
 }
 
-impl Ring {
+impl QueueRing {
     /// Returns the base and the entries of the ring after checking them.
     fn checked(&self) -> Result<(u64, u16), Failure> {
         if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {

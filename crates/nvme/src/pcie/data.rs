@@ -6,22 +6,22 @@
 
 use nvme_spec::Status;
 use nvme_spec::command::{PSDT_PRP, PSDT_SGL_MPTR_SGL, SGL_SUBTYPE_ADDRESS, SglDescriptor, SglType, SubmissionEntry};
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use zerocopy::IntoBytes;
 
-use super::{Fault, HostMemory, PAGE_BYTES};
+use super::{HostMemory, MemoryFault, PAGE_BYTES};
 use crate::error::{Failure, Parameter};
-use crate::transfer::{Direction, Transfer};
+use crate::transfer::{Transfer, TransferDirection};
 
 /// A piece of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct DataSegment {
     /// Address in host memory. `None` if the host discards the data (SGL bit bucket).
     pub address: Option<u64>,
     pub bytes: usize,
 }
 
-impl Segment {
+impl DataSegment {
     /// Address of data for the controller.
     fn address_of_data(&self) -> u64 {
         self.address
@@ -48,7 +48,7 @@ pub(super) fn describe(
     queue: u16,
     entry: &SubmissionEntry,
     transfer: Transfer,
-    segments: &mut Vec<Segment>,
+    segments: &mut Vec<DataSegment>,
 ) -> Result<(), Failure> {
     segments.clear();
     let psdt = entry.flags.psdt();
@@ -61,10 +61,10 @@ pub(super) fn describe(
             "over PCI Express admin commands use PRPs, not SGLs",
         ));
     }
-    if transfer.direction == Direction::None {
+    if transfer.direction == TransferDirection::None {
         return Ok(());
     }
-    let to_host = transfer.direction == Direction::ToHost;
+    let to_host = transfer.direction == TransferDirection::ToHost;
     match psdt {
         PSDT_PRP => describe_prps(memory, entry, transfer.bytes, segments)?,
         _ => SglWalk::new(memory, &DATA, to_host, transfer.bytes, segments).walk(entry.sgl1())?,
@@ -82,7 +82,7 @@ pub(super) fn describe(
 
 /// Adds contiguous metadata at a dword-aligned address (Identify Controller, SGLS without byte
 /// aligned metadata). Address 0 means that the host gave no buffer, as for PRP entry 2.
-fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<Segment>) -> Result<(), Failure> {
+fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<DataSegment>) -> Result<(), Failure> {
     if address == 0 {
         let cause = format!("the command transfers {bytes} bytes of metadata, but the metadata pointer is 0");
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
@@ -114,7 +114,7 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
 /// An address is outside host memory.
 pub(super) fn gather(
     memory: &dyn HostMemory,
-    segments: &[Segment],
+    segments: &[DataSegment],
     bytes: usize,
     data: &mut Vec<u8>,
 ) -> Result<(), Failure> {
@@ -132,15 +132,15 @@ pub(super) fn gather(
 ///
 /// # Errors
 /// An address is outside host memory.
-pub(super) fn scatter(memory: &dyn HostMemory, segments: &[Segment], data: &[u8]) -> Result<(), Failure> {
-    Walk::new(memory, segments).write(data)
+pub(super) fn scatter(memory: &dyn HostMemory, segments: &[DataSegment], data: &[u8]) -> Result<(), Failure> {
+    SegmentCursor::new(memory, segments).write(data)
 }
 
 /// Refuses segments outside of readable host memory.
 ///
 /// # Errors
 /// An address is outside host memory.
-pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[Segment]) -> Result<(), Failure> {
+pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[DataSegment]) -> Result<(), Failure> {
     segments.iter().try_for_each(|segment| {
         let checked = memory.check_readable(segment.address_of_data(), segment.bytes);
         checked.map_err(not_transferred)
@@ -148,20 +148,20 @@ pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[Segment]) -> R
 }
 
 /// Cursor over segments, for data in consecutive pieces.
-pub(super) struct Walk<'a> {
+pub(super) struct SegmentCursor<'a> {
     memory: &'a dyn HostMemory,
-    segments: std::slice::Iter<'a, Segment>,
+    segments: std::slice::Iter<'a, DataSegment>,
     /// Rest of the current segment.
-    rest: Segment,
+    rest: DataSegment,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SegmentCursor<'a> {
     /// Creates a cursor at the first segment.
-    pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [Segment]) -> Walk<'a> {
-        Walk {
+    pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [DataSegment]) -> SegmentCursor<'a> {
+        SegmentCursor {
             memory,
             segments: segments.iter(),
-            rest: Segment {
+            rest: DataSegment {
                 address: None,
                 bytes: 0,
             },
@@ -170,11 +170,11 @@ impl<'a> Walk<'a> {
 
     /// Returns the next part of a segment, at most `bytes` long.
     #[inline]
-    fn part(&mut self, bytes: usize) -> Segment {
+    fn part(&mut self, bytes: usize) -> DataSegment {
         while self.rest.bytes == 0 {
             self.rest = *self.segments.next().expect("segments cover the transfer");
         }
-        let part = Segment {
+        let part = DataSegment {
             bytes: bytes.min(self.rest.bytes),
             ..self.rest
         };
@@ -205,23 +205,23 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// An address is outside host memory.
-    pub(super) fn read(&mut self, mut room: Room<'_>) -> Result<(), Failure> {
+    pub(super) fn read(&mut self, mut room: NonTemporalBuf<'_>) -> Result<(), Failure> {
         while !room.is_empty() {
             let part = self.part(room.len());
             self.memory
-                .read_into(part.address_of_data(), room.take(part.bytes))
+                .read_into(part.address_of_data(), room.split_off_front(part.bytes))
                 .map_err(not_transferred)?;
         }
         Ok(())
     }
 }
 
-fn not_transferred(fault: Fault) -> Failure {
+fn not_transferred(fault: MemoryFault) -> Failure {
     Failure::new(Status::DATA_TRANSFER_ERROR, fault.to_string()).at(Parameter::DATA_POINTER)
 }
 
 /// Adds a piece, merged with the previous one if both are contiguous.
-fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
+fn push(segments: &mut Vec<DataSegment>, address: u64, bytes: usize) {
     if let Some(last) = segments.last_mut()
         && last
             .address
@@ -230,7 +230,7 @@ fn push(segments: &mut Vec<Segment>, address: u64, bytes: usize) {
         last.bytes += bytes;
         return;
     }
-    segments.push(Segment {
+    segments.push(DataSegment {
         address: Some(address),
         bytes,
     });
@@ -246,7 +246,7 @@ fn describe_prps(
     memory: &dyn HostMemory,
     entry: &SubmissionEntry,
     bytes: usize,
-    segments: &mut Vec<Segment>,
+    segments: &mut Vec<DataSegment>,
 ) -> Result<(), Failure> {
     let prp1 = entry.prp1();
     if !prp1.is_multiple_of(4) {
@@ -286,7 +286,7 @@ fn describe_prp_list(
     memory: &dyn HostMemory,
     list: u64,
     bytes: usize,
-    segments: &mut Vec<Segment>,
+    segments: &mut Vec<DataSegment>,
 ) -> Result<(), Failure> {
     const ENTRY_BYTES: u64 = 8;
     if !list.is_multiple_of(ENTRY_BYTES) {
@@ -329,19 +329,19 @@ fn describe_prp_list(
 // -------------------------------------------------------------------------------------- SGLs --
 
 /// Kind of data of an SGL, for error messages.
-struct Subject {
+struct SglPurpose {
     name: &'static str,
     parameter: Parameter,
     /// Status for an SGL that is shorter than the transfer.
     too_short: Status,
 }
 
-const DATA: Subject = Subject {
+const DATA: SglPurpose = SglPurpose {
     name: "data",
     parameter: Parameter::DATA_POINTER,
     too_short: Status::DATA_SGL_LENGTH_INVALID,
 };
-const METADATA: Subject = Subject {
+const METADATA: SglPurpose = SglPurpose {
     name: "metadata",
     parameter: METADATA_POINTER,
     too_short: Status::METADATA_SGL_LENGTH_INVALID,
@@ -350,8 +350,8 @@ const METADATA: Subject = Subject {
 /// A walk through the descriptors of an SGL (Base Specification, "Scatter Gather List").
 struct SglWalk<'a> {
     memory: &'a dyn HostMemory,
-    subject: &'a Subject,
-    segments: &'a mut Vec<Segment>,
+    subject: &'a SglPurpose,
+    segments: &'a mut Vec<DataSegment>,
     to_host: bool,
     /// Bytes of the transfer without a segment yet.
     rest: usize,
@@ -362,10 +362,10 @@ struct SglWalk<'a> {
 impl<'a> SglWalk<'a> {
     fn new(
         memory: &'a dyn HostMemory,
-        subject: &'a Subject,
+        subject: &'a SglPurpose,
         to_host: bool,
         bytes: usize,
-        segments: &'a mut Vec<Segment>,
+        segments: &'a mut Vec<DataSegment>,
     ) -> SglWalk<'a> {
         SglWalk {
             memory,
@@ -435,7 +435,7 @@ impl<'a> SglWalk<'a> {
                 // A bit bucket has no length in data for the controller.
                 if self.to_host {
                     let bytes = bytes.min(self.rest);
-                    self.segments.push(Segment { address: None, bytes });
+                    self.segments.push(DataSegment { address: None, bytes });
                     self.rest -= bytes;
                 }
                 Ok(None)
@@ -468,7 +468,7 @@ impl<'a> SglWalk<'a> {
             let chunk = &mut buffer[..DESCRIPTORS_AT_ONCE.min(count - done)];
             let at = address
                 .checked_add((done * DESCRIPTOR_BYTES) as u64)
-                .ok_or(Fault { address })
+                .ok_or(MemoryFault { address })
                 .map_err(not_transferred)?;
             self.memory.read(at, chunk.as_mut_bytes()).map_err(not_transferred)?;
             for descriptor in chunk.iter() {

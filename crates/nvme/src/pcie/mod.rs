@@ -31,18 +31,18 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nvme_spec::command::SubmissionEntry;
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use thiserror::Error;
 
 pub use crate::setup::{QUEUES_MAX, VENDOR_ID};
 
-use crate::backlog::Backlog;
 use crate::command::AcceptedCommand;
 use crate::completion::Reply;
 use crate::controller::{AsyncCompletion, DoorbellError};
-use crate::io::Command as IoCommand;
-use crate::io::plain_batch::Plain;
-use data::Segment;
+use crate::delayed_completions::DelayedCompletions;
+use crate::io::IoCommand;
+use crate::io::fast_path::FastIo;
+use data::DataSegment;
 use queue::{CompletionQueue, SubmissionQueue};
 
 /// PCI device identifier.
@@ -57,7 +57,7 @@ pub const DOORBELL_BYTES: u64 = QUEUES_MAX as u64 * 8;
 /// An access to an address without suitable host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the host has no suitable memory at {address:#x}")]
-pub struct Fault {
+pub struct MemoryFault {
     /// Address as the device sees it.
     pub address: u64,
 }
@@ -68,16 +68,16 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// A part of the range is not memory. `data` is then undefined.
-    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault>;
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), MemoryFault>;
 
     /// Copies from host memory into a buffer.
     ///
     /// # Errors
     /// The same as [`HostMemory::read`].
-    fn read_into(&self, address: u64, room: Room<'_>) -> Result<(), Fault> {
+    fn read_into(&self, address: u64, room: NonTemporalBuf<'_>) -> Result<(), MemoryFault> {
         let mut data = vec![0; room.len()];
         self.read(address, &mut data)?;
-        room.put(&data);
+        room.copy_from(&data);
         Ok(())
     }
 
@@ -86,7 +86,7 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// A part of the range is not memory. The appended bytes are then undefined.
-    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
+    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), MemoryFault> {
         let start = data.len();
         data.resize(start + bytes, 0);
         self.read(address, &mut data[start..])
@@ -96,21 +96,21 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// A part of the range is not memory.
-    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault>;
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), MemoryFault>;
 
     /// Copies to host memory.
     ///
     /// # Errors
     /// A part of the range is not writable memory. Any other part may have been written, because
     /// copies run in either direction.
-    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault>;
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), MemoryFault>;
 
     /// Copies to host memory with release semantics. A reader that sees the last dword sees the
     /// whole entry and all earlier writes.
     ///
     /// # Errors
     /// The range is not writable memory, or the last dword is not aligned to 4 bytes.
-    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
+    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), MemoryFault> {
         let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
         self.write(address, start)?;
         self.store(address.wrapping_add(start.len() as u64), u32::from_le_bytes(*last))
@@ -120,7 +120,7 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// The same as [`HostMemory::publish`]. Earlier entries may have been written.
-    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), MemoryFault> {
         let places = (0..).map(|place| address.wrapping_add(place * 16));
         places
             .zip(entries)
@@ -132,14 +132,14 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// The address is not memory, or not aligned to 4 bytes.
-    fn load(&self, address: u64) -> Result<u32, Fault>;
+    fn load(&self, address: u64) -> Result<u32, MemoryFault>;
 
     /// Writes a 32-bit number with release semantics. A reader of the number sees all earlier
     /// writes.
     ///
     /// # Errors
     /// The address is not writable memory, or not aligned to 4 bytes.
-    fn store(&self, address: u64, value: u32) -> Result<(), Fault>;
+    fn store(&self, address: u64, value: u32) -> Result<(), MemoryFault>;
 }
 
 /// The interrupt messages of the device (MSI-X).
@@ -192,7 +192,7 @@ struct ShadowDoorbells {
 
 /// An executed command with a reserved place in the completion queue.
 #[derive(Debug)]
-struct Completion {
+struct ReadyCompletion {
     /// Submission queue of the command.
     queue: u16,
     entry: SubmissionEntry,
@@ -201,7 +201,7 @@ struct Completion {
 
 /// A partly executed command with its data. Its place in the completion queue stays reserved.
 #[derive(Debug)]
-struct Unfinished {
+struct PartialCommand {
     /// Submission queue of the command.
     queue: u16,
     command: AcceptedCommand,
@@ -233,23 +233,23 @@ pub struct PcieController {
     /// First submission queue of the next batch.
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
-    backlog: Backlog<Completion>,
+    backlog: DelayedCompletions<ReadyCompletion>,
     /// Partly executed commands, in the order of their waiting time.
-    unfinished: VecDeque<Unfinished>,
+    unfinished: VecDeque<PartialCommand>,
     /// Vectors to raise at the end of the batch.
     raise: Vec<u16>,
     /// Fatal error. The host memory of a queue does not exist.
-    fault: Option<Fault>,
+    fault: Option<MemoryFault>,
     /// Invalid doorbell writes that were not reported to the subsystem yet.
-    mistakes: Vec<DoorbellError>,
+    doorbell_errors: Vec<DoorbellError>,
     /// Completions of asynchronous event requests that wait for room in the admin completion queue.
     events: VecDeque<AsyncCompletion>,
     // Reused buffers.
     entries: Vec<SubmissionEntry>,
     parsed: Vec<Option<IoCommand>>,
-    plain: Vec<Plain>,
+    fast_commands: Vec<FastIo>,
     completions: Vec<[u8; 16]>,
-    segments: Vec<Segment>,
+    segments: Vec<DataSegment>,
     host_data: Vec<u8>,
     drive_data: Vec<u8>,
 }
@@ -278,15 +278,15 @@ impl PcieController {
             submission_end: 0,
             next_queue: 0,
             shadow: None,
-            backlog: Backlog::default(),
+            backlog: DelayedCompletions::default(),
             unfinished: VecDeque::new(),
             raise: Vec::new(),
             fault: None,
-            mistakes: Vec::new(),
+            doorbell_errors: Vec::new(),
             events: VecDeque::new(),
             entries: Vec::new(),
             parsed: Vec::new(),
-            plain: Vec::new(),
+            fast_commands: Vec::new(),
             completions: Vec::new(),
             segments: Vec::new(),
             host_data: Vec::new(),
@@ -327,7 +327,7 @@ impl PcieController {
         self.unfinished.clear();
         self.raise.clear();
         self.fault = None;
-        self.mistakes.clear();
+        self.doorbell_errors.clear();
         self.events.clear();
         for index in 0..usize::from(QUEUES_MAX) * 2 {
             bus.doorbells.store(index, 0);

@@ -11,23 +11,24 @@ use std::sync::atomic::{Ordering, fence};
 
 use nvme_spec::command::{AbortCdw10, AbortDw0, SubmissionEntry};
 use nvme_spec::{AdminOpcode, Status};
-use prefetch::Room;
+use prefetch::NonTemporalBuf;
 use ssd::Nanos;
 
 use super::admin::{self, QueueCommand};
 use super::{
-    Bus, Completion, CompletionQueue, PcieController, SubmissionQueue, Unfinished, data, head_index, tail_index,
+    Bus, CompletionQueue, PartialCommand, PcieController, ReadyCompletion, SubmissionQueue, data, head_index,
+    tail_index,
 };
-use crate::backlog::Synced;
 use crate::command::AcceptedCommand;
-use crate::completion::{Outcome, Reply};
+use crate::completion::{PendingReply, Reply};
 use crate::controller::DoorbellError;
+use crate::delayed_completions::SyncedCommand;
 use crate::error::Failure;
-use crate::io::plain_batch::EXPECTED_COMMANDS;
-use crate::io::{Command as IoCommand, StraightData};
-use crate::media::Durable;
+use crate::io::fast_path::PREFETCH_COMMANDS;
+use crate::io::{IoCommand, StraightData};
+use crate::media::FlushHandle;
 use crate::subsystem::Subsystem;
-use crate::transfer::{Direction, Transfer};
+use crate::transfer::{Transfer, TransferDirection};
 
 /// Most commands of a batch. The subsystem is locked for the whole batch.
 const BATCH_COMMANDS: u16 = 64;
@@ -42,7 +43,7 @@ const TOGETHER_BYTES: u64 = 64 << 10;
 const UNFINISHED_MAX: usize = 64;
 
 /// A command of a queue, by its executor.
-enum Command {
+enum QueuedCommand {
     /// Command about the queues themselves.
     Queue(QueueCommand),
     /// Command for the drive.
@@ -63,12 +64,12 @@ impl PcieController {
         }
         let mut work = false;
         for queue in 0..self.submission_end {
-            if self.look_at_tail(bus, queue) && self.room_for(bus, queue, 1) > 0 {
+            if self.poll_tail(bus, queue) && self.room_for(bus, queue, 1) > 0 {
                 work = true;
             }
         }
         let event = !self.events.is_empty() && self.room_for(bus, 0, 1) > 0;
-        work || event || !self.unfinished.is_empty() || !self.mistakes.is_empty() || self.fault.is_some()
+        work || event || !self.unfinished.is_empty() || !self.doorbell_errors.is_empty() || self.fault.is_some()
     }
 
     /// Executes and completes a batch of commands. Returns the number of commands.
@@ -76,12 +77,12 @@ impl PcieController {
         if !self.is_still_running(subsystem, bus) {
             return 0;
         }
-        for mistake in self.mistakes.drain(..) {
+        for mistake in self.doorbell_errors.drain(..) {
             subsystem.note_doorbell_error(self.id, mistake);
         }
         self.post_events(subsystem, bus);
         self.post_due(subsystem, bus, now);
-        self.go_on(subsystem, bus, now);
+        self.continue_partial(subsystem, bus, now);
         let mut budget = BATCH_COMMANDS;
         let queues = self.submission_end;
         for turn in 0..queues {
@@ -91,7 +92,7 @@ impl PcieController {
             if queue > 0 && self.unfinished.len() >= UNFINISHED_MAX {
                 continue;
             }
-            self.look_at_tail(bus, queue);
+            self.poll_tail(bus, queue);
             let unfinished = self.unfinished.len();
             budget -= self.process_queue(subsystem, bus, now, queue, budget);
             if budget == 0 || self.unfinished.len() > unfinished {
@@ -110,7 +111,7 @@ impl PcieController {
 
     /// Starts a sync for commands or a shutdown, if needed. The caller runs the sync without the
     /// subsystem's lock, and then calls [`PcieController::finish_sync`].
-    pub fn start_sync(&mut self) -> Option<Arc<dyn Durable>> {
+    pub fn start_sync(&mut self) -> Option<Arc<dyn FlushHandle>> {
         self.backlog.start_sync()
     }
 
@@ -120,7 +121,12 @@ impl PcieController {
         if !self.is_still_running(subsystem, bus) {
             return;
         }
-        for Synced { held_at, due, command } in synced.commands {
+        for SyncedCommand {
+            delayed_at: held_at,
+            due,
+            command,
+        } in synced.commands
+        {
             let mut completion = command;
             match result {
                 Ok(()) => {
@@ -142,7 +148,7 @@ impl PcieController {
 
     /// Prepares a pause in polling. Requests a real doorbell at the next change of a shadow
     /// doorbell. Returns true if work arrived in the meantime.
-    pub fn announce_sleep(&mut self, bus: Bus<'_>) -> bool {
+    pub fn prepare_sleep(&mut self, bus: Bus<'_>) -> bool {
         let Some(shadow) = self.shadow else {
             return self.has_work(bus);
         };
@@ -174,7 +180,7 @@ impl PcieController {
     /// Master Enable is set again. Interrupts raised just before the bit was cleared may be lost
     /// (PCI Local Bus Specification, no messages while it is clear). A host without new completions
     /// ignores an interrupt.
-    pub fn raise_again(&mut self, bus: Bus<'_>) {
+    pub fn raise_pending(&mut self, bus: Bus<'_>) {
         for queue in 0..self.completion.len() {
             let Some(completion) = &self.completion[queue] else {
                 continue;
@@ -184,7 +190,7 @@ impl PcieController {
             let completion = self.completion(queue as u16);
             // An invalid value is reported when the controller needs the room.
             let _ = completion.set_head(head);
-            if let Some(vector) = vector.filter(|_| completion.has_untaken()) {
+            if let Some(vector) = vector.filter(|_| completion.has_unconsumed()) {
                 bus.interrupts.raise(vector);
             }
         }
@@ -210,7 +216,7 @@ impl PcieController {
 
     /// Updates the tail of a submission queue. Returns true if commands wait.
     #[inline]
-    fn look_at_tail(&mut self, bus: Bus<'_>, queue: u16) -> bool {
+    fn poll_tail(&mut self, bus: Bus<'_>, queue: u16) -> bool {
         if self.submission[usize::from(queue)].is_none() {
             return false;
         }
@@ -219,7 +225,7 @@ impl PcieController {
         let is_new_mistake = !submission.set_tail(value) && submission.refused.replace(value) != Some(value);
         let pending = submission.pending();
         if is_new_mistake {
-            self.mistakes.push(DoorbellError::Value);
+            self.doorbell_errors.push(DoorbellError::Value);
         }
         pending > 0
     }
@@ -233,7 +239,7 @@ impl PcieController {
             let value = self.doorbell(bus, head_index(queue));
             let completion = self.completion(queue);
             if !completion.set_head(value) && completion.refused.replace(value) != Some(value) {
-                self.mistakes.push(DoorbellError::Value);
+                self.doorbell_errors.push(DoorbellError::Value);
             }
         }
         self.completion(queue).room()
@@ -275,20 +281,23 @@ impl PcieController {
                 let unfinished = self.unfinished.len();
                 parsed.clear();
                 if queue > 0 {
-                    parsed.extend(fetched.iter().map(IoCommand::of));
-                    fetched.first().into_iter().for_each(|first| subsystem.expect(first));
+                    parsed.extend(fetched.iter().map(IoCommand::parse));
+                    fetched
+                        .first()
+                        .into_iter()
+                        .for_each(|first| subsystem.prefetch_command(first));
                 }
                 while done < count {
                     let rest = &fetched[usize::from(done)..];
                     let commands = parsed.get(usize::from(done)..).unwrap_or_default();
-                    let together = self.carry_out_together(subsystem, bus, now, queue, rest, commands);
+                    let together = self.execute_batch(subsystem, bus, now, queue, rest, commands);
                     done += together;
                     if together > 0 {
                         continue;
                     }
                     self.submission(queue).pass(1);
                     let command = commands.first().copied().flatten();
-                    self.carry_out(subsystem, bus, now, queue, &rest[0], command);
+                    self.execute_command(subsystem, bus, now, queue, &rest[0], command);
                     done += 1;
                     if self.unfinished.len() > unfinished {
                         break;
@@ -306,7 +315,7 @@ impl PcieController {
     /// Executes and completes the fast-path commands at the start of a queue's entries together, up
     /// to a limit. `commands` are the parsed entries. Prefetching and the checks of the drive run
     /// once for all of them. Returns the number of commands, or 0 if the first one is not plain.
-    fn carry_out_together(
+    fn execute_batch(
         &mut self,
         subsystem: &mut Subsystem,
         bus: Bus<'_>,
@@ -317,16 +326,16 @@ impl PcieController {
     ) -> u16 {
         // The admin queue has no plain commands.
         let first = commands.first().and_then(Option::as_ref);
-        let Some(first) = first.filter(|first| first.may_be_plain()) else {
+        let Some(first) = first.filter(|first| first.may_be_fast()) else {
             return 0;
         };
-        let Some(mut together) = subsystem.begin_plain_batch(self.id, now, first.nsid()) else {
+        let Some(mut together) = subsystem.begin_fast_path_batch(self.id, now, first.nsid()) else {
             return 0;
         };
-        let mut plain = std::mem::take(&mut self.plain);
+        let mut plain = std::mem::take(&mut self.fast_commands);
         plain.clear();
-        let found = commands.iter().take(TOGETHER_COMMANDS + EXPECTED_COMMANDS);
-        plain.extend(found.map_while(|command| subsystem.plain(&together, command.as_ref()?)));
+        let found = commands.iter().take(TOGETHER_COMMANDS + PREFETCH_COMMANDS);
+        plain.extend(found.map_while(|command| subsystem.classify_fast(&together, command.as_ref()?)));
         let mut done = 0;
         let mut failed = None;
         for (place, (entry, command)) in entries.iter().zip(&plain).enumerate().take(TOGETHER_COMMANDS) {
@@ -334,16 +343,18 @@ impl PcieController {
             let transfer = command.transfer();
             let described = data::describe(bus.memory, queue, entry, transfer, &mut self.segments);
             if described.is_err()
-                || transfer.direction == Direction::ToController
+                || transfer.direction == TransferDirection::ToController
                     && data::check_readable(bus.memory, &self.segments).is_err()
             {
                 break;
             }
-            subsystem.expect_plain(plain[place + 1..].iter());
-            let mut walk = data::Walk::new(bus.memory, &self.segments);
+            subsystem.prefetch_fast(plain[place + 1..].iter());
+            let mut walk = data::SegmentCursor::new(bus.memory, &self.segments);
             let moved = match transfer.direction {
-                Direction::ToHost => subsystem.read_plain(&mut together, command, &mut |piece| walk.write(piece)),
-                _ => subsystem.write_plain(&mut together, command, &mut |room| walk.read(room)),
+                TransferDirection::ToHost => {
+                    subsystem.read_fast(&mut together, command, &mut |piece| walk.write(piece))
+                }
+                _ => subsystem.write_fast(&mut together, command, &mut |room| walk.read(room)),
             };
             if let Err(failure) = moved {
                 failed = Some(failure);
@@ -354,16 +365,16 @@ impl PcieController {
                 break;
             }
         }
-        self.plain = plain;
+        self.fast_commands = plain;
         // The commands can no longer fail. The device executes the writes before the drive is
         // unlocked, so no thread sees the gap and the host need not wait.
         self.succeed(bus, queue, &entries[..usize::from(done)]);
-        subsystem.end_plain_batch(together);
+        subsystem.end_fast_path_batch(together);
         if let Some(failure) = failed {
             let entry = &entries[usize::from(done)];
             self.submission(queue).pass(1);
             let reply = subsystem.fail(self.id, queue, entry, failure);
-            self.end(bus, now, queue, *entry, Outcome::at(now, reply));
+            self.end(bus, now, queue, *entry, PendingReply::at(now, reply));
             done += 1;
         }
         done
@@ -395,8 +406,8 @@ impl PcieController {
     }
 
     /// Executes the next part of the longest waiting command.
-    fn go_on(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) {
-        let Some(Unfinished {
+    fn continue_partial(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) {
+        let Some(PartialCommand {
             queue,
             command,
             mut data,
@@ -406,13 +417,13 @@ impl PcieController {
         };
         let entry = *command.entry();
         match subsystem.execute_part(now, command, &mut data) {
-            ControlFlow::Continue(command) => self.unfinished.push_back(Unfinished { queue, command, data }),
+            ControlFlow::Continue(command) => self.unfinished.push_back(PartialCommand { queue, command, data }),
             ControlFlow::Break(outcome) => self.end(bus, now, queue, entry, outcome),
         }
     }
 
     /// Executes a command that has a reserved place in the completion queue.
-    fn carry_out(
+    fn execute_command(
         &mut self,
         subsystem: &mut Subsystem,
         bus: Bus<'_>,
@@ -422,24 +433,24 @@ impl PcieController {
         parsed: Option<IoCommand>,
     ) {
         let outcome = match self.accept(subsystem, queue, entry, parsed) {
-            Ok(Command::Queue(command)) => {
+            Ok(QueuedCommand::Queue(command)) => {
                 let executed = self.execute_queue_command(subsystem, bus, &command);
                 let reply = executed.map_or_else(
                     |failure| subsystem.fail(self.id, queue, entry, failure),
                     |()| Reply::success(0),
                 );
-                Outcome::at(now, reply)
+                PendingReply::at(now, reply)
             }
-            Ok(Command::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
+            Ok(QueuedCommand::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
                 ControlFlow::Break(outcome) => outcome,
                 ControlFlow::Continue(command) => {
                     // Copies only the used bytes, because the buffer has the size of the largest
                     // write.
                     let data = self.host_data.as_slice().to_vec();
-                    return self.unfinished.push_back(Unfinished { queue, command, data });
+                    return self.unfinished.push_back(PartialCommand { queue, command, data });
                 }
             },
-            Err(failure) => Outcome::at(now, subsystem.fail(self.id, queue, entry, failure)),
+            Err(failure) => PendingReply::at(now, subsystem.fail(self.id, queue, entry, failure)),
         };
         // An aborted command completes before the Abort (Base Specification, "Abort command").
         let mut outcome = outcome;
@@ -455,7 +466,7 @@ impl PcieController {
     /// Completes the target of an Abort if it is stuck. Returns true if it was.
     fn abort_stuck(&mut self, bus: Bus<'_>, abort: &SubmissionEntry) -> bool {
         let wanted = AbortCdw10::from_bits(abort.cdw10.get());
-        let is_meant = |stuck: &Completion| (stuck.queue, stuck.entry.cid.get()) == (wanted.sqid(), wanted.cid());
+        let is_meant = |stuck: &ReadyCompletion| (stuck.queue, stuck.entry.cid.get()) == (wanted.sqid(), wanted.cid());
         let Some(stuck) = self.backlog.take_stuck(is_meant) else {
             return false;
         };
@@ -465,11 +476,11 @@ impl PcieController {
     }
 
     /// Ends an executed command.
-    fn end(&mut self, bus: Bus<'_>, now: Nanos, queue: u16, entry: SubmissionEntry, outcome: Outcome) {
+    fn end(&mut self, bus: Bus<'_>, now: Nanos, queue: u16, entry: SubmissionEntry, outcome: PendingReply) {
         self.release(queue);
         // A command without a reply is an Asynchronous Event Request, which an event completes.
         if let Some(reply) = outcome.reply {
-            let completion = Completion { queue, entry, reply };
+            let completion = ReadyCompletion { queue, entry, reply };
             self.complete(bus, now, outcome.due, outcome.durable, completion);
         }
     }
@@ -481,16 +492,16 @@ impl PcieController {
         queue: u16,
         entry: &SubmissionEntry,
         parsed: Option<IoCommand>,
-    ) -> Result<Command, Failure> {
+    ) -> Result<QueuedCommand, Failure> {
         if queue == 0
             && let Some(command) = admin::parse(entry)
         {
             subsystem.check_entry(self.id, entry)?;
-            return Ok(Command::Queue(command));
+            return Ok(QueuedCommand::Queue(command));
         }
         let accepted = subsystem.accept_parsed(self.id, queue, entry, parsed)?;
         accepted.check_queues(self.has_io_queues())?;
-        Ok(Command::Drive(accepted))
+        Ok(QueuedCommand::Drive(accepted))
     }
 
     /// Moves a command's data and executes the command or a part of it.
@@ -501,23 +512,23 @@ impl PcieController {
         now: Nanos,
         queue: u16,
         accepted: AcceptedCommand,
-    ) -> ControlFlow<Outcome, AcceptedCommand> {
+    ) -> ControlFlow<PendingReply, AcceptedCommand> {
         let Transfer { direction, .. } = accepted.transfer();
         let entry = *accepted.entry();
         if let Some(straight) = subsystem.moves_straight(&accepted).filter(|_| queue > 0) {
             return ControlFlow::Break(self.execute_straight(subsystem, bus, now, queue, accepted, straight));
         }
         if let Err(failure) = self.fetch_data(bus, queue, &accepted) {
-            return ControlFlow::Break(Outcome::at(now, subsystem.refuse(accepted, failure)));
+            return ControlFlow::Break(PendingReply::at(now, subsystem.refuse(accepted, failure)));
         }
-        if direction != Direction::ToHost {
+        if direction != TransferDirection::ToHost {
             return subsystem.execute_part(now, accepted, &mut self.host_data);
         }
         let outcome = subsystem.execute(now, accepted, &mut self.drive_data);
         if outcome.is_success()
             && let Err(failure) = data::scatter(bus.memory, &self.segments, &self.drive_data)
         {
-            return ControlFlow::Break(Outcome::at(now, subsystem.fail(self.id, queue, &entry, failure)));
+            return ControlFlow::Break(PendingReply::at(now, subsystem.fail(self.id, queue, &entry, failure)));
         }
         ControlFlow::Break(outcome)
     }
@@ -530,26 +541,26 @@ impl PcieController {
         now: Nanos,
         queue: u16,
         accepted: AcceptedCommand,
-        direction: Direction,
-    ) -> Outcome {
+        direction: TransferDirection,
+    ) -> PendingReply {
         let transfer = accepted.transfer();
         assert_eq!(transfer.direction, direction, "a command moves its data one way");
         let mut found = data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments);
-        if direction == Direction::ToController {
+        if direction == TransferDirection::ToController {
             // A bad data pointer must change no data.
             found = found.and_then(|()| data::check_readable(bus.memory, &self.segments));
         }
         if let Err(failure) = found {
-            return Outcome::at(now, subsystem.refuse(accepted, failure));
+            return PendingReply::at(now, subsystem.refuse(accepted, failure));
         }
-        let mut walk = data::Walk::new(bus.memory, &self.segments);
+        let mut walk = data::SegmentCursor::new(bus.memory, &self.segments);
         match direction {
-            Direction::ToHost => {
+            TransferDirection::ToHost => {
                 let take = &mut |piece: &[u8]| walk.write(piece);
                 subsystem.execute_straight(now, accepted, StraightData::ToHost(take))
             }
             _ => {
-                let give = &mut |room: Room<'_>| walk.read(room);
+                let give = &mut |room: NonTemporalBuf<'_>| walk.read(room);
                 subsystem.execute_straight(now, accepted, StraightData::FromHost(give))
             }
         }
@@ -561,7 +572,7 @@ impl PcieController {
         data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments)?;
         let described: usize = self.segments.iter().map(|segment| segment.bytes).sum();
         assert_eq!(described, transfer.total_bytes(), "segments cover the transfer");
-        if transfer.direction == Direction::ToController {
+        if transfer.direction == TransferDirection::ToController {
             data::gather(bus.memory, &self.segments, transfer.total_bytes(), &mut self.host_data)?;
         }
         Ok(())
@@ -575,11 +586,11 @@ impl PcieController {
         bus: Bus<'_>,
         now: Nanos,
         due: Nanos,
-        durable: Option<Arc<dyn Durable>>,
-        completion: Completion,
+        durable: Option<Arc<dyn FlushHandle>>,
+        completion: ReadyCompletion,
     ) {
         let queue = completion.queue;
-        match self.backlog.hold(now, due, durable, completion) {
+        match self.backlog.delay(now, due, durable, completion) {
             Some(completion) => self.post(bus, queue, completion.entry.cid.get(), &completion.reply),
             None => self.reserve(queue),
         }
@@ -646,7 +657,7 @@ impl PcieController {
             self.clear(bus);
             subsystem.controllers.get_mut(self.id).csts.set_cfs(true);
         }
-        subsystem.settle();
+        subsystem.flush_nontemporal();
     }
 
     /// Reserves a completion queue place for a command of a submission queue.
@@ -692,7 +703,7 @@ impl PcieController {
         });
         for cid in cids {
             self.release(queue);
-            let reply = Reply::of(Status::ABORTED_SQ_DELETION);
+            let reply = Reply::from_status(Status::ABORTED_SQ_DELETION);
             self.post(bus, queue, cid, &reply);
         }
         assert!(

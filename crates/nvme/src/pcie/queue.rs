@@ -3,7 +3,7 @@
 use nvme_spec::command::{CompletionEntry, SubmissionEntry};
 use zerocopy::IntoBytes;
 
-use super::{Fault, HostMemory};
+use super::{HostMemory, MemoryFault};
 
 const SUBMISSION_ENTRY_BYTES: u64 = size_of::<SubmissionEntry>() as u64;
 const COMPLETION_ENTRY_BYTES: u64 = size_of::<CompletionEntry>() as u64;
@@ -89,7 +89,7 @@ impl SubmissionQueue {
     ///
     /// # Errors
     /// The queue's memory no longer exists.
-    pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), Fault> {
+    pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), MemoryFault> {
         assert!(
             entries.len() <= usize::from(self.pending()),
             "only commands are fetched"
@@ -166,7 +166,7 @@ impl CompletionQueue {
     }
 
     /// True if the host has entries to consume.
-    pub fn has_untaken(&self) -> bool {
+    pub fn has_unconsumed(&self) -> bool {
         self.used() > 0
     }
 
@@ -180,7 +180,7 @@ impl CompletionQueue {
     /// # Errors
     /// The queue's memory no longer exists.
     #[inline]
-    pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), Fault> {
+    pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), MemoryFault> {
         debug_assert!(self.used() < self.size - 1, "the ring has room");
         let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
         // The host consumes the entry as soon as it sees the phase, so the dword with the phase is
@@ -199,7 +199,7 @@ impl CompletionQueue {
         memory: &dyn HostMemory,
         successes: impl Iterator<Item = CompletionEntry>,
         filled: &mut Vec<[u8; 16]>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), MemoryFault> {
         filled.clear();
         let mut phase = self.phase;
         let until_end = usize::from(self.size - self.tail);

@@ -76,7 +76,7 @@ impl PcieController {
         if exists {
             bus.doorbells.store(index, value);
         } else {
-            self.mistakes.push(DoorbellError::Register);
+            self.doorbell_errors.push(DoorbellError::Register);
         }
     }
 
@@ -108,7 +108,7 @@ impl PcieController {
             PropertyEffect::None => {}
             PropertyEffect::Enabled => self.start(subsystem, bus),
             PropertyEffect::Reset => self.clear(bus),
-            PropertyEffect::Shutdown => match subsystem.durable() {
+            PropertyEffect::Shutdown => match subsystem.flush_handle() {
                 Some(durable) => self.backlog.shut_down(durable),
                 None => subsystem.finish_shutdown(self.id),
             },

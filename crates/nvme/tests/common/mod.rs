@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nvme::{
-    ControllerKind, Direction, Durable, Host, Identity, Media, MediaError, Outcome, Persistent, PropertyEffect, Reply,
-    Subsystem, SubsystemConfig, Transfer, Transport,
+    ControllerKind, FlushHandle, HostIdentity, HostTransport, Identity, Media, MediaError, NonVolatileState,
+    PendingReply, PropertyEffect, Reply, Subsystem, SubsystemConfig, Transfer, TransferDirection,
 };
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{CC_CSS_ALL, Cc, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
-use ssd::config::{DeviceConfig, Geometry, Handles, Isolation};
+use ssd::config::{DeviceConfig, Geometry, HandlesConfig, Isolation};
 use ssd::{Device, Nanos};
 
 pub const MIB: u64 = 1 << 20;
@@ -39,10 +39,10 @@ pub fn device() -> DeviceConfig {
             dies_per_channel: 2,
             ..Geometry::default()
         },
-        handles: Handles {
+        handles: HandlesConfig {
             count: 4,
             isolation: Isolation::InitiallyIsolated,
-            ..Handles::default()
+            ..HandlesConfig::default()
         },
         seed: 1,
         ..DeviceConfig::default()
@@ -106,8 +106,8 @@ impl Memory {
     }
 
     /// Last stored state.
-    pub fn state(&self) -> Persistent {
-        Persistent::from_bytes(self.kept.lock().unwrap().as_deref().expect("a state was kept")).unwrap()
+    pub fn state(&self) -> NonVolatileState {
+        NonVolatileState::from_bytes(self.kept.lock().unwrap().as_deref().expect("a state was kept")).unwrap()
     }
 }
 
@@ -118,7 +118,7 @@ struct MemoryMedia {
 }
 
 impl Media for MemoryMedia {
-    fn expect(&self, offset: u64, bytes: u64) {
+    fn prefetch(&self, offset: u64, bytes: u64) {
         self.memory.expected.lock().unwrap().push((offset, bytes));
     }
 
@@ -142,23 +142,23 @@ impl Media for MemoryMedia {
         Ok(())
     }
 
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
         self.memory.check("keeping", 0, state.len() as u64)?;
         *self.memory.kept.lock().unwrap() = Some(state.to_vec());
         self.memory.keeps.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
         self.cached
-            .then(|| Arc::new(Sync(self.memory.clone())) as Arc<dyn Durable>)
+            .then(|| Arc::new(Sync(self.memory.clone())) as Arc<dyn FlushHandle>)
     }
 }
 
 struct Sync(Arc<Memory>);
 
-impl Durable for Sync {
-    fn make_durable(&self) -> std::io::Result<()> {
+impl FlushHandle for Sync {
+    fn flush(&self) -> std::io::Result<()> {
         if self.0.broken.load(Ordering::Relaxed) {
             return Err(std::io::Error::other("broken by the test"));
         }
@@ -199,7 +199,7 @@ impl Drive {
     /// A new drive. `cached` adds a volatile write cache.
     pub fn on(config: SubsystemConfig, cached: bool) -> Drive {
         let memory = Arc::new(Memory::default());
-        let layout = ssd::Layout::new(&config.device).expect("the device works");
+        let layout = ssd::DeviceLayout::new(&config.device).expect("the device works");
         let bytes = nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
         memory.bytes.lock().unwrap().resize(bytes as usize, 0);
         let media = Box::new(MemoryMedia {
@@ -233,14 +233,14 @@ impl Drive {
 
     /// Connects a host over PCI Express and enables its controller.
     pub fn host(&mut self) -> u16 {
-        self.connect(Transport::Pcie, ControllerKind::Io)
+        self.connect(HostTransport::Pcie, ControllerKind::Io)
     }
 
     /// Connects a host and enables its controller.
-    pub fn connect(&mut self, transport: Transport, kind: ControllerKind) -> u16 {
+    pub fn connect(&mut self, transport: HostTransport, kind: ControllerKind) -> u16 {
         let id = self
             .subsystem
-            .connect(self.now, transport, kind, Host::default())
+            .connect(self.now, transport, kind, HostIdentity::default())
             .expect("room for a controller");
         self.enable(id);
         id
@@ -280,17 +280,17 @@ impl Drive {
         };
         let transfer = accepted.transfer();
         let mut data = Vec::new();
-        if transfer.direction == Direction::ToController {
+        if transfer.direction == TransferDirection::ToController {
             data.extend_from_slice(sent);
             data.resize(transfer.total_bytes(), 0);
         }
         let outcome = self.subsystem.execute(self.now, accepted, &mut data);
         if let Some(durable) = &outcome.durable {
-            durable.make_durable().expect("the storage works");
+            durable.flush().expect("the storage works");
         }
         let reply = outcome.reply?;
         match transfer.direction {
-            Direction::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.total_bytes()),
+            TransferDirection::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.total_bytes()),
             _ => data.clear(),
         }
         Some(CommandResult {
@@ -301,7 +301,7 @@ impl Drive {
     }
 
     /// Executes an acceptable command with exactly this data, as the subsystem returns it.
-    pub fn execute(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Outcome {
+    pub fn execute(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> PendingReply {
         let accepted = self.subsystem.accept(id, queue, entry).expect("an acceptable command");
         self.subsystem.execute(self.now, accepted, data)
     }

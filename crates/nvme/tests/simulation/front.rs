@@ -410,11 +410,11 @@ impl Front {
             let before = all.len();
             all.extend(self.process(subsystem, now)?);
             if let Some(durable) = self.pci.start_sync() {
-                let result = durable.make_durable();
+                let result = durable.flush();
                 self.pci.finish_sync(subsystem, self.host.bus(), now, &result);
                 all.extend(self.collect(subsystem, now, true)?);
             }
-            self.pci.announce_sleep(self.host.bus());
+            self.pci.prepare_sleep(self.host.bus());
             if all.len() == before && !self.pci.has_work(self.host.bus()) {
                 return Ok(all);
             }

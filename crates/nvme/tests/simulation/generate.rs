@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use nvme::{Identity, Subsystem, SubsystemConfig};
-use ssd::config::{EventsConfig, GcConfig, Geometry, Handles, Isolation, Opening, ReclaimUnitSize};
-use ssd::{DeviceConfig, Layout};
+use ssd::config::{EventsConfig, GcConfig, Geometry, HandlesConfig, Isolation, ReclaimUnitSize, UnitOpenPolicy};
+use ssd::{DeviceConfig, DeviceLayout};
 
 use super::entropy::Entropy;
 use super::model::{ALL, EVENT_TYPES, Model, NN, Namespace, Sanitize};
@@ -55,7 +55,7 @@ impl Setup {
 fn any_setup(entropy: &mut impl Entropy) -> Option<Setup> {
     let exact_units = entropy.percent(75);
     let device = device(entropy, exact_units);
-    let layout = Layout::new(&device).ok()?;
+    let layout = DeviceLayout::new(&device).ok()?;
     let config = SubsystemConfig {
         identity: Identity {
             serial: "S1MULAT10N".to_string(),
@@ -82,11 +82,15 @@ fn any_setup(entropy: &mut impl Entropy) -> Option<Setup> {
 fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
     let reclaim_groups = entropy.pick(&[1, 1, 1, 2, 4]);
     let capacity_bytes = entropy.between(8, 24) * MIB + entropy.below(3) * 52 * KIB;
-    let mut handles = Handles {
+    let mut handles = HandlesConfig {
         count: entropy.between(1, 8) as u16,
         isolation: entropy.pick(&[Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated]),
-        opening: entropy.pick(&[Opening::OnFirstUse, Opening::OnFirstUse, Opening::Eager]),
-        ..Handles::default()
+        opening: entropy.pick(&[
+            UnitOpenPolicy::OnFirstUse,
+            UnitOpenPolicy::OnFirstUse,
+            UnitOpenPolicy::Eager,
+        ]),
+        ..HandlesConfig::default()
     };
     if !exact_units {
         handles.reclaim_unit = entropy.pick(&[ReclaimUnitSize::Die, ReclaimUnitSize::Channel]);

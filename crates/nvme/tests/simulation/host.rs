@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use nvme::pcie::{Bus, Doorbells, Fault, HostMemory, Interrupts, QUEUES_MAX};
+use nvme::pcie::{Bus, Doorbells, HostMemory, Interrupts, MemoryFault, QUEUES_MAX};
 
 /// Memory from address 0 on.
 pub struct Ram(RefCell<Vec<u8>>);
@@ -25,45 +25,45 @@ impl Ram {
     }
 
     /// The bytes of the range, if all of it is memory.
-    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, Fault> {
+    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, MemoryFault> {
         let start = usize::try_from(address).ok();
         let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));
         range
             .filter(|range| range.end <= self.0.borrow().len())
-            .ok_or(Fault { address })
+            .ok_or(MemoryFault { address })
     }
 
-    fn aligned(&self, address: u64) -> Result<std::ops::Range<usize>, Fault> {
+    fn aligned(&self, address: u64) -> Result<std::ops::Range<usize>, MemoryFault> {
         match address % 4 {
             0 => self.range(address, 4),
-            _ => Err(Fault { address }),
+            _ => Err(MemoryFault { address }),
         }
     }
 }
 
 impl HostMemory for Ram {
-    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), MemoryFault> {
         let range = self.range(address, data.len())?;
         data.copy_from_slice(&self.0.borrow()[range]);
         Ok(())
     }
 
-    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), MemoryFault> {
         self.range(address, bytes).map(|_| ())
     }
 
-    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), MemoryFault> {
         let range = self.range(address, data.len())?;
         self.0.borrow_mut()[range].copy_from_slice(data);
         Ok(())
     }
 
-    fn load(&self, address: u64) -> Result<u32, Fault> {
+    fn load(&self, address: u64) -> Result<u32, MemoryFault> {
         let range = self.aligned(address)?;
         Ok(super::wire::u32_at(&self.0.borrow(), range.start))
     }
 
-    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+    fn store(&self, address: u64, value: u32) -> Result<(), MemoryFault> {
         let range = self.aligned(address)?;
         self.0.borrow_mut()[range].copy_from_slice(&value.to_le_bytes());
         Ok(())

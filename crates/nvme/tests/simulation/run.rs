@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nvme::fault::Plan;
-use nvme::{AcceptedCommand, ControllerKind, Direction, Host, PropertyEffect, Subsystem, Transport};
+use nvme::fault::FaultPlan;
+use nvme::{
+    AcceptedCommand, ControllerKind, HostIdentity, HostTransport, PropertyEffect, Subsystem, TransferDirection,
+};
 use nvme_spec::Status;
 use nvme_spec::register::Property;
 use ssd::{Placement, RgId, RuhId};
@@ -78,11 +80,11 @@ impl Run {
         let (storage, control) = setup.storage();
         let made = Subsystem::new(setup.config.clone(), Box::new(storage));
         let mut subsystem = made.map_err(|error| format!("the drive cannot be made: {error}"))?;
-        let host = Host {
+        let host = HostIdentity {
             nqn: String::new(),
             id: [9; 16],
         };
-        let id = subsystem.connect(0, Transport::Pcie, ControllerKind::Io, host);
+        let id = subsystem.connect(0, HostTransport::Pcie, ControllerKind::Io, host);
         let id = id.map_err(|failure| format!("the first host: {failure:?}"))?;
         subsystem.property_set(0, id, Property::Cc, ENABLE);
         let drive = learn(&mut subsystem, id, setup)?;
@@ -141,7 +143,7 @@ impl Run {
                 self.model.fault = Some(*fault);
                 if *fault == Fault::Planned {
                     let plan = "[[fault]]\nkind = \"error\"\nstatus = \"internal_error\"\ntimes = 1\n";
-                    self.plan(Some(Plan::parse(plan).expect("a plan")));
+                    self.plan(Some(FaultPlan::parse(plan).expect("a plan")));
                 }
                 return Ok(());
             }
@@ -193,7 +195,7 @@ impl Run {
                 self.its(controller).keep_alive_ms = ms.next_multiple_of(100);
             }
             Operation::HeardOf { .. } => {
-                self.subsystem.heard_of(now, controller);
+                self.subsystem.record_message(now, controller);
                 self.its(controller).heard_ns = now;
             }
             Operation::Submit { cid, command, .. } => {
@@ -252,11 +254,11 @@ impl Run {
 
     fn connect(&mut self, kind: Kind, host: u8, enable: bool, queues: bool) -> Check {
         let (transport, purpose) = match kind {
-            Kind::Pcie => (Transport::Pcie, ControllerKind::Io),
-            Kind::Fabrics => (Transport::Fabrics, ControllerKind::Io),
-            Kind::Discovery => (Transport::Fabrics, ControllerKind::Discovery),
+            Kind::Pcie => (HostTransport::Pcie, ControllerKind::Io),
+            Kind::Fabrics => (HostTransport::Fabrics, ControllerKind::Io),
+            Kind::Discovery => (HostTransport::Fabrics, ControllerKind::Discovery),
         };
-        let who = Host {
+        let who = HostIdentity {
             nqn: format!("nqn.2026-01.org.example:host{host}"),
             id: [host; 16],
         };
@@ -391,8 +393,8 @@ impl Run {
             }
             None => {
                 equal("shutdown status", self.status(controller) >> 2, 1)?;
-                if let Some(durable) = self.subsystem.durable() {
-                    durable.make_durable().expect("this storage can");
+                if let Some(durable) = self.subsystem.flush_handle() {
+                    durable.flush().expect("this storage can");
                 }
                 self.subsystem.finish_shutdown(controller);
             }
@@ -455,7 +457,7 @@ impl Run {
         }
     }
 
-    fn plan(&mut self, plan: Option<Plan>) {
+    fn plan(&mut self, plan: Option<FaultPlan>) {
         let set = self.subsystem.set_faults(self.model.now, plan);
         set.expect("any drive can fail like that");
     }
@@ -545,9 +547,9 @@ impl Run {
             Ok(accepted) => {
                 let transfer = accepted.transfer();
                 let way = match transfer.direction {
-                    Direction::None => Way::None,
-                    Direction::ToController => Way::ToDrive,
-                    Direction::ToHost => Way::ToHost,
+                    TransferDirection::None => Way::None,
+                    TransferDirection::ToController => Way::ToDrive,
+                    TransferDirection::ToHost => Way::ToHost,
                 };
                 if way == Way::ToDrive {
                     equal("bytes from the host", transfer.total_bytes(), submission.data.len())?;
@@ -568,7 +570,7 @@ impl Run {
         let outcome = self.subsystem.execute(now, accepted, &mut data);
         equal("due", outcome.due, now)?;
         if let Some(durable) = &outcome.durable {
-            durable.make_durable().expect("this storage can");
+            durable.flush().expect("this storage can");
         }
         let Some(reply) = outcome.reply else {
             return self.hold(controller, &submission);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nvme::{Durable, Media, MediaError};
+use nvme::{FlushHandle, Media, MediaError};
 
 /// Operation at which the storage fails once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ impl Control {
     }
 }
 
-impl Durable for Control {
-    fn make_durable(&self) -> std::io::Result<()> {
+impl FlushHandle for Control {
+    fn flush(&self) -> std::io::Result<()> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Media for Storage {
         Ok(())
     }
 
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
         if self.control.fails(Fault::Keep) {
             return Err(MediaError {
                 action: "keeping",
@@ -118,11 +118,11 @@ impl Media for Storage {
                 source: std::io::Error::other("the test wants it"),
             });
         }
-        nvme::Persistent::from_bytes(state).expect("what is kept can be read");
+        nvme::NonVolatileState::from_bytes(state).expect("what is kept can be read");
         Ok(())
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
-        self.cached.then(|| self.control.clone() as Arc<dyn Durable>)
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
+        self.cached.then(|| self.control.clone() as Arc<dyn FlushHandle>)
     }
 }

@@ -19,7 +19,7 @@ pub(super) enum Field {
 }
 
 /// The fields of a yielded value.
-pub(super) struct Block {
+pub(super) struct RequestBlock {
     /// Fields in the order of [`FIELDS`]. `None` for missing ones.
     pub(super) fields: [Option<Field>; FIELDS.len()],
     pub(super) requests: usize,
@@ -28,7 +28,7 @@ pub(super) struct Block {
 }
 
 /// Reason to refuse a block, with the index of the faulty request if only one is at fault.
-pub(super) struct Refusal {
+pub(super) struct BlockError {
     pub(super) index: Option<usize>,
     pub(super) cause: Cause,
 }
@@ -40,18 +40,18 @@ pub(super) enum Cause {
     Raised(PyErr),
 }
 
-impl From<PyErr> for Refusal {
-    fn from(error: PyErr) -> Refusal {
-        Refusal {
+impl From<PyErr> for BlockError {
+    fn from(error: PyErr) -> BlockError {
+        BlockError {
             index: None,
             cause: Cause::Raised(error),
         }
     }
 }
 
-impl From<String> for Refusal {
-    fn from(problem: String) -> Refusal {
-        Refusal {
+impl From<String> for BlockError {
+    fn from(problem: String) -> BlockError {
+        BlockError {
             index: None,
             cause: Cause::Problem(problem),
         }
@@ -59,18 +59,18 @@ impl From<String> for Refusal {
 }
 
 /// Refuses the request at an index.
-pub(super) fn refused(index: usize, problem: String) -> Refusal {
-    Refusal {
+pub(super) fn error_at(index: usize, problem: String) -> BlockError {
+    BlockError {
         index: Some(index),
         cause: Cause::Problem(problem),
     }
 }
 
 /// A value or a refusal.
-pub(super) type Checked<T> = Result<T, Refusal>;
+pub(super) type BlockResult<T> = Result<T, BlockError>;
 
 /// The fields of a tuple with a single request. `None` if a field is an array.
-pub(super) fn single(tuple: &Bound<'_, PyTuple>) -> Checked<Option<[Option<i64>; FIELDS.len()]>> {
+pub(super) fn single(tuple: &Bound<'_, PyTuple>) -> BlockResult<Option<[Option<i64>; FIELDS.len()]>> {
     check_length(tuple.len())?;
     let mut fields = [None; FIELDS.len()];
     for (index, value) in tuple.iter_borrowed().enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn single(tuple: &Bound<'_, PyTuple>) -> Checked<Option<[Option<i64>;
     Ok(Some(fields))
 }
 
-fn check_length(fields: usize) -> Checked<()> {
+fn check_length(fields: usize) -> BlockResult<()> {
     if (FIELDS_MIN..=FIELDS.len()).contains(&fields) {
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// A single value of a field. `None` stands for a missing value.
-fn scalar(field: usize, value: &Bound<'_, PyAny>) -> Checked<Option<i64>> {
+fn scalar(field: usize, value: &Bound<'_, PyAny>) -> BlockResult<Option<i64>> {
     if value.is_none() && field >= FIELDS_MIN {
         return Ok(None);
     }
@@ -134,9 +134,9 @@ fn operation(word: &str) -> Result<i64, String> {
     }
 }
 
-impl Block {
+impl RequestBlock {
     /// Reads the fields of a structured array, a mapping, or a tuple in the order of [`FIELDS`].
-    pub(super) fn of(yielded: &Bound<'_, PyAny>) -> Checked<Block> {
+    pub(super) fn from_python(yielded: &Bound<'_, PyAny>) -> BlockResult<RequestBlock> {
         let py = yielded.py();
         let names = match yielded.getattr_opt(intern!(py, "dtype"))? {
             Some(dtype) => dtype.getattr(intern!(py, "names"))?.extract::<Option<Vec<String>>>()?,
@@ -145,12 +145,12 @@ impl Block {
         if let Some(names) = names {
             let rows = py.import("numpy")?.call_method1("atleast_1d", (yielded,))?;
             let field = |name: String| Ok((rows.get_item(&name)?, name));
-            return Block::named(names.into_iter().map(field).collect::<PyResult<_>>()?);
+            return RequestBlock::named(names.into_iter().map(field).collect::<PyResult<_>>()?);
         }
         if let Ok(tuple) = yielded.cast::<PyTuple>() {
             check_length(tuple.len())?;
             let named = tuple.iter().zip(FIELDS.map(str::to_string));
-            return Block::named(named.collect());
+            return RequestBlock::named(named.collect());
         }
         if let Ok(mapping) = yielded.cast::<PyMapping>() {
             let items = mapping.items()?;
@@ -158,7 +158,7 @@ impl Block {
                 let (name, value): (String, Bound<'_, PyAny>) = item.extract()?;
                 Ok((value, name))
             });
-            return Block::named(named.collect::<PyResult<_>>()?);
+            return RequestBlock::named(named.collect::<PyResult<_>>()?);
         }
         let kind = yielded.get_type().name()?;
         let problem = format!(
@@ -168,7 +168,7 @@ impl Block {
         Err(problem.into())
     }
 
-    fn named(values: Vec<(Bound<'_, PyAny>, String)>) -> Checked<Block> {
+    fn named(values: Vec<(Bound<'_, PyAny>, String)>) -> BlockResult<RequestBlock> {
         let mut fields = [const { None }; FIELDS.len()];
         let mut requests: Option<(usize, &str)> = None;
         for (value, name) in &values {
@@ -204,7 +204,7 @@ impl Block {
             );
             return Err(problem.into());
         }
-        Ok(Block {
+        Ok(RequestBlock {
             fields,
             requests: requests.map_or(1, |(length, _)| length),
             taken: 0,
@@ -213,7 +213,7 @@ impl Block {
 }
 
 /// Values as a one-dimensional array of integers.
-fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> Checked<Bound<'py, PyAny>> {
+fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> BlockResult<Bound<'py, PyAny>> {
     let array = values.py().import("numpy")?.call_method1("asarray", (values,))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     if !["i", "u", "b"].contains(&kind.as_str()) && array.len()? > 0 {
@@ -228,23 +228,23 @@ fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> Checked<Bound<
 }
 
 /// Values of a field for some requests.
-pub(super) enum Row<'py> {
+pub(super) enum FieldRow<'py> {
     One(i64),
     Each(PyReadonlyArray1<'py, i64>),
 }
 
 /// Values of a [`Row`] for access by index.
 #[derive(Clone, Copy)]
-pub(super) enum RowValues<'a> {
+pub(super) enum FieldValues<'a> {
     One(i64),
     Each(&'a [i64]),
 }
 
 impl Field {
     /// Values of this field for a range of requests.
-    pub(super) fn rows<'py>(&self, py: Python<'py>, name: &str, range: &Range<usize>) -> Checked<Row<'py>> {
+    pub(super) fn rows<'py>(&self, py: Python<'py>, name: &str, range: &Range<usize>) -> BlockResult<FieldRow<'py>> {
         let array = match self {
-            Field::One(value) => return Ok(Row::One(*value)),
+            Field::One(value) => return Ok(FieldRow::One(*value)),
             Field::Each(array) => array.bind(py),
         };
         let part = array.get_item(PySlice::new(py, range.start as isize, range.end as isize, 1))?;
@@ -259,25 +259,25 @@ impl Field {
                 format!("{name} became shorter after it was yielded. Do not change arrays before the next block");
             return Err(problem.into());
         }
-        Ok(Row::Each(part))
+        Ok(FieldRow::Each(part))
     }
 }
 
-impl Row<'_> {
-    pub(super) fn values(&self) -> RowValues<'_> {
+impl FieldRow<'_> {
+    pub(super) fn values(&self) -> FieldValues<'_> {
         match self {
-            Row::One(value) => RowValues::One(*value),
-            Row::Each(array) => RowValues::Each(array.as_slice().expect("it was made contiguous")),
+            FieldRow::One(value) => FieldValues::One(*value),
+            FieldRow::Each(array) => FieldValues::Each(array.as_slice().expect("it was made contiguous")),
         }
     }
 }
 
-impl RowValues<'_> {
+impl FieldValues<'_> {
     #[inline]
     pub(super) fn at(&self, index: usize) -> i64 {
         match self {
-            RowValues::One(value) => *value,
-            RowValues::Each(values) => values[index],
+            FieldValues::One(value) => *value,
+            FieldValues::Each(values) => values[index],
         }
     }
 }

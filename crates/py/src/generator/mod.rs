@@ -14,15 +14,15 @@ mod target;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use applications::generator::{Generator, register};
+use applications::generator::{RequestGenerator, register};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyIterator, PyString, PyTuple};
-use workload::{Source, Target, WorkloadError};
+use workload::{RequestSource, WorkloadError, WorkloadTarget};
 
 use crate::convert::{path_or_name, table_with};
 use source::PythonSource;
-pub use target::WorkloadTarget;
+pub use target::PyWorkloadTarget;
 
 /// A workload in Python: the callable that makes its requests.
 pub struct PythonGenerator {
@@ -48,14 +48,14 @@ impl PythonGenerator {
             name,
             callable: callable.clone().unbind(),
         });
-        let shared: Arc<dyn Generator> = generator.clone();
+        let shared: Arc<dyn RequestGenerator> = generator.clone();
         register(&generator.name, &shared);
         Ok(generator)
     }
 
     /// Returns the name of a workload. For a callable this is the name of a new generator, which
     /// the caller has to keep in `kept`.
-    pub fn name_of(workload: &Bound<'_, PyAny>, kept: &mut Generators) -> PyResult<String> {
+    pub fn name_of(workload: &Bound<'_, PyAny>, kept: &mut GeneratorRegistry) -> PyResult<String> {
         if !workload.is_callable() {
             return path_or_name(workload)?.ok_or_else(|| {
                 let kind = workload
@@ -86,17 +86,17 @@ impl PythonGenerator {
 }
 
 /// Generators that the lab can find as long as they are in this list.
-pub type Generators = Vec<Arc<PythonGenerator>>;
+pub type GeneratorRegistry = Vec<Arc<PythonGenerator>>;
 
 /// Converts settings like [`table`](crate::convert::table), and registers functions that stand in
 /// the place of workloads. The caller has to keep the generators.
 pub fn table_of_workloads(
     place: &str,
     settings: &Bound<'_, PyAny>,
-    generators: &mut Generators,
+    generators: &mut GeneratorRegistry,
 ) -> PyResult<toml::Table> {
     let py = settings.py();
-    let found = Arc::new(Mutex::new(Generators::new()));
+    let found = Arc::new(Mutex::new(GeneratorRegistry::new()));
     let kept = found.clone();
     let name = move |arguments: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<Py<PyAny>> {
         let value = arguments.get_item(0)?;
@@ -113,10 +113,15 @@ pub fn table_of_workloads(
     Ok(table)
 }
 
-impl Generator for PythonGenerator {
-    fn source(&self, target: &Target, mapping_unit_bytes: u64, seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+impl RequestGenerator for PythonGenerator {
+    fn source(
+        &self,
+        target: &WorkloadTarget,
+        mapping_unit_bytes: u64,
+        seed: u64,
+    ) -> Result<Box<dyn RequestSource>, WorkloadError> {
         let label = self.name.split('#').next().unwrap_or_default().to_string();
-        let shown = WorkloadTarget::new(*target, mapping_unit_bytes, seed);
+        let shown = PyWorkloadTarget::new(*target, mapping_unit_bytes, seed);
         let begun = Python::attach(|py| -> PyResult<Py<PyIterator>> {
             // A copy, because the state that it keeps from a run must not change the next one.
             let copy = py.import("copy")?.call_method1("deepcopy", (&self.callable,))?;

@@ -2,9 +2,12 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyTuple};
-use workload::{Next, Operation, PacedHost, PlacementIndex, Request, Source, TaggedRequest, Target, WorkloadError};
+use workload::{
+    IoRequest, NextCall, PacedHost, PlacementIndex, RequestOperation, RequestSource, TaggedRequest, WorkloadError,
+    WorkloadTarget,
+};
 
-use super::block::{Block, Cause, Checked, FIELDS, Refusal, Row, refused, single};
+use super::block::{BlockError, BlockResult, Cause, FIELDS, FieldRow, RequestBlock, error_at, single};
 use crate::policy::NO_PLACEMENT;
 
 /// Requests converted during one hold of the interpreter's lock.
@@ -15,7 +18,7 @@ const EMPTY_BLOCKS_MAX: usize = 1 << 16;
 const IN_FLIGHT_MAX: u16 = 1024;
 /// Memory of a source, bytes. Single requests and a block of arrays may be buffered together, hence
 /// the factor 2.
-pub(super) const MEMORY_BYTES: u64 = 2 * REQUESTS_AT_ONCE as u64 * (size_of::<Request>() + size_of::<u64>()) as u64;
+pub(super) const MEMORY_BYTES: u64 = 2 * REQUESTS_AT_ONCE as u64 * (size_of::<IoRequest>() + size_of::<u64>()) as u64;
 
 /// Requests of a Python iterable.
 pub(super) struct PythonSource {
@@ -25,11 +28,11 @@ pub(super) struct PythonSource {
     placement_count: u16,
     is_endless: bool,
     /// A block of arrays with remaining requests.
-    block: Option<Block>,
+    block: Option<RequestBlock>,
     /// Number of yielded blocks.
     blocks: u64,
     /// Buffered requests, their times if they have any, and the number already returned.
-    ready: Vec<Request>,
+    ready: Vec<IoRequest>,
     times: Vec<u64>,
     given: usize,
     /// True if requests have times. `None` before the first request.
@@ -44,7 +47,7 @@ pub(super) struct PythonSource {
 }
 
 impl PythonSource {
-    pub(super) fn new(label: String, iterator: Py<PyIterator>, target: &Target) -> PythonSource {
+    pub(super) fn new(label: String, iterator: Py<PyIterator>, target: &WorkloadTarget) -> PythonSource {
         PythonSource {
             label,
             iterator,
@@ -75,8 +78,8 @@ impl PythonSource {
         if self.exhausted {
             return Ok(false);
         }
-        let made = Python::attach(|py| self.make(py));
-        if let Err(Refusal { index, cause }) = made {
+        let made = Python::attach(|py| self.fill_buffer(py));
+        if let Err(BlockError { index, cause }) = made {
             self.ready.clear();
             self.exhausted = true;
             let index = index.map_or(String::new(), |index| format!(", index {index}"));
@@ -94,11 +97,11 @@ impl PythonSource {
     }
 
     /// Reads blocks until the buffer is full or the iterable ends.
-    fn make(&mut self, py: Python<'_>) -> Checked<()> {
+    fn fill_buffer(&mut self, py: Python<'_>) -> BlockResult<()> {
         let mut without_request = 0;
         while self.ready.len() < REQUESTS_AT_ONCE {
             if let Some(mut block) = self.block.take() {
-                self.take_from(py, &mut block)?;
+                self.take_requests(py, &mut block)?;
                 self.block = (block.taken < block.requests).then_some(block);
                 continue;
             }
@@ -117,7 +120,7 @@ impl PythonSource {
                 without_request = 0;
                 continue;
             }
-            let block = Block::of(&block)?;
+            let block = RequestBlock::from_python(&block)?;
             without_request = if block.requests == 0 { without_request + 1 } else { 0 };
             if without_request > EMPTY_BLOCKS_MAX {
                 let problem = format!(
@@ -131,19 +134,19 @@ impl PythonSource {
     }
 
     /// Makes requests from the next part of a block.
-    fn take_from(&mut self, py: Python<'_>, block: &mut Block) -> Checked<()> {
+    fn take_requests(&mut self, py: Python<'_>, block: &mut RequestBlock) -> BlockResult<()> {
         let count = (block.requests - block.taken).min(REQUESTS_AT_ONCE);
         let range = block.taken..block.taken + count;
-        let rows: Vec<Option<Row<'_>>> = block
+        let rows: Vec<Option<FieldRow<'_>>> = block
             .fields
             .iter()
             .zip(FIELDS)
             .map(|(field, name)| field.as_ref().map(|field| field.rows(py, name, &range)).transpose())
-            .collect::<Checked<_>>()?;
-        let [operation, offset, bytes, placement, time] = <[Option<Row<'_>>; FIELDS.len()]>::try_from(rows)
+            .collect::<BlockResult<_>>()?;
+        let [operation, offset, bytes, placement, time] = <[Option<FieldRow<'_>>; FIELDS.len()]>::try_from(rows)
             .unwrap_or_else(|_| unreachable!("there are as many rows as fields"));
         let values = [&operation, &offset, &bytes].map(|row| row.as_ref().expect("every request has it").values());
-        let [placement, time] = [&placement, &time].map(|row| row.as_ref().map(Row::values));
+        let [placement, time] = [&placement, &time].map(|row| row.as_ref().map(FieldRow::values));
         let [operation, offset, bytes] = values;
         for index in 0..count {
             let request = [
@@ -161,21 +164,21 @@ impl PythonSource {
 
     /// Checks the fields of a request and adds it to the buffer.
     #[inline]
-    fn accept(&mut self, fields: &[Option<i64>; FIELDS.len()], index: usize) -> Checked<()> {
+    fn accept(&mut self, fields: &[Option<i64>; FIELDS.len()], index: usize) -> BlockResult<()> {
         let [Some(operation), Some(offset), Some(bytes), placement, time] = *fields else {
             unreachable!("every request has an operation, an offset and a length");
         };
         let operation = match operation {
-            0 => Operation::Read,
-            1 => Operation::Write,
-            2 => Operation::Trim,
+            0 => RequestOperation::Read,
+            1 => RequestOperation::Write,
+            2 => RequestOperation::Trim,
             other => {
                 let problem = format!("operation {other} is unknown. Give 0 (read), 1 (write) or 2 (deallocate)");
-                return Err(refused(index, problem));
+                return Err(error_at(index, problem));
             }
         };
         let Some(length) = u32::try_from(bytes).ok().filter(|length| *length > 0) else {
-            return Err(refused(
+            return Err(error_at(
                 index,
                 format!("bytes {bytes} is out of range. Give 1 to {}", u32::MAX),
             ));
@@ -191,7 +194,7 @@ impl PythonSource {
                  target.capacity_bytes",
                 self.capacity_bytes
             );
-            return Err(refused(index, problem));
+            return Err(error_at(index, problem));
         }
         let placement = match placement {
             Some(placement) if placement != i64::from(NO_PLACEMENT) => self.placement(placement, index)?,
@@ -204,7 +207,7 @@ impl PythonSource {
                 ("has no time", "have one")
             };
             let problem = format!("{has}, but earlier requests {others}. Give all requests a time, or none");
-            return Err(refused(index, problem));
+            return Err(error_at(index, problem));
         }
         if let Some(time) = time {
             let at = u64::try_from(time).ok().filter(|at| *at >= self.last_time);
@@ -213,29 +216,29 @@ impl PythonSource {
                     "time {time} is before {}, the time of the previous request. Give nanoseconds in order",
                     self.last_time
                 );
-                refused(index, problem)
+                error_at(index, problem)
             })?;
             self.last_time = at;
             self.times.push(at);
         }
-        self.ready.push(Request {
+        self.ready.push(IoRequest {
             stream: 0,
             operation,
             offset_bytes: offset as u64,
             bytes: length,
-            placement: placement.filter(|_| operation == Operation::Write),
+            placement: placement.filter(|_| operation == RequestOperation::Write),
         });
         Ok(())
     }
 
     /// Checks a placement index. `None` on a drive without FDP.
     #[inline]
-    fn placement(&self, placement: i64, index: usize) -> Checked<Option<PlacementIndex>> {
+    fn placement(&self, placement: i64, index: usize) -> BlockResult<Option<PlacementIndex>> {
         let count = self.placement_count;
         match u16::try_from(placement) {
             Ok(_) if count == 0 => Ok(None),
             Ok(placement) if placement < count => Ok(Some(PlacementIndex(placement))),
-            _ => Err(refused(
+            _ => Err(error_at(
                 index,
                 format!(
                     "placement {placement} does not exist on the drive. Give 0 to {}, or NO_PLACEMENT",
@@ -246,8 +249,8 @@ impl PythonSource {
     }
 }
 
-impl Source for PythonSource {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for PythonSource {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let mut given = 0;
         while given < limit {
             if self.given == self.ready.len() && !self.refill()? {
@@ -282,18 +285,18 @@ impl Source for PythonSource {
 
 /// Requests at their own times form an open loop, within the limit of requests in flight.
 impl PacedHost for PythonSource {
-    fn act(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<Next, WorkloadError> {
+    fn poll_requests(&mut self, now_ns: u64, requests: &mut Vec<TaggedRequest>) -> Result<NextCall, WorkloadError> {
         loop {
             if self.given == self.ready.len() && !self.refill()? {
                 let is_idle = self.tags.len() == usize::from(IN_FLIGHT_MAX);
-                return Ok(if is_idle { Next::Never } else { Next::Completion });
+                return Ok(if is_idle { NextCall::Never } else { NextCall::Completion });
             }
             let due_ns = self.times[self.given];
             if due_ns > now_ns {
-                return Ok(Next::At(due_ns));
+                return Ok(NextCall::At(due_ns));
             }
             let Some(tag) = self.tags.pop() else {
-                return Ok(Next::Completion);
+                return Ok(NextCall::Completion);
             };
             let request = self.ready[self.given];
             self.given += 1;
@@ -301,7 +304,7 @@ impl PacedHost for PythonSource {
         }
     }
 
-    fn completed(&mut self, tag: u16) {
+    fn complete_request(&mut self, tag: u16) {
         self.tags.push(tag);
     }
 

@@ -1,12 +1,12 @@
 //! The class that describes the target drive to a workload in Python.
 
 use pyo3::prelude::*;
-use workload::Target;
+use workload::WorkloadTarget;
 
 /// The drive for which a workload makes requests.
 #[pyclass(frozen, name = "Target", module = "warp_ssd")]
-pub struct WorkloadTarget {
-    target: Target,
+pub struct PyWorkloadTarget {
+    target: WorkloadTarget,
     /// Bytes of the drive's mapping unit. A smaller write costs the same as a whole unit.
     #[pyo3(get)]
     mapping_unit_bytes: u64,
@@ -15,9 +15,9 @@ pub struct WorkloadTarget {
     seed: u64,
 }
 
-impl WorkloadTarget {
-    pub(super) fn new(target: Target, mapping_unit_bytes: u64, seed: u64) -> WorkloadTarget {
-        WorkloadTarget {
+impl PyWorkloadTarget {
+    pub(super) fn new(target: WorkloadTarget, mapping_unit_bytes: u64, seed: u64) -> PyWorkloadTarget {
+        PyWorkloadTarget {
             target,
             mapping_unit_bytes,
             seed,
@@ -26,7 +26,7 @@ impl WorkloadTarget {
 }
 
 #[pymethods]
-impl WorkloadTarget {
+impl PyWorkloadTarget {
     /// Bytes that requests may address. On a scaled model this is the model's size.
     #[getter]
     fn capacity_bytes(&self) -> u64 {

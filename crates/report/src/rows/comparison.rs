@@ -1,46 +1,46 @@
 //! Table of a comparison of two results.
 
-use analysis::compare::{Comparison, Verdict};
+use analysis::compare::{DifferenceVerdict, ResultComparison};
 
-use super::{Column, Mark, Rows, Value};
+use super::{CellValue, Mark, ReportTable, TableColumn};
 
 /// The table of differences, with notes on significance above it.
-pub fn comparison(comparison: &Comparison) -> Rows {
+pub fn comparison(comparison: &ResultComparison) -> ReportTable {
     let has_cells = comparison.rows.iter().any(|row| !row.cell.is_empty());
     let has_intervals = comparison.rows.iter().any(|row| row.interval.is_some());
     let labels = has_cells
-        .then(|| Column::label("cell"))
+        .then(|| TableColumn::label("cell"))
         .into_iter()
-        .chain([Column::label("measured")]);
-    let numbers = ["A", "B", "B - A"].map(|heading| Column::number(heading, ""));
-    let share = [Column::number("", "%")];
-    let interval = has_intervals.then(|| Column::number("95 %", ""));
+        .chain([TableColumn::label("measured")]);
+    let numbers = ["A", "B", "B - A"].map(|heading| TableColumn::number(heading, ""));
+    let share = [TableColumn::number("", "%")];
+    let interval = has_intervals.then(|| TableColumn::number("95 %", ""));
     let columns = labels
         .chain(numbers)
         .chain(share)
         .chain(interval)
-        .chain([Column::text("B is")]);
-    let mut table = Rows::new(columns);
+        .chain([TableColumn::text("B is")]);
+    let mut table = ReportTable::new(columns);
     table.notes = all_notes(comparison);
     for row in &comparison.rows {
         let mut cells = Vec::new();
-        cells.extend(has_cells.then(|| Value::from(row.cell.as_str())));
+        cells.extend(has_cells.then(|| CellValue::from(row.cell.as_str())));
         cells.push(row.metric.as_str().into());
         cells.extend([0, 1].map(|side| {
             let value = [row.a, row.b][side];
             let value = match row.ensembles[side] {
-                Some(ends) => Value::Interval(value, ends),
+                Some(ends) => CellValue::Interval(value, ends),
                 None => number(value),
             };
-            value.doubtful_if(row.doubtful[side])
+            value.mark_doubtful(row.doubtful[side])
         }));
-        cells.push(Value::Text(signed(row.difference)));
-        cells.push(Value::optional(row.share, |share| {
-            Value::Text(format!("{:+.1}", share * 100.0))
+        cells.push(CellValue::Text(signed(row.difference)));
+        cells.push(CellValue::optional(row.share, |share| {
+            CellValue::Text(format!("{:+.1}", share * 100.0))
         }));
         if has_intervals {
-            let ends = |[low, high]: [f64; 2]| Value::Text(format!("{} to {}", signed(low), signed(high)));
-            cells.push(Value::optional(row.interval, ends));
+            let ends = |[low, high]: [f64; 2]| CellValue::Text(format!("{} to {}", signed(low), signed(high)));
+            cells.push(CellValue::optional(row.interval, ends));
         }
         cells.push(row.verdict.words().into());
         table.add_marked(Mark::None, cells);
@@ -49,10 +49,10 @@ pub fn comparison(comparison: &Comparison) -> Rows {
 }
 
 /// The lines above the table.
-fn all_notes(comparison: &Comparison) -> Vec<String> {
+fn all_notes(comparison: &ResultComparison) -> Vec<String> {
     let mut notes = vec![
-        format!("A: {}", comparison.a.about()),
-        format!("B: {}", comparison.b.about()),
+        format!("A: {}", comparison.a.description()),
+        format!("B: {}", comparison.b.description()),
     ];
     for side in [&comparison.a, &comparison.b] {
         notes.extend(side.notes.iter().cloned());
@@ -63,7 +63,11 @@ fn all_notes(comparison: &Comparison) -> Vec<String> {
             notes.push(format!("only in {side}: {}", only.join("; ")));
         }
     }
-    if comparison.rows.iter().any(|row| row.verdict == Verdict::OneSeed) {
+    if comparison
+        .rows
+        .iter()
+        .any(|row| row.verdict == DifferenceVerdict::OneSeed)
+    {
         let is_measured = [&comparison.a, &comparison.b].iter().any(|side| side.is_measurement());
         notes.push(match is_measured {
             true => "a measurement is one value, so its chance is unknown".to_string(),
@@ -73,14 +77,14 @@ fn all_notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-fn number(value: f64) -> Value {
-    Value::Significant(value)
+fn number(value: f64) -> CellValue {
+    CellValue::Significant(value)
 }
 
 /// A difference with its sign and four significant digits.
 fn signed(value: f64) -> String {
     let sign = if value < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", Value::Significant(value.abs()))
+    format!("{sign}{}", CellValue::Significant(value.abs()))
 }
 
 #[cfg(test)]

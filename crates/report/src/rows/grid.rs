@@ -1,12 +1,12 @@
 //! Results by coordinates, averaged over seeds: the table of write amplifications, and coordinate
 //! names for all tables.
 
-use super::{Column, Rows, Value};
+use super::{CellValue, ReportTable, TableColumn};
 use analysis::interval::Intervals;
 use base::distinct;
 use experiment::cell::CellKey;
 use experiment::coordinates::axis_name;
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 
 /// Display name of a variant, also for the empty name in experiments without variants.
 pub fn variant_name(variant: &str) -> &str {
@@ -14,7 +14,7 @@ pub fn variant_name(variant: &str) -> &str {
 }
 
 /// Names of all axes on which results have values.
-pub(crate) fn axes_of(results: &[CellResult], axes: &[String]) -> Vec<String> {
+pub(crate) fn axes_of(results: &[RunResult], axes: &[String]) -> Vec<String> {
     let most = results.iter().map(|result| result.key.grid.len()).max().unwrap_or(0);
     (0..most).map(|index| axis_name(axes, index)).collect()
 }
@@ -56,7 +56,7 @@ pub struct GridCell {
 
 impl Grid {
     /// Groups results by their keys and averages `measure`, a write amplification, over seeds.
-    pub fn new(results: &[CellResult], intervals: &Intervals, measure: impl Fn(&CellResult) -> f64) -> Grid {
+    pub fn new(results: &[RunResult], intervals: &Intervals, measure: impl Fn(&RunResult) -> f64) -> Grid {
         let columns = distinct(results.iter().map(|result| column_of(&result.key)));
         let row_of = |key: &CellKey| {
             (
@@ -67,7 +67,7 @@ impl Grid {
         };
         let keys: Vec<(String, String, Vec<String>)> = distinct(results.iter().map(|result| row_of(&result.key)));
         let rows = keys.into_iter().map(|row| {
-            let of_row: Vec<&CellResult> = results.iter().filter(|result| row_of(&result.key) == row).collect();
+            let of_row: Vec<&RunResult> = results.iter().filter(|result| row_of(&result.key) == row).collect();
             let cell = |column: &String| {
                 let seeds = of_row.iter().filter(|result| column_of(&result.key) == *column);
                 GridCell::over(&seeds.copied().collect::<Vec<_>>(), intervals, &measure)
@@ -91,12 +91,12 @@ impl Grid {
     }
 
     /// A table of write amplifications.
-    pub fn to_rows(&self, axes: &[String]) -> Rows {
-        self.to_rows_of(axes, Value::from)
+    pub fn to_rows(&self, axes: &[String]) -> ReportTable {
+        self.to_rows_of(axes, CellValue::from)
     }
 
     /// A table of the values that `value` makes from the cells.
-    pub(crate) fn to_rows_of(&self, axes: &[String], value: impl Fn(GridCell) -> Value) -> Rows {
+    pub(crate) fn to_rows_of(&self, axes: &[String], value: impl Fn(GridCell) -> CellValue) -> ReportTable {
         let variant = self.has_variants().then(|| "variant".to_string());
         let further = (1..=self.further_axes()).map(|index| axis_name(axes, index));
         let labels = ["device".to_string()].into_iter().chain(variant).chain(further);
@@ -104,14 +104,14 @@ impl Grid {
             .columns
             .iter()
             .map(|value| if value.is_empty() { "WAF" } else { value });
-        let across = across.map(|heading| Column::number(heading, ""));
-        let mut rows = Rows::new(labels.map(Column::label).chain(across));
+        let across = across.map(|heading| TableColumn::number(heading, ""));
+        let mut rows = ReportTable::new(labels.map(TableColumn::label).chain(across));
         for row in &self.rows {
             let variant = self.has_variants().then(|| variant_name(&row.variant).into());
-            let rest = row.rest.iter().map(Value::from);
-            let cells = row.cells.iter().map(|cell| Value::optional(*cell, &value));
+            let rest = row.rest.iter().map(CellValue::from);
+            let cells = row.cells.iter().map(|cell| CellValue::optional(*cell, &value));
             rows.add(
-                [Value::from(&row.device)]
+                [CellValue::from(&row.device)]
                     .into_iter()
                     .chain(variant)
                     .chain(rest)
@@ -131,7 +131,7 @@ impl Grid {
 }
 
 impl GridCell {
-    fn over(seeds: &[&CellResult], intervals: &Intervals, measure: &impl Fn(&CellResult) -> f64) -> Option<GridCell> {
+    fn over(seeds: &[&RunResult], intervals: &Intervals, measure: &impl Fn(&RunResult) -> f64) -> Option<GridCell> {
         let key = &seeds.first()?.key;
         let complete: Vec<f64> = seeds
             .iter()
@@ -156,15 +156,15 @@ impl GridCell {
     }
 }
 
-impl From<GridCell> for Value {
-    fn from(cell: GridCell) -> Value {
+impl From<GridCell> for CellValue {
+    fn from(cell: GridCell) -> CellValue {
         let value = match cell.interval {
             _ if !cell.is_written => return "n/a".into(),
-            Some(ends) => Value::Interval(cell.value, ends),
-            None if cell.complete => Value::Amplification(cell.value),
-            None => Value::Stopped(cell.value),
+            Some(ends) => CellValue::Interval(cell.value, ends),
+            None if cell.complete => CellValue::Amplification(cell.value),
+            None => CellValue::Stopped(cell.value),
         };
-        value.doubtful_if(cell.is_doubtful)
+        value.mark_doubtful(cell.is_doubtful)
     }
 }
 
@@ -178,13 +178,13 @@ mod tests {
     use analysis::interval::NO_INTERVALS;
     use simulate::testing as sample;
 
-    fn texts(results: &[CellResult], axes: &[String]) -> Vec<Vec<String>> {
-        let rows = Grid::new(results, &NO_INTERVALS, CellResult::write_amplification).to_rows(axes);
+    fn texts(results: &[RunResult], axes: &[String]) -> Vec<Vec<String>> {
+        let rows = Grid::new(results, &NO_INTERVALS, RunResult::write_amplification).to_rows(axes);
         let headings = rows.columns.iter().map(|column| column.heading.clone()).collect();
         let texts = rows
             .rows
             .iter()
-            .map(|row| row.cells.iter().map(Value::to_string).collect());
+            .map(|row| row.cells.iter().map(CellValue::to_string).collect());
         [headings].into_iter().chain(texts).collect()
     }
 
@@ -196,9 +196,9 @@ mod tests {
         assert_eq!(rows.len(), 1 + 6);
         assert_eq!(rows[1][..2], ["ssd_a", "FDP"]);
         let waf = |index: usize| {
-            let result: &CellResult = &results[index];
-            let value = Value::Amplification(result.write_amplification());
-            value.doubtful_if(result.is_doubtful()).to_string()
+            let result: &RunResult = &results[index];
+            let value = CellValue::Amplification(result.write_amplification());
+            value.mark_doubtful(result.is_doubtful()).to_string()
         };
         assert_eq!((&rows[1][2], &rows[6][4]), (&waf(0), &waf(17)));
         let text = super::super::write_amplifications(&results, &sample::axes(), &NO_INTERVALS).text_within(usize::MAX);
@@ -208,13 +208,14 @@ mod tests {
     #[test]
     fn seeds_are_averaged_and_stopped_runs_left_out_and_marked() {
         let mut results: Vec<_> = sample::results().into_iter().take(1).collect();
-        results.push(CellResult {
+        results.push(RunResult {
             seed: 2,
             ..results[0].clone()
         });
-        let by_seed = |result: &CellResult| result.seed as f64;
-        let cell = |results: &[CellResult]| {
-            Value::from(Grid::new(results, &NO_INTERVALS, by_seed).rows[0].cells[0].expect("it was run")).to_string()
+        let by_seed = |result: &RunResult| result.seed as f64;
+        let cell = |results: &[RunResult]| {
+            CellValue::from(Grid::new(results, &NO_INTERVALS, by_seed).rows[0].cells[0].expect("it was run"))
+                .to_string()
         };
         assert_eq!(cell(&results), "1.500");
         results[1].complete = false;

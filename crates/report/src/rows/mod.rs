@@ -12,26 +12,24 @@
 
 mod claims;
 mod comparison;
-mod findings;
 mod grid;
-mod kept;
 mod lifetimes;
 mod refused;
 mod replay;
 mod results;
+mod stored_runs;
 mod text;
+mod warnings;
 
 use std::fmt;
 
-use base::Bytes;
+use base::HumanBytes;
 
 pub use claims::{comparisons, covered, verdicts};
 pub use comparison::comparison;
 pub use experiment::coordinates::axis_name;
-pub use findings::{doubts, finding_lines, scales, warning};
 pub(crate) use grid::axes_of;
 pub use grid::{Grid, GridCell, GridRow, variant_name};
-pub use kept::{kept_run, kept_runs};
 pub use lifetimes::lifetimes;
 pub use refused::refused;
 pub use replay::{bursts, replay};
@@ -39,11 +37,13 @@ pub use results::{
     OwnerRow, above_the_oracle, collections, device, handles, jobs, last_collections, measures, readings, results, run,
     wear, write_amplifications,
 };
+pub use stored_runs::{kept_run, kept_runs};
 pub use text::{TextFormat, wrapped};
+pub use warnings::{finding_lines, scales, warning, warning_lines};
 
 /// A cell: its value and its format.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum CellValue {
     /// No value, such as a ratio with denominator 0 or a cell that was not run.
     Nothing,
     Text(String),
@@ -60,7 +60,7 @@ pub enum Value {
     /// Write amplification of a run that was stopped early.
     Stopped(f64),
     /// A number that a finding makes doubtful. The notes below the table explain it.
-    Doubtful(Box<Value>),
+    Doubtful(Box<CellValue>),
     /// A difference of write amplifications.
     Difference(f64),
     /// A multiple of the device's logical capacity, with two decimals.
@@ -77,16 +77,16 @@ pub enum Value {
     Fixed(f64, usize),
 }
 
-impl Value {
+impl CellValue {
     /// A number, or [`Value::Nothing`].
-    pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> Value) -> Value {
-        value.map_or(Value::Nothing, of)
+    pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> CellValue) -> CellValue {
+        value.map_or(CellValue::Nothing, of)
     }
 
     /// Marks the value as doubtful if `is_doubtful` is true.
-    pub fn doubtful_if(self, is_doubtful: bool) -> Value {
+    pub fn mark_doubtful(self, is_doubtful: bool) -> CellValue {
         if is_doubtful {
-            Value::Doubtful(Box::new(self))
+            CellValue::Doubtful(Box::new(self))
         } else {
             self
         }
@@ -95,15 +95,15 @@ impl Value {
     /// The plain number for other programs. Its unit is in the heading of the column.
     pub(crate) fn plain(&self) -> String {
         match *self {
-            Value::Nothing => String::new(),
-            Value::Count(count) | Value::Bytes(count) => count.to_string(),
-            Value::Amplification(number)
-            | Value::Difference(number)
-            | Value::Capacities(number)
-            | Value::Share(number)
-            | Value::Change(number)
-            | Value::Significant(number) => number.to_string(),
-            Value::Doubtful(ref value) => value.plain(),
+            CellValue::Nothing => String::new(),
+            CellValue::Count(count) | CellValue::Bytes(count) => count.to_string(),
+            CellValue::Amplification(number)
+            | CellValue::Difference(number)
+            | CellValue::Capacities(number)
+            | CellValue::Share(number)
+            | CellValue::Change(number)
+            | CellValue::Significant(number) => number.to_string(),
+            CellValue::Doubtful(ref value) => value.plain(),
             _ => self.to_string(),
         }
     }
@@ -111,54 +111,54 @@ impl Value {
     /// The unit of [`Value::plain`], which readers see in the cell itself.
     pub(crate) fn unit(&self) -> Option<&'static str> {
         match self {
-            Value::Bytes(_) => Some("bytes"),
-            Value::Share(_) | Value::Change(_) => Some("share"),
+            CellValue::Bytes(_) => Some("bytes"),
+            CellValue::Share(_) | CellValue::Change(_) => Some("share"),
             _ => None,
         }
     }
 
     /// A float that may be a count. Whole numbers have no decimals, others have `digits` digits.
-    pub fn number(value: f64, digits: usize) -> Value {
+    pub fn number(value: f64, digits: usize) -> CellValue {
         let whole = value.fract() == 0.0 && (0.0..=u64::MAX as f64).contains(&value);
         if whole {
-            Value::Count(value as u64)
+            CellValue::Count(value as u64)
         } else {
-            Value::Fixed(value, digits)
+            CellValue::Fixed(value, digits)
         }
     }
 }
 
-impl<T: Into<String>> From<T> for Value {
-    fn from(text: T) -> Value {
-        Value::Text(text.into())
+impl<T: Into<String>> From<T> for CellValue {
+    fn from(text: T) -> CellValue {
+        CellValue::Text(text.into())
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for CellValue {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Value::Nothing => out.write_str("–"),
-            Value::Text(ref text) => out.write_str(text),
-            Value::Index(index) => write!(out, "{index}"),
-            Value::Count(count) => out.write_str(&with_commas(count)),
-            Value::Bytes(bytes) => write!(out, "{}", Bytes(bytes)),
-            Value::Amplification(value) => write!(out, "{value:.3}"),
-            Value::Interval(value, [low, high]) => write!(out, "{value:.2} ({low:.2}-{high:.2})"),
-            Value::Stopped(value) => write!(out, "{value:.3} (stopped)"),
-            Value::Doubtful(ref value) => write!(out, "{value}*"),
-            Value::Difference(value) => write!(out, "{value:+.3}"),
+            CellValue::Nothing => out.write_str("–"),
+            CellValue::Text(ref text) => out.write_str(text),
+            CellValue::Index(index) => write!(out, "{index}"),
+            CellValue::Count(count) => out.write_str(&with_commas(count)),
+            CellValue::Bytes(bytes) => write!(out, "{}", HumanBytes(bytes)),
+            CellValue::Amplification(value) => write!(out, "{value:.3}"),
+            CellValue::Interval(value, [low, high]) => write!(out, "{value:.2} ({low:.2}-{high:.2})"),
+            CellValue::Stopped(value) => write!(out, "{value:.3} (stopped)"),
+            CellValue::Doubtful(ref value) => write!(out, "{value}*"),
+            CellValue::Difference(value) => write!(out, "{value:+.3}"),
             // Small values that round to zero are shown as below the limit, because 0.00 means
             // exactly none.
-            Value::Capacities(value) if value > 0.0 && value < 0.005 => out.write_str("<0.01"),
-            Value::Capacities(value) => write!(out, "{value:.2}"),
-            Value::Share(share) => write!(out, "{:.1} %", share * 100.0),
-            Value::Change(share) => write!(out, "{:+.1} %", share * 100.0),
-            Value::Significant(value) => out.write_str(&base::significant(value)),
-            Value::SignificantInterval(value, ends) => {
-                let [value, low, high] = [value, ends[0], ends[1]].map(Value::Significant);
+            CellValue::Capacities(value) if value > 0.0 && value < 0.005 => out.write_str("<0.01"),
+            CellValue::Capacities(value) => write!(out, "{value:.2}"),
+            CellValue::Share(share) => write!(out, "{:.1} %", share * 100.0),
+            CellValue::Change(share) => write!(out, "{:+.1} %", share * 100.0),
+            CellValue::Significant(value) => out.write_str(&base::significant(value)),
+            CellValue::SignificantInterval(value, ends) => {
+                let [value, low, high] = [value, ends[0], ends[1]].map(CellValue::Significant);
                 write!(out, "{value} ({low}-{high})")
             }
-            Value::Fixed(value, digits) => write!(out, "{value:.digits$}"),
+            CellValue::Fixed(value, digits) => write!(out, "{value:.digits$}"),
         }
     }
 }
@@ -177,7 +177,7 @@ fn with_commas(count: u64) -> String {
 
 /// Kind of a column's content. It decides on alignment and line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Names of the row's subject. If a table is folded, each part repeats them.
     Label,
     /// Words, aligned left.
@@ -188,33 +188,33 @@ pub enum Kind {
 
 /// Heading of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
+pub struct TableColumn {
     /// Name of the content.
     pub heading: String,
     /// Unit of the cells. Empty if they have none or contain it.
     pub unit: &'static str,
     /// Kind of the content.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of names.
-    pub fn label(heading: impl Into<String>) -> Column {
-        Column::new(heading, "", Kind::Label)
+    pub fn label(heading: impl Into<String>) -> TableColumn {
+        TableColumn::new(heading, "", ColumnKind::Label)
     }
 
     /// A column of words.
-    pub fn text(heading: impl Into<String>) -> Column {
-        Column::new(heading, "", Kind::Text)
+    pub fn text(heading: impl Into<String>) -> TableColumn {
+        TableColumn::new(heading, "", ColumnKind::Text)
     }
 
     /// A column of numbers in a unit.
-    pub fn number(heading: impl Into<String>, unit: &'static str) -> Column {
-        Column::new(heading, unit, Kind::Number)
+    pub fn number(heading: impl Into<String>, unit: &'static str) -> TableColumn {
+        TableColumn::new(heading, unit, ColumnKind::Number)
     }
 
-    fn new(heading: impl Into<String>, unit: &'static str, kind: Kind) -> Column {
-        Column {
+    fn new(heading: impl Into<String>, unit: &'static str, kind: ColumnKind) -> TableColumn {
+        TableColumn {
             heading: heading.into(),
             unit,
             kind,
@@ -236,56 +236,56 @@ pub enum Mark {
 
 /// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct TableRow {
     /// Values, one for each column.
-    pub cells: Vec<Value>,
+    pub cells: Vec<CellValue>,
     /// Pass or fail mark.
     pub mark: Mark,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub struct ReportTable {
     /// Lines before the table.
     pub notes: Vec<String>,
     /// Headings of the columns. A table with only empty headings has no head.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TableColumn>,
     /// Rows in display order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
-impl Rows {
+impl ReportTable {
     /// An empty table.
-    pub fn new(columns: impl IntoIterator<Item = Column>) -> Rows {
-        Rows {
+    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> ReportTable {
+        ReportTable {
             columns: columns.into_iter().collect(),
-            ..Rows::default()
+            ..ReportTable::default()
         }
     }
 
     /// Pairs of names and values, without headings.
-    pub fn pairs<N: Into<String>, T: Into<Value>>(pairs: impl IntoIterator<Item = (N, T)>) -> Rows {
-        let mut rows = Rows::new([Column::label(""), Column::text("")]);
+    pub fn pairs<N: Into<String>, T: Into<CellValue>>(pairs: impl IntoIterator<Item = (N, T)>) -> ReportTable {
+        let mut rows = ReportTable::new([TableColumn::label(""), TableColumn::text("")]);
         for (name, text) in pairs {
-            rows.add([Value::Text(name.into()), text.into()]);
+            rows.add([CellValue::Text(name.into()), text.into()]);
         }
         rows
     }
 
     /// Adds a line before the table.
-    pub fn note(mut self, note: impl Into<String>) -> Rows {
+    pub fn note(mut self, note: impl Into<String>) -> ReportTable {
         self.notes.push(note.into());
         self
     }
 
-    pub fn add(&mut self, cells: impl IntoIterator<Item = Value>) {
+    pub fn add(&mut self, cells: impl IntoIterator<Item = CellValue>) {
         self.add_marked(Mark::None, cells);
     }
 
     /// Adds a row with a mark.
-    pub fn add_marked(&mut self, mark: Mark, cells: impl IntoIterator<Item = Value>) {
-        let cells: Vec<Value> = cells.into_iter().collect();
+    pub fn add_marked(&mut self, mark: Mark, cells: impl IntoIterator<Item = CellValue>) {
+        let cells: Vec<CellValue> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
-        self.rows.push(Row { cells, mark });
+        self.rows.push(TableRow { cells, mark });
     }
 
     /// True without rows.
@@ -297,12 +297,12 @@ impl Rows {
     /// its rows.
     pub fn stacked<L: Into<String>>(
         labels: impl IntoIterator<Item = L>,
-        tables: impl IntoIterator<Item = (Vec<String>, Rows)>,
-    ) -> Rows {
-        let mut all = Rows::new(labels.into_iter().map(Column::label));
+        tables: impl IntoIterator<Item = (Vec<String>, ReportTable)>,
+    ) -> ReportTable {
+        let mut all = ReportTable::new(labels.into_iter().map(TableColumn::label));
         let labels = all.columns.len();
         for (names, table) in tables {
-            let place = |column: Column| {
+            let place = |column: TableColumn| {
                 let known = all.columns[labels..].iter().position(|known| *known == column);
                 labels
                     + known.unwrap_or_else(|| {
@@ -312,30 +312,30 @@ impl Rows {
             };
             let places: Vec<usize> = table.columns.into_iter().map(place).collect();
             for row in table.rows {
-                let mut cells: Vec<Value> = names.iter().map(Value::from).collect();
+                let mut cells: Vec<CellValue> = names.iter().map(CellValue::from).collect();
                 assert_eq!(cells.len(), labels, "a table has a name for each label");
-                cells.resize(all.columns.len(), Value::Nothing);
+                cells.resize(all.columns.len(), CellValue::Nothing);
                 places
                     .iter()
                     .zip(row.cells)
                     .for_each(|(place, cell)| cells[*place] = cell);
-                all.rows.push(Row { cells, mark: row.mark });
+                all.rows.push(TableRow { cells, mark: row.mark });
             }
         }
         for row in &mut all.rows {
-            row.cells.resize(all.columns.len(), Value::Nothing);
+            row.cells.resize(all.columns.len(), CellValue::Nothing);
         }
         all
     }
 
     /// Transposes the table: a row for each column.
-    pub fn upright(self, heading: &str, names: impl IntoIterator<Item = String>) -> Rows {
-        let columns = names.into_iter().map(|name| Column::number(name, ""));
-        let mut upright = Rows::new([Column::label(heading)].into_iter().chain(columns));
+    pub fn transposed(self, heading: &str, names: impl IntoIterator<Item = String>) -> ReportTable {
+        let columns = names.into_iter().map(|name| TableColumn::number(name, ""));
+        let mut upright = ReportTable::new([TableColumn::label(heading)].into_iter().chain(columns));
         upright.notes = self.notes;
         for (index, column) in self.columns.into_iter().enumerate() {
             let cells = self.rows.iter().map(|row| row.cells[index].clone());
-            upright.add([Value::Text(column.heading)].into_iter().chain(cells));
+            upright.add([CellValue::Text(column.heading)].into_iter().chain(cells));
         }
         upright
     }
@@ -348,52 +348,52 @@ mod tests {
     #[test]
     fn digits() {
         let cases = [
-            (Value::Amplification(2.0), "2.000"),
-            (Value::Stopped(1.5), "1.500 (stopped)"),
-            (Value::Amplification(1.24).doubtful_if(true), "1.240*"),
-            (Value::Interval(1.409, [1.3, 1.554]), "1.41 (1.30-1.55)"),
-            (Value::Capacities(4.425), "4.42"),
-            (Value::Capacities(0.0), "0.00"),
-            (Value::Capacities(0.0049), "<0.01"),
-            (Value::Capacities(0.0051), "0.01"),
-            (Value::Share(0.1234), "12.3 %"),
-            (Value::Change(-0.05), "-5.0 %"),
-            (Value::Difference(0.0123), "+0.012"),
-            (Value::Bytes(64 << 20), "64 MiB"),
-            (Value::Significant(123.456), "123.5"),
-            (Value::Significant(12_345.6), "12346"),
+            (CellValue::Amplification(2.0), "2.000"),
+            (CellValue::Stopped(1.5), "1.500 (stopped)"),
+            (CellValue::Amplification(1.24).mark_doubtful(true), "1.240*"),
+            (CellValue::Interval(1.409, [1.3, 1.554]), "1.41 (1.30-1.55)"),
+            (CellValue::Capacities(4.425), "4.42"),
+            (CellValue::Capacities(0.0), "0.00"),
+            (CellValue::Capacities(0.0049), "<0.01"),
+            (CellValue::Capacities(0.0051), "0.01"),
+            (CellValue::Share(0.1234), "12.3 %"),
+            (CellValue::Change(-0.05), "-5.0 %"),
+            (CellValue::Difference(0.0123), "+0.012"),
+            (CellValue::Bytes(64 << 20), "64 MiB"),
+            (CellValue::Significant(123.456), "123.5"),
+            (CellValue::Significant(12_345.6), "12346"),
             (
-                Value::SignificantInterval(12_345.6, [987.65, 20_000.0]),
+                CellValue::SignificantInterval(12_345.6, [987.65, 20_000.0]),
                 "12346 (987.6-20000)",
             ),
-            (Value::number(3.0, 4), "3"),
-            (Value::number(0.5, 4), "0.5000"),
-            (Value::optional(None, Value::Share), "–"),
+            (CellValue::number(3.0, 4), "3"),
+            (CellValue::number(0.5, 4), "0.5000"),
+            (CellValue::optional(None, CellValue::Share), "–"),
         ];
         for (value, text) in cases {
             assert_eq!(value.to_string(), text, "{value:?}");
         }
-        let counts = [0, 12, 123, 1234, 123_456, 1_234_567].map(|count| Value::Count(count).to_string());
+        let counts = [0, 12, 123, 1234, 123_456, 1_234_567].map(|count| CellValue::Count(count).to_string());
         assert_eq!(counts, ["0", "12", "123", "1,234", "123,456", "1,234,567"]);
     }
 
     #[test]
     fn stacked_tables_share_their_columns() {
         let one = |heading: &str, count| {
-            let mut rows = Rows::new([Column::number("x", ""), Column::number(heading, "")]);
-            rows.add([Value::Count(1), Value::Count(count)]);
+            let mut rows = ReportTable::new([TableColumn::number("x", ""), TableColumn::number(heading, "")]);
+            rows.add([CellValue::Count(1), CellValue::Count(count)]);
             rows
         };
-        let all = Rows::stacked(
+        let all = ReportTable::stacked(
             ["cell"],
             [(vec!["a".into()], one("y", 2)), (vec!["b".into()], one("z", 3))],
         );
         let headings: Vec<&str> = all.columns.iter().map(|column| column.heading.as_str()).collect();
         assert_eq!(headings, ["cell", "x", "y", "z"]);
-        let texts = |row: &Row| row.cells.iter().map(Value::to_string).collect::<Vec<_>>();
+        let texts = |row: &TableRow| row.cells.iter().map(CellValue::to_string).collect::<Vec<_>>();
         assert_eq!(texts(&all.rows[0]), ["a", "1", "2", "–"]);
         assert_eq!(texts(&all.rows[1]), ["b", "1", "–", "3"]);
-        let upright = one("y", 2).upright("what", ["here".to_string()]);
+        let upright = one("y", 2).transposed("what", ["here".to_string()]);
         assert_eq!(texts(&upright.rows[1]), ["y", "2"]);
     }
 }

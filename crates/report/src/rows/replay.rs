@@ -2,10 +2,10 @@
 
 use ssd::Nanos;
 
-use super::{Column, Rows, Value};
-use simulate::timed::latency::Latencies;
-use simulate::timed::replay::{Burst, Group, GroupBy, ReplayResult, Response};
-use workload::Operation;
+use super::{CellValue, ReportTable, TableColumn};
+use simulate::timed::latency::LatencyDistribution;
+use simulate::timed::replay::{Burst, GroupBy, ReplayResult, RequestGroup, ResponseTimes};
+use workload::RequestOperation;
 
 /// Maximum number of volumes and of processes in a table, those with the most requests. JSON has
 /// all groups.
@@ -15,25 +15,25 @@ const COARSE_TICK_NS: Nanos = 1_000_000;
 
 /// Latencies of all requests, and by volume, process and size. Notes on lateness and collection
 /// precede the table.
-pub fn replay(replay: &ReplayResult) -> Rows {
+pub fn replay(replay: &ReplayResult) -> ReportTable {
     let has_recorded = replay.total().recorded.count() > 0;
-    let simulated = ["p50", "p99", "p99.9", "max"].map(|heading| Column::number(heading, "us"));
-    let recorded = ["recorded p50", "recorded p99", "recorded p99.9"].map(|heading| Column::number(heading, "us"));
-    let labels = [Column::label("requests of"), Column::label("")];
-    let mut rows = Rows::new(
+    let simulated = ["p50", "p99", "p99.9", "max"].map(|heading| TableColumn::number(heading, "us"));
+    let recorded = ["recorded p50", "recorded p99", "recorded p99.9"].map(|heading| TableColumn::number(heading, "us"));
+    let labels = [TableColumn::label("requests of"), TableColumn::label("")];
+    let mut rows = ReportTable::new(
         labels
             .into_iter()
-            .chain([Column::number("requests", "")])
+            .chain([TableColumn::number("requests", "")])
             .chain(simulated)
             .chain([
-                Column::number("waited in host", ""),
-                Column::number("waited for GC", ""),
+                TableColumn::number("waited in host", ""),
+                TableColumn::number("waited for GC", ""),
             ])
             .chain(recorded.into_iter().filter(|_| has_recorded)),
     );
     rows.notes = sentences(replay, has_recorded);
     for by in [GroupBy::All, GroupBy::Volume, GroupBy::Process, GroupBy::Size] {
-        let mut groups: Vec<&Group> = replay.groups.iter().filter(|group| group.by == by).collect();
+        let mut groups: Vec<&RequestGroup> = replay.groups.iter().filter(|group| group.by == by).collect();
         // A single volume or process equals the row of all requests.
         if by != GroupBy::All && groups.len() < 2 {
             continue;
@@ -51,7 +51,7 @@ pub fn replay(replay: &ReplayResult) -> Rows {
             groups.truncate(SHOWN_MAX);
         }
         for group in groups {
-            for operation in Operation::ALL {
+            for operation in RequestOperation::ALL {
                 let response = &group.directions[operation as usize];
                 if response.latencies.count() > 0 {
                     rows.add(values(group, operation, response, has_recorded));
@@ -62,39 +62,46 @@ pub fn replay(replay: &ReplayResult) -> Rows {
     rows
 }
 
-fn values(group: &Group, operation: Operation, response: &Response, has_recorded: bool) -> Vec<Value> {
+fn values(
+    group: &RequestGroup,
+    operation: RequestOperation,
+    response: &ResponseTimes,
+    has_recorded: bool,
+) -> Vec<CellValue> {
     let name = match group.by {
         GroupBy::All | GroupBy::Size => group.name.clone(),
         GroupBy::Volume | GroupBy::Process => format!("{} {}", group.by.name(), group.name),
     };
     let requests = response.latencies.count();
-    let percentiles = |of: &Latencies| [50.0, 99.0, 99.9].map(|percent| us(of.percentile_ns(percent) as f64));
-    let mut values: Vec<Value> = vec![name.into(), operation.name().into(), Value::Count(requests)];
+    let percentiles =
+        |of: &LatencyDistribution| [50.0, 99.0, 99.9].map(|percent| microseconds(of.percentile_ns(percent) as f64));
+    let mut values: Vec<CellValue> = vec![name.into(), operation.name().into(), CellValue::Count(requests)];
     values.extend(percentiles(&response.latencies));
     values.extend([
-        us(response.latencies.max_ns() as f64),
-        Value::Share(response.late.requests as f64 / requests as f64),
-        Value::Share(response.collections.requests as f64 / requests as f64),
+        microseconds(response.latencies.max_ns() as f64),
+        CellValue::Share(response.late.requests as f64 / requests as f64),
+        CellValue::Share(response.collections.requests as f64 / requests as f64),
     ]);
     if has_recorded {
         let is_recorded = response.recorded.count() > 0;
-        let recorded = percentiles(&response.recorded).map(|value| if is_recorded { value } else { Value::Nothing });
+        let recorded =
+            percentiles(&response.recorded).map(|value| if is_recorded { value } else { CellValue::Nothing });
         values.extend(recorded);
     }
     values
 }
 
 /// The windows with the most arrivals, and the drive's latencies in them.
-pub fn bursts(replay: &ReplayResult) -> Rows {
-    let mut rows = Rows::new([
-        Column::label("most arrivals in"),
-        Column::number("from", "s"),
-        Column::number("requests", ""),
-        Column::number("bytes", ""),
-        Column::number("mean", "us"),
-        Column::number("max", "us"),
-        Column::number("waited in host", ""),
-        Column::number("waited for GC", ""),
+pub fn bursts(replay: &ReplayResult) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::label("most arrivals in"),
+        TableColumn::number("from", "s"),
+        TableColumn::number("requests", ""),
+        TableColumn::number("bytes", ""),
+        TableColumn::number("mean", "us"),
+        TableColumn::number("max", "us"),
+        TableColumn::number("waited in host", ""),
+        TableColumn::number("waited for GC", ""),
     ]);
     for burst in replay.bursts.iter().filter(|burst| burst.requests > 0) {
         rows.add(burst_values(burst));
@@ -102,15 +109,15 @@ pub fn bursts(replay: &ReplayResult) -> Rows {
     rows
 }
 
-fn burst_values(burst: &Burst) -> [Value; 8] {
-    let share = |part: u64| Value::Share(part as f64 / burst.requests as f64);
+fn burst_values(burst: &Burst) -> [CellValue; 8] {
+    let share = |part: u64| CellValue::Share(part as f64 / burst.requests as f64);
     [
         format!("{} ms", burst.window_ns / 1_000_000).into(),
-        Value::Fixed(burst.from_ns as f64 / 1e9, 2),
-        Value::Count(burst.requests),
-        Value::Bytes(burst.bytes),
-        us(burst.latency_sum_ns as f64 / burst.requests as f64),
-        us(burst.latency_max_ns as f64),
+        CellValue::Fixed(burst.from_ns as f64 / 1e9, 2),
+        CellValue::Count(burst.requests),
+        CellValue::Bytes(burst.bytes),
+        microseconds(burst.latency_sum_ns as f64 / burst.requests as f64),
+        microseconds(burst.latency_max_ns as f64),
         share(burst.late.requests),
         share(burst.collections.requests),
     ]
@@ -121,7 +128,7 @@ fn burst_values(burst: &Burst) -> [Value; 8] {
 fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     let total = replay.total();
     let requests = total.latencies.count().max(1) as f64;
-    let share = |part: u64| Value::Share(part as f64 / requests);
+    let share = |part: u64| CellValue::Share(part as f64 / requests);
     let late = &total.late;
     let mut sentences = vec!["latencies are from the recorded time of a request to its completion".to_string()];
     sentences.push(match late.requests {
@@ -130,9 +137,9 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
             "the drive fell behind. {} of the requests waited in the host for a place in the queue, {} us on \
              average and {} us at most. The last request was {} us late",
             share(count),
-            us(late.sum_ns as f64 / count as f64),
-            us(late.max_ns as f64),
-            us(replay.last_late_ns as f64),
+            microseconds(late.sum_ns as f64 / count as f64),
+            microseconds(late.max_ns as f64),
+            microseconds(replay.last_late_ns as f64),
         ),
     });
     let waited = &total.collections;
@@ -140,22 +147,22 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     sentences.push(format!(
         "garbage collection delayed {} of the requests. It caused {} of all latency and {} us at most",
         share(waited.requests),
-        Value::Share(part),
-        us(waited.max_ns as f64),
+        CellValue::Share(part),
+        microseconds(waited.max_ns as f64),
     ));
     if replay.out_of_order.requests > 0 {
         sentences.push(format!(
             "{} requests of the trace are out of order, by up to {} us. Each is due together with the later one \
              before it, so requests come in bunches and latencies are too long. Sort the trace by time",
-            Value::Count(replay.out_of_order.requests),
-            us(replay.out_of_order.max_ns as f64),
+            CellValue::Count(replay.out_of_order.requests),
+            microseconds(replay.out_of_order.max_ns as f64),
         ));
     }
     if replay.tick_ns >= COARSE_TICK_NS {
         sentences.push(format!(
             "the recorded times are multiples of {} ms. All requests of a tick are due at once, so latencies are \
              those of such bursts",
-            Value::Significant(replay.tick_ns as f64 / 1e6),
+            CellValue::Significant(replay.tick_ns as f64 / 1e6),
         ));
     }
     if has_recorded {
@@ -167,6 +174,6 @@ fn sentences(replay: &ReplayResult, has_recorded: bool) -> Vec<String> {
     sentences
 }
 
-fn us(nanoseconds: f64) -> Value {
-    Value::Significant(nanoseconds / 1e3)
+fn microseconds(nanoseconds: f64) -> CellValue {
+    CellValue::Significant(nanoseconds / 1e3)
 }

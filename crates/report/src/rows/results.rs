@@ -2,25 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use ssd::event::{Reclaim, Trigger};
-use ssd::{Endurance, Owner, OwnerStats};
+use ssd::event::{ReclaimRecord, Trigger};
+use ssd::{Endurance, OwnerStats, UnitOwner};
 use workload::classifier::ORACLE_MEASURE;
-use workload::{Measure, Operation};
+use workload::{RequestOperation, WorkloadMeasure};
 
-use super::findings::{scale_columns, scale_values};
 use super::grid::GridCell;
-use super::{Column, Grid, Rows, TextFormat, Value};
+use super::warnings::{scale_columns, scale_values};
+use super::{CellValue, Grid, ReportTable, TableColumn, TextFormat};
 use analysis::interval::{Intervals, NO_INTERVALS};
 use simulate::feedback::FeedbackResult;
-use simulate::finding::{Command, Finding};
-use simulate::run::CellResult;
+use simulate::run::RunResult;
 use simulate::timed::measure::{Goal, JobResult};
 use simulate::timed::replay::TracePace;
 use simulate::timed::result::TimedResult;
+use simulate::warning::{RunWarning, WarningCommand};
 
 /// Table of the representative write amplifications of runs.
-pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: &Intervals) -> Rows {
-    summary(results, axes, intervals, CellResult::headline_write_amplification)
+pub fn write_amplifications(results: &[RunResult], axes: &[String], intervals: &Intervals) -> ReportTable {
+    summary(results, axes, intervals, RunResult::headline_write_amplification)
 }
 
 /// Write amplification of every cell, averaged over seeds. Rows are devices and variants, columns
@@ -29,11 +29,11 @@ pub fn write_amplifications(results: &[CellResult], axes: &[String], intervals: 
 /// `measure` is [`CellResult::write_amplification`], or the write amplification at the end of the
 /// run.
 fn summary(
-    results: &[CellResult],
+    results: &[RunResult],
     axes: &[String],
     intervals: &Intervals,
-    measure: impl Fn(&CellResult) -> f64,
-) -> Rows {
+    measure: impl Fn(&RunResult) -> f64,
+) -> ReportTable {
     let grid = Grid::new(results, intervals, measure);
     let rows = grid.to_rows(axes);
     if grid.columns.len() > 1 {
@@ -45,12 +45,12 @@ fn summary(
 
 /// Relative excess of each variant's write amplification over that of the variant with an oracle,
 /// averaged over seeds. `None` without such a pair.
-pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows> {
-    let knows = |result: &&CellResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
-    let (oracle, others): (Vec<&CellResult>, Vec<&CellResult>) = results.iter().partition(knows);
-    let grid = |of: Vec<&CellResult>| {
-        let of: Vec<CellResult> = of.into_iter().cloned().collect();
-        Grid::new(&of, &NO_INTERVALS, CellResult::headline_write_amplification)
+pub fn above_the_oracle(results: &[RunResult], axes: &[String]) -> Option<ReportTable> {
+    let knows = |result: &&RunResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
+    let (oracle, others): (Vec<&RunResult>, Vec<&RunResult>) = results.iter().partition(knows);
+    let grid = |of: Vec<&RunResult>| {
+        let of: Vec<RunResult> = of.into_iter().cloned().collect();
+        Grid::new(&of, &NO_INTERVALS, RunResult::headline_write_amplification)
     };
     let (oracle, mut others) = (grid(oracle), grid(others));
     for row in &mut others.rows {
@@ -69,7 +69,7 @@ pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows>
     }
     let has_any = others.rows.iter().any(|row| row.cells.iter().any(Option::is_some));
     has_any.then(|| {
-        let rows = others.to_rows_of(axes, |cell| Value::Change(cell.value));
+        let rows = others.to_rows_of(axes, |cell| CellValue::Change(cell.value));
         rows.note("above the oracle, which knows when each page dies")
     })
 }
@@ -79,28 +79,29 @@ pub fn above_the_oracle(results: &[CellResult], axes: &[String]) -> Option<Rows>
 pub fn results(
     title: &str,
     axes: &[String],
-    results: &[CellResult],
+    results: &[RunResult],
     intervals: &Intervals,
     with_handles: bool,
-    command: Command,
+    command: WarningCommand,
     format: TextFormat,
 ) -> String {
-    let summary = write_amplifications(results, axes, intervals).shown(format);
+    let summary = write_amplifications(results, axes, intervals).render(format);
     let above = above_the_oracle(results, axes)
-        .map(|rows| rows.shown(format))
+        .map(|rows| rows.render(format))
         .unwrap_or_default();
     let mut text = format!(
         "{}{summary}{above}{}\n",
         format.words(&format!("{title}\n{}", super::warning(results))),
-        super::doubts(results, command, format)
+        super::warning_lines(results, command, format)
     );
-    let with_measures = |result: &&CellResult| results.len() == 1 && !result.measures.is_empty();
+    let with_measures = |result: &&RunResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
         text += &measures(result)
-            .upright("workload", ["measured".to_string()])
-            .shown(format);
+            .transposed("workload", ["measured".to_string()])
+            .render(format);
     }
-    let of_cell = |result: &CellResult, rows: Rows| format!("{}\n", rows.note(result.key.to_string()).shown(format));
+    let of_cell =
+        |result: &RunResult, rows: ReportTable| format!("{}\n", rows.note(result.key.to_string()).render(format));
     for result in results {
         text += &result
             .timed
@@ -123,7 +124,7 @@ pub fn results(
             text += &format!(
                 "{}{}{}\n",
                 format.words(&format!("{}\n", result.key)),
-                handles(result).shown(format),
+                handles(result).render(format),
                 format.words(&wear(result))
             );
         }
@@ -134,7 +135,7 @@ pub fn results(
 /// A reclaim unit handle of a result, or the shared pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerRow {
-    pub owner: Owner,
+    pub owner: UnitOwner,
     /// Counters of the handle.
     pub stats: OwnerStats,
     /// Bytes that the host wrote through it, in multiples of the capacity.
@@ -148,13 +149,13 @@ pub struct OwnerRow {
 
 impl OwnerRow {
     /// The used handles, and the shared pool if it was used.
-    pub fn used(result: &CellResult) -> Vec<OwnerRow> {
+    pub fn used(result: &RunResult) -> Vec<OwnerRow> {
         let owners = result.stats.owners();
         let rows = owners.map(|(owner, stats)| OwnerRow::new(result, owner, *stats));
         rows.filter(OwnerRow::is_used).collect()
     }
 
-    fn new(result: &CellResult, owner: Owner, stats: OwnerStats) -> OwnerRow {
+    fn new(result: &RunResult, owner: UnitOwner, stats: OwnerStats) -> OwnerRow {
         OwnerRow {
             owner,
             stats,
@@ -174,7 +175,7 @@ impl OwnerRow {
 }
 
 /// Pages in multiples of the device's logical capacity.
-fn capacities(result: &CellResult, pages: u64) -> f64 {
+fn capacities(result: &RunResult, pages: u64) -> f64 {
     (pages * result.stats.page_bytes) as f64 / result.capacity_bytes as f64
 }
 
@@ -186,37 +187,37 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 const CAPACITIES: &str = "x capacity";
 
 /// The reclaim unit handles of one result.
-pub fn handles(result: &CellResult) -> Rows {
-    let mut rows = Rows::new([
-        Column::label("handle"),
-        Column::number("host", CAPACITIES),
-        Column::number("copied", CAPACITIES),
-        Column::number("own WAF", ""),
-        Column::number("units opened", ""),
-        Column::number("units reclaimed", ""),
-        Column::number("valid at reclaim", ""),
-        Column::number("blocks remapped", ""),
+pub fn handles(result: &RunResult) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::label("handle"),
+        TableColumn::number("host", CAPACITIES),
+        TableColumn::number("copied", CAPACITIES),
+        TableColumn::number("own WAF", ""),
+        TableColumn::number("units opened", ""),
+        TableColumn::number("units reclaimed", ""),
+        TableColumn::number("valid at reclaim", ""),
+        TableColumn::number("blocks remapped", ""),
     ]);
     for row in OwnerRow::used(result) {
         let stats = &row.stats;
         rows.add([
             row.owner.to_string().into(),
-            Value::Capacities(row.host_capacities),
-            Value::Capacities(row.copied_capacities),
-            Value::optional(stats.write_amplification(), Value::Amplification),
-            Value::Count(stats.units_opened),
-            Value::Count(stats.units_reclaimed),
-            Value::optional(row.mean_valid_share, Value::Share),
-            Value::Count(stats.blocks_remapped),
+            CellValue::Capacities(row.host_capacities),
+            CellValue::Capacities(row.copied_capacities),
+            CellValue::optional(stats.write_amplification(), CellValue::Amplification),
+            CellValue::Count(stats.units_opened),
+            CellValue::Count(stats.units_reclaimed),
+            CellValue::optional(row.mean_valid_share, CellValue::Share),
+            CellValue::Count(stats.blocks_remapped),
         ]);
     }
     rows
 }
 
 /// Measures of the workload, and of the device for each tenant, with a column for each.
-pub fn measures(result: &CellResult) -> Rows {
+pub fn measures(result: &RunResult) -> ReportTable {
     let columns = result.measures.iter().map(|measure| measure.name.replace('_', " "));
-    let mut rows = Rows::new(columns.map(|name| Column::number(name, "")));
+    let mut rows = ReportTable::new(columns.map(|name| TableColumn::number(name, "")));
     if !result.measures.is_empty() {
         rows.add(result.measures.iter().map(measured));
     }
@@ -224,25 +225,25 @@ pub fn measures(result: &CellResult) -> Rows {
 }
 
 /// Formats a measure: bytes and counts as whole numbers, others with four digits.
-fn measured(measure: &Measure) -> Value {
+fn measured(measure: &WorkloadMeasure) -> CellValue {
     let name = measure.name.rsplit('.').next().unwrap_or_default();
     if name.starts_with("bytes") || name.ends_with("bytes") {
-        Value::Bytes(measure.value as u64)
+        CellValue::Bytes(measure.value as u64)
     } else {
-        Value::number(measure.value, 4)
+        CellValue::number(measure.value, 4)
     }
 }
 
 /// Readings of the drive's event log and the resulting moves. The last row covers the time after
 /// the last reading.
-pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
-    let mut rows = Rows::new([
-        Column::label("reading"),
-        Column::number("host", CAPACITIES),
-        Column::number("collections", ""),
-        Column::number("copied", "pages / collection"),
-        Column::text("events that name"),
-        Column::text("moves"),
+pub fn readings(result: &RunResult, feedback: &FeedbackResult) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::label("reading"),
+        TableColumn::number("host", CAPACITIES),
+        TableColumn::number("collections", ""),
+        TableColumn::number("copied", "pages / collection"),
+        TableColumn::text("events that name"),
+        TableColumn::text("moves"),
     ]);
     let mut before = 0;
     let mut add = |name: String, host_bytes: u64, until: usize, texts: [String; 2]| {
@@ -253,12 +254,12 @@ pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
             .map(|&pages| u64::from(pages))
             .sum();
         before = until;
-        let [named, moves] = texts.map(Value::Text);
+        let [named, moves] = texts.map(CellValue::Text);
         rows.add([
-            Value::Text(name),
-            Value::Capacities(host_bytes as f64 / result.capacity_bytes as f64),
-            Value::Count(of.len() as u64),
-            Value::Significant(pages as f64 / of.len().max(1) as f64),
+            CellValue::Text(name),
+            CellValue::Capacities(host_bytes as f64 / result.capacity_bytes as f64),
+            CellValue::Count(of.len() as u64),
+            CellValue::Significant(pages as f64 / of.len().max(1) as f64),
             named,
             moves,
         ]);
@@ -287,7 +288,7 @@ pub fn readings(result: &CellResult, feedback: &FeedbackResult) -> Rows {
 }
 
 /// Wear of a run, in a sentence. Empty if the profile has no endurance, or without writes.
-pub fn wear(result: &CellResult) -> String {
+pub fn wear(result: &RunResult) -> String {
     let Some(wear) = result
         .endurance
         .as_ref()
@@ -299,48 +300,48 @@ pub fn wear(result: &CellResult) -> String {
     super::wrapped(&format!(
         "wear is {worn} of the rated erases. At WAF {} the flash lasts {writes} drive writes a day for the \
          warranty, with {left} left to write",
-        Value::Amplification(wear.write_amplification)
+        CellValue::Amplification(wear.write_amplification)
     ))
 }
 
 /// Share of the rated erases, drive writes per day, and remaining bytes.
-fn wear_values(wear: Option<&Endurance>) -> [Value; 3] {
+fn wear_values(wear: Option<&Endurance>) -> [CellValue; 3] {
     let Some(wear) = wear else {
-        return [Value::Nothing, Value::Nothing, Value::Nothing];
+        return [CellValue::Nothing, CellValue::Nothing, CellValue::Nothing];
     };
-    let used = Value::Share(wear.life_used);
+    let used = CellValue::Share(wear.life_used);
     let worn = match wear.worn_blocks {
         0 => used,
         blocks => {
-            let [blocks, of] = [blocks, wear.blocks].map(Value::Count);
-            Value::Text(format!("{used} ({blocks} of {of} blocks worn out)"))
+            let [blocks, of] = [blocks, wear.blocks].map(CellValue::Count);
+            CellValue::Text(format!("{used} ({blocks} of {of} blocks worn out)"))
         }
     };
     let [writes, left] = [
-        Value::Fixed(wear.drive_writes_per_day, 2),
-        Value::Bytes(wear.host_bytes_left as u64),
+        CellValue::Fixed(wear.drive_writes_per_day, 2),
+        CellValue::Bytes(wear.host_bytes_left as u64),
     ];
     [worn, writes, left]
 }
 
 /// Results of the jobs of a timed run, a row for each direction.
-pub fn jobs(timed: &TimedResult) -> Rows {
+pub fn jobs(timed: &TimedResult) -> ReportTable {
     let latencies = ["mean", "stdev", "p50", "p99", "p99.9", "p99.99", "p99.999", "max"];
-    let labels = [Column::label("job"), Column::label("")];
-    let rates = [Column::number("IOPS", ""), Column::number("MB/s", "")];
-    let latencies = latencies.map(|heading| Column::number(heading, "us"));
-    let mut rows = Rows::new(
+    let labels = [TableColumn::label("job"), TableColumn::label("")];
+    let rates = [TableColumn::number("IOPS", ""), TableColumn::number("MB/s", "")];
+    let latencies = latencies.map(|heading| TableColumn::number(heading, "us"));
+    let mut rows = ReportTable::new(
         labels
             .into_iter()
             .chain(rates)
             .chain(latencies)
-            .chain([Column::number("waited for GC", "")]),
+            .chain([TableColumn::number("waited for GC", "")]),
     );
     rows.notes.extend(timed.trace.as_ref().map(TracePace::to_string));
     for job in &timed.jobs {
         rows.notes
             .extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
-        for operation in Operation::ALL {
+        for operation in RequestOperation::ALL {
             if job.direction(operation).requests > 0 {
                 rows.add(job_values(job, operation));
             }
@@ -360,20 +361,20 @@ fn searched(name: &str, goal: &Goal) -> String {
     }
 }
 
-fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
+fn job_values(job: &JobResult, operation: RequestOperation) -> [CellValue; 13] {
     let direction = job.direction(operation);
     let per_second = |amount: u64| amount as f64 * 1e9 / job.elapsed_ns().max(1) as f64;
     let latencies = &direction.latencies;
-    let us = |nanoseconds: f64| Value::Significant(nanoseconds / 1e3);
+    let us = |nanoseconds: f64| CellValue::Significant(nanoseconds / 1e3);
     let percentile = |percent: f64| us(latencies.percentile_ns(percent) as f64);
     [
         job.name.as_str().into(),
         operation.name().into(),
         match per_second(direction.requests) {
-            few if few < 1000.0 => Value::Significant(few),
-            many => Value::Count(many.round() as u64),
+            few if few < 1000.0 => CellValue::Significant(few),
+            many => CellValue::Count(many.round() as u64),
         },
-        Value::Significant(per_second(direction.bytes) / 1e6),
+        CellValue::Significant(per_second(direction.bytes) / 1e6),
         us(latencies.mean_ns()),
         us(latencies.deviation_ns()),
         percentile(50.0),
@@ -382,7 +383,7 @@ fn job_values(job: &JobResult, operation: Operation) -> [Value; 13] {
         percentile(99.99),
         percentile(99.999),
         us(latencies.max_ns() as f64),
-        Value::Share(direction.waits.requests as f64 / direction.requests as f64),
+        CellValue::Share(direction.waits.requests as f64 / direction.requests as f64),
     ]
 }
 
@@ -398,7 +399,7 @@ struct CollectionSums {
 }
 
 impl CollectionSums {
-    fn add(&mut self, row: &Reclaim) {
+    fn add(&mut self, row: &ReclaimRecord) {
         let trigger = match row.trigger {
             Trigger::Background => 0,
             Trigger::Foreground => 1,
@@ -416,136 +417,136 @@ impl CollectionSums {
 }
 
 /// The GC log, by owner of the victim.
-pub fn collections(result: &CellResult) -> Rows {
-    let mut rows = Rows::new([
-        Column::label("victim"),
-        Column::number("background", ""),
-        Column::number("foreground", ""),
-        Column::number("forced", ""),
-        Column::number("valid at reclaim", ""),
-        Column::number("copied", CAPACITIES),
-        Column::number("to other owners", ""),
-        Column::number("blocks remapped", ""),
+pub fn collections(result: &RunResult) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::label("victim"),
+        TableColumn::number("background", ""),
+        TableColumn::number("foreground", ""),
+        TableColumn::number("forced", ""),
+        TableColumn::number("valid at reclaim", ""),
+        TableColumn::number("copied", CAPACITIES),
+        TableColumn::number("to other owners", ""),
+        TableColumn::number("blocks remapped", ""),
     ]);
-    let mut owners: BTreeMap<Owner, CollectionSums> = BTreeMap::new();
+    let mut owners: BTreeMap<UnitOwner, CollectionSums> = BTreeMap::new();
     for row in &result.gc_log {
         owners.entry(row.victim_owner).or_default().add(row);
     }
     for (owner, collected) in owners {
-        let [background, foreground, forced] = collected.by_trigger.map(Value::Count);
+        let [background, foreground, forced] = collected.by_trigger.map(CellValue::Count);
         rows.add([
             owner.to_string().into(),
             background,
             foreground,
             forced,
-            Value::optional(ratio(collected.valid_pages, collected.unit_pages), Value::Share),
-            Value::Capacities(capacities(result, collected.pages_copied)),
-            Value::optional(
+            CellValue::optional(ratio(collected.valid_pages, collected.unit_pages), CellValue::Share),
+            CellValue::Capacities(capacities(result, collected.pages_copied)),
+            CellValue::optional(
                 ratio(collected.pages_moved_elsewhere, collected.pages_copied),
-                Value::Share,
+                CellValue::Share,
             ),
-            Value::Count(collected.blocks_remapped),
+            CellValue::Count(collected.blocks_remapped),
         ]);
     }
     rows
 }
 
 /// The last `count` collections of the GC log.
-pub fn last_collections(result: &CellResult, count: usize) -> Rows {
-    let mut rows = Rows::new([
-        Column::number("at", CAPACITIES),
-        Column::text("trigger"),
-        Column::text("policy"),
-        Column::number("group", ""),
-        Column::number("unit", ""),
-        Column::text("victim"),
-        Column::text("copies to"),
-        Column::number("valid pages", ""),
-        Column::number("copied", ""),
-        Column::number("blocks remapped", ""),
+pub fn last_collections(result: &RunResult, count: usize) -> ReportTable {
+    let mut rows = ReportTable::new([
+        TableColumn::number("at", CAPACITIES),
+        TableColumn::text("trigger"),
+        TableColumn::text("policy"),
+        TableColumn::number("group", ""),
+        TableColumn::number("unit", ""),
+        TableColumn::text("victim"),
+        TableColumn::text("copies to"),
+        TableColumn::number("valid pages", ""),
+        TableColumn::number("copied", ""),
+        TableColumn::number("blocks remapped", ""),
     ]);
     let start = result.gc_log.len().saturating_sub(count);
     for row in &result.gc_log[start..] {
-        let [valid, of] = [row.valid_pages, row.unit_pages].map(|pages| Value::Count(pages.into()));
+        let [valid, of] = [row.valid_pages, row.unit_pages].map(|pages| CellValue::Count(pages.into()));
         rows.add([
-            Value::Fixed(capacities(result, row.host_pages_written), 3),
+            CellValue::Fixed(capacities(result, row.host_pages_written), 3),
             row.trigger.name().into(),
             row.policy.into(),
-            Value::Index(row.group.0.into()),
-            Value::Index(row.victim.0.into()),
+            CellValue::Index(row.group.0.into()),
+            CellValue::Index(row.victim.0.into()),
             row.victim_owner.to_string().into(),
             row.destination_owner.to_string().into(),
             format!("{valid} of {of}").into(),
-            Value::Count(row.pages_copied.into()),
-            Value::Count(row.blocks_remapped.into()),
+            CellValue::Count(row.pages_copied.into()),
+            CellValue::Count(row.blocks_remapped.into()),
         ]);
     }
     rows
 }
 
 /// Counters of the whole device, erase counts of its blocks, and its remaining life.
-pub fn device(result: &CellResult) -> Rows {
+pub fn device(result: &RunResult) -> ReportTable {
     let stats = &result.stats;
     let wear = &result.wear;
     let [life_used, drive_writes, left] = wear_values(result.endurance.as_ref());
     let mut cells = Vec::new();
     let columns = [
-        ("seed", Value::Index(result.seed)),
-        ("host written", Value::Bytes(stats.host_bytes_written())),
-        ("media written", Value::Bytes(stats.media_bytes_written())),
-        ("media erased", Value::Bytes(stats.media_bytes_erased())),
-        ("background GC", Value::Count(stats.background_collections)),
-        ("foreground GC", Value::Count(stats.foreground_collections)),
-        ("forced GC", Value::Count(stats.forced_collections)),
-        ("closed by host", Value::Count(stats.units_closed_by_host)),
-        ("closed early", Value::Count(stats.units_closed_early)),
-        ("pages deallocated", Value::Count(stats.pages_deallocated)),
-        ("pages redirected", Value::Count(stats.pages_redirected)),
-        ("fewest erases", Value::Count(wear.fewest_erases.into())),
-        ("mean erases", Value::Fixed(wear.mean_erases(), 1)),
-        ("most erases", Value::Count(wear.most_erases.into())),
+        ("seed", CellValue::Index(result.seed)),
+        ("host written", CellValue::Bytes(stats.host_bytes_written())),
+        ("media written", CellValue::Bytes(stats.media_bytes_written())),
+        ("media erased", CellValue::Bytes(stats.media_bytes_erased())),
+        ("background GC", CellValue::Count(stats.background_collections)),
+        ("foreground GC", CellValue::Count(stats.foreground_collections)),
+        ("forced GC", CellValue::Count(stats.forced_collections)),
+        ("closed by host", CellValue::Count(stats.units_closed_by_host)),
+        ("closed early", CellValue::Count(stats.units_closed_early)),
+        ("pages deallocated", CellValue::Count(stats.pages_deallocated)),
+        ("pages redirected", CellValue::Count(stats.pages_redirected)),
+        ("fewest erases", CellValue::Count(wear.fewest_erases.into())),
+        ("mean erases", CellValue::Fixed(wear.mean_erases(), 1)),
+        ("most erases", CellValue::Count(wear.most_erases.into())),
         ("life used", life_used),
         ("drive writes a day", drive_writes),
         ("left to write", left),
     ]
     .map(|(heading, value)| {
         cells.push(value);
-        Column::number(heading, "")
+        TableColumn::number(heading, "")
     });
-    let mut rows = Rows::new(columns);
+    let mut rows = ReportTable::new(columns);
     rows.add(cells);
     rows
 }
 
 /// Parameters of a run, and its end.
-pub fn run(result: &CellResult) -> Rows {
+pub fn run(result: &RunResult) -> ReportTable {
     let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
     let end = if result.complete { "ran to its end" } else { "stopped" };
     let searched = result.search.is_some();
     let [scale, others @ ..] = scale_columns();
     let others = others.into_iter().filter(|_| searched);
-    let columns = [Column::number("seed", ""), scale].into_iter().chain(others);
-    let mut rows = Rows::new(columns.chain([
-        Column::number("capacity", ""),
-        Column::number("reclaim units", ""),
-        Column::number("handles", ""),
-        Column::number("mapping unit", ""),
-        Column::number("written", CAPACITIES),
-        Column::number("samples", ""),
-        Column::text(""),
-        Column::text("findings"),
+    let columns = [TableColumn::number("seed", ""), scale].into_iter().chain(others);
+    let mut rows = ReportTable::new(columns.chain([
+        TableColumn::number("capacity", ""),
+        TableColumn::number("reclaim units", ""),
+        TableColumn::number("handles", ""),
+        TableColumn::number("mapping unit", ""),
+        TableColumn::number("written", CAPACITIES),
+        TableColumn::number("samples", ""),
+        TableColumn::text(""),
+        TableColumn::text("findings"),
     ]));
     let [scale, others @ ..] = scale_values(result);
     let others = others.into_iter().filter(|_| searched);
-    let findings: Vec<String> = result.findings().iter().map(Finding::to_string).collect();
-    let cells = [Value::Index(result.seed), scale].into_iter().chain(others);
+    let findings: Vec<String> = result.findings().iter().map(RunWarning::to_string).collect();
+    let cells = [CellValue::Index(result.seed), scale].into_iter().chain(others);
     rows.add(cells.chain([
-        Value::Bytes(result.capacity_bytes),
-        Value::Count(result.superblocks.into()),
-        Value::Count(result.stats.handles.len() as u64),
-        Value::Bytes(result.stats.page_bytes),
-        Value::Capacities(written),
-        Value::Count(result.samples.len() as u64),
+        CellValue::Bytes(result.capacity_bytes),
+        CellValue::Count(result.superblocks.into()),
+        CellValue::Count(result.stats.handles.len() as u64),
+        CellValue::Bytes(result.stats.page_bytes),
+        CellValue::Capacities(written),
+        CellValue::Count(result.samples.len() as u64),
         end.into(),
         findings.join("; ").into(),
     ]));
@@ -557,8 +558,8 @@ mod tests {
     use super::*;
     use simulate::testing as sample;
 
-    fn texts(rows: &Rows) -> Vec<Vec<String>> {
-        let texts = |row: &crate::rows::Row| row.cells.iter().map(Value::to_string).collect();
+    fn texts(rows: &ReportTable) -> Vec<Vec<String>> {
+        let texts = |row: &crate::rows::TableRow| row.cells.iter().map(CellValue::to_string).collect();
         rows.rows.iter().map(texts).collect()
     }
 
@@ -570,9 +571,9 @@ mod tests {
         assert_eq!(owners, ["RUH 0", "RUH 1", "RUH 2", "shared"]);
         assert_eq!((rows[3][1].as_str(), rows[3][3].as_str()), ("0.00", "–"));
         let row = &OwnerRow::used(result)[1];
-        assert_eq!(rows[1][2], Value::Capacities(row.copied_capacities).to_string());
+        assert_eq!(rows[1][2], CellValue::Capacities(row.copied_capacities).to_string());
         let valid_share = row.mean_valid_share.expect("it was reclaimed");
-        assert_eq!(rows[1][6], Value::Share(valid_share).to_string());
+        assert_eq!(rows[1][6], CellValue::Share(valid_share).to_string());
         // A reclaim unit of ten valid pages, six of them in remapped blocks.
         let mut stats = row.stats;
         (stats.valid_pages_reclaimed, stats.pages_erased, stats.pages_remapped) = (10, 4, 6);
@@ -594,8 +595,8 @@ mod tests {
     fn collections_add_up() {
         let result = &sample::results()[2];
         let rows = collections(result).rows;
-        let number = |value: &Value| match value {
-            Value::Count(count) => *count,
+        let number = |value: &CellValue| match value {
+            CellValue::Count(count) => *count,
             other => panic!("{other:?} is no count"),
         };
         let total: u64 = rows.iter().flat_map(|row| row.cells[1..4].iter().map(number)).sum();
@@ -612,13 +613,13 @@ mod tests {
         let mut result = sample::results().remove(0);
         assert!(measures(&result).is_empty());
         result.measures = [("hit_ratio", 0.5), ("tenant.bytes_written", 4096.0), ("misses", 1234.0)]
-            .map(|(name, value)| Measure {
+            .map(|(name, value)| WorkloadMeasure {
                 name: name.into(),
                 value,
             })
             .to_vec();
         assert_eq!(texts(&measures(&result)), [["0.5000", "4 KiB", "1,234"]]);
-        let upright = measures(&result).upright("workload", ["measured".to_string()]);
+        let upright = measures(&result).transposed("workload", ["measured".to_string()]);
         assert_eq!(texts(&upright)[1], ["tenant.bytes written", "4 KiB"]);
     }
 }

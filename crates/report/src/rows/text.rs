@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableStyle, Width, presets};
 
-use super::{Column, Kind, Rows, Value};
+use super::{CellValue, ColumnKind, ReportTable, TableColumn};
 
 /// Format of printed tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,9 +84,9 @@ fn wrapped_within(text: &str, width: usize) -> String {
     out
 }
 
-impl Rows {
+impl ReportTable {
     /// The table in a format, ending in a line break.
-    pub fn shown(&self, format: TextFormat) -> String {
+    pub fn render(&self, format: TextFormat) -> String {
         match format {
             TextFormat::Lines => self.text(),
             TextFormat::Plain => self.text_of(usize::MAX, presets::NOTHING),
@@ -108,7 +108,7 @@ impl Rows {
         let rows = self
             .rows
             .iter()
-            .map(|row| line(&mut row.cells.iter().map(Value::plain)));
+            .map(|row| line(&mut row.cells.iter().map(CellValue::plain)));
         notes + &head.into_iter().chain(rows).collect::<String>()
     }
 
@@ -141,13 +141,17 @@ impl Rows {
         let notes: String = self.notes.iter().map(|note| TextFormat::Markdown.words(note)).collect();
         let heads = line(&mut self.columns.iter().map(heading));
         let rules = line(&mut self.columns.iter().map(|column| {
-            let rule = if column.kind == Kind::Number { "--:" } else { "---" };
+            let rule = if column.kind == ColumnKind::Number {
+                "--:"
+            } else {
+                "---"
+            };
             rule.to_string()
         }));
         let rows = self
             .rows
             .iter()
-            .map(|row| line(&mut row.cells.iter().map(Value::to_string)));
+            .map(|row| line(&mut row.cells.iter().map(CellValue::to_string)));
         notes + &[heads, rules].into_iter().chain(rows).collect::<String>() + "\n"
     }
 
@@ -167,7 +171,7 @@ impl Rows {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let (labels, others): (Vec<usize>, Vec<usize>) = all
             .iter()
-            .partition(|&&column| self.columns[column].kind == Kind::Label);
+            .partition(|&&column| self.columns[column].kind == ColumnKind::Label);
         let mut left = if self.is_too_wide(&all, width) {
             others
         } else {
@@ -199,8 +203,8 @@ impl Rows {
         let cells = self.rows.iter().map(|row| length(&row.cells[column].to_string()));
         let cells = cells.max().unwrap_or(0);
         let least = match head.kind {
-            Kind::Number => cells.max(heading_least),
-            Kind::Label | Kind::Text => cells.max(heading).min(WORDS_WIDTH_MIN.max(heading_least)),
+            ColumnKind::Number => cells.max(heading_least),
+            ColumnKind::Label | ColumnKind::Text => cells.max(heading).min(WORDS_WIDTH_MIN.max(heading_least)),
         };
         (least, cells.max(heading).max(least))
     }
@@ -234,7 +238,7 @@ impl Rows {
         for ((&column, fitted), shown) in columns.iter().zip(widths).zip(table.column_iter_mut()) {
             let with_blanks = u16::try_from(fitted + 2).unwrap_or(u16::MAX);
             shown.set_constraint(ColumnConstraint::Absolute(Width::Fixed(with_blanks)));
-            if self.columns[column].kind == Kind::Number {
+            if self.columns[column].kind == ColumnKind::Number {
                 shown.set_cell_alignment(CellAlignment::Right);
             }
         }
@@ -251,7 +255,7 @@ fn quoted(cell: &str) -> Cow<'_, str> {
 }
 
 /// The heading, with its unit below.
-fn heading(column: &Column) -> String {
+fn heading(column: &TableColumn) -> String {
     match column.unit {
         "" => column.heading.clone(),
         unit => format!("{}\n{unit}", column.heading),
@@ -261,29 +265,29 @@ fn heading(column: &Column) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::Value;
+    use crate::rows::CellValue;
 
-    fn wide() -> Rows {
-        let numbers = ["first", "second", "third"].map(|heading| Column::number(heading, "us"));
-        let mut rows = Rows::new(
-            [Column::label("job")]
+    fn wide() -> ReportTable {
+        let numbers = ["first", "second", "third"].map(|heading| TableColumn::number(heading, "us"));
+        let mut rows = ReportTable::new(
+            [TableColumn::label("job")]
                 .into_iter()
                 .chain(numbers)
-                .chain([Column::text("why")]),
+                .chain([TableColumn::text("why")]),
         );
         let words = "because a sentence may be long and is broken between words";
         rows.add([
             "a".into(),
-            Value::Count(1),
-            Value::Count(2_000_000),
-            Value::Count(3),
+            CellValue::Count(1),
+            CellValue::Count(2_000_000),
+            CellValue::Count(3),
             words.into(),
         ]);
         rows.add([
             "b".into(),
-            Value::Count(10),
-            Value::Count(20),
-            Value::Count(30),
+            CellValue::Count(10),
+            CellValue::Count(20),
+            CellValue::Count(30),
             "".into(),
         ]);
         rows.note("before")
@@ -307,38 +311,38 @@ before
 
     #[test]
     fn tables_are_written_for_other_programs() {
-        let mut rows = Rows::new([
-            Column::label("cell"),
-            Column::number("WAF", ""),
-            Column::number("written", ""),
-            Column::number("mean", "us"),
-            Column::text("why"),
+        let mut rows = ReportTable::new([
+            TableColumn::label("cell"),
+            TableColumn::number("WAF", ""),
+            TableColumn::number("written", ""),
+            TableColumn::number("mean", "us"),
+            TableColumn::text("why"),
         ])
         .note("before");
         rows.add([
             "a, b".into(),
-            Value::Amplification(1.25),
-            Value::Bytes(64 << 20),
-            Value::Significant(12_345.6),
+            CellValue::Amplification(1.25),
+            CellValue::Bytes(64 << 20),
+            CellValue::Significant(12_345.6),
             "\"x\" | y".into(),
         ]);
         rows.add([
             "c".into(),
-            Value::Nothing,
-            Value::Bytes(1),
-            Value::Count(2_000_000),
+            CellValue::Nothing,
+            CellValue::Bytes(1),
+            CellValue::Count(2_000_000),
             "".into(),
         ]);
         assert_eq!(
-            rows.shown(TextFormat::Csv),
+            rows.render(TextFormat::Csv),
             "# before\ncell,WAF,written (bytes),mean (us),why\n\"a, b\",1.25,67108864,12345.6,\"\"\"x\"\" | y\"\nc,,1,2000000,\n"
         );
         assert_eq!(
-            rows.shown(TextFormat::Markdown),
+            rows.render(TextFormat::Markdown),
             "before\n\n| cell | WAF | written | mean us | why |\n| --- | --: | --: | --: | --- |\n| a, b | 1.250 | 64 MiB | 12346 | \"x\" \\| y \
              |\n| c | – | 1 B | 2,000,000 |  |\n\n"
         );
-        let plain = rows.shown(TextFormat::Plain);
+        let plain = rows.render(TextFormat::Plain);
         assert!(
             !plain.contains(['│', '┆', '─', '═', '|']) || plain.matches('|').count() == 1,
             "{plain}"
@@ -380,7 +384,7 @@ before
                 .columns
                 .iter()
                 .enumerate()
-                .filter(|(_, column)| column.kind == Kind::Number);
+                .filter(|(_, column)| column.kind == ColumnKind::Number);
             for (column, row) in numbers.flat_map(|(column, _)| table.rows.iter().map(move |row| (column, row))) {
                 let number = row.cells[column].to_string();
                 assert!(text.contains(&number), "{number} at {width}: {text}");

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use advise::{Event, OwnerMap};
+use advise::{OwnerMap, ReallocationEvent};
 use nvme::fdp::{EventLog, EventSource, FdpEvent, ReportedNamespace, kind};
-use nvme::namespace::{EventMask, Extent};
-use ssd::event::Reclaim;
-use ssd::{Layout, MappedRun, PlacementList, RuhId, Stats};
+use nvme::namespace::{EventMask, PageExtent};
+use ssd::event::ReclaimRecord;
+use ssd::{DeviceLayout, DeviceStats, MappedRun, PlacementList, RuhId};
 
 use super::result::CollectionRow;
 
@@ -25,7 +25,7 @@ pub(crate) struct DriveLog {
     page_bytes: u64,
     groups: u16,
     /// The whole drive.
-    extent: Extent,
+    extent: PageExtent,
     /// Handles of the host's namespace. `enabled`: their enabled events.
     handles: Vec<RuhId>,
     enabled: Vec<EventMask>,
@@ -45,10 +45,10 @@ impl DriveLog {
     /// the device's counters.
     pub(super) fn new(
         owners: Arc<OwnerMap>,
-        layout: &Layout,
+        layout: &DeviceLayout,
         handles: &[RuhId],
         entries: u16,
-        begin: &Stats,
+        begin: &DeviceStats,
     ) -> DriveLog {
         let mut mask = EventMask::default();
         mask.set(kind::MEDIA_REALLOCATED, true);
@@ -60,7 +60,7 @@ impl DriveLog {
             entries,
             page_bytes: layout.page_bytes,
             groups: layout.groups,
-            extent: Extent {
+            extent: PageExtent {
                 first: 0,
                 pages: layout.logical_pages,
             },
@@ -75,8 +75,8 @@ impl DriveLog {
     }
 
     /// Returns the log as a host reads it, oldest event first. The log stays unchanged.
-    pub(super) fn read(&mut self) -> Vec<Event> {
-        let lost = self.lost();
+    pub(super) fn read(&mut self) -> Vec<ReallocationEvent> {
+        let lost = self.lost_events();
         assert!(
             lost >= self.lost,
             "the log lost {lost} events, after {} at the last poll",
@@ -88,7 +88,7 @@ impl DriveLog {
     }
 
     /// Converts an event for the advisor.
-    fn as_heard(&self, event: &FdpEvent) -> Event {
+    fn as_heard(&self, event: &FdpEvent) -> ReallocationEvent {
         let moved = event.reallocated.expect("only collections are reported");
         let placements = PlacementList::new(&self.handles, self.groups);
         let index = event.location.and_then(|location| placements.index_of(location));
@@ -97,7 +97,7 @@ impl DriveLog {
             event.pid.is_some(),
             "the host knows its own identifiers"
         );
-        Event {
+        ReallocationEvent {
             timestamp: event.timestamp,
             placement: index.map(|index| index.0),
             moved_bytes: Some(u64::from(moved.blocks) * self.page_bytes),
@@ -111,8 +111,8 @@ impl DriveLog {
     }
 
     /// Events overwritten before any poll.
-    pub(super) fn lost(&self) -> u64 {
-        self.lost + self.log.controller().lost_since(self.read_until)
+    pub(super) fn lost_events(&self) -> u64 {
+        self.lost + self.log.controller().dropped_since(self.read_until)
     }
 
     pub(super) fn into_collections(self) -> Vec<CollectionRow> {
@@ -129,7 +129,7 @@ impl DriveLog {
     }
 
     /// Completes a collection and stores its copied pages.
-    pub(crate) fn reclaimed(&mut self, reclaim: &Reclaim) {
+    pub(crate) fn reclaimed(&mut self, reclaim: &ReclaimRecord) {
         let nothing = vec![0; self.copied.len()];
         let copied = std::mem::replace(&mut self.copied, nothing);
         assert_eq!(

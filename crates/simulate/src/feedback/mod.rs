@@ -17,9 +17,9 @@ mod result;
 
 use std::sync::{Arc, Mutex};
 
-use advise::{Advice, Advisor, Counters, Event, Feed, OwnerMap, Reason};
-use experiment::feedback::Settings;
-use ssd::{Layout, RuhId, Stats};
+use advise::{Advice, Advisor, EventCursor, MoveReason, OwnerMap, ReallocationEvent, WriteStatistics};
+use experiment::feedback::FeedbackSettings;
+use ssd::{DeviceLayout, DeviceStats, RuhId};
 use workload::PlacementIndex;
 
 use crate::policy::PlacementPolicy;
@@ -31,11 +31,11 @@ pub use result::{CollectionRow, FeedbackResult, ReadingRow};
 
 /// Host side of the feedback loop in a run.
 pub(crate) struct Feedback {
-    feed: Feed<Event>,
+    feed: EventCursor<ReallocationEvent>,
     advisor: Advisor,
     table: Arc<Mutex<RedirectionTable>>,
     owners: Arc<OwnerMap>,
-    settings: Settings,
+    settings: FeedbackSettings,
     capacity_bytes: u64,
     next_reading: u64,
     readings: Vec<ReadingRow>,
@@ -44,18 +44,23 @@ pub(crate) struct Feedback {
 impl Feedback {
     /// Creates a loop for a workload with these owners ([`owners`]), in a namespace with
     /// `placement_count` placement indices.
-    pub(crate) fn new(settings: &Settings, owners: Arc<OwnerMap>, layout: &Layout, placement_count: u16) -> Feedback {
+    pub(crate) fn new(
+        settings: &FeedbackSettings,
+        owners: Arc<OwnerMap>,
+        layout: &DeviceLayout,
+        placement_count: u16,
+    ) -> Feedback {
         let table = RedirectionTable::new(Arc::clone(&owners));
         let capacity_bytes = layout.capacity_bytes();
         let first = settings.first_capacities.unwrap_or(settings.every_capacities);
         Feedback {
-            feed: Feed::default(),
+            feed: EventCursor::default(),
             advisor: Advisor::new(
                 OwnerMap::clone(&owners),
                 placement_count,
-                settings.policy.make(),
+                settings.policy.create(),
                 true,
-                Counters::default(),
+                WriteStatistics::default(),
             ),
             table: Arc::new(Mutex::new(table)),
             owners,
@@ -73,7 +78,13 @@ impl Feedback {
     }
 
     /// Returns the drive's side of the loop, at the beginning of the workload.
-    pub(crate) fn drive_log(&self, layout: &Layout, handles: &[RuhId], entries: u16, begin: &Stats) -> DriveLog {
+    pub(crate) fn drive_log(
+        &self,
+        layout: &DeviceLayout,
+        handles: &[RuhId],
+        entries: u16,
+        begin: &DeviceStats,
+    ) -> DriveLog {
         DriveLog::new(Arc::clone(&self.owners), layout, handles, entries, begin)
     }
 
@@ -84,7 +95,7 @@ impl Feedback {
     }
 
     /// Polls log and statistics of the drive, and applies the advised moves.
-    pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &Stats, host_bytes: u64) {
+    pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &DeviceStats, host_bytes: u64) {
         assert!(
             self.readings
                 .last()
@@ -94,16 +105,16 @@ impl Feedback {
         let every = (self.settings.every_capacities * self.capacity_bytes as f64) as u64;
         self.next_reading = host_bytes + every.max(1);
         let mut table = self.table.lock().expect("nobody panics with it");
-        for (owner, placement) in table.seen() {
-            self.advisor.note_placement(owner, placement.0);
+        for (owner, placement) in table.observed_owners() {
+            self.advisor.set_placement(owner, placement.0);
         }
-        let fresh = self.feed.take(log.read());
+        let fresh = self.feed.new_events(log.read());
         let events = self.events_by_owner(&fresh.events);
-        let counters = Counters {
+        let counters = WriteStatistics {
             host_bytes_written: u128::from(stats.host_bytes_written()),
             media_bytes_written: u128::from(stats.media_bytes_written()),
         };
-        let advice = self.advisor.take(fresh, counters);
+        let advice = self.advisor.update(fresh, counters);
         for step in &advice.moves {
             assert!(
                 step.owner < self.owners.owners().len(),
@@ -122,7 +133,7 @@ impl Feedback {
     }
 
     /// Number of events of each owner. The last entry counts events without owner.
-    fn events_by_owner(&self, events: &[Event]) -> Vec<u32> {
+    fn events_by_owner(&self, events: &[ReallocationEvent]) -> Vec<u32> {
         let nobody = self.owners.owners().len();
         let mut counts = vec![0; nobody + 1];
         for event in events {
@@ -142,13 +153,13 @@ impl Feedback {
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
             readings: self.readings,
-            events_lost: log.lost(),
+            events_lost: log.lost_events(),
             collections: log.into_collections(),
         }
     }
 }
 
-fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, Reason)> {
+fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, MoveReason)> {
     let moves = advice.moves.iter();
     moves
         .map(|step| (step.owner, step.from, step.to, step.reason))

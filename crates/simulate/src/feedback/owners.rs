@@ -1,11 +1,11 @@
 //! Owners of the data of a workload.
 
-use advise::{Owner, OwnerMap};
-use applications::Spec;
+use advise::{DataOwner, OwnerMap};
+use applications::WorkloadSpec;
 use workload::fio::{PlannedStream, StreamSummary, plan_streams};
-use workload::{Source, Target};
+use workload::{RequestSource, WorkloadTarget};
 
-use super::Settings;
+use super::FeedbackSettings;
 use experiment::error::LabError;
 
 /// Returns the owners of a workload's data. These are the parts that it names (SOC and LOC of a
@@ -15,22 +15,22 @@ use experiment::error::LabError;
 /// # Errors
 /// The settings make no sense, or the workload does not name its parts.
 pub(crate) fn owners(
-    settings: &Settings,
-    workload: &Spec,
-    source: Option<&dyn Source>,
-    target: &Target,
+    settings: &FeedbackSettings,
+    workload: &WorkloadSpec,
+    source: Option<&dyn RequestSource>,
+    target: &WorkloadTarget,
 ) -> Result<OwnerMap, LabError> {
     let refused = |problem: String| LabError::invalid("feedback", problem);
     settings.check().map_err(refused)?;
-    let owner = |range: workload::Range| Owner {
+    let owner = |range: workload::OwnedRange| DataOwner {
         name: range.name,
         extents: vec![(range.start_bytes, range.end_bytes)],
         placement: None,
     };
-    let owners: Vec<Owner> = match workload.jobs() {
+    let owners: Vec<DataOwner> = match workload.jobs() {
         Some(file) => owners_of_jobs(&plan_streams(file, target)?),
         None => source
-            .map(Source::owners)
+            .map(RequestSource::owners)
             .unwrap_or_default()
             .into_iter()
             .map(owner)
@@ -47,14 +47,14 @@ pub(crate) fn owners(
 /// Assigns every byte to the jobs of the last group that uses it, because fills precede the jobs
 /// that they serve. Jobs that share a region are one owner there. A gap between regions, smaller
 /// than a request, belongs to the owner before it.
-fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
+fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<DataOwner> {
     let summaries = || planned.iter().map(|stream| &stream.summary);
     let mut cuts: Vec<u64> = summaries()
         .flat_map(|stream| [stream.start_bytes, stream.end_bytes])
         .collect();
     cuts.sort_unstable();
     cuts.dedup();
-    let mut owners: Vec<Owner> = Vec::new();
+    let mut owners: Vec<DataOwner> = Vec::new();
     let mut before = None;
     for piece in cuts.windows(2) {
         let over: Vec<&StreamSummary> = summaries()
@@ -75,7 +75,7 @@ fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<Owner> {
             (None, Some(before)) if piece[1] - piece[0] < least => before,
             (Some(known), _) => known,
             (None, _) => {
-                owners.push(Owner {
+                owners.push(DataOwner {
                     name,
                     extents: Vec::new(),
                     placement: None,
@@ -96,11 +96,11 @@ mod tests {
     /// Names and extents of the owners of a job file on a drive of 1 MiB.
     fn owners(jobs: &str) -> Vec<(String, Vec<(u64, u64)>)> {
         let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: 1 << 20,
             placement_count: 4,
             endless: true,
-            twin: None,
+            scaled_model: None,
         };
         let planned = plan_streams(&file, &target).expect("it fits");
         let owners = owners_of_jobs(&planned).into_iter();

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
-use workload::{Operation, PlacementIndex, Request};
+use workload::{IoRequest, PlacementIndex, RequestOperation};
 
-use crate::policy::{PlacementPolicy, Placements};
+use crate::policy::{PlacementPolicy, RequestPlacements};
 
 /// Owners of the drive's data and their redirected placements.
 pub(super) struct RedirectionTable {
     owners: Arc<OwnerMap>,
     /// Placement index of each owner's first write.
-    seen: Placements,
+    seen: RequestPlacements,
     /// Replacement by owner and the workload's placement index.
     instead: BTreeMap<(usize, PlacementIndex), PlacementIndex>,
 }
@@ -28,12 +28,12 @@ impl RedirectionTable {
     }
 
     /// Owners that have written, with the placement indices of their first writes.
-    pub(super) fn seen(&self) -> impl Iterator<Item = (usize, PlacementIndex)> {
+    pub(super) fn observed_owners(&self) -> impl Iterator<Item = (usize, PlacementIndex)> {
         let seen = self.seen.iter().enumerate();
         seen.filter_map(|(owner, placement)| Some((owner, (*placement)?)))
     }
 
-    fn retag(&mut self, request: &Request, placement: Option<PlacementIndex>) -> Option<PlacementIndex> {
+    fn retag(&mut self, request: &IoRequest, placement: Option<PlacementIndex>) -> Option<PlacementIndex> {
         let Some(owner) = self.owners.find(request.offset_bytes) else {
             return placement;
         };
@@ -81,14 +81,19 @@ impl Redirection {
 }
 
 impl PlacementPolicy for Redirection {
-    fn place(&mut self, requests: &[Request], page_bytes: u64, placements: &mut Placements) -> Result<(), String> {
+    fn place(
+        &mut self,
+        requests: &[IoRequest],
+        page_bytes: u64,
+        placements: &mut RequestPlacements,
+    ) -> Result<(), String> {
         match &mut self.inner {
             Some(inner) => inner.place(requests, page_bytes, placements)?,
             None => placements.extend(requests.iter().map(|request| request.placement)),
         }
         let mut table = self.table.lock().expect("nobody panics with it");
         for (request, placement) in requests.iter().zip(placements) {
-            if request.operation == Operation::Write {
+            if request.operation == RequestOperation::Write {
                 *placement = table.retag(request, *placement);
             }
         }
@@ -105,10 +110,10 @@ mod tests {
         RedirectionTable::new(Arc::new(map))
     }
 
-    fn write(offset_bytes: u64) -> Request {
-        Request {
+    fn write(offset_bytes: u64) -> IoRequest {
+        IoRequest {
             stream: 0,
-            operation: Operation::Write,
+            operation: RequestOperation::Write,
             offset_bytes,
             bytes: 4096,
             placement: None,

@@ -1,8 +1,8 @@
 //! Results of placement feedback: polls of the log, collections, and the figures derived from them.
 
-use advise::Reason;
+use advise::MoveReason;
 use serde::Serialize;
-use workload::Measure;
+use workload::WorkloadMeasure;
 
 /// Results of placement feedback in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,7 +26,7 @@ pub struct ReadingRow {
     /// New events by owner. The last entry counts events without owner.
     pub events: Vec<u32>,
     /// Resulting moves: owner, from, to, reason.
-    pub moves: Vec<(usize, u16, u16, Reason)>,
+    pub moves: Vec<(usize, u16, u16, MoveReason)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,25 +72,25 @@ impl FeedbackResult {
     }
 
     /// Figures that tables and claims can name.
-    pub fn measures(&self) -> Vec<Measure> {
+    pub fn measures(&self) -> Vec<WorkloadMeasure> {
         let (before, after) = self.copied_per_collection();
         let moves = || self.readings.iter().flat_map(|reading| &reading.moves);
-        let undone = moves().filter(|(.., reason)| *reason == Reason::Undo).count();
+        let undone = moves().filter(|(.., reason)| *reason == MoveReason::Undo).count();
         let mut measures = vec![
-            Measure::new("feedback.copied_before", before),
-            Measure::new("feedback.copied_after", after),
-            Measure::new("feedback.cost_ratio", if before > 0.0 { after / before } else { 0.0 }),
-            Measure::new("feedback.readings", self.readings.len() as f64),
-            Measure::new("feedback.moves", moves().count() as f64),
-            Measure::new("feedback.moves_undone", undone as f64),
-            Measure::new("feedback.events_lost", self.events_lost as f64),
+            WorkloadMeasure::new("feedback.copied_before", before),
+            WorkloadMeasure::new("feedback.copied_after", after),
+            WorkloadMeasure::new("feedback.cost_ratio", if before > 0.0 { after / before } else { 0.0 }),
+            WorkloadMeasure::new("feedback.readings", self.readings.len() as f64),
+            WorkloadMeasure::new("feedback.moves", moves().count() as f64),
+            WorkloadMeasure::new("feedback.moves_undone", undone as f64),
+            WorkloadMeasure::new("feedback.events_lost", self.events_lost as f64),
         ];
         for (index, name) in self.owners.iter().enumerate() {
             let moved = |reading: &&ReadingRow| reading.moves.iter().any(|(owner, ..)| *owner == index);
             let reading = self.readings.iter().position(|reading| moved(&reading));
             let reading = reading.map_or(0.0, |reading| (reading + 1) as f64);
-            measures.push(Measure::new(format!("feedback.{name}.moved_at"), reading));
-            let last = Measure::new(
+            measures.push(WorkloadMeasure::new(format!("feedback.{name}.moved_at"), reading));
+            let last = WorkloadMeasure::new(
                 format!("feedback.{name}.last_copied_at"),
                 self.last_copied_at(index) as f64,
             );

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Forked, LiveRun, MemoryAccount, Phase};
-use crate::run::{CellResult, RunPlan, prepare, run_all};
-use experiment::change::Change;
+use super::{ForkStart, LiveRun, MemoryAccount, RunPhase};
+use crate::run::{RunPlan, RunResult, prepare, run_all};
+use experiment::change::RunChange;
 use experiment::definition::Experiment;
 use experiment::run_options::RunOptions;
-use experiment::selection::Selection;
-use experiment::twin::{Scale, ScaleChoice};
+use experiment::scaled_model::{Scale, ScaleChoice};
+use experiment::selection::RunOverrides;
 
 const BUDGET_BYTES: u64 = 256 << 20;
 
@@ -16,14 +16,14 @@ fn account() -> MemoryAccount {
     MemoryAccount::new(BUDGET_BYTES)
 }
 
-fn plans_of(experiment: &str, change: impl FnOnce(&mut Selection)) -> Vec<RunPlan> {
-    let mut selection = Selection {
+fn plans_of(experiment: &str, change: impl FnOnce(&mut RunOverrides)) -> Vec<RunPlan> {
+    let mut selection = RunOverrides {
         run: RunOptions {
             scale: Some(ScaleChoice::Fixed(Scale(2048))),
             drive_writes: Some(2.0),
             ..RunOptions::default()
         },
-        ..Selection::default()
+        ..RunOverrides::default()
     };
     change(&mut selection);
     let experiment = Experiment::find(experiment).expect("it is built in");
@@ -36,23 +36,23 @@ fn plan_with(settings: &[(&str, toml::Value)]) -> Arc<RunPlan> {
         selection.device = Some("ssd_a".to_string());
         selection.run.variants = Some(vec!["FDP".to_string(), "80/20".to_string()]);
         let settings = settings.iter().map(|(path, value)| (path.to_string(), value.clone()));
-        selection.change = Change::of_settings(&settings.collect());
+        selection.change = RunChange::from_settings(&settings.collect());
     });
     Arc::new(plans.into_iter().next().expect("a cell"))
 }
 
 /// Serialized result, without the parts that some forms lack.
-fn told(result: &CellResult) -> String {
+fn told(result: &RunResult) -> String {
     serde_json::to_string(result).expect("it is JSON")
 }
 
-fn straight(plan: &Arc<RunPlan>) -> CellResult {
+fn straight(plan: &Arc<RunPlan>) -> RunResult {
     let mut results = run_all(&[plan.as_ref()], false, u64::MAX, &()).expect("it runs");
     results.pop().expect("a result")
 }
 
 fn go_to_the_end(run: &mut LiveRun) {
-    while run.advance(u64::MAX, 1 << 20).expect("it runs") != Phase::Ended {}
+    while run.advance(u64::MAX, 1 << 20).expect("it runs") != RunPhase::Ended {}
 }
 
 #[test]
@@ -61,8 +61,8 @@ fn steps_of_any_length_end_in_the_same_integers() {
     let straight = told(&straight(&plan));
     for requests in [1_000_003, 1023, 77] {
         let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
-        assert_eq!(run.phase(), Phase::Filling);
-        while run.advance(u64::MAX, requests).expect("it runs") != Phase::Ended {}
+        assert_eq!(run.phase(), RunPhase::Filling);
+        while run.advance(u64::MAX, requests).expect("it runs") != RunPhase::Ended {}
         assert_eq!(told(&run.result()), straight, "in steps of {requests} requests");
     }
 }
@@ -85,8 +85,8 @@ fn every_kind_of_run_can_be_stepped() {
         let straight = told(&straight(&plan));
         let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
         let mut goal = 0;
-        while run.advance(goal, 997).expect("it runs") != Phase::Ended {
-            if run.phase() == Phase::Running && run.position().host_bytes >= goal {
+        while run.advance(goal, 997).expect("it runs") != RunPhase::Ended {
+            if run.phase() == RunPhase::Running && run.position().host_bytes >= goal {
                 goal += plan.workload_bytes() / 37 + 1;
             }
             // A read-only job has no writes to wait for.
@@ -107,14 +107,14 @@ fn going_back_is_exact() {
         let mut seen = Vec::new();
         for step in 1..=6 {
             let goal = capacity * step / 4;
-            while run.phase() == Phase::Filling || run.position().host_bytes < goal {
+            while run.phase() == RunPhase::Filling || run.position().host_bytes < goal {
                 run.advance(goal, 1 << 20).expect("it runs");
             }
             seen.push((goal, run.position(), run.stats(), run.units().collect::<Vec<_>>()));
         }
         for (goal, position, stats, units) in seen.iter().rev() {
             run.begin_seek(*goal).expect("it goes back");
-            while run.phase() == Phase::Filling || run.position().host_bytes < *goal {
+            while run.phase() == RunPhase::Filling || run.position().host_bytes < *goal {
                 run.advance(*goal, 1 << 20).expect("it runs");
             }
             assert_eq!(run.position(), *position, "with {budget_bytes} bytes for checkpoints");
@@ -138,7 +138,7 @@ fn going_back_is_exact() {
 
 /// Advances until the host has written `host_bytes`.
 fn go_to(run: &mut LiveRun, host_bytes: u64) {
-    while run.phase() == Phase::Filling || run.position().host_bytes < host_bytes {
+    while run.phase() == RunPhase::Filling || run.position().host_bytes < host_bytes {
         run.advance(host_bytes, 1 << 20).expect("it runs");
     }
 }
@@ -164,11 +164,11 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
 
     // A new run takes the free memory, then that of the first run's older checkpoints.
     let left = 20 - before.iter().sum::<u64>();
-    let share = account.take((left + 3) * each).expect("checkpoints give way");
+    let share = account.reserve((left + 3) * each).expect("checkpoints give way");
     assert_eq!(counts(), [before[0] - 3, before[1]]);
-    assert_eq!(account.take(20 * each).err(), Some((17 - left) * each));
+    assert_eq!(account.reserve(20 * each).err(), Some((17 - left) * each));
     assert_eq!(counts(), [before[0] - 3, before[1]], "what cannot be had takes nothing");
-    let rest = account.take((17 - left) * each).expect("all of them give way");
+    let rest = account.reserve((17 - left) * each).expect("all of them give way");
     assert_eq!(counts(), [0, 0]);
 
     // A run rewinds even without checkpoints, and keeps new ones once memory is free again.
@@ -198,13 +198,13 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     let plan = plan_with(&[]);
     let capacity = plan.layout().capacity_bytes();
     let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
-    while run.phase() == Phase::Filling || run.position().host_bytes < capacity {
+    while run.phase() == RunPhase::Filling || run.position().host_bytes < capacity {
         run.advance(capacity, 1 << 20).expect("it runs");
     }
 
     // The same plan gives the same end, independent of the original.
     let (mut same, forked) = run.fork(Arc::clone(&plan), &account()).expect("it forks");
-    assert_eq!(forked, Forked::Here);
+    assert_eq!(forked, ForkStart::Here);
     assert_eq!(same.position(), run.position());
     go_to_the_end(&mut run);
     go_to_the_end(&mut same);
@@ -218,7 +218,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     }
     let before = run.stats();
     let (mut other, forked) = run.fork(fifo, &account()).expect("it forks");
-    assert_eq!((forked, other.stats()), (Forked::Here, before.clone()));
+    assert_eq!((forked, other.stats()), (ForkStart::Here, before.clone()));
     go_to_the_end(&mut other);
     assert_ne!(other.stats().media_bytes_written(), same.stats().media_bytes_written());
     // It rewinds to its fork point at most.
@@ -231,7 +231,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     // Another drive gives the result of a run from the start.
     let roomy = plan_with(&[("geometry.over_provisioning", toml::Value::from(0.5))]);
     let (mut roomier, forked) = run.fork(Arc::clone(&roomy), &account()).expect("it forks");
-    assert_eq!((forked, roomier.position().host_bytes), (Forked::FromStart, 0));
+    assert_eq!((forked, roomier.position().host_bytes), (ForkStart::FromStart, 0));
     go_to_the_end(&mut roomier);
     assert_eq!(told(&roomier.result()), told(&straight(&roomy)));
 }
@@ -243,7 +243,7 @@ fn the_units_are_the_drive() {
     let mut opened = 0_u64;
     let mut reclaimed = 0_u64;
     let mut left_out = 0;
-    while run.advance(u64::MAX, 1 << 12).expect("it runs") != Phase::Ended {
+    while run.advance(u64::MAX, 1 << 12).expect("it runs") != RunPhase::Ended {
         let units: Vec<_> = run.units().collect();
         let pages: u64 = units.iter().map(|unit| u64::from(unit.pages)).sum();
         assert_eq!(
@@ -262,8 +262,8 @@ fn the_units_are_the_drive() {
         left_out += events.left_out;
         for told in events.events {
             match told.event {
-                ssd::Event::Open { .. } => opened += 1,
-                ssd::Event::Reclaim(reclaim) => {
+                ssd::DeviceEvent::Open { .. } => opened += 1,
+                ssd::DeviceEvent::Reclaim(reclaim) => {
                     reclaimed += 1;
                     assert_eq!(
                         told.destination.is_some(),
@@ -292,10 +292,10 @@ fn a_run_with_a_clock_is_watched() {
     let plan = Arc::new(plans.swap_remove(0));
     let straight = straight(&plan).timed.expect("it has a clock");
     let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
-    while run.phase() == Phase::Filling || run.position().requests < 500 {
+    while run.phase() == RunPhase::Filling || run.position().requests < 500 {
         assert_ne!(
             run.advance(u64::MAX, 100).expect("it runs"),
-            Phase::Ended,
+            RunPhase::Ended,
             "{:?}",
             run.position()
         );

@@ -2,28 +2,28 @@
 
 use std::ops::Deref;
 
-use ssd::{Device, DeviceConfig, RecentEvents, Stats};
+use ssd::{Device, DeviceConfig, DeviceStats, RecentEvents};
 
-use super::fill::Filled;
-use super::options::Options;
+use super::active_run::{ActiveRun, Stage};
+use super::fill::FillSummary;
+use super::options::ExecutionOptions;
 use super::plan::RunPlan;
-use super::series::Series;
-use super::untimed::{Untimed, UntimedMoment};
-use super::work::{Run, Stage};
-use crate::recorder::Recorder;
+use super::series::SampleSeries;
+use super::untimed::{UntimedPosition, UntimedStage};
+use crate::run_recorder::RunRecorder;
 use experiment::error::LabError;
 
 /// Checkpoint of a run without virtual time: the device and the progress of the workload.
-pub(crate) struct Checkpoint {
+pub(crate) struct RunCheckpoint {
     device: Device,
-    recorder: Recorder,
-    start: Stats,
-    series: Series,
-    filled: Filled,
-    work: UntimedMoment,
+    recorder: RunRecorder,
+    start: DeviceStats,
+    series: SampleSeries,
+    filled: FillSummary,
+    work: UntimedPosition,
 }
 
-impl Checkpoint {
+impl RunCheckpoint {
     /// Bytes that the workload had written.
     pub(crate) fn host_bytes(&self) -> u64 {
         self.work.written
@@ -37,7 +37,7 @@ fn no_memory(error: std::io::Error) -> LabError {
     )
 }
 
-impl<P: Deref<Target = RunPlan>> Run<P> {
+impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     /// Returns true if a checkpoint is possible: between two batches, without virtual time and
     /// without a placement policy.
     pub(crate) fn can_checkpoint(&self) -> bool {
@@ -45,24 +45,24 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     }
 
     /// Takes a checkpoint if possible and if memory allows.
-    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+    pub(crate) fn checkpoint(&self) -> Option<RunCheckpoint> {
         match &self.stage {
             Stage::Untimed(work) if self.can_checkpoint() => {
-                Some(self.moment(work, self.drive.device.try_clone().ok()?))
+                Some(self.make_checkpoint(work, self.drive.device.try_clone().ok()?))
             }
             _ => None,
         }
     }
 
     /// Builds a checkpoint with this copy of the device.
-    fn moment(&self, work: &Untimed, device: Device) -> Checkpoint {
-        Checkpoint {
+    fn make_checkpoint(&self, work: &UntimedStage, device: Device) -> RunCheckpoint {
+        RunCheckpoint {
             device,
             recorder: self.drive.device.sink().counts(),
             start: self.drive.start.clone(),
             series: self.series.clone(),
             filled: self.filled,
-            work: work.moment(),
+            work: work.position(),
         }
     }
 
@@ -70,7 +70,7 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
     ///
     /// # Errors
     /// A workload input cannot be read any more, or memory is too low.
-    pub(crate) fn set_back(&mut self, to: &Checkpoint) -> Result<(), LabError> {
+    pub(crate) fn restore(&mut self, to: &RunCheckpoint) -> Result<(), LabError> {
         // Drops the previous workload first, to avoid memory for two.
         self.stage = Stage::Ended;
         let source = self.plan.source()?;
@@ -90,13 +90,13 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         );
         self.complete = true;
         self.measures.clear();
-        self.stage = Stage::Untimed(Untimed::at(to.work, source));
+        self.stage = Stage::Untimed(UntimedStage::at(to.work, source));
         Ok(())
     }
 
     /// Continues from here with another plan. `None` if the plan needs a different drive, or in
     /// virtual time.
-    pub(crate) fn fork(&self, plan: &P) -> Result<Option<Run<P>>, LabError>
+    pub(crate) fn fork(&self, plan: &P) -> Result<Option<ActiveRun<P>>, LabError>
     where
         P: Clone,
     {
@@ -115,9 +115,9 @@ impl<P: Deref<Target = RunPlan>> Run<P> {
         if device.set_gc_rules(&plan.config.gc).is_err() {
             return Ok(None);
         }
-        let mut fork = Run::begin(plan.clone(), Options::default())?;
-        fork.keep_live_log();
-        fork.set_back(&self.moment(work, device))?;
+        let mut fork = ActiveRun::begin(plan.clone(), ExecutionOptions::default())?;
+        fork.enable_event_log();
+        fork.restore(&self.make_checkpoint(work, device))?;
         Ok(Some(fork))
     }
 }

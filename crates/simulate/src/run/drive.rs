@@ -1,26 +1,26 @@
 //! Device of a run. It executes requests and counts from the beginning of the workload.
 
 use ssd::unit::UnitState;
-use ssd::{Device, Endurance, EventSink, Lpn, Stats, Write};
-use workload::{Measure, Operation, Request, Source};
+use ssd::{Device, DeviceStats, Endurance, EventSink, Lpn, WriteRequest};
+use workload::{IoRequest, RequestOperation, RequestSource, WorkloadMeasure};
 
 use super::plan::RunPlan;
-use crate::mapper::Mapper;
-use crate::recorder::Recorder;
+use crate::request_mapper::RequestMapper;
+use crate::run_recorder::RunRecorder;
 
 /// A device with its queued writes.
 pub(super) struct RunDrive {
-    pub(super) device: Device<Recorder>,
-    mapper: Mapper,
+    pub(super) device: Device<RunRecorder>,
+    mapper: RequestMapper,
     /// Writes queued for a batch.
-    writes: Vec<Write>,
+    writes: Vec<WriteRequest>,
     page_bytes: u64,
     /// Counters at the beginning of the workload.
-    pub(super) start: Stats,
+    pub(super) start: DeviceStats,
 }
 
 impl RunDrive {
-    pub(super) fn new(device: Device<Recorder>, plan: &RunPlan) -> RunDrive {
+    pub(super) fn new(device: Device<RunRecorder>, plan: &RunPlan) -> RunDrive {
         RunDrive {
             start: device.stats().clone(),
             device,
@@ -31,12 +31,12 @@ impl RunDrive {
     }
 
     /// Counters since the workload began.
-    pub(super) fn stats(&self) -> Stats {
+    pub(super) fn stats(&self) -> DeviceStats {
         self.device.stats().since(&self.start)
     }
 
     /// Replaces the device and the counters at which its workload began, for a checkpoint.
-    pub(super) fn replace(&mut self, device: Device, recorder: Recorder, start: &Stats) {
+    pub(super) fn replace(&mut self, device: Device, recorder: RunRecorder, start: &DeviceStats) {
         assert_eq!(
             device.layout().page_bytes,
             self.page_bytes,
@@ -48,8 +48,8 @@ impl RunDrive {
     }
 
     /// A write of whole pages without a directive.
-    pub(super) fn fill_write(&mut self, first: Lpn, pages: u32) -> Write {
-        Write {
+    pub(super) fn fill_write(&mut self, first: Lpn, pages: u32) -> WriteRequest {
+        WriteRequest {
             first,
             pages,
             host_bytes: u64::from(pages) * self.page_bytes,
@@ -59,15 +59,15 @@ impl RunDrive {
 
     /// Queues a write, executes a trim, ignores a read. Returns the bytes written.
     #[inline]
-    pub(super) fn take(&mut self, request: &Request) -> u64 {
+    pub(super) fn execute(&mut self, request: &IoRequest) -> u64 {
         match request.operation {
-            Operation::Read => 0,
-            Operation::Write => {
+            RequestOperation::Read => 0,
+            RequestOperation::Write => {
                 let write = self.mapper.write(&mut self.device, request);
                 self.queue(write);
                 u64::from(request.bytes)
             }
-            Operation::Trim => {
+            RequestOperation::Trim => {
                 self.write_out();
                 if let Some((first, pages)) = self.mapper.whole_pages(request) {
                     let deallocated = self.device.deallocate(0, first, pages);
@@ -79,7 +79,7 @@ impl RunDrive {
     }
 
     #[inline]
-    pub(super) fn queue(&mut self, write: Write) {
+    pub(super) fn queue(&mut self, write: WriteRequest) {
         self.writes.push(write);
     }
 
@@ -106,7 +106,7 @@ impl RunDrive {
     }
 
     /// Measures of a workload, and copies of the device for each owned range of the drive.
-    pub(super) fn measures_of(&self, workload: &dyn Source) -> Vec<Measure> {
+    pub(super) fn measures_of(&self, workload: &dyn RequestSource) -> Vec<WorkloadMeasure> {
         let mut measures = workload.measures();
         let copied_of_ranges: u64 = self.device.sink().copies().map(|(_, copied)| copied).sum();
         assert!(
@@ -116,10 +116,10 @@ impl RunDrive {
         for (range, copied) in self.device.sink().copies() {
             let name = |part: &str| format!("{}.{part}", range.name);
             let bytes_copied = copied as f64 * self.page_bytes as f64;
-            measures.push(Measure::new(name("bytes_copied"), bytes_copied));
+            measures.push(WorkloadMeasure::new(name("bytes_copied"), bytes_copied));
             let written = measures.iter().find(|measure| measure.name == name("bytes_written"));
             if let Some(written) = written.map(|measure| measure.value).filter(|written| *written > 0.0) {
-                measures.push(Measure::new(
+                measures.push(WorkloadMeasure::new(
                     name("write_amplification"),
                     (written + bytes_copied) / written,
                 ));
@@ -145,7 +145,7 @@ impl RunDrive {
 }
 
 /// Executes the writes and clears the list.
-fn write_batch(device: &mut Device<Recorder>, writes: &mut Vec<Write>) {
+fn write_batch(device: &mut Device<RunRecorder>, writes: &mut Vec<WriteRequest>) {
     let _ = device.write_batch(0, writes).expect("requests are within the device");
     writes.clear();
 }
@@ -180,7 +180,7 @@ mod tests {
                 group: ssd::RgId(0),
                 handle: ssd::RuhId(handle),
             };
-            let write = ssd::Write {
+            let write = ssd::WriteRequest {
                 first: ssd::Lpn(u32::from(handle)),
                 pages: 1,
                 host_bytes: device.layout().page_bytes,

@@ -4,21 +4,21 @@ use ssd::{Lpn, Nanos};
 
 use super::drive::RunDrive;
 use super::plan::RunPlan;
-use super::progress::Watch;
+use super::progress::ProgressObserver;
 
 /// Fill of a drive in progress.
 pub(super) struct Fill {
     /// Completion times of the extents in flight, if the device has timing.
     completions: [Nanos; Fill::IN_FLIGHT],
     now: Nanos,
-    filled: Filled,
+    filled: FillSummary,
     pages_left: u64,
     next_lpn: u32,
 }
 
 /// Writes before the workload.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Filled {
+pub(super) struct FillSummary {
     pub(super) bytes: u64,
     pub(super) extents: u64,
     /// Device time when the workload began. 0 before, and without timing.
@@ -37,22 +37,28 @@ impl Fill {
         Fill {
             completions: [0; Fill::IN_FLIGHT],
             now: 0,
-            filled: Filled::default(),
+            filled: FillSummary::default(),
             pages_left: (plan.cell().run.precondition_drive_writes * f64::from(plan.layout.logical_pages)) as u64,
             next_lpn: 0,
         }
     }
 
-    pub(super) fn filled(&self) -> Filled {
+    pub(super) fn filled(&self) -> FillSummary {
         self.filled
     }
 
     /// Writes up to `extents` extents. Returns false once the drive is filled.
-    pub(super) fn advance(&mut self, drive: &mut RunDrive, plan: &RunPlan, extents: u64, watch: &dyn Watch) -> bool {
+    pub(super) fn advance(
+        &mut self,
+        drive: &mut RunDrive,
+        plan: &RunPlan,
+        extents: u64,
+        watch: &dyn ProgressObserver,
+    ) -> bool {
         let (page_bytes, logical_pages) = (plan.layout.page_bytes, plan.layout.logical_pages);
         let extent = ((1 << 20) / page_bytes).max(1) as u32;
         for _ in 0..extents.min(Fill::STEP_EXTENTS) {
-            if self.pages_left == 0 || watch.stopped() {
+            if self.pages_left == 0 || watch.should_stop() {
                 drive.write_out();
                 return false;
             }
@@ -76,7 +82,7 @@ impl Fill {
             } else {
                 drive.queue(write);
             }
-            watch.advanced(write.host_bytes);
+            watch.add_completed(write.host_bytes);
             self.filled.extents += 1;
             self.filled.bytes += write.host_bytes;
             self.next_lpn = (self.next_lpn + pages) % logical_pages;
@@ -87,12 +93,12 @@ impl Fill {
     }
 
     /// Ends the fill. A device with timing idles to complete deferred work before the workload.
-    pub(super) fn end(&self, drive: &RunDrive, plan: &RunPlan) -> Filled {
+    pub(super) fn end(&self, drive: &RunDrive, plan: &RunPlan) -> FillSummary {
         drive.assert_written(self.filled.bytes);
         let until = match self.completions.into_iter().max() {
             Some(last) if self.filled.extents > 0 && plan.is_timed() => last + Fill::REST_NS,
             _ => 0,
         };
-        Filled { until, ..self.filled }
+        FillSummary { until, ..self.filled }
     }
 }

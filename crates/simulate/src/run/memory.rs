@@ -7,21 +7,21 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Free memory of a budget.
-pub(super) struct Memory {
+pub(super) struct MemoryBudget {
     budget_bytes: u64,
     free_bytes: Mutex<u64>,
     given_back: Condvar,
 }
 
 /// Reserved memory, released on drop.
-pub(super) struct Share<'a> {
-    memory: &'a Memory,
+pub(super) struct MemoryReservation<'a> {
+    memory: &'a MemoryBudget,
     bytes: u64,
 }
 
-impl Memory {
-    pub(super) fn new(budget_bytes: u64) -> Memory {
-        Memory {
+impl MemoryBudget {
+    pub(super) fn new(budget_bytes: u64) -> MemoryBudget {
+        MemoryBudget {
             budget_bytes,
             free_bytes: Mutex::new(budget_bytes),
             given_back: Condvar::new(),
@@ -36,16 +36,16 @@ impl Memory {
     ///
     /// # Panics
     /// `bytes` exceeds the whole budget.
-    pub(super) fn take(&self, bytes: u64) -> Share<'_> {
+    pub(super) fn reserve(&self, bytes: u64) -> MemoryReservation<'_> {
         assert!(bytes <= self.budget_bytes, "a run that is too large is refused before");
         let too_few = |free: &mut u64| *free < bytes;
         let free = self.given_back.wait_while(self.free_bytes(), too_few);
         *free.expect("nobody panics with it") -= bytes;
-        Share { memory: self, bytes }
+        MemoryReservation { memory: self, bytes }
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for MemoryReservation<'_> {
     fn drop(&mut self) {
         let mut free = self.memory.free_bytes();
         *free += self.bytes;
@@ -66,14 +66,14 @@ mod tests {
 
     #[test]
     fn runs_never_have_more_than_there_is() {
-        let memory = Memory::new(10);
+        let memory = MemoryBudget::new(10);
         let [taken, most] = [AtomicU64::new(0), AtomicU64::new(0)];
         std::thread::scope(|scope| {
             for bytes in [3, 4, 5, 6, 10, 1] {
                 let (memory, taken, most) = (&memory, &taken, &most);
                 scope.spawn(move || {
                     for _ in 0..200 {
-                        let _share = memory.take(bytes);
+                        let _share = memory.reserve(bytes);
                         let now = taken.fetch_add(bytes, Ordering::SeqCst) + bytes;
                         most.fetch_max(now, Ordering::SeqCst);
                         taken.fetch_sub(bytes, Ordering::SeqCst);

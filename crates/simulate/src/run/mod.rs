@@ -12,6 +12,7 @@
 //! parallel, limited by cores and memory. Each is deterministic. A caller can stop a run, which
 //! then returns its measurements so far.
 
+mod active_run;
 mod checkpoint;
 mod drive;
 mod fill;
@@ -20,29 +21,28 @@ mod options;
 mod plan;
 mod progress;
 mod result;
+mod run_view;
 mod search;
 mod series;
 mod untimed;
-mod view;
-mod work;
 
 use std::borrow::Borrow;
 
 use rayon::prelude::*;
 
 use experiment::error::LabError;
-use experiment::twin::TwinOrigin;
-use memory::Memory;
+use experiment::scaled_model::ScaledOrigin;
+use memory::MemoryBudget;
 
-pub(crate) use checkpoint::Checkpoint;
+pub(crate) use active_run::{ActiveRun, STEP_PAGES, StepLimit};
+pub use active_run::{RunPosition, UNWRITTEN_REQUESTS_MAX};
+pub(crate) use checkpoint::RunCheckpoint;
 pub use memory::memory_available;
-pub use options::Options;
+pub use options::ExecutionOptions;
 pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prepare_within};
-pub use progress::{Progress, Watch};
-pub use result::{AGREEMENT, CellResult, Sample, ScaleComparison, ScaleSearch};
-pub use view::Phase;
-pub use work::{Position, UNWRITTEN_REQUESTS_MAX};
-pub(crate) use work::{Run, STEP_PAGES, Stride};
+pub use progress::{ProgressObserver, RunProgress};
+pub use result::{AGREEMENT, RunResult, RunSample, ScaleComparison, ScaleSearch};
+pub use run_view::RunPhase;
 
 /// Runs cells in parallel within a memory budget. Returns their results in the same order.
 ///
@@ -52,12 +52,12 @@ pub fn run_all<P: Borrow<RunPlan> + Sync>(
     plans: &[P],
     keep_gc_log: bool,
     memory_budget_bytes: u64,
-    watch: &dyn Watch,
-) -> Result<Vec<CellResult>, LabError> {
-    let options = Options {
+    watch: &dyn ProgressObserver,
+) -> Result<Vec<RunResult>, LabError> {
+    let options = ExecutionOptions {
         keep_gc_log,
         memory_budget_bytes,
-        ..Options::default()
+        ..ExecutionOptions::default()
     };
     run_all_with(plans, options, watch)
 }
@@ -69,9 +69,9 @@ pub fn run_all<P: Borrow<RunPlan> + Sync>(
 /// search. A snapshot cannot be read.
 pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     plans: &[P],
-    options: Options<'_>,
-    watch: &dyn Watch,
-) -> Result<Vec<CellResult>, LabError> {
+    options: ExecutionOptions<'_>,
+    watch: &dyn ProgressObserver,
+) -> Result<Vec<RunResult>, LabError> {
     let cells = || plans.iter().map(Borrow::<RunPlan>::borrow);
     if options.save.is_some() && plans.len() != 1 {
         let problem = format!(
@@ -88,22 +88,22 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     for cell in cells() {
         cell.check_memory(options.memory_budget_bytes)?;
     }
-    watch.expects(cells().map(RunPlan::expected_work).sum());
-    watch.expects_cells(plans.len() as u64);
-    let memory = Memory::new(options.memory_budget_bytes);
+    watch.add_expected(cells().map(RunPlan::expected_work).sum());
+    watch.add_expected_cells(plans.len() as u64);
+    let memory = MemoryBudget::new(options.memory_budget_bytes);
     // Each run gets its own thread first. Runs then use spare threads of the pool.
     let threads = rayon::current_num_threads() / plans.len().max(1);
     let run_twin = |plan: &RunPlan| {
-        let _share = memory.take(plan.twin_bytes);
+        let _share = memory.reserve(plan.scaled_bytes);
         run_cell(plan, options, threads, watch)
     };
     let run = |cell: &P| {
-        if watch.stopped() {
+        if watch.should_stop() {
             return None;
         }
         let result = search::run(cell.borrow(), run_twin, watch);
         if let Ok(result) = &result {
-            watch.finished(result);
+            watch.record_result(result);
         }
         Some(result)
     };
@@ -117,17 +117,22 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
 
 /// Runs a cell on a new device or on that of its snapshot, with up to `threads` threads if useful.
 /// Saves the device if requested.
-fn run_cell(plan: &RunPlan, options: Options<'_>, threads: usize, watch: &dyn Watch) -> Result<CellResult, LabError> {
-    let mut run = Run::begin(plan, options)?;
+fn run_cell(
+    plan: &RunPlan,
+    options: ExecutionOptions<'_>,
+    threads: usize,
+    watch: &dyn ProgressObserver,
+) -> Result<RunResult, LabError> {
+    let mut run = ActiveRun::begin(plan, options)?;
     run.use_threads(threads);
-    while run.step(Stride::LONGEST, watch)? {}
+    while run.step(StepLimit::LONGEST, watch)? {}
     let mut result = run.result();
     if let Some(path) = options.save {
-        let origin = TwinOrigin {
+        let origin = ScaledOrigin {
             scale: plan.scale,
             device: plan.cell().device.clone(),
         };
-        let saved = run.into_device().save_with_note(path, &origin.note());
+        let saved = run.into_device().save_with_note(path, &origin.to_note());
         // A failed save keeps the result.
         result.unsaved = saved.err().map(|error| match error {
             ssd::SnapshotError::Io { source, .. } => source.to_string(),

@@ -7,7 +7,7 @@ use crate::policy::Policies;
 
 /// Execution options and outputs of cells.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct ExecutionOptions<'a> {
     /// Policies of the caller. They may share state, so cells with policies run one after another
     /// on the calling thread.
     pub policies: Policies<'a>,
@@ -21,9 +21,9 @@ pub struct Options<'a> {
     pub fio_logs: bool,
 }
 
-impl Default for Options<'_> {
+impl Default for ExecutionOptions<'_> {
     fn default() -> Self {
-        Options {
+        ExecutionOptions {
             policies: Policies::default(),
             keep_gc_log: false,
             memory_budget_bytes: memory_available(),

@@ -3,35 +3,35 @@
 use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
-use base::Bytes;
-use ssd::{Device, DeviceConfig, Layout, PlacementList, RuhId};
+use base::HumanBytes;
+use ssd::{Device, DeviceConfig, DeviceLayout, PlacementList, RuhId};
 use workload::Workload as _;
 use workload::fio::{Schedule, StreamSummary, plan_streams};
 use workload::trace::TimedSource;
-use workload::{Source, Target, Twin};
+use workload::{RequestSource, ScaledModel, WorkloadTarget};
 
 use crate::feedback;
-use crate::mapper::Mapper;
+use crate::request_mapper::RequestMapper;
 use crate::timed::{self, Runner};
-use experiment::cell::{Cell, CellKey};
+use experiment::cell::{CellKey, RunSpec};
 use experiment::error::LabError;
-use experiment::twin::{self, Scale, ScaleChoice};
+use experiment::scaled_model::{self, Scale, ScaleChoice};
 
 /// A cell with a device layout. Its workload was built once to check it.
 pub struct RunPlan {
-    cell: Cell,
+    cell: RunSpec,
     /// Scale of the device in `layout`.
     pub(super) scale: Scale,
     /// Scales of all scaled models of a scale search, this one first. Empty without a search.
     pub(super) scales: Vec<Scale>,
     pub(super) config: DeviceConfig,
-    pub(super) layout: Layout,
+    pub(super) layout: DeviceLayout,
     /// Handles of the host's namespace.
     pub(super) handles: Vec<RuhId>,
     /// The device as the workload sees it.
-    pub(super) target: Target,
+    pub(super) target: WorkloadTarget,
     /// Workload built during planning, if memory allowed. The first run takes it.
-    workload: Mutex<Option<(Workload, Room)>>,
+    workload: Mutex<Option<(BuiltWorkload, BuildPermit)>>,
     /// Owners of logical pages, for placement feedback.
     pub(super) owners: Option<Arc<OwnerMap>>,
     /// Upper bound of the run's memory in bytes: page maps and workload, on its most demanding
@@ -39,31 +39,41 @@ pub struct RunPlan {
     pub memory_bytes: u64,
     need: MemoryNeed,
     /// Bytes of memory that the run needs on the scaled model in `layout`.
-    pub(super) twin_bytes: u64,
+    pub(super) scaled_bytes: u64,
     prefill_bytes: u64,
     /// Work that a watch counts for the workload: its bytes to write, or one drive write if
     /// unknown.
     pub(super) workload_work: u64,
 }
 
-pub(super) enum Workload {
+pub(super) enum BuiltWorkload {
     /// Requests run as fast as the device takes them.
-    Untimed(Box<dyn Source>),
+    Untimed(Box<dyn RequestSource>),
     /// Requests run in virtual time.
     Timed(Box<Runner>),
 }
 
-impl Workload {
-    fn build(cell: &Cell, config: &DeviceConfig, mapper: Mapper, target: &Target) -> Result<Workload, LabError> {
+impl BuiltWorkload {
+    fn build(
+        cell: &RunSpec,
+        config: &DeviceConfig,
+        mapper: RequestMapper,
+        target: &WorkloadTarget,
+    ) -> Result<BuiltWorkload, LabError> {
         if config.timing.is_some() {
             let runner = Runner::new(&cell.workload, target, cell.seed, &cell.run, mapper)?;
-            return Ok(Workload::Timed(Box::new(runner)));
+            return Ok(BuiltWorkload::Timed(Box::new(runner)));
         }
-        Ok(Workload::Untimed(cell.workload.source(target, cell.seed)?))
+        Ok(BuiltWorkload::Untimed(cell.workload.source(target, cell.seed)?))
     }
 
     /// Upper bound of the memory of the workload and of its measurements, bytes.
-    fn memory_bytes(cell: &Cell, config: &DeviceConfig, layout: &Layout, target: &Target) -> Result<u64, LabError> {
+    fn memory_bytes(
+        cell: &RunSpec,
+        config: &DeviceConfig,
+        layout: &DeviceLayout,
+        target: &WorkloadTarget,
+    ) -> Result<u64, LabError> {
         let source_bytes = cell.workload.memory_bytes(target)?;
         let timed_bytes = match config.timing {
             Some(_) => timed::memory_bytes(&cell.workload, &cell.run),
@@ -74,10 +84,10 @@ impl Workload {
     }
 
     /// The request source. `None` for a job file in virtual time, whose jobs have separate sources.
-    pub(super) fn source(&self) -> Option<&dyn Source> {
+    pub(super) fn source(&self) -> Option<&dyn RequestSource> {
         match self {
-            Workload::Untimed(source) => Some(&**source),
-            Workload::Timed(runner) => runner.source(),
+            BuiltWorkload::Untimed(source) => Some(&**source),
+            BuiltWorkload::Timed(runner) => runner.source(),
         }
     }
 }
@@ -85,14 +95,14 @@ impl Workload {
 /// Memory reservation for a workload that waits for its run. A workload takes memory once it is
 /// built, and a sweep plans hundreds. At most one per thread waits, within a share of the free
 /// memory. The runs rebuild the rest.
-struct Room {
+struct BuildPermit {
     bytes: u64,
 }
 
 /// Waiting workloads of the whole process.
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting { workloads: 0, bytes: 0 });
+static WAITING: Mutex<BuiltTotals> = Mutex::new(BuiltTotals { workloads: 0, bytes: 0 });
 
-struct Waiting {
+struct BuiltTotals {
     workloads: usize,
     bytes: u64,
 }
@@ -100,8 +110,8 @@ struct Waiting {
 /// Divisor of the free memory. Waiting workloads may take the quotient.
 const WAITING_SHARE: u64 = 8;
 
-impl Room {
-    fn take(bytes: u64) -> Option<Room> {
+impl BuildPermit {
+    fn try_acquire(bytes: u64) -> Option<BuildPermit> {
         let most_bytes = super::memory::memory_available() / WAITING_SHARE;
         let mut waiting = WAITING.lock().expect("nobody panics with it");
         let has_room =
@@ -109,12 +119,12 @@ impl Room {
         has_room.then(|| {
             waiting.workloads += 1;
             waiting.bytes += bytes;
-            Room { bytes }
+            BuildPermit { bytes }
         })
     }
 }
 
-impl Drop for Room {
+impl Drop for BuildPermit {
     fn drop(&mut self) {
         let mut waiting = WAITING.lock().expect("nobody panics with it");
         assert!(waiting.workloads > 0, "room is given back once");
@@ -130,36 +140,36 @@ impl Drop for Room {
 }
 
 /// Device layout of a run and memory of its workload. It holds no large data.
-struct Ground {
+struct DeviceSetup {
     scale: Scale,
     config: DeviceConfig,
-    layout: Layout,
+    layout: DeviceLayout,
     handles: Vec<RuhId>,
-    target: Target,
+    target: WorkloadTarget,
     workload_bytes: u64,
 }
 
-impl Ground {
-    fn new(cell: &Cell, scale: Scale) -> Result<Ground, LabError> {
-        let full = Layout::new(&cell.device).map_err(|error| LabError::Device {
+impl DeviceSetup {
+    fn new(cell: &RunSpec, scale: Scale) -> Result<DeviceSetup, LabError> {
+        let full = DeviceLayout::new(&cell.device).map_err(|error| LabError::Device {
             device: cell.key.device.clone(),
             error,
         })?;
-        let (config, layout) = twin::twin(&cell.key.device, &cell.device, scale)?;
+        let (config, layout) = scaled_model::scaled_config(&cell.key.device, &cell.device, scale)?;
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: full.capacity_bytes(),
             endless: cell.run.drive_writes.is_some(),
             placement_count: PlacementList::new(&handles, layout.groups).count(),
-            twin: (scale != Scale::FULL).then_some(Twin {
+            scaled_model: (scale != Scale::FULL).then_some(ScaledModel {
                 denominator: u64::from(scale.0),
                 device_bytes: layout.capacity_bytes(),
                 mapping_unit_bytes: layout.page_bytes,
                 keep_requests: config.timing.is_some(),
             }),
         };
-        Ok(Ground {
-            workload_bytes: Workload::memory_bytes(cell, &config, &layout, &target)?,
+        Ok(DeviceSetup {
+            workload_bytes: BuiltWorkload::memory_bytes(cell, &config, &layout, &target)?,
             scale,
             config,
             layout,
@@ -169,7 +179,7 @@ impl Ground {
     }
 
     /// Memory that this cell needs here, on its only scaled model or on the largest of a search.
-    fn need(&self, cell: &Cell, largest: Option<&Scale>) -> MemoryNeed {
+    fn memory_need(&self, cell: &RunSpec, largest: Option<&Scale>) -> MemoryNeed {
         MemoryNeed {
             place: cell.key.to_string(),
             is_trace: cell.workload.is_trace(),
@@ -206,9 +216,9 @@ impl MemoryNeed {
         let need = format!(
             "the page maps need {} and the workload up to {}. Together they exceed the {} that runs may take (nine \
              tenths of the available memory)",
-            Bytes(self.maps_bytes),
-            Bytes(self.workload_bytes),
-            Bytes(available_bytes)
+            HumanBytes(self.maps_bytes),
+            HumanBytes(self.workload_bytes),
+            HumanBytes(available_bytes)
         );
         let twin = match self.largest {
             // A scaled model distorts the latencies that a replay measures.
@@ -227,12 +237,15 @@ impl MemoryNeed {
 
 impl RunPlan {
     /// Plans a cell. Calls `reserve` with the memory need before it allocates.
-    fn new<S>(cell: Cell, reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>) -> Result<(RunPlan, S), LabError> {
+    fn new<S>(
+        cell: RunSpec,
+        reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
+    ) -> Result<(RunPlan, S), LabError> {
         let largest = match cell.run.scale {
             ScaleChoice::Fixed(scale) => {
-                let ground = Ground::new(&cell, scale)?;
-                let reserved = reserve(&ground.need(&cell, None))?;
-                return Ok((RunPlan::on(ground, cell, true)?, reserved));
+                let ground = DeviceSetup::new(&cell, scale)?;
+                let reserved = reserve(&ground.memory_need(&cell, None))?;
+                return Ok((RunPlan::with_device(ground, cell, true)?, reserved));
             }
             ScaleChoice::Auto { largest } => largest,
         };
@@ -241,16 +254,16 @@ impl RunPlan {
                            it untimed (--untimed)";
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
-        let scales = twin::sizes(&cell.key.device, &cell.device, largest)?;
+        let scales = scaled_model::sizes(&cell.key.device, &cell.device, largest)?;
         assert!(
             scales.is_sorted_by(|smaller, larger| smaller.0 > larger.0),
             "the {} scaled models of a search do not grow",
             scales.len()
         );
-        let ground = Ground::new(&cell, scales[0])?;
-        let mut need = ground.need(&cell, scales.last());
+        let ground = DeviceSetup::new(&cell, scales[0])?;
+        let mut need = ground.memory_need(&cell, scales.last());
         for scale in &scales[1..] {
-            let larger = Ground::new(&cell, *scale)?.need(&cell, scales.last());
+            let larger = DeviceSetup::new(&cell, *scale)?.memory_need(&cell, scales.last());
             need = if larger.bytes() > need.bytes() { larger } else { need };
         }
         let reserved = reserve(&need)?;
@@ -258,7 +271,7 @@ impl RunPlan {
             memory_bytes: need.bytes(),
             need,
             scales,
-            ..RunPlan::on(ground, cell, true)?
+            ..RunPlan::with_device(ground, cell, true)?
         };
         Ok((plan, reserved))
     }
@@ -269,7 +282,7 @@ impl RunPlan {
             scale.0 < self.scale.0,
             "a search goes from small scaled models to large ones"
         );
-        RunPlan::on(Ground::new(&self.cell, scale)?, self.cell.clone(), false)
+        RunPlan::with_device(DeviceSetup::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
     /// Bytes that the host must write. `None`: the workload ends by itself.
@@ -282,7 +295,7 @@ impl RunPlan {
         self.workload_work
     }
 
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &DeviceLayout {
         &self.layout
     }
 
@@ -298,9 +311,9 @@ impl RunPlan {
 
     /// Plans a run on this device. Builds the workload if `is_built` is set or feedback needs its
     /// owners.
-    fn on(ground: Ground, cell: Cell, is_built: bool) -> Result<RunPlan, LabError> {
-        let need = ground.need(&cell, None);
-        let Ground {
+    fn with_device(ground: DeviceSetup, cell: RunSpec, is_built: bool) -> Result<RunPlan, LabError> {
+        let need = ground.memory_need(&cell, None);
+        let DeviceSetup {
             scale,
             config,
             layout,
@@ -311,8 +324,8 @@ impl RunPlan {
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
-            let workload = Workload::build(&cell, &config, Mapper::new(&layout, &handles), &target)?;
-            if let Workload::Untimed(source) = &workload {
+            let workload = BuiltWorkload::build(&cell, &config, RequestMapper::new(&layout, &handles), &target)?;
+            if let BuiltWorkload::Untimed(source) = &workload {
                 cell.run.check_untimed(&cell.key.to_string())?;
                 if !target.endless && source.share_done().is_none() {
                     let problem = "the workload never ends. Give --drive-writes, or drive_writes in [run]";
@@ -322,14 +335,14 @@ impl RunPlan {
             let feedback = cell.feedback.as_ref();
             let found = feedback.map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
             owners = found.transpose()?;
-            waiting = Room::take(workload_bytes).map(|room| (workload, room));
+            waiting = BuildPermit::try_acquire(workload_bytes).map(|room| (workload, room));
         }
         let capacity_bytes = layout.capacity_bytes();
         let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
         Ok(RunPlan {
             owners: owners.map(Arc::new),
             memory_bytes: need.bytes(),
-            twin_bytes: need.bytes(),
+            scaled_bytes: need.bytes(),
             need,
             prefill_bytes: bytes(cell.run.precondition_drive_writes),
             workload_work: bytes(cell.run.drive_writes.unwrap_or(1.0)),
@@ -345,23 +358,23 @@ impl RunPlan {
     }
 
     /// Work of the run on this scaled model, as a [`super::Watch`] counts it.
-    pub(super) fn work(&self) -> u64 {
+    pub(super) fn total_work(&self) -> u64 {
         self.prefill_bytes + self.workload_work
     }
 
     /// Work known in advance. A search counts only its first two scaled models.
     pub(super) fn expected_work(&self) -> u64 {
         let second = self.scales.get(1);
-        let second = second.map(|scale| self.work() as f64 * f64::from(self.scale.0) / f64::from(scale.0));
-        self.work() + second.unwrap_or(0.0) as u64
+        let second = second.map(|scale| self.total_work() as f64 * f64::from(self.scale.0) / f64::from(scale.0));
+        self.total_work() + second.unwrap_or(0.0) as u64
     }
 
-    pub fn cell(&self) -> &Cell {
+    pub fn cell(&self) -> &RunSpec {
         &self.cell
     }
 
     /// The device as the workload sees it.
-    pub fn target(&self) -> &Target {
+    pub fn target(&self) -> &WorkloadTarget {
         &self.target
     }
 
@@ -411,21 +424,21 @@ impl RunPlan {
     /// Options of the job file that have no effect, though they should change a run like this.
     pub(super) fn without_effect(&self) -> Vec<String> {
         let file = self.cell.workload.jobs();
-        let options = file.map(|file| file.pretended(self.is_timed(), self.target.endless));
+        let options = file.map(|file| file.ineffective_options(self.is_timed(), self.target.endless));
         let options = options.unwrap_or_default();
         options.into_iter().map(str::to_string).collect()
     }
 
     /// Returns the translator from host requests to device commands.
-    pub(super) fn mapper(&self) -> Mapper {
-        Mapper::new(&self.layout, &self.handles)
+    pub(super) fn mapper(&self) -> RequestMapper {
+        RequestMapper::new(&self.layout, &self.handles)
     }
 
     /// Returns the workload at its beginning.
-    pub(super) fn workload(&self) -> Result<Workload, LabError> {
+    pub(super) fn workload(&self) -> Result<BuiltWorkload, LabError> {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
-            || Workload::build(&self.cell, &self.config, self.mapper(), &self.target),
+            || BuiltWorkload::build(&self.cell, &self.config, self.mapper(), &self.target),
             |(workload, _room)| Ok(workload),
         )
     }
@@ -434,7 +447,7 @@ impl RunPlan {
     ///
     /// # Errors
     /// An input file cannot be opened any more.
-    pub fn source(&self) -> Result<Box<dyn Source>, LabError> {
+    pub fn source(&self) -> Result<Box<dyn RequestSource>, LabError> {
         Ok(self.cell.workload.source(&self.target, self.cell.seed)?)
     }
 
@@ -476,14 +489,14 @@ impl RunPlan {
 ///
 /// # Errors
 /// A device or workload is impossible, or a workload exceeds the available memory.
-pub fn prepare(cells: Vec<Cell>) -> Result<Vec<RunPlan>, LabError> {
+pub fn prepare(cells: Vec<RunSpec>) -> Result<Vec<RunPlan>, LabError> {
     // A plan makes no page maps, and a caller may inspect it without a run.
     let budget_bytes = super::memory::memory_available();
     let reserve = |need: &MemoryNeed| match need.workload_bytes <= budget_bytes {
         true => Ok(()),
         false => Err(need.refusal(budget_bytes)),
     };
-    let plan = |cell: Cell| Ok(RunPlan::new(cell, reserve)?.0);
+    let plan = |cell: RunSpec| Ok(RunPlan::new(cell, reserve)?.0);
     cells.into_iter().map(plan).collect()
 }
 
@@ -501,7 +514,7 @@ pub struct RefusedCell {
 ///
 /// # Errors
 /// As [`prepare`], but only if no cell can run or if a member of an ensemble cannot.
-pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCell>), LabError> {
+pub fn prepare_possible(cells: Vec<RunSpec>) -> Result<(Vec<RunPlan>, Vec<RefusedCell>), LabError> {
     let (mut plans, mut refused, mut first) = (Vec::new(), Vec::new(), None);
     for cell in cells {
         let (key, seed) = (cell.key.clone(), cell.seed);
@@ -530,7 +543,7 @@ pub fn prepare_possible(cells: Vec<Cell>) -> Result<(Vec<RunPlan>, Vec<RefusedCe
 /// # Errors
 /// As [`prepare`], or `reserve` refuses the memory.
 pub fn prepare_within<S>(
-    cell: Cell,
+    cell: RunSpec,
     reserve: impl FnOnce(&MemoryNeed) -> Result<S, LabError>,
 ) -> Result<(RunPlan, S), LabError> {
     RunPlan::new(cell, reserve)

@@ -2,64 +2,64 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::result::CellResult;
+use super::result::RunResult;
 
 /// Observer of runs, called from their threads. Work has no unit. A written byte counts about 1.
-pub trait Watch: Sync {
+pub trait ProgressObserver: Sync {
     /// Adds this much expected work.
-    fn expects(&self, work: u64);
+    fn add_expected(&self, work: u64);
     /// Adds this many expected cells.
-    fn expects_cells(&self, _cells: u64) {}
+    fn add_expected_cells(&self, _cells: u64) {}
     /// Reports this much completed work.
-    fn advanced(&self, work: u64);
+    fn add_completed(&self, work: u64);
     /// Reports a completed cell.
-    fn finished(&self, result: &CellResult);
+    fn record_result(&self, result: &RunResult);
     /// Returns true to stop a run and keep its measurements.
-    fn stopped(&self) -> bool;
+    fn should_stop(&self) -> bool;
 }
 
 /// Ignores all reports and never stops a run.
-impl Watch for () {
-    fn expects(&self, _work: u64) {}
+impl ProgressObserver for () {
+    fn add_expected(&self, _work: u64) {}
 
-    fn advanced(&self, _work: u64) {}
+    fn add_completed(&self, _work: u64) {}
 
-    fn finished(&self, _result: &CellResult) {}
+    fn record_result(&self, _result: &RunResult) {}
 
-    fn stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         false
     }
 }
 
 /// Progress counters and stop switch, for callers that show progress.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct RunProgress {
     pub expected: AtomicU64,
-    pub done: AtomicU64,
-    pub expected_cells: AtomicU64,
-    pub cells: AtomicU64,
+    pub completed: AtomicU64,
+    pub cells_expected: AtomicU64,
+    pub cells_completed: AtomicU64,
     /// Set to stop all runs.
     pub stop: AtomicBool,
 }
 
-impl Watch for Progress {
-    fn expects(&self, work: u64) {
+impl ProgressObserver for RunProgress {
+    fn add_expected(&self, work: u64) {
         self.expected.fetch_add(work, Ordering::Relaxed);
     }
 
-    fn expects_cells(&self, cells: u64) {
-        self.expected_cells.fetch_add(cells, Ordering::Relaxed);
+    fn add_expected_cells(&self, cells: u64) {
+        self.cells_expected.fetch_add(cells, Ordering::Relaxed);
     }
 
-    fn advanced(&self, work: u64) {
-        self.done.fetch_add(work, Ordering::Relaxed);
+    fn add_completed(&self, work: u64) {
+        self.completed.fetch_add(work, Ordering::Relaxed);
     }
 
-    fn finished(&self, _result: &CellResult) {
-        self.cells.fetch_add(1, Ordering::Relaxed);
+    fn record_result(&self, _result: &RunResult) {
+        self.cells_completed.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn stopped(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }

@@ -1,23 +1,23 @@
 //! Result of a run: counters, time series, latencies and the workload's own measures.
 
 use serde::Serialize;
-use ssd::event::Reclaim;
-use ssd::{Endurance, OwnerStats, Stats, Wear};
-use workload::Measure;
+use ssd::event::ReclaimRecord;
+use ssd::{DeviceStats, Endurance, OwnerStats, WearSummary};
+use workload::WorkloadMeasure;
 
 use crate::feedback::FeedbackResult;
 use crate::steady::SteadyState;
 use crate::timed::result::TimedResult;
 use experiment::cell::{CellKey, EnsemblePart};
 use experiment::run_options::RunSettings;
-use experiment::twin::Scale;
+use experiment::scaled_model::Scale;
 
 /// Largest relative difference of write amplification at which two scaled models agree.
 pub const AGREEMENT: f64 = 0.01;
 
 /// Measurements of one run.
 #[derive(Clone, Debug, Serialize)]
-pub struct CellResult {
+pub struct RunResult {
     /// Place in the experiment.
     pub key: CellKey,
     pub seed: u64,
@@ -48,18 +48,18 @@ pub struct CellResult {
     /// Pages read in virtual time, then the unwritten ones among them.
     pub pages_read: [u64; 2],
     /// Counters of the run without prefill.
-    pub stats: Stats,
-    pub samples: Vec<Sample>,
+    pub stats: DeviceStats,
+    pub samples: Vec<RunSample>,
     /// One row per garbage collection, if enabled.
     #[serde(skip)]
-    pub gc_log: Vec<Reclaim>,
+    pub gc_log: Vec<ReclaimRecord>,
     /// Distribution of block erases.
-    pub wear: Wear,
+    pub wear: WearSummary,
     /// Remaining endurance since the device was made, if its profile states the flash endurance.
     /// Bytes are those of the full-size drive at the headline write amplification.
     pub endurance: Option<Endurance>,
     /// Measures of the workload and, per tenant, of the device.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<WorkloadMeasure>,
     /// Latencies and event times of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
@@ -73,7 +73,7 @@ pub struct CellResult {
 pub(super) fn samples_bytes(settings: &RunSettings, handles: usize) -> u64 {
     const LONG_CAPACITIES: f64 = 100.0;
     let rows = handles + 1;
-    let sample_bytes = size_of::<Sample>() + rows * (size_of::<OwnerStats>() + 2 * size_of::<u64>());
+    let sample_bytes = size_of::<RunSample>() + rows * (size_of::<OwnerStats>() + 2 * size_of::<u64>());
     let samples = settings.drive_writes.unwrap_or(LONG_CAPACITIES) / settings.sample_drive_writes;
     // A vector reserves up to twice its length.
     (2.0 * samples * sample_bytes as f64) as u64
@@ -103,7 +103,7 @@ impl ScaleComparison {
 
 /// Counters at one moment of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sample {
+pub struct RunSample {
     /// Bytes written by the host so far.
     pub host_bytes: u64,
     /// Bytes programmed so far.
@@ -116,7 +116,7 @@ pub struct Sample {
     pub valid_pages: Vec<u64>,
 }
 
-impl CellResult {
+impl RunResult {
     /// Media bytes / host bytes over the whole run.
     pub fn write_amplification(&self) -> f64 {
         self.stats.write_amplification().unwrap_or(1.0)

@@ -11,14 +11,14 @@
 //! search there.
 
 use super::plan::RunPlan;
-use super::progress::Watch;
-use super::result::{CellResult, ScaleComparison, ScaleSearch};
+use super::progress::ProgressObserver;
+use super::result::{RunResult, ScaleComparison, ScaleSearch};
 use experiment::error::LabError;
-use experiment::twin::Scale;
+use experiment::scaled_model::Scale;
 
 /// End of a search.
 #[derive(Debug, PartialEq)]
-struct Found<R> {
+struct SearchResult<R> {
     /// Result of the largest model that ran to its end.
     result: R,
     search: ScaleSearch,
@@ -32,9 +32,9 @@ fn search<R>(
     scales: &[Scale],
     mut run: impl FnMut(Scale) -> Result<R, LabError>,
     amplifications: impl Fn(&R) -> Option<[f64; 2]>,
-) -> Result<Found<R>, LabError> {
+) -> Result<SearchResult<R>, LabError> {
     let (first, larger) = scales.split_first().expect("a search has at least one scaled model");
-    let mut found = Found {
+    let mut found = SearchResult {
         result: run(*first)?,
         search: ScaleSearch { compared: None },
         stopped: false,
@@ -76,9 +76,9 @@ fn difference(smaller: [f64; 2], larger: [f64; 2]) -> f64 {
 /// Runs a plan once on its scaled model, or on several until two agree.
 pub(super) fn run(
     plan: &RunPlan,
-    run_twin: impl Fn(&RunPlan) -> Result<CellResult, LabError>,
-    watch: &dyn Watch,
-) -> Result<CellResult, LabError> {
+    run_twin: impl Fn(&RunPlan) -> Result<RunResult, LabError>,
+    watch: &dyn ProgressObserver,
+) -> Result<RunResult, LabError> {
     if plan.scales.is_empty() {
         return run_twin(plan);
     }
@@ -90,16 +90,16 @@ pub(super) fn run(
         let larger = plan.larger(scale)?;
         // `expected_work` already included the first two models.
         if plan.scales.get(1) != Some(&scale) {
-            watch.expects(larger.work());
+            watch.add_expected(larger.total_work());
         }
         run_twin(&larger)
     };
-    let amplifications = |result: &CellResult| {
+    let amplifications = |result: &RunResult| {
         let tail = result.tail_write_amplification(tail_drive_writes);
         result.complete.then_some([result.write_amplification(), tail])
     };
     let found = search(&plan.scales, on_twin, amplifications)?;
-    Ok(CellResult {
+    Ok(RunResult {
         complete: found.result.complete && !found.stopped,
         search: Some(found.search),
         ..found.result
@@ -113,7 +113,7 @@ mod tests {
 
     /// Builds a search in which scale 1/d measures the values at d. Missing scales count as
     /// stopped.
-    fn searched(measured: &[(u32, [f64; 2])]) -> (Found<u32>, Vec<u32>) {
+    fn searched(measured: &[(u32, [f64; 2])]) -> (SearchResult<u32>, Vec<u32>) {
         let scales = [256, 64, 16, 4, 1].map(Scale);
         let mut runs = Vec::new();
         let run = |scale: Scale| {
@@ -128,7 +128,7 @@ mod tests {
         (found, runs)
     }
 
-    fn compared(found: &Found<u32>) -> (u32, f64) {
+    fn compared(found: &SearchResult<u32>) -> (u32, f64) {
         let compared = found.search.compared.expect("two twins ran");
         (compared.smaller.0, compared.difference)
     }

@@ -2,13 +2,13 @@
 
 use super::drive::RunDrive;
 use super::plan::RunPlan;
-use super::result::Sample;
+use super::result::RunSample;
 use crate::steady::SteadyState;
 
 /// Samples of a run.
 #[derive(Clone, Default)]
-pub(super) struct Series {
-    pub(super) samples: Vec<Sample>,
+pub(super) struct SampleSeries {
+    pub(super) samples: Vec<RunSample>,
     /// Host bytes at which the next sample is due.
     next_bytes: u64,
     pub(super) steady: Option<SteadyState>,
@@ -19,9 +19,9 @@ fn interval_bytes(plan: &RunPlan) -> u64 {
     ((plan.cell().run.sample_drive_writes * plan.layout.capacity_bytes() as f64) as u64).max(1)
 }
 
-impl Series {
-    pub(super) fn new(plan: &RunPlan) -> Series {
-        Series {
+impl SampleSeries {
+    pub(super) fn new(plan: &RunPlan) -> SampleSeries {
+        SampleSeries {
             samples: Vec::new(),
             next_bytes: interval_bytes(plan),
             steady: None,
@@ -46,26 +46,26 @@ impl Series {
         );
         self.next_bytes = written - written % interval + interval;
         assert!(self.next_bytes > written, "the next sample is still to come");
-        self.ends(plan)
+        self.has_converged(plan)
     }
 
     /// Returns true if the run waits for steady state and has reached it. Checks once per
     /// drive write.
-    fn ends(&mut self, plan: &RunPlan) -> bool {
+    fn has_converged(&mut self, plan: &RunPlan) -> bool {
         let capacity_bytes = plan.layout.capacity_bytes();
         let [.., before, last] = &self.samples[..] else {
             return false;
         };
-        let drive_writes = |sample: &Sample| sample.host_bytes / capacity_bytes;
+        let drive_writes = |sample: &RunSample| sample.host_bytes / capacity_bytes;
         if !plan.cell().run.steady_state || drive_writes(before) == drive_writes(last) {
             return false;
         }
-        self.steady = SteadyState::of(&self.samples, capacity_bytes);
+        self.steady = SteadyState::assess(&self.samples, capacity_bytes);
         self.steady.is_some_and(|state| state.reached)
     }
 
     /// Returns the samples, with one of the current state at the end.
-    pub(super) fn until_now(mut self, drive: &RunDrive) -> Vec<Sample> {
+    pub(super) fn finish(mut self, drive: &RunDrive) -> Vec<RunSample> {
         let written = drive.stats().host_bytes_written();
         if self.samples.last().is_none_or(|sample| sample.host_bytes < written) {
             self.samples.push(self.sample(drive));
@@ -75,7 +75,7 @@ impl Series {
         self.samples
     }
 
-    fn sample(&self, drive: &RunDrive) -> Sample {
+    fn sample(&self, drive: &RunDrive) -> RunSample {
         let stats = drive.stats();
         let occupancy = drive.device.occupancy();
         let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
@@ -85,7 +85,7 @@ impl Series {
                 .is_none_or(|before| host_bytes >= before.host_bytes && media_bytes >= before.media_bytes),
             "bytes written never fall"
         );
-        Sample {
+        RunSample {
             host_bytes,
             media_bytes,
             owners: stats.handles.iter().copied().chain([stats.shared]).collect(),

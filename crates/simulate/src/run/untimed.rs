@@ -1,6 +1,6 @@
 //! Workload loop without virtual time: takes requests in batches and executes them in steps.
 
-use workload::{Operation, Request, Source};
+use workload::{IoRequest, RequestOperation, RequestSource};
 
 use super::drive::RunDrive;
 use experiment::error::LabError;
@@ -11,103 +11,103 @@ pub(super) const BATCH_REQUESTS: usize = 1024;
 pub(super) const AHEAD_REQUESTS: usize = 16 * BATCH_REQUESTS;
 
 /// A workload whose requests run as fast as the device takes them.
-pub(super) struct Untimed {
-    pub(super) source: Box<dyn Source>,
+pub(super) struct UntimedStage {
+    pub(super) source: Box<dyn RequestSource>,
     /// Requests taken from the source.
-    pub(super) requests: Vec<Request>,
+    pub(super) requests: Vec<IoRequest>,
     /// Executed requests among `requests`.
-    pub(super) done: usize,
+    pub(super) executed: usize,
     /// Next requests, prefetched by another thread.
-    coming: Vec<Request>,
+    prefetched: Vec<IoRequest>,
     /// Bytes of the executed writes.
     pub(super) written: u64,
     /// Requests taken from this source and from its predecessors.
     taken: u64,
     /// Requests among `taken` that a new source must still repeat.
-    pub(super) behind: u64,
+    pub(super) to_skip: u64,
     /// Requests since the last one that writes.
     pub(super) since_write: usize,
 }
 
 /// Progress of a workload between two requests.
 #[derive(Clone, Copy)]
-pub(super) struct UntimedMoment {
+pub(super) struct UntimedPosition {
     pub(super) written: u64,
     taken: u64,
     since_write: usize,
 }
 
-impl Untimed {
-    pub(super) fn new(source: Box<dyn Source>) -> Untimed {
-        Untimed {
+impl UntimedStage {
+    pub(super) fn new(source: Box<dyn RequestSource>) -> UntimedStage {
+        UntimedStage {
             source,
             requests: Vec::with_capacity(BATCH_REQUESTS),
-            done: 0,
-            coming: Vec::new(),
+            executed: 0,
+            prefetched: Vec::new(),
             written: 0,
             taken: 0,
-            behind: 0,
+            to_skip: 0,
             since_write: 0,
         }
     }
 
-    pub(super) fn moment(&self) -> UntimedMoment {
-        UntimedMoment {
+    pub(super) fn position(&self) -> UntimedPosition {
+        UntimedPosition {
             written: self.written,
-            taken: self.carried_out(),
+            taken: self.executed_requests(),
             since_write: self.since_write,
         }
     }
 
     /// Restores a workload at a moment. Later steps skip the executed requests of the new source.
-    pub(super) fn at(moment: UntimedMoment, source: Box<dyn Source>) -> Untimed {
-        Untimed {
+    pub(super) fn at(moment: UntimedPosition, source: Box<dyn RequestSource>) -> UntimedStage {
+        UntimedStage {
             written: moment.written,
             taken: moment.taken,
-            behind: moment.taken,
+            to_skip: moment.taken,
             since_write: moment.since_write,
-            ..Untimed::new(source)
+            ..UntimedStage::new(source)
         }
     }
 
     /// Skips some of the requests executed before. Returns their number.
-    pub(super) fn pass_over(&mut self) -> Result<u64, LabError> {
+    pub(super) fn skip_executed(&mut self) -> Result<u64, LabError> {
         self.begin_batch();
         assert!(
-            self.behind <= self.taken,
+            self.to_skip <= self.taken,
             "{} requests are skipped again of {} executed",
-            self.behind,
+            self.to_skip,
             self.taken
         );
-        let ahead = self.behind.min(AHEAD_REQUESTS as u64) as usize;
+        let ahead = self.to_skip.min(AHEAD_REQUESTS as u64) as usize;
         let came = self.source.next_batch(&mut self.requests, ahead)? as u64;
-        assert!(came <= self.behind, "a source gives no more than it is asked for");
+        assert!(came <= self.to_skip, "a source gives no more than it is asked for");
         self.requests.clear();
         let passed = match came {
             // Another workload may be shorter.
             0 => {
-                self.taken -= self.behind;
-                self.behind
+                self.taken -= self.to_skip;
+                self.to_skip
             }
             came => came,
         };
-        self.behind -= passed;
+        self.to_skip -= passed;
         Ok(passed)
     }
 
     /// Returns true if every request taken from the source was executed.
     pub(super) fn is_carried_out(&self) -> bool {
-        self.done == self.requests.len()
+        self.executed == self.requests.len()
     }
 
     /// Executed requests.
-    pub(super) fn carried_out(&self) -> u64 {
-        self.taken - (self.requests.len() - self.done) as u64
+    pub(super) fn executed_requests(&self) -> u64 {
+        self.taken - (self.requests.len() - self.executed) as u64
     }
 
     /// End of the current batch.
     pub(super) fn batch_end(&self) -> usize {
-        let next = (self.done / BATCH_REQUESTS + 1) * BATCH_REQUESTS;
+        let next = (self.executed / BATCH_REQUESTS + 1) * BATCH_REQUESTS;
         next.min(self.requests.len())
     }
 
@@ -118,14 +118,14 @@ impl Untimed {
             "requests are carried out before others are taken"
         );
         self.requests.clear();
-        self.done = 0;
+        self.executed = 0;
     }
 
     /// Takes up to `ahead` requests from the source. Returns their number.
-    pub(super) fn take(&mut self, ahead: usize) -> Result<usize, LabError> {
-        assert_eq!(self.behind, 0, "requests that were carried out are not taken again");
+    pub(super) fn fetch(&mut self, ahead: usize) -> Result<usize, LabError> {
+        assert_eq!(self.to_skip, 0, "requests that were carried out are not taken again");
         self.begin_batch();
-        std::mem::swap(&mut self.requests, &mut self.coming);
+        std::mem::swap(&mut self.requests, &mut self.prefetched);
         let came = match self.requests.len() {
             0 => self.source.next_batch(&mut self.requests, ahead)?,
             came => came,
@@ -133,7 +133,7 @@ impl Untimed {
         assert_eq!(came, self.requests.len(), "a source counts what it gives");
         assert!(came <= ahead, "a source gives {came} requests, and {ahead} are wanted");
         self.taken += came as u64;
-        let writes = |request: &Request| request.operation == Operation::Write;
+        let writes = |request: &IoRequest| request.operation == RequestOperation::Write;
         self.since_write = match self.requests.iter().any(writes) {
             true => 0,
             false => self.since_write + came,
@@ -143,7 +143,11 @@ impl Untimed {
 
     /// Executes the drive's writes and prefetches the next requests in parallel.
     pub(super) fn write_out_and_take(&mut self, drive: &mut RunDrive) -> Result<(), LabError> {
-        let Untimed { source, coming, .. } = self;
+        let UntimedStage {
+            source,
+            prefetched: coming,
+            ..
+        } = self;
         assert!(coming.is_empty(), "what was taken is carried out before more is");
         drive.write_out_beside(|| source.next_batch(coming, AHEAD_REQUESTS))?;
         Ok(())

@@ -20,7 +20,7 @@ const STABLE_WINDOWS: u32 = 3;
 
 /// Consequence of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum DepthStep {
     /// No action.
     Continue,
     /// The last window begins. Measurement restarts.
@@ -107,25 +107,29 @@ impl DepthSearch {
     }
 
     /// Records a completion.
-    pub(super) fn completed(&mut self, now: Nanos) -> Step {
+    pub(super) fn completed(&mut self, now: Nanos) -> DepthStep {
         let Reverse((completes_at, latency_ns)) = self.in_flight.pop().expect("it was submitted");
         assert_eq!(completes_at, now, "requests complete in their order");
         if self.over {
-            return Step::Continue;
+            return DepthStep::Continue;
         }
         let step = self.judge(now, latency_ns);
-        self.over = matches!(step, Step::Done | Step::Failed(_));
+        self.over = matches!(step, DepthStep::Done | DepthStep::Failed(_));
         step
     }
 
-    fn judge(&mut self, now: Nanos, latency_ns: Nanos) -> Step {
+    fn judge(&mut self, now: Nanos, latency_ns: Nanos) -> DepthStep {
         if self.draining {
             if !self.in_flight.is_empty() {
-                return Step::Continue;
+                return DepthStep::Continue;
             }
             self.draining = false;
             self.new_window(now);
-            return if self.found { Step::Measure } else { Step::Continue };
+            return if self.found {
+                DepthStep::Measure
+            } else {
+                DepthStep::Continue
+            };
         }
         self.requests += 1;
         if latency_ns > self.goal.target_us * 1000 {
@@ -135,7 +139,7 @@ impl DepthSearch {
             }
         }
         if now - self.window_from < self.goal.window_us * 1000 {
-            return Step::Continue;
+            return DepthStep::Continue;
         }
         let kept = (self.requests - self.late) as f64 / self.requests as f64 * 100.0;
         if kept >= self.goal.percent {
@@ -143,13 +147,13 @@ impl DepthSearch {
         } else if self.depth > 1 {
             self.too_deep(now, latency_ns)
         } else {
-            Step::Continue
+            DepthStep::Continue
         }
     }
 
-    fn too_deep(&mut self, now: Nanos, latency_ns: Nanos) -> Step {
+    fn too_deep(&mut self, now: Nanos, latency_ns: Nanos) -> DepthStep {
         if self.depth == 1 {
-            return Step::Failed(latency_ns);
+            return DepthStep::Failed(latency_ns);
         }
         self.high = self.depth;
         if self.depth == self.low {
@@ -167,7 +171,7 @@ impl DepthSearch {
         self.drain(now)
     }
 
-    fn deep_enough(&mut self, now: Nanos) -> Step {
+    fn deep_enough(&mut self, now: Nanos) -> DepthStep {
         let before = self.depth;
         self.low = self.depth;
         if self.depth + 1 == self.high {
@@ -192,22 +196,22 @@ impl DepthSearch {
         );
         if self.goal.goes_on || self.depth != before {
             self.new_window(now);
-            return Step::Continue;
+            return DepthStep::Continue;
         }
         if std::mem::replace(&mut self.found, true) {
-            return Step::Done;
+            return DepthStep::Done;
         }
         match self.drain(now) {
-            Step::Continue if !self.draining => Step::Measure,
+            DepthStep::Continue if !self.draining => DepthStep::Measure,
             step => step,
         }
     }
 
     /// Drains the queue before the next window.
-    fn drain(&mut self, now: Nanos) -> Step {
+    fn drain(&mut self, now: Nanos) -> DepthStep {
         self.draining = !self.in_flight.is_empty();
         self.new_window(now);
-        Step::Continue
+        DepthStep::Continue
     }
 
     fn new_window(&mut self, now: Nanos) {
@@ -230,7 +234,7 @@ mod tests {
 
     /// Runs a search on a drive with latency `us_per_slot` per request in flight. Returns the tried
     /// depths and the last step.
-    fn search(goal: LatencyGoal, most: u64, us_per_slot: u64, windows: usize) -> (Vec<u64>, Step) {
+    fn search(goal: LatencyGoal, most: u64, us_per_slot: u64, windows: usize) -> (Vec<u64>, DepthStep) {
         let mut search = DepthSearch::new(goal, most);
         let (mut now, mut depths) = (0, vec![1]);
         loop {
@@ -242,7 +246,7 @@ mod tests {
             now += latency_ns;
             for _ in 0..depth {
                 let step = search.completed(now);
-                if step == Step::Done || matches!(step, Step::Failed(_)) {
+                if step == DepthStep::Done || matches!(step, DepthStep::Failed(_)) {
                     return (depths, step);
                 }
             }
@@ -250,7 +254,7 @@ mod tests {
                 depths.push(search.depth());
             }
             if depths.len() == windows || now > 1_000_000_000 {
-                return (depths, Step::Continue);
+                return (depths, DepthStep::Continue);
             }
         }
     }
@@ -260,24 +264,24 @@ mod tests {
         // 9 us for each request in flight: 11 meet 100 us, 12 do not.
         let (depths, step) = search(GOAL, 64, 9, usize::MAX);
         assert_eq!(depths, [1, 2, 4, 8, 16, 12, 10, 11]);
-        assert_eq!(step, Step::Done);
+        assert_eq!(step, DepthStep::Done);
         // Never too deep: the search ends at the queue's own depth.
         let (depths, step) = search(GOAL, 8, 1, usize::MAX);
-        assert_eq!((depths, step), (vec![1, 2, 4, 8], Step::Done));
+        assert_eq!((depths, step), (vec![1, 2, 4, 8], DepthStep::Done));
         let (_, step) = search(GOAL, 64, 101, usize::MAX);
-        assert_eq!(step, Step::Failed(101_000));
+        assert_eq!(step, DepthStep::Failed(101_000));
     }
 
     #[test]
     fn a_share_of_late_requests_may_be_allowed_and_the_search_may_go_on() {
         let lenient = LatencyGoal { percent: 0.0, ..GOAL };
         let (depths, step) = search(lenient, 16, 90, usize::MAX);
-        assert_eq!((depths, step), (vec![1, 2, 4, 8, 16], Step::Done));
+        assert_eq!((depths, step), (vec![1, 2, 4, 8, 16], DepthStep::Done));
         // This search retries the next depth after three good windows, without end.
         let restless = LatencyGoal { goes_on: true, ..GOAL };
         let (depths, step) = search(restless, 64, 9, 14);
         assert_eq!(depths[..8], [1, 2, 4, 8, 16, 12, 10, 11]);
         assert!(depths[8..].iter().all(|depth| (11..=12).contains(depth)), "{depths:?}");
-        assert_eq!(step, Step::Continue);
+        assert_eq!(step, DepthStep::Continue);
     }
 }

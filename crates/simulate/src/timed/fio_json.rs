@@ -8,11 +8,11 @@
 use serde_json::{Map, Value, json};
 use ssd::Nanos;
 
-use super::latency::Latencies;
-use super::measure::{Direction, JobResult};
+use super::latency::LatencyDistribution;
+use super::measure::{DirectionResult, JobResult};
 use super::result::TimedResult;
-use super::series::Series;
-use workload::Operation;
+use super::series::TimedSeries;
+use workload::RequestOperation;
 
 /// Percentiles that fio prints, and one more.
 pub(crate) const PERCENTILES: [f64; 18] = [
@@ -30,12 +30,12 @@ pub fn to_fio_json(result: &TimedResult) -> Value {
         "timestamp_ms": 0,
         "time": "Thu Jan  1 00:00:00 1970",
         "global options": {},
-        "jobs": jobs.map(|(index, job)| of_job(&result.series, index, job)).collect::<Vec<_>>(),
+        "jobs": jobs.map(|(index, job)| job_json(&result.series, index, job)).collect::<Vec<_>>(),
         "disk_util": [],
     })
 }
 
-fn of_job(series: &Series, index: usize, job: &JobResult) -> Value {
+fn job_json(series: &TimedSeries, index: usize, job: &JobResult) -> Value {
     let runtime_ms = job.elapsed_ns() / MILLISECOND_NS;
     let mut entry = json!({
         "jobname": job.name,
@@ -54,15 +54,15 @@ fn of_job(series: &Series, index: usize, job: &JobResult) -> Value {
     });
     let object = entry.as_object_mut().expect("it is an object");
     for (name, operation) in [
-        ("read", Operation::Read),
-        ("write", Operation::Write),
-        ("trim", Operation::Trim),
+        ("read", RequestOperation::Read),
+        ("write", RequestOperation::Write),
+        ("trim", RequestOperation::Trim),
     ] {
-        object.insert(name.to_string(), of_direction(series, index, job, operation));
+        object.insert(name.to_string(), direction_json(series, index, job, operation));
     }
     object.insert(
         "sync".to_string(),
-        json!({ "total_ios": 0, "lat_ns": summary(&Latencies::default()) }),
+        json!({ "total_ios": 0, "lat_ns": summary(&LatencyDistribution::default()) }),
     );
     object.insert("job_runtime".to_string(), runtime_ms.into());
     for name in ["usr_cpu", "sys_cpu", "ctx", "majf", "minf"] {
@@ -85,7 +85,7 @@ fn of_job(series: &Series, index: usize, job: &JobResult) -> Value {
     entry
 }
 
-fn of_direction(series: &Series, index: usize, job: &JobResult, operation: Operation) -> Value {
+fn direction_json(series: &TimedSeries, index: usize, job: &JobResult, operation: RequestOperation) -> Value {
     let direction = job.direction(operation);
     let runs = direction.requests > 0;
     let elapsed_ns = if runs { job.elapsed_ns() } else { 0 };
@@ -101,11 +101,11 @@ fn of_direction(series: &Series, index: usize, job: &JobResult, operation: Opera
         "total_ios": direction.requests,
         "short_ios": 0,
         "drop_ios": 0,
-        "slat_ns": summary(&Latencies::default()),
+        "slat_ns": summary(&LatencyDistribution::default()),
         "clat_ns": with_percentiles(&direction.latencies),
         "lat_ns": summary(&direction.latencies),
     });
-    let moments = Moments::new(series, index, operation);
+    let moments = IntervalRates::new(series, index, operation);
     let object = entry.as_object_mut().expect("it is an object");
     let kibibytes = moments.spread(|moment| moment.0 as f64 / 1024.0);
     for (name, value) in [("bw_min", kibibytes.0), ("bw_max", kibibytes.1)] {
@@ -129,7 +129,7 @@ fn of_direction(series: &Series, index: usize, job: &JobResult, operation: Opera
 }
 
 /// Extension: waits for garbage collection.
-fn waits(direction: &Direction) -> Value {
+fn waits(direction: &DirectionResult) -> Value {
     json!({
         "ios": direction.waits.requests,
         "share": direction.waits.requests as f64 / direction.requests.max(1) as f64,
@@ -138,7 +138,7 @@ fn waits(direction: &Direction) -> Value {
     })
 }
 
-fn summary(latencies: &Latencies) -> Value {
+fn summary(latencies: &LatencyDistribution) -> Value {
     json!({
         "min": latencies.min_ns(),
         "max": latencies.max_ns(),
@@ -148,7 +148,7 @@ fn summary(latencies: &Latencies) -> Value {
     })
 }
 
-fn with_percentiles(latencies: &Latencies) -> Value {
+fn with_percentiles(latencies: &LatencyDistribution) -> Value {
     let mut entry = summary(latencies);
     if latencies.count() > 0 {
         let percentile = |percent: f64| (format!("{percent:.6}"), latencies.percentile_ns(percent).into());
@@ -159,13 +159,13 @@ fn with_percentiles(latencies: &Latencies) -> Value {
 }
 
 /// Bytes and requests per second, for each whole interval between a direction's first and last.
-struct Moments {
+struct IntervalRates {
     rows: Vec<(u64, u64)>,
 }
 
-impl Moments {
-    fn new(series: &Series, job: usize, operation: Operation) -> Moments {
-        let moments = (0..series.len()).map(|interval| series.moment(interval, job, operation));
+impl IntervalRates {
+    fn new(series: &TimedSeries, job: usize, operation: RequestOperation) -> IntervalRates {
+        let moments = (0..series.len()).map(|interval| series.counts(interval, job, operation));
         let mut rows: Vec<(u64, u64)> = moments.map(|moment| (moment.bytes, moment.requests)).collect();
         let used = |row: &(u64, u64)| row.1 > 0;
         rows.truncate(rows.iter().rposition(used).map_or(0, |last| last + 1));
@@ -178,7 +178,7 @@ impl Moments {
         for row in &mut rows {
             *row = (scale(row.0), scale(row.1));
         }
-        Moments { rows }
+        IntervalRates { rows }
     }
 
     /// Minimum, maximum, mean, standard deviation.
@@ -228,7 +228,7 @@ fn depth_level(job: &JobResult) -> Value {
 fn latency_shares(job: &JobResult) -> Map<String, Value> {
     const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
     const MILLISECONDS: [u64; 2] = [2000, u64::MAX];
-    let mut all = Latencies::default();
+    let mut all = LatencyDistribution::default();
     for direction in &job.directions {
         all.add(&direction.latencies);
     }

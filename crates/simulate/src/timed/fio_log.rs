@@ -23,7 +23,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use ssd::Nanos;
-use workload::Request;
+use workload::IoRequest;
 use workload::fio::{Job, LogChoice};
 
 use experiment::error::LabError;
@@ -32,7 +32,7 @@ const MILLISECOND_NS: Nanos = 1_000_000;
 
 /// Request in flight, ordered by completion time and submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct LoggedRequest {
     at: Nanos,
     sequence: u64,
     latency_ns: Nanos,
@@ -43,7 +43,7 @@ struct Entry {
 
 /// Counts of a direction since its last line.
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
+struct LogWindow {
     requests: u64,
     bytes: u64,
     /// Requests since the last latency line. A completion ends such a line, not a window.
@@ -53,16 +53,16 @@ struct Window {
     latency_from_ms: u64,
 }
 
-struct LogFile {
+struct FioLogFile {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
-impl LogFile {
-    fn create(path: PathBuf) -> Result<LogFile, LabError> {
+impl FioLogFile {
+    fn create(path: PathBuf) -> Result<FioLogFile, LabError> {
         let file = File::create(&path).map_err(|source| LabError::output(&path, source))?;
         let file = BufWriter::new(file);
-        Ok(LogFile { path, file })
+        Ok(FioLogFile { path, file })
     }
 
     fn line(&mut self, ms: u64, value: u64, direction: usize, rest: &str) -> Result<(), LabError> {
@@ -77,15 +77,15 @@ impl LogFile {
 
 /// Logs of one instance of a job.
 pub(super) struct FioLog {
-    bandwidth: Option<LogFile>,
+    bandwidth: Option<FioLogFile>,
     /// lat, clat, slat.
-    latency: Option<[LogFile; 3]>,
-    requests: Option<LogFile>,
+    latency: Option<[FioLogFile; 3]>,
+    requests: Option<FioLogFile>,
     window_ms: u64,
     with_offset: bool,
     sequence: u64,
-    on_their_way: BinaryHeap<Reverse<Entry>>,
-    windows: [Window; 3],
+    on_their_way: BinaryHeap<Reverse<LoggedRequest>>,
+    windows: [LogWindow; 3],
     /// End of the window of bandwidth and IOPS.
     window_until_ms: u64,
     /// Time of the last completion or of the job's end.
@@ -99,12 +99,12 @@ impl FioLog {
     /// A file cannot be created.
     pub(super) fn create(job: &Job, thread_number: u32) -> Result<FioLog, LabError> {
         let choice: &LogChoice = &job.logs;
-        let file = |prefix: &Option<String>, kind: &str| -> Result<Option<LogFile>, LabError> {
+        let file = |prefix: &Option<String>, kind: &str| -> Result<Option<FioLogFile>, LabError> {
             let prefix = prefix
                 .as_ref()
                 .map(|prefix| if prefix.is_empty() { &job.name } else { prefix });
             let path = prefix.map(|prefix| PathBuf::from(format!("{prefix}_{kind}.{thread_number}.log")));
-            path.map(LogFile::create).transpose()
+            path.map(FioLogFile::create).transpose()
         };
         let latency = [
             file(&choice.latency, "lat")?,
@@ -123,16 +123,16 @@ impl FioLog {
             with_offset: choice.with_offset,
             sequence: 0,
             on_their_way: BinaryHeap::new(),
-            windows: [Window::default(); 3],
+            windows: [LogWindow::default(); 3],
             window_until_ms: choice.window_ms,
             last_ms: 0,
         })
     }
 
     /// Records a submission. `completes_at` counts from the start of the measurement.
-    pub(super) fn submitted(&mut self, completes_at: Nanos, latency_ns: Nanos, request: &Request) {
+    pub(super) fn submitted(&mut self, completes_at: Nanos, latency_ns: Nanos, request: &IoRequest) {
         self.sequence += 1;
-        self.on_their_way.push(Reverse(Entry {
+        self.on_their_way.push(Reverse(LoggedRequest {
             at: completes_at,
             sequence: self.sequence,
             latency_ns,
@@ -167,7 +167,7 @@ impl FioLog {
     /// Restarts the measurement with no request in flight. Existing lines stay, as in fio.
     pub(super) fn restart(&mut self) {
         assert!(self.on_their_way.is_empty(), "nothing is in flight");
-        self.windows = [Window::default(); 3];
+        self.windows = [LogWindow::default(); 3];
         self.window_until_ms = self.window_ms;
     }
 
@@ -190,10 +190,10 @@ impl FioLog {
         }
         let latency = self.latency.into_iter().flatten();
         let files = latency.chain(self.bandwidth).chain(self.requests);
-        files.into_iter().try_for_each(LogFile::close)
+        files.into_iter().try_for_each(FioLogFile::close)
     }
 
-    fn write(&mut self, entry: &Entry) -> Result<(), LabError> {
+    fn write(&mut self, entry: &LoggedRequest) -> Result<(), LabError> {
         let ms = entry.at / MILLISECOND_NS;
         let rest = if self.with_offset {
             format!("{}, {}", entry.bytes, entry.offset_bytes)
@@ -216,7 +216,7 @@ impl FioLog {
         Ok(())
     }
 
-    fn average(&mut self, entry: &Entry) -> Result<(), LabError> {
+    fn average(&mut self, entry: &LoggedRequest) -> Result<(), LabError> {
         let ms = entry.at / MILLISECOND_NS;
         self.end_windows(ms)?;
         let window = &mut self.windows[entry.direction];

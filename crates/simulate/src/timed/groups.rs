@@ -1,8 +1,8 @@
 //! Start, dependencies and end of the lanes of a run.
 
 use super::Runner;
-use super::lane::Lane;
-use workload::fio::ExitWhat;
+use super::job_instance::JobInstance;
+use workload::fio::ExitScope;
 
 impl Runner {
     /// Starts the jobs of the current group.
@@ -27,8 +27,8 @@ impl Runner {
 
     /// Applies `exitall` after the end of a job. The other lanes of its group end once their
     /// requests in flight complete.
-    fn end_others(&mut self, what: ExitWhat) {
-        if what == ExitWhat::All {
+    fn end_others(&mut self, what: ExitScope) {
+        if what == ExitScope::All {
             self.groups = self.group + 1;
         }
         for (index, lane) in self.lanes.iter_mut().enumerate() {
@@ -37,7 +37,7 @@ impl Runner {
             }
             lane.terminate(self.now);
             if lane.begun {
-                self.to_ask.push(index as u32);
+                self.due_lanes.push(index as u32);
             } else {
                 lane.ended = true;
                 self.running -= 1;
@@ -64,13 +64,13 @@ impl Runner {
         let ends_others = lane.ends_others;
         self.running -= 1;
         if has_flow {
-            self.to_ask.append(&mut self.held_back);
+            self.due_lanes.append(&mut self.held_back);
         }
         match ends_others {
             Some(what) => self.end_others(what),
             None => self.begin_lanes(),
         }
-        let of_group = |lane: &&Lane| lane.group == self.group && !lane.ended;
+        let of_group = |lane: &&JobInstance| lane.group == self.group && !lane.ended;
         assert_eq!(
             self.running,
             self.lanes.iter().filter(of_group).count(),

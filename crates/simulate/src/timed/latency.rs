@@ -10,9 +10,9 @@ use ssd::Nanos;
 /// those of HdrHistogram, whose own code takes three times as long. That code supports any number
 /// of digits and handles failures.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts(Vec<u64>);
+pub(super) struct LatencyBins(Vec<u64>);
 
-impl Counts {
+impl LatencyBins {
     /// Maximum bytes of the counts.
     pub(super) const BYTES_MAX: usize =
         (u64::BITS as usize - Self::STEPS.ilog2() as usize) * Self::STEPS * size_of::<u64>();
@@ -27,7 +27,7 @@ impl Counts {
     }
 
     /// Largest value of a bin.
-    fn greatest(place: usize) -> u64 {
+    fn bin_max(place: usize) -> u64 {
         let doublings = (place / Self::STEPS).saturating_sub(1);
         let step = (place - doublings * Self::STEPS) as u64;
         step << doublings | ((1 << doublings) - 1)
@@ -48,7 +48,7 @@ impl Counts {
         self.0[place] = 1;
     }
 
-    fn add(&mut self, other: &Counts) {
+    fn add(&mut self, other: &LatencyBins) {
         self.0.resize(self.0.len().max(other.0.len()), 0);
         for (count, more) in self.0.iter_mut().zip(&other.0) {
             *count += more;
@@ -58,13 +58,13 @@ impl Counts {
     /// Counted values in rising order, with their counts.
     fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         let counted = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
-        counted.map(|(place, count)| (Self::greatest(place), *count))
+        counted.map(|(place, count)| (Self::bin_max(place), *count))
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Latencies {
-    counts: Counts,
+pub struct LatencyDistribution {
+    counts: LatencyBins,
     count: u64,
     sum_ns: u128,
     squares: u128,
@@ -74,16 +74,16 @@ pub struct Latencies {
 
 /// Sum of some latencies.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Together {
+pub(super) struct LatencySum {
     pub(super) count: u64,
     pub(super) sum_ns: u128,
     pub(super) max_ns: Nanos,
 }
 
-impl Default for Latencies {
+impl Default for LatencyDistribution {
     fn default() -> Self {
-        Latencies {
-            counts: Counts::default(),
+        LatencyDistribution {
+            counts: LatencyBins::default(),
             count: 0,
             sum_ns: 0,
             squares: 0,
@@ -93,11 +93,11 @@ impl Default for Latencies {
     }
 }
 
-impl Latencies {
+impl LatencyDistribution {
     /// Records latencies. Returns their number and sum.
     #[inline]
-    pub(super) fn record(&mut self, latencies: impl IntoIterator<Item = Nanos>) -> Together {
-        let mut together = Together::default();
+    pub(super) fn record(&mut self, latencies: impl IntoIterator<Item = Nanos>) -> LatencySum {
+        let mut together = LatencySum::default();
         let (mut squares, mut min_ns) = (0, self.min_ns);
         for latency_ns in latencies {
             self.counts.record(latency_ns);
@@ -116,7 +116,7 @@ impl Latencies {
     }
 
     /// Adds another distribution.
-    pub fn add(&mut self, other: &Latencies) {
+    pub fn add(&mut self, other: &LatencyDistribution) {
         self.counts.add(&other.counts);
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -200,13 +200,13 @@ impl Latencies {
 
 /// Requests that waited for garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Waits {
+pub struct GcWaits {
     pub requests: u64,
     pub sum_ns: u64,
     pub max_ns: Nanos,
 }
 
-impl Waits {
+impl GcWaits {
     /// Records the waits of some requests. Returns the number that waited.
     #[inline]
     pub(super) fn record(&mut self, waits: impl Iterator<Item = Nanos>) -> u64 {
@@ -220,7 +220,7 @@ impl Waits {
     }
 
     /// Adds other waits.
-    pub fn add(&mut self, other: &Waits) {
+    pub fn add(&mut self, other: &GcWaits) {
         self.requests += other.requests;
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -253,7 +253,7 @@ pub(super) mod tests {
 
     #[test]
     fn percentiles_are_those_of_a_sort_to_three_digits() {
-        let mut latencies = Latencies::default();
+        let mut latencies = LatencyDistribution::default();
         let mut sorted = values();
         for value in &sorted {
             latencies.record([*value]);
@@ -281,7 +281,7 @@ pub(super) mod tests {
 
     #[test]
     fn they_are_those_of_hdrhistogram() {
-        let mut latencies = Latencies::default();
+        let mut latencies = LatencyDistribution::default();
         let mut histogram = Histogram::<u64>::new(3).expect("three digits are possible");
         let edges = (0..60).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits, (1 << bits) + 1, 3 << bits]);
         for value in values().into_iter().chain(edges) {
@@ -309,7 +309,11 @@ pub(super) mod tests {
 
     #[test]
     fn halves_together_are_the_whole() {
-        let (mut whole, mut first, mut second) = (Latencies::default(), Latencies::default(), Latencies::default());
+        let (mut whole, mut first, mut second) = (
+            LatencyDistribution::default(),
+            LatencyDistribution::default(),
+            LatencyDistribution::default(),
+        );
         for (index, value) in values().into_iter().enumerate() {
             whole.record([value]);
             if index % 3 == 0 { &mut first } else { &mut second }.record([value]);

@@ -1,31 +1,31 @@
 //! Measurements of the jobs of a timed run, in constant memory.
 
-use ssd::{Nanos, Ring};
-use workload::Operation;
+use ssd::{BoundedLog, Nanos};
+use workload::RequestOperation;
 use workload::fio::LatencyGoal;
 
-use super::latency::{Counts, Latencies, Waits};
+use super::latency::{GcWaits, LatencyBins, LatencyDistribution};
 use super::series::LatencySeries;
 
 /// Maximum bytes of a job's measurements: a histogram per direction.
 pub(super) const fn job_bytes_max() -> u64 {
-    (3 * (Counts::BYTES_MAX + size_of::<Direction>()) + size_of::<JobResult>()) as u64
+    (3 * (LatencyBins::BYTES_MAX + size_of::<DirectionResult>()) + size_of::<JobResult>()) as u64
 }
 
 /// Measurements of a job in one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Direction {
+pub struct DirectionResult {
     pub requests: u64,
     pub bytes: u64,
     /// Time from submission to completion.
-    pub latencies: Latencies,
+    pub latencies: LatencyDistribution,
     /// Waits for garbage collection.
-    pub waits: Waits,
+    pub waits: GcWaits,
 }
 
-impl Direction {
+impl DirectionResult {
     /// Adds another direction.
-    pub fn add(&mut self, other: &Direction) {
+    pub fn add(&mut self, other: &DirectionResult) {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.latencies.add(&other.latencies);
@@ -57,7 +57,7 @@ pub struct JobResult {
     /// Last completion since the start of the run.
     pub until_ns: Nanos,
     /// Reads, writes, trims.
-    pub directions: [Direction; 3],
+    pub directions: [DirectionResult; 3],
     /// Sum of the times in flight of the requests, ns. Counted at every submission and completion.
     pub in_flight_ns: u128,
     /// Depth search of the job.
@@ -102,7 +102,7 @@ impl JobResult {
         self.in_flight_ns as f64 / self.elapsed_ns().max(1) as f64
     }
 
-    pub fn direction(&self, operation: Operation) -> &Direction {
+    pub fn direction(&self, operation: RequestOperation) -> &DirectionResult {
         &self.directions[operation as usize]
     }
 }
@@ -112,7 +112,7 @@ impl JobResult {
 pub struct RequestLog {
     pub latencies: LatencySeries,
     /// Last requests, in submission order.
-    pub requests: Ring<TimedRequest>,
+    pub requests: BoundedLog<TimedRequest>,
 }
 
 /// A request executed in virtual time.
@@ -120,7 +120,7 @@ pub struct RequestLog {
 pub struct TimedRequest {
     /// Index in [`TimedResult::jobs`](super::result::TimedResult::jobs).
     pub job: usize,
-    pub operation: Operation,
+    pub operation: RequestOperation,
     pub offset_bytes: u64,
     pub bytes: u32,
     /// Submission time since the start of the run.

@@ -17,44 +17,46 @@
 //! Counters and write amplification follow `workload::fio::Schedule`. Here the drive's timing
 //! decides how jobs share the drive. This module has no clock and no threads.
 
-mod accounts;
 mod depth_search;
+mod event_queue;
 mod fio_json;
 mod fio_log;
 mod groups;
-mod lane;
-mod lanes;
+mod job_instance;
+mod job_instances;
 pub mod latency;
+mod latency_recorder;
 pub mod measure;
 pub mod replay;
 mod request_source;
 pub mod result;
 pub mod series;
 mod submission;
-mod together;
-mod turns;
+mod write_batch;
 
 use ssd::{Device, Nanos};
 
-use crate::mapper::Mapper;
-use crate::policy::Placer;
-use crate::recorder::Recorder;
-use crate::run::Stride;
-use applications::Spec;
+use crate::policy::PolicyPlacer;
+use crate::request_mapper::RequestMapper;
+use crate::run::StepLimit;
+use crate::run_recorder::RunRecorder;
+use applications::WorkloadSpec;
 use experiment::error::LabError;
 use experiment::run_options::RunSettings;
 use workload::fio::{Job, JobFile};
-use workload::{Next, Operation, Request, Source, TaggedRequest, Target, Workload, WorkloadError};
+use workload::{
+    IoRequest, NextCall, RequestOperation, RequestSource, TaggedRequest, Workload, WorkloadError, WorkloadTarget,
+};
 
-use accounts::Accounts;
+use event_queue::EventQueue;
 pub use fio_json::to_fio_json;
 use fio_log::FioLog;
-use lane::{Demand, Lane};
-use lanes::{lane_of_source, lanes_of_jobs};
+use job_instance::{JobInstance, NextAction};
+use job_instances::{lane_of_source, lanes_of_jobs};
+use latency_recorder::LatencyRecorder;
 use measure::RequestLog;
 use result::TimedResult;
-use together::Together;
-use turns::Turns;
+use write_batch::WriteBatch;
 
 /// Upper bound of wait times, 250 years of virtual time. A device's clock ends after 292 years.
 const END_NS: Nanos = 250 * 365 * 86_400_000_000_000;
@@ -66,7 +68,7 @@ const TOO_LATE: &str = "its next request would come after 250 years of virtual t
 
 /// Limits of an advance.
 #[derive(Clone, Copy, Debug)]
-struct Until {
+struct AdvanceLimit {
     submitted: u64,
     written: u64,
     pages_named: u64,
@@ -74,13 +76,13 @@ struct Until {
 
 /// Event of a lane.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct TimedEvent {
     lane: u32,
-    kind: TurnKind,
+    kind: TimedEventKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum TurnKind {
+enum TimedEventKind {
     /// A lane requests a call.
     Wake,
     /// The request with this tag completes.
@@ -91,18 +93,18 @@ enum TurnKind {
 
 /// A workload in progress.
 pub(crate) struct Runner {
-    mapper: Mapper,
-    lanes: Vec<Lane>,
-    accounts: Accounts,
-    turns: Turns<Turn>,
+    mapper: RequestMapper,
+    lanes: Vec<JobInstance>,
+    accounts: LatencyRecorder,
+    turns: EventQueue<TimedEvent>,
     /// Lanes to call, last one first.
-    to_ask: Vec<u32>,
+    due_lanes: Vec<u32>,
     /// Lanes ahead of their flow.
     held_back: Vec<u32>,
     /// Requests that a paced workload submits together.
     batch: Vec<TaggedRequest>,
     /// Consecutive writes of lanes, batched for the device.
-    together: Together,
+    write_batch: WriteBatch,
     group: u16,
     groups: u16,
     running: usize,
@@ -131,22 +133,22 @@ impl Runner {
     /// # Errors
     /// A workload does not fit the drive or never ends.
     pub(crate) fn new(
-        workload: &Spec,
-        target: &Target,
+        workload: &WorkloadSpec,
+        target: &WorkloadTarget,
         seed: u64,
         run: &RunSettings,
-        mapper: Mapper,
+        mapper: RequestMapper,
     ) -> Result<Runner, LabError> {
         let (depth, limit_ns) = (run.depth().into(), run.job_ns());
         let (lanes, jobs) = match (run.speed(), workload.jobs()) {
             (Some(speed), _) => {
                 let source = workload.timed_source(target, seed)?;
-                lane_of_source(Lane::of_trace(source, speed, depth, limit_ns), run)?
+                lane_of_source(JobInstance::from_trace(source, speed, depth, limit_ns), run)?
             }
             (None, Some(file)) => lanes_of_jobs(file, target, run)?,
             (None, None) => {
                 let source = workload.source(target, seed)?;
-                lane_of_source(Lane::of_source(source, depth, limit_ns), run)?
+                lane_of_source(JobInstance::from_source(source, depth, limit_ns), run)?
             }
         };
         assert!(!lanes.is_empty(), "a workload of {} jobs has no lane", jobs.len());
@@ -154,12 +156,12 @@ impl Runner {
         Ok(Runner {
             mapper,
             lanes,
-            accounts: Accounts::new(jobs, run.interval_ns()),
-            turns: Turns::new(),
-            to_ask: Vec::new(),
+            accounts: LatencyRecorder::new(jobs, run.interval_ns()),
+            turns: EventQueue::new(),
+            due_lanes: Vec::new(),
             held_back: Vec::new(),
             batch: Vec::new(),
-            together: Together::default(),
+            write_batch: WriteBatch::default(),
             group: 0,
             groups,
             running: 0,
@@ -184,7 +186,7 @@ impl Runner {
     }
 
     /// Starts the first jobs at this time of the device.
-    pub(crate) fn begin(&mut self, start: Nanos, device: &Device<Recorder>) {
+    pub(crate) fn begin(&mut self, start: Nanos, device: &Device<RunRecorder>) {
         assert!(
             self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
             "a workload begins once"
@@ -222,14 +224,14 @@ impl Runner {
     }
 
     /// Sets a placement policy that overrides the workload.
-    pub(crate) fn set_placer(&mut self, placer: Option<Placer>) {
+    pub(crate) fn set_placer(&mut self, placer: Option<PolicyPlacer>) {
         for lane in &mut self.lanes {
             lane.placer.clone_from(&placer);
         }
     }
 
     /// Returns the workload. `None` for a job file.
-    pub(crate) fn source(&self) -> Option<&dyn Source> {
+    pub(crate) fn source(&self) -> Option<&dyn RequestSource> {
         self.lanes[0].source()
     }
 
@@ -244,7 +246,7 @@ impl Runner {
     }
 
     /// Pages read, then the unwritten ones among them.
-    pub(crate) fn pages_read(&self, device: &Device<Recorder>) -> [u64; 2] {
+    pub(crate) fn pages_read(&self, device: &Device<RunRecorder>) -> [u64; 2] {
         let unmapped = device.unmapped_pages_read() - self.unmapped_before;
         assert!(
             unmapped <= self.pages_read,
@@ -285,20 +287,20 @@ impl Runner {
     ///
     /// # Errors
     /// A workload input cannot be read.
-    pub(crate) fn advance(&mut self, device: &mut Device<Recorder>, stride: Stride) -> Result<bool, LabError> {
-        let until = Until {
+    pub(crate) fn advance(&mut self, device: &mut Device<RunRecorder>, stride: StepLimit) -> Result<bool, LabError> {
+        let until = AdvanceLimit {
             submitted: self.submitted.saturating_add(stride.requests),
             written: stride.host_bytes,
             pages_named: self.pages_named.saturating_add(stride.pages),
         };
-        self.notice_changes(device);
+        self.detect_changes(device);
         let goes_on = self.advance_until(device, until);
         self.accounts.count(&mut self.lanes);
         goes_on
     }
 
     /// Detects writes and deallocations by the caller. Only they move pages or trigger collections.
-    fn notice_changes(&mut self, device: &Device<Recorder>) {
+    fn detect_changes(&mut self, device: &Device<RunRecorder>) {
         let stats = device.stats();
         let moved = [
             device.host_pages_written(),
@@ -311,11 +313,11 @@ impl Runner {
 
     /// Returns true until one of the limits is reached.
     #[inline(always)]
-    fn is_before(&self, until: Until) -> bool {
+    fn is_before(&self, until: AdvanceLimit) -> bool {
         self.submitted < until.submitted && self.written < until.written && self.pages_named < until.pages_named
     }
 
-    fn advance_until(&mut self, device: &mut Device<Recorder>, until: Until) -> Result<bool, LabError> {
+    fn advance_until(&mut self, device: &mut Device<RunRecorder>, until: AdvanceLimit) -> Result<bool, LabError> {
         while self.is_before(until) {
             let Some((at, turn)) = self.turns.pop() else {
                 let error = self.lanes.iter_mut().find_map(|lane| lane.error.take());
@@ -324,26 +326,26 @@ impl Runner {
             assert!(at >= self.now, "time does not go back");
             match turn.is_followed_by(at, &self.lanes) {
                 _ if self.stopped => {}
-                Some(Operation::Read) => {
+                Some(RequestOperation::Read) => {
                     self.read_on(at, turn, device, until);
                     continue;
                 }
-                Some(Operation::Write) => {
+                Some(RequestOperation::Write) => {
                     self.write_together(at, turn, device, until);
                     continue;
                 }
-                Some(Operation::Trim) | None => {}
+                Some(RequestOperation::Trim) | None => {}
             }
             self.now = at;
             let lane = &mut self.lanes[turn.lane as usize];
             match turn.kind {
-                TurnKind::Wake if at >= END_NS => {
+                TimedEventKind::Wake if at >= END_NS => {
                     let job = &self.accounts.jobs[lane.job].name;
                     let problem = if lane.is_replay() { TRACE_TOO_LATE } else { TOO_LATE };
                     return Err(WorkloadError::at(format!("[{job}]"), problem).into());
                 }
-                TurnKind::Wake => lane.wake_at = None,
-                TurnKind::Completion(tag) => {
+                TimedEventKind::Wake => lane.wake_at = None,
+                TimedEventKind::Completion(tag) => {
                     lane.tally.completed(at);
                     if lane.is_plain {
                         lane.in_flight -= 1;
@@ -351,12 +353,12 @@ impl Runner {
                         self.complete(turn.lane, tag)?;
                     }
                 }
-                TurnKind::UnmeasuredCompletion(tag) => lane.completed(tag),
+                TimedEventKind::UnmeasuredCompletion(tag) => lane.completed(tag),
             }
             let mut next = Some(turn.lane);
             while let Some(lane) = next {
-                self.ask(lane, device);
-                next = self.to_ask.pop();
+                self.submit_lane(lane, device);
+                next = self.due_lanes.pop();
             }
         }
         Ok(true)
@@ -385,13 +387,13 @@ impl Runner {
             return;
         }
         *wake_at = Some(at);
-        let kind = TurnKind::Wake;
-        self.turns.push(at, Turn { lane, kind });
+        let kind = TimedEventKind::Wake;
+        self.turns.push(at, TimedEvent { lane, kind });
     }
 
     /// Submits the requests that a lane may submit now.
     #[inline(always)]
-    fn ask(&mut self, index: u32, device: &mut Device<Recorder>) {
+    fn submit_lane(&mut self, index: u32, device: &mut Device<RunRecorder>) {
         if self.lanes[index as usize].is_paced {
             return self.ask_host(index, device);
         }
@@ -402,42 +404,42 @@ impl Runner {
             }
             // Overlaps the cache misses of coming requests. One by one they would dominate the
             // time. Page locations are looked up once their prefetched entries have arrived.
-            let look_ahead = |now: &[Request], later: &[Request]| {
-                device.expect(later.iter().map(|request| self.mapper.first(request)));
-                let changes = now.iter().filter(|request| request.operation != Operation::Read);
-                device.expect_overwritten(changes.map(|request| self.mapper.first(request)));
+            let look_ahead = |now: &[IoRequest], later: &[IoRequest]| {
+                device.prefetch(later.iter().map(|request| self.mapper.first_unit(request)));
+                let changes = now.iter().filter(|request| request.operation != RequestOperation::Read);
+                device.prefetch_overwritten(changes.map(|request| self.mapper.first_unit(request)));
             };
             let demand = if self.stopped {
-                Demand::End
+                NextAction::End
             } else {
                 lane.demand(self.now, look_ahead)
             };
             match demand {
-                Demand::Submit if lane.flow.is_some() && self.is_ahead(index) => {
+                NextAction::Submit if lane.flow.is_some() && self.is_ahead(index) => {
                     if !self.held_back.contains(&index) {
                         self.held_back.push(index);
                     }
                     return;
                 }
-                Demand::Submit => {
+                NextAction::Submit => {
                     self.locate(index, device);
-                    let request = self.lanes[index as usize].take();
+                    let request = self.lanes[index as usize].take_request();
                     self.submit(index, TaggedRequest { tag: 0, request }, device);
                 }
-                Demand::Wait(at) => return self.wake(index, at),
-                Demand::Drain => return,
-                Demand::End => return self.end(index),
+                NextAction::Wait(at) => return self.wake(index, at),
+                NextAction::Drain => return,
+                NextAction::End => return self.end(index),
             }
         }
     }
 
     /// Looks up the pages that a fast-path lane will read, at the beginning of a batch.
     #[inline(always)]
-    fn locate(&mut self, index: u32, device: &Device<Recorder>) {
+    fn locate(&mut self, index: u32, device: &Device<RunRecorder>) {
         let lane = &mut self.lanes[index as usize];
         if lane.is_plain && lane.begins_run() {
-            let is_located = |request: &Request| match (request.operation, self.mapper.extent(request)) {
-                (Operation::Read, (first, 1)) => device.locate(first),
+            let is_located = |request: &IoRequest| match (request.operation, self.mapper.extent(request)) {
+                (RequestOperation::Read, (first, 1)) => device.locate(first),
                 _ => None,
             };
             lane.locate(self.change, is_located);
@@ -446,16 +448,16 @@ impl Runner {
 
     /// Submits the requests of a paced workload.
     #[inline(never)]
-    fn ask_host(&mut self, index: u32, device: &mut Device<Recorder>) {
+    fn ask_host(&mut self, index: u32, device: &mut Device<RunRecorder>) {
         let lane = &mut self.lanes[index as usize];
         if lane.ended {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
         let next = if self.stopped {
-            Next::Never
+            NextCall::Never
         } else {
-            lane.act(self.now, &mut batch)
+            lane.poll_host(self.now, &mut batch)
         };
         for tagged in batch.drain(..) {
             // After the last write the rest is dropped.
@@ -465,9 +467,9 @@ impl Runner {
         }
         self.batch = batch;
         match next {
-            Next::At(at) => self.wake(index, at),
-            Next::Completion => {}
-            Next::Never => self.end(index),
+            NextCall::At(at) => self.wake(index, at),
+            NextCall::Completion => {}
+            NextCall::Never => self.end(index),
         }
     }
 
@@ -528,11 +530,11 @@ impl Runner {
 
 /// Bytes of memory of a workload in virtual time, without its source: lanes, requests in flight and
 /// measurements.
-pub(crate) fn memory_bytes(workload: &Spec, run: &RunSettings) -> u64 {
+pub(crate) fn memory_bytes(workload: &WorkloadSpec, run: &RunSettings) -> u64 {
     /// Bytes of a lane, without its source.
     const LANE_BYTES: u64 = 16 << 10;
     /// Bytes of a request in flight, in a vector with spare capacity.
-    const TURN_BYTES: u64 = 4 * size_of::<(ssd::Nanos, Turn, u32)>() as u64;
+    const TURN_BYTES: u64 = 4 * size_of::<(ssd::Nanos, TimedEvent, u32)>() as u64;
     /// Assumed jobs of a workload without job file, which reports its streams later.
     const STREAMS: u64 = 64;
     // Observers and readers of the result receive a copy.

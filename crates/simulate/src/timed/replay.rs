@@ -10,11 +10,11 @@
 //! the length of the trace. The drive does not influence the times. A real program would wait for
 //! its reads and issue later requests later.
 
-use ssd::{Completion, Nanos};
+use ssd::{CompletionTime, Nanos};
 use workload::trace::Arrival;
-use workload::{Operation, Request};
+use workload::{IoRequest, RequestOperation};
 
-use super::latency::{Latencies, Waits};
+use super::latency::{GcWaits, LatencyDistribution};
 use super::measure::job_bytes_max;
 
 /// Maximum volumes and maximum processes with separate measurements. The rest is measured together.
@@ -35,20 +35,20 @@ pub(super) const fn memory_bytes_max() -> u64 {
 
 /// Measurements of one group of requests in one direction.
 #[derive(Clone, Debug, Default)]
-pub struct Response {
+pub struct ResponseTimes {
     pub bytes: u64,
     /// Time from due time to completion.
-    pub latencies: Latencies,
+    pub latencies: LatencyDistribution,
     /// Recorded latencies. A record of several requests counts once.
-    pub recorded: Latencies,
+    pub recorded: LatencyDistribution,
     /// Waits in the host for a queue slot.
-    pub late: Waits,
+    pub late: GcWaits,
     /// Waits for garbage collection.
-    pub collections: Waits,
+    pub collections: GcWaits,
 }
 
-impl Response {
-    fn take(&mut self, one: &Measured) {
+impl ResponseTimes {
+    fn record(&mut self, one: &ReplayRequest) {
         self.bytes += u64::from(one.bytes);
         self.latencies.record([one.latency_ns]);
         self.recorded
@@ -58,7 +58,7 @@ impl Response {
     }
 
     /// Adds the counts of another response.
-    pub fn add(&mut self, other: &Response) {
+    pub fn add(&mut self, other: &ResponseTimes) {
         self.bytes += other.bytes;
         self.latencies.add(&other.latencies);
         self.recorded.add(&other.recorded);
@@ -68,7 +68,7 @@ impl Response {
 }
 
 /// Three directions: reads, writes, trims.
-type Directions = [Response; 3];
+type Directions = [ResponseTimes; 3];
 
 /// Key that separates requests into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,14 +97,14 @@ impl GroupBy {
 
 /// Requests with a common property.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub struct RequestGroup {
     pub by: GroupBy,
     /// Name of the volume, process or size class.
     pub name: String,
     pub directions: Directions,
 }
 
-impl Group {
+impl RequestGroup {
     pub fn requests(&self) -> u64 {
         self.directions.iter().map(|response| response.latencies.count()).sum()
     }
@@ -122,9 +122,9 @@ pub struct Burst {
     pub latency_sum_ns: u128,
     pub latency_max_ns: Nanos,
     /// Requests that waited in the host.
-    pub late: Waits,
+    pub late: GcWaits,
     /// Requests that waited for garbage collection.
-    pub collections: Waits,
+    pub collections: GcWaits,
 }
 
 /// Measurements of a replay at recorded times.
@@ -136,16 +136,16 @@ pub struct ReplayResult {
     pub queue_depth: u64,
     /// All requests, then groups by volume, process and size. Groups of a kind are in order of
     /// appearance.
-    pub groups: Vec<Group>,
+    pub groups: Vec<RequestGroup>,
     /// Submission delays of all requests, including zero.
-    pub lateness: Latencies,
+    pub lateness: LatencyDistribution,
     /// Delay of the last request.
     pub last_late_ns: Nanos,
     /// Due time of the last request since the start of the replay.
     pub last_due_ns: Nanos,
     /// Requests recorded before their predecessor in the trace, and by how much. They are due with
     /// it.
-    pub out_of_order: Waits,
+    pub out_of_order: GcWaits,
     /// Common divisor of all recorded times. 0 if all times are 0.
     pub tick_ns: Nanos,
     /// Windows with most arrivals, one of each length.
@@ -154,8 +154,8 @@ pub struct ReplayResult {
 
 impl ReplayResult {
     /// Sum over all requests: reads, writes and trims.
-    pub fn total(&self) -> Response {
-        let mut total = Response::default();
+    pub fn total(&self) -> ResponseTimes {
+        let mut total = ResponseTimes::default();
         let all = self.groups.iter().filter(|group| group.by == GroupBy::All);
         all.flat_map(|group| &group.directions)
             .for_each(|response| total.add(response));
@@ -165,8 +165,8 @@ impl ReplayResult {
 
 /// Request in progress.
 #[derive(Clone, Copy)]
-struct Measured {
-    operation: Operation,
+struct ReplayRequest {
+    operation: RequestOperation,
     bytes: u32,
     due_ns: Nanos,
     latency_ns: Nanos,
@@ -177,24 +177,24 @@ struct Measured {
 
 /// Arrivals of the sliding window, and the fullest window so far.
 #[derive(Clone, Copy, Default)]
-struct Window {
+struct ArrivalWindow {
     now: Burst,
     fullest: Burst,
 }
 
-impl Window {
-    fn new(window_ns: Nanos) -> Window {
+impl ArrivalWindow {
+    fn new(window_ns: Nanos) -> ArrivalWindow {
         let empty = Burst {
             window_ns,
             ..Burst::default()
         };
-        Window {
+        ArrivalWindow {
             now: empty,
             fullest: empty,
         }
     }
 
-    fn take(&mut self, one: &Measured) {
+    fn record(&mut self, one: &ReplayRequest) {
         let from_ns = one.due_ns - one.due_ns % self.now.window_ns;
         assert!(
             from_ns >= self.now.from_ns,
@@ -239,10 +239,10 @@ pub(super) struct Replay {
     latest_ns: Nanos,
     last_due_ns: Nanos,
     last_late_ns: Nanos,
-    lateness: Latencies,
-    out_of_order: Waits,
+    lateness: LatencyDistribution,
+    out_of_order: GcWaits,
     tick_ns: Nanos,
-    windows: [Window; WINDOWS_NS.len()],
+    windows: [ArrivalWindow; WINDOWS_NS.len()],
     volumes: Numbered,
     processes: Numbered,
     sizes: Numbered,
@@ -258,10 +258,10 @@ impl Replay {
             latest_ns: 0,
             last_due_ns: 0,
             last_late_ns: 0,
-            lateness: Latencies::default(),
-            out_of_order: Waits::default(),
+            lateness: LatencyDistribution::default(),
+            out_of_order: GcWaits::default(),
             tick_ns: 0,
-            windows: WINDOWS_NS.map(Window::new),
+            windows: WINDOWS_NS.map(ArrivalWindow::new),
             volumes: Vec::new(),
             processes: Vec::new(),
             sizes: Vec::new(),
@@ -291,14 +291,14 @@ impl Replay {
         index: usize,
         now_ns: Nanos,
         latency_ns: Nanos,
-        done: Completion,
-        request: &Request,
+        done: CompletionTime,
+        request: &IoRequest,
     ) {
         let arrival = self.ready[index];
         let due_ns = self.due_ns(index);
         assert!(now_ns >= due_ns, "no request is submitted before it is due");
         let late_ns = now_ns - due_ns;
-        let one = Measured {
+        let one = ReplayRequest {
             operation: request.operation,
             bytes: request.bytes,
             due_ns,
@@ -315,12 +315,12 @@ impl Replay {
         }
         (self.last_due_ns, self.last_late_ns) = (due_ns, late_ns);
         self.lateness.record([late_ns]);
-        self.windows.iter_mut().for_each(|window| window.take(&one));
+        self.windows.iter_mut().for_each(|window| window.record(&one));
         let named = |number: u32| (number as usize).min(NAMED_MAX);
-        take(&mut self.volumes, named(arrival.volume), &one);
-        take(&mut self.processes, named(arrival.process), &one);
+        record_group(&mut self.volumes, named(arrival.volume), &one);
+        record_group(&mut self.processes, named(arrival.process), &one);
         let size = SIZES_BYTES.partition_point(|most| *most < request.bytes);
-        take(&mut self.sizes, size, &one);
+        record_group(&mut self.sizes, size, &one);
     }
 
     /// Number of volume and process names in the result.
@@ -332,7 +332,7 @@ impl Replay {
         for sized in self.sizes.iter().flatten() {
             all.iter_mut().zip(&**sized).for_each(|(sum, one)| sum.add(one));
         }
-        let mut groups = vec![Group {
+        let mut groups = vec![RequestGroup {
             by: GroupBy::All,
             name: "all".to_string(),
             directions: all,
@@ -356,7 +356,7 @@ impl Replay {
         for (by, measured, names) in kinds {
             let found = measured.iter().enumerate();
             groups.extend(found.filter_map(|(number, directions)| {
-                Some(Group {
+                Some(RequestGroup {
                     by,
                     name: numbered(names, number),
                     directions: (**directions.as_ref()?).clone(),
@@ -372,17 +372,17 @@ impl Replay {
             last_due_ns: self.last_due_ns,
             out_of_order: self.out_of_order,
             tick_ns: self.tick_ns,
-            bursts: self.windows.iter().map(Window::fullest).collect(),
+            bursts: self.windows.iter().map(ArrivalWindow::fullest).collect(),
         }
     }
 }
 
-fn take(numbered: &mut Numbered, number: usize, one: &Measured) {
+fn record_group(numbered: &mut Numbered, number: usize, one: &ReplayRequest) {
     if number >= numbered.len() {
         numbered.resize_with(number + 1, || None);
     }
     let directions = numbered[number].get_or_insert_default();
-    directions[one.operation as usize].take(one);
+    directions[one.operation as usize].record(one);
 }
 
 /// Pace of the requests of a block trace.
@@ -431,10 +431,10 @@ mod tests {
 
     #[test]
     fn the_fullest_window_is_the_first_of_those_with_most_arrivals() {
-        let mut window = Window::new(10);
+        let mut window = ArrivalWindow::new(10);
         for due_ns in [1, 2, 11, 25, 26, 27, 31, 32, 33, 90] {
-            window.take(&Measured {
-                operation: Operation::Read,
+            window.record(&ReplayRequest {
+                operation: RequestOperation::Read,
                 bytes: 100,
                 due_ns,
                 latency_ns: due_ns,

@@ -2,23 +2,23 @@
 
 use workload::fio::JobStream;
 use workload::trace::TimedSource;
-use workload::{PacedHost, Request, Source, WorkloadError};
+use workload::{IoRequest, PacedHost, RequestSource, WorkloadError};
 
 /// An instance of a job, another workload, or a trace with its times.
-pub(super) enum RequestSource {
+pub(super) enum InstanceSource {
     Job(Box<JobStream>),
-    Source(Box<dyn Source>),
+    Source(Box<dyn RequestSource>),
     Trace(Box<dyn TimedSource>),
 }
 
-impl RequestSource {
+impl InstanceSource {
     /// Appends up to `limit` requests.
     #[inline]
-    pub(super) fn fill(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+    pub(super) fn fill(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<(), WorkloadError> {
         match self {
-            RequestSource::Job(stream) => _ = stream.fill(requests, limit),
-            RequestSource::Source(source) => _ = source.next_batch(requests, limit)?,
-            RequestSource::Trace(source) => _ = source.next_batch(requests, limit)?,
+            InstanceSource::Job(stream) => _ = stream.fill(requests, limit),
+            InstanceSource::Source(source) => _ = source.next_batch(requests, limit)?,
+            InstanceSource::Trace(source) => _ = source.next_batch(requests, limit)?,
         }
         Ok(())
     }
@@ -29,8 +29,8 @@ impl RequestSource {
     /// The workload is not paced.
     pub(super) fn paced(&mut self) -> &mut dyn PacedHost {
         let host = match self {
-            RequestSource::Job(_) | RequestSource::Trace(_) => None,
-            RequestSource::Source(source) => source.paced(),
+            InstanceSource::Job(_) | InstanceSource::Trace(_) => None,
+            InstanceSource::Source(source) => source.paced(),
         };
         host.expect("a workload with a pace of its own")
     }
@@ -38,24 +38,24 @@ impl RequestSource {
     /// Produced share, 0 to 1. `None` if unknown or endless.
     pub(super) fn share_done(&self) -> Option<f64> {
         match self {
-            RequestSource::Job(stream) => stream.share_done(),
-            RequestSource::Source(source) => source.share_done(),
-            RequestSource::Trace(source) => source.share_done(),
+            InstanceSource::Job(stream) => stream.share_done(),
+            InstanceSource::Source(source) => source.share_done(),
+            InstanceSource::Trace(source) => source.share_done(),
         }
     }
 
     /// Returns true if the source measures itself. It must then not produce more requests in
     /// advance.
     pub(super) fn tells_what_it_did(&self) -> bool {
-        !matches!(self, RequestSource::Job(_))
+        !matches!(self, InstanceSource::Job(_))
     }
 
     /// Returns true if the source never ends by itself.
     pub(super) fn is_endless(&self) -> bool {
         match self {
-            RequestSource::Job(stream) => stream.plan().endless,
-            RequestSource::Source(source) => source.share_done().is_none(),
-            RequestSource::Trace(source) => source.share_done().is_none(),
+            InstanceSource::Job(stream) => stream.plan().endless,
+            InstanceSource::Source(source) => source.share_done().is_none(),
+            InstanceSource::Trace(source) => source.share_done().is_none(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::measure::{JobResult, RequestLog};
 use super::replay::TracePace;
-use super::series::Series;
+use super::series::TimedSeries;
 
 /// Measurements of a timed run.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct TimedResult {
     /// Jobs, in the order of the job file.
     pub jobs: Vec<JobResult>,
     /// Requests and garbage collection over time.
-    pub series: Series,
+    pub series: TimedSeries,
     /// Pace of a block trace. `None` for another workload.
     pub trace: Option<TracePace>,
     /// Request details, if enabled for an observer.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use ssd::Nanos;
-use workload::Operation;
+use workload::RequestOperation;
 
 /// Initial interval of a series without a requested interval.
 const FIRST_INTERVAL_NS: Nanos = 100_000;
@@ -18,12 +18,12 @@ const INTERVALS_GIVEN: usize = 1 << 16;
 pub(super) const fn series_bytes_max(is_interval_given: bool) -> u64 {
     let intervals = if is_interval_given { INTERVALS_GIVEN } else { INTERVALS };
     // A vector reserves up to twice its length.
-    (2 * intervals * 3 * size_of::<Moment>()) as u64
+    (2 * intervals * 3 * size_of::<IntervalSample>()) as u64
 }
 
 /// One direction of one job in one interval, by completion time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct IntervalSample {
     pub requests: u64,
     pub bytes: u64,
     /// Sum of the latencies.
@@ -32,9 +32,9 @@ pub struct Moment {
     pub waited: u64,
 }
 
-impl Moment {
+impl IntervalSample {
     #[inline]
-    fn add(&mut self, other: Moment) {
+    fn add(&mut self, other: IntervalSample) {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.latency_ns += other.latency_ns;
@@ -44,26 +44,26 @@ impl Moment {
 
 /// Garbage collection in one interval, by the time of its decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Collections {
+pub struct GcInterval {
     pub count: u64,
     pub pages_copied: u64,
 }
 
 /// Requests and garbage collection over time.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct TimedSeries {
     pub interval_ns: Nanos,
     jobs: usize,
     most: usize,
     /// Values by interval, job and direction.
-    moments: Vec<Moment>,
-    collections: Vec<Collections>,
+    moments: Vec<IntervalSample>,
+    collections: Vec<GcInterval>,
 }
 
-impl Series {
+impl TimedSeries {
     /// A series of `jobs` jobs. `interval_ns`: the requested interval.
-    pub fn new(jobs: usize, interval_ns: Option<Nanos>) -> Series {
-        Series {
+    pub fn new(jobs: usize, interval_ns: Option<Nanos>) -> TimedSeries {
+        TimedSeries {
             interval_ns: interval_ns.unwrap_or(FIRST_INTERVAL_NS).max(1),
             jobs,
             most: if interval_ns.is_some() {
@@ -86,19 +86,19 @@ impl Series {
     }
 
     /// Counts of a job's direction in an interval.
-    pub fn moment(&self, interval: usize, job: usize, operation: Operation) -> Moment {
+    pub fn counts(&self, interval: usize, job: usize, operation: RequestOperation) -> IntervalSample {
         assert!(job < self.jobs, "a job of another run is asked for");
         self.moments[(interval * self.jobs + job) * 3 + operation as usize]
     }
 
     /// Garbage collection in an interval.
-    pub fn collections(&self, interval: usize) -> Collections {
+    pub fn collections(&self, interval: usize) -> GcInterval {
         self.collections[interval]
     }
 
     /// Adds the counts of a job in an interval.
     #[inline]
-    pub(super) fn record(&mut self, interval: usize, job: usize, operation: Operation, moment: Moment) {
+    pub(super) fn record(&mut self, interval: usize, job: usize, operation: RequestOperation, moment: IntervalSample) {
         assert!(job < self.jobs, "requests of a job of another run are counted");
         self.moments[(interval * self.jobs + job) * 3 + operation as usize].add(moment);
     }
@@ -133,15 +133,16 @@ impl Series {
         }
         let interval = (at / self.interval_ns) as usize;
         assert!(interval < self.most, "a series has more intervals than there may be");
-        self.collections.resize(interval + 1, Collections::default());
-        self.moments.resize((interval + 1) * self.jobs * 3, Moment::default());
+        self.collections.resize(interval + 1, GcInterval::default());
+        self.moments
+            .resize((interval + 1) * self.jobs * 3, IntervalSample::default());
         interval
     }
 
     fn double(&mut self) {
-        let requests = |moments: &[Moment]| moments.iter().map(|moment| moment.requests).sum::<u64>();
+        let requests = |moments: &[IntervalSample]| moments.iter().map(|moment| moment.requests).sum::<u64>();
         let requests_before = requests(&self.moments);
-        let collections = |rows: &[Collections]| rows.iter().map(|row| row.count).sum::<u64>();
+        let collections = |rows: &[GcInterval]| rows.iter().map(|row| row.count).sum::<u64>();
         let collections_before = collections(&self.collections);
         self.interval_ns *= 2;
         let columns = self.jobs * 3;
@@ -197,7 +198,7 @@ impl LatencySeries {
     /// Maximum intervals.
     const MOST: usize = 200;
 
-    pub(super) fn record(&mut self, at: Nanos, operation: Operation, latency_ns: Nanos) {
+    pub(super) fn record(&mut self, at: Nanos, operation: RequestOperation, latency_ns: Nanos) {
         while at / self.interval_ns >= Self::MOST as u64 {
             self.double();
         }
@@ -246,7 +247,7 @@ impl LatencySeries {
 
     /// Latency that `percent` of an interval's requests do not exceed, to two digits. `None`
     /// without requests.
-    pub fn percentile_ns(&self, interval: usize, operation: Operation, percent: f64) -> Option<Nanos> {
+    pub fn percentile_ns(&self, interval: usize, operation: RequestOperation, percent: f64) -> Option<Nanos> {
         let histogram = self.intervals[interval][operation as usize].as_ref()?;
         Some(histogram.value_at_quantile(percent / 100.0))
     }
@@ -259,22 +260,22 @@ mod tests {
 
     #[test]
     fn a_series_loses_nothing_when_its_intervals_double() {
-        let mut series = Series::new(2, None);
+        let mut series = TimedSeries::new(2, None);
         for request in 0..100_000_u64 {
-            let moment = Moment {
+            let moment = IntervalSample {
                 requests: 1,
                 bytes: request,
                 latency_ns: 7,
                 waited: request % 2,
             };
             let interval = series.interval(request * 77_777);
-            series.record(interval, (request % 2) as usize, Operation::Write, moment);
+            series.record(interval, (request % 2) as usize, RequestOperation::Write, moment);
             if request % 1000 == 0 {
                 series.collected(request * 77_777, 3);
             }
         }
         assert!((INTERVALS / 2..=INTERVALS).contains(&series.len()), "{}", series.len());
-        let rows = || (0..series.len()).map(|interval| series.moment(interval, 1, Operation::Write));
+        let rows = || (0..series.len()).map(|interval| series.counts(interval, 1, RequestOperation::Write));
         assert_eq!(rows().map(|row| row.requests).sum::<u64>(), 50_000);
         assert_eq!(rows().map(|row| row.waited).sum::<u64>(), 50_000);
         assert_eq!(rows().map(|row| row.bytes).sum::<u64>(), 2_500_000_000);
@@ -297,9 +298,9 @@ mod tests {
         for (request, value) in values.iter().enumerate() {
             // Writes take a hundred times as long, and come ten times as seldom.
             let at = request as u64 * 10_000;
-            series.record(at, Operation::Read, *value);
+            series.record(at, RequestOperation::Read, *value);
             if request % 10 == 0 {
-                series.record(at, Operation::Write, 100 * value);
+                series.record(at, RequestOperation::Write, 100 * value);
             }
         }
         assert!((LatencySeries::MOST / 2..=LatencySeries::MOST).contains(&series.len()));
@@ -313,7 +314,10 @@ mod tests {
                 found.sort_unstable();
                 found
             };
-            for (operation, sorted) in [(Operation::Read, of(1, 1)), (Operation::Write, of(10, 100))] {
+            for (operation, sorted) in [
+                (RequestOperation::Read, of(1, 1)),
+                (RequestOperation::Write, of(10, 100)),
+            ] {
                 for percent in [50.0, 99.0] {
                     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
                     let exact = sorted[rank - 1] as f64;
@@ -324,7 +328,7 @@ mod tests {
                     );
                 }
             }
-            assert_eq!(series.percentile_ns(interval, Operation::Trim, 50.0), None);
+            assert_eq!(series.percentile_ns(interval, RequestOperation::Trim, 50.0), None);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! Submission of requests to the device and accounting of their latencies.
 
-use ssd::{Completion, Device};
-use workload::{Operation, Request, TaggedRequest};
+use ssd::{CompletionTime, Device};
+use workload::{IoRequest, RequestOperation, TaggedRequest};
 
-use super::accounts::{Measured, Whose};
+use super::latency_recorder::{RequestSample, SampleKey};
 use super::measure::TimedRequest;
-use super::{Runner, Turn, TurnKind};
-use crate::recorder::Recorder;
+use super::{Runner, TimedEvent, TimedEventKind};
+use crate::run_recorder::RunRecorder;
 
 impl Runner {
     #[inline(always)]
-    pub(super) fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<Recorder>) {
+    pub(super) fn submit(&mut self, index: u32, tagged: TaggedRequest, device: &mut Device<RunRecorder>) {
         let TaggedRequest { tag, request } = tagged;
-        let done = self.carry_out(device, &request);
+        let done = self.execute(device, &request);
         let lane = &mut self.lanes[index as usize];
         assert!(
             lane.is_paced || lane.in_flight < lane.depth,
@@ -22,24 +22,24 @@ impl Runner {
         let measured = self.now >= lane.measured_from;
         let kind = if measured {
             self.measure(index, &request, done);
-            TurnKind::Completion(tag)
+            TimedEventKind::Completion(tag)
         } else {
-            TurnKind::UnmeasuredCompletion(tag)
+            TimedEventKind::UnmeasuredCompletion(tag)
         };
-        self.turns.push(done.at, Turn { lane: index, kind });
+        self.turns.push(done.at, TimedEvent { lane: index, kind });
         if let Some(flow) = &mut self.lanes[index as usize].flow {
             flow.requests += 1;
-            self.to_ask.append(&mut self.held_back);
+            self.due_lanes.append(&mut self.held_back);
         }
         self.submitted += 1;
-        if request.operation == Operation::Write {
+        if request.operation == RequestOperation::Write {
             self.has_written(request.bytes.into(), device);
         }
     }
 
     /// Updates state after writes, including new garbage collections.
     #[inline(always)]
-    pub(super) fn has_written(&mut self, bytes: u64, device: &mut Device<Recorder>) {
+    pub(super) fn has_written(&mut self, bytes: u64, device: &mut Device<RunRecorder>) {
         self.written += bytes;
         self.change += 1;
         self.stopped |= self.written >= self.write_limit;
@@ -58,7 +58,7 @@ impl Runner {
 
     /// Accounts for a measured request.
     #[inline(always)]
-    fn measure(&mut self, index: u32, request: &Request, done: Completion) {
+    fn measure(&mut self, index: u32, request: &IoRequest, done: CompletionTime) {
         let lane = &mut self.lanes[index as usize];
         if !lane.is_plain {
             lane.in_flight_until(self.now, done, request);
@@ -68,21 +68,21 @@ impl Runner {
 
     /// Like [`Runner::measure`], for a lane in the fast path or already updated.
     #[inline(always)]
-    pub(super) fn account(&mut self, index: u32, request: &Request, done: Completion) {
+    pub(super) fn account(&mut self, index: u32, request: &IoRequest, done: CompletionTime) {
         let latency_ns = done.at - self.now;
-        let whose = Whose {
+        let whose = SampleKey {
             lane: index,
             job: self.lanes[index as usize].job_of(request) as u32,
             operation: request.operation,
         };
-        let measured = Measured {
-            whose,
+        let measured = RequestSample {
+            key: whose,
             bytes: request.bytes,
             completed_at: done.at,
             latency_ns,
             waited_ns: done.waited_for_collection_ns,
         };
-        self.accounts.take(measured, &mut self.lanes);
+        self.accounts.record(measured, &mut self.lanes);
         if let Some(log) = &mut self.request_log {
             log.record(TimedRequest {
                 job: whose.job as usize,
@@ -97,15 +97,15 @@ impl Runner {
     }
 
     #[inline(always)]
-    fn carry_out(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+    fn execute(&mut self, device: &mut Device<RunRecorder>, request: &IoRequest) -> CompletionTime {
         let done = match request.operation {
-            Operation::Read => return self.read(device, request),
-            Operation::Write => {
+            RequestOperation::Read => return self.read(device, request),
+            RequestOperation::Write => {
                 let write = self.mapper.write(device, request);
                 self.pages_named += u64::from(write.pages);
                 device.write(self.now, &write)
             }
-            Operation::Trim => match self.mapper.whole_pages(request) {
+            RequestOperation::Trim => match self.mapper.whole_pages(request) {
                 Some((first, pages)) => {
                     self.change += 1;
                     self.pages_named += u64::from(pages);
@@ -118,7 +118,7 @@ impl Runner {
     }
 
     #[inline(always)]
-    pub(super) fn read(&mut self, device: &mut Device<Recorder>, request: &Request) -> Completion {
+    pub(super) fn read(&mut self, device: &mut Device<RunRecorder>, request: &IoRequest) -> CompletionTime {
         let (first, pages) = self.mapper.extent(request);
         self.pages_read += u64::from(pages);
         self.pages_named += u64::from(pages);

@@ -116,35 +116,35 @@ impl Geometry {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let unit = self.mapping_unit_bytes;
-        ConfigError::unless(
+        ConfigError::require(
             unit.is_power_of_two() && (4096..=MAPPING_UNIT_BYTES_MAX).contains(&unit),
             "geometry.mapping_unit_bytes",
             unit,
             "must be 4096, 8192, 16384, 32768 or 65536",
         )?;
-        ConfigError::unless(
+        ConfigError::require(
             (0.01..=1.0).contains(&self.over_provisioning),
             "geometry.over_provisioning",
             self.over_provisioning,
             "must be between 0.01 and 1 (spare divided by logical capacity)",
         )?;
         let reclaim_unit = self.reclaim_unit_bytes;
-        ConfigError::unless(
+        ConfigError::require(
             (unit..=RECLAIM_UNIT_BYTES_MAX).contains(&reclaim_unit),
             "geometry.reclaim_unit_bytes",
             reclaim_unit,
             "must be at least one mapping unit on each block and at most 16 GiB",
         )?;
         let program = self.program_unit_bytes.unwrap_or(unit);
-        ConfigError::unless(
+        ConfigError::require(
             program >= unit && program.is_multiple_of(unit) && program <= reclaim_unit,
             "geometry.program_unit_bytes",
             program,
             "must be a multiple of geometry.mapping_unit_bytes and at most geometry.reclaim_unit_bytes",
         )?;
-        ConfigError::between("geometry.channels", self.channels, 1..=1024)?;
-        ConfigError::between("geometry.dies_per_channel", self.dies_per_channel, 1..=1024)?;
-        ConfigError::between("geometry.planes_per_die", self.planes_per_die, 1..=64)?;
-        ConfigError::between("geometry.reclaim_groups", self.reclaim_groups, 1..=u16::MAX)
+        ConfigError::require_range("geometry.channels", self.channels, 1..=1024)?;
+        ConfigError::require_range("geometry.dies_per_channel", self.dies_per_channel, 1..=1024)?;
+        ConfigError::require_range("geometry.planes_per_die", self.planes_per_die, 1..=64)?;
+        ConfigError::require_range("geometry.reclaim_groups", self.reclaim_groups, 1..=u16::MAX)
     }
 }

@@ -11,7 +11,7 @@ pub const HANDLES_MAX: u16 = 128;
 /// Reclaim unit handles: their number, common settings and exceptions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Handles {
+pub struct HandlesConfig {
     /// Number of handles, 1 to 128.
     pub count: u16,
     /// Isolation of every handle that has no override.
@@ -22,7 +22,7 @@ pub struct Handles {
     /// robin.
     pub open_reclaim_units: u16,
     /// Time at which a handle takes its reclaim units.
-    pub opening: Opening,
+    pub opening: UnitOpenPolicy,
     /// Size of the hot-data window in bytes, 0 to disable. A page is hot if the host rewrites it
     /// while it is among the last `hot_window_bytes` bytes written to the drive. Hot pages go to a
     /// separate reclaim unit of the same handle. Recency identifies hot data as in Hsieh, Kuo &
@@ -34,14 +34,14 @@ pub struct Handles {
     pub overrides: Vec<HandleOverride>,
 }
 
-impl Default for Handles {
+impl Default for HandlesConfig {
     fn default() -> Self {
-        Handles {
+        HandlesConfig {
             count: 8, // Both drives of the WARP paper expose eight (section 3.1).
             isolation: Isolation::InitiallyIsolated,
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1, // WARP section 4.2.
-            opening: Opening::OnFirstUse,
+            opening: UnitOpenPolicy::OnFirstUse,
             hot_window_bytes: 0,
             overrides: Vec::new(),
         }
@@ -76,7 +76,7 @@ pub struct HandleConfig {
     pub open_reclaim_units: u16,
 }
 
-impl Handles {
+impl HandlesConfig {
     /// Returns the settings of handle `index`.
     pub fn get(&self, index: u16) -> HandleConfig {
         let mut config = HandleConfig {
@@ -94,17 +94,17 @@ impl Handles {
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let count = self.count;
-        ConfigError::between("handles.count", count, 1..=HANDLES_MAX)?;
+        ConfigError::require_range("handles.count", count, 1..=HANDLES_MAX)?;
         let allowed = format!("must name each handle from 0 to {} at most once", count - 1);
         for (position, given) in self.overrides.iter().enumerate() {
             let mut earlier = self.overrides[..position].iter();
             let allows = given.index < count && earlier.all(|other| other.index != given.index);
-            ConfigError::unless(allows, "handles.overrides.index", given.index, &allowed)?;
+            ConfigError::require(allows, "handles.overrides.index", given.index, &allowed)?;
         }
         for index in 0..count {
             let open = self.get(index).open_reclaim_units;
             let field = format!("handles[{index}].open_reclaim_units");
-            ConfigError::between(&field, open, 1..=64)?;
+            ConfigError::require_range(&field, open, 1..=64)?;
         }
         Ok(())
     }
@@ -141,7 +141,7 @@ pub enum ReclaimUnitSize {
 /// Time at which a handle takes a reclaim unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Opening {
+pub enum UnitOpenPolicy {
     /// When the first page needs a reclaim unit.
     OnFirstUse,
     /// At start, and immediately after a reclaim unit for host writes is full. At start each

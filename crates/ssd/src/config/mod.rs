@@ -11,11 +11,13 @@ pub(crate) mod handles;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::gc::{HandleSelection, UnitSelection};
+pub use crate::gc::{SourcePolicy, VictimRule};
 pub use crate::timing::config::TimingConfig;
 pub use endurance::EnduranceConfig;
 pub use geometry::{Geometry, MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
-pub use handles::{HANDLES_MAX, HandleConfig, HandleOverride, Handles, Isolation, Opening, ReclaimUnitSize};
+pub use handles::{
+    HANDLES_MAX, HandleConfig, HandleOverride, HandlesConfig, Isolation, ReclaimUnitSize, UnitOpenPolicy,
+};
 
 use crate::error::ConfigError;
 
@@ -30,7 +32,7 @@ pub struct DeviceConfig {
     pub geometry: Geometry,
     /// Reclaim unit handles.
     #[serde(default)]
-    pub handles: Handles,
+    pub handles: HandlesConfig,
     /// Garbage collection.
     #[serde(default)]
     pub gc: GcConfig,
@@ -67,20 +69,20 @@ impl DeviceConfig {
 
     /// Checks the settings that `gc.copies = "with_host"` requires.
     fn check_copies(&self) -> Result<(), ConfigError> {
-        if self.gc.copies == Copies::Apart {
+        if self.gc.copies == GcDestination::Apart {
             return Ok(());
         }
         let handles = || (0..self.handles.count).map(|index| self.handles.get(index));
         let whole = handles().all(|handle| handle.reclaim_unit == ReclaimUnitSize::Superblock);
         let decided = handles().all(|handle| handle.isolation != Isolation::Adaptive);
-        ConfigError::unless(
+        ConfigError::require(
             whole && decided,
             "gc.copies",
             "with_host",
             "must be apart unless all handles have whole superblocks (reclaim_unit = \"superblock\") and a fixed \
              isolation",
         )?;
-        ConfigError::unless(
+        ConfigError::require(
             self.timing.is_none(),
             "gc.copies",
             "with_host",
@@ -95,9 +97,9 @@ impl DeviceConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct GcConfig {
     /// First decision of garbage collection, the owners whose reclaim units are candidates.
-    pub source_policy: HandleSelection,
+    pub source_policy: SourcePolicy,
     /// Second decision of garbage collection, the victim among the candidates.
-    pub victim_policy: UnitSelection,
+    pub victim_policy: VictimRule,
     /// Maximum valid share of a victim of background collection (lazy GC), 0 to 1.
     pub lazy_valid_share: f64,
     /// Background watermark, 0 to 1. Background collection runs above this used share of
@@ -107,9 +109,9 @@ pub struct GcConfig {
     /// `watermark_base`.
     pub foreground_watermark: f64,
     /// Reclaim units that the two watermarks are a share of.
-    pub watermark_base: MarksOf,
+    pub watermark_base: WatermarkBase,
     /// Destination of copies, separate from host data or mixed with it.
-    pub copies: Copies,
+    pub copies: GcDestination,
     /// Moves fully valid blocks of a victim by exchanging blocks with the destination instead of
     /// copying.
     pub block_remapping: bool,
@@ -127,13 +129,13 @@ pub struct GcConfig {
 impl Default for GcConfig {
     fn default() -> Self {
         GcConfig {
-            source_policy: HandleSelection::Global,
-            victim_policy: UnitSelection::Greedy,
+            source_policy: SourcePolicy::Global,
+            victim_policy: VictimRule::Greedy,
             lazy_valid_share: 0.05,     // WARP section 5: "lazy GC threshold = 5 %".
             background_watermark: 0.90, // WARP section 4.3.
             foreground_watermark: 0.99, // WARP section 4.3.
-            watermark_base: MarksOf::Spare,
-            copies: Copies::Apart,
+            watermark_base: WatermarkBase::Spare,
+            copies: GcDestination::Apart,
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
@@ -144,30 +146,30 @@ impl Default for GcConfig {
 
 impl GcConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::between("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
-        ConfigError::between("gc.background_watermark", self.background_watermark, 0.0..=1.0)?;
-        ConfigError::between("gc.foreground_watermark", self.foreground_watermark, 0.0..=1.0)?;
-        ConfigError::unless(
+        ConfigError::require_range("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
+        ConfigError::require_range("gc.background_watermark", self.background_watermark, 0.0..=1.0)?;
+        ConfigError::require_range("gc.foreground_watermark", self.foreground_watermark, 0.0..=1.0)?;
+        ConfigError::require(
             (0.0..=0.9).contains(&self.reserve_share),
             "gc.reserve_share",
             self.reserve_share,
             "must be between 0 and 0.9 (a share of the spare)",
         )?;
         let spare = self.adaptive_isolation_spare;
-        ConfigError::unless(
+        ConfigError::require(
             spare.is_finite() && spare >= 0.0,
             "gc.adaptive_isolation_spare",
             spare,
             "must be 0 or more reclaim units",
         )?;
         match self.victim_policy {
-            UnitSelection::DChoices(count) => ConfigError::unless(
+            VictimRule::DChoices(count) => ConfigError::require(
                 (1..=D_CHOICES_MAX).contains(&count),
                 "gc.victim_policy",
                 count,
                 "must examine 1 to 4096 reclaim units",
             ),
-            UnitSelection::WindowedGreedy(count) => ConfigError::unless(
+            VictimRule::WindowedGreedy(count) => ConfigError::require(
                 count >= 1,
                 "gc.victim_policy",
                 count,
@@ -200,7 +202,7 @@ impl Default for EventsConfig {
 
 impl EventsConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::unless(
+        ConfigError::require(
             (1..=63).contains(&self.log_entries),
             "events.log_entries",
             self.log_entries,
@@ -239,7 +241,7 @@ pub enum Allocation {
 /// Reclaim unit that takes the copies of garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Copies {
+pub enum GcDestination {
     /// Separate reclaim unit for copies only. It belongs to the handle if the handle is
     /// persistently isolated, and to the shared pool if not.
     Apart,
@@ -253,7 +255,7 @@ pub enum Copies {
 /// Base of the shares that the garbage collection watermarks express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MarksOf {
+pub enum WatermarkBase {
     /// Reclaim units that a full drive does not need for its data. A sequential overwrite then has
     /// WAF 1.
     Spare,

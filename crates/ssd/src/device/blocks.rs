@@ -26,16 +26,16 @@ const NOTED_MAX: usize = 1 << 16;
 type Change = (u32, u32);
 
 /// Preallocated memory for the undo log.
-pub(super) struct NotedRoom(Vec<Change>);
+pub(super) struct UndoBuffer(Vec<Change>);
 
-impl NotedRoom {
-    pub(super) fn new() -> NotedRoom {
-        NotedRoom(Vec::with_capacity(NOTED_MAX))
+impl UndoBuffer {
+    pub(super) fn new() -> UndoBuffer {
+        UndoBuffer(Vec::with_capacity(NOTED_MAX))
     }
 }
 
 /// Undo log, or `None` if it overflowed.
-pub(crate) struct Noted(Option<Vec<Change>>);
+pub(crate) struct BlockUndoLog(Option<Vec<Change>>);
 
 /// Table with one number for each block. A clone has no undo log.
 #[derive(Default, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub(crate) struct Noted(Option<Vec<Change>>);
 pub(super) struct BlockTable {
     values: Vec<u32>,
     #[serde(skip)]
-    noted: Option<Noted>,
+    noted: Option<BlockUndoLog>,
 }
 
 impl Clone for BlockTable {
@@ -69,7 +69,7 @@ impl Deref for BlockTable {
 impl BlockTable {
     pub(super) fn set(&mut self, at: u32, value: u32) {
         let before = std::mem::replace(&mut self.values[index(at)], value);
-        if let Some(Noted(noted)) = &mut self.noted {
+        if let Some(BlockUndoLog(noted)) = &mut self.noted {
             match noted {
                 Some(changes) if changes.len() < NOTED_MAX => changes.push((at, before)),
                 _ => *noted = None,
@@ -83,13 +83,13 @@ impl BlockTable {
         self.set(other, was_one);
     }
 
-    pub(super) fn begin_copy(&mut self, room: NotedRoom) {
+    pub(super) fn begin_copy(&mut self, room: UndoBuffer) {
         assert!(room.0.is_empty(), "the log is empty");
-        self.noted = Some(Noted(Some(room.0)));
+        self.noted = Some(BlockUndoLog(Some(room.0)));
     }
 
     /// Stops the undo log and returns it.
-    pub(super) fn end_copy(&mut self) -> Option<Noted> {
+    pub(super) fn end_copy(&mut self) -> Option<BlockUndoLog> {
         self.noted.take()
     }
 
@@ -106,7 +106,7 @@ impl BlockTable {
 
     /// Applies the undo log, so that the copy equals the table at the start of the log. Returns
     /// false if the log overflowed.
-    pub(super) fn take_back(&mut self, noted: &Noted) -> bool {
+    pub(super) fn revert(&mut self, noted: &BlockUndoLog) -> bool {
         let Some(changes) = &noted.0 else {
             return false;
         };
@@ -126,7 +126,7 @@ mod tests {
         let mut table = BlockTable::from((0..10).collect::<Vec<u32>>());
         let before = table.values.clone();
         let mut copy = BlockTable::from(vec![u32::MAX; 10]);
-        table.begin_copy(NotedRoom::new());
+        table.begin_copy(UndoBuffer::new());
         table.swap(2, 9);
         copy.copy_part(&table, 0..4);
         table.set(3, 77);
@@ -136,7 +136,7 @@ mod tests {
         table.swap(0, 5);
         assert!(table.clone().end_copy().is_none(), "a copy notes nothing");
         let noted = table.end_copy().expect("it was noted");
-        assert!(copy.take_back(&noted));
+        assert!(copy.revert(&noted));
         assert_eq!(copy.values, before);
         table.set(1, 5);
         assert!(table.end_copy().is_none());
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn what_is_too_much_is_said() {
         let mut table = BlockTable::from(vec![0; 3]);
-        table.begin_copy(NotedRoom::new());
+        table.begin_copy(UndoBuffer::new());
         for value in 0..=count(NOTED_MAX) {
             table.set(1, value);
         }
         let noted = table.end_copy().expect("it was noted");
-        assert!(!table.take_back(&noted));
+        assert!(!table.revert(&noted));
     }
 
     #[test]

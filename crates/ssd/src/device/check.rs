@@ -4,15 +4,15 @@
 //! as an index. The rest of the device relies only on conditions that [`State::check`] verifies.
 
 use crate::cast::{index, wide};
-use crate::config::{Copies, DeviceConfig, Isolation};
-use crate::device::engine::Engine;
+use crate::config::{DeviceConfig, GcDestination, Isolation};
+use crate::device::engine::DeviceCore;
 use crate::device::open::OpenUnit;
-use crate::device::state::{Group, State};
+use crate::device::state::{DeviceState, ReclaimGroup};
 use crate::endurance::ERASES_MAX;
 use crate::gc::index::ClosedSet;
-use crate::layout::{Layout, SizeClass};
-use crate::maps::Maps;
-use crate::types::{Lpn, Owner, Ppn, RgId, RuhId};
+use crate::layout::{DeviceLayout, SizeClass};
+use crate::maps::PageMaps;
+use crate::types::{Lpn, Ppn, RgId, RuhId, UnitOwner};
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// Maximum of an event counter, far above any realistic count.
@@ -26,7 +26,7 @@ macro_rules! ensure {
     };
 }
 
-impl Engine {
+impl DeviceCore {
     /// Verifies every invariant of the state by a full scan, for tests. Takes as long as reading
     /// all maps.
     ///
@@ -38,10 +38,10 @@ impl Engine {
     }
 }
 
-impl State {
+impl DeviceState {
     /// Checks that the state is possible for a device of this configuration with this map. Requires
     /// tables of the right sizes ([`State::fits`]). Returns the first violation.
-    pub(crate) fn check(&self, config: &DeviceConfig, layout: &Layout, maps: &Maps) -> Result<(), String> {
+    pub(crate) fn check(&self, config: &DeviceConfig, layout: &DeviceLayout, maps: &PageMaps) -> Result<(), String> {
         self.counters(config, layout)?;
         self.units(layout)?;
         self.agrees(layout, maps)?;
@@ -53,7 +53,7 @@ impl State {
                 maps,
                 state: self,
                 group: &self.groups[position],
-                name: RgId::of(position).0,
+                name: RgId::from_index(position).0,
             }
             .check()?;
         }
@@ -62,10 +62,10 @@ impl State {
 
     /// Checks that the bitmap agrees with the valid counts of reclaim units and groups. Returns the
     /// first violation. Takes as long as reading the bitmap.
-    fn agrees(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
+    fn agrees(&self, layout: &DeviceLayout, maps: &PageMaps) -> Result<(), String> {
         let mut valid_pages = 0;
         for (position, group) in self.groups.iter().enumerate() {
-            let name = RgId::of(position).0;
+            let name = RgId::from_index(position).0;
             let slices = layout.superblocks_per_group * layout.slices_per_superblock;
             let first = u32::from(name) * slices;
             let mut live_pages = 0;
@@ -104,7 +104,7 @@ impl State {
 }
 
 /// Checks that L2P, P2L and the bitmap agree.
-fn maps(device: &Engine) -> Result<(), String> {
+fn maps(device: &DeviceCore) -> Result<(), String> {
     let mut mapped = 0;
     for lpn in (0..device.layout.logical_pages).map(Lpn) {
         let ppn = device.maps.lookup(lpn);
@@ -130,9 +130,9 @@ fn maps(device: &Engine) -> Result<(), String> {
     Ok(())
 }
 
-impl State {
+impl DeviceState {
     /// Checks each reclaim unit by itself.
-    fn units(&self, layout: &Layout) -> Result<(), String> {
+    fn units(&self, layout: &DeviceLayout) -> Result<(), String> {
         let handles = layout.handles.len();
         for (at, unit) in (0u32..).zip(&self.units) {
             if unit.state == UnitState::Free {
@@ -152,7 +152,7 @@ impl State {
             ensure!(u64::from(unit.group) == group, "unit {at} claims group {}", unit.group);
             let has_owner = match unit.owner.handle() {
                 Some(handle) => handle.index() < handles,
-                None => layout.pooled_copies == Owner::SHARED,
+                None => layout.pooled_copies == UnitOwner::SHARED_POOL,
             };
             ensure!(has_owner, "unit {at} has the unknown owner {}", unit.owner);
             ensure!(unit.valid_pages <= unit.pages, "unit {at} exceeds its size");
@@ -194,7 +194,7 @@ impl State {
     }
 
     /// Checks that each superblock agrees with its reclaim units.
-    fn superblocks(&self, layout: &Layout, maps: &Maps) -> Result<(), String> {
+    fn superblocks(&self, layout: &DeviceLayout, maps: &PageMaps) -> Result<(), String> {
         for superblock in 0..layout.superblocks() {
             let entry = &self.superblocks[index(superblock)];
             ensure!(
@@ -226,7 +226,7 @@ impl State {
 
     /// Checks that the counters agree with each other and with the tables, and that none is close
     /// to overflow.
-    fn counters(&self, config: &DeviceConfig, layout: &Layout) -> Result<(), String> {
+    fn counters(&self, config: &DeviceConfig, layout: &DeviceLayout) -> Result<(), String> {
         ensure!(
             self.stats.page_bytes == layout.page_bytes,
             "the counters use another page size"
@@ -285,10 +285,10 @@ impl State {
 /// A group with its context.
 struct GroupCheck<'a> {
     config: &'a DeviceConfig,
-    layout: &'a Layout,
-    maps: &'a Maps,
-    state: &'a State,
-    group: &'a Group,
+    layout: &'a DeviceLayout,
+    maps: &'a PageMaps,
+    state: &'a DeviceState,
+    group: &'a ReclaimGroup,
     name: u16,
 }
 
@@ -401,7 +401,9 @@ impl GroupCheck<'_> {
         let (layout, group) = (self.layout, self.group);
         let owner = &group.owners[position];
         let handle = layout.handles.get(position);
-        let name = handle.map_or(Owner::SHARED, |_| Owner::of(RuhId::of(position)));
+        let name = handle.map_or(UnitOwner::SHARED_POOL, |_| {
+            UnitOwner::from_handle(RuhId::from_index(position))
+        });
         let turns = handle.map_or(1, |handle| usize::from(handle.open_reclaim_units));
         ensure!(
             owner.turn < turns,
@@ -422,7 +424,7 @@ impl GroupCheck<'_> {
                 None => layout.handles.iter().any(is_shared),
             };
             ensure!(
-                collects && self.config.gc.copies == Copies::Apart,
+                collects && self.config.gc.copies == GcDestination::Apart,
                 "{name} has an open reclaim unit for copies that the configuration excludes"
             );
             self.listed_unit(open.unit.0, name, UnitState::OpenForCollection, listed)?;
@@ -440,7 +442,7 @@ impl GroupCheck<'_> {
         Ok(())
     }
 
-    fn listed_unit(&self, unit: u32, owner: Owner, state: UnitState, listed: &mut [bool]) -> Result<(), String> {
+    fn listed_unit(&self, unit: u32, owner: UnitOwner, state: UnitState, listed: &mut [bool]) -> Result<(), String> {
         self.list(unit, listed)?;
         let entry = &self.state.units[index(unit)];
         ensure!(

@@ -8,14 +8,14 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-use crate::cast::{count, index, real, wide};
-use crate::config::{Copies, Isolation};
-use crate::device::engine::Engine;
+use crate::cast::{count, index, to_f64, wide};
+use crate::config::{GcDestination, Isolation};
+use crate::device::engine::DeviceCore;
 use crate::device::open::OpenUnit;
-use crate::event::{CloseReason, Event, Events, MovedRun, Reclaim, Reporter, Trigger};
-use crate::gc::{Candidates, VictimPolicy};
+use crate::event::{CloseReason, DeviceEvent, EventEmitter, MovedRun, ReclaimRecord, ReportedPagePicker, Trigger};
+use crate::gc::{VictimCandidates, VictimPolicy};
 use crate::layout::SizeClass;
-use crate::types::{MappedRun, Nanos, Owner, Placement, Ppn, RgId, RuId};
+use crate::types::{MappedRun, Nanos, Placement, Ppn, RgId, RuId, UnitOwner};
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// Policy name in the GC log for emergency collections.
@@ -23,10 +23,10 @@ const NO_POLICY: &str = "squeeze";
 /// Policy name in the GC log for an external policy.
 const EXTERNAL_POLICY: &str = "external";
 
-impl Engine {
+impl DeviceCore {
     /// Reclaims one lazy candidate if the group is above the background watermark.
     #[inline]
-    pub(super) fn collect_in_background(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
+    pub(super) fn collect_in_background(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId) {
         let members = &self.state.groups[group.index()];
         if members.free_slices <= self.layout.background_free_slices && members.lazy_units > 0 {
             self.collect_one(events, now, group, Trigger::Background);
@@ -37,7 +37,7 @@ impl Engine {
     /// reclaim unit of this class, or until the policy finds no victim.
     pub(super) fn collect_in_foreground(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
         placement: Placement,
         slot: usize,
@@ -55,7 +55,7 @@ impl Engine {
     /// Ensures that a handle can open a reclaim unit of this class, or has one.
     pub(super) fn make_room(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
         placement: Placement,
         slot: usize,
@@ -76,21 +76,21 @@ impl Engine {
             if has_room(self) {
                 return;
             }
-            self.squeeze(events, now, group);
+            self.emergency_gc(events, now, group);
         }
         panic!("moving parts out of superblocks of group {} frees nothing", group.0);
     }
 
     /// Reclaims a victim that the policy selects. Returns false if the policy finds none or the
     /// copies lack space.
-    fn collect_one(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
+    fn collect_one(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
         let members = &self.state.groups[group.index()];
         let mut victim = None;
         let selection = self.config.gc.source_policy;
         let order = selection.order(&members.closed, &self.state.units);
         for owners in &order {
-            let candidates = Candidates {
+            let candidates = VictimCandidates {
                 units: &self.state.units,
                 sets: owners.iter().flat_map(|&owner| &members.closed[owner]).collect(),
                 lazy,
@@ -126,7 +126,7 @@ impl Engine {
     /// Returns true if reclaiming preserves the superblocks reserved for collection. Reclaiming a
     /// whole superblock returns as much space as it takes. A smaller unit may take a free part, but
     /// must not divide one of the last superblocks.
-    fn affordable(&self, group: RgId, victim: RuId, destination: Owner) -> bool {
+    fn affordable(&self, group: RgId, victim: RuId, destination: UnitOwner) -> bool {
         let members = &self.state.groups[group.index()];
         let entry = &self.state.units[victim.index()];
         if entry.class == 0 {
@@ -134,7 +134,7 @@ impl Engine {
         }
         assert_eq!(
             self.config.gc.copies,
-            Copies::Apart,
+            GcDestination::Apart,
             "host data and copies share whole superblocks only"
         );
         let room = members.owners[self.owner_index(destination)]
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// Owner of the copies of an owner's data. Updates the isolation of an adaptive handle.
-    fn destination(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) -> Owner {
+    fn destination(&mut self, events: &mut EventEmitter<'_>, group: RgId, owner: UnitOwner) -> UnitOwner {
         let pool = self.layout.pooled_copies;
         let Some(handle) = owner.handle() else {
             assert_eq!(pool, owner, "a reclaim unit belongs to a pool that does not exist");
@@ -173,7 +173,7 @@ impl Engine {
 
     /// Returns true if the group has enough spare for a reclaim unit that only this handle's copies
     /// fill.
-    fn spare_allows_isolation(&self, group: RgId, owner: Owner) -> bool {
+    fn spare_allows_isolation(&self, group: RgId, owner: UnitOwner) -> bool {
         /// Share of the threshold below which an isolated handle becomes initially isolated again.
         const HYSTERESIS: f64 = 0.75;
         let members = &self.state.groups[group.index()];
@@ -185,8 +185,8 @@ impl Engine {
         let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
         let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
         assert!(holders > 0, "{owner} has data, but no handle has reclaim units");
-        let spare = f64::from(usable) - real(live_superblocks);
-        let threshold = self.config.gc.adaptive_isolation_spare * real(wide(holders));
+        let spare = f64::from(usable) - to_f64(live_superblocks);
+        let threshold = self.config.gc.adaptive_isolation_spare * to_f64(wide(holders));
         let isolated = members.owners[self.owner_index(owner)].isolated;
         spare >= if isolated { threshold * HYSTERESIS } else { threshold }
     }
@@ -194,10 +194,10 @@ impl Engine {
     /// Moves the valid pages of a closed reclaim unit, erases the unit and frees it.
     fn reclaim(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
         victim: RuId,
-        destination: Owner,
+        destination: UnitOwner,
         trigger: Trigger,
         policy: &'static str,
     ) {
@@ -237,7 +237,7 @@ impl Engine {
             group.0
         );
 
-        let reclaim = Reclaim {
+        let reclaim = ReclaimRecord {
             host_pages_written: self.state.host_pages_written,
             now,
             trigger,
@@ -254,11 +254,11 @@ impl Engine {
             elapsed_ns,
         };
         self.count_collection(&reclaim, pages_remapped);
-        events.emit(|| Event::Reclaim(reclaim));
+        events.emit(|| DeviceEvent::Reclaim(reclaim));
     }
 
     /// Counts a collection. `pages_remapped` pages left the victim without a copy.
-    fn count_collection(&mut self, reclaim: &Reclaim, pages_remapped: u32) {
+    fn count_collection(&mut self, reclaim: &ReclaimRecord, pages_remapped: u32) {
         let stats = &mut self.state.stats;
         match reclaim.trigger {
             Trigger::Background => stats.background_collections += 1,
@@ -279,10 +279,10 @@ impl Engine {
     /// misses overlap. Returns the pages to report, if the sink receives events.
     fn copy_valid(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         group: RgId,
         victim: RuId,
-        destination: Owner,
+        destination: UnitOwner,
         expected: u32,
     ) -> Option<MovedRun> {
         /// Number of pages of a batch. The last bitmap word may exceed it.
@@ -293,7 +293,8 @@ impl Engine {
         let mut moving = std::mem::take(&mut self.moving);
         assert!(expected <= pages, "reclaim unit {} exceeds its size", victim.0);
         let mut copied = 0;
-        let mut reporter = Reporter::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
+        let mut reporter =
+            ReportedPagePicker::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
         let mut cursor = self.maps.cursor(Ppn(first));
         while copied < expected {
             moving.clear();
@@ -329,10 +330,10 @@ impl Engine {
     /// Copies runs of valid pages of a victim, `pages` in total.
     fn append_copies(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         group: RgId,
         victim: RuId,
-        destination: Owner,
+        destination: UnitOwner,
         mut runs: &mut [MappedRun],
         mut pages: u32,
     ) {
@@ -390,7 +391,13 @@ impl Engine {
 
     /// Reclaim unit that takes an owner's copies. Opens one for a victim of `class` if the owner
     /// has none.
-    fn collection_unit(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner, class: u8) -> &mut OpenUnit {
+    fn collection_unit(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        group: RgId,
+        owner: UnitOwner,
+        class: u8,
+    ) -> &mut OpenUnit {
         let index = self.owner_index(owner);
         if self.copies_slot(group, index).is_none() {
             self.open_for_collection(events, group, owner, class);
@@ -402,7 +409,7 @@ impl Engine {
 
     /// Handles the end of a run of a reclaim unit for copies. Continues with the next run or closes
     /// the unit.
-    fn end_collection_run(&mut self, events: &mut Events<'_>, group: RgId, owner: Owner) {
+    fn end_collection_run(&mut self, events: &mut EventEmitter<'_>, group: RgId, owner: UnitOwner) {
         let index = self.owner_index(owner);
         let open = self.copies_slot(group, index).take();
         let mut open = open.expect("a run ends in an open reclaim unit");
@@ -420,10 +427,10 @@ impl Engine {
     /// Returns the places of the blocks, which are now blank in the victim.
     fn remap_full_blocks(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         group: RgId,
         victim: RuId,
-        destination: Owner,
+        destination: UnitOwner,
     ) -> Vec<u32> {
         let entry = &self.state.units[victim.index()];
         let class_index = entry.class;
@@ -567,19 +574,19 @@ impl Engine {
     /// Skips superblocks with a reclaim unit that takes copies. If none of the rest has an invalid
     /// or unwritten page, moves the parts of a partly free superblock to free parts of other
     /// superblocks. The layout guarantees that one of the two is possible whenever space is short.
-    fn squeeze(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId) {
+    fn emergency_gc(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId) {
         let first = u32::from(group.0) * self.layout.superblocks_per_group;
         let all = first..first + self.layout.superblocks_per_group;
-        let all_census: Vec<Census> = all.filter_map(|superblock| self.census(superblock)).collect();
+        let all_census: Vec<SuperblockUsage> = all.filter_map(|superblock| self.superblock_usage(superblock)).collect();
         let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
         let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
         // The superblock with the fewest parts in use is then partly free itself.
-        let can_join = |census: &&Census| {
+        let can_join = |census: &&SuperblockUsage| {
             let parts = index(self.layout.classes[usize::from(census.class)].divisor);
-            let partly_free = |other: &&Census| other.class == census.class && other.units.len() < parts;
+            let partly_free = |other: &&SuperblockUsage| other.class == census.class && other.units.len() < parts;
             all_census.iter().filter(partly_free).count() > 1
         };
-        let fewest_units = |census: &&Census| (census.units.len(), census.superblock);
+        let fewest_units = |census: &&SuperblockUsage| (census.units.len(), census.superblock);
         let chosen = most_waste.or_else(|| all_census.iter().filter(can_join).min_by_key(fewest_units));
         let chosen = chosen.expect("the layout guarantees something to reclaim when room is short");
         let (superblock, class, units) = (chosen.superblock, usize::from(chosen.class), chosen.units.clone());
@@ -600,7 +607,7 @@ impl Engine {
     }
 
     /// Closes a reclaim unit if a host has it open.
-    fn close_for_room(&mut self, events: &mut Events<'_>, now: Nanos, group: RgId, unit: RuId) {
+    fn close_for_room(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId, unit: RuId) {
         let entry = &self.state.units[unit.index()];
         if entry.state != UnitState::OpenForHost {
             return;
@@ -618,7 +625,7 @@ impl Engine {
     }
 
     /// Contents of a superblock. `None` if it is free or takes copies.
-    fn census(&self, superblock: u32) -> Option<Census> {
+    fn superblock_usage(&self, superblock: u32) -> Option<SuperblockUsage> {
         if self.state.superblocks[index(superblock)].parts_used == 0 {
             return None;
         }
@@ -637,7 +644,7 @@ impl Engine {
             "superblock {superblock} counts other parts than are in use"
         );
         let waste_pages = units.iter().map(|unit| self.unit(*unit).invalid_pages()).sum();
-        Some(Census {
+        Some(SuperblockUsage {
             superblock,
             class: self.state.superblocks[index(superblock)].class,
             units,
@@ -656,7 +663,7 @@ fn runs_within(runs: &[MappedRun], pages: u32) -> usize {
 }
 
 /// Contents of a superblock.
-struct Census {
+struct SuperblockUsage {
     superblock: u32,
     class: u8,
     units: Vec<RuId>,

@@ -1,24 +1,24 @@
 //! Incremental copies of a drive's tables, for checkpoints of a drive in use.
 
-use super::blocks::{self, BlockTable, Noted, NotedRoom};
-use super::state::{State, Superblock};
+use super::blocks::{self, BlockTable, BlockUndoLog, UndoBuffer};
+use super::state::{DeviceState, Superblock};
 use crate::cast::{count, index, narrow};
-use crate::layout::Layout;
+use crate::layout::DeviceLayout;
 use crate::unit::ReclaimUnit;
 
 /// Preallocated memory for a copy of the state, except for lists of reclaim units and the hot-data
 /// window. The memory is already touched, so the copy causes no page faults.
-pub(crate) struct StateRoom {
+pub(crate) struct StateBuffer {
     units: Vec<ReclaimUnit>,
     unit_of_slice: Vec<u32>,
     superblocks: Vec<Superblock>,
     block_at: Vec<u32>,
     erase_counts: Vec<u32>,
-    noted: [NotedRoom; 2],
+    undo_buffers: [UndoBuffer; 2],
 }
 
-impl StateRoom {
-    pub(crate) fn of(layout: &Layout) -> StateRoom {
+impl StateBuffer {
+    pub(crate) fn new(layout: &DeviceLayout) -> StateBuffer {
         // Any value but zero, because the system maps zeroed memory lazily.
         const TOUCHED: u32 = u32::MAX;
         let slices = index(layout.slices());
@@ -28,20 +28,20 @@ impl StateRoom {
             class: u8::MAX,
             parts_used: TOUCHED,
         };
-        StateRoom {
+        StateBuffer {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: vec![TOUCHED; if divided { slices } else { 0 }],
             superblocks: vec![superblock; index(layout.superblocks())],
             block_at: vec![TOUCHED; blocks],
             erase_counts: vec![TOUCHED; blocks],
-            noted: [NotedRoom::new(), NotedRoom::new()],
+            undo_buffers: [UndoBuffer::new(), UndoBuffer::new()],
         }
     }
 }
 
 /// Copy of a state, complete once its block tables are copied.
 pub(crate) struct StateCopy {
-    pub(crate) state: State,
+    pub(crate) state: DeviceState,
     /// Number of copied blocks.
     blocks_copied: u32,
 }
@@ -52,7 +52,7 @@ impl StateCopy {
     }
 
     /// Copies the next blocks. Returns false if the undo log has overflowed.
-    pub(crate) fn copy_blocks(&mut self, of: &mut State) -> bool {
+    pub(crate) fn copy_blocks(&mut self, of: &mut DeviceState) -> bool {
         let blocks = count(of.erase_counts.len());
         let part = self.blocks_copied..blocks.min(self.blocks_copied + blocks::PART_BLOCKS);
         assert!(!part.is_empty(), "blocks are copied while there are some left");
@@ -65,23 +65,23 @@ impl StateCopy {
             return true;
         }
         let noted = of.end_copy().map(|noted| noted.expect("a copied part is recorded"));
-        self.state.erase_counts.take_back(&noted[0]) && self.state.block_at.take_back(&noted[1])
+        self.state.erase_counts.revert(&noted[0]) && self.state.block_at.revert(&noted[1])
     }
 }
 
-impl State {
+impl DeviceState {
     /// Copies the state into preallocated memory, except for the block tables.
     /// [`StateCopy::copy_blocks`] copies those.
-    pub(crate) fn begin_copy(&mut self, mut room: StateRoom) -> StateCopy {
+    pub(crate) fn begin_copy(&mut self, mut room: StateBuffer) -> StateCopy {
         room.units.clone_from(&self.units);
         room.unit_of_slice.clone_from(&self.unit_of_slice);
         room.superblocks.clone_from(&self.superblocks);
         room.block_at.resize(self.block_at.len(), 0);
         room.erase_counts.resize(self.erase_counts.len(), 0);
-        let [erases_noted, places_noted] = room.noted;
+        let [erases_noted, places_noted] = room.undo_buffers;
         self.erase_counts.begin_copy(erases_noted);
         self.block_at.begin_copy(places_noted);
-        let state = State {
+        let state = DeviceState {
             units: room.units,
             unit_of_slice: room.unit_of_slice,
             superblocks: room.superblocks,
@@ -102,7 +102,7 @@ impl State {
     }
 
     /// Ends the copy that [`State::begin_copy`] began.
-    pub(crate) fn end_copy(&mut self) -> [Option<Noted>; 2] {
+    pub(crate) fn end_copy(&mut self) -> [Option<BlockUndoLog>; 2] {
         [self.erase_counts.end_copy(), self.block_at.end_copy()]
     }
 }

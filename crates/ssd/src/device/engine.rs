@@ -2,34 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use base::Bytes;
+use base::HumanBytes;
 use strength_reduce::StrengthReducedU32;
 
 use super::open::OpenUnit;
-use super::state::State;
+use super::state::DeviceState;
 use crate::cast::{count, index, wide};
-use crate::config::{DeviceConfig, Opening};
+use crate::config::{DeviceConfig, UnitOpenPolicy};
 use crate::error::{ConfigError, HostError};
-use crate::event::Events;
+use crate::event::EventEmitter;
 use crate::gc::VictimPolicy;
-use crate::layout::Layout;
-use crate::maps::Maps;
-use crate::stats::Totals;
-use crate::timing::Timing;
-use crate::types::{Lpn, MappedRun, Owner, Placement, Ppn, RgId, RuId, RuhId};
+use crate::layout::DeviceLayout;
+use crate::maps::PageMaps;
+use crate::stats::FdpTotals;
+use crate::timing::TimingModel;
+use crate::types::{Lpn, MappedRun, Placement, Ppn, RgId, RuId, RuhId, UnitOwner};
 use crate::unit::{ReclaimUnit, UnitState};
 
 /// A drive without its event sink.
 #[derive(Clone)]
-pub struct Engine {
+pub struct DeviceCore {
     pub(super) config: DeviceConfig,
-    pub(super) layout: Layout,
+    pub(super) layout: DeviceLayout,
     pub(super) slice_divisor: StrengthReducedU32,
-    pub(super) maps: Maps,
-    pub(super) state: State,
+    pub(super) maps: PageMaps,
+    pub(super) state: DeviceState,
     /// Timing model, if the configuration has one. Snapshots do not contain it, so a loaded drive
     /// is idle.
-    pub(super) timing: Option<Box<Timing>>,
+    pub(super) timing: Option<Box<TimingModel>>,
     /// External victim policy, used instead of `config.gc.victim_policy`.
     pub(super) victim_policy: ExternalPolicy,
     /// Scratch buffer of the copy loop with the runs of pages to move.
@@ -47,36 +47,41 @@ impl Clone for ExternalPolicy {
 }
 
 /// Error for page maps that exceed the available memory or address space.
-fn no_memory(layout: &Layout, error: &std::io::Error) -> ConfigError {
-    let (capacity, maps) = (Bytes(layout.capacity_bytes()), Bytes(layout.memory_bytes()));
+fn no_memory(layout: &DeviceLayout, error: &std::io::Error) -> ConfigError {
+    let (capacity, maps) = (HumanBytes(layout.capacity_bytes()), HumanBytes(layout.memory_bytes()));
     let sentence =
         format!("the system refuses the {maps} for its page maps ({error}). Reduce the capacity, or see `ulimit -v`");
     ConfigError::new("geometry.capacity_bytes", capacity, sentence)
 }
 
-impl Engine {
+impl DeviceCore {
     /// Creates an empty drive.
-    pub(super) fn new(config: &DeviceConfig, events: &mut Events<'_>) -> Result<Engine, ConfigError> {
-        let layout = Layout::new(config)?;
-        let state = State::new(config, &layout);
-        let maps = Maps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
+    pub(super) fn new(config: &DeviceConfig, events: &mut EventEmitter<'_>) -> Result<DeviceCore, ConfigError> {
+        let layout = DeviceLayout::new(config)?;
+        let state = DeviceState::new(config, &layout);
+        let maps = PageMaps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
         let maps = maps.map_err(|error| no_memory(&layout, &error))?;
-        let mut engine = Engine::from_parts(config.clone(), layout, maps, state);
-        if config.handles.opening == Opening::Eager {
-            engine.open_everything(events);
+        let mut engine = DeviceCore::from_parts(config.clone(), layout, maps, state);
+        if config.handles.opening == UnitOpenPolicy::Eager {
+            engine.open_all_units(events);
         }
         Ok(engine)
     }
 
-    pub(super) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Engine {
+    pub(super) fn from_parts(
+        config: DeviceConfig,
+        layout: DeviceLayout,
+        maps: PageMaps,
+        state: DeviceState,
+    ) -> DeviceCore {
         assert!(state.fits(&layout), "the tables have the sizes of the layout");
         let counted = state.stats.total().host_pages_written;
         assert_eq!(
             counted, state.host_pages_written,
             "host pages are counted twice or not at all"
         );
-        let mut engine = Engine {
-            timing: Timing::new(&config, &layout),
+        let mut engine = DeviceCore {
+            timing: TimingModel::new(&config, &layout),
             victim_policy: ExternalPolicy::default(),
             slice_divisor: StrengthReducedU32::new(layout.slice_pages),
             config,
@@ -89,17 +94,17 @@ impl Engine {
         engine
     }
 
-    pub(crate) fn parts(&self) -> (&DeviceConfig, &State, &Maps) {
+    pub(crate) fn parts(&self) -> (&DeviceConfig, &DeviceState, &PageMaps) {
         (&self.config, &self.state, &self.maps)
     }
 
-    pub(crate) fn parts_mut(&mut self) -> (&mut State, &mut Maps) {
+    pub(crate) fn parts_mut(&mut self) -> (&mut DeviceState, &mut PageMaps) {
         (&mut self.state, &mut self.maps)
     }
 
     /// Clones the drive without its victim policy. Returns an error where [`Clone`] would abort the
     /// process.
-    pub(super) fn try_clone(&self) -> std::io::Result<Engine> {
+    pub(super) fn try_clone(&self) -> std::io::Result<DeviceCore> {
         let no_memory = |_| std::io::Error::from(std::io::ErrorKind::OutOfMemory);
         let maps = self.maps.try_clone()?;
         // The other tables are small compared with the maps. If one allocation of this size
@@ -107,7 +112,7 @@ impl Engine {
         let rest_bytes = self.layout.memory_bytes() / 4 + (1 << 20);
         let rest_bytes = usize::try_from(rest_bytes).unwrap_or(usize::MAX);
         Vec::<u8>::new().try_reserve_exact(rest_bytes).map_err(no_memory)?;
-        Ok(Engine {
+        Ok(DeviceCore {
             config: self.config.clone(),
             layout: self.layout.clone(),
             slice_divisor: self.slice_divisor,
@@ -142,7 +147,7 @@ impl Engine {
     ///
     /// # Panics
     /// This device has been written to, or the two devices differ in their flash.
-    pub fn take_over(&mut self, before: &Engine) {
+    pub fn continue_counters(&mut self, before: &DeviceCore) {
         let (old, new) = (&before.state, &mut self.state);
         assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
         assert_eq!(
@@ -150,7 +155,7 @@ impl Engine {
             old.erase_counts.len(),
             "the same flash has as many blocks"
         );
-        new.stats.take_over(&old.stats);
+        new.stats.continue_from(&old.stats);
         new.erase_counts = old.erase_counts.clone();
         new.host_pages_written = old.host_pages_written;
         let owners = old.groups.iter().flat_map(|group| &group.owners);
@@ -190,7 +195,7 @@ impl Engine {
 
     /// Raises counters that are below `at_least`, the values reported to hosts before the device
     /// lost its recent state. Ignores values that no drive can have counted.
-    pub fn raise_totals(&mut self, at_least: &Totals) {
+    pub fn raise_totals(&mut self, at_least: &FdpTotals) {
         let state = &mut self.state;
         if !state.can_raise(at_least, self.layout.block_pages) {
             return;
@@ -214,7 +219,7 @@ impl Engine {
     /// Prefetches the L2P entries of logical pages that will be read or written soon, at most some
     /// dozens. The state is unchanged. Ignores pages that do not exist.
     #[inline]
-    pub fn expect(&self, pages: impl Iterator<Item = Lpn>) {
+    pub fn prefetch(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;
         self.maps.prefetch_places(pages.filter(|lpn| lpn.0 < capacity));
     }
@@ -222,7 +227,7 @@ impl Engine {
     /// Prefetches the further memory that writing or deallocating these pages touches. Call it a
     /// moment after [`Engine::expect`] for the same pages.
     #[inline]
-    pub fn expect_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
+    pub fn prefetch_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;
         self.maps.prefetch_valid(pages.filter(|lpn| lpn.0 < capacity));
     }
@@ -265,7 +270,7 @@ impl Engine {
     ///
     /// # Errors
     /// The placement does not exist.
-    pub fn is_unit_begun(&self, placement: Placement) -> Result<bool, HostError> {
+    pub fn is_unit_written(&self, placement: Placement) -> Result<bool, HostError> {
         self.check_placement(placement)?;
         let open = self.open_for_next(placement);
         Ok(open.is_some_and(|open| open.written > 0))
@@ -297,17 +302,17 @@ impl Engine {
     }
 
     /// Owner at a row index of a group. The handles come first, in order, then the shared pool.
-    pub(super) fn owner_at(&self, position: usize) -> Owner {
+    pub(super) fn owner_at(&self, position: usize) -> UnitOwner {
         if position == self.layout.handles.len() {
-            Owner::SHARED
+            UnitOwner::SHARED_POOL
         } else {
-            Owner::of(RuhId::of(position))
+            UnitOwner::from_handle(RuhId::from_index(position))
         }
     }
 
     /// Row index of an owner in a group.
     #[inline]
-    pub(super) fn owner_index(&self, owner: Owner) -> usize {
+    pub(super) fn owner_index(&self, owner: UnitOwner) -> usize {
         owner
             .handle()
             .map_or(self.layout.handles.len(), |handle| handle.index())

@@ -16,9 +16,9 @@ mod collect;
 mod copy;
 mod engine;
 mod open;
-mod place;
 mod state;
 mod timed;
+mod unit_lifecycle;
 mod view;
 mod write;
 
@@ -26,21 +26,21 @@ use std::ops::{Deref, DerefMut};
 
 use crate::config::DeviceConfig;
 use crate::error::{ConfigError, HostError};
-use crate::event::{EventSink, Events};
-use crate::layout::Layout;
-use crate::maps::Maps;
-use crate::timing::Completion;
-use crate::types::{Lpn, Nanos, Placement, Write};
+use crate::event::{EventEmitter, EventSink};
+use crate::layout::DeviceLayout;
+use crate::maps::PageMaps;
+use crate::timing::CompletionTime;
+use crate::types::{Lpn, Nanos, Placement, WriteRequest};
 
-pub(crate) use copy::{StateCopy, StateRoom};
-pub use engine::Engine;
-pub(crate) use state::State;
+pub(crate) use copy::{StateBuffer, StateCopy};
+pub use engine::DeviceCore;
+pub(crate) use state::DeviceState;
 pub use view::{Occupancy, UnitView};
 
 /// A drive that sends its events to `S`. The sink `()` costs no time.
 #[derive(Clone)]
 pub struct Device<S = ()> {
-    engine: Engine,
+    engine: DeviceCore,
     sink: S,
 }
 
@@ -54,24 +54,24 @@ impl Device {
     }
 
     /// Restores a drive from its maps and its state.
-    pub(crate) fn from_parts(config: DeviceConfig, layout: Layout, maps: Maps, state: State) -> Device {
-        let engine = Engine::from_parts(config, layout, maps, state);
+    pub(crate) fn from_parts(config: DeviceConfig, layout: DeviceLayout, maps: PageMaps, state: DeviceState) -> Device {
+        let engine = DeviceCore::from_parts(config, layout, maps, state);
         Device { engine, sink: () }
     }
 }
 
 impl<S> Deref for Device<S> {
-    type Target = Engine;
+    type Target = DeviceCore;
 
     #[inline]
-    fn deref(&self) -> &Engine {
+    fn deref(&self) -> &DeviceCore {
         &self.engine
     }
 }
 
 impl<S> DerefMut for Device<S> {
     #[inline]
-    fn deref_mut(&mut self) -> &mut Engine {
+    fn deref_mut(&mut self) -> &mut DeviceCore {
         &mut self.engine
     }
 }
@@ -82,7 +82,7 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// Same as [`Layout::new`].
     pub fn with_sink(config: &DeviceConfig, mut sink: S) -> Result<Device<S>, ConfigError> {
-        let engine = Engine::new(config, &mut Events::of(&mut sink))?;
+        let engine = DeviceCore::new(config, &mut EventEmitter::new(&mut sink))?;
         Ok(Device { engine, sink })
     }
 
@@ -116,8 +116,8 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent or the placement does not exist. The device is unchanged.
-    pub fn write(&mut self, now: Nanos, write: &Write) -> Result<Completion, HostError> {
-        self.engine.write(&mut Events::of(&mut self.sink), now, write)
+    pub fn write(&mut self, now: Nanos, write: &WriteRequest) -> Result<CompletionTime, HostError> {
+        self.engine.write(&mut EventEmitter::new(&mut self.sink), now, write)
     }
 
     /// Writes extents one after the other. Equivalent to [`Device::write`] on each, but much faster
@@ -125,8 +125,9 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// An extent or placement does not exist. The device is unchanged.
-    pub fn write_batch(&mut self, now: Nanos, writes: &[Write]) -> Result<Completion, HostError> {
-        self.engine.write_batch(&mut Events::of(&mut self.sink), now, writes)
+    pub fn write_batch(&mut self, now: Nanos, writes: &[WriteRequest]) -> Result<CompletionTime, HostError> {
+        self.engine
+            .write_batch(&mut EventEmitter::new(&mut self.sink), now, writes)
     }
 
     /// Writes each extent of `writes` at the corresponding time of `times`, which must not
@@ -141,14 +142,14 @@ impl<S: EventSink> Device<S> {
     pub fn write_at_times(
         &mut self,
         times: &[Nanos],
-        writes: &[Write],
-        done: &mut Vec<Completion>,
+        writes: &[WriteRequest],
+        done: &mut Vec<CompletionTime>,
     ) -> Result<(), HostError> {
         assert_eq!(times.len(), writes.len(), "a write has a time");
         for write in writes {
             self.engine.check_write(write)?;
         }
-        let events = &mut Events::of(&mut self.sink);
+        let events = &mut EventEmitter::new(&mut self.sink);
         self.engine.write_in_times(events, times, writes, done);
         Ok(())
     }
@@ -157,9 +158,9 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// The extent does not exist. The device is unchanged.
-    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
+    pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<CompletionTime, HostError> {
         self.engine
-            .deallocate(&mut Events::of(&mut self.sink), now, first, pages)
+            .deallocate(&mut EventEmitter::new(&mut self.sink), now, first, pages)
     }
 
     /// Zeroes an extent, by deallocation if `deallocate` (the DEAC bit of Write Zeroes) is set and
@@ -167,7 +168,12 @@ impl<S: EventSink> Device<S> {
     ///
     /// # Errors
     /// Same as [`Device::write`].
-    pub fn write_zeroes(&mut self, now: Nanos, write: &Write, deallocate: bool) -> Result<Completion, HostError> {
+    pub fn write_zeroes(
+        &mut self,
+        now: Nanos,
+        write: &WriteRequest,
+        deallocate: bool,
+    ) -> Result<CompletionTime, HostError> {
         if deallocate {
             self.check_write(write)?;
             self.deallocate(now, write.first, write.pages)
@@ -184,7 +190,7 @@ impl<S: EventSink> Device<S> {
     /// The placement does not exist.
     pub fn update_handle(&mut self, now: Nanos, placement: Placement) -> Result<u32, HostError> {
         self.engine.check_placement(placement)?;
-        let events = &mut Events::of(&mut self.sink);
+        let events = &mut EventEmitter::new(&mut self.sink);
         Ok(self.engine.close_for_host(events, now, placement))
     }
 }

@@ -13,24 +13,24 @@ use crate::cast::{index, narrow, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation};
 use crate::endurance::ERASES_MAX;
 use crate::gc::index::ClosedSet;
-use crate::layout::Layout;
-use crate::recency::Recency;
-use crate::stats::{Stats, Totals};
+use crate::layout::DeviceLayout;
+use crate::recency::RecencyWindow;
+use crate::stats::{DeviceStats, FdpTotals};
 use crate::types::{Ppn, RgId, RuId};
 use crate::unit::ReclaimUnit;
 
 /// State of a drive without the page maps and without values derived from the configuration.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct DeviceState {
     /// Entry of each slice. A reclaim unit uses the entry of its first slice.
     pub(super) units: Vec<ReclaimUnit>,
     /// First slice of the reclaim unit that contains each slice. Empty if each unit is one slice.
     pub(super) unit_of_slice: Vec<u32>,
     pub(super) superblocks: Vec<Superblock>,
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<ReclaimGroup>,
     /// Reclaim group of the next command without a placement.
     pub(super) default_group: RgId,
-    pub(super) stats: Stats,
+    pub(super) stats: DeviceStats,
     /// Pages written by the host, which is the policies' clock.
     pub(super) host_pages_written: u64,
     pub(super) units_closed: u64,
@@ -39,7 +39,7 @@ pub(crate) struct State {
     pub(super) block_at: BlockTable,
     pub(super) erase_counts: BlockTable,
     /// Recency of the pages that the host wrote last, if hot data is separated.
-    pub(super) recency: Option<Recency>,
+    pub(super) recency: Option<RecencyWindow>,
 }
 
 /// Division of a superblock.
@@ -51,7 +51,7 @@ pub(super) struct Superblock {
 
 /// One reclaim group.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct ReclaimGroup {
     pub(super) free_superblocks: VecDeque<u32>,
     /// Free parts of divided superblocks, for each class.
     pub(super) free_parts: Vec<VecDeque<u32>>,
@@ -80,7 +80,7 @@ pub(super) struct OwnerState {
     pub(super) isolated: bool,
 }
 
-impl State {
+impl DeviceState {
     /// Reclaim unit of a physical page. `slices` divides by the pages of a slice.
     #[inline(always)]
     pub(super) fn unit_of(&self, slices: StrengthReducedU32, ppn: Ppn) -> RuId {
@@ -94,7 +94,13 @@ impl State {
     /// Reclaim unit of the first of `left` consecutive physical pages, and the number of these
     /// pages in the unit.
     #[inline(always)]
-    pub(super) fn unit_part(&self, slices: StrengthReducedU32, layout: &Layout, ppn: Ppn, left: u32) -> (RuId, u32) {
+    pub(super) fn unit_part(
+        &self,
+        slices: StrengthReducedU32,
+        layout: &DeviceLayout,
+        ppn: Ppn,
+        left: u32,
+    ) -> (RuId, u32) {
         let unit = self.unit_of(slices, ppn);
         // The sum does not overflow, because the layout keeps page numbers below 2^32.
         let pages = left.min(unit.0 * layout.slice_pages + self.units[unit.index()].pages - ppn.0);
@@ -102,11 +108,11 @@ impl State {
         (unit, pages)
     }
 
-    pub(super) fn new(config: &DeviceConfig, layout: &Layout) -> State {
+    pub(super) fn new(config: &DeviceConfig, layout: &DeviceLayout) -> DeviceState {
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
         let remaps = config.gc.block_remapping;
-        State {
+        DeviceState {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: if divided {
                 (0..layout.slices()).collect()
@@ -121,10 +127,10 @@ impl State {
                 index(layout.superblocks())
             ],
             groups: (0..layout.groups)
-                .map(|group| Group::new(config, layout, group))
+                .map(|group| ReclaimGroup::new(config, layout, group))
                 .collect(),
             default_group: RgId(0),
-            stats: Stats::new(layout.page_bytes, layout.handle_count()),
+            stats: DeviceStats::new(layout.page_bytes, layout.handle_count()),
             host_pages_written: 0,
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
@@ -134,14 +140,14 @@ impl State {
                 BlockTable::default()
             },
             erase_counts: BlockTable::from(vec![0; index(narrow(layout.blocks()))]),
-            recency: (layout.separation_pages > 0).then(|| Recency::new(layout.separation_pages)),
+            recency: (layout.separation_pages > 0).then(|| RecencyWindow::new(layout.separation_pages)),
         }
     }
 
     /// Returns true if the counters can be raised to these values without a risk of overflow later.
-    pub(super) fn can_raise(&self, at_least: &Totals, block_pages: u32) -> bool {
+    pub(super) fn can_raise(&self, at_least: &FdpTotals, block_pages: u32) -> bool {
         const BYTES_MAX: u64 = 1 << 58;
-        let Totals {
+        let FdpTotals {
             host_bytes_written,
             media_bytes_written,
             media_bytes_erased,
@@ -154,7 +160,7 @@ impl State {
     }
 
     /// Returns true if the tables have the sizes of the layout.
-    pub(crate) fn fits(&self, layout: &Layout) -> bool {
+    pub(crate) fn fits(&self, layout: &DeviceLayout) -> bool {
         let slices = index(layout.slices());
         self.units.len() == slices
             && self.unit_of_slice.len() == if layout.slices_per_superblock > 1 { slices } else { 0 }
@@ -172,9 +178,9 @@ impl State {
     }
 }
 
-impl Group {
+impl ReclaimGroup {
     /// Same as [`State::fits`], for a group.
-    fn fits(&self, layout: &Layout) -> bool {
+    fn fits(&self, layout: &DeviceLayout) -> bool {
         let slots = |handle: Option<&HandleConfig>| handle.map_or(0, |handle| usize::from(layout.open_slots(handle)));
         let handles = layout.handles.iter().map(Some).chain([None]);
         self.free_parts.len() == layout.classes.len()
@@ -188,7 +194,7 @@ impl Group {
             && self.closed.iter().all(|sets| sets.len() == layout.classes.len())
     }
 
-    fn new(config: &DeviceConfig, layout: &Layout, group: u16) -> Group {
+    fn new(config: &DeviceConfig, layout: &DeviceLayout, group: u16) -> ReclaimGroup {
         let first = u32::from(group) * layout.superblocks_per_group;
         let owner = |handle: u16| OwnerState {
             open: vec![None; usize::from(layout.open_slots(&layout.handles[usize::from(handle)]))],
@@ -204,7 +210,7 @@ impl Group {
         };
         let set = |class: &crate::layout::SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
         let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
-        Group {
+        ReclaimGroup {
             free_superblocks: (first..first + layout.superblocks_per_group).collect(),
             free_parts: vec![VecDeque::new(); layout.classes.len()],
             free_slices: u64::from(layout.superblocks_per_group) * u64::from(layout.slices_per_superblock),

@@ -1,15 +1,15 @@
 //! Interface of the device to its timing model.
 
-use super::engine::Engine;
+use super::engine::DeviceCore;
 use super::open::OpenUnit;
 use crate::config::DeviceConfig;
 use crate::error::{ConfigError, HostError};
-use crate::layout::Layout;
-use crate::timing::{Completion, Location, Timing, TimingConfig, UnitPlace, WriteProgress};
-use crate::types::{Lpn, Nanos, Ppn, RuId, Write};
+use crate::layout::DeviceLayout;
+use crate::timing::{CompletionTime, PageLocation, TimingConfig, TimingModel, UnitPlace, WriteProgress};
+use crate::types::{Lpn, Nanos, Ppn, RuId, WriteRequest};
 use crate::unit::UnitState;
 
-impl Engine {
+impl DeviceCore {
     /// Lower bound of the completion time of a write submitted at `now`. The caller can submit all
     /// writes until then together ([`Device::write_at_times`](crate::Device::write_at_times)).
     /// Returns `now` without timing.
@@ -34,10 +34,10 @@ impl Engine {
     }
 
     /// Completion of a command without flash operations, which takes only controller time.
-    pub fn command(&mut self, now: Nanos) -> Completion {
+    pub fn command(&mut self, now: Nanos) -> CompletionTime {
         match &mut self.timing {
             Some(timing) => timing.command(now),
-            None => Completion::now(now),
+            None => CompletionTime::now(now),
         }
     }
 
@@ -50,8 +50,8 @@ impl Engine {
             timing,
             ..self.config.clone()
         };
-        Layout::new(&config)?;
-        self.timing = Timing::new(&config, &self.layout);
+        DeviceLayout::new(&config)?;
+        self.timing = TimingModel::new(&config, &self.layout);
         self.config = config;
         self.resume_in_time();
         Ok(())
@@ -64,10 +64,10 @@ impl Engine {
     ///
     /// # Panics
     /// The device has timing and `now` is 292 years (2^63 ns) or later.
-    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<Completion, HostError> {
+    pub fn read(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<CompletionTime, HostError> {
         self.check_extent(first, pages)?;
         let Some(mut timing) = self.timing.take() else {
-            return Ok(Completion::now(now));
+            return Ok(CompletionTime::now(now));
         };
         let at = timing.begin_read(now, pages);
         let (mut done, run) = self.read_run(&mut timing, at, first, pages);
@@ -87,7 +87,7 @@ impl Engine {
     /// # Panics
     /// The page is outside of the device.
     #[inline]
-    pub fn locate(&self, lpn: Lpn) -> Option<Location> {
+    pub fn locate(&self, lpn: Lpn) -> Option<PageLocation> {
         let timing = self.timing.as_ref()?;
         let ppn = self.lookup(lpn)?;
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
@@ -99,7 +99,7 @@ impl Engine {
     /// # Panics
     /// The page has moved, or the conditions of [`Engine::read`].
     #[inline]
-    pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &Location) -> Completion {
+    pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &PageLocation) -> CompletionTime {
         assert!(
             self.lookup(lpn) == Some(location.ppn),
             "a read page is at its mapped place"
@@ -116,7 +116,7 @@ impl Engine {
     /// Reads the leading pages of an extent that are contiguous in a reclaim unit, or that are
     /// unmapped. Also returns their number. Most extents consist of a single such run.
     #[inline(always)]
-    fn read_run(&self, timing: &mut Timing, at: Nanos, lpn: Lpn, pages: u32) -> (Completion, u32) {
+    fn read_run(&self, timing: &mut TimingModel, at: Nanos, lpn: Lpn, pages: u32) -> (CompletionTime, u32) {
         let (ppn, run) = self.maps.mapped_run(lpn, pages);
         if ppn == Ppn::UNMAPPED {
             return (timing.send_unmapped(at, run), run);
@@ -131,8 +131,8 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn read_runs(&self, timing: &mut Timing, at: Nanos, mut lpn: Lpn, mut left: u32) -> Completion {
-        let mut done = Completion::now(at);
+    fn read_runs(&self, timing: &mut TimingModel, at: Nanos, mut lpn: Lpn, mut left: u32) -> CompletionTime {
+        let mut done = CompletionTime::now(at);
         while left > 0 {
             let (sent, run) = self.read_run(timing, at, lpn, left);
             done = done.and(sent);
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Starts a write. Reads the pages that the write covers only partially.
-    pub(super) fn begin_write(&mut self, now: Nanos, write: &Write) -> WriteProgress {
+    pub(super) fn begin_write(&mut self, now: Nanos, write: &WriteRequest) -> WriteProgress {
         let mut timing = self
             .timing
             .take()
@@ -194,7 +194,7 @@ impl Engine {
         times: &[Nanos],
         unit: RuId,
         position: u32,
-        done: &mut Vec<Completion>,
+        done: &mut Vec<CompletionTime>,
     ) {
         let place = self.place(unit);
         let timing = self
@@ -205,7 +205,7 @@ impl Engine {
     }
 
     /// Ends a write whose pages are all placed, and returns its completion.
-    pub(super) fn end_write(&mut self, writing: WriteProgress) -> Completion {
+    pub(super) fn end_write(&mut self, writing: WriteProgress) -> CompletionTime {
         let timing = self
             .timing
             .as_mut()

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::engine::Engine;
+use super::engine::DeviceCore;
 use crate::cast::{index, wide};
 use crate::config::{DeviceConfig, GcConfig};
-use crate::endurance::{Endurance, Wear};
+use crate::endurance::{Endurance, WearSummary};
 use crate::error::ConfigError;
-use crate::layout::Layout;
-use crate::stats::Stats;
-use crate::timing::Activity;
-use crate::types::{Owner, RgId, RuId};
+use crate::layout::DeviceLayout;
+use crate::stats::DeviceStats;
+use crate::timing::ActivityLog;
+use crate::types::{RgId, RuId, UnitOwner};
 use crate::unit::UnitState;
 
 /// Snapshot of a reclaim unit or of free space of that size.
@@ -24,7 +24,7 @@ pub struct UnitView {
     /// Its reclaim group.
     pub group: RgId,
     /// Owner of its data, or `None` while it is free.
-    pub owner: Option<Owner>,
+    pub owner: Option<UnitOwner>,
     /// Life-cycle state.
     pub state: UnitState,
     /// Size in pages. A free superblock that is not divided is one unit.
@@ -40,7 +40,7 @@ pub struct UnitView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Occupancy {
     /// Owner of the reclaim units.
-    pub owner: Owner,
+    pub owner: UnitOwner,
     /// Number of reclaim units, open and closed.
     pub units: u64,
     /// Number of pages in these units.
@@ -49,9 +49,9 @@ pub struct Occupancy {
     pub valid_pages: u64,
 }
 
-impl Engine {
+impl DeviceCore {
     /// Counters of the device.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> &DeviceStats {
         &self.state.stats
     }
 
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Layout derived from the configuration.
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &DeviceLayout {
         &self.layout
     }
 
@@ -76,8 +76,8 @@ impl Engine {
     }
 
     /// Summary of the erase counts. Scans every block.
-    pub fn wear(&self) -> Wear {
-        Wear::of(self.block_erase_counts())
+    pub fn wear(&self) -> WearSummary {
+        WearSummary::from_erases(self.block_erase_counts())
     }
 
     /// Same as [`Endurance::life_used`], but reads only erase counts and does not draw the limit of
@@ -91,7 +91,7 @@ impl Engine {
     pub fn endurance(&self) -> Option<Endurance> {
         let (endurance, state) = (self.config.endurance.as_ref()?, &self.state);
         let erases = &state.erase_counts;
-        Some(Endurance::of(
+        Some(Endurance::new(
             endurance,
             self.config.seed,
             &self.layout,
@@ -148,7 +148,7 @@ impl Engine {
             let class = if entry.parts_used == 0 { 0 } else { entry.class };
             let class = self.layout.classes[usize::from(class)];
             let first = superblock * self.layout.slices_per_superblock;
-            let group = RgId::of(index(superblock / self.layout.superblocks_per_group));
+            let group = RgId::from_index(index(superblock / self.layout.superblocks_per_group));
             (0..class.divisor).map(move |part| self.unit_view(RuId(first + part * class.slices), group, class.pages))
         })
     }
@@ -161,15 +161,15 @@ impl Engine {
 
     /// Enables the activity log of dies and channels on a drive with timing. Keeps the last
     /// `pieces` entries, divided equally.
-    pub fn keep_activity(&mut self, pieces: usize) {
+    pub fn enable_activity_log(&mut self, pieces: usize) {
         if let Some(timing) = &mut self.timing {
-            timing.keep_activity(pieces);
+            timing.enable_activity_log(pieces);
         }
     }
 
     /// Logged activity of each die, in channel order and then die order, and of each channel. Empty
     /// unless enabled by [`Engine::keep_activity`].
-    pub fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
+    pub fn activity(&self) -> (Vec<&ActivityLog>, Vec<&ActivityLog>) {
         self.timing.as_ref().map(|timing| timing.activity()).unwrap_or_default()
     }
 
@@ -202,7 +202,7 @@ impl Engine {
     }
 
     /// Number of pages with data in an open reclaim unit.
-    fn open_pages(&self, unit: RuId, group: RgId, owner: Owner) -> u32 {
+    fn open_pages(&self, unit: RuId, group: RgId, owner: UnitOwner) -> u32 {
         let owner = &self.state.groups[group.index()].owners[self.owner_index(owner)];
         let mut open = owner.open.iter().flatten().chain(&owner.collecting);
         let open = open.find(|open| open.unit == unit);
@@ -220,7 +220,7 @@ impl Engine {
             gc: gc.clone(),
             ..self.config.clone()
         };
-        let layout = Layout::new(&config)?;
+        let layout = DeviceLayout::new(&config)?;
         let rules_of = |gc: &GcConfig| GcConfig {
             source_policy: self.config.gc.source_policy,
             victim_policy: self.config.gc.victim_policy,
@@ -229,14 +229,14 @@ impl Engine {
             allocation: self.config.gc.allocation,
             ..gc.clone()
         };
-        ConfigError::unless(
+        ConfigError::require(
             rules_of(gc) == self.config.gc,
             "gc",
             "changed",
             "only source_policy, victim_policy, allocation and the watermarks can change while a drive is in use. \
              Create a new drive for other settings",
         )?;
-        let watermark_base = |layout: &Layout| Layout {
+        let watermark_base = |layout: &DeviceLayout| DeviceLayout {
             background_free_slices: self.layout.background_free_slices,
             foreground_free_slices: self.layout.foreground_free_slices,
             ..layout.clone()

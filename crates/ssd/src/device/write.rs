@@ -1,29 +1,29 @@
 //! Host commands that change the maps: writing and deallocating extents.
 
 use crate::cast::{index, narrow};
-use crate::device::engine::Engine;
+use crate::device::engine::DeviceCore;
 use crate::error::HostError;
-use crate::event::{Event, Events};
-use crate::timing::{Completion, WriteProgress};
-use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId, Write};
+use crate::event::{DeviceEvent, EventEmitter};
+use crate::timing::{CompletionTime, WriteProgress};
+use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId, WriteRequest};
 
-impl Engine {
+impl DeviceCore {
     pub(super) fn write(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
-        write: &Write,
-    ) -> Result<Completion, HostError> {
+        write: &WriteRequest,
+    ) -> Result<CompletionTime, HostError> {
         self.check_write(write)?;
         Ok(self.write_checked(events, now, write))
     }
 
     pub(super) fn write_batch(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
-        writes: &[Write],
-    ) -> Result<Completion, HostError> {
+        writes: &[WriteRequest],
+    ) -> Result<CompletionTime, HostError> {
         /// Enough writes for their cache misses to overlap, and few enough to stay in the
         /// first-level cache.
         const TOGETHER: usize = 32;
@@ -36,7 +36,7 @@ impl Engine {
                 checked = Some(write.placement);
             }
         }
-        let mut done = Completion::now(now);
+        let mut done = CompletionTime::now(now);
         self.prefetch_entries(&writes[..writes.len().min(TOGETHER)]);
         let mut left = writes;
         while !left.is_empty() {
@@ -52,7 +52,7 @@ impl Engine {
 
     /// Prefetches the L2P entries that writes will change.
     #[inline]
-    fn prefetch_entries(&self, writes: &[Write]) {
+    fn prefetch_entries(&self, writes: &[WriteRequest]) {
         /// Number of entries in a cache line.
         const LINE_ENTRIES: usize = 16;
         self.maps.prefetch_places(writes.iter().map(|write| write.first));
@@ -65,11 +65,11 @@ impl Engine {
     }
 
     /// Executes writes one after the other.
-    fn write_together(&mut self, events: &mut Events<'_>, now: Nanos, writes: &[Write]) -> Completion {
-        let mut done = Completion::now(now);
+    fn write_together(&mut self, events: &mut EventEmitter<'_>, now: Nanos, writes: &[WriteRequest]) -> CompletionTime {
+        let mut done = CompletionTime::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
-            let appended = if self.timing.is_none() && self.goes_to_one_place(first.placement) {
+            let appended = if self.timing.is_none() && self.has_single_open_unit(first.placement) {
                 self.append_together(events, left)
             } else {
                 None
@@ -90,10 +90,10 @@ impl Engine {
     /// each.
     pub(super) fn write_in_times(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         times: &[Nanos],
-        writes: &[Write],
-        done: &mut Vec<Completion>,
+        writes: &[WriteRequest],
+        done: &mut Vec<CompletionTime>,
     ) {
         assert!(times.is_sorted(), "times of commands do not go back");
         let done_before = done.len();
@@ -116,13 +116,17 @@ impl Engine {
 
     /// Same as [`Engine::append_together`], for writes of one whole page each on a device with
     /// timing. Not applicable if timing has random components.
-    fn append_pages_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
+    fn append_pages_together(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        writes: &[WriteRequest],
+    ) -> Option<AppendResult> {
         let draws_times = self.timing.as_ref().is_none_or(|timing| timing.has_tails());
-        if draws_times || !self.goes_to_one_place(writes[0].placement) {
+        if draws_times || !self.has_single_open_unit(writes[0].placement) {
             return None;
         }
         let page_bytes = self.layout.page_bytes;
-        let is_page = |write: &&Write| write.pages == 1 && write.host_bytes == page_bytes;
+        let is_page = |write: &&WriteRequest| write.pages == 1 && write.host_bytes == page_bytes;
         let pages = writes.iter().take_while(is_page).count();
         match pages {
             0 => None,
@@ -133,7 +137,7 @@ impl Engine {
     /// Returns true if the handle has a single open reclaim unit, so that all writes of a placement
     /// take the same path.
     #[inline]
-    fn goes_to_one_place(&self, placement: Placement) -> bool {
+    fn has_single_open_unit(&self, placement: Placement) -> bool {
         let takes_turns = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
         !takes_turns && self.state.recency.is_none()
     }
@@ -142,10 +146,10 @@ impl Engine {
     /// unit without a collection in between. Equivalent to [`Engine::write_checked`] on each, but
     /// executes the common steps once. The caller handles timing and then calls
     /// [`Engine::end_together`]. Returns `None` if the prefix is empty.
-    fn append_together(&mut self, events: &mut Events<'_>, writes: &[Write]) -> Option<Appended> {
+    fn append_together(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
-        assert!(self.goes_to_one_place(placement), "each write has its own case");
+        assert!(self.has_single_open_unit(placement), "each write has its own case");
         let members = &self.state.groups[group.index()];
         let room = self.layout.group_live_pages_max - members.live_pages;
         let background = members.free_slices <= self.layout.background_free_slices;
@@ -153,7 +157,7 @@ impl Engine {
         let (unit, position) = (open.unit, open.position);
         let first = self.first_page(unit).0 + position;
         let pages_max = narrow(room.min(u64::from(open.run_end - open.position)));
-        let fits = |write: &&Write| write.placement == placement;
+        let fits = |write: &&WriteRequest| write.placement == placement;
         let singles = writes
             .iter()
             .take(index(pages_max))
@@ -194,7 +198,7 @@ impl Engine {
         row.host_bytes_written += host_bytes;
         row.host_pages_written += u64::from(pages);
         let open = self.state.groups[group.index()].owners[handle.index()].open[0].as_mut();
-        Some(Appended {
+        Some(AppendResult {
             writes: carried_out,
             unit,
             position,
@@ -203,7 +207,13 @@ impl Engine {
     }
 
     /// Final steps after a batch of appended writes.
-    fn end_together(&mut self, events: &mut Events<'_>, now: Nanos, placement: Placement, appended: &Appended) {
+    fn end_together(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        now: Nanos,
+        placement: Placement,
+        appended: &AppendResult,
+    ) {
         if appended.run_ends {
             self.end_host_run(events, now, placement, 0);
         }
@@ -213,7 +223,7 @@ impl Engine {
     /// Maps single-page writes to the pages of an open reclaim unit from `first` on. Equivalent to
     /// [`Engine::append`] for each. Returns the number of executed writes. With `until_lazy` it
     /// stops after the first write that creates a candidate of background collection.
-    fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[Write], until_lazy: bool) -> u32 {
+    fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[WriteRequest], until_lazy: bool) -> u32 {
         let host_pages_written = self.state.host_pages_written;
         let (mut pages, mut counted) = (0, 0);
         for write in writes {
@@ -243,7 +253,7 @@ impl Engine {
     #[inline]
     fn count_appended(&mut self, group: RgId, unit: RuId, first: Ppn, pages: u32) {
         self.maps.set_valid(first, pages);
-        self.gain_pages(group, unit, pages);
+        self.add_valid_pages(group, unit, pages);
     }
 
     /// Maps an extent to the pages of an open reclaim unit from `at` on. Invalidates the old pages.
@@ -258,12 +268,12 @@ impl Engine {
     #[inline(always)]
     pub(super) fn count_written(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.host_pages_written += u64::from(pages);
-        self.gain_pages(group, unit, pages);
+        self.add_valid_pages(group, unit, pages);
     }
 
     /// Adds valid pages to an open reclaim unit and its group.
     #[inline(always)]
-    fn gain_pages(&mut self, group: RgId, unit: RuId, pages: u32) {
+    fn add_valid_pages(&mut self, group: RgId, unit: RuId, pages: u32) {
         self.state.units[unit.index()].valid_pages += pages;
         self.state.groups[group.index()].live_pages += u64::from(pages);
     }
@@ -287,11 +297,11 @@ impl Engine {
 
     pub(super) fn deallocate(
         &mut self,
-        events: &mut Events<'_>,
+        events: &mut EventEmitter<'_>,
         now: Nanos,
         first: Lpn,
         pages: u32,
-    ) -> Result<Completion, HostError> {
+    ) -> Result<CompletionTime, HostError> {
         self.check_extent(first, pages)?;
         let live_before = self.live_pages();
         let mapped = self.invalidate(first, pages);
@@ -303,7 +313,7 @@ impl Engine {
             "the groups and the map lose the same pages"
         );
         self.state.stats.pages_deallocated += u64::from(mapped);
-        events.command(|| Event::Deallocate { pages: mapped });
+        events.command(|| DeviceEvent::Deallocate { pages: mapped });
         Ok(self.command(now))
     }
 
@@ -312,7 +322,7 @@ impl Engine {
     /// # Errors
     /// Same as [`Device::write`](crate::Device::write).
     #[inline]
-    pub fn check_write(&self, write: &Write) -> Result<(), HostError> {
+    pub fn check_write(&self, write: &WriteRequest) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
         self.check_placement(write.placement)
     }
@@ -348,10 +358,13 @@ impl Engine {
     }
 
     #[inline]
-    fn write_checked(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> Completion {
+    fn write_checked(&mut self, events: &mut EventEmitter<'_>, now: Nanos, write: &WriteRequest) -> CompletionTime {
         // Without timing, the loop contains no timing code.
         let (group, done) = match &self.timing {
-            None => (self.write_placed(events, now, write, &mut AtOnce), Completion::now(now)),
+            None => (
+                self.write_placed(events, now, write, &mut UntimedWriter),
+                CompletionTime::now(now),
+            ),
             Some(_) => self.write_in_time(events, now, write),
         };
         self.collect_in_background(events, now, group);
@@ -359,7 +372,12 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn write_in_time(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write) -> (RgId, Completion) {
+    fn write_in_time(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        now: Nanos,
+        write: &WriteRequest,
+    ) -> (RgId, CompletionTime) {
         let mut writing = self.begin_write(now, write);
         let group = self.write_placed(events, now, write, &mut writing);
         (group, self.end_write(writing))
@@ -368,7 +386,13 @@ impl Engine {
     /// Counts a write, allocates its pages and stores them through `carry`. Returns the group that
     /// took the last page.
     #[inline]
-    fn write_placed(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
+    fn write_placed(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        now: Nanos,
+        write: &WriteRequest,
+        carry: &mut impl ExtentWriter,
+    ) -> RgId {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
@@ -380,7 +404,7 @@ impl Engine {
             owner.turn = (owner.turn + 1) % taking_turns;
         }
         if let Some(recency) = &mut self.state.recency {
-            recency.wrote(write.first, write.pages);
+            recency.record_write(write.first, write.pages);
         }
         group
     }
@@ -388,7 +412,13 @@ impl Engine {
     /// Allocates the pages of an extent and stores each part through `carry`. Returns the group
     /// that took the last page.
     #[inline]
-    fn write_extent(&mut self, events: &mut Events<'_>, now: Nanos, write: &Write, carry: &mut impl Carry) -> RgId {
+    fn write_extent(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        now: Nanos,
+        write: &WriteRequest,
+        carry: &mut impl ExtentWriter,
+    ) -> RgId {
         let handle = write.placement.handle;
         let mut group = write.placement.group;
         let (mut lpn, mut left) = (write.first, write.pages);
@@ -417,7 +447,7 @@ impl Engine {
             carry.append(self, group, unit, position, lpn, pages);
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
-                events.emit(|| Event::Redirect {
+                events.emit(|| DeviceEvent::Redirect {
                     from: write.placement.group,
                     to: group,
                     pages,
@@ -475,7 +505,7 @@ impl Engine {
     fn invalidate_physical(&mut self, mut ppn: Ppn, mut left: u32) {
         while left > 0 {
             let (unit, pages) = self.state.unit_part(self.slice_divisor, &self.layout, ppn, left);
-            self.lose_pages(unit, pages);
+            self.remove_valid_pages(unit, pages);
             self.maps.clear_valid(ppn, pages);
             ppn.0 = ppn.0.wrapping_add(pages);
             left -= pages;
@@ -484,7 +514,7 @@ impl Engine {
 
     /// Removes valid pages from a reclaim unit and its group.
     #[inline(always)]
-    fn lose_pages(&mut self, unit: RuId, pages: u32) {
+    fn remove_valid_pages(&mut self, unit: RuId, pages: u32) {
         let now = self.state.host_pages_written;
         let entry = &mut self.state.units[unit.index()];
         let before = entry.valid_pages;
@@ -512,7 +542,7 @@ impl Engine {
 }
 
 /// Result of a batch of appended writes.
-struct Appended {
+struct AppendResult {
     /// Number of writes.
     writes: usize,
     /// Reclaim unit that took them, and the position of their first page.
@@ -523,27 +553,27 @@ struct Appended {
 }
 
 /// Method to store a part of an extent at its allocated position.
-trait Carry {
+trait ExtentWriter {
     /// Stores logical pages at a position of an open reclaim unit.
-    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
+    fn append(&mut self, engine: &mut DeviceCore, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);
 }
 
 /// Stores pages without timing.
-struct AtOnce;
+struct UntimedWriter;
 
-impl Carry for AtOnce {
+impl ExtentWriter for UntimedWriter {
     #[inline(always)]
-    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
+    fn append(&mut self, engine: &mut DeviceCore, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
         let at = Ppn(engine.first_page(unit).0 + position);
         engine.append(group, unit, at, lpn, pages);
         engine.end_append(group, unit);
     }
 }
 
-impl Carry for WriteProgress {
+impl ExtentWriter for WriteProgress {
     #[inline(always)]
-    fn append(&mut self, engine: &mut Engine, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
-        AtOnce.append(engine, group, unit, position, lpn, pages);
+    fn append(&mut self, engine: &mut DeviceCore, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32) {
+        UntimedWriter.append(engine, group, unit, position, lpn, pages);
         engine.append_in_time(self, unit, position, pages);
     }
 }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{count, index, whole32, wide};
+use crate::cast::{count, index, truncate32, wide};
 use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 const BUCKETS_MAX: u32 = 256;
@@ -48,7 +48,7 @@ impl ClosedSet {
             unit_pages,
             // A unit without an invalid page frees no space. The small summand makes 0.29 of 100
             // pages exactly 29.
-            lazy_valid_pages: whole32(lazy_valid_share * f64::from(unit_pages) + 1e-6).min(unit_pages - 1),
+            lazy_valid_pages: truncate32(lazy_valid_share * f64::from(unit_pages) + 1e-6).min(unit_pages - 1),
             lazy_units: 0,
         }
     }

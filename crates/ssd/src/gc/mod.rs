@@ -11,7 +11,7 @@ pub(crate) mod source_policy;
 pub(crate) mod victim;
 
 /// Random number generator of the device.
-pub type Random = rand_xoshiro::Xoshiro256PlusPlus;
+pub type DeviceRng = rand_xoshiro::Xoshiro256PlusPlus;
 
-pub use source_policy::HandleSelection;
-pub use victim::{Candidates, UnitSelection, VictimPolicy};
+pub use source_policy::SourcePolicy;
+pub use victim::{VictimCandidates, VictimPolicy, VictimRule};

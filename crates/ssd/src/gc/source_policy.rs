@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{index, real};
+use crate::cast::{index, to_f64};
 use crate::gc::index::ClosedSet;
 use crate::unit::ReclaimUnit;
 
@@ -10,7 +10,7 @@ use crate::unit::ReclaimUnit;
 /// If the first owner has no victim, the next owner in the same order is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HandleSelection {
+pub enum SourcePolicy {
     /// No first decision. The second decision considers all reclaim units.
     Global,
     /// Owner with the most invalid pages per live page in its closed reclaim units. Implements
@@ -23,7 +23,7 @@ pub enum HandleSelection {
     HighestPressure,
 }
 
-impl HandleSelection {
+impl SourcePolicy {
     /// Groups of owners to try in order. The second decision considers the owners of a group
     /// together.
     ///
@@ -31,8 +31,8 @@ impl HandleSelection {
     pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit]) -> Vec<Vec<usize>> {
         let holders = (0..owners.len()).filter(|&owner| closed_pages(&owners[owner]) > 0);
         match self {
-            HandleSelection::Global => vec![holders.collect()],
-            HandleSelection::HighestPressure => {
+            SourcePolicy::Global => vec![holders.collect()],
+            SourcePolicy::HighestPressure => {
                 let pool = owners.len() - 1;
                 let (pools, handles): (Vec<usize>, Vec<usize>) = holders.partition(|&owner| owner == pool);
                 if handles.is_empty() {
@@ -59,7 +59,7 @@ fn pressure(sets: &[ClosedSet], units: &[ReclaimUnit]) -> (bool, f64) {
     let invalid = closed_pages(sets) - live;
     (
         sets.iter().any(ClosedSet::holds_unit_without_valid_page),
-        real(invalid) / real(live),
+        to_f64(invalid) / to_f64(live),
     )
 }
 

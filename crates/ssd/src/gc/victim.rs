@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{index, narrow, real, share_of, wide};
+use crate::cast::{index, narrow, share_of, to_f64, wide};
 use crate::gc::index::ClosedSet;
 use crate::types::RuId;
 use crate::unit::{ReclaimUnit, UnitState};
@@ -16,7 +16,7 @@ use crate::unit::{ReclaimUnit, UnitState};
 /// Ties go to the unit that was closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum UnitSelection {
+pub enum VictimRule {
     /// Minimum `u`.
     Greedy,
     /// Minimum `u * age / (1 - u)`, with the age since the last invalidation. This is the score
@@ -47,12 +47,12 @@ pub enum UnitSelection {
 pub trait VictimPolicy {
     /// Returns one of the candidates, or `None` if there are no candidates. Must be deterministic
     /// except for `random`.
-    fn select(&mut self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId>;
+    fn select(&mut self, candidates: &VictimCandidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId>;
 }
 
 /// Candidates of a decision: closed reclaim units, with an invalid page, of one or several owners.
 /// In background collection they are also at or below the lazy threshold.
-pub struct Candidates<'a> {
+pub struct VictimCandidates<'a> {
     pub(crate) units: &'a [ReclaimUnit],
     pub(crate) sets: Vec<&'a ClosedSet>,
     /// True for background collection, which takes only units up to the lazy threshold.
@@ -61,7 +61,7 @@ pub struct Candidates<'a> {
     pub(crate) host_pages_written: u64,
 }
 
-impl<'a> Candidates<'a> {
+impl<'a> VictimCandidates<'a> {
     /// Iterates over the candidates, in arbitrary but reproducible order.
     pub fn iter(&self) -> impl Iterator<Item = RuId> {
         self.sets
@@ -194,51 +194,51 @@ impl<'a> Candidates<'a> {
     }
 }
 
-impl VictimPolicy for UnitSelection {
-    fn select(&mut self, candidates: &Candidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId> {
-        let age = |since: u64| real(candidates.host_pages_written - since);
+impl VictimPolicy for VictimRule {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, random: &mut Xoshiro256PlusPlus) -> Option<RuId> {
+        let age = |since: u64| to_f64(candidates.host_pages_written - since);
         match *self {
-            UnitSelection::Greedy => candidates.least_valid(),
-            UnitSelection::CostAge => candidates.min_by_score(|unit| {
+            VictimRule::Greedy => candidates.least_valid(),
+            VictimRule::CostAge => candidates.min_by_score(|unit| {
                 let u = candidates.valid_share(unit);
                 u * age(candidates.unit(unit).last_invalidation) / (1.0 - u)
             }),
-            UnitSelection::BenefitCost => candidates.min_by_score(|unit| {
+            VictimRule::BenefitCost => candidates.min_by_score(|unit| {
                 let u = candidates.valid_share(unit);
                 -((1.0 - u) * age(candidates.unit(unit).last_write) / (1.0 + u))
             }),
-            UnitSelection::BenefitCostSinceInvalidation => candidates.min_by_score(|unit| {
+            VictimRule::BenefitCostSinceInvalidation => candidates.min_by_score(|unit| {
                 let u = candidates.valid_share(unit);
                 if u == 0.0 {
                     return f64::NEG_INFINITY; // Free of cost, whatever its age.
                 }
                 -((1.0 - u) * age(candidates.unit(unit).last_invalidation) / (2.0 * u))
             }),
-            UnitSelection::Fifo => candidates.oldest(1).next(),
-            UnitSelection::Random => candidates.draw_candidate(random),
-            UnitSelection::DChoices(choices) => {
+            VictimRule::Fifo => candidates.oldest(1).next(),
+            VictimRule::Random => candidates.draw_candidate(random),
+            VictimRule::DChoices(choices) => {
                 let draw = |_| candidates.draw(random).and_then(|at| candidates.at(at));
                 let drawn: Vec<RuId> = (0..choices).filter_map(draw).collect();
                 let best = candidates.min_by_valid(drawn.into_iter());
                 best.or_else(|| candidates.draw_candidate(random))
             }
-            UnitSelection::WindowedGreedy(window) => candidates.min_by_valid(candidates.oldest(index(window))),
+            VictimRule::WindowedGreedy(window) => candidates.min_by_valid(candidates.oldest(index(window))),
         }
     }
 }
 
-impl UnitSelection {
+impl VictimRule {
     /// Name in the configuration and in the GC log.
     pub fn name(self) -> &'static str {
         match self {
-            UnitSelection::Greedy => "greedy",
-            UnitSelection::CostAge => "cost_age",
-            UnitSelection::BenefitCost => "benefit_cost",
-            UnitSelection::BenefitCostSinceInvalidation => "benefit_cost_since_invalidation",
-            UnitSelection::Fifo => "fifo",
-            UnitSelection::Random => "random",
-            UnitSelection::DChoices(_) => "d_choices",
-            UnitSelection::WindowedGreedy(_) => "windowed_greedy",
+            VictimRule::Greedy => "greedy",
+            VictimRule::CostAge => "cost_age",
+            VictimRule::BenefitCost => "benefit_cost",
+            VictimRule::BenefitCostSinceInvalidation => "benefit_cost_since_invalidation",
+            VictimRule::Fifo => "fifo",
+            VictimRule::Random => "random",
+            VictimRule::DChoices(_) => "d_choices",
+            VictimRule::WindowedGreedy(_) => "windowed_greedy",
         }
     }
 }

@@ -25,7 +25,7 @@ const REGION_PAGES_MAX: u32 = 1 << 14;
 
 /// Append position of a region. All zero if the region is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Region {
+struct AppendPosition {
     /// End of the written pages, or [`Region::FLAT`] if a run begins at every page.
     written: u32,
     /// Number of runs.
@@ -34,12 +34,12 @@ struct Region {
     next_inverted: u32,
 }
 
-impl Region {
+impl AppendPosition {
     const FLAT: u32 = u32::MAX;
 
-    fn flat() -> Region {
-        Region {
-            written: Region::FLAT,
+    fn flat() -> AppendPosition {
+        AppendPosition {
+            written: AppendPosition::FLAT,
             runs: 0,
             next_inverted: 0,
         }
@@ -89,7 +89,7 @@ impl Cursor {
 pub(super) struct ReverseMap {
     entries: ZeroedArray<u32>,
     starts: ZeroedArray<u64>,
-    regions: Vec<Region>,
+    regions: Vec<AppendPosition>,
     /// Binary logarithm of the region size in pages, at least that of a word.
     region_bits: u32,
     physical_pages: u32,
@@ -109,7 +109,7 @@ impl ReverseMap {
         Ok(ReverseMap {
             entries: ZeroedArray::zeroed_on(index(physical_pages), PageSize::Small)?,
             starts: ZeroedArray::zeroed(index(physical_pages.div_ceil(64)))?,
-            regions: vec![Region::default(); index(physical_pages.div_ceil(1 << region_bits))],
+            regions: vec![AppendPosition::default(); index(physical_pages.div_ceil(1 << region_bits))],
             region_bits,
             physical_pages,
         })
@@ -172,10 +172,10 @@ impl ReverseMap {
         while let Some((lpn, pages)) = next {
             let (region, offset) = self.region_of(ppn);
             let (first, end) = (ppn - offset, self.region_end(region));
-            let Region { written, .. } = self.regions[index(region)];
+            let AppendPosition { written, .. } = self.regions[index(region)];
             let entries = &mut self.entries.get_mut()[index(first)..index(end)];
             let begun = ppn;
-            if written == Region::FLAT {
+            if written == AppendPosition::FLAT {
                 while let Some((lpn, 1)) = next
                     && ppn < end
                 {
@@ -225,7 +225,7 @@ impl ReverseMap {
             if written <= offset {
                 self.append(ppn, lpn, here);
             } else {
-                if written != Region::FLAT {
+                if written != AppendPosition::FLAT {
                     self.flatten(region);
                 }
                 let entries = &mut self.entries.get_mut()[index(ppn)..][..index(here)];
@@ -257,7 +257,7 @@ impl ReverseMap {
         assert_eq!(runs, self.regions[index(region)].runs, "region {region} lost a run");
         self.entries.get_mut()[index(first)..index(end)].copy_from_slice(&logical);
         self.words_of(region).fill(u64::MAX);
-        self.regions[index(region)] = Region::flat();
+        self.regions[index(region)] = AppendPosition::flat();
     }
 
     /// Removes erased physical pages.
@@ -267,7 +267,7 @@ impl ReverseMap {
         for region in ppn.div_ceil(self.region_pages())..end.div_ceil(self.region_pages()) {
             if self.region_end(region) <= end {
                 self.words_of(region).fill(0);
-                self.regions[index(region)] = Region::default();
+                self.regions[index(region)] = AppendPosition::default();
             }
         }
     }
@@ -324,7 +324,7 @@ impl ReverseMap {
     pub(super) fn valid_runs(&self, cursor: &mut Cursor, mut bits: u64, runs: &mut Vec<MappedRun>) {
         let base = cursor.word * 64;
         let (region, offset) = self.region_of(base);
-        if self.regions[index(region)].written == Region::FLAT {
+        if self.regions[index(region)].written == AppendPosition::FLAT {
             // The region may have become flat since the previous word. The caller copies
             // the pages that it reads, possibly into the same region.
             cursor.runs = offset;
@@ -397,7 +397,7 @@ impl ReverseMap {
     }
 
     /// Starts adding the logical pages of the marked runs.
-    pub(super) fn restore_runs(&mut self) -> Restoring<'_> {
+    pub(super) fn restore_runs(&mut self) -> ReverseMapLoader<'_> {
         let mut runs = 0;
         let words = (0..).zip(self.starts.get());
         let runs_before = words
@@ -410,7 +410,7 @@ impl ReverseMap {
                 u16::try_from(before).expect("a region has fewer runs before its last word than a u16 holds")
             })
             .collect();
-        Restoring { map: self, runs_before }
+        ReverseMapLoader { map: self, runs_before }
     }
 }
 
@@ -427,13 +427,13 @@ fn append_run(runs: &mut Vec<MappedRun>, run: MappedRun) {
 }
 
 /// Receives the runs of a loaded map, in any order.
-pub(super) struct Restoring<'a> {
+pub(super) struct ReverseMapLoader<'a> {
     map: &'a mut ReverseMap,
     /// Number of runs that begin before each word, within its region.
     runs_before: Vec<u16>,
 }
 
-impl Restoring<'_> {
+impl ReverseMapLoader<'_> {
     /// Adds the logical pages of a marked run.
     pub(super) fn run(&mut self, ppn: u32, lpn: u32, pages: u32) {
         let (mut first, mut lpn, end) = (ppn, lpn, ppn + pages);
@@ -549,7 +549,7 @@ mod tests {
         let mut cursor = map.cursor(64);
         map.valid_runs(&mut cursor, u64::MAX, &mut runs);
         map.append(0, 5000, 64);
-        assert_eq!(map.regions[0], Region::flat());
+        assert_eq!(map.regions[0], AppendPosition::flat());
         map.valid_runs(&mut cursor, 1, &mut runs);
         let pages = [(64, 1000, 64), (128, 1064, 1)];
         assert!(runs.iter().map(|run| (run.ppn.0, run.lpn.0, run.pages)).eq(pages));
@@ -567,10 +567,10 @@ mod tests {
         }
         assert_eq!(map.regions[1].runs, 1);
         map.append(REGION_PAGES_MAX + 50, 9, 1);
-        assert_eq!(map.regions[1], Region::flat());
+        assert_eq!(map.regions[1], AppendPosition::flat());
         map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX - 1);
-        assert_eq!(map.regions[1], Region::flat());
+        assert_eq!(map.regions[1], AppendPosition::flat());
         map.erase(REGION_PAGES_MAX, REGION_PAGES_MAX);
-        assert_eq!(map.regions[1], Region::default());
+        assert_eq!(map.regions[1], AppendPosition::default());
     }
 }

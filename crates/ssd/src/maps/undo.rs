@@ -16,9 +16,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Maps, run_length};
+use super::{PageMaps, run_length};
 use crate::cast::{index, wide};
-use crate::error::CheckpointEnded;
+use crate::error::CheckpointAbort;
 use crate::types::{Lpn, MappedRun};
 
 /// Size of a part in L2P entries, 256 KiB. A part is copied in some ten microseconds and stored as
@@ -37,7 +37,7 @@ pub(crate) fn part_from(start: u32, logical_pages: u32) -> Range<u32> {
 
 /// A run of logical pages that was remapped or unmapped.
 #[derive(Clone, Copy)]
-pub(crate) struct Change {
+pub(crate) struct MapChange {
     pub(crate) lpn: u32,
     pub(crate) pages: u32,
     /// Previous entry of the first page. The entries of the other pages continued the run.
@@ -49,33 +49,33 @@ const BLOCK_CHANGES: usize = 4096;
 
 /// Unique token that ties a checkpoint to the log that it began.
 #[derive(Clone)]
-pub(crate) struct Beginning(Arc<()>);
+pub(crate) struct UndoEpoch(Arc<()>);
 
-impl PartialEq for Beginning {
-    fn eq(&self, other: &Beginning) -> bool {
+impl PartialEq for UndoEpoch {
+    fn eq(&self, other: &UndoEpoch) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 /// Undo log of one checkpoint.
 pub(crate) struct UndoLog {
-    beginning: Beginning,
+    epoch: UndoEpoch,
     /// Number of copied entries.
     copied: u32,
-    full: Vec<Vec<Change>>,
-    last: Vec<Change>,
+    full: Vec<Vec<MapChange>>,
+    last: Vec<MapChange>,
     /// Number of changes that may be logged until the next part is copied.
     room: u64,
-    ended: Option<CheckpointEnded>,
+    ended: Option<CheckpointAbort>,
 }
 
 /// Log of the checkpoint in progress, if any. Clones of the maps do not include it.
 #[derive(Default)]
-pub(super) struct Undo(pub(super) Option<Box<UndoLog>>);
+pub(super) struct ActiveUndo(pub(super) Option<Box<UndoLog>>);
 
-impl Clone for Undo {
-    fn clone(&self) -> Undo {
-        Undo(None)
+impl Clone for ActiveUndo {
+    fn clone(&self) -> ActiveUndo {
+        ActiveUndo(None)
     }
 }
 
@@ -84,7 +84,7 @@ impl UndoLog {
     /// map.
     #[cold]
     #[inline(never)]
-    pub(super) fn note(&mut self, entries: &[u32], first: Lpn, pages: u32) {
+    pub(super) fn log_remap(&mut self, entries: &[u32], first: Lpn, pages: u32) {
         self.note_if(entries, first, pages, |_| true);
     }
 
@@ -95,12 +95,12 @@ impl UndoLog {
         self.note_if(entries, first, pages, |change| change.before != 0);
     }
 
-    fn note_if(&mut self, entries: &[u32], first: Lpn, pages: u32, changes: impl Fn(&Change) -> bool) {
+    fn note_if(&mut self, entries: &[u32], first: Lpn, pages: u32, changes: impl Fn(&MapChange) -> bool) {
         let end = first.0 + pages;
         let mut lpn = first.0.max(self.copied);
         while lpn < end && self.ended.is_none() {
             let left = &entries[index(lpn)..index(end)];
-            let change = Change {
+            let change = MapChange {
                 lpn,
                 pages: run_length(left),
                 before: left[0],
@@ -119,7 +119,7 @@ impl UndoLog {
         for &MappedRun { ppn, lpn, pages } in runs {
             let copied = self.copied.saturating_sub(lpn.0);
             if copied < pages {
-                self.append(Change {
+                self.append(MapChange {
                     lpn: lpn.0 + copied,
                     pages: pages - copied,
                     before: !(ppn.0 + copied),
@@ -129,7 +129,7 @@ impl UndoLog {
     }
 
     #[inline]
-    fn append(&mut self, change: Change) {
+    fn append(&mut self, change: MapChange) {
         if let Some(last) = self.last.last_mut() {
             let step = if last.before == 0 { 0 } else { last.pages };
             if last.lpn + last.pages == change.lpn && last.before.wrapping_sub(step) == change.before {
@@ -152,9 +152,9 @@ impl UndoLog {
         let mut block = Vec::new();
         self.ended = match self.ended {
             Some(ended) => Some(ended),
-            None if self.room < wide(BLOCK_CHANGES) => Some(CheckpointEnded::TooManyChanges),
+            None if self.room < wide(BLOCK_CHANGES) => Some(CheckpointAbort::TooManyChanges),
             None if self.full.try_reserve(1).is_err() || block.try_reserve_exact(BLOCK_CHANGES).is_err() => {
-                Some(CheckpointEnded::NoMemory)
+                Some(CheckpointAbort::NoMemory)
             }
             None => None,
         };
@@ -170,17 +170,17 @@ impl UndoLog {
 /// Result of copying one part.
 pub(crate) struct PartCopy {
     /// Blocks of changes logged since the previous part was copied, in order.
-    pub(crate) changes: Vec<Vec<Change>>,
+    pub(crate) changes: Vec<Vec<MapChange>>,
     /// The log itself, after the last part.
     pub(crate) log: Option<Box<UndoLog>>,
 }
 
-impl Maps {
+impl PageMaps {
     /// Starts a new log, which replaces any previous log.
-    pub(crate) fn begin_undo(&mut self, changes_max: u64) -> Beginning {
-        let beginning = Beginning(Arc::new(()));
-        self.undo = Undo(Some(Box::new(UndoLog {
-            beginning: beginning.clone(),
+    pub(crate) fn begin_undo(&mut self, changes_max: u64) -> UndoEpoch {
+        let beginning = UndoEpoch(Arc::new(()));
+        self.undo = ActiveUndo(Some(Box::new(UndoLog {
+            epoch: beginning.clone(),
             copied: 0,
             full: Vec::new(),
             last: Vec::new(),
@@ -192,26 +192,26 @@ impl Maps {
 
     /// Ends the log, unless another log has been started since. Returns it, so that the caller can
     /// free it without holding the device lock.
-    pub(crate) fn end_undo(&mut self, beginning: &Beginning) -> Option<Box<UndoLog>> {
-        self.undo.0.take_if(|log| log.beginning == *beginning)
+    pub(crate) fn end_undo(&mut self, beginning: &UndoEpoch) -> Option<Box<UndoLog>> {
+        self.undo.0.take_if(|log| log.epoch == *beginning)
     }
 
     /// Returns true if the current log belongs to this checkpoint.
-    pub(crate) fn notes_for(&self, beginning: &Beginning) -> bool {
-        self.undo.0.as_ref().is_some_and(|log| log.beginning == *beginning)
+    pub(crate) fn notes_for(&self, beginning: &UndoEpoch) -> bool {
+        self.undo.0.as_ref().is_some_and(|log| log.epoch == *beginning)
     }
 
     /// Copies the entries of the next part, `pages`, into `entries`, and takes the logged changes.
     /// `changes_max` limits the sum of the taken changes and those logged until the next call.
     pub(crate) fn copy_part(
         &mut self,
-        beginning: &Beginning,
+        beginning: &UndoEpoch,
         pages: Range<u32>,
         entries: &mut Vec<u32>,
         changes_max: u64,
-    ) -> Result<PartCopy, CheckpointEnded> {
-        let log = self.undo.0.as_mut().filter(|log| log.beginning == *beginning);
-        let log = log.ok_or(CheckpointEnded::Replaced)?;
+    ) -> Result<PartCopy, CheckpointAbort> {
+        let log = self.undo.0.as_mut().filter(|log| log.epoch == *beginning);
+        let log = log.ok_or(CheckpointAbort::Replaced)?;
         if let Some(ended) = log.ended {
             return Err(ended);
         }

@@ -13,13 +13,13 @@ use crate::types::Nanos;
 const FILLING: Nanos = Nanos::MAX;
 
 #[derive(Clone, Debug)]
-pub(super) struct Buffer {
+pub(super) struct WriteBuffer {
     capacity_bytes: u64,
     used_bytes: u64,
     /// Earliest admission of later data, because earlier data had to wait until then for space.
     room_at: Nanos,
     /// Operations in progress, sorted by end. Most new ones end after all or nearly all others.
-    programs: VecDeque<Program>,
+    programs: VecDeque<BufferedProgram>,
     /// Operations with data in the buffer, by their first physical page, and the time at which they
     /// are on flash.
     operations: FxHashMap<u32, Nanos>,
@@ -29,7 +29,7 @@ pub(super) struct Buffer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Program {
+struct BufferedProgram {
     end: Nanos,
     operation: u32,
     bytes: u64,
@@ -38,14 +38,14 @@ struct Program {
 }
 
 /// Admission time of data, and its delay by garbage collection.
-pub(super) struct Admission {
+pub(super) struct BufferAdmission {
     pub(super) at: Nanos,
     pub(super) waited_for_collection_ns: Nanos,
 }
 
-impl Buffer {
-    pub(super) fn new(capacity_bytes: u64) -> Buffer {
-        Buffer {
+impl WriteBuffer {
+    pub(super) fn new(capacity_bytes: u64) -> WriteBuffer {
+        WriteBuffer {
             capacity_bytes,
             used_bytes: 0,
             room_at: 0,
@@ -68,8 +68,8 @@ impl Buffer {
 
     /// Puts a part of an operation into the buffer at the first time from `at` on with enough
     /// space.
-    pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> Admission {
-        let mut admitted = Admission {
+    pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> BufferAdmission {
+        let mut admitted = BufferAdmission {
             at: at.max(self.room_at),
             waited_for_collection_ns: 0,
         };
@@ -103,7 +103,7 @@ impl Buffer {
             before.is_some(),
             "an operation is programmed that was never in the buffer"
         );
-        self.insert(Program {
+        self.insert(BufferedProgram {
             end,
             operation,
             bytes,
@@ -112,7 +112,7 @@ impl Buffer {
     }
 
     /// Inserts a program in the order of ends.
-    fn insert(&mut self, program: Program) {
+    fn insert(&mut self, program: BufferedProgram) {
         /// Number of last programs in the linear search.
         const FEW: usize = 8;
         let later = self
@@ -153,7 +153,7 @@ impl Buffer {
         }
     }
 
-    fn release_next(&mut self) -> Option<Program> {
+    fn release_next(&mut self) -> Option<BufferedProgram> {
         let program = self.programs.pop_front()?;
         assert!(
             program.bytes <= self.used_bytes,

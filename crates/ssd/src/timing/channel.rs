@@ -1,7 +1,7 @@
 //! Transfer times of channels and links.
 
-use super::activity::{Activity, Work};
-use super::calendar::Calendar;
+use super::activity::{ActivityLog, WorkKind};
+use super::busy_timeline::BusyTimeline;
 use crate::types::Nanos;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -9,23 +9,23 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// A channel. Host transfers slow down while garbage collection uses its share of the channel.
 #[derive(Clone, Default)]
 pub(super) struct Channel {
-    calendar: Calendar,
+    calendar: BusyTimeline,
     /// Collection transfers use `collects_ns` of the `collection_ns` that end at `collects_until`.
     collects_until: Nanos,
     collection_ns: Nanos,
     collects_ns: Nanos,
     /// Log of host transfers, if enabled.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) activity: Option<Box<ActivityLog>>,
 }
 
 impl Channel {
     /// Schedules a transfer of `length` as early as possible, but not before `from`. Returns its
     /// end.
     #[inline(always)]
-    pub(super) fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: Work) -> Nanos {
+    pub(super) fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: WorkKind) -> Nanos {
         let begin = self.calendar.take(submitted_at, from, length);
         if let Some(activity) = &mut self.activity {
-            activity.note(begin, begin + length, work);
+            activity.record(begin, begin + length, work);
         }
         begin + length
     }
@@ -40,7 +40,7 @@ impl Channel {
         } else {
             length
         };
-        self.transfer(submitted_at, from, length, Work::Read)
+        self.transfer(submitted_at, from, length, WorkKind::Read)
     }
 
     /// Adds collection transfers of `work_ns` within the next `elapsed_ns`. Hosts keep at least a
@@ -62,17 +62,17 @@ impl Channel {
 
 /// Bandwidth of a channel or link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speed {
+pub(super) struct TransferRate {
     bytes_per_second: u64,
     /// Last request and its result. Most requests have the same size, and a division is as
     /// expensive as all the rest.
     last: (u64, Nanos),
 }
 
-impl Speed {
-    pub(super) fn new(bytes_per_second: u64) -> Speed {
+impl TransferRate {
+    pub(super) fn new(bytes_per_second: u64) -> TransferRate {
         assert!(bytes_per_second > 0, "a channel has a speed above 0");
-        Speed {
+        TransferRate {
             bytes_per_second,
             last: (0, 0),
         }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cast::{count, index, real, whole};
+use crate::cast::{count, index, to_f64, truncate};
 use crate::config::geometry::Geometry;
-use crate::config::handles::Handles;
+use crate::config::handles::HandlesConfig;
 use crate::error::ConfigError;
 use crate::types::Nanos;
 
@@ -155,7 +155,7 @@ impl LinkTiming {
     /// Data bandwidth in each direction, in bytes per second.
     pub fn bytes_per_second(&self) -> u64 {
         let lane = LANE_BYTES_PER_SECOND[index(self.generation) - 1];
-        whole(real(lane) * f64::from(self.lanes) * self.payload_share)
+        truncate(to_f64(lane) * f64::from(self.lanes) * self.payload_share)
     }
 }
 
@@ -169,14 +169,14 @@ impl TimingConfig {
     ///
     /// # Errors
     /// Names the invalid field and its allowed values.
-    pub(crate) fn check(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, geometry: &Geometry, handles: &HandlesConfig) -> Result<(), ConfigError> {
         self.check_nand(geometry)?;
         self.check_controller()?;
         self.check_buffer(geometry, handles)?;
         for (index, tail) in self.tails.iter().enumerate() {
             let field = |name: &str| format!("timing.tails[{index}].{name}");
-            ConfigError::between(&field("share"), tail.share, 0.0..=1.0)?;
-            ConfigError::unless(
+            ConfigError::require_range(&field("share"), tail.share, 0.0..=1.0)?;
+            ConfigError::require(
                 tail.least_ns <= tail.most_ns && tail.most_ns <= TIME_MAX_NS,
                 &field("most_ns"),
                 tail.most_ns,
@@ -189,19 +189,19 @@ impl TimingConfig {
     fn check_nand(&self, geometry: &Geometry) -> Result<(), ConfigError> {
         let nand = &self.nand;
         let unit = geometry.mapping_unit_bytes;
-        ConfigError::unless(
+        ConfigError::require(
             nand.page_bytes >= unit && nand.page_bytes.is_multiple_of(unit) && nand.page_bytes <= 1 << 20,
             "timing.nand.page_bytes",
             nand.page_bytes,
             "must be a multiple of geometry.mapping_unit_bytes and at most 1 MiB",
         )?;
-        ConfigError::unless(
+        ConfigError::require(
             (1..=5).contains(&nand.bits_per_cell),
             "timing.nand.bits_per_cell",
             nand.bits_per_cell,
             "must be 1 (SLC) to 5 (PLC)",
         )?;
-        ConfigError::unless(
+        ConfigError::require(
             nand.read_ns.len() == 1 || nand.read_ns.len() == index(nand.bits_per_cell),
             "timing.nand.read_ns",
             format!("{:?}", nand.read_ns),
@@ -218,27 +218,27 @@ impl TimingConfig {
     fn check_controller(&self) -> Result<(), ConfigError> {
         let (channel, controller, link) = (&self.channel, &self.controller, &self.link);
         let speed = 1_000_000..=1_000_000_000_000;
-        ConfigError::unless(
+        ConfigError::require(
             speed.contains(&channel.bytes_per_second),
             "timing.channel.bytes_per_second",
             channel.bytes_per_second,
             "must be between 1 MB and 1 TB per second",
         )?;
-        ConfigError::between("timing.controller.cores", controller.cores, 1..=1024)?;
+        ConfigError::require_range("timing.controller.cores", controller.cores, 1..=1024)?;
         require_time("timing.controller.read_ns", controller.read_ns)?;
         require_time("timing.controller.write_ns", controller.write_ns)?;
         at_most_a_minute("timing.channel.command_ns", channel.command_ns)?;
         at_most_a_minute("timing.controller.page_ns", controller.page_ns)?;
         at_most_a_minute("timing.controller.read_pipeline_ns", controller.read_pipeline_ns)?;
         at_most_a_minute("timing.controller.write_pipeline_ns", controller.write_pipeline_ns)?;
-        ConfigError::unless(
+        ConfigError::require(
             (1..=count(LANE_BYTES_PER_SECOND.len())).contains(&link.generation),
             "timing.link.generation",
             link.generation,
             "must be a generation of PCI Express, 1 to 6",
         )?;
-        ConfigError::between("timing.link.lanes", link.lanes, 1..=LANES_MAX)?;
-        ConfigError::unless(
+        ConfigError::require_range("timing.link.lanes", link.lanes, 1..=LANES_MAX)?;
+        ConfigError::require(
             link.payload_share > 0.0 && link.payload_share <= 1.0,
             "timing.link.payload_share",
             link.payload_share,
@@ -248,7 +248,7 @@ impl TimingConfig {
 
     /// Checks the buffer size. Each reclaim unit that a host can have open may have an incomplete
     /// program operation in the buffer.
-    fn check_buffer(&self, geometry: &Geometry, handles: &Handles) -> Result<(), ConfigError> {
+    fn check_buffer(&self, geometry: &Geometry, handles: &HandlesConfig) -> Result<(), ConfigError> {
         let program = geometry.program_unit_bytes.unwrap_or(geometry.mapping_unit_bytes);
         let apart = u64::from(handles.hot_window_bytes > 0);
         let open: u64 = (0..handles.count)
@@ -256,7 +256,7 @@ impl TimingConfig {
             .sum();
         let operation = program.saturating_mul(u64::from(geometry.planes_per_die));
         let least = operation.saturating_mul(open * u64::from(geometry.reclaim_groups) + 1);
-        ConfigError::unless(
+        ConfigError::require(
             self.write_buffer_bytes >= least,
             "timing.write_buffer_bytes",
             self.write_buffer_bytes,
@@ -269,11 +269,11 @@ impl TimingConfig {
 }
 
 fn at_most_a_minute(field: &str, time: Nanos) -> Result<(), ConfigError> {
-    ConfigError::unless(time <= TIME_MAX_NS, field, time, "must be at most a minute")
+    ConfigError::require(time <= TIME_MAX_NS, field, time, "must be at most a minute")
 }
 
 fn require_time(field: &str, time: Nanos) -> Result<(), ConfigError> {
-    ConfigError::unless(
+    ConfigError::require(
         (1..=TIME_MAX_NS).contains(&time),
         field,
         time,

@@ -5,16 +5,16 @@ use crate::types::Nanos;
 
 /// Time at which each core is free, as a sorted ring. The identity of a core is irrelevant.
 #[derive(Clone, Debug)]
-pub(super) struct Cores {
+pub(super) struct ControllerCores {
     free_at: Vec<Nanos>,
     /// Position of the core that is free first.
     first: usize,
 }
 
-impl Cores {
-    pub(super) fn new(cores: u32) -> Cores {
+impl ControllerCores {
+    pub(super) fn new(cores: u32) -> ControllerCores {
         assert!(cores > 0, "a controller has a core");
-        Cores {
+        ControllerCores {
             free_at: vec![0; index(cores)],
             first: 0,
         }
@@ -55,7 +55,7 @@ mod tests {
     fn the_core_that_is_free_first_works() {
         for cores in [1, 2, 3, 8, 1024] {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(cores));
-            let (mut ring, mut searched) = (Cores::new(cores), vec![0; index(cores)]);
+            let (mut ring, mut searched) = (ControllerCores::new(cores), vec![0; index(cores)]);
             let mut now = 0;
             for _ in 0..5000 {
                 now += random.random_range(0..3) * random.random_range(0..100);

@@ -12,19 +12,19 @@
 
 use std::collections::VecDeque;
 
-use super::activity::{self, Activity};
+use super::activity::{self, ActivityLog};
 use crate::types::Nanos;
 
 /// Operations of equal average length.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Operations {
+pub(super) struct OperationBatch {
     /// Total time of the operations.
     pub(super) ns: Nanos,
     /// Number of operations.
     pub(super) count: u32,
 }
 
-impl Operations {
+impl OperationBatch {
     /// Remaining time of the operation in progress if `left_ns` of the total remain. 0 between two
     /// operations.
     fn rest(self, left_ns: Nanos) -> Nanos {
@@ -41,41 +41,41 @@ impl Operations {
 
 /// Queued work, processed one operation at a time.
 #[derive(Clone, Copy, Debug)]
-struct Work {
+struct QueuedWork {
     /// Earliest start.
     ready_at: Nanos,
     left_ns: Nanos,
-    operations: Operations,
+    operations: OperationBatch,
     /// True for garbage collection that a host waits for.
     is_collection: bool,
 }
 
-impl Work {
-    fn kind(&self) -> activity::Work {
+impl QueuedWork {
+    fn kind(&self) -> activity::WorkKind {
         match self.is_collection {
-            true => activity::Work::Collection,
-            false => activity::Work::Program,
+            true => activity::WorkKind::Collection,
+            false => activity::WorkKind::Program,
         }
     }
 }
 
 /// Backlog of garbage collection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Debt {
+struct GcBacklog {
     /// Total work ever requested, nanoseconds.
     asked_ns: u64,
     /// Work done so far, nanoseconds.
     done_ns: u64,
     /// Work of the last request.
-    operations: Operations,
+    operations: OperationBatch,
 }
 
-impl Debt {
+impl GcBacklog {
     fn ns(&self) -> Nanos {
         self.asked_ns - self.done_ns
     }
 
-    fn pay(&mut self, time: Nanos) {
+    fn work_off(&mut self, time: Nanos) {
         self.done_ns += time.min(self.ns());
         assert!(self.done_ns <= self.asked_ns, "more collection was done than requested");
     }
@@ -91,14 +91,14 @@ impl Debt {
 pub(super) struct Die {
     /// End of the scheduled reads. All other work is processed up to this time.
     free_at: Nanos,
-    programs: VecDeque<Work>,
+    programs: VecDeque<QueuedWork>,
     /// Remaining time of all programs.
     programs_ns: Nanos,
     /// Lower bound of the end of the programs, because some are not ready yet.
     programs_until: Nanos,
-    collection: Debt,
+    collection: GcBacklog,
     /// Activity log, if enabled.
-    pub(super) activity: Option<Box<Activity>>,
+    pub(super) activity: Option<Box<ActivityLog>>,
 }
 
 /// Scheduled time of a read on the die.
@@ -113,7 +113,7 @@ pub(super) struct ReadSlot {
 impl Die {
     /// Processes queued work in the time until `now` that no read used.
     #[inline]
-    fn settle(&mut self, now: Nanos) {
+    fn process_until(&mut self, now: Nanos) {
         while self.free_at < now {
             let Some(first) = self.programs.front_mut() else {
                 assert_eq!(self.programs_ns, 0, "the debt belongs to programs outside the queue");
@@ -129,7 +129,7 @@ impl Die {
             first.left_ns -= time;
             self.programs_ns -= time;
             let (is_over, work) = (first.left_ns == 0, first.kind());
-            self.note(self.free_at, time, work);
+            self.log_activity(self.free_at, time, work);
             self.free_at += time;
             if is_over {
                 self.programs.pop_front();
@@ -142,16 +142,20 @@ impl Die {
     fn collect_until(&mut self, until: Nanos) {
         assert!(until > self.free_at, "the time does not increase");
         let time = until - self.free_at;
-        self.note(self.free_at, time.min(self.collection.ns()), activity::Work::Collection);
-        self.collection.pay(time);
+        self.log_activity(
+            self.free_at,
+            time.min(self.collection.ns()),
+            activity::WorkKind::Collection,
+        );
+        self.collection.work_off(time);
         self.free_at = until;
     }
 
     /// Logs activity.
     #[inline]
-    fn note(&mut self, from: Nanos, length: Nanos, work: activity::Work) {
+    fn log_activity(&mut self, from: Nanos, length: Nanos, work: activity::WorkKind) {
         if let Some(activity) = &mut self.activity {
-            activity.note(from, from + length, work);
+            activity.record(from, from + length, work);
         }
     }
 
@@ -159,14 +163,14 @@ impl Die {
     /// erase, if the die supports it.
     #[inline(always)]
     pub(super) fn read(&mut self, at: Nanos, length: Nanos, suspend_ns: Option<Nanos>) -> ReadSlot {
-        let waited_for_collection_ns = if self.is_owed_nothing() {
+        let waited_for_collection_ns = if self.is_idle() {
             self.free_at = self.free_at.max(at);
             0
         } else {
-            self.make_way(at, suspend_ns)
+            self.suspend_for_read(at, suspend_ns)
         };
         assert!(self.free_at >= at, "a die reads after the request");
-        self.note(self.free_at, length, activity::Work::Read);
+        self.log_activity(self.free_at, length, activity::WorkKind::Read);
         self.free_at += length;
         ReadSlot {
             end: self.free_at,
@@ -176,26 +180,26 @@ impl Die {
 
     /// Returns true if the die has no queued work.
     #[inline]
-    fn is_owed_nothing(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.programs.is_empty() && self.collection.ns() == 0
     }
 
     /// Ends or suspends the operation in progress for a read. Returns the time that the read waits
     /// for collection.
     #[inline(never)]
-    fn make_way(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
-        self.settle(at);
+    fn suspend_for_read(&mut self, at: Nanos, suspend_ns: Option<Nanos>) -> Nanos {
+        self.process_until(at);
         // No operation starts before a pending read.
         if self.free_at > at {
             return 0;
         }
         let (wait, for_collection) = self.interrupt(at, suspend_ns);
         let work = if for_collection {
-            activity::Work::Collection
+            activity::WorkKind::Collection
         } else {
-            activity::Work::Program
+            activity::WorkKind::Program
         };
-        self.note(at, wait, work);
+        self.log_activity(at, wait, work);
         self.free_at += wait;
         if for_collection { wait } else { 0 }
     }
@@ -211,7 +215,7 @@ impl Die {
         let suspended = suspend_ns.filter(|suspend| *suspend < rest);
         if suspended.is_none() {
             match program {
-                None => self.collection.pay(rest),
+                None => self.collection.work_off(rest),
                 Some(work) => {
                     work.left_ns -= rest;
                     self.programs_ns -= rest;
@@ -227,23 +231,23 @@ impl Die {
     /// Schedules a program of `length`, requested at `now`, not before `at`. Returns its end if no
     /// read interrupts it.
     pub(super) fn program(&mut self, now: Nanos, at: Nanos, length: Nanos) -> Nanos {
-        self.settle(now);
+        self.process_until(now);
         let mut ready_at = at;
         if self.programs.is_empty() && at >= self.free_at {
             // A collection operation in progress at that time ends first.
             ready_at += self.collection.rest_of_operation(at - self.free_at);
         }
-        self.add(Work {
+        self.add(QueuedWork {
             ready_at,
             left_ns: length,
-            operations: Operations { ns: length, count: 1 },
+            operations: OperationBatch { ns: length, count: 1 },
             is_collection: false,
         })
     }
 
     /// Appends work to the queue. Returns its end if no read interrupts it.
     #[inline]
-    fn add(&mut self, work: Work) -> Nanos {
+    fn add(&mut self, work: QueuedWork) -> Nanos {
         self.programs_ns += work.left_ns;
         self.programs_until = self.programs_until.max(work.ready_at) + work.left_ns;
         self.programs.push_back(work);
@@ -252,7 +256,7 @@ impl Die {
 
     /// End of the queued programs if no read interrupts them.
     pub(super) fn programmed_at(&mut self, now: Nanos) -> Nanos {
-        self.settle(now);
+        self.process_until(now);
         self.end_of_programs()
     }
 
@@ -267,8 +271,8 @@ impl Die {
 
     /// Adds work to the collection backlog. Returns its end position in the backlog, for
     /// [`Die::wait_for`].
-    pub(super) fn collect(&mut self, now: Nanos, operations: Operations) -> u64 {
-        self.settle(now);
+    pub(super) fn collect(&mut self, now: Nanos, operations: OperationBatch) -> u64 {
+        self.process_until(now);
         if operations.ns > 0 {
             self.collection.asked_ns += operations.ns;
             self.collection.operations = operations;
@@ -279,7 +283,7 @@ impl Die {
     /// Moves the collection backlog up to position `mark` ahead of later programs, because a host
     /// waits for it. Returns its end.
     pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
-        self.settle(now);
+        self.process_until(now);
         assert!(
             mark <= self.collection.asked_ns,
             "a host waits for a request that does not exist"
@@ -287,7 +291,7 @@ impl Die {
         let owed = mark.saturating_sub(self.collection.done_ns);
         if owed > 0 {
             self.collection.done_ns += owed;
-            return self.add(Work {
+            return self.add(QueuedWork {
                 ready_at: now,
                 left_ns: owed,
                 operations: self.collection.operations,
@@ -303,8 +307,8 @@ impl Die {
     }
 
     /// Remaining work at `now`, in nanoseconds.
-    pub(super) fn owed_ns(&mut self, now: Nanos) -> Nanos {
-        self.settle(now);
+    pub(super) fn backlog_ns(&mut self, now: Nanos) -> Nanos {
+        self.process_until(now);
         self.end_of_programs().saturating_sub(now) + self.collection.ns()
     }
 }
@@ -339,7 +343,7 @@ mod tests {
                     2 => _ = die.read(now, random.random_range(1..100), suspend_ns),
                     3 => {
                         let (ns, count) = (random.random_range(0..400), random.random_range(1..5));
-                        mark = die.collect(now, Operations { ns, count });
+                        mark = die.collect(now, OperationBatch { ns, count });
                     }
                     _ => _ = die.wait_for(now, mark),
                 }

@@ -18,13 +18,13 @@
 
 mod activity;
 mod buffer;
-mod calendar;
+mod busy_timeline;
 mod channel;
 pub(crate) mod config;
 mod cores;
 mod die;
-mod place;
-mod sensed;
+mod flash_geometry;
+mod sensed_pages;
 
 use std::ops::Range;
 
@@ -35,20 +35,20 @@ use rustc_hash::FxHashMap;
 
 use crate::cast::{count, index};
 use crate::config::DeviceConfig;
-use crate::layout::Layout;
+use crate::layout::DeviceLayout;
 use crate::types::{Nanos, Ppn};
 
-pub use activity::{Activity, Piece, Work};
-use buffer::Buffer;
-use calendar::Calendar;
-use channel::{Channel, Speed};
+pub use activity::{ActivityLog, BusyInterval, WorkKind};
+use buffer::WriteBuffer;
+use busy_timeline::BusyTimeline;
+use channel::{Channel, TransferRate};
 pub use config::{ChannelTiming, ControllerTiming, LinkTiming, NandTiming, Tail, TailOf, TimingConfig};
-use cores::Cores;
-use die::{Die, Operations, ReadSlot};
-pub use place::Location;
-pub(crate) use place::UnitPlace;
-use place::{FlashPage, Places, Sensing};
-use sensed::Sensed;
+use cores::ControllerCores;
+use die::{Die, OperationBatch, ReadSlot};
+pub use flash_geometry::PageLocation;
+pub(crate) use flash_geometry::UnitPlace;
+use flash_geometry::{FlashGeometry, FlashPage, SenseOp};
+use sensed_pages::SensedPages;
 
 /// Separates the random numbers of the timing from those of the policies.
 const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
@@ -56,7 +56,7 @@ const SEED_OF_TIMING: u64 = 0x7469_6d69_6e67;
 /// Completion time of a command, and its delay by garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Completion {
+pub struct CompletionTime {
     /// Completion time in the clock of the caller's `now`. Equal to `now` if the device has no
     /// timing.
     pub at: Nanos,
@@ -64,11 +64,11 @@ pub struct Completion {
     pub waited_for_collection_ns: Nanos,
 }
 
-impl Completion {
+impl CompletionTime {
     /// Immediate completion.
     #[inline]
-    pub(crate) fn now(now: Nanos) -> Completion {
-        Completion {
+    pub(crate) fn now(now: Nanos) -> CompletionTime {
+        CompletionTime {
             at: now,
             waited_for_collection_ns: 0,
         }
@@ -76,8 +76,8 @@ impl Completion {
 
     /// Completion of both.
     #[inline]
-    pub(crate) fn and(self, other: Completion) -> Completion {
-        Completion {
+    pub(crate) fn and(self, other: CompletionTime) -> CompletionTime {
+        CompletionTime {
             at: self.at.max(other.at),
             waited_for_collection_ns: self.waited_for_collection_ns.max(other.waited_for_collection_ns),
         }
@@ -86,19 +86,19 @@ impl Completion {
 
 /// Timing state of all resources that a command may wait for.
 #[derive(Clone)]
-pub(crate) struct Timing {
+pub(crate) struct TimingModel {
     config: TimingConfig,
-    places: Places,
+    geometry: FlashGeometry,
     page_bytes: u64,
     /// Speeds of a link direction and of a channel.
-    link_speed: Speed,
-    channel_speed: Speed,
-    cores: Cores,
-    to_host: Calendar,
-    from_host: Calendar,
+    link_speed: TransferRate,
+    channel_speed: TransferRate,
+    cores: ControllerCores,
+    to_host: BusyTimeline,
+    from_host: BusyTimeline,
     channels: Vec<Channel>,
     dies: Vec<Die>,
-    buffer: Buffer,
+    buffer: WriteBuffer,
     cache: Option<lru::LruCache<u32, ()>>,
     random: Xoshiro256PlusPlus,
     /// Time at which the erase of each open reclaim unit ends, while the erase is pending.
@@ -106,25 +106,25 @@ pub(crate) struct Timing {
     /// Erase of reclaimed superblocks, as a position in the collection backlog of each die.
     marks: FxHashMap<u32, Box<[u64]>>,
     /// Work of the current collection.
-    collection: Collection,
+    collection: CollectionWork,
     /// Submission time of the current command. Later requests have no earlier time.
     submitted_at: Nanos,
     /// Flash pages that the current command has sensed, if it may sense several.
-    sensed: Sensed,
+    sensed: SensedPages,
     senses_several: bool,
     unmapped_pages_read: u64,
 }
 
 /// Work of the current collection, by die and channel.
 #[derive(Clone, Default)]
-struct Collection {
-    dies: Vec<Operations>,
+struct CollectionWork {
+    dies: Vec<OperationBatch>,
     /// Transfer time on each channel, nanoseconds.
     channels: Vec<Nanos>,
-    last_sensed: Option<Sensing>,
+    last_sensed: Option<SenseOp>,
 }
 
-impl Collection {
+impl CollectionWork {
     fn add(&mut self, place: FlashPage, work_ns: Nanos, transfer_ns: Nanos) {
         self.dies[index(place.die)].ns += work_ns;
         self.channels[index(place.channel)] += transfer_ns;
@@ -137,51 +137,51 @@ pub(crate) struct WriteProgress {
     now: Nanos,
     /// Time at which the controller has the data.
     arrived_at: Nanos,
-    done: Completion,
+    done: CompletionTime,
 }
 
-impl Timing {
-    pub(crate) fn new(config: &DeviceConfig, layout: &Layout) -> Option<Box<Timing>> {
+impl TimingModel {
+    pub(crate) fn new(config: &DeviceConfig, layout: &DeviceLayout) -> Option<Box<TimingModel>> {
         let timing = config.timing.clone()?;
         let geometry = &config.geometry;
         let dies = index(geometry.channels * geometry.dies_per_channel);
         let page_bytes = layout.page_bytes;
-        let places = Places::new(geometry, layout, &timing);
+        let places = FlashGeometry::new(geometry, layout, &timing);
         let cached_pages = timing.read_cache_bytes / (u64::from(places.flash_pages()) * page_bytes);
         let cached_pages = usize::try_from(cached_pages).expect("the cache is in the memory of this machine");
-        Some(Box::new(Timing {
+        Some(Box::new(TimingModel {
             page_bytes,
-            link_speed: Speed::new(timing.link.bytes_per_second()),
-            channel_speed: Speed::new(timing.channel.bytes_per_second),
-            cores: Cores::new(timing.controller.cores),
-            to_host: Calendar::default(),
-            from_host: Calendar::default(),
+            link_speed: TransferRate::new(timing.link.bytes_per_second()),
+            channel_speed: TransferRate::new(timing.channel.bytes_per_second),
+            cores: ControllerCores::new(timing.controller.cores),
+            to_host: BusyTimeline::default(),
+            from_host: BusyTimeline::default(),
             channels: vec![Channel::default(); index(geometry.channels)],
             dies: vec![Die::default(); dies],
-            buffer: Buffer::new(timing.write_buffer_bytes),
+            buffer: WriteBuffer::new(timing.write_buffer_bytes),
             cache: std::num::NonZeroUsize::new(cached_pages).map(lru::LruCache::new),
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed ^ SEED_OF_TIMING),
             erased_at: FxHashMap::default(),
             marks: FxHashMap::default(),
-            collection: Collection {
-                dies: vec![Operations::default(); dies],
+            collection: CollectionWork {
+                dies: vec![OperationBatch::default(); dies],
                 channels: vec![0; index(geometry.channels)],
                 last_sensed: None,
             },
             submitted_at: 0,
-            sensed: Sensed::default(),
+            sensed: SensedPages::default(),
             senses_several: false,
             unmapped_pages_read: 0,
             config: timing,
-            places,
+            geometry: places,
         }))
     }
 
     /// Enables the activity log of dies and channels. Keeps the last `pieces` entries, divided
     /// equally.
-    pub(crate) fn keep_activity(&mut self, pieces: usize) {
+    pub(crate) fn enable_activity_log(&mut self, pieces: usize) {
         let each = (pieces / (self.dies.len() + self.channels.len())).max(1);
-        let activity = || Some(Box::new(Activity::new(each)));
+        let activity = || Some(Box::new(ActivityLog::new(each)));
         self.dies.iter_mut().for_each(|die| die.activity = activity());
         self.channels
             .iter_mut()
@@ -189,17 +189,17 @@ impl Timing {
     }
 
     /// Logged activity of each die, and of each channel.
-    pub(crate) fn activity(&self) -> (Vec<&Activity>, Vec<&Activity>) {
+    pub(crate) fn activity(&self) -> (Vec<&ActivityLog>, Vec<&ActivityLog>) {
         let dies = self.dies.iter().filter_map(|die| die.activity.as_deref());
         let channels = self.channels.iter().filter_map(|channel| channel.activity.as_deref());
         (dies.collect(), channels.collect())
     }
 
     /// Times a command that transfers no data.
-    pub(crate) fn command(&mut self, now: Nanos) -> Completion {
+    pub(crate) fn command(&mut self, now: Nanos) -> CompletionTime {
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
-        Completion::now(self.cores.work(now, busy) + pipeline)
+        CompletionTime::now(self.cores.work(now, busy) + pipeline)
     }
 
     /// Random extra time of a command.
@@ -222,7 +222,7 @@ impl Timing {
     /// Starts a command of `pages` pages.
     #[inline]
     fn advance(&mut self, now: Nanos, pages: u32) {
-        assert!(now < calendar::FREE, "the time overflows after 292 years");
+        assert!(now < busy_timeline::FREE, "the time overflows after 292 years");
         self.submitted_at = now;
         self.sensed.clear();
         self.senses_several = pages > 1;
@@ -240,7 +240,7 @@ impl Timing {
         WriteProgress {
             now,
             arrived_at: at,
-            done: Completion::now(at),
+            done: CompletionTime::now(at),
         }
     }
 
@@ -255,7 +255,7 @@ impl Timing {
 
     /// Reads a page that the write covers only partially, before it enters the buffer.
     pub(crate) fn read_before_write(&mut self, writing: &mut WriteProgress, ppn: Ppn, unit: UnitPlace) {
-        let location = self.places.locate(ppn, unit);
+        let location = self.geometry.locate(ppn, unit);
         let done = self.fetch(writing.arrived_at, self.page_bytes, &location);
         writing.done = writing.done.and(done);
     }
@@ -268,7 +268,7 @@ impl Timing {
             "data is in the buffer before it came"
         );
         assert!(pages > 0, "an extent without pages is appended");
-        let operation_pages = self.places.operation_pages(unit);
+        let operation_pages = self.geometry.operation_pages(unit);
         let end = position + pages;
         let mut at = position;
         while at < end {
@@ -281,8 +281,15 @@ impl Timing {
 
     /// Puts pages of one operation into the buffer. Programs the operation with its last page.
     #[inline(always)]
-    fn append_to(&mut self, now: Nanos, done: &mut Completion, unit: &UnitPlace, operation: u32, pages: Range<u32>) {
-        let operation_pages = self.places.operation_pages(*unit).get();
+    fn append_to(
+        &mut self,
+        now: Nanos,
+        done: &mut CompletionTime,
+        unit: &UnitPlace,
+        operation: u32,
+        pages: Range<u32>,
+    ) {
+        let operation_pages = self.geometry.operation_pages(*unit).get();
         assert!(
             operation <= pages.start && pages.end <= operation + operation_pages,
             "pages of another program operation go to the buffer with this one"
@@ -299,19 +306,25 @@ impl Timing {
     /// Times single-page writes, at times that do not decrease, appended to a reclaim unit from
     /// `position` on. Equivalent to [`Timing::begin_write`], [`Timing::append`] and
     /// [`Timing::end_write`] for each. Requires a timing without tails ([`Timing::has_tails`]).
-    pub(crate) fn write_pages(&mut self, times: &[Nanos], unit: UnitPlace, position: u32, done: &mut Vec<Completion>) {
+    pub(crate) fn write_pages(
+        &mut self,
+        times: &[Nanos],
+        unit: UnitPlace,
+        position: u32,
+        done: &mut Vec<CompletionTime>,
+    ) {
         assert!(!self.has_tails(), "random draws come in the order of the commands");
         let controller = &self.config.controller;
         let (busy, pipeline) = (controller.write_ns, controller.write_pipeline_ns);
         let length = self.link_speed.transfer_ns(self.page_bytes);
-        let operation_pages = self.places.operation_pages(unit);
+        let operation_pages = self.geometry.operation_pages(unit);
         let mut operation = position / operation_pages * operation_pages.get();
         for (page, now) in (position..).zip(times) {
             assert!(*now >= self.submitted_at, "time does not go back");
             if page == operation + operation_pages.get() {
                 operation = page;
             }
-            let mut written = Completion::now(self.take_data(*now, 1, busy, length));
+            let mut written = CompletionTime::now(self.take_data(*now, 1, busy, length));
             self.append_to(*now, &mut written, &unit, operation, page..page + 1);
             written.at += pipeline;
             done.push(written);
@@ -334,7 +347,7 @@ impl Timing {
     /// Resumes a loaded drive's open reclaim unit that is written up to `position`. The pages of
     /// its last, incomplete operation are in the buffer.
     pub(crate) fn resume(&mut self, unit: UnitPlace, position: u32) {
-        let rest = position % self.places.operation_pages(unit);
+        let rest = position % self.geometry.operation_pages(unit);
         if rest > 0 {
             let operation = unit.first.0 + position - rest;
             self.buffer.resume(operation, u64::from(rest) * self.page_bytes);
@@ -343,7 +356,7 @@ impl Timing {
 
     /// Closes a reclaim unit before it is full. Programs its last, incomplete operation.
     pub(crate) fn close(&mut self, now: Nanos, unit: UnitPlace, position: u32) {
-        let operation_pages = self.places.operation_pages(unit);
+        let operation_pages = self.geometry.operation_pages(unit);
         let rest = position % operation_pages;
         if rest > 0 {
             self.program(now, now, &unit, position - rest, rest);
@@ -358,19 +371,19 @@ impl Timing {
             let known = self.erased_at.get(&unit.first.0);
             known.map_or(at, |erased_at| at.max(*erased_at))
         };
-        let place = self.places.of(*unit, operation);
+        let place = self.geometry.flash_page_at(*unit, operation);
         let bytes = u64::from(pages) * self.page_bytes;
         let length = self.operation_transfer_ns(bytes);
         let die = &mut self.dies[index(place.die)];
         // The channel transfer for a die's next program starts only shortly before the die is free,
         // so that it blocks no earlier transfer.
         let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
-        let there = self.channels[index(place.channel)].transfer(now, from, length, Work::Program);
-        let end = die.program(now, there, self.places.program_ns());
+        let there = self.channels[index(place.channel)].transfer(now, from, length, WorkKind::Program);
+        let end = die.program(now, there, self.geometry.program_ns());
         assert!(end >= there, "a program ends after its data came");
         if let Some(cache) = &mut self.cache {
-            for page in (0..pages).step_by(index(self.places.flash_pages())) {
-                cache.pop(&self.places.flash_page(Ppn(unit.first.0 + operation + page)));
+            for page in (0..pages).step_by(index(self.geometry.flash_pages())) {
+                cache.pop(&self.geometry.flash_page(Ppn(unit.first.0 + operation + page)));
             }
         }
         let first = unit.first.0 + operation;
@@ -378,13 +391,13 @@ impl Timing {
     }
 
     /// Ends a write. The write is complete when all of its data is in the buffer.
-    pub(crate) fn end_write(&mut self, writing: WriteProgress) -> Completion {
+    pub(crate) fn end_write(&mut self, writing: WriteProgress) -> CompletionTime {
         assert!(
             writing.done.at >= writing.arrived_at && writing.arrived_at >= writing.now,
             "a write completes after its data, and its data arrives after the command"
         );
         let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
-        Completion {
+        CompletionTime {
             at: writing.done.at + extra,
             ..writing.done
         }
@@ -410,7 +423,7 @@ impl Timing {
 
     /// Reads consecutive pages of a reclaim unit and sends them to the host.
     #[inline(always)]
-    pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> Completion {
+    pub(crate) fn read(&mut self, at: Nanos, first: Ppn, pages: u32, unit: UnitPlace) -> CompletionTime {
         let end = Ppn(first.0 + pages);
         let (done, next) = self.read_flash_page(at, first, end, unit);
         if next < end {
@@ -420,8 +433,8 @@ impl Timing {
     }
 
     #[inline(never)]
-    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: &UnitPlace) -> Completion {
-        let mut done = Completion::now(at);
+    fn read_flash_pages(&mut self, at: Nanos, mut ppn: Ppn, end: Ppn, unit: &UnitPlace) -> CompletionTime {
+        let mut done = CompletionTime::now(at);
         while ppn < end {
             let (sent, next) = self.read_flash_page(at, ppn, end, *unit);
             done = done.and(sent);
@@ -433,34 +446,34 @@ impl Timing {
     /// Reads the pages of one flash page and sends them to the host. Also returns the page after
     /// them.
     #[inline(always)]
-    fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (Completion, Ppn) {
-        let location = self.places.locate(ppn, unit);
+    fn read_flash_page(&mut self, at: Nanos, ppn: Ppn, end: Ppn, unit: UnitPlace) -> (CompletionTime, Ppn) {
+        let location = self.geometry.locate(ppn, unit);
         let until = end.min(location.end());
         (self.read_located(at, until.0 - ppn.0, &location), until)
     }
 
     /// Location of a page of a reclaim unit.
     #[inline(always)]
-    pub(crate) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> Location {
-        self.places.locate(ppn, unit)
+    pub(crate) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> PageLocation {
+        self.geometry.locate(ppn, unit)
     }
 
     /// Reads pages of one flash page from `location` on, and sends them to the host.
     #[inline(always)]
-    pub(crate) fn read_located(&mut self, at: Nanos, pages: u32, location: &Location) -> Completion {
+    pub(crate) fn read_located(&mut self, at: Nanos, pages: u32, location: &PageLocation) -> CompletionTime {
         let bytes = u64::from(pages) * self.page_bytes;
         let fetched = self.fetch(at, bytes, location);
         let length = self.link_speed.transfer_ns(bytes);
         assert!(fetched.at >= at, "a page is fetched after its request");
         let sent = self.to_host.take(self.submitted_at, fetched.at, length) + length;
-        Completion { at: sent, ..fetched }
+        CompletionTime { at: sent, ..fetched }
     }
 
     /// Sends zeroes for unmapped pages to the host.
-    pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> Completion {
+    pub(crate) fn send_unmapped(&mut self, at: Nanos, pages: u32) -> CompletionTime {
         self.unmapped_pages_read += u64::from(pages);
         let length = self.link_speed.transfer_ns(u64::from(pages) * self.page_bytes);
-        Completion::now(self.to_host.take(self.submitted_at, at, length) + length)
+        CompletionTime::now(self.to_host.take(self.submitted_at, at, length) + length)
     }
 
     /// Number of unmapped pages sent to the host.
@@ -470,9 +483,9 @@ impl Timing {
 
     /// Ends a read. The read is complete when all of its data has been sent.
     #[inline]
-    pub(crate) fn end_read(&mut self, done: Completion) -> Completion {
+    pub(crate) fn end_read(&mut self, done: CompletionTime) -> CompletionTime {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
-        Completion {
+        CompletionTime {
             at: done.at + extra,
             ..done
         }
@@ -480,20 +493,20 @@ impl Timing {
 
     /// Transfers bytes of one flash page into the controller.
     #[inline(always)]
-    fn fetch(&mut self, at: Nanos, bytes: u64, location: &Location) -> Completion {
+    fn fetch(&mut self, at: Nanos, bytes: u64, location: &PageLocation) -> CompletionTime {
         if self.buffer.holds(location.operation(), at) {
-            return Completion::now(at);
+            return CompletionTime::now(at);
         }
         if let Some(cache) = &mut self.cache {
-            let flash_page = self.places.flash_page(location.ppn);
+            let flash_page = self.geometry.flash_page(location.ppn);
             if cache.get(&flash_page).is_some() {
-                return Completion::now(at);
+                return CompletionTime::now(at);
             }
             cache.put(flash_page, ());
         }
         let sensed = self.sense(at, location);
         let length = self.channel_speed.transfer_ns(bytes) + self.config.channel.command_ns;
-        Completion {
+        CompletionTime {
             at: self.channels[index(location.flash_page.channel)].urgent_transfer(
                 self.submitted_at,
                 sensed.end,
@@ -505,7 +518,7 @@ impl Timing {
 
     /// Senses a flash page. The planes of a die sense pages of the same position together.
     #[inline(always)]
-    fn sense(&mut self, at: Nanos, location: &Location) -> ReadSlot {
+    fn sense(&mut self, at: Nanos, location: &PageLocation) -> ReadSlot {
         if self.senses_several
             && let Some(end) = self.sensed.end_of(location.sensing())
         {
@@ -514,17 +527,17 @@ impl Timing {
                 waited_for_collection_ns: 0,
             };
         }
-        let length = self.places.read_ns(location.flash_page) + self.tail(TailOf::Sense);
+        let length = self.geometry.read_ns(location.flash_page) + self.tail(TailOf::Sense);
         let sensed = self.dies[index(location.flash_page.die)].read(at, length, self.config.nand.suspend_ns);
         if self.senses_several {
-            self.sensed.note(location.sensing(), sensed.end);
+            self.sensed.record(location.sensing(), sensed.end);
         }
         sensed
     }
 
     /// Channel time for data and its commands.
     fn operation_transfer_ns(&mut self, bytes: u64) -> Nanos {
-        let flash_page_bytes = u64::from(self.places.flash_pages()) * self.page_bytes;
+        let flash_page_bytes = u64::from(self.geometry.flash_pages()) * self.page_bytes;
         let commands = bytes.div_ceil(flash_page_bytes);
         self.channel_speed.transfer_ns(bytes) + commands * self.config.channel.command_ns
     }
@@ -537,7 +550,7 @@ impl Timing {
         let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
         let mut left = from;
         while let [first, rest @ ..] = left {
-            let location = self.places.locate(Ppn(*first), source);
+            let location = self.geometry.locate(Ppn(*first), source);
             let (place, end) = (location.flash_page, location.end().0);
             let mut transfers_ns = page_ns;
             left = rest;
@@ -551,18 +564,18 @@ impl Timing {
             let mut work_ns = transfers_ns;
             if sensing != self.collection.last_sensed {
                 self.collection.last_sensed = sensing;
-                work_ns += self.places.read_ns(place) + self.config.channel.command_ns;
+                work_ns += self.geometry.read_ns(place) + self.config.channel.command_ns;
                 self.collection.dies[index(place.die)].count += 1;
             }
             self.collection.add(place, work_ns, transfers_ns);
         }
-        let operation_pages = self.places.operation_pages(destination).get();
+        let operation_pages = self.geometry.operation_pages(destination).get();
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
         let mut end = (position / operation_pages + 1) * operation_pages;
         while end <= position + count(from.len()) {
-            let place = self.places.of(destination, end - operation_pages);
+            let place = self.geometry.flash_page_at(destination, end - operation_pages);
             self.collection
-                .add(place, transfer_ns + self.places.program_ns(), transfer_ns);
+                .add(place, transfer_ns + self.geometry.program_ns(), transfer_ns);
             self.collection.dies[index(place.die)].count += 1;
             end += operation_pages;
         }
@@ -571,12 +584,12 @@ impl Timing {
     /// Ends a collection after all copies. Adds the erase and the copies to the dies' backlog.
     /// Returns the duration of the collection if no host command interrupts it.
     pub(crate) fn reclaim(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) -> Nanos {
-        for die in self.places.dies_of(unit) {
+        for die in self.geometry.dies_of(unit) {
             let work = &mut self.collection.dies[index(die)];
             work.ns += self.config.nand.erase_ns;
             work.count += 1;
         }
-        let dies = self.places.dies_of_group(unit.group);
+        let dies = self.geometry.dies_of_group(unit.group);
         let mut marks = Vec::with_capacity(dies.len());
         let mut elapsed_ns = 0;
         for die in dies.clone() {
@@ -584,14 +597,14 @@ impl Timing {
             let server = &mut self.dies[index(die)];
             marks.push(server.collect(now, work));
             if work.ns > 0 {
-                elapsed_ns = elapsed_ns.max(server.owed_ns(now));
+                elapsed_ns = elapsed_ns.max(server.backlog_ns(now));
             }
         }
         assert!(
             self.collection.dies.iter().all(|left| left.ns == 0),
             "collection worked on dies of another group"
         );
-        let channels = self.places.channels_of(dies);
+        let channels = self.geometry.channels_of(dies);
         for (channel, work_ns) in self.channels[channels.clone()]
             .iter_mut()
             .zip(&mut self.collection.channels[channels])
@@ -615,7 +628,7 @@ impl Timing {
         let Some(marks) = self.marks.get(&superblock) else {
             return;
         };
-        let dies = &mut self.dies[index(self.places.dies_of_group(unit.group).start)..];
+        let dies = &mut self.dies[index(self.geometry.dies_of_group(unit.group).start)..];
         let ends = dies.iter_mut().zip(marks).map(|(die, mark)| die.wait_for(now, *mark));
         let erased_at = ends.max().unwrap_or(now);
         if erased_at > now {

@@ -6,11 +6,11 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use ssd::config::{
-    Allocation, Copies, DeviceConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
-    Opening, ReclaimUnitSize, UnitSelection,
+    Allocation, DeviceConfig, GcConfig, GcDestination, Geometry, HandleOverride, HandlesConfig, Isolation,
+    ReclaimUnitSize, SourcePolicy, UnitOpenPolicy, VictimRule, WatermarkBase,
 };
-use ssd::event::{Reclaim, Trigger};
-use ssd::{Device, Event, EventSink, Lpn, Owner, Placement, Ppn, RgId, RuId, RuhId, Write};
+use ssd::event::{ReclaimRecord, Trigger};
+use ssd::{Device, DeviceEvent, EventSink, Lpn, Placement, Ppn, RgId, RuId, RuhId, UnitOwner, WriteRequest};
 
 pub const MIB: u64 = 1 << 20;
 
@@ -18,7 +18,7 @@ pub const MIB: u64 = 1 << 20;
 pub const UNIT_PAGES: u32 = 256;
 
 /// A device that records its events.
-pub type Recorded = Device<Vec<Event>>;
+pub type Recorded = Device<Vec<DeviceEvent>>;
 
 /// A drive of `superblocks` reclaim units of 1 MiB (256 pages in 4 blocks on 2 channels of 2 dies)
 /// with four initially isolated handles. Collects only for lack of space, and only by copying.
@@ -32,23 +32,23 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             dies_per_channel: 2,
             ..Geometry::default()
         },
-        handles: Handles {
+        handles: HandlesConfig {
             count: 4,
             isolation: Isolation::InitiallyIsolated,
             reclaim_unit: ReclaimUnitSize::Superblock,
             open_reclaim_units: 1,
-            opening: Opening::OnFirstUse,
+            opening: UnitOpenPolicy::OnFirstUse,
             hot_window_bytes: 0,
             overrides: Vec::new(),
         },
         gc: GcConfig {
-            source_policy: HandleSelection::Global,
-            victim_policy: UnitSelection::Greedy,
+            source_policy: SourcePolicy::Global,
+            victim_policy: VictimRule::Greedy,
             lazy_valid_share: 0.05,
             background_watermark: 1.0,
             foreground_watermark: 1.0,
-            watermark_base: MarksOf::Spare,
-            copies: Copies::Apart,
+            watermark_base: WatermarkBase::Spare,
+            copies: GcDestination::Apart,
             block_remapping: false,
             allocation: Allocation::Oldest,
             reserve_share: 0.0,
@@ -70,8 +70,8 @@ pub fn silent(config: &DeviceConfig) -> Device {
 }
 
 /// A host write of whole pages.
-pub fn extent(first: u32, pages: u32, placement: Placement) -> Write {
-    Write {
+pub fn extent(first: u32, pages: u32, placement: Placement) -> WriteRequest {
+    WriteRequest {
         first: Lpn(first),
         pages,
         host_bytes: u64::from(pages) * 4096,
@@ -95,8 +95,8 @@ pub fn placement(group: u16, handle: u16) -> Placement {
 }
 
 /// Owner of handle `index`.
-pub fn owner(index: u16) -> Owner {
-    Owner::of(RuhId(index))
+pub fn owner(index: u16) -> UnitOwner {
+    UnitOwner::from_handle(RuhId(index))
 }
 
 /// Reclaim unit that holds a logical page.
@@ -105,23 +105,23 @@ pub fn unit_of<S: EventSink>(device: &Device<S>, lpn: u32) -> RuId {
 }
 
 /// Owner of the reclaim unit that holds a logical page.
-pub fn owner_of<S: EventSink>(device: &Device<S>, lpn: u32) -> Owner {
+pub fn owner_of<S: EventSink>(device: &Device<S>, lpn: u32) -> UnitOwner {
     device.unit(unit_of(device, lpn)).owner()
 }
 
 /// Collections so far.
-pub fn reclaims(device: &Recorded) -> Vec<Reclaim> {
-    let reclaim = |event: &Event| match event {
-        Event::Reclaim(reclaim) => Some(reclaim.clone()),
+pub fn reclaims(device: &Recorded) -> Vec<ReclaimRecord> {
+    let reclaim = |event: &DeviceEvent| match event {
+        DeviceEvent::Reclaim(reclaim) => Some(reclaim.clone()),
         _ => None,
     };
     device.sink().iter().filter_map(reclaim).collect()
 }
 
 /// Sizes in pages of the reclaim units opened so far for host writes of this owner.
-pub fn opened_pages(device: &Recorded, by: Owner) -> Vec<u32> {
-    let opened = |event: &Event| match event {
-        Event::Open {
+pub fn opened_pages(device: &Recorded, by: UnitOwner) -> Vec<u32> {
+    let opened = |event: &DeviceEvent| match event {
+        DeviceEvent::Open {
             owner,
             unit_pages,
             for_collection: false,
@@ -143,7 +143,7 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
     let mut rows = Vec::new();
     for event in device.sink() {
         match event {
-            Event::Open {
+            DeviceEvent::Open {
                 unit_pages,
                 for_collection,
                 ..
@@ -151,7 +151,7 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
                 free -= u64::from(*unit_pages);
                 opened_for_copies += if *for_collection { u64::from(*unit_pages) } else { 0 };
             }
-            Event::Reclaim(reclaim) => {
+            DeviceEvent::Reclaim(reclaim) => {
                 rows.push((reclaim.trigger, free + opened_for_copies));
                 free += u64::from(reclaim.unit_pages);
                 opened_for_copies = 0;
@@ -165,7 +165,7 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
 /// Checks the device's invariants, and that its events add up to its counters.
 pub fn prove(device: &Recorded) {
     device.check().expect("every invariant holds");
-    let mut folded = ssd::Stats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
+    let mut folded = ssd::DeviceStats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
     for event in device.sink() {
         folded.apply(event);
     }
@@ -216,7 +216,7 @@ pub fn overwrite_uniformly<S: EventSink>(
 }
 
 /// Media pages written for each host page between two moments.
-pub fn write_amplification_since(before: &ssd::Stats, after: &ssd::Stats) -> f64 {
+pub fn write_amplification_since(before: &ssd::DeviceStats, after: &ssd::DeviceStats) -> f64 {
     let host = after.host_bytes_written() - before.host_bytes_written();
     (after.media_bytes_written() - before.media_bytes_written()) as f64 / host as f64
 }
@@ -225,7 +225,7 @@ pub fn write_amplification_since(before: &ssd::Stats, after: &ssd::Stats) -> f64
 pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
-    config.gc.victim_policy = UnitSelection::Random;
+    config.gc.victim_policy = VictimRule::Random;
     config.gc.block_remapping = true;
     config.handles.isolation = Isolation::PersistentlyIsolated;
     let size = |index, reclaim_unit| HandleOverride {

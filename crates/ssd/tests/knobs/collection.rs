@@ -30,14 +30,14 @@ fn free_units_at_first(device: &Recorded, trigger: Trigger) -> Option<u64> {
 #[test]
 fn background_mark_is_where_background_collection_begins() {
     for (mark, watermark_base, expected) in [
-        (0.25, MarksOf::Spare, Some(9)),
-        (0.50, MarksOf::Spare, Some(6)),
-        (0.75, MarksOf::Spare, Some(3)),
-        (0.90, MarksOf::Spare, Some(1)),
-        (0.90, MarksOf::All, Some(6)),
-        (0.95, MarksOf::All, Some(3)),
-        (1.00, MarksOf::Spare, None),
-        (1.00, MarksOf::All, None),
+        (0.25, WatermarkBase::Spare, Some(9)),
+        (0.50, WatermarkBase::Spare, Some(6)),
+        (0.75, WatermarkBase::Spare, Some(3)),
+        (0.90, WatermarkBase::Spare, Some(1)),
+        (0.90, WatermarkBase::All, Some(6)),
+        (0.95, WatermarkBase::All, Some(3)),
+        (1.00, WatermarkBase::Spare, None),
+        (1.00, WatermarkBase::All, None),
     ] {
         let device = overwritten_in_order(|gc| {
             gc.background_watermark = mark;
@@ -52,12 +52,12 @@ fn background_mark_is_where_background_collection_begins() {
 #[test]
 fn foreground_mark_is_where_writes_wait_for_collection() {
     for (mark, watermark_base, expected) in [
-        (0.25, MarksOf::Spare, 9),
-        (0.50, MarksOf::Spare, 6),
-        (0.75, MarksOf::Spare, 3),
-        (1.00, MarksOf::Spare, 1),
-        (0.90, MarksOf::All, 6),
-        (0.95, MarksOf::All, 3),
+        (0.25, WatermarkBase::Spare, 9),
+        (0.50, WatermarkBase::Spare, 6),
+        (0.75, WatermarkBase::Spare, 3),
+        (1.00, WatermarkBase::Spare, 1),
+        (0.90, WatermarkBase::All, 6),
+        (0.95, WatermarkBase::All, 3),
     ] {
         let device = overwritten_in_order(|gc| {
             gc.foreground_watermark = mark;
@@ -86,7 +86,7 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
     for (share, expected) in [(0.0, 0), (0.25, 0), (0.499, 0), (0.5, 1), (0.75, 1), (1.0, 1)] {
         let mut config = small(64, 0.25);
         config.gc.background_watermark = 0.0;
-        config.gc.watermark_base = MarksOf::All;
+        config.gc.watermark_base = WatermarkBase::All;
         config.gc.lazy_valid_share = share;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
@@ -107,7 +107,7 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
     for (share, overwritten, expected) in [(1.0, 0, 0), (0.0, UNIT_PAGES, 1)] {
         let mut config = small(64, 0.25);
         config.gc.background_watermark = 0.0;
-        config.gc.watermark_base = MarksOf::All;
+        config.gc.watermark_base = WatermarkBase::All;
         config.gc.lazy_valid_share = share;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
@@ -128,19 +128,19 @@ fn lazy_valid_share_limits_every_policy() {
     // The reclaim unit closed first is half valid, the second a quarter. Every policy may only take
     // the second.
     for policy in [
-        UnitSelection::Greedy,
-        UnitSelection::CostAge,
-        UnitSelection::BenefitCost,
-        UnitSelection::BenefitCostSinceInvalidation,
-        UnitSelection::Fifo,
-        UnitSelection::Random,
-        UnitSelection::DChoices(2),
-        UnitSelection::WindowedGreedy(1),
+        VictimRule::Greedy,
+        VictimRule::CostAge,
+        VictimRule::BenefitCost,
+        VictimRule::BenefitCostSinceInvalidation,
+        VictimRule::Fifo,
+        VictimRule::Random,
+        VictimRule::DChoices(2),
+        VictimRule::WindowedGreedy(1),
     ] {
         for seed in 0..8 {
             let mut config = small(64, 0.25);
             config.gc.background_watermark = 0.0;
-            config.gc.watermark_base = MarksOf::All;
+            config.gc.watermark_base = WatermarkBase::All;
             config.gc.lazy_valid_share = 0.25;
             config.gc.victim_policy = policy;
             config.seed = seed;
@@ -174,7 +174,7 @@ fn lazy_valid_share_does_not_bind_foreground_collection() {
 fn marks_of_spare_keeps_a_sequential_overwrite_at_1_and_marks_of_all_does_not() {
     let amplification = |change: &dyn Fn(&mut GcConfig)| {
         let mut config = small(110, 0.10);
-        config.handles = Handles::default();
+        config.handles = HandlesConfig::default();
         config.gc = GcConfig::default();
         config.gc.block_remapping = false;
         change(&mut config.gc);
@@ -199,7 +199,7 @@ fn marks_of_spare_keeps_a_sequential_overwrite_at_1_and_marks_of_all_does_not() 
     // the WAF of 2.00 measured there. With 5 % only the last pages of each unit are copied.
     let all = |lazy_valid_share: f64| {
         amplification(&|gc| {
-            gc.watermark_base = MarksOf::All;
+            gc.watermark_base = WatermarkBase::All;
             gc.lazy_valid_share = lazy_valid_share;
         })
     };
@@ -218,7 +218,7 @@ fn reserve_share_takes_spare_from_the_host() {
         config.gc.reserve_share = share;
         config
     };
-    let reserved = |share| Layout::new(&config(share)).expect("valid").reserve_superblocks;
+    let reserved = |share| DeviceLayout::new(&config(share)).expect("valid").reserve_superblocks;
     assert_eq!([0.0, 0.25, 0.5].map(reserved), [0, 3, 6]);
     let device = overwritten_in_order(|gc| gc.reserve_share = 0.5);
     let least = free_pages_at_reclaims(&device).iter().map(|row| row.1).min();
@@ -310,13 +310,13 @@ fn the_least_worn_superblock_is_used_first() {
         let mut exceptions = 0;
         for event in device.sink() {
             match event {
-                Event::Open { unit, .. } => {
+                DeviceEvent::Open { unit, .. } => {
                     let least = *free.values().min().expect("one is free");
                     let erases = free.remove(unit).expect("it was free");
                     exceptions += u32::from(erases > least);
                     in_use.insert(*unit, erases);
                 }
-                Event::Reclaim(reclaim) => {
+                DeviceEvent::Reclaim(reclaim) => {
                     let erases = in_use.remove(&reclaim.victim).expect("it was in use");
                     free.insert(reclaim.victim, erases + 1);
                 }
@@ -356,7 +356,7 @@ fn a_remapped_block_is_erased_where_its_data_went() {
     config.gc.block_remapping = true;
     config.geometry.program_unit_bytes = WHOLE_BLOCK;
     config.gc.background_watermark = 0.0;
-    config.gc.watermark_base = MarksOf::All;
+    config.gc.watermark_base = WatermarkBase::All;
     config.gc.lazy_valid_share = 0.0;
     let overwrites: Vec<(u32, u32)> = (0..STAGED_UNITS).map(|unit| (unit, 64)).collect();
     let mut staged = Staged::new(&config, |_| 0, &overwrites, 0);
@@ -395,7 +395,7 @@ fn a_remapped_block_is_erased_where_its_data_went() {
 /// of each owner.
 fn shared_frontiers(change: impl FnOnce(&mut DeviceConfig)) -> (Recorded, BTreeMap<u16, BTreeSet<u16>>) {
     let mut config = small(64, 0.25);
-    config.gc.copies = Copies::WithHost;
+    config.gc.copies = GcDestination::WithHost;
     change(&mut config);
     let mut device = recorded(&config);
     let pages = device.layout().logical_pages;
@@ -421,10 +421,10 @@ fn copies_among_host_data_go_to_the_first_handle_that_is_not_persistently_isolat
     let all = BTreeSet::from([0, 1, 2, 3]);
     let expected = [(0, all), (1, alone(1)), (2, alone(2)), (3, alone(3))];
     assert_eq!(held, BTreeMap::from(expected));
-    let only_for_copies = |event: &Event| {
+    let only_for_copies = |event: &DeviceEvent| {
         matches!(
             event,
-            Event::Open {
+            DeviceEvent::Open {
                 for_collection: true,
                 ..
             }
@@ -449,7 +449,7 @@ fn copies_among_host_data_go_to_the_first_handle_that_is_not_persistently_isolat
 /// copies in the same reclaim unit.
 #[test]
 fn host_data_follows_copies_in_the_unit_that_they_began() {
-    for (copies, together) in [(Copies::Apart, false), (Copies::WithHost, true)] {
+    for (copies, together) in [(GcDestination::Apart, false), (GcDestination::WithHost, true)] {
         let mut config = small(STAGED_SUPERBLOCKS, 0.25);
         config.gc.copies = copies;
         let mut staged = Staged::new(&config, |_| 0, &CONTESTED, 0);
@@ -466,9 +466,9 @@ fn host_data_follows_copies_in_the_unit_that_they_began() {
 #[test]
 fn copies_do_not_go_to_the_unit_apart_for_what_was_written_a_short_time_ago() {
     let mut config = small(64, 0.4);
-    config.gc.copies = Copies::WithHost;
+    config.gc.copies = GcDestination::WithHost;
     config.handles.hot_window_bytes = 8 * 4096;
-    config.handles.opening = Opening::Eager;
+    config.handles.opening = UnitOpenPolicy::Eager;
     let mut device = recorded(&config);
     let pages = device.layout().logical_pages;
     let handle_of = |page: u32| u16::from(page > 0);

@@ -5,19 +5,19 @@ use super::*;
 #[test]
 fn capacity_and_flash_follow_from_each_other() {
     let mut config = small(125, 0.25);
-    let by_flash = Layout::new(&config).expect("valid");
+    let by_flash = DeviceLayout::new(&config).expect("valid");
     assert_eq!((by_flash.superblocks(), by_flash.logical_pages), (125, 25_600));
     config.geometry.physical_bytes = None;
     config.geometry.capacity_bytes = Some(100 * MIB);
-    let by_capacity = Layout::new(&config).expect("valid");
+    let by_capacity = DeviceLayout::new(&config).expect("valid");
     assert_eq!((by_capacity.superblocks(), by_capacity.logical_pages), (125, 25_600));
     // More over-provisioning reduces the capacity in one case and adds flash in the other.
     config.geometry.over_provisioning = 0.5;
-    let more = Layout::new(&config).expect("valid");
+    let more = DeviceLayout::new(&config).expect("valid");
     assert_eq!((more.superblocks(), more.logical_pages), (150, 25_600));
-    let more = Layout::new(&small(125, 1.0)).expect("valid");
+    let more = DeviceLayout::new(&small(125, 1.0)).expect("valid");
     assert_eq!((more.superblocks(), more.logical_pages), (125, 16_000));
-    let tenth = Layout::new(&small(110, 0.10)).expect("valid");
+    let tenth = DeviceLayout::new(&small(110, 0.10)).expect("valid");
     assert_eq!(
         tenth.logical_pages, 25_600,
         "110 MiB of flash at 0.10 are 100 MiB, whatever 0.10 is in binary"
@@ -42,7 +42,7 @@ fn mapping_unit_is_what_a_small_write_costs() {
         config.geometry.mapping_unit_bytes = kibibytes * 1024;
         let mut device = recorded(&config);
         assert_eq!(u64::from(device.layout().superblock_pages), 1024 / kibibytes);
-        let write = Write {
+        let write = WriteRequest {
             first: Lpn(5),
             pages: 1,
             host_bytes: 512,
@@ -107,7 +107,7 @@ fn reclaim_groups_keep_what_is_placed_in_them() {
         assert_eq!(group_of(&device, page), page % 4, "logical page {page}");
     }
     for event in device.sink() {
-        if let Event::Open { group, unit, .. } = event {
+        if let DeviceEvent::Open { group, unit, .. } = event {
             assert_eq!(unit.0 / 32, u32::from(group.0), "a group opens its own superblocks");
         }
     }
@@ -150,7 +150,7 @@ fn the_whole_capacity_is_reachable_through_one_reclaim_group() {
     );
     let mut redirected = 0;
     for event in device.sink() {
-        if let Event::Redirect { from, to, pages } = event {
+        if let DeviceEvent::Redirect { from, to, pages } = event {
             assert!(*from == RgId(2) && *to != RgId(2));
             redirected += u64::from(*pages);
         }
@@ -219,7 +219,7 @@ fn zeroes_are_written_or_deallocated() {
 
 #[test]
 fn update_handle_takes_another_reclaim_unit() {
-    for opening in [Opening::OnFirstUse, Opening::Eager] {
+    for opening in [UnitOpenPolicy::OnFirstUse, UnitOpenPolicy::Eager] {
         let mut config = small(64, 0.25);
         config.handles.opening = opening;
         let mut device = recorded(&config);

@@ -33,7 +33,7 @@ fn initially_isolated_data_mixes_when_it_is_collected() {
     assert!(
         reclaims(&device)
             .iter()
-            .all(|reclaim| reclaim.destination_owner == Owner::SHARED)
+            .all(|reclaim| reclaim.destination_owner == UnitOwner::SHARED_POOL)
     );
     let mut mixed = 0;
     for ((unit_owner, unit), in_it) in handles_in_units(&device, &handles) {
@@ -87,7 +87,7 @@ fn isolation_of_a_handle_is_its_own() {
     for reclaim in reclaims(&device) {
         destinations.insert((reclaim.victim_owner, reclaim.destination_owner));
     }
-    let shared = Owner::SHARED;
+    let shared = UnitOwner::SHARED_POOL;
     let expected = [
         (owner(0), shared),
         (owner(1), owner(1)),
@@ -102,7 +102,7 @@ fn adaptive_isolation_follows_the_spare() {
     // About 12 spare superblocks and two handles allow 4 for each handle, but not 8.
     let destinations = |threshold| {
         let (device, _) = two_interleaved_handles(Isolation::Adaptive, threshold);
-        let shared = |reclaim: &ssd::event::Reclaim| reclaim.destination_owner == Owner::SHARED;
+        let shared = |reclaim: &ssd::event::ReclaimRecord| reclaim.destination_owner == UnitOwner::SHARED_POOL;
         let collections = reclaims(&device);
         let late = &collections[collections.len() / 2..];
         (late.iter().any(shared), late.iter().all(shared))
@@ -125,7 +125,7 @@ fn adaptive_isolation_follows_the_spare() {
         write(&mut device, 0, pages, 0);
         overwrite_uniformly(&mut device, &mut Uniform::new(5), (0, pages), 3 * u64::from(pages), 0);
         let last = reclaims(&device).last().expect("collection ran").clone();
-        last.destination_owner == Owner::SHARED
+        last.destination_owner == UnitOwner::SHARED_POOL
     };
     assert_eq!([0.10, 0.50].map(shared_at), [true, false]);
 }
@@ -142,14 +142,14 @@ fn adaptive_isolation_goes_back_below_three_quarters_of_its_threshold() {
     // This many of 64 reclaim units hold data and the rest is spare. Isolation starts at 20 spare
     // units and ends below 15.
     for (units, expected) in [
-        (50, Owner::SHARED),
-        (46, Owner::SHARED),
+        (50, UnitOwner::SHARED_POOL),
+        (46, UnitOwner::SHARED_POOL),
         (40, owner(0)),
         (46, owner(0)),
         (48, owner(0)),
-        (50, Owner::SHARED),
-        (48, Owner::SHARED),
-        (45, Owner::SHARED),
+        (50, UnitOwner::SHARED_POOL),
+        (48, UnitOwner::SHARED_POOL),
+        (45, UnitOwner::SHARED_POOL),
         (43, owner(0)),
     ] {
         let pages = units * UNIT_PAGES;
@@ -168,20 +168,23 @@ fn adaptive_isolation_goes_back_below_three_quarters_of_its_threshold() {
         assert!(
             since
                 .iter()
-                .filter(|reclaim| reclaim.victim_owner != Owner::SHARED)
+                .filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL)
                 .count()
                 > 0,
             "data of the handle is collected with {units} units of data"
         );
-        for reclaim in since.iter().filter(|reclaim| reclaim.victim_owner != Owner::SHARED) {
+        for reclaim in since
+            .iter()
+            .filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL)
+        {
             assert_eq!(reclaim.destination_owner, expected, "with {units} units of data");
         }
     }
     prove(&device);
-    let closed = |event: &&Event| {
+    let closed = |event: &&DeviceEvent| {
         matches!(
             event,
-            Event::Close {
+            DeviceEvent::Close {
                 reason: CloseReason::IsolationChanged,
                 ..
             }
@@ -309,7 +312,7 @@ fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
         let mut config = many_dies();
         config.handles.reclaim_unit = size;
         config.gc.background_watermark = 0.0;
-        config.gc.watermark_base = MarksOf::All;
+        config.gc.watermark_base = WatermarkBase::All;
         let mut device = recorded(&config);
         write(&mut device, 0, UNIT_PAGES, 0);
         let pages = opened_pages(&device, owner(0))[0];
@@ -329,7 +332,7 @@ fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
 fn copies_get_reclaim_units_of_the_size_that_they_come_from() {
     for (isolation, expected) in [
         (Isolation::PersistentlyIsolated, (owner(0), 32)),
-        (Isolation::InitiallyIsolated, (Owner::SHARED, 32)),
+        (Isolation::InitiallyIsolated, (UnitOwner::SHARED_POOL, 32)),
     ] {
         let mut config = many_dies();
         config.handles.isolation = isolation;
@@ -340,7 +343,7 @@ fn copies_get_reclaim_units_of_the_size_that_they_come_from() {
         overwrite_uniformly(&mut device, &mut Uniform::new(12), (0, pages), 2 * u64::from(pages), 0);
         let mut opened = BTreeSet::new();
         for event in device.sink() {
-            if let Event::Open {
+            if let DeviceEvent::Open {
                 owner,
                 unit_pages,
                 for_collection: true,
@@ -451,7 +454,7 @@ fn eager_opening_takes_every_reclaim_unit_at_start() {
         prove(&device);
         let mut found = BTreeMap::new();
         for event in device.sink() {
-            let Event::Open {
+            let DeviceEvent::Open {
                 owner, for_collection, ..
             } = event
             else {
@@ -466,29 +469,29 @@ fn eager_opening_takes_every_reclaim_unit_at_start() {
         Isolation::PersistentlyIsolated,
         Isolation::Adaptive,
     ] {
-        assert!(opens(Opening::OnFirstUse, isolation, 1, 1).is_empty());
+        assert!(opens(UnitOpenPolicy::OnFirstUse, isolation, 1, 1).is_empty());
     }
     let hosts = |count| (0..4).map(move |handle| ((owner(handle), false), count));
-    let initially = hosts(1).chain([((Owner::SHARED, true), 1)]);
+    let initially = hosts(1).chain([((UnitOwner::SHARED_POOL, true), 1)]);
     assert_eq!(
-        opens(Opening::Eager, Isolation::InitiallyIsolated, 1, 1),
+        opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 1, 1),
         initially.collect()
     );
     let persistently = hosts(1).chain((0..4).map(|handle| ((owner(handle), true), 1)));
     assert_eq!(
-        opens(Opening::Eager, Isolation::PersistentlyIsolated, 1, 1),
+        opens(UnitOpenPolicy::Eager, Isolation::PersistentlyIsolated, 1, 1),
         persistently.collect()
     );
-    let twice = hosts(4).chain([((Owner::SHARED, true), 2)]);
+    let twice = hosts(4).chain([((UnitOwner::SHARED_POOL, true), 2)]);
     assert_eq!(
-        opens(Opening::Eager, Isolation::InitiallyIsolated, 2, 2),
+        opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 2, 2),
         twice.collect()
     );
 }
 
 #[test]
 fn eager_opening_takes_the_next_reclaim_unit_at_once() {
-    for (opening, expected) in [(Opening::OnFirstUse, 1), (Opening::Eager, 2)] {
+    for (opening, expected) in [(UnitOpenPolicy::OnFirstUse, 1), (UnitOpenPolicy::Eager, 2)] {
         let mut config = small(64, 0.25);
         config.handles.opening = opening;
         let mut device = recorded(&config);
@@ -506,7 +509,10 @@ fn eager_opening_costs_spare() {
         config.handles.opening = opening;
         steady_amplification(&config)
     };
-    let (lazily, eagerly) = (amplification(Opening::OnFirstUse), amplification(Opening::Eager));
+    let (lazily, eagerly) = (
+        amplification(UnitOpenPolicy::OnFirstUse),
+        amplification(UnitOpenPolicy::Eager),
+    );
     assert!(eagerly > 1.5 * lazily, "{lazily} on first use, {eagerly} eagerly");
 }
 

@@ -24,11 +24,11 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as ValueError, MapAccessDeserializer, MapDeserializer};
 use ssd::config::{
-    Allocation, Copies, DeviceConfig, GcConfig, HandleOverride, HandleSelection, Handles, Isolation, MarksOf, Opening,
-    ReclaimUnitSize, UnitSelection,
+    Allocation, DeviceConfig, GcConfig, GcDestination, HandleOverride, HandlesConfig, Isolation, ReclaimUnitSize,
+    SourcePolicy, UnitOpenPolicy, VictimRule, WatermarkBase,
 };
 use ssd::event::{CloseReason, Trigger};
-use ssd::{Device, Event, HostError, Layout, Lpn, Owner, Placement, RgId, RuId, RuhId, Write};
+use ssd::{Device, DeviceEvent, DeviceLayout, HostError, Lpn, Placement, RgId, RuId, RuhId, UnitOwner, WriteRequest};
 
 /// Superblocks of [`staged`] devices, and the closed reclaim units that hold their data.
 const STAGED_SUPERBLOCKS: u64 = 16;
@@ -80,7 +80,7 @@ impl Staged {
         let reclaims = reclaims(&self.device);
         assert!(reclaims.len() > before, "the write needs a victim");
         prove(&self.device);
-        let victim = |reclaim: &ssd::event::Reclaim| position(reclaim.victim).unwrap_or(usize::MAX);
+        let victim = |reclaim: &ssd::event::ReclaimRecord| position(reclaim.victim).unwrap_or(usize::MAX);
         reclaims[before..].iter().map(victim).collect()
     }
 }
@@ -117,7 +117,7 @@ fn steady_amplification(config: &DeviceConfig) -> f64 {
 }
 
 /// Handles whose pages are valid in each reclaim unit, by owner of the unit.
-fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(Owner, RuId), BTreeSet<u16>> {
+fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(UnitOwner, RuId), BTreeSet<u16>> {
     let mut found: BTreeMap<_, BTreeSet<u16>> = BTreeMap::new();
     for (page, handle) in handles.iter().enumerate() {
         let unit = unit_of(device, page as u32);

@@ -14,8 +14,8 @@ fn with_number<'de, T: Deserialize<'de>>(name: &'de str, number: u32) -> Result<
 
 #[test]
 fn each_name_is_its_own_variant_and_no_other_is_accepted() {
-    use HandleSelection::{Global, HighestPressure};
-    use UnitSelection::{
+    use SourcePolicy::{Global, HighestPressure};
+    use VictimRule::{
         BenefitCost, BenefitCostSinceInvalidation, CostAge, DChoices, Fifo, Greedy, Random, WindowedGreedy,
     };
     for policy in [Greedy, CostAge, BenefitCost, BenefitCostSinceInvalidation, Fifo, Random] {
@@ -38,14 +38,14 @@ fn each_name_is_its_own_variant_and_no_other_is_accepted() {
     assert_eq!(by_name("die"), Ok(ReclaimUnitSize::Die));
     assert!(by_name::<ReclaimUnitSize>("adaptive").is_err());
     assert_eq!(with_number("fraction", 4), Ok(ReclaimUnitSize::Fraction(4)));
-    assert_eq!(by_name("on_first_use"), Ok(Opening::OnFirstUse));
-    assert_eq!(by_name("eager"), Ok(Opening::Eager));
-    assert_eq!(by_name("spare"), Ok(MarksOf::Spare));
-    assert_eq!(by_name("all"), Ok(MarksOf::All));
-    assert_eq!(by_name("apart"), Ok(Copies::Apart));
-    assert_eq!(by_name("with_host"), Ok(Copies::WithHost));
-    assert!(by_name::<UnitSelection>("cost_benefit").is_err());
-    assert!(by_name::<HandleSelection>("greedy").is_err());
+    assert_eq!(by_name("on_first_use"), Ok(UnitOpenPolicy::OnFirstUse));
+    assert_eq!(by_name("eager"), Ok(UnitOpenPolicy::Eager));
+    assert_eq!(by_name("spare"), Ok(WatermarkBase::Spare));
+    assert_eq!(by_name("all"), Ok(WatermarkBase::All));
+    assert_eq!(by_name("apart"), Ok(GcDestination::Apart));
+    assert_eq!(by_name("with_host"), Ok(GcDestination::WithHost));
+    assert!(by_name::<VictimRule>("cost_benefit").is_err());
+    assert!(by_name::<SourcePolicy>("greedy").is_err());
 }
 
 #[test]
@@ -79,15 +79,15 @@ fn each_key_sets_its_own_field_and_unknown_ones_are_refused() {
             "the refusal lists what is known: {error}"
         );
     }
-    assert!(read::<Handles>("number", 8.0).is_err());
+    assert!(read::<HandlesConfig>("number", 8.0).is_err());
 }
 
 #[test]
 fn defaults_are_the_published_ones() {
-    let handles = Handles::default();
+    let handles = HandlesConfig::default();
     assert_eq!((handles.count, handles.open_reclaim_units), (8, 1));
     assert_eq!(handles.isolation, Isolation::InitiallyIsolated);
-    assert_eq!(handles.opening, Opening::OnFirstUse);
+    assert_eq!(handles.opening, UnitOpenPolicy::OnFirstUse);
     let gc = GcConfig::default();
     assert_eq!(
         (gc.background_watermark, gc.foreground_watermark, gc.lazy_valid_share),
@@ -95,13 +95,13 @@ fn defaults_are_the_published_ones() {
     );
     assert_eq!(
         (gc.victim_policy, gc.source_policy),
-        (UnitSelection::Greedy, HandleSelection::Global)
+        (VictimRule::Greedy, SourcePolicy::Global)
     );
     assert_eq!(
         (gc.watermark_base, gc.block_remapping, gc.reserve_share),
-        (MarksOf::Spare, true, 0.0)
+        (WatermarkBase::Spare, true, 0.0)
     );
-    assert_eq!(gc.copies, Copies::Apart);
+    assert_eq!(gc.copies, GcDestination::Apart);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -197,12 +197,12 @@ const REFUSALS: &[Refusal] = &table! {
     "gc.reserve_share": |c| c.gc.reserve_share = 0.91 => "between 0 and 0.9",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = -1.0 => "0 or more",
     "gc.adaptive_isolation_spare": |c| c.gc.adaptive_isolation_spare = f64::INFINITY => "0 or more",
-    "gc.copies": |c| (c.gc.copies, c.handles.reclaim_unit) = (Copies::WithHost, ReclaimUnitSize::Channel)
+    "gc.copies": |c| (c.gc.copies, c.handles.reclaim_unit) = (GcDestination::WithHost, ReclaimUnitSize::Channel)
         => "whole superblocks",
-    "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (Copies::WithHost, Isolation::Adaptive)
+    "gc.copies": |c| (c.gc.copies, c.handles.isolation) = (GcDestination::WithHost, Isolation::Adaptive)
         => "a fixed isolation",
-    "gc.victim_policy": |c| c.gc.victim_policy = UnitSelection::DChoices(0) => "1 to 4096",
-    "gc.victim_policy": |c| c.gc.victim_policy = UnitSelection::WindowedGreedy(0) => "1 reclaim unit or more",
+    "gc.victim_policy": |c| c.gc.victim_policy = VictimRule::DChoices(0) => "1 to 4096",
+    "gc.victim_policy": |c| c.gc.victim_policy = VictimRule::WindowedGreedy(0) => "1 reclaim unit or more",
 };
 
 #[test]
@@ -234,7 +234,7 @@ fn the_over_provisioning_named_as_the_smallest_that_works_is() {
         |_| (),
         |c| c.handles.count = 40,
         |c| c.handles.isolation = Isolation::PersistentlyIsolated,
-        |c| c.handles.opening = Opening::Eager,
+        |c| c.handles.opening = UnitOpenPolicy::Eager,
         |c| c.handles.open_reclaim_units = 3,
         |c| c.handles.reclaim_unit = ReclaimUnitSize::Die,
         |c| c.gc.reserve_share = 0.7,
@@ -246,21 +246,23 @@ fn the_over_provisioning_named_as_the_smallest_that_works_is() {
         for superblocks in [61, 100, 128, 333] {
             let mut config = small(superblocks, 0.01);
             change(&mut config);
-            let Err(error) = Layout::new(&config) else { continue };
+            let Err(error) = DeviceLayout::new(&config) else {
+                continue;
+            };
             assert_eq!(error.field, "geometry.over_provisioning");
             let words: Vec<&str> = error.allowed.split("works here is ").collect();
             let Some(value) = words.get(1).and_then(|rest| rest.split(". ").next()) else {
                 panic!("change {position}, {superblocks} superblocks: no remedy: {error}");
             };
             config.geometry.over_provisioning = value.parse().expect("a number");
-            let result = Layout::new(&config);
+            let result = DeviceLayout::new(&config);
             assert!(
                 result.is_ok(),
                 "change {position}, {superblocks} superblocks: {value}: {result:?}"
             );
             config.geometry.over_provisioning -= 0.001;
             assert!(
-                Layout::new(&config).is_err(),
+                DeviceLayout::new(&config).is_err(),
                 "change {position}, {superblocks} superblocks: less works too"
             );
             named += 1;

@@ -2,10 +2,10 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::config::{Copies, Isolation, ReportedPage};
-use ssd::event::{CloseReason, MovedRun, Reclaim, Trigger};
+use ssd::config::{GcDestination, Isolation, ReportedPage};
+use ssd::event::{CloseReason, MovedRun, ReclaimRecord, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Event, Lpn, Owner, RgId, RuId};
+use ssd::{DeviceEvent, Lpn, RgId, RuId, UnitOwner};
 
 use super::model::Reference;
 use super::selection;
@@ -81,7 +81,7 @@ impl Reference {
     /// A whole superblock returns as much space as its copies take. A part does not. It is only
     /// taken if its copies fit, or go to a free part, or more superblocks are free than collection
     /// needs.
-    fn affordable(&mut self, group: usize, victim: u32, destination: Owner) -> bool {
+    fn affordable(&mut self, group: usize, victim: u32, destination: UnitOwner) -> bool {
         let open = *self.place_for_copies(group, self.row_index(destination));
         let room = open.map_or(0, |unit| self.unit_pages(unit) - self.programmed_pages(unit));
         let fits = self.valid_pages(victim) <= room;
@@ -93,12 +93,12 @@ impl Reference {
 
     /// Owner of the copies of an owner's data: the owner itself if it is isolated persistently or
     /// currently, the shared pool if not.
-    fn destination(&mut self, group: usize, owner: Owner) -> Owner {
+    fn destination(&mut self, group: usize, owner: UnitOwner) -> UnitOwner {
         let Some(handle) = owner.handle() else { return owner };
         let row = usize::from(handle.0);
         match self.layout.handles[row].isolation {
-            Isolation::InitiallyIsolated if self.pool() == self.layout.handles.len() => Owner::SHARED,
-            Isolation::InitiallyIsolated => Owner(self.pool() as u16),
+            Isolation::InitiallyIsolated if self.pool() == self.layout.handles.len() => UnitOwner::SHARED_POOL,
+            Isolation::InitiallyIsolated => UnitOwner(self.pool() as u16),
             Isolation::PersistentlyIsolated => owner,
             Isolation::Adaptive => {
                 self.groups[group].isolated[row] = self.can_afford_isolation(group, row);
@@ -108,7 +108,7 @@ impl Reference {
                 if let Some(unit) = self.groups[group].copies[row].take() {
                     self.close(unit, CloseReason::IsolationChanged);
                 }
-                Owner::SHARED
+                UnitOwner::SHARED_POOL
             }
         }
     }
@@ -132,7 +132,7 @@ impl Reference {
     }
 
     /// Moves the valid pages of a closed unit, then erases and frees it.
-    fn reclaim(&mut self, now: u64, victim: u32, destination: Owner, trigger: Trigger, policy: &'static str) {
+    fn reclaim(&mut self, now: u64, victim: u32, destination: UnitOwner, trigger: Trigger, policy: &'static str) {
         let entry = self.unit(victim).clone();
         assert_eq!(entry.state, UnitState::Closed);
         let row = self.row_index(entry.owner);
@@ -162,7 +162,7 @@ impl Reference {
         row.pages_erased += u64::from(unit_pages - blocks_remapped * block_pages);
         row.valid_pages_reclaimed += u64::from(valid_pages);
         self.row_mut(destination).gc_pages_received += u64::from(pages_copied);
-        self.events.push(Event::Reclaim(Reclaim {
+        self.events.push(DeviceEvent::Reclaim(ReclaimRecord {
             host_pages_written: self.host_pages_written,
             now,
             trigger,
@@ -201,7 +201,7 @@ impl Reference {
 
     /// Copies page by page, in the fill order of the victim. Returns the logical pages in that
     /// order.
-    fn copy_valid(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
+    fn copy_valid(&mut self, group: usize, victim: u32, destination: UnitOwner) -> Vec<u32> {
         let class = self.unit(victim).class;
         let mut copied = Vec::new();
         for physical in self.pages_of(victim) {
@@ -217,7 +217,7 @@ impl Reference {
         copied
     }
 
-    fn unit_for_copies(&mut self, group: usize, owner: Owner, class: usize) -> u32 {
+    fn unit_for_copies(&mut self, group: usize, owner: UnitOwner, class: usize) -> u32 {
         let row = self.row_index(owner);
         match *self.place_for_copies(group, row) {
             Some(unit) => unit,
@@ -225,7 +225,7 @@ impl Reference {
         }
     }
 
-    fn close_copies_if_full(&mut self, group: usize, owner: Owner) {
+    fn close_copies_if_full(&mut self, group: usize, owner: UnitOwner) {
         let row = self.row_index(owner);
         let unit = self
             .place_for_copies(group, row)
@@ -239,7 +239,7 @@ impl Reference {
     /// Exchanges each fully valid block of the victim with the block at its place in the
     /// destination, if that block is blank and the units have the same size. Returns the places of
     /// the victim that are now blank.
-    fn remap_full_blocks(&mut self, group: usize, victim: u32, destination: Owner) -> Vec<u32> {
+    fn remap_full_blocks(&mut self, group: usize, victim: u32, destination: UnitOwner) -> Vec<u32> {
         let class = self.unit(victim).class;
         let is_full = |block: &u32| {
             let pages = self.pages_of_block(victim, *block);
@@ -363,7 +363,7 @@ impl Reference {
     /// Superblocks of a group in use without open units for copies.
     fn emptiable(&self, group: usize) -> Vec<u32> {
         let first = group as u32 * self.layout.superblocks_per_group;
-        let with_host = self.config.gc.copies == Copies::WithHost;
+        let with_host = self.config.gc.copies == GcDestination::WithHost;
         let places = self.groups[group].open.iter().enumerate();
         let takes_copies_too =
             |row: usize| self.layout.handles[row].isolation == Isolation::PersistentlyIsolated || row == self.pool();

@@ -1,10 +1,10 @@
 //! Random valid configurations: odd shapes, every policy, and often the minimum spare.
 
 use ssd::config::{
-    Allocation, Copies, EventsConfig, GcConfig, Geometry, HandleOverride, HandleSelection, Handles, Isolation, MarksOf,
-    Opening, ReclaimUnitSize, ReportedPage, UnitSelection,
+    Allocation, EventsConfig, GcConfig, GcDestination, Geometry, HandleOverride, HandlesConfig, Isolation,
+    ReclaimUnitSize, ReportedPage, SourcePolicy, UnitOpenPolicy, VictimRule, WatermarkBase,
 };
-use ssd::{ConfigError, DeviceConfig, Layout};
+use ssd::{ConfigError, DeviceConfig, DeviceLayout};
 
 use super::Entropy;
 
@@ -15,12 +15,12 @@ const PHYSICAL_PAGES_USUAL: u64 = 2_500;
 const MIB: u64 = 1 << 20;
 
 /// A configuration that [`Layout::new`] accepts, and the layout.
-pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
+pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, DeviceLayout) {
     let mut config = DeviceConfig {
         timing: None,
         endurance: None,
         geometry: geometry(entropy),
-        handles: Handles::default(),
+        handles: HandlesConfig::default(),
         gc: collection(entropy),
         events: EventsConfig::default(),
         seed: entropy.below(1 << 32),
@@ -65,7 +65,7 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, Layout) {
     if entropy.percent(50) {
         by_capacity(entropy, &mut config);
     }
-    let layout = Layout::new(&config).expect("the generator only keeps accepted configurations");
+    let layout = DeviceLayout::new(&config).expect("the generator only keeps accepted configurations");
     (config, layout)
 }
 
@@ -91,13 +91,15 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
         _ => 0.01,
     };
     config.geometry.over_provisioning = wanted;
-    let Err(refusal) = Layout::new(config) else { return true };
+    let Err(refusal) = DeviceLayout::new(config) else {
+        return true;
+    };
     let Some(works) = smallest_over_provisioning(&refusal) else {
         return false;
     };
     config.geometry.over_provisioning = works;
     assert!(
-        Layout::new(config).is_ok(),
+        DeviceLayout::new(config).is_ok(),
         "the remedy does not work: {refusal}\n{config:#?}"
     );
     match entropy.below(4) {
@@ -105,7 +107,7 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
         1 => config.geometry.over_provisioning = (works + entropy.share()).min(1.0),
         _ => to_the_border(config, wanted, works),
     }
-    Layout::new(config).is_ok()
+    DeviceLayout::new(config).is_ok()
 }
 
 /// Value that an error names as its remedy.
@@ -121,7 +123,7 @@ fn to_the_border(config: &mut DeviceConfig, mut refused: f64, mut accepted: f64)
     for _ in 0..16 {
         let between = (refused + accepted) / 2.0;
         config.geometry.over_provisioning = between;
-        match Layout::new(config) {
+        match DeviceLayout::new(config) {
             Ok(_) => accepted = between,
             Err(_) => refused = between,
         }
@@ -132,12 +134,12 @@ fn to_the_border(config: &mut DeviceConfig, mut refused: f64, mut accepted: f64)
 /// Specifies the capacity instead of the flash, if the rounding to superblocks gives the same
 /// device.
 fn by_capacity(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
-    let layout = Layout::new(config).expect("the generator only keeps accepted configurations");
+    let layout = DeviceLayout::new(config).expect("the generator only keeps accepted configurations");
     let unit = config.geometry.mapping_unit_bytes;
     let mut other = config.clone();
     other.geometry.physical_bytes = None;
     other.geometry.capacity_bytes = Some(u64::from(layout.logical_pages) * unit + entropy.below(unit));
-    if Layout::new(&other).is_ok() {
+    if DeviceLayout::new(&other).is_ok() {
         *config = other;
     }
 }
@@ -182,18 +184,22 @@ fn geometry(entropy: &mut impl Entropy) -> Geometry {
     }
 }
 
-fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> Handles {
+fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> HandlesConfig {
     let count = match entropy.below(16) {
         0 => entropy.between(9, 128),
         1..4 => 1,
         _ => entropy.between(2, 8),
     } as u16;
-    let mut handles = Handles {
+    let mut handles = HandlesConfig {
         count,
         isolation: isolation(entropy),
         reclaim_unit: unit_size(entropy, geometry),
         open_reclaim_units: open_units(entropy),
-        opening: entropy.pick(&[Opening::OnFirstUse, Opening::OnFirstUse, Opening::Eager]),
+        opening: entropy.pick(&[
+            UnitOpenPolicy::OnFirstUse,
+            UnitOpenPolicy::OnFirstUse,
+            UnitOpenPolicy::Eager,
+        ]),
         hot_window_bytes: if entropy.percent(20) {
             entropy.between(1, 64) * geometry.mapping_unit_bytes
         } else {
@@ -234,7 +240,7 @@ fn isolated_channels(config: &mut DeviceConfig) {
 
 /// Puts copies among host data, with the settings that this requires.
 fn single_frontier(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
-    config.gc.copies = Copies::WithHost;
+    config.gc.copies = GcDestination::WithHost;
     config.handles.reclaim_unit = ReclaimUnitSize::Superblock;
     let mut decide = |isolation: &mut Isolation| {
         if *isolation == Isolation::Adaptive {
@@ -280,22 +286,22 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
     let number = entropy.between(1, 9) as u32;
     let share = entropy.share();
     GcConfig {
-        source_policy: entropy.pick(&[HandleSelection::Global, HandleSelection::HighestPressure]),
+        source_policy: entropy.pick(&[SourcePolicy::Global, SourcePolicy::HighestPressure]),
         victim_policy: entropy.pick(&[
-            UnitSelection::Greedy,
-            UnitSelection::CostAge,
-            UnitSelection::BenefitCost,
-            UnitSelection::BenefitCostSinceInvalidation,
-            UnitSelection::Fifo,
-            UnitSelection::Random,
-            UnitSelection::DChoices(number),
-            UnitSelection::WindowedGreedy(number),
+            VictimRule::Greedy,
+            VictimRule::CostAge,
+            VictimRule::BenefitCost,
+            VictimRule::BenefitCostSinceInvalidation,
+            VictimRule::Fifo,
+            VictimRule::Random,
+            VictimRule::DChoices(number),
+            VictimRule::WindowedGreedy(number),
         ]),
         lazy_valid_share: entropy.pick(&[0.0, 0.05, 0.29, 0.5, 0.57, 1.0, share]),
         background_watermark: entropy.pick(&[0.9, 0.9, 1.0, 0.5, 0.0, share]),
         foreground_watermark: entropy.pick(&[0.99, 0.99, 1.0, 0.9, 0.0, share]),
-        watermark_base: entropy.pick(&[MarksOf::Spare, MarksOf::Spare, MarksOf::All]),
-        copies: Copies::Apart,
+        watermark_base: entropy.pick(&[WatermarkBase::Spare, WatermarkBase::Spare, WatermarkBase::All]),
+        copies: GcDestination::Apart,
         block_remapping: entropy.percent(60),
         allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),
         reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),

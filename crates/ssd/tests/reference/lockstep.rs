@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use ssd::config::{Copies, Isolation, MarksOf, Opening, ReclaimUnitSize};
+use ssd::config::{GcDestination, Isolation, ReclaimUnitSize, UnitOpenPolicy, WatermarkBase};
 use ssd::event::{CloseReason, Trigger};
 use ssd::unit::UnitState;
-use ssd::{Device, DeviceConfig, Event, EventSink, HostError, Layout, Lpn, Owner, Placement, Ppn};
-use ssd::{RgId, RuId, RuhId, Stats};
+use ssd::{Device, DeviceConfig, DeviceEvent, DeviceLayout, EventSink, HostError, Lpn, Placement, Ppn, UnitOwner};
+use ssd::{DeviceStats, RgId, RuId, RuhId};
 
 use super::model::{Reference, Unit};
 use super::workload::Operation;
@@ -47,12 +47,12 @@ impl Coverage {
 /// loop.
 #[derive(Clone)]
 struct Recorder {
-    events: Vec<Event>,
+    events: Vec<DeviceEvent>,
     most: usize,
 }
 
 impl EventSink for Recorder {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &DeviceEvent) {
         self.events.push(event.clone());
         assert!(
             self.events.len() < self.most,
@@ -67,7 +67,7 @@ pub struct Lockstep {
     device: Device<Recorder>,
     reference: Reference,
     /// Counters derived from events, as a cross-check.
-    folded: Stats,
+    folded: DeviceStats,
     /// Pages that must be mapped, derived from the commands alone.
     mapped: Vec<bool>,
     commands: usize,
@@ -82,7 +82,7 @@ pub struct Lockstep {
 /// The first difference, in words. A panic of the device passes through.
 pub fn run(
     config: &DeviceConfig,
-    layout: &Layout,
+    layout: &DeviceLayout,
     operations: &[Operation],
     progress: &std::cell::Cell<usize>,
 ) -> Result<Coverage, String> {
@@ -102,7 +102,7 @@ impl Lockstep {
     ///
     /// # Errors
     /// They differ from the start.
-    pub fn new(config: &DeviceConfig, layout: &Layout) -> Result<Lockstep, String> {
+    pub fn new(config: &DeviceConfig, layout: &DeviceLayout) -> Result<Lockstep, String> {
         let recorder = Recorder {
             events: Vec::new(),
             most: 1_000 + 100 * (layout.slices() + layout.logical_pages) as usize,
@@ -110,7 +110,7 @@ impl Lockstep {
         let device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
         let mut lockstep = Lockstep {
             reference: Reference::new(config, layout.clone()),
-            folded: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            folded: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16),
             mapped: vec![false; layout.logical_pages as usize],
             commands: 0,
             reclaiming: 0,
@@ -130,7 +130,7 @@ impl Lockstep {
         self.commands += 1;
         let now = 10 * self.commands as u64;
         let (device, reference) = (&mut self.device, &mut self.reference);
-        let done = |result: Result<ssd::Completion, HostError>| result.map(|_| 0);
+        let done = |result: Result<ssd::CompletionTime, HostError>| result.map(|_| 0);
         let (got, expected) = match operation {
             Operation::Write(write) => (done(device.write(now, write)), reference.write(now, write).map(|()| 0)),
             Operation::Batch(writes) => (
@@ -205,7 +205,7 @@ impl Lockstep {
         }
         same("counters", self.device.stats(), &self.reference.stats)?;
         same("folded events", &self.folded, self.device.stats())?;
-        Ok(got.iter().any(|event| matches!(event, Event::Reclaim(_))))
+        Ok(got.iter().any(|event| matches!(event, DeviceEvent::Reclaim(_))))
     }
 
     /// Checks the physical location of the command's pages against the reference.
@@ -321,7 +321,7 @@ impl Lockstep {
         let isolation = self.reference.layout.handles[usize::from(handle)].isolation;
         let may_be_shared = isolation != Isolation::PersistentlyIsolated;
         let in_pool = || self.reference.row_index(owner) == self.reference.pool();
-        if owner == Owner(handle) || (may_be_shared && in_pool()) {
+        if owner == UnitOwner(handle) || (may_be_shared && in_pool()) {
             return Ok(());
         }
         Err(format!(
@@ -329,23 +329,23 @@ impl Lockstep {
         ))
     }
 
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, event: &DeviceEvent) {
         let feature = match event {
-            Event::Redirect { .. } => "redirect",
-            Event::Deallocate { pages } if *pages > 0 => "deallocation",
-            Event::Close { reason, .. } => match reason {
+            DeviceEvent::Redirect { .. } => "redirect",
+            DeviceEvent::Deallocate { pages } if *pages > 0 => "deallocation",
+            DeviceEvent::Close { reason, .. } => match reason {
                 CloseReason::Full => "close: full",
                 CloseReason::HostUpdate => "close: handle update",
                 CloseReason::RoomNeeded => "close: room needed",
                 CloseReason::IsolationChanged => "close: isolation changed",
             },
-            Event::Open {
+            DeviceEvent::Open {
                 owner, for_collection, ..
             } => {
                 self.count_open(*owner, *for_collection);
                 return;
             }
-            Event::Reclaim(reclaim) => {
+            DeviceEvent::Reclaim(reclaim) => {
                 self.coverage.add("remapped block", u64::from(reclaim.blocks_remapped));
                 if reclaim.trigger != Trigger::Forced {
                     self.coverage.add(&format!("reclaim by {}", reclaim.policy), 1);
@@ -358,12 +358,12 @@ impl Lockstep {
                     Trigger::Forced => "reclaim: forced",
                 }
             }
-            Event::HostWrite(_) | Event::Deallocate { .. } => return,
+            DeviceEvent::HostWrite(_) | DeviceEvent::Deallocate { .. } => return,
         };
         self.coverage.add(feature, 1);
     }
 
-    fn count_open(&mut self, owner: Owner, for_collection: bool) {
+    fn count_open(&mut self, owner: UnitOwner, for_collection: bool) {
         let layout = &self.reference.layout;
         let handle = owner.handle().map(|handle| layout.handles[usize::from(handle.0)]);
         let Some(handle) = handle else { return };
@@ -390,24 +390,27 @@ impl Lockstep {
         let cases = [
             ("case", true),
             ("case with collection", counted),
-            ("case at the refusal border", counted && Layout::new(&fuller).is_err()),
+            (
+                "case at the refusal border",
+                counted && DeviceLayout::new(&fuller).is_err(),
+            ),
             (
                 "case with forced collection",
                 self.device.stats().forced_collections > 0,
             ),
             (
                 "case with eager opening",
-                counted && config.handles.opening == Opening::Eager,
+                counted && config.handles.opening == UnitOpenPolicy::Eager,
             ),
             ("case with several open units", counted && several),
             ("case with a reserve", counted && layout.reserve_superblocks > 0),
             (
                 "case with copies among host data",
-                counted && config.gc.copies == Copies::WithHost,
+                counted && config.gc.copies == GcDestination::WithHost,
             ),
             (
                 "case with marks of all",
-                counted && config.gc.watermark_base == MarksOf::All,
+                counted && config.gc.watermark_base == WatermarkBase::All,
             ),
             ("case with separation", counted && layout.separation_pages > 0),
             ("case with several groups", counted && layout.groups > 1),

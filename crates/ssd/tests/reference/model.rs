@@ -10,12 +10,12 @@ use std::ops::Range;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use ssd::config::{Allocation, Copies, Isolation, Opening, ReclaimUnitSize};
+use ssd::config::{Allocation, GcDestination, Isolation, ReclaimUnitSize, UnitOpenPolicy};
 use ssd::event::{CloseReason, HostWrite};
 use ssd::layout::SizeClass;
 use ssd::unit::UnitState;
-use ssd::{DeviceConfig, Event, HostError, Layout, Lpn, OwnerStats, Stats, Write};
-use ssd::{Owner, Placement, RgId, RuId, RuhId};
+use ssd::{DeviceConfig, DeviceEvent, DeviceLayout, DeviceStats, HostError, Lpn, OwnerStats, WriteRequest};
+use ssd::{Placement, RgId, RuId, RuhId, UnitOwner};
 
 /// Pages that a unit must lose to become younger. This is the smallest power of two that divides a
 /// unit into at most 256 steps.
@@ -31,7 +31,7 @@ fn step_pages(unit_pages: u32) -> u32 {
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub group: usize,
-    pub owner: Owner,
+    pub owner: UnitOwner,
     pub state: UnitState,
     pub class: usize,
     /// Host pages written to the device when the unit was closed or last lost a step of its pages,
@@ -66,7 +66,7 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct Reference {
     pub config: DeviceConfig,
-    pub layout: Layout,
+    pub layout: DeviceLayout,
     /// Physical page of each logical page.
     pub map: Vec<Option<u32>>,
     /// Logical page that each physical page was programmed with since its last erase.
@@ -76,7 +76,7 @@ pub struct Reference {
     /// Reclaim units in use, by their first slice.
     pub units: Vec<Option<Unit>>,
     pub groups: Vec<Group>,
-    pub stats: Stats,
+    pub stats: DeviceStats,
     pub host_pages_written: u64,
     /// Pages in the hot-data window, oldest first.
     pub written_last: Vec<u32>,
@@ -86,7 +86,7 @@ pub struct Reference {
     pub block_at: Vec<usize>,
     pub erase_counts: Vec<u32>,
     /// Events since they were last taken.
-    pub events: Vec<Event>,
+    pub events: Vec<DeviceEvent>,
     /// Number of times that paths without a counter were taken.
     pub moved_full_parts: u64,
     pub refused_victims: u64,
@@ -95,7 +95,7 @@ pub struct Reference {
 
 impl Reference {
     /// Creates an empty device of an accepted layout.
-    pub fn new(config: &DeviceConfig, layout: Layout) -> Reference {
+    pub fn new(config: &DeviceConfig, layout: DeviceLayout) -> Reference {
         let groups = (0..usize::from(layout.groups)).map(|group| Group::new(&layout, group));
         let mut reference = Reference {
             config: config.clone(),
@@ -104,7 +104,7 @@ impl Reference {
             written_through: vec![None; layout.logical_pages as usize],
             units: vec![None; layout.slices() as usize],
             groups: groups.collect(),
-            stats: Stats::new(layout.page_bytes, layout.handles.len() as u16),
+            stats: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16),
             host_pages_written: 0,
             written_last: Vec::new(),
             units_closed: 0,
@@ -117,7 +117,7 @@ impl Reference {
             begun_by_copies: 0,
             layout,
         };
-        if config.handles.opening == Opening::Eager {
+        if config.handles.opening == UnitOpenPolicy::Eager {
             reference.open_everything();
         }
         reference
@@ -133,27 +133,27 @@ impl Reference {
                 for slot in 0..usize::from(self.layout.open_slots(handle)) {
                     self.open_for_host(0, group, index, slot);
                 }
-                let shares_with_copies = self.config.gc.copies == Copies::WithHost;
+                let shares_with_copies = self.config.gc.copies == GcDestination::WithHost;
                 if handle.isolation == Isolation::PersistentlyIsolated && !shares_with_copies {
                     let class = self.class_of_handle(index);
                     self.open_for_copies(group, index, class);
                 }
             }
             let shares = |handle: &ssd::config::HandleConfig| handle.isolation != Isolation::PersistentlyIsolated;
-            if handles.iter().any(shares) && self.config.gc.copies == Copies::Apart {
+            if handles.iter().any(shares) && self.config.gc.copies == GcDestination::Apart {
                 self.open_for_copies(group, handles.len(), 0);
             }
         }
     }
 
     /// Writes an extent.
-    pub fn write(&mut self, now: u64, write: &Write) -> Result<(), HostError> {
+    pub fn write(&mut self, now: u64, write: &WriteRequest) -> Result<(), HostError> {
         self.check_extent(write.first, write.pages)?;
         self.check_placement(write.placement)?;
         let handle = usize::from(write.placement.handle.0);
         self.stats.handles[handle].host_bytes_written += write.host_bytes;
         self.stats.handles[handle].host_pages_written += u64::from(write.pages);
-        self.events.push(Event::HostWrite(HostWrite {
+        self.events.push(DeviceEvent::HostWrite(HostWrite {
             placement: write.placement,
             host_bytes: write.host_bytes,
             pages: write.pages,
@@ -170,7 +170,7 @@ impl Reference {
     }
 
     /// Writes several extents, or none of them if one is invalid.
-    pub fn write_batch(&mut self, now: u64, writes: &[Write]) -> Result<(), HostError> {
+    pub fn write_batch(&mut self, now: u64, writes: &[WriteRequest]) -> Result<(), HostError> {
         for write in writes {
             self.check_extent(write.first, write.pages)?;
             self.check_placement(write.placement)?;
@@ -183,12 +183,12 @@ impl Reference {
         self.check_extent(first, pages)?;
         let pages = self.invalidate(first.0..first.0 + pages);
         self.stats.pages_deallocated += u64::from(pages);
-        self.events.push(Event::Deallocate { pages });
+        self.events.push(DeviceEvent::Deallocate { pages });
         Ok(())
     }
 
     /// Zeroes an extent.
-    pub fn write_zeroes(&mut self, now: u64, write: &Write, deallocate: bool) -> Result<(), HostError> {
+    pub fn write_zeroes(&mut self, now: u64, write: &WriteRequest, deallocate: bool) -> Result<(), HostError> {
         if !deallocate {
             return self.write(now, write);
         }
@@ -213,7 +213,7 @@ impl Reference {
             };
             self.groups[group].open[handle][slot] = None;
             unwritten_pages += self.close(unit, CloseReason::HostUpdate);
-            if self.config.handles.opening == Opening::Eager {
+            if self.config.handles.opening == UnitOpenPolicy::Eager {
                 self.open_for_host(now, group, handle, slot);
             }
         }
@@ -256,7 +256,7 @@ impl Reference {
 
     /// Appends an extent to the handle's unit, and opens further units as needed. Returns the group
     /// of its last page.
-    fn place(&mut self, now: u64, write: &Write) -> usize {
+    fn place(&mut self, now: u64, write: &WriteRequest) -> usize {
         let (asked, handle) = (
             usize::from(write.placement.group.0),
             usize::from(write.placement.handle.0),
@@ -290,7 +290,7 @@ impl Reference {
             }
             if group != asked {
                 self.stats.pages_redirected += u64::from(count);
-                self.events.push(Event::Redirect {
+                self.events.push(DeviceEvent::Redirect {
                     from: write.placement.group,
                     to: RgId(group as u16),
                     pages: count,
@@ -299,7 +299,7 @@ impl Reference {
             if self.is_full(unit) {
                 self.groups[group].open[handle][slot] = None;
                 self.close(unit, CloseReason::Full);
-                if self.config.handles.opening == Opening::Eager {
+                if self.config.handles.opening == UnitOpenPolicy::Eager {
                     self.open_for_host(now, group, handle, slot);
                 }
             }
@@ -373,18 +373,18 @@ impl Reference {
             self.begun_by_copies += 1;
             return;
         }
-        let unit = self.take(group, class, Owner(handle as u16), false);
+        let unit = self.take(group, class, UnitOwner(handle as u16), false);
         self.groups[group].open[handle][slot] = Some(unit);
     }
 
     /// Opens a unit for an owner's copies, of the victim's class.
     pub fn open_for_copies(&mut self, group: usize, row: usize, class: usize) -> u32 {
         let owner = if row == self.layout.handles.len() {
-            Owner::SHARED
+            UnitOwner::SHARED_POOL
         } else {
-            Owner(row as u16)
+            UnitOwner(row as u16)
         };
-        let unit = self.take(group, class, owner, self.config.gc.copies == Copies::Apart);
+        let unit = self.take(group, class, owner, self.config.gc.copies == GcDestination::Apart);
         assert!(self.place_for_copies(group, row).replace(unit).is_none());
         unit
     }
@@ -393,8 +393,8 @@ impl Reference {
     pub fn place_for_copies(&mut self, group: usize, row: usize) -> &mut Option<u32> {
         let group = &mut self.groups[group];
         match self.config.gc.copies {
-            Copies::Apart => &mut group.copies[row],
-            Copies::WithHost => &mut group.open[row][0],
+            GcDestination::Apart => &mut group.copies[row],
+            GcDestination::WithHost => &mut group.open[row][0],
         }
     }
 
@@ -403,8 +403,8 @@ impl Reference {
     pub fn pool(&self) -> usize {
         let gives_away = |handle: &ssd::config::HandleConfig| handle.isolation == Isolation::InitiallyIsolated;
         match self.config.gc.copies {
-            Copies::Apart => self.layout.handles.len(),
-            Copies::WithHost => self
+            GcDestination::Apart => self.layout.handles.len(),
+            GcDestination::WithHost => self
                 .layout
                 .handles
                 .iter()
@@ -435,7 +435,7 @@ impl Reference {
 
     /// Takes the part of a divided superblock that has been free for longest. Divides the
     /// superblock that has been free for longest if no part is free.
-    fn take(&mut self, group: usize, class: usize, owner: Owner, for_collection: bool) -> u32 {
+    fn take(&mut self, group: usize, class: usize, owner: UnitOwner, for_collection: bool) -> u32 {
         let SizeClass {
             divisor, slices, pages, ..
         } = self.layout.classes[class];
@@ -465,7 +465,7 @@ impl Reference {
             "a free unit was in use"
         );
         self.row_mut(owner).units_opened += 1;
-        self.events.push(Event::Open {
+        self.events.push(DeviceEvent::Open {
             group: RgId(group as u16),
             unit: RuId(unit),
             owner,
@@ -494,7 +494,7 @@ impl Reference {
             CloseReason::HostUpdate => self.stats.units_closed_by_host += 1,
             CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.stats.units_closed_early += 1,
         }
-        self.events.push(Event::Close {
+        self.events.push(DeviceEvent::Close {
             group: RgId(group as u16),
             unit: RuId(unit),
             owner,
@@ -590,14 +590,14 @@ impl Reference {
     }
 
     /// Row index of an owner. The handles come first, in order, then the shared pool.
-    pub fn row_index(&self, owner: Owner) -> usize {
+    pub fn row_index(&self, owner: UnitOwner) -> usize {
         match owner.handle() {
             Some(RuhId(handle)) => usize::from(handle),
             None => self.layout.handles.len(),
         }
     }
 
-    pub fn row_mut(&mut self, owner: Owner) -> &mut OwnerStats {
+    pub fn row_mut(&mut self, owner: UnitOwner) -> &mut OwnerStats {
         match owner.handle() {
             Some(RuhId(handle)) => &mut self.stats.handles[usize::from(handle)],
             None => &mut self.stats.shared,
@@ -606,7 +606,7 @@ impl Reference {
 }
 
 impl Group {
-    fn new(layout: &Layout, group: usize) -> Group {
+    fn new(layout: &DeviceLayout, group: usize) -> Group {
         let first = group as u32 * layout.superblocks_per_group;
         let handles = &layout.handles;
         Group {

@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use rand_xoshiro::rand_core::Rng;
-use ssd::config::{HandleSelection, UnitSelection};
+use ssd::config::{SourcePolicy, VictimRule};
 
 use super::model::Reference;
 
@@ -72,13 +72,13 @@ fn describe(reference: &Reference, unit: u32, lazy: bool) -> Closed {
 }
 
 /// Sets of owners to consider together, in order.
-pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) -> Vec<Vec<Holder>> {
+pub fn order(selection: SourcePolicy, mut holders: Vec<Holder>, pool: usize) -> Vec<Vec<Holder>> {
     let pages = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.pages)).sum::<u64>();
     let valid = |holder: &Holder| holder.1.iter().map(|unit| u64::from(unit.valid)).sum::<u64>();
     let pays_all = |holder: &Holder| holder.1.iter().all(|unit| unit.valid > 0);
     match selection {
-        HandleSelection::Global => vec![holders],
-        HandleSelection::HighestPressure => {
+        SourcePolicy::Global => vec![holders],
+        SourcePolicy::HighestPressure => {
             let shared: Vec<Holder> = holders.iter().filter(|holder| holder.0 == pool).cloned().collect();
             holders.retain(|holder| holder.0 != pool);
             if holders.is_empty() {
@@ -99,7 +99,7 @@ pub fn order(selection: HandleSelection, mut holders: Vec<Holder>, pool: usize) 
 
 /// Unit that a policy takes from the given sets.
 pub fn select(
-    policy: UnitSelection,
+    policy: VictimRule,
     holders: &[Holder],
     host_pages_written: u64,
     random: &mut impl Rng,
@@ -123,17 +123,17 @@ pub fn select(
     };
     let fewest_valid = |units: &[&Closed]| units.iter().copied().min_by(|a, b| a.fewer_valid(b)).cloned();
     match policy {
-        UnitSelection::Greedy => fewest_valid(&candidates),
+        VictimRule::Greedy => fewest_valid(&candidates),
         // `min_by` returns the first of equals, here the one closed first.
-        UnitSelection::CostAge => candidates
+        VictimRule::CostAge => candidates
             .into_iter()
             .min_by(|a, b| cost(a).total_cmp(&cost(b)))
             .cloned(),
-        UnitSelection::BenefitCost => most(&candidates, benefit_cost),
-        UnitSelection::BenefitCostSinceInvalidation => most(&candidates, benefit_to_copy),
-        UnitSelection::Fifo => candidates.first().copied().cloned(),
-        UnitSelection::Random => draw(&all, random).cloned(),
-        UnitSelection::DChoices(choices) => {
+        VictimRule::BenefitCost => most(&candidates, benefit_cost),
+        VictimRule::BenefitCostSinceInvalidation => most(&candidates, benefit_to_copy),
+        VictimRule::Fifo => candidates.first().copied().cloned(),
+        VictimRule::Random => draw(&all, random).cloned(),
+        VictimRule::DChoices(choices) => {
             let any = |_| all.get(position(all.len(), random)).copied();
             let drawn: Vec<&Closed> = (0..choices).filter_map(any).filter(|unit| unit.candidate).collect();
             match fewest_valid(&drawn) {
@@ -141,7 +141,7 @@ pub fn select(
                 None => draw(&all, random).cloned(),
             }
         }
-        UnitSelection::WindowedGreedy(window) => {
+        VictimRule::WindowedGreedy(window) => {
             candidates.truncate(window as usize);
             fewest_valid(&candidates)
         }

@@ -2,21 +2,21 @@
 //! extents, placements and other commands. Between phases it has a few invalid commands, which must
 //! change no state.
 
-use ssd::{Layout, Lpn, Placement, RgId, RuhId, Write};
+use ssd::{DeviceLayout, Lpn, Placement, RgId, RuhId, WriteRequest};
 
 use super::{Entropy, Seeded};
 
 /// A host command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    Write(Write),
-    Batch(Vec<Write>),
+    Write(WriteRequest),
+    Batch(Vec<WriteRequest>),
     Deallocate {
         first: u32,
         pages: u32,
     },
     Zeroes {
-        write: Write,
+        write: WriteRequest,
         deallocate: bool,
     },
     Update(Placement),
@@ -79,7 +79,7 @@ struct Phase {
 }
 
 /// Commands for several phases, until the entropy or the budget of pages is used up.
-pub fn operations(entropy: &mut impl Entropy, layout: &Layout, pages_budget: u64) -> Vec<Operation> {
+pub fn operations(entropy: &mut impl Entropy, layout: &DeviceLayout, pages_budget: u64) -> Vec<Operation> {
     let mut operations = Vec::new();
     let mut budget = pages_budget;
     if entropy.percent(70) {
@@ -105,7 +105,7 @@ pub fn operations(entropy: &mut impl Entropy, layout: &Layout, pages_budget: u64
 }
 
 /// Writes the whole capacity once, so that the next phases have only the spare of the device.
-fn fill(entropy: &mut impl Entropy, layout: &Layout) -> Phase {
+fn fill(entropy: &mut impl Entropy, layout: &DeviceLayout) -> Phase {
     Phase {
         first: 0,
         pages: layout.logical_pages,
@@ -123,8 +123,8 @@ fn fill(entropy: &mut impl Entropy, layout: &Layout) -> Phase {
 }
 
 /// A write of whole pages through one handle.
-pub fn whole(layout: &Layout, first: u32, pages: u32, group: u16, handle: u16) -> Operation {
-    Operation::Write(Write {
+pub fn whole(layout: &DeviceLayout, first: u32, pages: u32, group: u16, handle: u16) -> Operation {
+    Operation::Write(WriteRequest {
         first: Lpn(first),
         pages,
         host_bytes: u64::from(pages) * layout.page_bytes,
@@ -138,7 +138,7 @@ pub fn whole(layout: &Layout, first: u32, pages: u32, group: u16, handle: u16) -
 /// Fills the drive through one handle in parts of a reclaim unit's size. Deallocates every second
 /// to fourth part and writes these through another handle, once or several times. This leaves
 /// superblocks partly free without invalid pages.
-fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
+fn checkerboard(entropy: &mut impl Entropy, layout: &DeviceLayout, operations: &mut Vec<Operation>) {
     let handles = layout.handles.len() as u64;
     let (before, after) = (entropy.below(handles) as u16, entropy.below(handles) as u16);
     let group = entropy.below(u64::from(layout.groups)) as u16;
@@ -164,7 +164,7 @@ fn checkerboard(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Ve
 
 /// Makes each handle noisy, lets it take a reclaim unit, and makes it quiet again. Handles with
 /// adaptive sizes then leave parts of different owners in one superblock.
-fn moods(entropy: &mut impl Entropy, layout: &Layout, operations: &mut Vec<Operation>) {
+fn moods(entropy: &mut impl Entropy, layout: &DeviceLayout, operations: &mut Vec<Operation>) {
     let group = entropy.below(u64::from(layout.groups)) as u16;
     let unit = layout.superblock_pages.min(layout.logical_pages);
     let scattered = entropy.between(1, u64::from(unit)) as u32;
@@ -195,7 +195,7 @@ fn choice(entropy: &mut impl Entropy, count: u16) -> Choice {
 }
 
 impl Phase {
-    fn draw(entropy: &mut impl Entropy, layout: &Layout, budget: u64) -> Phase {
+    fn draw(entropy: &mut impl Entropy, layout: &DeviceLayout, budget: u64) -> Phase {
         let capacity = layout.logical_pages;
         let first = if entropy.percent(60) {
             0
@@ -241,7 +241,7 @@ impl Phase {
     }
 
     /// Appends the commands of the phase.
-    fn run(&self, layout: &Layout, operations: &mut Vec<Operation>) {
+    fn run(&self, layout: &DeviceLayout, operations: &mut Vec<Operation>) {
         let mut random = Seeded::new(self.seed);
         let (mut written, mut commands) = (0, 0);
         // Deallocations write no pages, so the number of commands is limited as well.
@@ -253,7 +253,7 @@ impl Phase {
             }
             let write = self.next_write(&mut random, layout, commands);
             if random.percent(self.deallocate_percent) {
-                let Write { first, pages, .. } = write;
+                let WriteRequest { first, pages, .. } = write;
                 operations.push(Operation::Deallocate { first: first.0, pages });
                 continue;
             }
@@ -265,7 +265,7 @@ impl Phase {
             } else if random.percent(self.batch_percent) {
                 let more = random.between(1, 70);
                 let writes = (0..more).map(|_| self.next_write(&mut random, layout, commands));
-                let writes: Vec<Write> = writes.chain([write]).collect();
+                let writes: Vec<WriteRequest> = writes.chain([write]).collect();
                 written += writes.iter().map(|write| u64::from(write.pages)).sum::<u64>();
                 operations.push(Operation::Batch(writes));
             } else {
@@ -277,7 +277,7 @@ impl Phase {
         }
     }
 
-    fn next_write(&self, random: &mut impl Entropy, layout: &Layout, count: u64) -> Write {
+    fn next_write(&self, random: &mut impl Entropy, layout: &DeviceLayout, count: u64) -> WriteRequest {
         let pages = u64::from(self.pages);
         let longest = u64::from(self.extent_pages_max);
         let offset = match self.addresses {
@@ -298,7 +298,7 @@ impl Phase {
         let handle = self.handles.choose(random, layout.handles.len() as u16, first, count);
         let group = self.groups.choose(random, layout.groups, first / 3, count / 2);
         let whole = extent * layout.page_bytes;
-        Write {
+        WriteRequest {
             first: Lpn(first),
             pages: extent as u32,
             host_bytes: if random.percent(80) {
@@ -326,11 +326,11 @@ impl Choice {
 }
 
 /// A command that the device must reject without changing state.
-fn invalid(random: &mut impl Entropy, layout: &Layout) -> Operation {
+fn invalid(random: &mut impl Entropy, layout: &DeviceLayout) -> Operation {
     let capacity = layout.logical_pages;
     let beyond = random.pick(&[capacity, u32::MAX]);
     let (first, pages) = random.pick(&[(0, 0), (beyond, 1), (0, capacity + 1), (capacity - 1, 2), (1, u32::MAX)]);
-    let nowhere = Write {
+    let nowhere = WriteRequest {
         first: Lpn(first),
         pages,
         host_bytes: 1,
@@ -344,13 +344,13 @@ fn invalid(random: &mut impl Entropy, layout: &Layout) -> Operation {
         Placement::handle(layout.handles.len() as u16),
         Placement::handle(u16::MAX),
     ]);
-    let misplaced = Write {
+    let misplaced = WriteRequest {
         first: Lpn(0),
         pages: 1,
         host_bytes: 1,
         placement,
     };
-    let fine = Write {
+    let fine = WriteRequest {
         placement: Placement::handle(0),
         ..misplaced
     };

@@ -147,7 +147,7 @@ fn background_collection_yields_to_reads() {
                     handle: 0,
                 },
             );
-            let in_background = |reclaim: &ssd::event::Reclaim| reclaim.trigger == Trigger::Background;
+            let in_background = |reclaim: &ssd::event::ReclaimRecord| reclaim.trigger == Trigger::Background;
             let collected = reclaims(&device)
                 .iter()
                 .filter(|reclaim| in_background(reclaim))

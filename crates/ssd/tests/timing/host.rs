@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ssd::{Completion, Device, DeviceConfig, EventSink, Lpn, Placement};
+use ssd::{CompletionTime, Device, DeviceConfig, EventSink, Lpn, Placement};
 
 use crate::common::{Uniform, extent};
 
@@ -19,7 +19,7 @@ pub enum HostCommand {
 }
 
 /// Submits a command to the drive.
-pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: HostCommand) -> Completion {
+pub fn ask<S: EventSink>(device: &mut Device<S>, now: u64, ask: HostCommand) -> CompletionTime {
     match ask {
         HostCommand::Read { first, pages } => device.read(now, Lpn(first), pages),
         HostCommand::Write { first, pages, handle } => {
@@ -52,7 +52,7 @@ pub fn fill_pages<S: EventSink>(device: &mut Device<S>, pages: u32) -> u64 {
 pub struct Observation {
     pub ask: HostCommand,
     pub submitted: u64,
-    pub done: Completion,
+    pub done: CompletionTime,
 }
 
 impl Observation {
@@ -98,7 +98,7 @@ pub fn end(completions: &[Observation]) -> u64 {
 /// A mixed workload over the whole drive: reads, writes of 1 to 16 pages, and occasional
 /// deallocations.
 pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> HostCommand + use<> {
-    let pages = ssd::Layout::new(config)
+    let pages = ssd::DeviceLayout::new(config)
         .expect("the configuration is valid")
         .logical_pages;
     let handles = u32::from(config.handles.count);

@@ -1,7 +1,7 @@
 //! Long workloads at high queue depth: limits of a drive, and behaviour that does not depend on
 //! timing.
 
-use ssd::{Completion, Device, Layout, Lpn, Write};
+use ssd::{CompletionTime, Device, DeviceLayout, Lpn, WriteRequest};
 
 use crate::common::{Uniform, assert_same, extent, placement, reclaims, recorded, silent};
 use crate::host::{HostCommand, LATER, Observation, ask, closed_loop, end, fill, mixed};
@@ -270,7 +270,7 @@ fn time_changes_nothing_but_time() {
             assert_eq!(ask(&mut untimed_device, LATER, command).at, LATER);
         }
         assert_eq!(device.stats(), untimed_device.stats());
-        let map = |device: &Device<Vec<ssd::Event>>| -> Vec<_> {
+        let map = |device: &Device<Vec<ssd::DeviceEvent>>| -> Vec<_> {
             (0..device.layout().logical_pages)
                 .map(|lpn| device.lookup(Lpn(lpn)))
                 .collect()
@@ -292,7 +292,7 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
     let pages_max = device.layout().logical_pages - 8;
     let (mut now, mut waited, mut done) = (start, 0, Vec::new());
     for batch in 0..3000 {
-        let (mut times, mut writes) = (Vec::new(), Vec::<Write>::new());
+        let (mut times, mut writes) = (Vec::new(), Vec::<WriteRequest>::new());
         // Mostly single pages with one placement. Some batches come when the drive is idle again.
         now += if batch % 100 == 0 {
             LATER
@@ -326,7 +326,7 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
             .iter()
             .zip(&writes)
             .map(|(now, write)| one_by_one.write(*now, write));
-        let expected: Vec<Completion> = expected.map(|done| done.expect("it has room")).collect();
+        let expected: Vec<CompletionTime> = expected.map(|done| done.expect("it has room")).collect();
         assert_eq!(done, expected, "seed {seed}, batch {batch}");
         assert!(done.iter().zip(soonest).all(|(done, soonest)| done.at >= soonest));
         waited += done.iter().filter(|done| done.waited_for_collection_ns > 0).count();
@@ -440,5 +440,5 @@ fn the_same_calls_have_the_same_times() {
     let mut other = config.clone();
     other.seed += 1;
     assert_ne!(run(&config), run(&other), "another seed has its tails elsewhere");
-    assert!(Layout::new(&config).is_ok());
+    assert!(DeviceLayout::new(&config).is_ok());
 }

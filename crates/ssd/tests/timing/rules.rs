@@ -1,7 +1,7 @@
 //! Tails, invalid timing settings, and a clock that jumps.
 
 use base::table;
-use ssd::config::Copies;
+use ssd::config::GcDestination;
 use ssd::timing::{Tail, TailOf};
 use ssd::{Device, DeviceConfig};
 
@@ -187,7 +187,7 @@ const MISTAKES: &[Mistake] = &table! {
     "timing.tails[0].share": |config| times(config).tails = vec![tail(1.5, 1, 2)] => "more than all",
     "timing.tails[0].most_ns": |config| times(config).tails = vec![tail(0.5, 3, 2)] => "the least above the most",
     "geometry.planes_per_die": |config| config.geometry.planes_per_die = 0 => "none",
-    "gc.copies": |config| config.gc.copies = Copies::WithHost => "host data and copies in one flash page",
+    "gc.copies": |config| config.gc.copies = GcDestination::WithHost => "host data and copies in one flash page",
     "geometry.reclaim_unit_bytes": |config| {
         config.geometry.planes_per_die = 64;
         times(config).write_buffer_bytes = 64 * MIB;

@@ -1,6 +1,6 @@
 //! A command on an idle drive takes exactly the sum of its parts, in nanoseconds.
 
-use ssd::{Completion, Lpn, Placement};
+use ssd::{CompletionTime, Lpn, Placement};
 
 use crate::common::{extent, placement, silent};
 use crate::host::{HostCommand, LATER, ask, fill_pages};
@@ -145,7 +145,7 @@ fn writes_and_other_commands() {
 fn a_write_of_a_part_of_a_page_reads_it_first() {
     let mut device = silent(&timed(40, 0.25));
     let now = fill_pages(&mut device, UNIT_PAGES);
-    let part = |first, pages, host_bytes| ssd::Write {
+    let part = |first, pages, host_bytes| ssd::WriteRequest {
         first: Lpn(first),
         pages,
         host_bytes,
@@ -214,7 +214,7 @@ fn smaller_reclaim_units_use_fewer_dies() {
             first: operation * OPERATION_PAGES,
             pages: 1,
         });
-        let done: Vec<Completion> = reads.map(|read| ask(&mut device, now, read)).collect();
+        let done: Vec<CompletionTime> = reads.map(|read| ask(&mut device, now, read)).collect();
         let times: Vec<u64> = done.iter().map(|done| done.at - now - read_of_a_page(0)).collect();
         times
     };

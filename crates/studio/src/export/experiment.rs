@@ -7,15 +7,15 @@
 //! An experiment cannot express a run that was forked during another run. Such a run is omitted and
 //! named in a comment. A fork that started from the beginning becomes a normal variant.
 
-use ::experiment::change::Change;
+use ::experiment::change::RunChange;
 use ::experiment::definition::Experiment;
-use simulate::live::Forked;
+use simulate::live::ForkStart;
 use toml::{Table, Value};
 
-use super::{ExportLane, Material};
+use super::{ExportData, ExportLane};
 
 /// Text of the file.
-pub fn text(material: &Material) -> String {
+pub fn text(material: &ExportData) -> String {
     let (table, left_out) = table(material);
     let mut comment = String::from(
         "# Made by `warp studio`. Each lane is a variant. `warp run` on this file's folder gives the same integers.\n",
@@ -34,7 +34,7 @@ pub fn text(material: &Material) -> String {
 }
 
 /// Name of a trace that a page sent. The experiment cannot contain its file.
-fn file_beside(material: &Material) -> Option<&str> {
+fn file_beside(material: &ExportData) -> Option<&str> {
     let workload = material
         .order
         .workload
@@ -45,11 +45,11 @@ fn file_beside(material: &Material) -> Option<&str> {
 }
 
 /// The file as a table, and the names of omitted lanes.
-fn table(material: &Material) -> (Table, Vec<&str>) {
+fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let experiment = &material.prepared.experiment;
     let is_in = |lane: &&ExportLane| {
         lane.branch
-            .is_none_or(|branch| branch.forked == Some(Forked::FromStart))
+            .is_none_or(|branch| branch.forked == Some(ForkStart::FromStart))
     };
     let (lanes, left_out): (Vec<&ExportLane>, Vec<&ExportLane>) = material.lanes.iter().partition(is_in);
     let first = lanes[0];
@@ -92,7 +92,7 @@ fn run_settings(lane: &ExportLane) -> Value {
 }
 
 /// Change of a lane from its grid values, its variant and its settings. Later changes win.
-fn change(experiment: &Experiment, lane: &ExportLane) -> Change {
+fn change(experiment: &Experiment, lane: &ExportLane) -> RunChange {
     let cell = lane.plan.plan.cell();
     let axes = experiment.grid.iter().zip(&cell.key.grid);
     let values = axes.filter_map(|(axis, name)| axis.values.iter().find(|value| value.name == *name));
@@ -100,17 +100,17 @@ fn change(experiment: &Experiment, lane: &ExportLane) -> Change {
         .variants
         .iter()
         .find(|variant| variant.name == cell.key.variant);
-    let mut change = Change::default();
+    let mut change = RunChange::default();
     for later in values.chain(variant) {
         change.extend(&later.change);
     }
-    change.extend(&Change::of_settings(&lane.plan.order.set));
+    change.extend(&RunChange::from_settings(&lane.plan.order.set));
     change.precondition_drive_writes = Some(cell.run.precondition_drive_writes);
     change
 }
 
 /// Change as a table, without empty tables.
-fn change_table(change: &Change) -> Table {
+fn change_table(change: &RunChange) -> Table {
     let mut table = Table::try_from(change).expect("a change is TOML");
     table.retain(|_, value| !value.as_table().is_some_and(Table::is_empty));
     table

@@ -16,20 +16,20 @@ use std::sync::Arc;
 use ::experiment::LabError;
 use analysis::export;
 use analysis::interval::NO_INTERVALS;
-use report::{Library, Report};
-use simulate::live::Activity;
-use simulate::run::CellResult;
+use report::{PlotLibrary, Report};
+use simulate::live::RecentActivity;
+use simulate::run::RunResult;
 
-use crate::lane::{Branch, Log};
-use crate::order::{LanePlan, Order, Prepared};
-use crate::series::Series;
+use crate::lane::{LaneEvents, LaneFork};
+use crate::series::LaneSeries;
+use crate::session_spec::{LanePlan, SessionPlan, SessionSpec};
 
 /// Data of a session for exports.
-pub struct Material {
+pub struct ExportData {
     /// Resolved Order.
-    pub prepared: Arc<Prepared>,
+    pub prepared: Arc<SessionPlan>,
     /// Order that reproduces the session.
-    pub order: Order,
+    pub order: SessionSpec,
     pub lanes: Vec<ExportLane>,
 }
 
@@ -38,19 +38,19 @@ pub struct ExportLane {
     /// Plan of the run.
     pub plan: LanePlan,
     /// Fork of the lane, if it is one.
-    pub branch: Option<Branch>,
+    pub branch: Option<LaneFork>,
     /// Results so far, `None` for a waiting lane.
-    pub result: Option<CellResult>,
+    pub result: Option<RunResult>,
     /// Latest events.
-    pub log: Log,
+    pub log: LaneEvents,
     /// Time series.
-    pub series: Series,
+    pub series: LaneSeries,
     /// Recent work of dies and channels, in virtual time.
-    pub activity: Activity,
+    pub activity: RecentActivity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ExportFormat {
     /// Page with tables and plots.
     Report,
     /// Results as JSON.
@@ -63,64 +63,70 @@ pub enum Form {
     Trace,
 }
 
-impl Form {
+impl ExportFormat {
     /// All forms.
-    pub const ALL: [Form; 5] = [Form::Report, Form::Result, Form::Experiment, Form::Python, Form::Trace];
+    pub const ALL: [ExportFormat; 5] = [
+        ExportFormat::Report,
+        ExportFormat::Result,
+        ExportFormat::Experiment,
+        ExportFormat::Python,
+        ExportFormat::Trace,
+    ];
 
     /// File name of the form.
     pub fn file_name(self) -> &'static str {
         match self {
-            Form::Report => "report.html",
-            Form::Result => "result.json",
-            Form::Experiment => "experiment.toml",
-            Form::Python => "run.py",
-            Form::Trace => "trace.json",
+            ExportFormat::Report => "report.html",
+            ExportFormat::Result => "result.json",
+            ExportFormat::Experiment => "experiment.toml",
+            ExportFormat::Python => "run.py",
+            ExportFormat::Trace => "trace.json",
         }
     }
 
     /// Form with this file name.
-    pub fn of(file_name: &str) -> Option<Form> {
-        Form::ALL.into_iter().find(|form| form.file_name() == file_name)
+    pub fn from_file_name(file_name: &str) -> Option<ExportFormat> {
+        ExportFormat::ALL.into_iter().find(|form| form.file_name() == file_name)
     }
 
     /// Media type of the form.
     pub fn content_type(self) -> &'static str {
         match self {
-            Form::Report => "text/html; charset=utf-8",
-            Form::Result | Form::Trace => "application/json",
-            Form::Experiment => "application/toml; charset=utf-8",
-            Form::Python => "text/x-python; charset=utf-8",
+            ExportFormat::Report => "text/html; charset=utf-8",
+            ExportFormat::Result | ExportFormat::Trace => "application/json",
+            ExportFormat::Experiment => "application/toml; charset=utf-8",
+            ExportFormat::Python => "text/x-python; charset=utf-8",
         }
     }
 }
 
-impl Material {
+impl ExportData {
     /// Contents of the file of a form.
     ///
     /// # Errors
     /// No results exist yet, or a file of the report cannot be created.
-    pub fn write(&self, form: Form) -> Result<Vec<u8>, LabError> {
+    pub fn write(&self, form: ExportFormat) -> Result<Vec<u8>, LabError> {
         match form {
-            Form::Report => self.report(),
-            Form::Result => {
+            ExportFormat::Report => self.report(),
+            ExportFormat::Result => {
                 let axes = self.axes();
                 let json = export::to_json(&axes, self.tail_drive_writes(), &self.results()?, true);
                 Ok(json.to_string().into_bytes())
             }
-            Form::Experiment => Ok(experiment::text(self).into_bytes()),
-            Form::Python => Ok(python::text(self).into_bytes()),
-            Form::Trace => Ok(trace::text(self).into_bytes()),
+            ExportFormat::Experiment => Ok(experiment::text(self).into_bytes()),
+            ExportFormat::Python => Ok(python::text(self).into_bytes()),
+            ExportFormat::Trace => Ok(trace::text(self).into_bytes()),
         }
     }
 
     /// Results, each with the name of its lane.
-    fn results(&self) -> Result<Vec<CellResult>, LabError> {
+    fn results(&self) -> Result<Vec<RunResult>, LabError> {
         let named = |lane: &ExportLane| {
             let mut result = lane.result.clone()?;
             result.key.variant.clone_from(&lane.plan.order.name);
             Some(result)
         };
-        let results: Vec<CellResult> = self.lanes.iter().filter_map(named).collect();
+        let results: Vec<RunResult> = self.lanes.iter().filter_map(named).collect();
         if results.is_empty() {
             return Err(LabError::invalid(
                 "export",
@@ -145,7 +151,7 @@ impl Material {
             title: self.prepared.title(),
             front: None,
             refused: &[],
-            command: simulate::finding::Command::Run,
+            command: simulate::warning::WarningCommand::Run,
             source: &experiment.source,
             notes: &experiment.notes,
             axes: &axes,
@@ -156,8 +162,8 @@ impl Material {
             verdicts: &[],
         };
         let folder = tempfile::tempdir().map_err(|source| LabError::output(&std::env::temp_dir(), source))?;
-        let file = folder.path().join(Form::Report.file_name());
-        report.write(Library::Inside, &file)?;
+        let file = folder.path().join(ExportFormat::Report.file_name());
+        report.write(PlotLibrary::Embedded, &file)?;
         std::fs::read(&file).map_err(|source| LabError::output(&file, source))
     }
 }

@@ -1,9 +1,9 @@
 //! Exports a session as a Python program that runs the experiment.
 
-use super::{Material, experiment};
+use super::{ExportData, experiment};
 
 /// Text of the program.
-pub fn text(material: &Material) -> String {
+pub fn text(material: &ExportData) -> String {
     let toml = experiment::text(material);
     format!(
         r#"# Made by `warp studio`. Runs the lanes of a session with the Python package (pip install warp-ssd).

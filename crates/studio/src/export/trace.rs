@@ -12,12 +12,12 @@
 
 use serde_json::{Value, json};
 use simulate::timed::measure::TimedRequest;
-use ssd::Ring;
-use ssd::timing::{Piece, Work};
-use workload::Operation;
+use ssd::BoundedLog;
+use ssd::timing::{BusyInterval, WorkKind};
+use workload::RequestOperation;
 
-use super::{ExportLane, Material};
-use crate::frames::EventRecord;
+use super::{ExportData, ExportLane};
+use crate::frames::UnitEventRecord;
 use crate::records::LoggedEvent;
 
 /// Host bytes per microsecond on the axis of a lane without virtual time.
@@ -31,7 +31,7 @@ const CHANNEL_TRACKS: usize = 3 << 20;
 const REQUEST_TRACKS: usize = 4 << 20;
 
 /// Text of the file.
-pub fn text(material: &Material) -> String {
+pub fn text(material: &ExportData) -> String {
     let mut events = Vec::new();
     for (index, lane) in material.lanes.iter().enumerate() {
         Tracks::new(index, lane, &mut events).write();
@@ -41,7 +41,7 @@ pub fn text(material: &Material) -> String {
             "name": lane.plan.order.name,
             "axis": axis(lane),
             "events_left_out": lane.log.left_out,
-            "requests_left_out": requests(lane).map(Ring::overwritten),
+            "requests_left_out": requests(lane).map(BoundedLog::overwritten),
             "dies_and_channels_complete_from_ns": lane.plan.plan.is_timed().then_some(lane.activity.complete_from),
         })
     });
@@ -54,7 +54,7 @@ pub fn text(material: &Material) -> String {
 }
 
 /// Stored requests of a lane.
-fn requests(lane: &ExportLane) -> Option<&Ring<TimedRequest>> {
+fn requests(lane: &ExportLane) -> Option<&BoundedLog<TimedRequest>> {
     let timed = lane.result.as_ref()?.timed.as_ref()?;
     timed.request_log.as_ref().map(|log| &log.requests)
 }
@@ -113,7 +113,7 @@ impl<'a> Tracks<'a> {
             self.name("thread_name", OWNER_TRACKS + owner, &format!("RUH {owner}"));
         }
         self.name("thread_name", OWNER_TRACKS + handles, "shared pool");
-        for (host_bytes, media_bytes, beside) in self.lane.series.moments() {
+        for (host_bytes, media_bytes, beside) in self.lane.series.samples() {
             let at = self.at(host_bytes, beside.now_ns);
             if host_bytes > 0.0 {
                 self.counter("write amplification", at, media_bytes / host_bytes);
@@ -133,13 +133,13 @@ impl<'a> Tracks<'a> {
     }
 
     /// Adds the work of a die or a channel.
-    fn pieces(&mut self, track: usize, name: &str, pieces: &[Piece]) {
+    fn pieces(&mut self, track: usize, name: &str, pieces: &[BusyInterval]) {
         self.name("thread_name", track, name);
         for piece in pieces {
             let work = match piece.work {
-                Work::Read => "read",
-                Work::Program => "program",
-                Work::Collection => "collection",
+                WorkKind::Read => "read",
+                WorkKind::Program => "program",
+                WorkKind::Collection => "collection",
             };
             self.events.push(json!({
                 "ph": "X", "pid": self.process, "tid": track, "name": work, "cat": work,
@@ -162,9 +162,9 @@ impl<'a> Tracks<'a> {
             });
             ends[track] = request.submitted_at + request.latency_ns;
             let operation = match request.operation {
-                Operation::Read => "read",
-                Operation::Write => "write",
-                Operation::Trim => "trim",
+                RequestOperation::Read => "read",
+                RequestOperation::Write => "write",
+                RequestOperation::Trim => "trim",
             };
             self.events.push(json!({
                 "ph": "X", "pid": self.process, "tid": REQUEST_TRACKS + track, "name": format!("{operation} {}", request.bytes), "cat": operation,
@@ -203,7 +203,7 @@ impl<'a> Tracks<'a> {
             .push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
     }
 
-    fn instant(&mut self, kind: u8, record: &EventRecord) {
+    fn instant(&mut self, kind: u8, record: &UnitEventRecord) {
         let name = match kind {
             1 => format!("open {}", record.unit),
             2 => format!("close {}", record.unit),
@@ -227,7 +227,7 @@ impl<'a> Tracks<'a> {
         };
         let group = usize::from(logged.group);
         let track = self.track(group, begin, long);
-        let cause = ["background", "foreground", "forced"][usize::from(record.why)];
+        let cause = ["background", "foreground", "forced"][usize::from(record.reason)];
         self.events.push(json!({
             "ph": "X", "pid": self.process, "tid": group * TRACKS_MAX + track, "name": format!("collect {}", record.unit), "cat": cause,
             "ts": begin, "dur": long,

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use studio::{ServedDrive, Studio};
+use studio::{MonitoredDrive, Studio};
 use target::server::{ServeOptions, Server};
 use target::storage::{DataChoice, DriveOptions};
 use tempfile::TempDir;
@@ -54,8 +54,8 @@ impl Served {
             scrub_every: None,
         })
         .expect("a served drive");
-        let drive = ServedDrive {
-            watched: server.watched(),
+        let drive = MonitoredDrive {
+            watched: server.monitor(),
             name: "small".to_string(),
             actions: server.actions(),
         };

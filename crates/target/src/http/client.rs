@@ -18,7 +18,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(15);
 
 /// The modification that a request makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeRequest {
     /// Sets the resource at the path to this text.
     Put(String),
     /// Deletes the resource at the path.
@@ -29,12 +29,17 @@ pub enum Change {
 ///
 /// # Errors
 /// The server cannot be reached, or its answer is late or too large.
-pub fn ask(address: SocketAddr, token: &str, path: &str, change: Option<Change>) -> std::io::Result<(u16, String)> {
+pub fn send_request(
+    address: SocketAddr,
+    token: &str,
+    path: &str,
+    change: Option<ChangeRequest>,
+) -> std::io::Result<(u16, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (method, body) = match change {
         None => (Method::GET, String::new()),
-        Some(Change::Put(text)) => (Method::PUT, text),
-        Some(Change::Delete) => (Method::DELETE, String::new()),
+        Some(ChangeRequest::Put(text)) => (Method::PUT, text),
+        Some(ChangeRequest::Delete) => (Method::DELETE, String::new()),
     };
     let request = Request::builder()
         .method(method)

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tower_service::Service as _;
 
-use crate::half_open::{HalfOpen, oldest_of_the_busiest};
+use crate::half_open::{HalfOpenConnection, oldest_of_the_busiest};
 
 /// Most connections at a time. One more replaces a connection with an incomplete request, or is
 /// closed immediately.
@@ -49,29 +49,29 @@ pub(super) async fn serve(listener: TcpListener, routes: Router, time: Duration)
         let Some(permit) = permit(&free, &mut taken).await else {
             continue;
         };
-        let place = Arc::new(Place {
+        let place = Arc::new(ConnectionSlot {
             _permit: permit,
             is_asked: AtomicBool::new(false),
         });
-        let connection = HalfOpen {
+        let connection = HalfOpenConnection {
             number,
             peer: peer.ip(),
             since: Instant::now(),
         };
         let at = Arc::downgrade(&place);
         let task = tokio::spawn(self::connection(stream, place, routes.clone(), time)).abort_handle();
-        taken.push(Taken { connection, at, task });
+        taken.push(UsedSlot { connection, at, task });
     }
 }
 
 /// A place in the server. Each request has it as an extension, and a conversation keeps it.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     /// True if the request is complete: its head, and the body if needed.
     is_asked: AtomicBool,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Marks the request as complete, so that it keeps its place.
     pub(super) fn note_asked(&self) {
         self.is_asked.store(true, Ordering::Relaxed);
@@ -79,13 +79,13 @@ impl Place {
 }
 
 /// A place that is or was in use.
-struct Taken {
-    connection: HalfOpen,
-    at: Weak<Place>,
+struct UsedSlot {
+    connection: HalfOpenConnection,
+    at: Weak<ConnectionSlot>,
     task: AbortHandle,
 }
 
-impl Taken {
+impl UsedSlot {
     fn is_half_open(&self) -> bool {
         let place = self.at.upgrade();
         place.is_some_and(|place| !place.is_asked.load(Ordering::Relaxed))
@@ -93,7 +93,7 @@ impl Taken {
 }
 
 /// The permit for a place, either free or from a connection whose request is incomplete.
-async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSemaphorePermit> {
+async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<UsedSlot>) -> Option<OwnedSemaphorePermit> {
     taken.retain(|taken| taken.at.strong_count() > 0);
     assert!(
         taken.len() <= CONNECTIONS_MAX,
@@ -105,9 +105,9 @@ async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSe
             return Some(permit);
         }
         let half_open = taken.iter().filter(|taken| taken.is_half_open());
-        let half_open: Vec<HalfOpen> = half_open.map(|taken| taken.connection).collect();
+        let half_open: Vec<HalfOpenConnection> = half_open.map(|taken| taken.connection).collect();
         let oldest = oldest_of_the_busiest(&half_open)?;
-        let spared_for = oldest.spared_for(Instant::now());
+        let spared_for = oldest.grace_left(Instant::now());
         if spared_for.is_zero() {
             let gives_way = taken.iter().find(|taken| taken.connection.number == oldest.number);
             gives_way?.task.abort();
@@ -118,7 +118,7 @@ async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<Taken>) -> Option<OwnedSe
     }
 }
 
-async fn connection(stream: TcpStream, place: Arc<Place>, routes: Router, time: Duration) {
+async fn connection(stream: TcpStream, place: Arc<ConnectionSlot>, routes: Router, time: Duration) {
     let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&place));
         routes.clone().call(request)

@@ -32,7 +32,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
-use super::connections::Place;
+use super::connections::ConnectionSlot;
 use super::socket::{LIVE, TOKEN_PROTOCOL};
 
 /// Time limit for a request's body.
@@ -73,9 +73,9 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
     if guard.audience == Audience::Programs {
         return guard.answer(request, next).await;
     }
-    let mut response = match guard.asker(&request) {
-        Ok(Asker::Own) => guard.answer(request, next).await,
-        Ok(Asker::Trusted) => {
+    let mut response = match guard.classify_origin(&request) {
+        Ok(RequestOrigin::Own) => guard.answer(request, next).await,
+        Ok(RequestOrigin::Trusted) => {
             let mut response = guard.answer(request, next).await;
             // Any site that sends the token may read the answer. Browsers send no cookies with a
             // star.
@@ -84,7 +84,7 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
             response
         }
         // The same answer for all paths, so that it reveals no information about the routes.
-        Ok(Asker::Preflight) => (StatusCode::NO_CONTENT, PREFLIGHT).into_response(),
+        Ok(RequestOrigin::Preflight) => (StatusCode::NO_CONTENT, PREFLIGHT).into_response(),
         Err(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
     };
     let is_json = response
@@ -145,37 +145,37 @@ impl Guard {
     }
 
     /// Classifies the sender of a request, or returns the reason for a refusal.
-    fn asker(&self, request: &Request) -> Result<Asker, String> {
+    fn classify_origin(&self, request: &Request) -> Result<RequestOrigin, String> {
         let host = only(request.headers(), HOST).unwrap_or_default();
         if !is_own(host, self.address) {
             return Err(format!(
                 "the Host field is {:?}, but must be the address of this server. Open http://{}/",
-                shown(host),
+                excerpt(host),
                 self.address
             ));
         }
         let Some(origin) = only(request.headers(), ORIGIN) else {
-            return Ok(Asker::Own);
+            return Ok(RequestOrigin::Own);
         };
         let place = origin
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"));
         if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
-            return Ok(Asker::Own);
+            return Ok(RequestOrigin::Own);
         }
         // Without a configured token, `shows_token` is true for every request.
         if self.token.is_some() && !origin.is_empty() {
             if is_preflight(request) {
-                return Ok(Asker::Preflight);
+                return Ok(RequestOrigin::Preflight);
             }
             if self.shows_token(request) {
-                return Ok(Asker::Trusted);
+                return Ok(RequestOrigin::Trusted);
             }
         }
         let remedy = if self.token.is_some() { " or send the token" } else { "" };
         Err(format!(
             "the request comes from another site, {:?}. Open http://{host}/{remedy}",
-            shown(origin)
+            excerpt(origin)
         ))
     }
 
@@ -195,18 +195,18 @@ impl Guard {
 }
 
 /// The place of a request's connection.
-fn place_of(request: &Request) -> Arc<Place> {
-    let place = request.extensions().get::<Arc<Place>>();
+fn place_of(request: &Request) -> Arc<ConnectionSlot> {
+    let place = request.extensions().get::<Arc<ConnectionSlot>>();
     Arc::clone(place.expect("a connection gives it to each request"))
 }
 
 /// The complete body of a request, received within the time limit.
-pub struct Body(pub String);
+pub struct RequestBody(pub String);
 
-impl<S: Send + Sync> FromRequest<S> for Body {
+impl<S: Send + Sync> FromRequest<S> for RequestBody {
     type Rejection = (StatusCode, String);
 
-    async fn from_request(request: Request, state: &S) -> Result<Body, Self::Rejection> {
+    async fn from_request(request: Request, state: &S) -> Result<RequestBody, Self::Rejection> {
         let place = place_of(&request);
         let body = tokio::time::timeout(BODY_TIME, String::from_request(request, state)).await;
         let late = "the body did not arrive in time. Send it again";
@@ -218,12 +218,12 @@ impl<S: Send + Sync> FromRequest<S> for Body {
             )
         });
         place.note_asked();
-        refused.map(Body)
+        refused.map(RequestBody)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asker {
+enum RequestOrigin {
     /// The page of this server, or a client without an Origin.
     Own,
     /// The preflight of a browser for another site.
@@ -275,7 +275,7 @@ fn is_own(host: &str, listens: SocketAddr) -> bool {
 }
 
 /// Text of a peer, shortened for a message.
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     text.chars().take(80).collect()
 }
 

@@ -34,10 +34,12 @@ use tower_http::compression::predicate::SizeAbove;
 use crate::error::ServeError;
 use guard::Guard;
 
-pub use client::{Change, ask};
+pub use client::{ChangeRequest, send_request};
 pub use connections::CONNECTIONS_MAX;
-pub use guard::{Audience, Body};
-pub use socket::{COMMANDS_A_SECOND, Conversation, MESSAGE_BYTES_MAX, SPEECHES_A_SECOND, Speech, Upgrade};
+pub use guard::{Audience, RequestBody};
+pub use socket::{
+    COMMANDS_A_SECOND, MESSAGE_BYTES_MAX, SPEECHES_A_SECOND, SocketMessage, WebSocketHandler, WebSocketRequest,
+};
 
 /// Most bytes of a request body for [`Audience::Programs`].
 pub const BODY_BYTES_MAX: usize = 64 << 10;

@@ -24,7 +24,7 @@ use axum::response::Response;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::connections::Place;
+use super::connections::ConnectionSlot;
 
 /// Last part of the path of a conversation.
 pub(super) const LIVE: &str = "/live";
@@ -55,7 +55,7 @@ const _: () = assert!(
 
 /// A message to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum SocketMessage {
     /// Text, usually JSON.
     Text(String),
     Binary(Bytes),
@@ -64,27 +64,27 @@ pub enum Speech {
 }
 
 /// The application's side of a WebSocket. Its methods run on the server's thread and must not wait.
-pub trait Conversation: Send + 'static {
+pub trait WebSocketHandler: Send + 'static {
     /// Handles a message of the page.
-    fn hear(&mut self, text: &str);
+    fn on_message(&mut self, text: &str);
 
     /// The next message to the page, or `None` until the state changes.
-    fn speak(&mut self) -> Option<Speech>;
+    fn poll_message(&mut self) -> Option<SocketMessage>;
 
     /// A value that changes when a message may be available.
     fn changes(&self) -> watch::Receiver<u64>;
 }
 
 /// A request that begins a conversation.
-pub struct Upgrade {
+pub struct WebSocketRequest {
     upgrade: WebSocketUpgrade,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
+impl<S: Send + Sync> FromRequestParts<S> for WebSocketRequest {
     type Rejection = WebSocketUpgradeRejection;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Upgrade, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<WebSocketRequest, Self::Rejection> {
         let mut upgrade = WebSocketUpgrade::from_request_parts(parts, state).await?;
         // A browser closes a WebSocket whose server selects none of the requested protocols.
         let is_other = |protocol: &&HeaderValue| !protocol.as_bytes().starts_with(TOKEN_PROTOCOL.as_bytes());
@@ -93,14 +93,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Upgrade {
         }
         let place = parts.extensions.get().cloned();
         let place = place.expect("a connection gives it to each request");
-        Ok(Upgrade { upgrade, place })
+        Ok(WebSocketRequest { upgrade, place })
     }
 }
 
-impl Upgrade {
+impl WebSocketRequest {
     /// The response that begins the conversation, which keeps the connection's place.
-    pub fn begin(self, conversation: impl Conversation) -> Response {
-        let Upgrade { upgrade, place } = self;
+    pub fn begin(self, conversation: impl WebSocketHandler) -> Response {
+        let WebSocketRequest { upgrade, place } = self;
         // The server reads messages of the page only after a write, in small pieces.
         let upgrade = upgrade
             .read_buffer_size(4 << 10)
@@ -111,27 +111,27 @@ impl Upgrade {
         upgrade.on_upgrade(async move |socket| {
             let conversation = Box::new(conversation);
             // All ways to end a conversation are equivalent for the server.
-            let _ = (Carrier { socket, conversation }).run().await;
+            let _ = (SocketDriver { socket, conversation }).run().await;
             drop(place);
         })
     }
 }
 
-struct Carrier {
+struct SocketDriver {
     socket: WebSocket,
-    conversation: Box<dyn Conversation>,
+    conversation: Box<dyn WebSocketHandler>,
 }
 
 /// The conversation has ended.
-struct Over;
+struct ConversationEnd;
 
-impl Carrier {
-    async fn run(&mut self) -> Result<(), Over> {
+impl SocketDriver {
+    async fn run(&mut self) -> Result<(), ConversationEnd> {
         let mut changes = self.conversation.changes();
         let (mut hears_from, mut speaks_from) = (Instant::now(), Instant::now());
         let mut heard_at = Instant::now();
         let mut pinged = false;
-        self.speak().await?;
+        self.send_messages().await?;
         loop {
             let quiet_until = heard_at + if pinged { SILENCE_MAX } else { PING_AFTER };
             tokio::select! {
@@ -139,16 +139,16 @@ impl Carrier {
                     heard_at = Instant::now();
                     pinged = false;
                     hears_from = heard_at + Duration::from_secs(1) / COMMANDS_A_SECOND;
-                    self.hear(message).await?;
+                    self.handle_message(message).await?;
                 }
                 changed = change_from(&mut changes, speaks_from) => {
                     changed?;
                     speaks_from = Instant::now() + Duration::from_secs(1) / SPEECHES_A_SECOND;
-                    self.speak().await?;
+                    self.send_messages().await?;
                 }
                 () = sleep_until(quiet_until) => {
                     if pinged {
-                        return Err(Over);
+                        return Err(ConversationEnd);
                     }
                     pinged = true;
                     self.send(Message::Ping(Bytes::new())).await?;
@@ -157,10 +157,10 @@ impl Carrier {
         }
     }
 
-    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Over> {
+    async fn handle_message(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), ConversationEnd> {
         match message {
             Some(Ok(Message::Text(text))) => {
-                self.conversation.hear(&text);
+                self.conversation.on_message(&text);
                 Ok(())
             }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
@@ -171,29 +171,29 @@ impl Carrier {
                 let reason = format!("messages must be text of at most {MESSAGE_BYTES_MAX} bytes");
                 self.end(close_code::SIZE, &reason).await
             }
-            Some(Ok(Message::Close(_))) | None => Err(Over),
+            Some(Ok(Message::Close(_))) | None => Err(ConversationEnd),
         }
     }
 
     /// Sends all messages that are available now.
-    async fn speak(&mut self) -> Result<(), Over> {
-        while let Some(speech) = self.conversation.speak() {
+    async fn send_messages(&mut self) -> Result<(), ConversationEnd> {
+        while let Some(speech) = self.conversation.poll_message() {
             match speech {
-                Speech::Text(text) => self.send(Message::text(text)).await?,
-                Speech::Binary(bytes) => self.send(Message::Binary(bytes)).await?,
-                Speech::End(reason) => return self.end(close_code::AWAY, &reason).await,
+                SocketMessage::Text(text) => self.send(Message::text(text)).await?,
+                SocketMessage::Binary(bytes) => self.send(Message::Binary(bytes)).await?,
+                SocketMessage::End(reason) => return self.end(close_code::AWAY, &reason).await,
             }
         }
         Ok(())
     }
 
-    async fn send(&mut self, message: Message) -> Result<(), Over> {
+    async fn send(&mut self, message: Message) -> Result<(), ConversationEnd> {
         let sent = timeout(SPEECH_TIME, self.socket.send(message)).await;
-        sent.map_err(|_| Over)?.map_err(|_| Over)
+        sent.map_err(|_| ConversationEnd)?.map_err(|_| ConversationEnd)
     }
 
     /// Ends the conversation with a reason of at most 123 bytes (RFC 6455, 5.5).
-    async fn end(&mut self, code: CloseCode, reason: &str) -> Result<(), Over> {
+    async fn end(&mut self, code: CloseCode, reason: &str) -> Result<(), ConversationEnd> {
         let mut reason = reason.to_string();
         while reason.len() > 123 {
             reason.pop();
@@ -204,7 +204,7 @@ impl Carrier {
         // system reset the connection, and the page might not see the reason.
         let read_away = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         let _ = timeout(FAREWELL_TIME, read_away).await;
-        Err(Over)
+        Err(ConversationEnd)
     }
 }
 
@@ -215,7 +215,7 @@ async fn next_from(socket: &mut WebSocket, from: Instant) -> Option<Result<Messa
 }
 
 /// The next change, reported no earlier than `from`.
-async fn change_from(changes: &mut watch::Receiver<u64>, from: Instant) -> Result<(), Over> {
+async fn change_from(changes: &mut watch::Receiver<u64>, from: Instant) -> Result<(), ConversationEnd> {
     sleep_until(from).await;
-    changes.changed().await.map_err(|_| Over)
+    changes.changed().await.map_err(|_| ConversationEnd)
 }

@@ -14,7 +14,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Json, Router};
 use base::table;
-use nvme::Integrity;
+use nvme::ScrubResults;
 use nvme::fault::FaultsReport;
 use nvme::traffic::{CommandKind, DOUBLINGS, LatencyHistogram};
 use prometheus_client::collector::Collector;
@@ -25,21 +25,21 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use ssd::device::Occupancy;
 use ssd::event::Trigger;
-use ssd::{Nanos, Owner, OwnerStats};
+use ssd::{Nanos, OwnerStats, UnitOwner};
 
 use crate::actions;
 use crate::error::ServeError;
-use crate::http::{Audience, Body, HttpOptions, HttpServer};
-use crate::monitor::hosts::{Census, Units};
-use crate::monitor::status::Status;
-use crate::storage::Checkpoints;
-use crate::{Clock, Shared, locked};
+use crate::http::{Audience, HttpOptions, HttpServer, RequestBody};
+use crate::monitor::status::DriveStatus;
+use crate::monitor::unit_scanner::{ReclaimUnitScanner, UnitSnapshot};
+use crate::storage::CheckpointMonitor;
+use crate::{ServerClock, SharedSubsystem, lock};
 
 /// Collects the metrics on each request.
 struct DriveCollector {
-    shared: Shared,
-    checkpoints: Arc<Checkpoints>,
-    census: Mutex<Census>,
+    shared: SharedSubsystem,
+    checkpoints: Arc<CheckpointMonitor>,
+    census: Mutex<ReclaimUnitScanner>,
 }
 
 impl fmt::Debug for DriveCollector {
@@ -54,14 +54,14 @@ impl fmt::Debug for DriveCollector {
 /// As [`HttpServer::start`].
 pub fn start(
     options: HttpOptions,
-    shared: Shared,
-    checkpoints: Arc<Checkpoints>,
-    clock: Clock,
+    shared: SharedSubsystem,
+    checkpoints: Arc<CheckpointMonitor>,
+    clock: ServerClock,
 ) -> Result<HttpServer, ServeError> {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(DriveCollector {
         checkpoints,
-        census: Mutex::new(Census::new(Arc::clone(&shared), clock)),
+        census: Mutex::new(ReclaimUnitScanner::new(Arc::clone(&shared), clock)),
         shared: Arc::clone(&shared),
     }));
     let registry = Arc::new(registry);
@@ -81,7 +81,7 @@ pub fn start(
     };
     let clear = plan.clone();
     let faults = get(faults)
-        .put(async move |Body(text): Body| plan(Some(&text)))
+        .put(async move |RequestBody(text): RequestBody| plan(Some(&text)))
         .delete(async move || clear(None));
     // Without a token all users of this machine may read the metrics, but none may make changes.
     let only_read = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], NO_CHANGES);
@@ -104,8 +104,8 @@ const NO_CHANGES: &str = "only GET and HEAD are allowed. Changes need a server w
 pub const FAULTS: &str = "/faults";
 
 /// A number of the whole drive: name, help, value.
-type Row = (&'static str, &'static str, fn(&Status) -> u64);
-type GaugeRow = (&'static str, &'static str, fn(&Status) -> f64);
+type Row = (&'static str, &'static str, fn(&DriveStatus) -> u64);
+type GaugeRow = (&'static str, &'static str, fn(&DriveStatus) -> f64);
 /// A number of each handle.
 type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
 
@@ -139,7 +139,7 @@ const GAUGES: &[GaugeRow] = &table! {
     "warp_lateness_max_seconds": "Maximum lateness of completions" => |status| seconds(status.lateness.max_ns),
     "warp_checkpoint_seconds": "Duration of the last checkpoint" => |status| status.checkpoints.last.as_secs_f64(),
     "warp_checkpoint_longest_hold_seconds": "Longest time that a checkpoint locked the drive and hosts waited"
-        => |status| status.checkpoints.longest_hold.as_secs_f64(),
+        => |status| status.checkpoints.lock_time_max.as_secs_f64(),
     "warp_write_amplification": "MBMW / HBMW since the drive was created"
         => |status| status.stats.write_amplification().unwrap_or(f64::NAN),
     "warp_page_bytes": "Bytes of a page, the unit of the page counts" => |status| status.stats.page_bytes as f64,
@@ -182,7 +182,7 @@ const HOLDINGS: &[HoldingRow] = &table! {
 };
 
 /// A number of block wear.
-type WearRow = (&'static str, &'static str, fn(&Units) -> f64);
+type WearRow = (&'static str, &'static str, fn(&UnitSnapshot) -> f64);
 
 const WEAR: &[WearRow] = &table! {
     "warp_block_erases_min": "Minimum erases of a block" => |units| f64::from(units.wear.fewest_erases),
@@ -191,14 +191,14 @@ const WEAR: &[WearRow] = &table! {
 };
 
 /// Label of an owner of reclaim units.
-fn ruh(owner: Owner) -> String {
+fn ruh(owner: UnitOwner) -> String {
     owner
         .handle()
         .map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
 }
 
 /// Collections by trigger.
-fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
+fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &DriveStatus) -> Result<(), fmt::Error> {
     let stats = &status.stats;
     let by_trigger = [
         (Trigger::Background, stats.background_collections),
@@ -214,7 +214,7 @@ fn encode_collections(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> R
 }
 
 /// Latencies of commands, with a bucket for each doubling of a microsecond.
-fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> Result<(), fmt::Error> {
+fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &DriveStatus) -> Result<(), fmt::Error> {
     let help = "Time of an I/O command from its execution to its earliest completion";
     let name = "warp_command_latency";
     let mut family = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
@@ -247,7 +247,7 @@ fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
 }
 
 /// Occupancy of handles, and wear of blocks.
-fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &Units) -> Result<(), fmt::Error> {
+fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &UnitSnapshot) -> Result<(), fmt::Error> {
     for (name, help, value) in HOLDINGS {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for row in &units.holdings {
@@ -281,7 +281,7 @@ fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> 
     Ok(())
 }
 
-fn integrity(status: &Status) -> Integrity {
+fn integrity(status: &DriveStatus) -> ScrubResults {
     status.integrity.unwrap_or_default()
 }
 
@@ -292,10 +292,10 @@ fn seconds(ns: Nanos) -> f64 {
 impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         // A scan that panicked has left no partial state.
-        let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).look();
-        let status = Status {
+        let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).poll();
+        let status = DriveStatus {
             checkpoints: self.checkpoints.status(),
-            ..Status::of(&locked(&self.shared), 0)
+            ..DriveStatus::new(&lock(&self.shared), 0)
         };
         let tables: [(&[Row], Option<&Unit>); 2] = [(BYTE_COUNTERS, Some(&Unit::Bytes)), (COUNTERS, None)];
         for (rows, unit) in tables {

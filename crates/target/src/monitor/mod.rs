@@ -1,7 +1,7 @@
 //! Monitoring of a served drive for people and programs: reclaim units, hosts, counters, status
 //! lines.
 
-pub mod hosts;
+pub mod drive_monitor;
 pub mod metrics;
 pub mod status;
-pub mod units;
+pub mod unit_scanner;

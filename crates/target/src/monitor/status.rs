@@ -1,16 +1,16 @@
 //! Status of a served drive at one moment, for the status line and the metrics.
 
+use nvme::completion_lag::CompletionLag;
 use nvme::fault::FaultsReport;
-use nvme::pacing::Lateness;
 use nvme::traffic::LatencyHistogram;
-use nvme::{Integrity, Subsystem};
-use ssd::{Nanos, OwnerStats, Stats};
+use nvme::{ScrubResults, Subsystem};
+use ssd::{DeviceStats, Nanos, OwnerStats};
 
 use crate::storage::CheckpointStatus;
 
 /// Status of a served drive. Two of them give rates.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct DriveStatus {
     /// Nanoseconds since the server's start.
     pub at: Nanos,
     /// Number of enabled controllers.
@@ -21,7 +21,7 @@ pub struct Status {
     pub write_commands: u64,
     pub host_bytes_read: u64,
     /// Counters of the device.
-    pub stats: Stats,
+    pub stats: DeviceStats,
     /// Logical pages that hold data.
     pub live_pages: u64,
     /// Logical pages of the drive.
@@ -43,18 +43,18 @@ pub struct Status {
     /// Commands that failed because of the storage.
     pub media_errors: u64,
     /// Delays of completions behind their due times.
-    pub lateness: Lateness,
+    pub lateness: CompletionLag,
     /// Planned and triggered faults.
     pub faults: Option<FaultsReport>,
     /// Results of scrubs, `None` without checksums.
-    pub integrity: Option<Integrity>,
+    pub integrity: Option<ScrubResults>,
     /// Statistics of checkpoints, if the caller has them.
     pub checkpoints: CheckpointStatus,
 }
 
-impl Status {
+impl DriveStatus {
     /// Current status of a drive, without its checkpoints.
-    pub fn of(subsystem: &Subsystem, now: Nanos) -> Status {
+    pub fn new(subsystem: &Subsystem, now: Nanos) -> DriveStatus {
         let (device, state) = (subsystem.device(), subsystem.state());
         let layout = device.layout();
         let units_of = |slices: u64| slices / u64::from(layout.slices_per_superblock);
@@ -64,7 +64,7 @@ impl Status {
             "{live_pages} of {logical_pages} logical pages hold data"
         );
         let all_groups = |slices: u64| units_of(slices * u64::from(layout.groups));
-        Status {
+        DriveStatus {
             at: now,
             controllers: subsystem
                 .controllers()
@@ -86,13 +86,13 @@ impl Status {
             media_errors: state.smart.media_errors,
             lateness: subsystem.pacing().lateness(),
             faults: subsystem.faults(),
-            integrity: subsystem.integrity(),
+            integrity: subsystem.scrub_results(),
             checkpoints: CheckpointStatus::default(),
         }
     }
 
     /// The rates since an earlier status.
-    pub fn since(&self, earlier: &Status) -> Rates {
+    pub fn since(&self, earlier: &DriveStatus) -> Rates {
         let seconds = (self.at.saturating_sub(earlier.at)).max(1) as f64 / 1e9;
         let stats = self.stats.since(&earlier.stats);
         let per_second = |now: u64, then: u64| now.wrapping_sub(then) as f64 / seconds;
@@ -107,7 +107,7 @@ impl Status {
 
     /// One status line: rates and write amplification since `earlier`, total write amplification,
     /// and that of each handle in use.
-    pub fn line(&self, earlier: &Status) -> String {
+    pub fn line(&self, earlier: &DriveStatus) -> String {
         let rates = self.since(earlier);
         let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.2}"));
         let mut line = format!(

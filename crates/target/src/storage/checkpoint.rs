@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nvme::{Persistent, Subsystem};
+use nvme::{NonVolatileState, Subsystem};
 use rustix::time::{ClockId, clock_gettime};
-use ssd::checkpoint::Room;
-use ssd::{Checkpoint, Layout};
+use ssd::checkpoint::CheckpointBuffer;
+use ssd::{Checkpoint, DeviceLayout};
 
 use super::error::DriveError;
 use super::state_file::{CleanMark, Ticket};
-use super::{Persistence, ServedDrive, commands, lock};
-use crate::Shared;
+use super::{FilePersistence, ServedDrive, commands, lock_drive};
+use crate::SharedSubsystem;
 
 /// Statistics of checkpoints since the drive was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,21 +40,21 @@ pub struct CheckpointStatus {
     /// Duration of the last successful checkpoint.
     pub last: Duration,
     /// Longest time for which a checkpoint has locked the drive.
-    pub longest_hold: Duration,
+    pub lock_time_max: Duration,
     /// Most processor time that a checkpoint has used in one lock of the drive, excluding waits for
     /// a processor.
-    pub longest_hold_busy: Duration,
+    pub busy_lock_time_max: Duration,
 }
 
 /// Status of a drive's checkpoints, shared with monitoring and with the thread that stops the
 /// drive.
 #[derive(Debug, Default)]
-pub struct Checkpoints {
+pub struct CheckpointMonitor {
     status: Mutex<CheckpointStatus>,
     is_stopping: AtomicBool,
 }
 
-impl Checkpoints {
+impl CheckpointMonitor {
     /// Statistics so far.
     pub fn status(&self) -> CheckpointStatus {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner)
@@ -70,19 +70,19 @@ impl Checkpoints {
     }
 
     /// Runs `work` with the drive locked, and records the duration of the lock.
-    fn hold<T>(
+    fn with_lock<T>(
         &self,
-        shared: &Shared,
+        shared: &SharedSubsystem,
         work: impl FnOnce(&mut Subsystem) -> Result<T, DriveError>,
     ) -> Result<T, DriveError> {
-        let mut subsystem = lock(shared)?;
+        let mut subsystem = lock_drive(shared)?;
         let (began, busy_before) = (Instant::now(), processor_time());
         let done = work(&mut subsystem);
         drop(subsystem);
         let (held, busy) = (began.elapsed(), processor_time().saturating_sub(busy_before));
         self.note(|status| {
-            status.longest_hold = status.longest_hold.max(held);
-            status.longest_hold_busy = status.longest_hold_busy.max(busy);
+            status.lock_time_max = status.lock_time_max.max(held);
+            status.busy_lock_time_max = status.busy_lock_time_max.max(busy);
         });
         done
     }
@@ -95,10 +95,10 @@ fn processor_time() -> Duration {
 }
 
 /// State of a drive at the moment of a checkpoint.
-struct Moment {
+struct CheckpointImage {
     /// The device, `None` if it has not changed since the previous checkpoint.
     device: Option<Checkpoint>,
-    state: Persistent,
+    state: NonVolatileState,
     ticket: Ticket,
     mark: CleanMark,
     commands: u64,
@@ -137,25 +137,26 @@ impl ServedDrive {
     }
 
     /// Checkpoint status for threads without access to the drive.
-    pub fn checkpoints(&self) -> Arc<Checkpoints> {
+    pub fn checkpoints(&self) -> Arc<CheckpointMonitor> {
         Arc::clone(&self.checkpoints)
     }
 }
 
-impl Persistence {
+impl FilePersistence {
     fn checkpoint(
         &mut self,
-        shared: &Shared,
-        checkpoints: &Checkpoints,
+        shared: &SharedSubsystem,
+        checkpoints: &CheckpointMonitor,
         between_parts: impl FnMut(),
     ) -> Result<bool, DriveError> {
-        let (has_changed, layout) = checkpoints.hold(shared, |subsystem| Ok(self.what_changed(subsystem)))?;
+        let (has_changed, layout) =
+            checkpoints.with_lock(shared, |subsystem| Ok(self.changes_since_last(subsystem)))?;
         if !has_changed {
             return Ok(false);
         }
-        let room = layout.as_ref().map(Room::of).transpose();
+        let room = layout.as_ref().map(CheckpointBuffer::new).transpose();
         let room = room.map_err(DriveError::NoMemory)?;
-        let mut moment = checkpoints.hold(shared, |subsystem| Ok(self.moment(subsystem, room)))?;
+        let mut moment = checkpoints.with_lock(shared, |subsystem| Ok(self.capture_image(subsystem, room)))?;
         assert!(moment.commands >= self.stored_commands, "commands are not taken back");
         if let Some(device) = &mut moment.device {
             self.save(device, shared, checkpoints, between_parts)?;
@@ -175,16 +176,16 @@ impl Persistence {
 
     /// Returns whether the drive has changed since the previous checkpoint, and the device's layout
     /// if the device has.
-    fn what_changed(&self, subsystem: &Subsystem) -> (bool, Option<Layout>) {
+    fn changes_since_last(&self, subsystem: &Subsystem) -> (bool, Option<DeviceLayout>) {
         let device = subsystem.device();
-        let device_changed = self.stored_device != Some(CleanMark::of(device));
+        let device_changed = self.stored_device != Some(CleanMark::new(device));
         let has_changed = device_changed || self.stored_commands != commands(subsystem);
         (has_changed, device_changed.then(|| device.layout().clone()))
     }
 
-    fn moment(&self, subsystem: &mut Subsystem, room: Option<Room>) -> Moment {
-        Moment {
-            mark: CleanMark::of(subsystem.device()),
+    fn capture_image(&self, subsystem: &mut Subsystem, room: Option<CheckpointBuffer>) -> CheckpointImage {
+        CheckpointImage {
+            mark: CleanMark::new(subsystem.device()),
             commands: commands(subsystem),
             device: room.map(|room| subsystem.begin_checkpoint(room)),
             state: subsystem.state_for_checkpoint().clone(),
@@ -196,8 +197,8 @@ impl Persistence {
     fn save(
         &self,
         device: &mut Checkpoint,
-        shared: &Shared,
-        checkpoints: &Checkpoints,
+        shared: &SharedSubsystem,
+        checkpoints: &CheckpointMonitor,
         mut between_parts: impl FnMut(),
     ) -> Result<(), DriveError> {
         let parts = device.parts();
@@ -209,7 +210,7 @@ impl Persistence {
             if checkpoints.is_stopping.load(Ordering::Acquire) {
                 return Err(DriveError::Stopping);
             }
-            checkpoints.hold(shared, |subsystem| {
+            checkpoints.with_lock(shared, |subsystem| {
                 // Checked under the lock, so that no part is copied after a power loss.
                 if self.storage.is_closed() {
                     return Err(DriveError::PowerLost);
@@ -224,7 +225,7 @@ impl Persistence {
         if saved.is_err() {
             // After any error the device need not track changes any more. If the lock fails,
             // `saved` already has the cause.
-            let _ = checkpoints.hold(shared, |subsystem| {
+            let _ = checkpoints.with_lock(shared, |subsystem| {
                 subsystem.end_checkpoint(device);
                 Ok(())
             });

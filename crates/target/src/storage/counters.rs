@@ -13,11 +13,11 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use base::FilePlace;
-use nvme::Counters;
-use ssd::Totals;
+use nvme::MonotonicCounters;
+use ssd::FdpTotals;
 
-use crate::storage::backend::file::Note;
-use crate::storage::backend::sums::DriveId;
+use crate::storage::backend::checksum_file::DriveId;
+use crate::storage::backend::file::CounterRecorder;
 
 const MAGIC: &[u8; 8] = b"WARPCNT2";
 const NUMBERS: usize = 7;
@@ -28,7 +28,7 @@ const BYTES: usize = CHECKED_BYTES + 4;
 const COUNT_MAX: u64 = 1 << 62;
 
 /// Counters from the file, `None` if the file is damaged, implausible, or belongs to another drive.
-pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
+pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<MonotonicCounters> {
     let bytes = base::input::read_all(place.open().ok()?, BYTES as u64).ok()?;
     let bytes: [u8; BYTES] = bytes.try_into().ok()?;
     let (checked, checksum) = bytes.split_at(CHECKED_BYTES);
@@ -48,8 +48,8 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     assert_eq!(numbers.len(), NUMBERS, "a file of {BYTES} bytes has all counters");
     let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().expect("there are as many");
-    Some(Counters {
-        totals: Totals {
+    Some(MonotonicCounters {
+        totals: FdpTotals {
             host_bytes_written: next(),
             media_bytes_written: next(),
             media_bytes_erased: next(),
@@ -61,7 +61,7 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<Counters> {
     })
 }
 
-fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
+fn bytes_of(drive: DriveId, counters: &MonotonicCounters) -> [u8; BYTES] {
     let numbers: [u64; NUMBERS] = [
         counters.totals.host_bytes_written,
         counters.totals.media_bytes_written,
@@ -80,7 +80,7 @@ fn bytes_of(drive: DriveId, counters: &Counters) -> [u8; BYTES] {
 }
 
 /// Writes counters of a drive to a file, which the first write creates.
-pub(super) fn writer(place: FilePlace, drive: DriveId) -> Note {
+pub(super) fn writer(place: FilePlace, drive: DriveId) -> CounterRecorder {
     let mut file: Option<File> = None;
     Box::new(move |counters| {
         if file.is_none() {
@@ -103,11 +103,11 @@ mod tests {
     fn counters_are_read_as_they_were_written_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.img.counters");
-        let place = FilePlace::of(&path).unwrap();
+        let place = FilePlace::new(&path).unwrap();
         assert_eq!(read(&place, DRIVE), None);
         let mut write = writer(place.clone(), DRIVE);
-        let counters = Counters {
-            totals: Totals {
+        let counters = MonotonicCounters {
+            totals: FdpTotals {
                 host_bytes_written: 1,
                 media_bytes_written: 2,
                 media_bytes_erased: 3,
@@ -117,11 +117,11 @@ mod tests {
             read_commands: 6,
             write_commands: COUNT_MAX,
         };
-        write(&Counters::default());
+        write(&MonotonicCounters::default());
         write(&counters);
         assert_eq!(read(&place, DRIVE), Some(counters));
         assert_eq!(read(&place, [8; 16]), None, "of another drive");
-        write(&Counters {
+        write(&MonotonicCounters {
             read_commands: COUNT_MAX + 1,
             ..counters
         });

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use nvme::SetupError;
-use ssd::{CheckpointEnded, SnapshotError};
+use ssd::{CheckpointAbort, SnapshotError};
 use thiserror::Error;
 
-use crate::storage::backend::room::TooLittleMemory;
+use crate::storage::backend::memory_check::TooLittleMemory;
 
 /// An error of a drive. No error damages existing files.
 #[derive(Debug, Error)]
@@ -23,7 +23,7 @@ pub enum DriveError {
     NoMemory(std::io::Error),
     /// The device changed too much, or was replaced.
     #[error(transparent)]
-    Checkpoint(#[from] CheckpointEnded),
+    Checkpoint(#[from] CheckpointAbort),
     /// The server is stopping, which makes the checkpoint unnecessary.
     #[error("the drive is stopping, which stores it completely")]
     Stopping,

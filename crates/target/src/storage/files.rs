@@ -21,7 +21,7 @@ use super::state_file::{self, Contents};
 
 /// Locations of a drive's files.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(super) struct DriveFiles {
     /// The data. Byte `n` of the drive is byte `n` of the file.
     pub data: FilePlace,
     /// Identity, non-volatile state and clean mark.
@@ -31,11 +31,11 @@ pub(super) struct Files {
     /// Counters that hosts have read. The file may be missing.
     pub counters: FilePlace,
     /// Checksums of the data. A drive without checksums has no such file.
-    pub sums: FilePlace,
+    pub checksums: FilePlace,
 }
 
 /// A data file locked by this process.
-pub(super) struct Claim {
+pub(super) struct DataFileLock {
     pub file: File,
     /// Stored state of the drive, `None` for a new one.
     pub stored: Option<Contents>,
@@ -43,20 +43,20 @@ pub(super) struct Claim {
     pub made: bool,
 }
 
-impl Files {
+impl DriveFiles {
     /// The files of the drive with this data file.
     ///
     /// # Errors
     /// The folder cannot be opened.
-    pub fn of(data: &Path) -> Result<Files, DriveError> {
-        let data = FilePlace::of(data).map_err(DriveError::io(data, "the data file cannot be opened"))?;
+    pub fn new(data: &Path) -> Result<DriveFiles, DriveError> {
+        let data = FilePlace::new(data).map_err(DriveError::io(data, "the data file cannot be opened"))?;
         // Other users must not read the drive's data.
         let data = data.owner_only();
-        Ok(Files {
-            state: data.beside(".state"),
-            snapshot: data.beside(".ftl"),
-            counters: data.beside(".counters"),
-            sums: data.beside(".sums"),
+        Ok(DriveFiles {
+            state: data.with_suffix(".state"),
+            snapshot: data.with_suffix(".ftl"),
+            counters: data.with_suffix(".counters"),
+            checksums: data.with_suffix(".sums"),
             data,
         })
     }
@@ -66,15 +66,15 @@ impl Files {
     ///
     /// # Errors
     /// A system call failed.
-    pub fn guarded(self, file: &File, drive: Uuid) -> std::io::Result<Files> {
+    pub fn guarded(self, file: &File, drive: Uuid) -> std::io::Result<DriveFiles> {
         let identity = identity(&file.metadata()?);
         let (data, state) = (self.data.clone(), self.state.clone());
         let guard = move || check_own(&data, identity, &state, drive);
-        Ok(Files {
-            state: self.state.guarded(guard.clone()),
-            snapshot: self.snapshot.guarded(guard.clone()),
-            counters: self.counters.guarded(guard.clone()),
-            sums: self.sums.guarded(guard),
+        Ok(DriveFiles {
+            state: self.state.with_guard(guard.clone()),
+            snapshot: self.snapshot.with_guard(guard.clone()),
+            counters: self.counters.with_guard(guard.clone()),
+            checksums: self.checksums.with_guard(guard),
             ..self
         })
     }
@@ -84,7 +84,7 @@ impl Files {
     ///
     /// # Errors
     /// The existing file is in use, damaged, or belongs to another drive.
-    pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<Claim, DriveError> {
+    pub fn claim(&self, file_bytes: u64, described: &Value) -> Result<DataFileLock, DriveError> {
         let made = self.check_there()?;
         let path = self.data.path();
         let file = self.data.open_or_make();
@@ -114,7 +114,7 @@ impl Files {
             })?;
         }
         self.remove_parts();
-        Ok(Claim { file, stored, made })
+        Ok(DataFileLock { file, stored, made })
     }
 
     /// Removes the data file of a drive that could not be created.

@@ -23,35 +23,35 @@ mod checkpoint;
 mod counters;
 mod error;
 mod files;
+mod offline;
 mod recover;
 mod scrub;
 mod state_file;
-mod stored;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use base::{Bytes, FilePlace};
+use base::{FilePlace, HumanBytes};
 use nvme::fault::PowerLoss;
-use nvme::{Durable, Media, MediaError, Persistent, SetupError, Subsystem, SubsystemConfig};
+use nvme::{FlushHandle, Media, MediaError, NonVolatileState, SetupError, Subsystem, SubsystemConfig};
 use serde::Serialize;
-use ssd::{Device, DeviceConfig, Layout, SnapshotError};
+use ssd::{Device, DeviceConfig, DeviceLayout, SnapshotError};
 use uuid::Uuid;
 
 use crate::clock::unix_ms;
 pub use crate::storage::backend::DataChoice;
-use crate::storage::backend::file::Storage;
-use crate::storage::backend::sums::{Standing, Sums};
-use crate::storage::backend::{Memory, Null, room};
-use crate::{Clock, Shared, locked, waited_for};
-pub use checkpoint::{CheckpointStatus, Checkpoints};
+use crate::storage::backend::checksum_file::{ChecksumFile, ChecksumStatus};
+use crate::storage::backend::file::OpenDataFile;
+use crate::storage::backend::{MemoryBackend, NullBackend, memory_check};
+use crate::{ServerClock, SharedSubsystem, lock, lock_result};
+pub use checkpoint::{CheckpointMonitor, CheckpointStatus};
 pub use error::DriveError;
-use files::{Claim, Files};
+use files::{DataFileLock, DriveFiles};
+pub use offline::{StoredDrive, stored};
 use recover::Repairs;
 pub use scrub::{ScrubReport, Scrubber, scrub};
 use state_file::{CleanMark, Contents, StateFile};
-pub use stored::{StoredDrive, stored};
 
 /// Current state of a file of a drive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -96,7 +96,7 @@ pub struct OpenReport {
     /// reports it.
     pub snapshot_age: Option<Duration>,
     /// State of the checksums.
-    pub checksums: Checksums,
+    pub checksums: ChecksumState,
     /// The checksums belong to another shutdown than the state. So does the data, and the drive was
     /// recovered.
     pub other_shutdown: bool,
@@ -104,31 +104,31 @@ pub struct OpenReport {
 
 /// State of the checksums at the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Checksums {
+pub enum ChecksumState {
     #[default]
     None,
     /// The checksums begin anew. None existed, or the machine lost power, so that they may not
     /// match the data.
     Anew,
     /// The existing checksums stay valid.
-    Kept,
+    Current,
 }
 
 impl std::fmt::Display for OpenReport {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.write_drive(out)?;
         match self.checksums {
-            Checksums::None => Ok(()),
-            Checksums::Anew if self.new => write!(out, ", with checksums"),
-            Checksums::Anew => write!(out, ". Its checksums start again"),
-            Checksums::Kept => write!(out, ". Its checksums are valid"),
+            ChecksumState::None => Ok(()),
+            ChecksumState::Anew if self.new => write!(out, ", with checksums"),
+            ChecksumState::Anew => write!(out, ". Its checksums start again"),
+            ChecksumState::Current => write!(out, ". Its checksums are valid"),
         }
     }
 }
 
 impl OpenReport {
     fn write_drive(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let capacity = Bytes(self.capacity_bytes);
+        let capacity = HumanBytes(self.capacity_bytes);
         if self.new {
             return write!(out, "new drive of {capacity}");
         }
@@ -158,7 +158,11 @@ impl OpenReport {
             self.pages_mapped_again, self.pages_deallocated
         )?;
         if self.bytes_given_back > 0 {
-            write!(out, ". {} outside namespaces were freed", Bytes(self.bytes_given_back))?;
+            write!(
+                out,
+                ". {} outside namespaces were freed",
+                HumanBytes(self.bytes_given_back)
+            )?;
         }
         Ok(())
     }
@@ -166,17 +170,17 @@ impl OpenReport {
 
 /// The persistence of an open drive. Dropping it closes the drive as far as possible.
 pub struct ServedDrive {
-    shared: Shared,
+    shared: SharedSubsystem,
     /// `None` for a drive without files.
-    persistence: Option<Persistence>,
-    checkpoints: Arc<Checkpoints>,
+    persistence: Option<FilePersistence>,
+    checkpoints: Arc<CheckpointMonitor>,
 }
 
 /// Resources for storing a drive with files.
-struct Persistence {
-    storage: Arc<Storage>,
+struct FilePersistence {
+    storage: Arc<OpenDataFile>,
     state_file: Arc<StateFile>,
-    files: Files,
+    files: DriveFiles,
     /// State of the device and number of commands at the last checkpoint.
     stored_device: Option<CleanMark>,
     stored_commands: u64,
@@ -187,37 +191,44 @@ impl ServedDrive {
     ///
     /// # Errors
     /// One sentence. Existing files stay unchanged.
-    pub fn open(options: DriveOptions, clock: Clock) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+    pub fn open(
+        options: DriveOptions,
+        clock: ServerClock,
+    ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
         let config = options.subsystem;
-        let size = Size::of(&config)?;
+        let size = DriveSize::new(&config)?;
         let available_bytes = base::memory_available_bytes().unwrap_or(u64::MAX);
         match options.data {
             DataChoice::Memory => {
-                room::check(size.data_bytes, size.maps_bytes, available_bytes)?;
-                ServedDrive::forgetful(config, Box::new(Memory::new(size.data_bytes)))
+                memory_check::check(size.data_bytes, size.maps_bytes, available_bytes)?;
+                ServedDrive::without_files(config, Box::new(MemoryBackend::new(size.data_bytes)))
             }
             DataChoice::Null => {
-                room::check(Null::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
-                let null = Null::new(size.data_bytes).map_err(|source| MediaError {
+                memory_check::check(
+                    NullBackend::memory_bytes(size.data_bytes),
+                    size.maps_bytes,
+                    available_bytes,
+                )?;
+                let null = NullBackend::new(size.data_bytes).map_err(|source| MediaError {
                     action: "reserving address space for",
                     offset: 0,
                     bytes: size.data_bytes,
                     source,
                 });
-                ServedDrive::forgetful(config, Box::new(null.map_err(SetupError::Media)?))
+                ServedDrive::without_files(config, Box::new(null.map_err(SetupError::Media)?))
             }
             DataChoice::File(path) => {
-                room::check(0, size.maps_bytes + size.checkpoint_bytes, available_bytes)?;
+                memory_check::check(0, size.maps_bytes + size.checkpoint_bytes, available_bytes)?;
                 ServedDrive::open_files(config, &path, size, options.checksums, clock)
             }
         }
     }
 
     /// Creates a drive without files.
-    fn forgetful(
+    fn without_files(
         config: SubsystemConfig,
         media: Box<dyn Media>,
-    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+    ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
         let (subsystem, opened) = ServedDrive::make(config, media)?;
         let shared = Arc::new(Mutex::new(subsystem));
         let drive = ServedDrive {
@@ -231,12 +242,13 @@ impl ServedDrive {
     fn open_files(
         config: SubsystemConfig,
         path: &Path,
-        size: Size,
+        size: DriveSize,
         checksums: bool,
-        clock: Clock,
-    ) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
-        let files = Files::of(path)?;
-        let Claim { file, stored, made } = files.claim(size.data_bytes, &state_file::described(&config.device))?;
+        clock: ServerClock,
+    ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
+        let files = DriveFiles::new(path)?;
+        let DataFileLock { file, stored, made } =
+            files.claim(size.data_bytes, &state_file::described(&config.device))?;
         let drive = match &stored {
             Some(stored) => stored.header.drive,
             None => new_identity(&files).inspect_err(|_| files.undo(made))?,
@@ -249,20 +261,20 @@ impl ServedDrive {
             stored.is_some() || !other_shutdown,
             "a new drive has no earlier shutdown"
         );
-        let storage = Storage::with_sums(file, sums);
+        let storage = OpenDataFile::with_sums(file, sums);
         let state_file = Arc::new(StateFile::new(
             files.state.clone(),
             drive,
             size.data_bytes,
             &config.device,
         ));
-        let keep: backend::file::Keep = {
+        let keep: backend::file::StateWriter = {
             let state_file = Arc::clone(&state_file);
             Box::new(move |state| state_file.write(state_file.ticket(), state, None))
         };
-        let media = backend::File::new(Arc::clone(&storage), keep);
+        let media = backend::FileBackend::new(Arc::clone(&storage), keep);
         let media = media.map_err(DriveError::io(path, "the data file cannot be examined"))?;
-        let media = Box::new(media.with_note(counters::writer(files.counters.clone(), drive.into_bytes())));
+        let media = Box::new(media.with_counter_recorder(counters::writer(files.counters.clone(), drive.into_bytes())));
         let (subsystem, mut opened) = match stored {
             None => ServedDrive::make(config, media).inspect_err(|_| files.undo(made))?,
             Some(mut stored) => {
@@ -276,7 +288,7 @@ impl ServedDrive {
         let shared = Arc::new(Mutex::new(subsystem));
         let mut drive = ServedDrive {
             shared: Arc::clone(&shared),
-            persistence: Some(Persistence {
+            persistence: Some(FilePersistence {
                 storage,
                 state_file,
                 files,
@@ -306,17 +318,17 @@ impl ServedDrive {
     fn restore(
         config: SubsystemConfig,
         media: Box<dyn Media>,
-        files: &Files,
-        storage: &Storage,
+        files: &DriveFiles,
+        storage: &OpenDataFile,
         stored: &Contents,
     ) -> Result<(Subsystem, OpenReport), DriveError> {
-        let state = Persistent::from_bytes(&stored.state);
+        let state = NonVolatileState::from_bytes(&stored.state);
         let mut state = state.map_err(|error| DriveError::unusable_state(files.state.path(), &error))?;
         let (mut device, snapshot) = load_device(&config, &state, files)?;
         // Checked before the recovery uses the namespaces.
         let fits = state.namespaces.check(device.layout());
         fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
-        let clean = snapshot && stored.header.clean == Some(CleanMark::of(&device));
+        let clean = snapshot && stored.header.clean == Some(CleanMark::new(&device));
         let mut opened = OpenReport {
             clean,
             snapshot,
@@ -341,11 +353,11 @@ impl ServedDrive {
                 state.smart.raise(&told);
             }
         }
-        let recovered = CleanMark::of(&device);
+        let recovered = CleanMark::new(&device);
         let mut subsystem = Subsystem::restore(config, device, media, state)?;
         opened.capacity_bytes = subsystem.capacity_bytes();
         assert_eq!(
-            CleanMark::of(subsystem.device()),
+            CleanMark::new(subsystem.device()),
             recovered,
             "the drive continues from the recovered state"
         );
@@ -356,7 +368,7 @@ impl ServedDrive {
     }
 
     /// Marks the drive as in use before it is served. After a recovery, also stores the result.
-    fn begin(&mut self, opened: &OpenReport, clock: Clock) -> Result<(), DriveError> {
+    fn begin(&mut self, opened: &OpenReport, clock: ServerClock) -> Result<(), DriveError> {
         let Some(persistence) = &mut self.persistence else {
             return Ok(());
         };
@@ -367,12 +379,12 @@ impl ServedDrive {
         assert!(persistence.stored_device.is_none(), "a drive begins once");
         assert!(opened.clean || !opened.new, "a new drive has nothing to recover");
         if !opened.new {
-            let mut subsystem = lock(&self.shared)?;
+            let mut subsystem = lock_drive(&self.shared)?;
             subsystem.tick(clock.now());
             persistence.write_state(&mut subsystem, None)?;
         }
         if opened.clean {
-            persistence.note_stored(&*lock(&self.shared)?);
+            persistence.note_stored(&*lock_drive(&self.shared)?);
             return Ok(());
         }
         // A full file system does not prevent serving. The next checkpoint reports the problem.
@@ -382,12 +394,12 @@ impl ServedDrive {
 
     /// Sets the handler for a power loss by a fault plan. The drive is not stored afterwards, so
     /// that the next start finds the state of a real power loss. `tell` runs with the drive locked.
-    pub fn at_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
+    pub fn on_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
         let storage = self
             .persistence
             .as_ref()
             .map(|persistence| Arc::clone(&persistence.storage));
-        locked(&self.shared).on_power_loss(Box::new(move |loss| {
+        lock(&self.shared).on_power_loss(Box::new(move |loss| {
             if let Some(storage) = &storage {
                 storage.close();
             }
@@ -400,7 +412,7 @@ impl ServedDrive {
     /// Creates a scrubber for the drive's data, `None` without checksums.
     pub fn scrubber(&self) -> Option<Scrubber> {
         let storage = &self.persistence.as_ref()?.storage;
-        storage.sums()?;
+        storage.checksums()?;
         Some(Scrubber::new(Arc::clone(storage), Arc::clone(&self.shared)))
     }
 
@@ -445,28 +457,28 @@ impl ServedDrive {
         if persistence.storage.is_closed() {
             return Ok(());
         }
-        let mut subsystem = lock(&self.shared)?;
-        let durable = persistence.storage.make_durable();
+        let mut subsystem = lock_drive(&self.shared)?;
+        let durable = persistence.storage.flush();
         durable.map_err(DriveError::io(
             persistence.files.data.path(),
             "the data cannot be made durable",
         ))?;
         subsystem.device().save_in(&persistence.files.snapshot)?;
-        let clean = CleanMark::of(subsystem.device());
+        let clean = CleanMark::new(subsystem.device());
         let not_durable = "the checksums cannot be made durable";
-        if let Some(sums) = persistence.storage.sums() {
+        if let Some(sums) = persistence.storage.checksums() {
             sums.make_durable()
-                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
+                .map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
         }
         persistence.write_state(&mut subsystem, Some(clean))?;
         // Written after the state with this shutdown, because the next start discards sums of a
         // shutdown that the state does not contain.
-        if let Some(sums) = persistence.storage.sums() {
+        if let Some(sums) = persistence.storage.checksums() {
             sums.close(clean.digest())
-                .map_err(DriveError::io(persistence.files.sums.path(), not_durable))?;
+                .map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
         }
         assert_eq!(
-            CleanMark::of(subsystem.device()),
+            CleanMark::new(subsystem.device()),
             clean,
             "nothing is written while the drive closes"
         );
@@ -487,7 +499,7 @@ impl Drop for ServedDrive {
     }
 }
 
-impl Persistence {
+impl FilePersistence {
     fn write_state(&self, subsystem: &mut Subsystem, clean: Option<CleanMark>) -> Result<(), DriveError> {
         let state = subsystem.state_for_checkpoint().to_bytes();
         let written = self.state_file.write(self.state_file.ticket(), &state, clean);
@@ -495,13 +507,13 @@ impl Persistence {
     }
 
     fn note_stored(&mut self, subsystem: &Subsystem) {
-        self.stored_device = Some(CleanMark::of(subsystem.device()));
+        self.stored_device = Some(CleanMark::new(subsystem.device()));
         self.stored_commands = commands(subsystem);
     }
 }
 
 /// Creates the identity of a new drive.
-fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
+fn new_identity(files: &DriveFiles) -> Result<Uuid, DriveError> {
     let mut random = [0; 16];
     let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
     drawn.map_err(DriveError::io(
@@ -514,29 +526,29 @@ fn new_identity(files: &Files) -> Result<Uuid, DriveError> {
 /// Opens the checksums of a drive that has or requests them. The last value is true if existing
 /// checksums show that the data belongs to another shutdown.
 fn open_sums(
-    files: &Files,
+    files: &DriveFiles,
     drive: Uuid,
     data_bytes: u64,
     wanted: bool,
     stored: Option<&Contents>,
-) -> Result<(Option<Sums>, Checksums, bool), DriveError> {
+) -> Result<(Option<ChecksumFile>, ChecksumState, bool), DriveError> {
     if stored.is_none() {
         // Leftovers of another drive. They may not exist.
-        for other in [&files.sums, &files.counters] {
+        for other in [&files.checksums, &files.counters] {
             let _ = other.remove();
         }
     }
-    if !wanted && !files.sums.exists() {
-        return Ok((None, Checksums::None, false));
+    if !wanted && !files.checksums.exists() {
+        return Ok((None, ChecksumState::None, false));
     }
     let closed = stored.and_then(|stored| stored.header.clean.as_ref().map(CleanMark::digest));
-    let opened = Sums::open(&files.sums, drive.into_bytes(), data_bytes, closed);
-    let (sums, standing) = opened.map_err(DriveError::io(files.sums.path(), "the checksums cannot be opened"))?;
+    let opened = ChecksumFile::open(&files.checksums, drive.into_bytes(), data_bytes, closed);
+    let (sums, standing) = opened.map_err(DriveError::io(files.checksums.path(), "the checksums cannot be opened"))?;
     let checksums = match standing {
-        Standing::Current => Checksums::Kept,
-        Standing::Unusable | Standing::OfAnotherShutdown => Checksums::Anew,
+        ChecksumStatus::Current => ChecksumState::Current,
+        ChecksumStatus::Unusable | ChecksumStatus::OfAnotherShutdown => ChecksumState::Anew,
     };
-    Ok((Some(sums), checksums, standing == Standing::OfAnotherShutdown))
+    Ok((Some(sums), checksums, standing == ChecksumStatus::OfAnotherShutdown))
 }
 
 /// Number of commands that change counters of the state.
@@ -545,13 +557,13 @@ fn commands(subsystem: &Subsystem) -> u64 {
     smart.read_commands + smart.write_commands
 }
 
-fn lock(shared: &Shared) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
-    waited_for(shared).map_err(|_| DriveError::Failed)
+fn lock_drive(shared: &SharedSubsystem) -> Result<MutexGuard<'_, Subsystem>, DriveError> {
+    lock_result(shared).map_err(|_| DriveError::Failed)
 }
 
 /// Sizes that a drive needs.
 #[derive(Clone, Copy)]
-struct Size {
+struct DriveSize {
     /// Length of the data file, for data and metadata.
     data_bytes: u64,
     maps_bytes: u64,
@@ -559,22 +571,23 @@ struct Size {
     checkpoint_bytes: u64,
 }
 
-impl Size {
+impl DriveSize {
     /// Maximum over all placement configurations that a host can select.
-    fn of(config: &SubsystemConfig) -> Result<Size, DriveError> {
-        let mut first = Persistent::default();
+    fn new(config: &SubsystemConfig) -> Result<DriveSize, DriveError> {
+        let mut first = NonVolatileState::default();
         first.fdp.enabled = config.fdp;
         let first = Subsystem::device_config(config, &first);
-        let mut layouts = vec![Layout::new(&first).map_err(SetupError::Device)?];
+        let mut layouts = vec![DeviceLayout::new(&first).map_err(SetupError::Device)?];
         layouts.extend(
             possible_devices(config)
                 .iter()
-                .filter_map(|device| Layout::new(device).ok()),
+                .filter_map(|device| DeviceLayout::new(device).ok()),
         );
-        let data_bytes = |layout: &Layout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
-        let size = Size {
+        let data_bytes =
+            |layout: &DeviceLayout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
+        let size = DriveSize {
             data_bytes: layouts.iter().map(data_bytes).max().unwrap_or(0),
-            maps_bytes: layouts.iter().map(Layout::memory_bytes).max().unwrap_or(0),
+            maps_bytes: layouts.iter().map(DeviceLayout::memory_bytes).max().unwrap_or(0),
             checkpoint_bytes: layouts.iter().map(ssd::checkpoint::memory_bytes_max).max().unwrap_or(0),
         };
         assert!(
@@ -596,7 +609,11 @@ fn possible_devices(config: &SubsystemConfig) -> Vec<DeviceConfig> {
 }
 
 /// Loads the device of a stored drive. The second value is false if no snapshot exists.
-fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> Result<(Device, bool), DriveError> {
+fn load_device(
+    config: &SubsystemConfig,
+    state: &NonVolatileState,
+    files: &DriveFiles,
+) -> Result<(Device, bool), DriveError> {
     let wanted = Subsystem::device_config(config, state);
     let new = || Device::new(&wanted).map_err(SetupError::Device);
     let snapshot = match Device::load_in(&files.snapshot) {
@@ -615,12 +632,12 @@ fn load_device(config: &SubsystemConfig, state: &Persistent, files: &Files) -> R
     // The host has since selected another placement configuration. Its data is gone, but counters
     // and wear remain.
     let mut device = new()?;
-    device.take_over(&snapshot);
+    device.continue_counters(&snapshot);
     Ok((device, true))
 }
 
 /// Age of the snapshot relative to the last write.
-fn snapshot_age(files: &Files) -> Option<Duration> {
+fn snapshot_age(files: &DriveFiles) -> Option<Duration> {
     let modified = |place: &FilePlace| place.metadata().ok()?.modified().ok();
     modified(&files.data)?.duration_since(modified(&files.snapshot)?).ok()
 }

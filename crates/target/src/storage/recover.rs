@@ -22,9 +22,9 @@ use nvme::Namespace;
 use nvme::media::{ByteRange, metadata_of};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use ssd::{Device, Lpn, RuhId, Write};
+use ssd::{Device, Lpn, RuhId, WriteRequest};
 
-use crate::storage::backend::file::Storage;
+use crate::storage::backend::file::OpenDataFile;
 
 /// Repairs made by a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32
 pub(super) fn reconcile<'a>(
     device: &mut Device,
     namespaces: impl Iterator<Item = &'a Namespace>,
-    storage: &Storage,
+    storage: &OpenDataFile,
 ) -> std::io::Result<Repairs> {
     let page_bytes = device.layout().page_bytes;
     let logical_pages = device.layout().logical_pages;
@@ -192,7 +192,7 @@ impl Repair<'_> {
     }
 
     fn write(&mut self, first: u32, pages: u32, handle: RuhId) {
-        let write = Write {
+        let write = WriteRequest {
             first: Lpn(first),
             pages,
             host_bytes: u64::from(pages) * self.device.layout().page_bytes,

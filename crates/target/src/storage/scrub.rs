@@ -17,16 +17,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use base::Bytes;
+use base::HumanBytes;
 use serde::Serialize;
 
 use super::error::DriveError;
-use super::files::Files;
+use super::files::DriveFiles;
 use super::recover::next_data;
 use super::state_file::{self, CleanMark};
-use crate::storage::backend::file::Storage;
-use crate::storage::backend::sums::{PAGE_BYTES, Sums, Verdict};
-use crate::{Shared, locked};
+use crate::storage::backend::checksum_file::{ChecksumFile, PAGE_BYTES, PageCheck};
+use crate::storage::backend::file::OpenDataFile;
+use crate::{SharedSubsystem, lock};
 
 /// Pages per slice: 256 KiB, some hundred microseconds.
 const SLICE_PAGES: u64 = 64;
@@ -44,15 +44,15 @@ fn next_slice(file: &File, at: u64) -> std::io::Result<Option<Range<u64>>> {
 
 /// Scrubber of a served drive.
 pub struct Scrubber {
-    storage: Arc<Storage>,
-    shared: Shared,
+    storage: Arc<OpenDataFile>,
+    shared: SharedSubsystem,
     /// Position of the pass, in bytes.
     at: u64,
     damaged_in_pass: u64,
 }
 
 impl Scrubber {
-    pub(super) fn new(storage: Arc<Storage>, shared: Shared) -> Scrubber {
+    pub(super) fn new(storage: Arc<OpenDataFile>, shared: SharedSubsystem) -> Scrubber {
         Scrubber {
             storage,
             shared,
@@ -81,7 +81,7 @@ impl Scrubber {
         for page in pages.clone() {
             // Most pages are good. A write in progress may look like damage, so `is_damaged` checks
             // again without writers.
-            let is_well = matches!(self.storage.verdict(page), Ok(Verdict::Good));
+            let is_well = matches!(self.storage.verdict(page), Ok(PageCheck::Good));
             if !is_well && self.is_damaged(page) {
                 damaged += 1;
                 if self.damaged_in_pass + damaged <= NAMED_MAX as u64 {
@@ -108,16 +108,16 @@ impl Scrubber {
     /// Returns whether a page is damaged, checked without concurrent writes. A page without a
     /// checksum gets one.
     fn is_damaged(&self, page: u64) -> bool {
-        let _nobody_writes = locked(&self.shared);
+        let _nobody_writes = lock(&self.shared);
         match self.storage.verdict(page) {
-            Ok(Verdict::Good) => false,
-            Ok(Verdict::Unknown) => {
-                let sums = self.storage.sums().expect("a scrub is of a drive with checksums");
+            Ok(PageCheck::Good) => false,
+            Ok(PageCheck::Unknown) => {
+                let sums = self.storage.checksums().expect("a scrub is of a drive with checksums");
                 // If this fails, the page simply stays without a checksum.
-                let _ = sums.adopt(self.storage.file(), page);
+                let _ = sums.store_current(self.storage.file(), page);
                 false
             }
-            Ok(Verdict::Damaged) | Err(_) => true,
+            Ok(PageCheck::Damaged) | Err(_) => true,
         }
     }
 }
@@ -137,7 +137,7 @@ pub struct ScrubReport {
 
 impl std::fmt::Display for ScrubReport {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = Bytes(self.pages * PAGE_BYTES);
+        let bytes = HumanBytes(self.pages * PAGE_BYTES);
         writeln!(
             out,
             "{} pages ({bytes}) checked, {} damaged, {} without a checksum",
@@ -159,7 +159,7 @@ impl std::fmt::Display for ScrubReport {
 /// # Errors
 /// The drive is in use, has no checksums, or cannot be read.
 pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
-    let files = Files::of(path)?;
+    let files = DriveFiles::new(path)?;
     let data = files
         .data
         .open()
@@ -180,8 +180,8 @@ pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
         });
     }
     let closed = header.clean.as_ref().map(CleanMark::digest);
-    let sums = Sums::look(&files.sums, header.drive.into_bytes(), header.file_bytes, closed);
-    let sums = sums.map_err(DriveError::io(files.sums.path(), "the checksums cannot be read"))?;
+    let sums = ChecksumFile::open_read_only(&files.checksums, header.drive.into_bytes(), header.file_bytes, closed);
+    let sums = sums.map_err(DriveError::io(files.checksums.path(), "the checksums cannot be read"))?;
     let sums = sums.ok_or_else(|| DriveError::NoSums(path.to_path_buf()))?;
     let mut report = ScrubReport::default();
     let mut at = 0;
@@ -191,9 +191,9 @@ pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
         for page in pages {
             report.pages += 1;
             match sums.verdict(&data, page) {
-                Ok(Verdict::Good) => {}
-                Ok(Verdict::Unknown) => report.pages_unknown += 1,
-                Ok(Verdict::Damaged) | Err(_) => {
+                Ok(PageCheck::Good) => {}
+                Ok(PageCheck::Unknown) => report.pages_unknown += 1,
+                Ok(PageCheck::Damaged) | Err(_) => {
                     report.pages_damaged += 1;
                     if report.damaged_at_bytes.len() < NAMED_MAX {
                         report.damaged_at_bytes.push(page * PAGE_BYTES);

@@ -32,7 +32,7 @@ const BYTES_MAX: u64 = 256 << 20;
 
 /// Identity of the drive and its clean mark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct StateHeader {
     /// Identity of the drive. Files with another identity are not its own.
     pub drive: Uuid,
     /// Length of the data file.
@@ -60,7 +60,7 @@ impl CleanMark {
         crc32fast::hash(&text).max(1)
     }
 
-    pub fn of<S: ssd::EventSink>(device: &Device<S>) -> CleanMark {
+    pub fn new<S: ssd::EventSink>(device: &Device<S>) -> CleanMark {
         CleanMark {
             host_pages_written: device.host_pages_written(),
             pages_deallocated: device.stats().pages_deallocated,
@@ -100,7 +100,7 @@ pub(super) fn difference(stored: &Value, given: &Value) -> Option<(String, Strin
 
 /// Content of a state file.
 pub(super) struct Contents {
-    pub header: Header,
+    pub header: StateHeader,
     pub state: Vec<u8>,
 }
 
@@ -203,7 +203,7 @@ impl StateFile {
             ticket.0 <= self.tickets.load(Ordering::Relaxed),
             "a ticket is of this state file"
         );
-        let header = Header {
+        let header = StateHeader {
             drive: self.drive,
             file_bytes: self.file_bytes,
             device: self.device.clone(),
@@ -258,7 +258,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("drive.state");
         let file = StateFile {
-            place: FilePlace::of(&path).unwrap(),
+            place: FilePlace::new(&path).unwrap(),
             drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: serde_json::json!({"seed": 1}),
@@ -284,7 +284,7 @@ mod tests {
     fn an_earlier_state_does_not_replace_a_later_one() {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile {
-            place: FilePlace::of(&folder.path().join("drive.state")).unwrap(),
+            place: FilePlace::new(&folder.path().join("drive.state")).unwrap(),
             drive: Uuid::from_bytes([7; 16]),
             file_bytes: 4096,
             device: Value::Null,

@@ -16,45 +16,45 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use nvme::{ControllerKind, Host, Subsystem};
+use nvme::{ControllerKind, HostIdentity, Subsystem};
 
 use super::Limits;
 
 /// Operations that other threads may perform on a connection without waiting. `()` stands for a
 /// connection without a socket.
-pub trait Line: Send + Sync {
-    fn hang_up(&self) {}
+pub trait ConnectionHandle: Send + Sync {
+    fn disconnect(&self) {}
 
     /// Returns whether the connection was hung up and thus needs no more work.
-    fn is_hung_up(&self) -> bool {
+    fn is_disconnected(&self) -> bool {
         false
     }
 
     /// Returns whether the host has closed its end. The connection's thread may not have noticed
     /// yet.
-    fn has_left(&self) -> bool {
+    fn is_closed_by_host(&self) -> bool {
         false
     }
 }
 
-impl Line for () {}
+impl ConnectionHandle for () {}
 
 /// Membership of one connection in an association.
 pub struct Link {
     queue: u16,
     ended: AtomicBool,
     established: AtomicBool,
-    line: Arc<dyn Line>,
+    connection: Arc<dyn ConnectionHandle>,
 }
 
 impl Link {
     /// A connection for `queue`, 0 for the admin queue.
-    pub fn new(queue: u16, line: Arc<dyn Line>) -> Arc<Link> {
+    pub fn new(queue: u16, line: Arc<dyn ConnectionHandle>) -> Arc<Link> {
         Arc::new(Link {
             queue,
             ended: AtomicBool::new(false),
             established: AtomicBool::new(false),
-            line,
+            connection: line,
         })
     }
 
@@ -71,7 +71,7 @@ impl Link {
 
     fn end(&self) {
         if !self.ended.swap(true, Ordering::AcqRel) {
-            self.line.hang_up();
+            self.connection.disconnect();
         }
     }
 }
@@ -79,12 +79,12 @@ impl Link {
 /// A controller and the connections of its queues.
 pub struct Association {
     controller: u16,
-    host: Host,
+    host: HostIdentity,
     /// Increases from one association to the next.
     number: u64,
     /// Before authentication a queue may have several connections. The first that authenticates
     /// keeps the queue.
-    links: Mutex<Vec<Arc<Link>>>,
+    members: Mutex<Vec<Arc<Link>>>,
 }
 
 impl Association {
@@ -98,8 +98,8 @@ impl Association {
         &self.host.nqn
     }
 
-    fn links(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
-        self.links.lock().expect("nothing panics while it holds the links")
+    fn members(&self) -> MutexGuard<'_, Vec<Arc<Link>>> {
+        self.members.lock().expect("nothing panics while it holds the links")
     }
 
     /// Establishes the connection after its host has authenticated or need not authenticate. The
@@ -109,7 +109,7 @@ impl Association {
         if link.has_ended() || link.is_established() {
             return;
         }
-        let mut links = self.links();
+        let mut links = self.members();
         let is_rival = |other: &Arc<Link>| other.queue == link.queue && !std::ptr::eq(other.as_ref(), link);
         if links.iter().any(|other| is_rival(other) && other.is_established()) {
             links.retain(|other| !std::ptr::eq(other.as_ref(), link));
@@ -133,12 +133,14 @@ impl Association {
 
     /// Returns whether the host has connected I/O queues.
     pub fn has_io_queues(&self) -> bool {
-        self.links().iter().any(|link| link.queue != 0 && link.is_established())
+        self.members()
+            .iter()
+            .any(|link| link.queue != 0 && link.is_established())
     }
 
     /// The connection with which the association began.
     fn admin(&self) -> Option<Arc<Link>> {
-        self.links().iter().find(|link| link.queue == 0).cloned()
+        self.members().iter().find(|link| link.queue == 0).cloned()
     }
 }
 
@@ -173,7 +175,13 @@ impl Associations {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
         associations
-            .map(|association| association.links().iter().filter(|link| link.is_established()).count())
+            .map(|association| {
+                association
+                    .members()
+                    .iter()
+                    .filter(|link| link.is_established())
+                    .count()
+            })
             .sum()
     }
 
@@ -188,7 +196,7 @@ impl Associations {
         {
             let granted = subsystem.io_queues_granted(other.controller);
             let promised = 1 + granted.map_or(0, |(queues, _)| usize::from(queues));
-            let connections = promised.max(other.links().len());
+            let connections = promised.max(other.members().len());
             of_all += connections;
             of_host += if other.host.nqn == association.host.nqn {
                 connections
@@ -206,7 +214,13 @@ impl Associations {
     }
 
     /// Begins the association of a new controller with its admin connection.
-    pub fn begin(&self, _subsystem: &mut Subsystem, controller: u16, host: Host, admin: Arc<Link>) -> Arc<Association> {
+    pub fn begin(
+        &self,
+        _subsystem: &mut Subsystem,
+        controller: u16,
+        host: HostIdentity,
+        admin: Arc<Link>,
+    ) -> Arc<Association> {
         assert!(
             admin.queue == 0 && !admin.has_ended(),
             "an association begins with a live admin connection"
@@ -215,7 +229,7 @@ impl Associations {
             controller,
             host,
             number: self.begun.fetch_add(1, Ordering::Relaxed),
-            links: Mutex::new(vec![admin]),
+            members: Mutex::new(vec![admin]),
         });
         let previous = self.map().insert(controller, Arc::clone(&association));
         assert!(
@@ -233,7 +247,7 @@ impl Associations {
         &self,
         subsystem: &mut Subsystem,
         controller: u16,
-        host: &Host,
+        host: &HostIdentity,
         link: Arc<Link>,
     ) -> Result<Arc<Association>, JoinError> {
         assert!(
@@ -256,7 +270,7 @@ impl Associations {
         {
             return Err(JoinError::NoQueue);
         }
-        let mut links = association.links();
+        let mut links = association.members();
         assert!(
             links.iter().any(|other| other.queue == 0 && !other.has_ended()),
             "queue {} joins controller {controller} while its admin connection is live",
@@ -286,7 +300,7 @@ impl Associations {
         if link.queue == 0 {
             return self.end(subsystem, association);
         }
-        let mut links = association.links();
+        let mut links = association.members();
         let before = links.len();
         links.retain(|other| !std::ptr::eq(other.as_ref(), link));
         assert_eq!(links.len() + 1, before, "a live connection is in its association once");
@@ -296,7 +310,7 @@ impl Associations {
     /// association.
     pub fn refuse(&self, subsystem: &mut Subsystem, association: &Arc<Association>, link: &Link) {
         self.leave(subsystem, association, link);
-        link.line.hang_up();
+        link.connection.disconnect();
     }
 
     /// Frees the controller and hangs up all its connections.
@@ -304,15 +318,15 @@ impl Associations {
         if self.is_current(association) {
             self.map().remove(&association.controller);
             subsystem.disconnect(association.controller);
-            association.links().iter().for_each(|link| link.end());
+            association.members().iter().for_each(|link| link.end());
         }
     }
 
     /// Ends a host's associations whose admin connections the host has closed, before their own
     /// threads do so. A host that reconnects thus finds its controller free.
-    pub fn end_departed(&self, subsystem: &mut Subsystem, host: &Host) {
+    pub fn end_departed(&self, subsystem: &mut Subsystem, host: &HostIdentity) {
         let of_host: Vec<_> = self.map().values().filter(|its| its.host == *host).cloned().collect();
-        let departed = |its: &&Arc<Association>| its.admin().is_some_and(|admin| admin.line.has_left());
+        let departed = |its: &&Arc<Association>| its.admin().is_some_and(|admin| admin.connection.is_closed_by_host());
         for association in of_host.iter().filter(departed) {
             self.end(subsystem, association);
         }
@@ -320,7 +334,7 @@ impl Associations {
 
     /// Ends the oldest association whose host has not authenticated, so that another host can have
     /// the controller. Returns whether such an association existed.
-    pub fn end_unproved(&self, subsystem: &mut Subsystem) -> bool {
+    pub fn end_unauthenticated(&self, subsystem: &mut Subsystem) -> bool {
         let all: Vec<_> = self.map().values().cloned().collect();
         let unproved = |its: &&Arc<Association>| its.admin().is_some_and(|admin| !admin.is_established());
         let oldest = all.iter().filter(unproved).min_by_key(|its| its.number);
@@ -347,7 +361,7 @@ impl Associations {
 
     /// Ends the I/O queues after a controller reset.
     pub fn reset(&self, _subsystem: &mut Subsystem, association: &Association) {
-        let mut links = association.links();
+        let mut links = association.members();
         links.iter().filter(|link| link.queue != 0).for_each(|link| link.end());
         links.retain(|link| link.queue == 0);
         assert_eq!(links.len(), 1, "the connection that requested the reset stays");

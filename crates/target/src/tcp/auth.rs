@@ -64,21 +64,21 @@ pub struct Credentials {
 /// Authentication state of one queue.
 pub struct Authenticator {
     credentials: Credentials,
-    step: Step,
+    step: AuthStep,
     transaction: u16,
     authenticated: bool,
 }
 
 /// The next step of the protocol.
-enum Step {
+enum AuthStep {
     /// The host has to negotiate.
     ExpectNegotiate,
     /// A computation is due, or in progress if `None`.
-    Compute(Option<Exponentiation>),
+    Compute(Option<DhJob>),
     /// The host has to fetch the challenge.
-    SendChallenge(Box<Offer>),
+    SendChallenge(Box<ChallengeOffer>),
     /// The host has to reply.
-    ExpectReply(Box<Offer>),
+    ExpectReply(Box<ChallengeOffer>),
     /// The host has to fetch Success1.
     SendSuccess1 { hash: HashId, response: Option<Vec<u8>> },
     /// The host has to send Success2.
@@ -90,7 +90,7 @@ enum Step {
 }
 
 /// Content of the controller's challenge, also needed to check the reply.
-struct Offer {
+struct ChallengeOffer {
     hash: HashId,
     group: DhGroupId,
     challenge: Vec<u8>,
@@ -99,8 +99,8 @@ struct Offer {
 }
 
 /// A computation that must finish before the host can fetch the next message.
-pub struct Exponentiation {
-    offer: Box<Offer>,
+pub struct DhJob {
+    offer: Box<ChallengeOffer>,
     /// The host's reply, with its response, challenge and public value. `None` for the first
     /// computation, which makes the key pair.
     reply: Option<Vec<u8>>,
@@ -109,7 +109,7 @@ pub struct Exponentiation {
     session_key: Option<Vec<u8>>,
 }
 
-impl Exponentiation {
+impl DhJob {
     /// Returns whether the computation has an exponentiation. The NULL group has none.
     pub fn is_expensive(&self) -> bool {
         self.offer.group != DhGroupId::Null
@@ -120,7 +120,7 @@ impl Exponentiation {
         self.reply.is_none()
     }
 
-    pub fn compute(&mut self) {
+    pub fn run_dh(&mut self) {
         match (&self.reply, &self.offer.keys) {
             (None, _) => self.offer.keys = KeyPair::new(self.offer.group),
             (Some(reply), Some(keys)) => {
@@ -134,7 +134,7 @@ impl Exponentiation {
     }
 }
 
-impl Offer {
+impl ChallengeOffer {
     /// The host's public value in a reply whose lengths were checked.
     fn public_value<'a>(&self, reply: &'a [u8]) -> &'a [u8] {
         let digests = 2 * usize::from(self.hash.digest_length());
@@ -159,7 +159,7 @@ impl Authenticator {
     pub fn new(credentials: Credentials) -> Authenticator {
         Authenticator {
             credentials,
-            step: Step::ExpectNegotiate,
+            step: AuthStep::ExpectNegotiate,
             transaction: 0,
             authenticated: false,
         }
@@ -172,12 +172,12 @@ impl Authenticator {
 
     /// Returns whether the connection must end.
     pub fn has_failed(&self) -> bool {
-        matches!(self.step, Step::Failed)
+        matches!(self.step, AuthStep::Failed)
     }
 
     /// Processes a message of the host.
     pub fn send(&mut self, message: &[u8]) {
-        let step = std::mem::replace(&mut self.step, Step::Failed);
+        let step = std::mem::replace(&mut self.step, AuthStep::Failed);
         self.step = match self.next_step(step, message) {
             Ok(step) => step,
             Err(reason) => self.failed(reason),
@@ -185,34 +185,34 @@ impl Authenticator {
     }
 
     /// Takes the computation that is due, if any. Return it to [`Authenticator::computed`].
-    pub fn exponentiation(&mut self) -> Option<Exponentiation> {
+    pub fn take_dh_job(&mut self) -> Option<DhJob> {
         match &mut self.step {
-            Step::Compute(work) => work.take(),
+            AuthStep::Compute(work) => work.take(),
             _ => None,
         }
     }
 
     /// Continues with the result of a computation.
-    pub fn computed(&mut self, work: Exponentiation) {
-        assert!(matches!(self.step, Step::Compute(None)), "it was taken away");
+    pub fn finish_dh_job(&mut self, work: DhJob) {
+        assert!(matches!(self.step, AuthStep::Compute(None)), "it was taken away");
         assert_eq!(
             work.offer.keys.is_some(),
             work.is_expensive(),
             "the controller has a key pair exactly if the transaction has a DH group"
         );
         let next = match &work.reply {
-            None => Ok(Step::SendChallenge(work.offer)),
+            None => Ok(AuthStep::SendChallenge(work.offer)),
             Some(reply) => self.check_reply(&work.offer, reply, work.session_key.as_deref()),
         };
         self.step = next.unwrap_or_else(|reason| self.failed(reason));
     }
 
-    fn failed(&mut self, reason: FailureReason) -> Step {
+    fn failed(&mut self, reason: FailureReason) -> AuthStep {
         self.authenticated = false;
-        Step::SendFailure(reason)
+        AuthStep::SendFailure(reason)
     }
 
-    fn next_step(&mut self, step: Step, message: &[u8]) -> Result<Step, FailureReason> {
+    fn next_step(&mut self, step: AuthStep, message: &[u8]) -> Result<AuthStep, FailureReason> {
         let (header, _) = MessageHeader::read_from_prefix(message).map_err(|_| FailureReason::IncorrectPayload)?;
         let wrong_message = FailureReason::IncorrectProtocolMessage;
         let kind = MessageId::from_u8(header.auth_id).ok_or(wrong_message)?;
@@ -223,29 +223,29 @@ impl Authenticator {
             return Err(FailureReason::IncorrectPayload);
         }
         match (step, kind) {
-            (Step::ExpectNegotiate, MessageId::Negotiate) => {
+            (AuthStep::ExpectNegotiate, MessageId::Negotiate) => {
                 self.transaction = header.t_id.get();
-                Ok(Step::Compute(Some(Exponentiation {
+                Ok(AuthStep::Compute(Some(DhJob {
                     offer: Box::new(choose(message, self.credentials.group_min)?),
                     reply: None,
                     session_key: None,
                 })))
             }
-            (Step::ExpectReply(offer), MessageId::Reply) => {
+            (AuthStep::ExpectReply(offer), MessageId::Reply) => {
                 check_lengths(&offer, message)?;
-                Ok(Step::Compute(Some(Exponentiation {
+                Ok(AuthStep::Compute(Some(DhJob {
                     offer,
                     reply: Some(message.to_vec()),
                     session_key: None,
                 })))
             }
-            (Step::ExpectSuccess2, MessageId::Success2) => {
+            (AuthStep::ExpectSuccess2, MessageId::Success2) => {
                 self.authenticated = true;
-                Ok(Step::ExpectNegotiate)
+                Ok(AuthStep::ExpectNegotiate)
             }
             (_, MessageId::Failure2) => {
                 self.authenticated = false;
-                Ok(Step::Failed)
+                Ok(AuthStep::Failed)
             }
             _ => Err(wrong_message),
         }
@@ -253,31 +253,35 @@ impl Authenticator {
 
     /// The message that the host fetches.
     pub fn receive(&mut self) -> Vec<u8> {
-        match std::mem::replace(&mut self.step, Step::Failed) {
-            Step::SendChallenge(offer) => {
+        match std::mem::replace(&mut self.step, AuthStep::Failed) {
+            AuthStep::SendChallenge(offer) => {
                 let message = self.challenge(&offer);
-                self.step = Step::ExpectReply(offer);
+                self.step = AuthStep::ExpectReply(offer);
                 message
             }
-            Step::SendSuccess1 { hash, response } => {
+            AuthStep::SendSuccess1 { hash, response } => {
                 // A host without a challenge is finished now. The next message begins a new
                 // transaction.
                 self.authenticated |= response.is_none();
                 self.step = match response {
-                    None => Step::ExpectNegotiate,
-                    Some(_) => Step::ExpectSuccess2,
+                    None => AuthStep::ExpectNegotiate,
+                    Some(_) => AuthStep::ExpectSuccess2,
                 };
                 self.success1(hash, response.as_deref())
             }
-            Step::SendFailure(reason) => self.failure(reason),
-            Step::ExpectNegotiate | Step::Compute(_) | Step::ExpectReply(_) | Step::ExpectSuccess2 | Step::Failed => {
+            AuthStep::SendFailure(reason) => self.failure(reason),
+            AuthStep::ExpectNegotiate
+            | AuthStep::Compute(_)
+            | AuthStep::ExpectReply(_)
+            | AuthStep::ExpectSuccess2
+            | AuthStep::Failed => {
                 self.authenticated = false;
                 self.failure(FailureReason::IncorrectProtocolMessage)
             }
         }
     }
 
-    fn challenge(&self, offer: &Offer) -> Vec<u8> {
+    fn challenge(&self, offer: &ChallengeOffer) -> Vec<u8> {
         let public = offer.keys.as_ref().map_or(&[][..], KeyPair::public);
         assert_eq!(
             public.len(),
@@ -320,7 +324,12 @@ impl Authenticator {
         failure.as_bytes().to_vec()
     }
 
-    fn check_reply(&self, offer: &Offer, message: &[u8], session_key: Option<&[u8]>) -> Result<Step, FailureReason> {
+    fn check_reply(
+        &self,
+        offer: &ChallengeOffer,
+        message: &[u8],
+        session_key: Option<&[u8]>,
+    ) -> Result<AuthStep, FailureReason> {
         let wrong_payload = FailureReason::IncorrectPayload;
         let hash_bytes = usize::from(offer.hash.digest_length());
         let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
@@ -334,7 +343,7 @@ impl Authenticator {
         if offer.keys.is_some() && session_key.is_none() {
             return Err(wrong_payload);
         }
-        let binding = Binding {
+        let binding = ResponseInputs {
             hash: offer.hash,
             session_key,
             transaction: self.transaction,
@@ -350,7 +359,7 @@ impl Authenticator {
             return Err(FailureReason::AuthenticationFailed);
         }
         if reply.cvalid == 0 {
-            return Ok(Step::SendSuccess1 {
+            return Ok(AuthStep::SendSuccess1 {
                 hash: offer.hash,
                 response: None,
             });
@@ -370,7 +379,7 @@ impl Authenticator {
             reply.seqnum.get(),
             [b"Controller", names.subsystem_nqn.as_bytes(), names.host_nqn.as_bytes()],
         );
-        Ok(Step::SendSuccess1 {
+        Ok(AuthStep::SendSuccess1 {
             hash: offer.hash,
             response: Some(response),
         })
@@ -378,13 +387,13 @@ impl Authenticator {
 }
 
 /// Values that bind a response to its transaction.
-struct Binding<'a> {
+struct ResponseInputs<'a> {
     hash: HashId,
     session_key: Option<&'a [u8]>,
     transaction: u16,
 }
 
-impl Binding<'_> {
+impl ResponseInputs<'_> {
     /// HMAC(key, Ca || S || T_ID || SC_C || role || name || 00h || other name). Ca is the
     /// challenge, or HMAC(H(session key), challenge) with a DH group.
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, [role, name, other]: [&[u8]; 3]) -> Vec<u8> {
@@ -407,7 +416,7 @@ impl Binding<'_> {
 }
 
 /// Rejects a reply whose values do not have the lengths of the offer.
-fn check_lengths(offer: &Offer, message: &[u8]) -> Result<(), FailureReason> {
+fn check_lengths(offer: &ChallengeOffer, message: &[u8]) -> Result<(), FailureReason> {
     let wrong_payload = FailureReason::IncorrectPayload;
     let (reply, values) = Reply::read_from_prefix(message).map_err(|_| wrong_payload)?;
     let hash_bytes = usize::from(offer.hash.digest_length());
@@ -420,7 +429,7 @@ fn check_lengths(offer: &Offer, message: &[u8]) -> Result<(), FailureReason> {
 }
 
 /// Chooses the hash and group from those of the host. The key pair does not exist yet.
-fn choose(message: &[u8], group_min: DhGroupId) -> Result<Offer, FailureReason> {
+fn choose(message: &[u8], group_min: DhGroupId) -> Result<ChallengeOffer, FailureReason> {
     let wrong_payload = FailureReason::IncorrectPayload;
     let (negotiate, descriptors) = Negotiate::read_from_prefix(message).map_err(|_| wrong_payload)?;
     if negotiate.sc_c != 0 {
@@ -447,7 +456,7 @@ fn choose(message: &[u8], group_min: DhGroupId) -> Result<Offer, FailureReason> 
     let group = group.ok_or(FailureReason::DhGroupNotUsable)?;
     let mut challenge = vec![0; usize::from(hash.digest_length())];
     arithmetic::random(&mut challenge);
-    Ok(Offer {
+    Ok(ChallengeOffer {
         hash,
         group,
         challenge,

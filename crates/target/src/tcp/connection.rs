@@ -17,10 +17,10 @@ use rustix::net::sockopt::{set_tcp_congestion, set_tcp_quickack};
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
 use ssd::Nanos;
 
-use super::Context;
-use super::association::Line;
-use super::eagerness::Eagerness;
-use super::session::{CloseReason, Next, Session, Surroundings};
+use super::TargetContext;
+use super::adaptive_spin::AdaptiveSpin;
+use super::association::ConnectionHandle;
+use super::session::{ConnectionInfo, DisconnectReason, SessionTask, TcpSession};
 use crate::clock::sleep_before;
 
 /// Longest time for which a host may refuse to receive.
@@ -41,22 +41,22 @@ const UNPACED: &str = "reno";
 const PROMPT_BYTES: usize = 16 << 10;
 
 /// Wakes a connection thread that waits in `poll`. Wraps an eventfd.
-pub struct Bell(OwnedFd);
+pub struct ThreadWaker(OwnedFd);
 
-impl Bell {
+impl ThreadWaker {
     /// Creates the eventfd.
     ///
     /// # Errors
     /// The system has no file descriptor left.
-    pub fn new() -> std::io::Result<Arc<Bell>> {
-        Ok(Arc::new(Bell(eventfd(
+    pub fn new() -> std::io::Result<Arc<ThreadWaker>> {
+        Ok(Arc::new(ThreadWaker(eventfd(
             0,
             EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
         )?)))
     }
 
     /// Wakes the thread.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // The write fails only if the counter is full, and then the thread wakes anyway.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
@@ -73,29 +73,29 @@ impl Bell {
 }
 
 /// Handle through which other threads control the socket.
-pub struct SocketLine {
+pub struct SocketHandle {
     stream: TcpStream,
     hung_up: AtomicBool,
 }
 
-impl SocketLine {
-    pub fn new(stream: TcpStream) -> Arc<SocketLine> {
+impl SocketHandle {
+    pub fn new(stream: TcpStream) -> Arc<SocketHandle> {
         let hung_up = AtomicBool::new(false);
-        Arc::new(SocketLine { stream, hung_up })
+        Arc::new(SocketHandle { stream, hung_up })
     }
 }
 
-impl Line for SocketLine {
-    fn hang_up(&self) {
+impl ConnectionHandle for SocketHandle {
+    fn disconnect(&self) {
         self.hung_up.store(true, Ordering::Release);
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 
-    fn is_hung_up(&self) -> bool {
+    fn is_disconnected(&self) -> bool {
         self.hung_up.load(Ordering::Acquire)
     }
 
-    fn has_left(&self) -> bool {
+    fn is_closed_by_host(&self) -> bool {
         let mut descriptors = [PollFd::new(&self.stream, PollFlags::RDHUP)];
         let now = Timespec::default();
         poll(&mut descriptors, Some(&now)).is_ok_and(|ready| ready > 0)
@@ -104,10 +104,10 @@ impl Line for SocketLine {
 
 /// Serves a connection until it ends.
 pub fn serve(
-    context: Arc<Context>,
+    context: Arc<TargetContext>,
     stream: TcpStream,
-    line: Arc<SocketLine>,
-    bell: Arc<Bell>,
+    line: Arc<SocketHandle>,
+    bell: Arc<ThreadWaker>,
     established: Arc<AtomicBool>,
 ) {
     let (Ok(local), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else {
@@ -121,70 +121,70 @@ pub fn serve(
         let _ = set_tcp_congestion(&stream, UNPACED);
     }
     let waker = Arc::clone(&bell);
-    let surroundings = Surroundings {
+    let surroundings = ConnectionInfo {
         local,
         peer: peer.ip(),
-        line,
-        waker: Arc::new(move || waker.ring()),
+        connection: line,
+        waker: Arc::new(move || waker.wake()),
     };
     let now = Instant::now();
     let limits = &context.options.limits;
-    let mut connection = Connection {
+    let mut connection = ConnectionWorker {
         connected_until: now + limits.connect.min(limits.handshake),
         established_until: now + limits.handshake,
-        session: Session::new(Arc::clone(&context), surroundings),
+        session: TcpSession::new(Arc::clone(&context), surroundings),
         context,
         stream,
-        bell,
+        waker: bell,
         established,
-        eagerness: Eagerness::default(),
+        spin: AdaptiveSpin::default(),
         is_own,
     };
     let reason = connection.run();
     connection.session.close();
-    if reason == Some(CloseReason::Ended) || reason.is_none() {
+    if reason == Some(DisconnectReason::Ended) || reason.is_none() {
         let _ = connection.stream.shutdown(Shutdown::Both);
     } else {
         connection.linger();
     }
 }
 
-struct Connection {
-    context: Arc<Context>,
-    session: Session,
+struct ConnectionWorker {
+    context: Arc<TargetContext>,
+    session: TcpSession,
     stream: TcpStream,
-    bell: Arc<Bell>,
+    waker: Arc<ThreadWaker>,
     /// Deadline for Connect.
     connected_until: Instant,
     /// Deadline for authentication.
     established_until: Instant,
     /// Tells the server that the connection is no longer half open.
     established: Arc<AtomicBool>,
-    eagerness: Eagerness,
+    spin: AdaptiveSpin,
     /// The host is on this machine.
     is_own: bool,
 }
 
-impl Connection {
+impl ConnectionWorker {
     /// Serves until the connection must close and returns the reason, or `None` if the connection
     /// is lost.
-    fn run(&mut self) -> Option<CloseReason> {
+    fn run(&mut self) -> Option<DisconnectReason> {
         // A host that does not read blocks only its own thread, and only for this time.
         self.stream.set_write_timeout(Some(SEND_TIMEOUT)).ok()?;
         loop {
             match self.session.advance() {
-                Ok(Next::Send) => self.send()?,
-                Ok(Next::Sync) => self.session.sync(),
-                Ok(Next::Compute) => {
+                Ok(SessionTask::Send) => self.send()?,
+                Ok(SessionTask::Sync) => self.session.sync(),
+                Ok(SessionTask::Compute) => {
                     // A reauthentication has the same time limit as the first authentication.
                     let until = if self.session.is_established() {
                         Instant::now() + self.context.options.limits.handshake
                     } else {
                         self.established_until
                     };
-                    self.session.compute(until);
+                    self.session.run_dh(until);
                 }
-                Ok(Next::Wait { input, until }) => {
+                Ok(SessionTask::Wait { input, until }) => {
                     if !self.wait(input, until)? {
                         continue;
                     }
@@ -220,7 +220,7 @@ impl Connection {
     /// no input came.
     fn read_soon(&mut self) -> Option<Option<usize>> {
         let stream = &self.stream;
-        let pauses = if self.session.expects_much() {
+        let pauses = if self.session.expects_large_data() {
             PAUSES_FOR_MUCH
         } else {
             PAUSES
@@ -238,7 +238,7 @@ impl Connection {
         };
         // Reading takes the socket's lock, which the sender of the input also needs.
         let comes = || poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec::default())) != Ok(0);
-        self.eagerness.look(pauses, comes, &mut read)
+        self.spin.read_spinning(pauses, comes, &mut read)
     }
 
     /// Waits for input if `input` is set, for events, or until a deadline. Returns whether input is
@@ -261,7 +261,7 @@ impl Connection {
         let wanted = if input { PollFlags::IN } else { PollFlags::empty() };
         let mut descriptors = [
             PollFd::new(&self.stream, wanted),
-            PollFd::new(self.bell.descriptor(), PollFlags::IN),
+            PollFd::new(self.waker.descriptor(), PollFlags::IN),
         ];
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -270,7 +270,7 @@ impl Connection {
         // The next read reports errors and hang-ups.
         let readable = !descriptors[0].revents().is_empty();
         let rung = !descriptors[1].revents().is_empty();
-        if rung && self.bell.answer() {
+        if rung && self.waker.answer() {
             self.session.deliver_events();
         }
         Some(readable)

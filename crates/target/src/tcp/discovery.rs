@@ -7,7 +7,7 @@ use nvme_spec::fabrics::{AddressFamily, CNTLID_DYNAMIC, SubsystemType, Transport
 use nvme_spec::log::{DiscoveryEntry, DiscoveryHeader};
 use zerocopy::IntoBytes;
 
-use super::Context;
+use super::TargetContext;
 
 /// Generation counter. The log does not change while the server runs.
 const GENERATION: u64 = 1;
@@ -17,7 +17,7 @@ const ADMIN_QUEUE_ENTRIES: u16 = 128;
 const SECURE_CHANNEL_NOT_REQUIRED: u8 = 2;
 
 /// The log for a host that connected to `local`.
-pub fn log(context: &Context, local: SocketAddr) -> Vec<u8> {
+pub fn log(context: &TargetContext, local: SocketAddr) -> Vec<u8> {
     let address = context.options.advertised.unwrap_or(local);
     let header = DiscoveryHeader {
         genctr: GENERATION.into(),

@@ -12,10 +12,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use nvme::controller::{QUEUE_ENTRIES_MAX, Waker};
+use nvme::controller::{EventWaker, QUEUE_ENTRIES_MAX};
 use nvme::{
-    AcceptedCommand, ControllerKind, Failure, Host, IoCommand, Outcome, Parameter, PropertyEffect, Reply, Subsystem,
-    Transfer, Transport,
+    AcceptedCommand, ControllerKind, Failure, HostIdentity, HostTransport, IoCommand, Parameter, PendingReply,
+    PropertyEffect, Reply, Subsystem, Transfer,
 };
 use nvme_spec::auth::{SECURITY_PROTOCOL, SECURITY_PROTOCOL_SPECIFIC};
 use nvme_spec::fabrics::{
@@ -28,35 +28,35 @@ use nvme_spec::{LogId, Status, SubmissionEntry};
 use ssd::Nanos;
 use zerocopy::FromBytes;
 
-use super::Context;
-use super::association::{Association, JoinError, Line, Link};
-use super::auth::{Authenticator, Credentials, Exponentiation, MESSAGE_BYTES_MAX};
+use super::TargetContext;
+use super::association::{Association, ConnectionHandle, JoinError, Link};
+use super::auth::{Authenticator, Credentials, DhJob, MESSAGE_BYTES_MAX};
 use super::discovery;
-use super::heads::Heads;
+use super::sq_head::SqHeadReporter;
 
 /// Addresses and callbacks of a connection.
-pub struct Surroundings {
+pub struct ConnectionInfo {
     /// The address that the host connected to.
     pub local: SocketAddr,
     /// Address of the host.
     pub peer: IpAddr,
-    pub line: Arc<dyn Line>,
+    pub connection: Arc<dyn ConnectionHandle>,
     /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
-    pub waker: Waker,
+    pub waker: EventWaker,
 }
 
 /// The controller's end of a connection: its queue, once connected, and the execution of Fabrics
 /// commands.
 pub struct Endpoint {
-    context: Arc<Context>,
-    pub surroundings: Surroundings,
-    pub queue: Option<Queue>,
+    context: Arc<TargetContext>,
+    pub connection_info: ConnectionInfo,
+    pub queue: Option<ConnectedQueue>,
     /// True if the last command shuts the controller down as soon as all data is durable.
     pub shuts_down: bool,
 }
 
 /// A connected queue.
-pub struct Queue {
+pub struct ConnectedQueue {
     pub association: Arc<Association>,
     /// Membership of this connection in the association.
     pub link: Arc<Link>,
@@ -65,12 +65,12 @@ pub struct Queue {
     /// Number of entries of the queue.
     pub entries: u16,
     /// Source of the submission queue head in completions.
-    pub heads: Heads,
+    pub sq_head: SqHeadReporter,
     kind: ControllerKind,
     authenticator: Option<Authenticator>,
 }
 
-impl Queue {
+impl ConnectedQueue {
     /// Returns whether the host has authenticated or need not authenticate.
     pub fn is_authenticated(&self) -> bool {
         self.authenticator.as_ref().is_none_or(Authenticator::is_authenticated)
@@ -78,15 +78,15 @@ impl Queue {
 }
 
 /// A refused Connect: status, result and retry flag of its completion.
-struct Refusal {
+struct ConnectRefusal {
     status: Status,
     result: u64,
     retry: bool,
 }
 
-impl Refusal {
-    fn new(status: Status) -> Refusal {
-        Refusal {
+impl ConnectRefusal {
+    fn new(status: Status) -> ConnectRefusal {
+        ConnectRefusal {
             status,
             result: 0,
             retry: false,
@@ -94,18 +94,18 @@ impl Refusal {
     }
 
     /// Connect Invalid Parameters, with the offset of the parameter in the command (IATTR 0).
-    fn command(offset: u16) -> Refusal {
-        Refusal {
+    fn command(offset: u16) -> ConnectRefusal {
+        ConnectRefusal {
             result: u64::from(offset),
-            ..Refusal::new(Status::CONNECT_INVALID_PARAMETERS)
+            ..ConnectRefusal::new(Status::CONNECT_INVALID_PARAMETERS)
         }
     }
 
     /// Connect Invalid Parameters, with the offset of the parameter in the data (IATTR 1).
-    fn data(offset: u16) -> Refusal {
-        Refusal {
+    fn data(offset: u16) -> ConnectRefusal {
+        ConnectRefusal {
             result: 1 << 16 | u64::from(offset),
-            ..Refusal::new(Status::CONNECT_INVALID_PARAMETERS)
+            ..ConnectRefusal::new(Status::CONNECT_INVALID_PARAMETERS)
         }
     }
 
@@ -151,14 +151,14 @@ fn fabrics_type(entry: &SubmissionEntry) -> Option<FabricsCommandType> {
 const FCTYPE: Parameter = Parameter::dword(1, 0);
 
 /// A command that was parsed once: its kind and the data that it moves.
-pub struct Command {
+pub struct FabricsCommand {
     /// Submission queue entry of the command.
     pub entry: SubmissionEntry,
     pub transfer: Transfer,
-    kind: Kind,
+    kind: FabricsKind,
 }
 
-enum Kind {
+enum FabricsKind {
     Connect(ConnectCommand),
     AuthenticationSend,
     /// With the size of the host's buffer.
@@ -172,15 +172,15 @@ enum Kind {
 
 impl Endpoint {
     /// The connected queue, unless it is the admin queue.
-    pub fn io_queue(&self) -> Option<&Queue> {
+    pub fn io_queue(&self) -> Option<&ConnectedQueue> {
         self.queue.as_ref().filter(|queue| queue.id > 0)
     }
 
     /// An endpoint without a queue.
-    pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Endpoint {
+    pub fn new(context: Arc<TargetContext>, surroundings: ConnectionInfo) -> Endpoint {
         Endpoint {
             context,
-            surroundings,
+            connection_info: surroundings,
             queue: None,
             shuts_down: false,
         }
@@ -212,12 +212,12 @@ impl Endpoint {
         subsystem: &Subsystem,
         entry: &SubmissionEntry,
         parsed: Option<IoCommand>,
-    ) -> Result<Command, Failure> {
+    ) -> Result<FabricsCommand, Failure> {
         let fabrics = entry.opcode == OPCODE;
         let (transfer, kind) = match &self.queue {
             None if fabrics && fabrics_type(entry) == Some(FabricsCommandType::Connect) => {
                 let transfer = Transfer::to_controller(size_of::<ConnectData>() as u64);
-                (transfer, Kind::Connect(as_command(entry)))
+                (transfer, FabricsKind::Connect(as_command(entry)))
             }
             None => {
                 let cause = "the queue is not connected";
@@ -230,11 +230,15 @@ impl Endpoint {
                 let accepted = subsystem.accept_parsed(controller, queue.id, entry, parsed)?;
                 accepted.check_queues(queue.association.has_io_queues())?;
                 let discovery = queue.kind == ControllerKind::Discovery && accepted.reads_log(LogId::Discovery);
-                let kind = if discovery { Kind::DiscoveryLog } else { Kind::Drive };
+                let kind = if discovery {
+                    FabricsKind::DiscoveryLog
+                } else {
+                    FabricsKind::Drive
+                };
                 (accepted.transfer(), kind(accepted))
             }
         };
-        Ok(Command {
+        Ok(FabricsCommand {
             entry: *entry,
             transfer,
             kind,
@@ -246,11 +250,11 @@ impl Endpoint {
         &mut self,
         subsystem: &mut Subsystem,
         now: Nanos,
-        command: Command,
+        command: FabricsCommand,
         data: &mut Vec<u8>,
-    ) -> ControlFlow<Outcome, Command> {
-        let Command { entry, transfer, kind } = command;
-        if let (Kind::Drive(accepted), Some(queue)) = (&kind, &self.queue)
+    ) -> ControlFlow<PendingReply, FabricsCommand> {
+        let FabricsCommand { entry, transfer, kind } = command;
+        if let (FabricsKind::Drive(accepted), Some(queue)) = (&kind, &self.queue)
             && accepted.sets_number_of_queues()
         {
             let (associations, limits) = (&self.context.associations, &self.context.options.limits);
@@ -258,13 +262,13 @@ impl Endpoint {
             subsystem.limit_io_queues(queue.association.controller(), left);
         }
         let kind = match kind {
-            Kind::Drive(accepted) => match subsystem.execute_part(now, accepted, data) {
+            FabricsKind::Drive(accepted) => match subsystem.execute_part(now, accepted, data) {
                 ControlFlow::Break(outcome) => return ControlFlow::Break(outcome),
-                ControlFlow::Continue(accepted) => Kind::Drive(accepted),
+                ControlFlow::Continue(accepted) => FabricsKind::Drive(accepted),
             },
             kind => return ControlFlow::Break(self.execute_here(subsystem, now, &entry, kind, data)),
         };
-        ControlFlow::Continue(Command { entry, transfer, kind })
+        ControlFlow::Continue(FabricsCommand { entry, transfer, kind })
     }
 
     /// Executes a command that has only one part.
@@ -273,27 +277,27 @@ impl Endpoint {
         subsystem: &mut Subsystem,
         now: Nanos,
         entry: &SubmissionEntry,
-        kind: Kind,
+        kind: FabricsKind,
         data: &mut Vec<u8>,
-    ) -> Outcome {
+    ) -> PendingReply {
         let reply = match kind {
-            Kind::Drive(accepted) => return subsystem.execute(now, accepted, data),
-            Kind::DiscoveryLog(accepted) => {
-                let log = discovery::log(&self.context, self.surroundings.local);
+            FabricsKind::Drive(accepted) => return subsystem.execute(now, accepted, data),
+            FabricsKind::DiscoveryLog(accepted) => {
+                let log = discovery::log(&self.context, self.connection_info.local);
                 return subsystem.execute_with_page(now, accepted, &log, data);
             }
-            Kind::Connect(connect) => self.connect(subsystem, now, &connect, data),
-            Kind::AuthenticationSend => {
+            FabricsKind::Connect(connect) => self.connect(subsystem, now, &connect, data),
+            FabricsKind::AuthenticationSend => {
                 let before = self.is_authenticated();
                 self.authenticator().send(data);
                 self.after_authentication(subsystem, before);
                 Reply::success(0)
             }
-            Kind::AuthenticationReceive(bytes) => self.receive_authentication(subsystem, entry, bytes, data),
-            Kind::PropertyGet(property) => Reply::success(subsystem.property_get(self.controller(), property)),
-            Kind::PropertySet(property, value) => return self.property_set(subsystem, now, property, value),
+            FabricsKind::AuthenticationReceive(bytes) => self.receive_authentication(subsystem, entry, bytes, data),
+            FabricsKind::PropertyGet(property) => Reply::success(subsystem.property_get(self.controller(), property)),
+            FabricsKind::PropertySet(property, value) => return self.property_set(subsystem, now, property, value),
         };
-        Outcome::at(now, reply)
+        PendingReply::at(now, reply)
     }
 
     /// The controller of a connected queue.
@@ -345,19 +349,19 @@ impl Endpoint {
     }
 
     /// The computation that the current authentication command needs before it is complete.
-    pub fn exponentiation(&mut self) -> Option<Exponentiation> {
-        self.queue.as_mut()?.authenticator.as_mut()?.exponentiation()
+    pub fn take_dh_job(&mut self) -> Option<DhJob> {
+        self.queue.as_mut()?.authenticator.as_mut()?.take_dh_job()
     }
 
     /// Continues authentication with the result of a computation.
-    pub fn computed(&mut self, subsystem: &mut Subsystem, work: Exponentiation) {
+    pub fn finish_dh_job(&mut self, subsystem: &mut Subsystem, work: DhJob) {
         let before = self.is_authenticated();
-        self.authenticator().computed(work);
+        self.authenticator().finish_dh_job(work);
         self.after_authentication(subsystem, before);
     }
 
     fn is_authenticated(&self) -> bool {
-        self.queue.as_ref().is_some_and(Queue::is_authenticated)
+        self.queue.as_ref().is_some_and(ConnectedQueue::is_authenticated)
     }
 
     /// Establishes the connection after an authentication message, if the host was not
@@ -365,13 +369,13 @@ impl Endpoint {
     fn after_authentication(&self, subsystem: &mut Subsystem, before: bool) {
         let queue = self.queue.as_ref().expect("a connected queue");
         if queue.is_authenticated() && !before {
-            self.context.exponents.proved(self.surroundings.peer);
+            self.context.exponents.restore_allowance(self.connection_info.peer);
             self.establish(subsystem, queue);
         }
     }
 
     /// Counts the connection for its host, or refuses it beyond the host's limit.
-    fn establish(&self, subsystem: &mut Subsystem, queue: &Queue) {
+    fn establish(&self, subsystem: &mut Subsystem, queue: &ConnectedQueue) {
         let (associations, association) = (&self.context.associations, &queue.association);
         let connections = associations.connections_of(association.host_nqn());
         if queue.link.is_established() || connections < self.context.options.limits.connections_per_host {
@@ -427,51 +431,51 @@ impl Endpoint {
         now: Nanos,
         command: &ConnectCommand,
         data: &ConnectData,
-    ) -> Result<Queue, Refusal> {
+    ) -> Result<ConnectedQueue, ConnectRefusal> {
         if command.recfmt.get() != 0 {
-            return Err(Refusal::new(Status::CONNECT_INCOMPATIBLE_FORMAT));
+            return Err(ConnectRefusal::new(Status::CONNECT_INCOMPATIBLE_FORMAT));
         }
-        let host_nqn = self.host_name(data).ok_or(Refusal::data(HOSTNQN))?;
-        let subsystem_nqn = name(&data.subnqn).ok_or(Refusal::data(SUBNQN))?;
+        let host_nqn = self.host_name(data).ok_or(ConnectRefusal::data(HOSTNQN))?;
+        let subsystem_nqn = name(&data.subnqn).ok_or(ConnectRefusal::data(SUBNQN))?;
         let kind = match subsystem_nqn {
             DISCOVERY_NQN => ControllerKind::Discovery,
             other if other == self.context.subsystem_nqn => ControllerKind::Io,
-            _ => return Err(Refusal::data(SUBNQN)),
+            _ => return Err(ConnectRefusal::data(SUBNQN)),
         };
         let authenticator = self.new_authenticator(host_nqn, subsystem_nqn)?;
         let queue_id = command.qid.get();
         let entries = u32::from(command.sqsize.get()) + 1;
         if !(2..=QUEUE_ENTRIES_MAX).contains(&entries) {
-            return Err(Refusal::command(SQSIZE));
+            return Err(ConnectRefusal::command(SQSIZE));
         }
         let io_queues = match kind {
             ControllerKind::Io => subsystem.config().io_queues_max,
             ControllerKind::Discovery => 0,
         };
         if queue_id > io_queues {
-            return Err(Refusal::command(QID));
+            return Err(ConnectRefusal::command(QID));
         }
         if self.context.associations.connections_of(host_nqn) >= self.context.options.limits.connections_per_host {
-            return Err(Refusal {
+            return Err(ConnectRefusal {
                 retry: true,
-                ..Refusal::new(Status::CONNECT_CONTROLLER_BUSY)
+                ..ConnectRefusal::new(Status::CONNECT_CONTROLLER_BUSY)
             });
         }
-        let host = Host {
+        let host = HostIdentity {
             nqn: host_nqn.to_string(),
             id: data.hostid,
         };
-        let link = Link::new(queue_id, Arc::clone(&self.surroundings.line));
+        let link = Link::new(queue_id, Arc::clone(&self.connection_info.connection));
         let association = match queue_id {
             0 => self.connect_admin(subsystem, now, kind, host, &link, command, data)?,
             _ => self.connect_io(subsystem, &host, &link, data)?,
         };
-        Ok(Queue {
+        Ok(ConnectedQueue {
             association,
             link,
             id: queue_id,
             entries: entries as u16,
-            heads: Heads::new(queue_id, entries as u16, !command.cattr.dissqfc()),
+            sq_head: SqHeadReporter::new(queue_id, entries as u16, !command.cattr.dissqfc()),
             kind,
             authenticator,
         })
@@ -485,13 +489,13 @@ impl Endpoint {
     }
 
     /// The authenticator of a host, `None` if the host need not authenticate.
-    fn new_authenticator(&self, host_nqn: &str, subsystem_nqn: &str) -> Result<Option<Authenticator>, Refusal> {
+    fn new_authenticator(&self, host_nqn: &str, subsystem_nqn: &str) -> Result<Option<Authenticator>, ConnectRefusal> {
         let options = &self.context.options;
         if options.hosts.is_empty() {
             return Ok(None);
         }
         let allowed = options.hosts.iter().find(|allowed| allowed.nqn == host_nqn);
-        let allowed = allowed.ok_or(Refusal::new(Status::CONNECT_INVALID_HOST))?;
+        let allowed = allowed.ok_or(ConnectRefusal::new(Status::CONNECT_INVALID_HOST))?;
         let Some(secret) = &allowed.secret else {
             return Ok(None);
         };
@@ -511,50 +515,50 @@ impl Endpoint {
         subsystem: &mut Subsystem,
         now: Nanos,
         kind: ControllerKind,
-        host: Host,
+        host: HostIdentity,
         link: &Arc<Link>,
         command: &ConnectCommand,
         data: &ConnectData,
-    ) -> Result<Arc<Association>, Refusal> {
+    ) -> Result<Arc<Association>, ConnectRefusal> {
         // Controllers are created on Connect (dynamic controller model).
         if data.cntlid.get() != CNTLID_DYNAMIC {
-            return Err(Refusal::data(CNTLID));
+            return Err(ConnectRefusal::data(CNTLID));
         }
         let associations = &self.context.associations;
         associations.end_departed(subsystem, &host);
-        let mut connected = subsystem.connect(now, Transport::Fabrics, kind, host.clone());
-        if connected.is_err() && associations.end_unproved(subsystem) {
-            connected = subsystem.connect(now, Transport::Fabrics, kind, host.clone());
+        let mut connected = subsystem.connect(now, HostTransport::Fabrics, kind, host.clone());
+        if connected.is_err() && associations.end_unauthenticated(subsystem) {
+            connected = subsystem.connect(now, HostTransport::Fabrics, kind, host.clone());
         }
-        let controller = connected.map_err(|failure| Refusal {
+        let controller = connected.map_err(|failure| ConnectRefusal {
             retry: !failure.do_not_retry,
-            ..Refusal::new(failure.status)
+            ..ConnectRefusal::new(failure.status)
         })?;
         subsystem.set_keep_alive(controller, command.kato.get());
-        subsystem.set_waker(controller, Arc::clone(&self.surroundings.waker));
+        subsystem.set_waker(controller, Arc::clone(&self.connection_info.waker));
         Ok(associations.begin(subsystem, controller, host, Arc::clone(link)))
     }
 
     fn connect_io(
         &self,
         subsystem: &mut Subsystem,
-        host: &Host,
+        host: &HostIdentity,
         link: &Arc<Link>,
         data: &ConnectData,
-    ) -> Result<Arc<Association>, Refusal> {
+    ) -> Result<Arc<Association>, ConnectRefusal> {
         let controller = data.cntlid.get();
         let associations = &self.context.associations;
         let joined = associations.join(subsystem, controller, host, Arc::clone(link));
         joined.map_err(|error| match error {
-            JoinError::NoController => Refusal::data(CNTLID),
-            JoinError::NoQueue => Refusal::command(QID),
-            JoinError::QueueInUse | JoinError::NotReady => Refusal::new(Status::COMMAND_SEQUENCE_ERROR),
+            JoinError::NoController => ConnectRefusal::data(CNTLID),
+            JoinError::NoQueue => ConnectRefusal::command(QID),
+            JoinError::QueueInUse | JoinError::NotReady => ConnectRefusal::new(Status::COMMAND_SEQUENCE_ERROR),
         })
     }
 
     // ---------------------------------------------------------------------------------------------- properties --
 
-    fn property_set(&mut self, subsystem: &mut Subsystem, now: Nanos, property: Property, value: u64) -> Outcome {
+    fn property_set(&mut self, subsystem: &mut Subsystem, now: Nanos, property: Property, value: u64) -> PendingReply {
         let association = &self.queue.as_ref().expect("a connected queue").association;
         let controller = association.controller();
         match subsystem.property_set(now, controller, property, value) {
@@ -562,30 +566,30 @@ impl Endpoint {
             PropertyEffect::Shutdown => return self.shut_down(subsystem, now, controller),
             PropertyEffect::None | PropertyEffect::Enabled | PropertyEffect::SubsystemReset => {}
         }
-        Outcome::at(now, Reply::success(0))
+        PendingReply::at(now, Reply::success(0))
     }
 
     /// Shuts the controller down. The host sees the shutdown complete only when all data is
     /// durable.
-    fn shut_down(&mut self, subsystem: &mut Subsystem, now: Nanos, controller: u16) -> Outcome {
+    fn shut_down(&mut self, subsystem: &mut Subsystem, now: Nanos, controller: u16) -> PendingReply {
         assert!(
             !self.shuts_down,
             "controller {controller} begins one shutdown at a time"
         );
-        let durable = subsystem.durable();
+        let durable = subsystem.flush_handle();
         match &durable {
             None => subsystem.finish_shutdown(controller),
             Some(_) => self.shuts_down = true,
         }
-        Outcome {
+        PendingReply {
             durable,
-            ..Outcome::at(now, Reply::success(0))
+            ..PendingReply::at(now, Reply::success(0))
         }
     }
 }
 
 /// Checks a Fabrics command of a connected queue.
-fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, Kind), Failure> {
+fn accept_fabrics(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Result<(Transfer, FabricsKind), Failure> {
     let unknown = |cause| Err(Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(FCTYPE));
     Ok(match fabrics_type(entry) {
         Some(FabricsCommandType::Connect) => {
@@ -594,11 +598,14 @@ fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, K
         }
         Some(FabricsCommandType::AuthenticationSend) => {
             let bytes = authentication_bytes(queue, entry)?;
-            (Transfer::to_controller(bytes), Kind::AuthenticationSend)
+            (Transfer::to_controller(bytes), FabricsKind::AuthenticationSend)
         }
         Some(FabricsCommandType::AuthenticationReceive) => {
             let bytes = authentication_bytes(queue, entry)?;
-            (Transfer::to_host(bytes), Kind::AuthenticationReceive(bytes as usize))
+            (
+                Transfer::to_host(bytes),
+                FabricsKind::AuthenticationReceive(bytes as usize),
+            )
         }
         _ if !queue.is_authenticated() => return Err(unauthenticated()),
         Some(FabricsCommandType::PropertyGet | FabricsCommandType::PropertySet) if queue.id != 0 => {
@@ -607,12 +614,12 @@ fn accept_fabrics(queue: &Queue, entry: &SubmissionEntry) -> Result<(Transfer, K
         Some(FabricsCommandType::PropertyGet) => {
             let command: PropertyGetCommand = as_command(entry);
             let property = property(command.attrib.size(), command.ofst.get(), &READABLE)?;
-            (Transfer::NONE, Kind::PropertyGet(property))
+            (Transfer::NONE, FabricsKind::PropertyGet(property))
         }
         Some(FabricsCommandType::PropertySet) => {
             let command: PropertySetCommand = as_command(entry);
             let property = property(command.attrib.size(), command.ofst.get(), &[Property::Cc])?;
-            (Transfer::NONE, Kind::PropertySet(property, command.value.get()))
+            (Transfer::NONE, FabricsKind::PropertySet(property, command.value.get()))
         }
         _ => return unknown("this fabrics command type is not supported"),
     })
@@ -624,7 +631,7 @@ fn unauthenticated() -> Failure {
 }
 
 /// The length field of an authentication command, if the command is valid.
-fn authentication_bytes(queue: &Queue, entry: &SubmissionEntry) -> Result<u64, Failure> {
+fn authentication_bytes(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Result<u64, Failure> {
     let command: AuthenticationCommand = as_command(entry);
     if queue.authenticator.is_none() {
         let cause = "this host has no secret for authentication";

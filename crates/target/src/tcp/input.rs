@@ -9,15 +9,15 @@ const ROOM_BYTES: usize = 8 << 10;
 const _: () = assert!(BUFFER_BYTES >= ROOM_BYTES + LOOKED_AT_BYTES_MAX && ROOM_BYTES >= LOOKED_AT_BYTES_MAX);
 
 /// The input buffer.
-pub struct Input {
+pub struct InputBuffer {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
 }
 
-impl Input {
-    pub fn new() -> Input {
-        Input {
+impl InputBuffer {
+    pub fn new() -> InputBuffer {
+        InputBuffer {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,

@@ -17,18 +17,18 @@
 //! Without a list of hosts it serves this machine only. It does not implement TLS, several
 //! subsystems, the static controller model, or Disconnect of single queues.
 
+mod adaptive_spin;
 mod association;
 pub mod auth;
 mod connection;
+mod dh_worker_pool;
 mod discovery;
-mod eagerness;
-mod exponents;
 mod fabrics;
-mod heads;
 mod input;
 mod output;
 mod pdu;
 pub mod session;
+mod sq_head;
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -40,15 +40,15 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::account::{self, Share};
-use crate::half_open::{HalfOpen, oldest_of_the_busiest};
-use crate::{Clock, ServeError, Shared, locked};
+use crate::account::{self, BudgetShare};
+use crate::half_open::{HalfOpenConnection, oldest_of_the_busiest};
+use crate::{ServeError, ServerClock, SharedSubsystem, lock};
 use association::Associations;
-pub use association::Line;
-use connection::{Bell, SocketLine};
+pub use association::ConnectionHandle;
+use connection::{SocketHandle, ThreadWaker};
+use dh_worker_pool::DhWorkerPool;
 pub use dhchap::{Secret, SecretError};
-use exponents::Exponents;
-use nvme::pacing::Pacing;
+use nvme::completion_lag::LagRecorder;
 pub use nvme_spec::auth::DhGroupId;
 
 /// A host that may connect.
@@ -148,48 +148,48 @@ impl TcpOptions {
 }
 
 /// State that all connections share.
-pub struct Context {
-    shared: Shared,
-    clock: Clock,
+pub struct TargetContext {
+    shared: SharedSubsystem,
+    clock: ServerClock,
     options: TcpOptions,
     subsystem_nqn: String,
     associations: Associations,
-    exponents: Exponents,
-    pacing: Arc<Pacing>,
+    exponents: DhWorkerPool,
+    pacing: Arc<LagRecorder>,
 }
 
-impl Context {
+impl TargetContext {
     /// Context for a server, or for sessions without one.
-    pub fn new(options: TcpOptions, shared: Shared, clock: Clock) -> Arc<Context> {
+    pub fn new(options: TcpOptions, shared: SharedSubsystem, clock: ServerClock) -> Arc<TargetContext> {
         let (subsystem_nqn, pacing) = {
-            let subsystem = locked(&shared);
+            let subsystem = lock(&shared);
             (subsystem.config().identity.nqn.clone(), Arc::clone(subsystem.pacing()))
         };
-        Arc::new(Context {
+        Arc::new(TargetContext {
             pacing,
             shared,
             clock,
             options,
             subsystem_nqn,
             associations: Associations::default(),
-            exponents: Exponents::default(),
+            exponents: DhWorkerPool::default(),
         })
     }
 }
 
 /// A connection as the server sees it.
 struct ConnectionThread {
-    line: Arc<SocketLine>,
+    line: Arc<SocketHandle>,
     peer: IpAddr,
     since: Instant,
     established: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     /// Share of the process's file descriptors.
-    _share: Share,
+    _share: BudgetShare,
 }
 
 /// Answer to a request for one more connection.
-enum Admission {
+enum ConnectionAdmission {
     Now,
     /// Retry after this time, when a half-open connection may have to give way.
     After(Duration),
@@ -208,61 +208,61 @@ struct Connections {
 
 impl ConnectionThread {
     fn is_half_open(&self) -> bool {
-        !self.established.load(Ordering::Acquire) && !self.line.is_hung_up()
+        !self.established.load(Ordering::Acquire) && !self.line.is_disconnected()
     }
 }
 
 impl Connections {
     /// Makes room for one more connection, if necessary in place of a half-open one.
-    fn make_room(&mut self, limits: &Limits) -> Admission {
+    fn make_room(&mut self, limits: &Limits) -> ConnectionAdmission {
         // Disconnected connections are about to end. If too many accumulate, no new one is
         // admitted.
         if self.by_number.len() >= limits.connections + limits.half_open {
-            return Admission::Never;
+            return ConnectionAdmission::Never;
         }
         let there = self
             .by_number
             .values()
-            .filter(|accepted| !accepted.line.is_hung_up())
+            .filter(|accepted| !accepted.line.is_disconnected())
             .count();
         let numbered = self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open());
-        let half_open = numbered.map(|(&number, accepted)| HalfOpen {
+        let half_open = numbered.map(|(&number, accepted)| HalfOpenConnection {
             number,
             peer: accepted.peer,
             since: accepted.since,
         });
-        let half_open: Vec<HalfOpen> = half_open.collect();
+        let half_open: Vec<HalfOpenConnection> = half_open.collect();
         assert!(
             half_open.len() <= there,
             "{} of the {there} live connections are half open",
             half_open.len()
         );
         if there < limits.connections && half_open.len() < limits.half_open {
-            return Admission::Now;
+            return ConnectionAdmission::Now;
         }
         let Some(oldest) = oldest_of_the_busiest(&half_open) else {
-            return Admission::Never;
+            return ConnectionAdmission::Never;
         };
-        let spared_for = oldest.spared_for(Instant::now());
+        let spared_for = oldest.grace_left(Instant::now());
         if !spared_for.is_zero() {
-            return Admission::After(spared_for.min(LOOK_AGAIN));
+            return ConnectionAdmission::After(spared_for.min(LOOK_AGAIN));
         }
-        self.by_number[&oldest.number].line.hang_up();
-        Admission::Now
+        self.by_number[&oldest.number].line.disconnect();
+        ConnectionAdmission::Now
     }
 }
 
 /// State that the server's threads share.
-struct Inner {
-    context: Arc<Context>,
+struct ServerState {
+    context: Arc<TargetContext>,
     connections: Mutex<Connections>,
-    stop: Arc<Bell>,
+    stop: Arc<ThreadWaker>,
     stopping: AtomicBool,
 }
 
 /// A running NVMe/TCP target.
 pub struct TcpServer {
-    inner: Arc<Inner>,
+    inner: Arc<ServerState>,
     address: SocketAddr,
     acceptor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -281,15 +281,15 @@ impl TcpServer {
     ///
     /// # Errors
     /// The options are not allowed, or the system refuses the address.
-    pub fn start(options: TcpOptions, shared: Shared, clock: Clock) -> Result<TcpServer, ServeError> {
+    pub fn start(options: TcpOptions, shared: SharedSubsystem, clock: ServerClock) -> Result<TcpServer, ServeError> {
         options.check()?;
         let listener = listen(options.listen)?;
         let system = |action| move |source| ServeError::System { action, source };
         let address = listener.local_addr().map_err(system("reading the listening address"))?;
-        let inner = Arc::new(Inner {
-            context: Context::new(options, shared, clock),
+        let inner = Arc::new(ServerState {
+            context: TargetContext::new(options, shared, clock),
             connections: Mutex::default(),
-            stop: Bell::new().map_err(system("creating an eventfd"))?,
+            stop: ThreadWaker::new().map_err(system("creating an eventfd"))?,
             stopping: AtomicBool::new(false),
         });
         let accepting = Arc::clone(&inner);
@@ -322,7 +322,7 @@ impl TcpServer {
             return;
         }
         let context = &self.inner.context;
-        let mut subsystem = locked(&context.shared);
+        let mut subsystem = lock(&context.shared);
         let still_expired = subsystem.tick(context.clock.now());
         for &controller in expired.iter().filter(|id| still_expired.contains(id)) {
             context.associations.end_controller(&mut subsystem, controller);
@@ -332,7 +332,7 @@ impl TcpServer {
     /// Stops accepting, closes all connections and waits for their threads. May be called again.
     pub fn stop(&self) {
         self.inner.stopping.store(true, Ordering::Release);
-        self.inner.stop.ring();
+        self.inner.stop.wake();
         let acceptor = self
             .acceptor
             .lock()
@@ -351,7 +351,7 @@ impl TcpServer {
             .collect();
         self.inner.context.exponents.stop();
         for accepted in &remaining {
-            accepted.line.hang_up();
+            accepted.line.disconnect();
         }
         for accepted in remaining {
             if let Some(thread) = accepted.thread {
@@ -374,14 +374,14 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     Ok(listener)
 }
 
-impl Inner {
+impl ServerState {
     fn connections(&self) -> MutexGuard<'_, Connections> {
         self.connections
             .lock()
             .expect("nothing panics while it holds the connections")
     }
 
-    fn accept(self: &Arc<Inner>, listener: &TcpListener) {
+    fn accept(self: &Arc<ServerState>, listener: &TcpListener) {
         while !self.stopping.load(Ordering::Acquire) {
             match listener.accept() {
                 Ok((stream, peer)) => {
@@ -400,9 +400,9 @@ impl Inner {
     fn waits_for_room(&self) -> bool {
         while !self.stopping.load(Ordering::Acquire) {
             match self.connections().make_room(&self.context.options.limits) {
-                Admission::Now => return true,
-                Admission::Never => return false,
-                Admission::After(wait) => self.rest(None, Some(wait)),
+                ConnectionAdmission::Now => return true,
+                ConnectionAdmission::Never => return false,
+                ConnectionAdmission::After(wait) => self.rest(None, Some(wait)),
             }
         }
         false
@@ -416,7 +416,7 @@ impl Inner {
         let _ = poll(&mut descriptors, timeout.as_ref());
     }
 
-    fn admit(self: &Arc<Inner>, stream: TcpStream, peer: IpAddr) -> std::io::Result<()> {
+    fn admit(self: &Arc<ServerState>, stream: TcpStream, peer: IpAddr) -> std::io::Result<()> {
         let mut connections = self.connections();
         let share = account::descriptors().take(CONNECTION_DESCRIPTORS);
         let share = share.ok_or(rustix::io::Errno::MFILE)?;
@@ -425,12 +425,12 @@ impl Inner {
         // TCP keepalive detects a host whose machine has vanished, even without an NVMe keep alive
         // timer.
         rustix::net::sockopt::set_socket_keepalive(&stream, true)?;
-        let bell = Bell::new()?;
+        let bell = ThreadWaker::new()?;
         let established = Arc::new(AtomicBool::new(false));
         let number = connections.accepted;
         connections.accepted += 1;
         let mut accepted = ConnectionThread {
-            line: SocketLine::new(stream.try_clone()?),
+            line: SocketHandle::new(stream.try_clone()?),
             peer,
             since: Instant::now(),
             _share: share,

@@ -11,10 +11,10 @@ use nvme_spec::tcp::{
 };
 use zerocopy::IntoBytes;
 
-use super::pdu::{Digests, Fault};
+use super::pdu::{Digests, TerminationError};
 
 /// A part of the output.
-enum Piece {
+enum OutputPart {
     /// A range of the header buffer.
     Headers(Range<usize>),
     /// Data of a command.
@@ -23,26 +23,26 @@ enum Piece {
 
 /// The pending output of a connection.
 #[derive(Default)]
-pub struct Output {
+pub struct OutputQueue {
     /// Digests that the host requested.
     pub digests: Digests,
     /// Data starts at a multiple of this many bytes from the start of its PDU (HPDA). 0 and 4 are
     /// equivalent.
     pub data_alignment: usize,
     headers: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<OutputPart>,
     bytes: usize,
 }
 
 /// Content of a C2HData PDU.
-pub struct Data {
+pub struct ReadData {
     pub cid: u16,
     pub bytes: Vec<u8>,
     /// The data completes the command, without a response capsule.
     pub success: bool,
 }
 
-impl Output {
+impl OutputQueue {
     /// Number of pending bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -62,7 +62,7 @@ impl Output {
     }
 
     /// Adds a C2HTermReq with the header of the faulty PDU.
-    pub fn terminate(&mut self, fault: Fault, header: &[u8]) {
+    pub fn terminate(&mut self, fault: TerminationError, header: &[u8]) {
         assert!(
             header.len() <= TERM_REQ_MAX_DATA,
             "a termination request quotes {} bytes, at most {TERM_REQ_MAX_DATA}",
@@ -100,11 +100,11 @@ impl Output {
     }
 
     /// Adds a C2HData PDU with all of a command's data.
-    pub fn send_data(&mut self, data: Data) {
+    pub fn send_data(&mut self, data: ReadData) {
         self.add_data_header(data.cid, data.bytes.len(), data.success);
         let digest = self.digests.data.then(|| crc32c::crc32c(&data.bytes));
         self.bytes += data.bytes.len();
-        self.pieces.push(Piece::Data(data.bytes));
+        self.pieces.push(OutputPart::Data(data.bytes));
         if let Some(digest) = digest {
             self.add_header(&digest.to_le_bytes());
         }
@@ -190,19 +190,19 @@ impl Output {
         assert_eq!(end, self.headers.len(), "the new end is that of the header buffer");
         self.bytes = self.bytes + end - start;
         match self.pieces.last_mut() {
-            Some(Piece::Headers(range)) => {
+            Some(OutputPart::Headers(range)) => {
                 assert_eq!(range.end, start, "the last headers end with the buffer");
                 range.end = end;
             }
-            _ => self.pieces.push(Piece::Headers(start..end)),
+            _ => self.pieces.push(OutputPart::Headers(start..end)),
         }
     }
 
     /// All pending output, in order.
     pub fn slices<'a>(&'a self) -> Vec<IoSlice<'a>> {
-        let slice = |piece: &'a Piece| match piece {
-            Piece::Headers(range) => IoSlice::new(&self.headers[range.clone()]),
-            Piece::Data(data) => IoSlice::new(data),
+        let slice = |piece: &'a OutputPart| match piece {
+            OutputPart::Headers(range) => IoSlice::new(&self.headers[range.clone()]),
+            OutputPart::Data(data) => IoSlice::new(data),
         };
         self.pieces.iter().map(slice).collect()
     }
@@ -214,8 +214,8 @@ impl Output {
         let mut cleared = 0;
         for piece in self.pieces.drain(..) {
             match piece {
-                Piece::Headers(range) => cleared += range.len(),
-                Piece::Data(data) => {
+                OutputPart::Headers(range) => cleared += range.len(),
+                OutputPart::Data(data) => {
                     cleared += data.len();
                     reuse(data);
                 }

@@ -15,24 +15,24 @@ pub const IO_IN_CAPSULE_BYTES: usize = nvme::admin::identify::IN_CAPSULE_DATA_BY
 
 /// An error that ends the connection with a C2HTermReq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct TerminationError {
     /// Fatal Error Status (FES).
     pub status: FatalErrorStatus,
     /// Fatal Error Information (FEI): the offset of a header field, or the received header digest.
     pub information: u32,
 }
 
-impl Fault {
+impl TerminationError {
     /// A header field has an invalid value.
-    pub const fn field(offset: u32) -> Fault {
-        Fault {
+    pub const fn field(offset: u32) -> TerminationError {
+        TerminationError {
             status: FatalErrorStatus::InvalidPduHeaderField,
             information: offset,
         }
     }
 
-    pub const fn of(status: FatalErrorStatus) -> Fault {
-        Fault { status, information: 0 }
+    pub const fn new(status: FatalErrorStatus) -> TerminationError {
+        TerminationError { status, information: 0 }
     }
 }
 
@@ -54,7 +54,7 @@ pub struct Digests {
 
 /// Parameters negotiated for a connection.
 #[derive(Clone, Copy, Debug)]
-pub struct Agreement {
+pub struct NegotiatedParameters {
     /// True after the exchange of ICReq and ICResp.
     pub initialized: bool,
     pub digests: Digests,
@@ -66,7 +66,7 @@ pub struct Agreement {
 
 /// Locations of the parts of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct PduLayout {
     /// PDU type, one that hosts send.
     pub kind: PduType,
     /// Bytes of the header, without its digest.
@@ -80,21 +80,21 @@ pub struct Layout {
     pub data_digest: bool,
 }
 
-impl Layout {
+impl PduLayout {
     /// The layout that a common header describes.
     ///
     /// # Errors
     /// The header describes a PDU that a host may not send now.
-    pub fn of(header: &CommonHeader, agreement: &Agreement) -> Result<Layout, Fault> {
+    pub fn parse(header: &CommonHeader, agreement: &NegotiatedParameters) -> Result<PduLayout, TerminationError> {
         let kind = PduType::from_u8(header.pdu_type).filter(|kind| kind.is_from_host());
-        let kind = kind.ok_or(Fault::field(PDU_TYPE))?;
+        let kind = kind.ok_or(TerminationError::field(PDU_TYPE))?;
         let initializes = kind == PduType::IcReq;
         if kind != PduType::H2cTermReq && initializes == agreement.initialized {
-            return Err(Fault::of(FatalErrorStatus::PduSequenceError));
+            return Err(TerminationError::new(FatalErrorStatus::PduSequenceError));
         }
         let header_bytes = usize::from(kind.header_length());
         if usize::from(header.hlen) != header_bytes {
-            return Err(Fault::field(HLEN));
+            return Err(TerminationError::field(HLEN));
         }
         let length = header.plen.get() as usize;
         match kind {
@@ -105,9 +105,9 @@ impl Layout {
                     header_bytes + TERM_REQ_MAX_DATA
                 };
                 if length < header_bytes || length > most {
-                    return Err(Fault::field(PLEN));
+                    return Err(TerminationError::field(PLEN));
                 }
-                Ok(Layout {
+                Ok(PduLayout {
                     kind,
                     header_bytes,
                     header_digest: false,
@@ -116,22 +116,26 @@ impl Layout {
                     data_digest: false,
                 })
             }
-            _ => Layout::with_data(kind, header, agreement),
+            _ => PduLayout::with_data(kind, header, agreement),
         }
     }
 
-    fn with_data(kind: PduType, header: &CommonHeader, agreement: &Agreement) -> Result<Layout, Fault> {
+    fn with_data(
+        kind: PduType,
+        header: &CommonHeader,
+        agreement: &NegotiatedParameters,
+    ) -> Result<PduLayout, TerminationError> {
         let digests = agreement.digests;
         let header_bytes = usize::from(header.hlen);
         let header_end = header_bytes + if digests.header { DIGEST_LENGTH } else { 0 };
         let length = header.plen.get() as usize;
         if header.flags.hdgst() != digests.header {
-            return Err(Fault::field(FLAGS));
+            return Err(TerminationError::field(FLAGS));
         }
         if length < header_end {
-            return Err(Fault::field(PLEN));
+            return Err(TerminationError::field(PLEN));
         }
-        let mut layout = Layout {
+        let mut layout = PduLayout {
             kind,
             header_bytes,
             header_digest: digests.header,
@@ -141,22 +145,24 @@ impl Layout {
         };
         if length == header_end {
             return if kind == PduType::H2cData {
-                Err(Fault::field(PLEN))
+                Err(TerminationError::field(PLEN))
             } else {
                 Ok(layout)
             };
         }
         if header.flags.ddgst() != digests.data {
-            return Err(Fault::field(FLAGS));
+            return Err(TerminationError::field(FLAGS));
         }
         layout.data_offset = usize::from(header.pdo);
         layout.data_digest = digests.data;
         if layout.data_offset < header_end || !layout.data_offset.is_multiple_of(4) {
-            return Err(Fault::field(PDO));
+            return Err(TerminationError::field(PDO));
         }
         let data_end = length.checked_sub(layout.digest_bytes());
         let data_bytes = data_end.and_then(|end| end.checked_sub(layout.data_offset));
-        layout.data_bytes = data_bytes.filter(|&bytes| bytes > 0).ok_or(Fault::field(PLEN))?;
+        layout.data_bytes = data_bytes
+            .filter(|&bytes| bytes > 0)
+            .ok_or(TerminationError::field(PLEN))?;
         assert_eq!(
             layout.data_offset + layout.data_bytes + layout.digest_bytes(),
             length,
@@ -164,9 +170,11 @@ impl Layout {
         );
         match kind {
             PduType::H2cData if layout.data_bytes > agreement.h2c_data_bytes_max => {
-                Err(Fault::of(FatalErrorStatus::LimitExceeded))
+                Err(TerminationError::new(FatalErrorStatus::LimitExceeded))
             }
-            PduType::CapsuleCmd if layout.data_bytes > agreement.in_capsule_bytes_max => Err(Fault::field(PLEN)),
+            PduType::CapsuleCmd if layout.data_bytes > agreement.in_capsule_bytes_max => {
+                Err(TerminationError::field(PLEN))
+            }
             _ => Ok(layout),
         }
     }
@@ -195,7 +203,7 @@ pub const LOOKED_AT_BYTES_MAX: usize = 255 + TERM_REQ_MAX_DATA;
 ///
 /// # Errors
 /// The digest does not match.
-pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
+pub fn check_header_digest(layout: &PduLayout, pdu: &[u8]) -> Result<(), TerminationError> {
     if !layout.header_digest {
         return Ok(());
     }
@@ -208,7 +216,7 @@ pub fn check_header_digest(layout: &Layout, pdu: &[u8]) -> Result<(), Fault> {
     let (header, rest) = pdu.split_at(layout.header_bytes);
     let received = digest_at(rest);
     if crc32c::crc32c(header) != received {
-        return Err(Fault {
+        return Err(TerminationError {
             status: FatalErrorStatus::HeaderDigestError,
             information: received,
         });
@@ -230,7 +238,7 @@ mod tests {
 
     use super::*;
 
-    const OPEN: Agreement = Agreement {
+    const OPEN: NegotiatedParameters = NegotiatedParameters {
         initialized: true,
         digests: Digests {
             header: false,
@@ -252,9 +260,9 @@ mod tests {
 
     #[test]
     fn capsules_with_and_without_data() {
-        let plain = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &OPEN).unwrap();
+        let plain = PduLayout::parse(&header(PduType::CapsuleCmd, 0, 72), &OPEN).unwrap();
         assert_eq!((plain.data_bytes, plain.needed_bytes()), (0, 72));
-        let full = Layout::of(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
+        let full = PduLayout::parse(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
         assert_eq!((full.data_offset, full.data_bytes, full.needed_bytes()), (72, 8192, 72));
         let digests = Digests {
             header: true,
@@ -262,7 +270,7 @@ mod tests {
         };
         let mut with_digests = header(PduType::CapsuleCmd, 76, 76 + 512 + 4);
         with_digests.flags = PduFlags::new().with_hdgst(true).with_ddgst(true);
-        let with_digests = Layout::of(&with_digests, &Agreement { digests, ..OPEN }).unwrap();
+        let with_digests = PduLayout::parse(&with_digests, &NegotiatedParameters { digests, ..OPEN }).unwrap();
         assert_eq!(
             (
                 with_digests.data_offset,
@@ -276,39 +284,51 @@ mod tests {
     #[test]
     fn every_lie_in_the_common_header_is_found() {
         use FatalErrorStatus::{LimitExceeded, PduSequenceError};
-        let closed = Agreement {
+        let closed = NegotiatedParameters {
             initialized: false,
             ..OPEN
         };
-        let of = |header: CommonHeader| Layout::of(&header, &OPEN).unwrap_err();
-        assert_eq!(of(header(PduType::CapsuleResp, 0, 24)), Fault::field(0));
+        let of = |header: CommonHeader| PduLayout::parse(&header, &OPEN).unwrap_err();
+        assert_eq!(of(header(PduType::CapsuleResp, 0, 24)), TerminationError::field(0));
         let mut unknown = header(PduType::CapsuleCmd, 0, 72);
         unknown.pdu_type = 0x7e;
-        assert_eq!(of(unknown), Fault::field(0));
-        assert_eq!(of(header(PduType::IcReq, 0, 128)), Fault::of(PduSequenceError));
-        let early = Layout::of(&header(PduType::CapsuleCmd, 0, 72), &closed);
-        assert_eq!(early.unwrap_err(), Fault::of(PduSequenceError));
+        assert_eq!(of(unknown), TerminationError::field(0));
         assert_eq!(
-            Layout::of(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(),
-            Fault::field(4)
+            of(header(PduType::IcReq, 0, 128)),
+            TerminationError::new(PduSequenceError)
+        );
+        let early = PduLayout::parse(&header(PduType::CapsuleCmd, 0, 72), &closed);
+        assert_eq!(early.unwrap_err(), TerminationError::new(PduSequenceError));
+        assert_eq!(
+            PduLayout::parse(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(),
+            TerminationError::field(4)
         );
         let mut short = header(PduType::CapsuleCmd, 0, 72);
         short.hlen = 71;
-        assert_eq!(of(short), Fault::field(2));
+        assert_eq!(of(short), TerminationError::field(2));
         let mut flags = header(PduType::CapsuleCmd, 0, 72);
         flags.flags = PduFlags::new().with_hdgst(true);
-        assert_eq!(of(flags), Fault::field(1));
+        assert_eq!(of(flags), TerminationError::field(1));
         let mut flags = header(PduType::CapsuleCmd, 72, 76);
         flags.flags = PduFlags::new().with_ddgst(true);
-        assert_eq!(of(flags), Fault::field(1));
-        assert_eq!(of(header(PduType::CapsuleCmd, 0, 71)), Fault::field(4));
-        assert_eq!(of(header(PduType::CapsuleCmd, 0, 76)), Fault::field(3));
-        assert_eq!(of(header(PduType::CapsuleCmd, 73, 80)), Fault::field(3));
-        assert_eq!(of(header(PduType::CapsuleCmd, 80, 80)), Fault::field(4));
-        assert_eq!(of(header(PduType::CapsuleCmd, 72, 72 + 8193)), Fault::field(4));
-        assert_eq!(of(header(PduType::CapsuleCmd, 72, u32::MAX)), Fault::field(4));
-        assert_eq!(of(header(PduType::H2cData, 0, 24)), Fault::field(4));
-        assert_eq!(of(header(PduType::H2cData, 24, 24 + 65540)), Fault::of(LimitExceeded));
-        assert_eq!(of(header(PduType::H2cTermReq, 0, 24 + 129)), Fault::field(4));
+        assert_eq!(of(flags), TerminationError::field(1));
+        assert_eq!(of(header(PduType::CapsuleCmd, 0, 71)), TerminationError::field(4));
+        assert_eq!(of(header(PduType::CapsuleCmd, 0, 76)), TerminationError::field(3));
+        assert_eq!(of(header(PduType::CapsuleCmd, 73, 80)), TerminationError::field(3));
+        assert_eq!(of(header(PduType::CapsuleCmd, 80, 80)), TerminationError::field(4));
+        assert_eq!(
+            of(header(PduType::CapsuleCmd, 72, 72 + 8193)),
+            TerminationError::field(4)
+        );
+        assert_eq!(
+            of(header(PduType::CapsuleCmd, 72, u32::MAX)),
+            TerminationError::field(4)
+        );
+        assert_eq!(of(header(PduType::H2cData, 0, 24)), TerminationError::field(4));
+        assert_eq!(
+            of(header(PduType::H2cData, 24, 24 + 65540)),
+            TerminationError::new(LimitExceeded)
+        );
+        assert_eq!(of(header(PduType::H2cTermReq, 0, 24 + 129)), TerminationError::field(4));
     }
 }

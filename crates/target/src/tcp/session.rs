@@ -17,26 +17,26 @@
 //! `receive` turns bytes into commands, `carry_out` turns commands into completions. The modules
 //! `fabrics` and `nvme` define the meaning of commands.
 
-mod carry_out;
+mod execute;
 mod receive;
 
 use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::sync::Arc;
 
-use nvme::backlog::Backlog;
-use nvme::{IoCommand, Plain, Reply};
+use nvme::delayed_completions::DelayedCompletions;
+use nvme::{FastIo, IoCommand, Reply};
 use nvme_spec::SubmissionEntry;
 use ssd::Nanos;
 
-use super::Context;
-use super::auth::Exponentiation;
-pub use super::fabrics::Surroundings;
-use super::fabrics::{Command, Endpoint, Queue};
-use super::input::Input;
-use super::output::Output;
-use super::pdu::{Digests, Fault};
-use crate::locked;
+use super::TargetContext;
+use super::auth::DhJob;
+pub use super::fabrics::ConnectionInfo;
+use super::fabrics::{ConnectedQueue, Endpoint, FabricsCommand};
+use super::input::InputBuffer;
+use super::output::OutputQueue;
+use super::pdu::{Digests, TerminationError};
+use crate::lock;
 
 /// Parsing pauses at this many ready commands, which are then executed under one lock.
 const BATCH_COMMANDS: usize = 64;
@@ -51,7 +51,7 @@ const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
 
 /// The next task of the owner of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum SessionTask {
     /// Send [`Session::output`], then call [`Session::sent`].
     Send,
     /// Call [`Session::sync`], which waits for the disk.
@@ -69,34 +69,34 @@ pub enum Next {
 
 /// Reason why the connection must close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
+pub enum DisconnectReason {
     /// The host made a fatal error. The output holds a C2HTermReq that should still reach it.
-    Fatal(Fault),
+    Fatal(TerminationError),
     /// The connection is finished.
     Ended,
 }
 
 /// Progress of a command.
-enum Progress {
+enum CommandStage {
     /// The capsule has arrived, with its in-capsule data. Commands of an I/O queue are parsed if
     /// possible.
     Capsule(SubmissionEntry, Option<IoCommand>),
     /// The command was accepted, and all its data has arrived.
-    Transferred(Command),
+    Transferred(FabricsCommand),
 }
 
-impl Progress {
+impl CommandStage {
     fn entry(&self) -> &SubmissionEntry {
         match self {
-            Progress::Capsule(entry, _) => entry,
-            Progress::Transferred(command) => &command.entry,
+            CommandStage::Capsule(entry, _) => entry,
+            CommandStage::Transferred(command) => &command.entry,
         }
     }
 }
 
 /// A command that is ready to be accepted or executed.
 struct ReadyCommand {
-    progress: Progress,
+    progress: CommandStage,
     data: Vec<u8>,
     /// The data digest does not match.
     damaged: bool,
@@ -116,8 +116,8 @@ impl ArrivingCommand {
 }
 
 /// Data of a PDU that is arriving.
-struct IncomingData {
-    receiver: Receiver,
+struct ArrivingData {
+    receiver: ReceiveState,
     /// Bytes that have not arrived yet.
     left: usize,
     /// CRC of the bytes so far, if the PDU has a data digest.
@@ -129,64 +129,64 @@ struct IncomingData {
     clippy::large_enum_variant,
     reason = "there is one, and a box for each command costs more than the room"
 )]
-enum Receiver {
+enum ReceiveState {
     /// The command of the same capsule.
     Capsule(ArrivingCommand),
     /// The command with this transfer tag.
     Requested(usize),
 }
 
-impl IncomingData {
+impl ArrivingData {
     fn command<'a>(&'a mut self, requested: &'a mut [Option<ArrivingCommand>]) -> &'a mut ArrivingCommand {
         match &mut self.receiver {
-            Receiver::Capsule(command) => command,
-            Receiver::Requested(tag) => requested[*tag].as_mut().expect("it is receiving"),
+            ReceiveState::Capsule(command) => command,
+            ReceiveState::Requested(tag) => requested[*tag].as_mut().expect("it is receiving"),
         }
     }
 }
 
 /// An executed command with the content of its completion and its data.
-struct Completion {
+struct SessionCompletion {
     entry: SubmissionEntry,
     reply: Reply,
     data: Vec<u8>,
 }
 
 /// State of one connection.
-pub struct Session {
-    context: Arc<Context>,
+pub struct TcpSession {
+    context: Arc<TargetContext>,
     endpoint: Endpoint,
     initialized: bool,
     digests: Digests,
     /// The connection ends when the output has been sent.
     closing: bool,
-    input: Input,
-    output: Output,
-    receiving: Option<IncomingData>,
+    input: InputBuffer,
+    output: OutputQueue,
+    receiving: Option<ArrivingData>,
     ready: VecDeque<ReadyCommand>,
     /// Commands that may request their data as soon as the limit allows.
-    ungranted: VecDeque<Command>,
+    ungranted: VecDeque<FabricsCommand>,
     /// Indexed by transfer tag.
     requested: Vec<Option<ArrivingCommand>>,
     /// Pending computation of an authentication command. No other command is executed until it
     /// completes.
-    computing: Option<(SubmissionEntry, Exponentiation)>,
+    computing: Option<(SubmissionEntry, DhJob)>,
     /// A part of a long command was executed. Other threads get the drive before the next part.
-    gives_way: bool,
+    yields_to_waiters: bool,
     /// Completions that must wait before they are sent.
-    backlog: Backlog<Completion>,
+    backlog: DelayedCompletions<SessionCompletion>,
     /// Bytes of command data that are neither sent nor executed yet.
     bytes_in_flight: usize,
     /// Incomplete commands, without Asynchronous Event Requests.
     outstanding: usize,
     spare: BufferPool,
     /// Buffer of a batch, kept for reuse.
-    plain: Vec<PlacedPlain>,
+    plain: Vec<PlacedFastIo>,
 }
 
 /// A fast-path command whose data is complete, and the offset of its data in the capsule.
-struct PlacedPlain {
-    command: Plain,
+struct PlacedFastIo {
+    command: FastIo,
     offset: usize,
 }
 
@@ -209,7 +209,7 @@ impl BufferPool {
         buffer
     }
 
-    fn give(&mut self, buffer: Vec<u8>, bytes_max: usize) {
+    fn put(&mut self, buffer: Vec<u8>, bytes_max: usize) {
         if buffer.capacity() > 0 && self.bytes + buffer.capacity() <= bytes_max {
             self.bytes += buffer.capacity();
             self.buffers.push(buffer);
@@ -217,24 +217,24 @@ impl BufferPool {
     }
 }
 
-impl Session {
+impl TcpSession {
     /// Session of a connection that was just accepted.
-    pub fn new(context: Arc<Context>, surroundings: Surroundings) -> Session {
-        Session {
+    pub fn new(context: Arc<TargetContext>, surroundings: ConnectionInfo) -> TcpSession {
+        TcpSession {
             endpoint: Endpoint::new(Arc::clone(&context), surroundings),
             context,
             initialized: false,
             digests: Digests::default(),
             closing: false,
-            input: Input::new(),
-            output: Output::default(),
+            input: InputBuffer::new(),
+            output: OutputQueue::default(),
             receiving: None,
             ready: VecDeque::new(),
             ungranted: VecDeque::new(),
             requested: Vec::new(),
             computing: None,
-            gives_way: false,
-            backlog: Backlog::default(),
+            yields_to_waiters: false,
+            backlog: DelayedCompletions::default(),
             bytes_in_flight: 0,
             outstanding: 0,
             spare: BufferPool::default(),
@@ -245,7 +245,10 @@ impl Session {
     /// Returns whether the host has connected a queue and, if required, authenticated. Until then
     /// its time is limited.
     pub fn is_established(&self) -> bool {
-        self.endpoint.queue.as_ref().is_some_and(Queue::is_authenticated)
+        self.endpoint
+            .queue
+            .as_ref()
+            .is_some_and(ConnectedQueue::is_authenticated)
     }
 
     /// Returns whether the host has connected a queue.
@@ -293,7 +296,7 @@ impl Session {
     }
 
     /// Returns whether large data of one command is arriving, which takes a while.
-    pub fn expects_much(&self) -> bool {
+    pub fn expects_large_data(&self) -> bool {
         self.direct_bytes() >= LARGE_DATA_BYTES
     }
 
@@ -307,7 +310,7 @@ impl Session {
     }
 
     /// The bytes to send.
-    pub fn output(&self) -> &Output {
+    pub fn output(&self) -> &OutputQueue {
         &self.output
     }
 
@@ -315,14 +318,14 @@ impl Session {
     pub fn sent(&mut self) {
         let limit = self.context.options.limits.bytes_in_flight;
         let spare = &mut self.spare;
-        self.output.clear(|buffer| spare.give(buffer, limit));
+        self.output.clear(|buffer| spare.put(buffer, limit));
     }
 
     /// Does all possible work and returns the next task.
     ///
     /// # Errors
     /// The reason why the connection must close.
-    pub fn advance(&mut self) -> Result<Next, CloseReason> {
+    pub fn advance(&mut self) -> Result<SessionTask, DisconnectReason> {
         loop {
             self.release_due();
             let all_parsed = self.parse()?;
@@ -331,16 +334,16 @@ impl Session {
             }
             self.grant();
             if self.output.bytes() > 0 {
-                return Ok(Next::Send);
+                return Ok(SessionTask::Send);
             }
             if self.closing {
-                return Err(CloseReason::Ended);
+                return Err(DisconnectReason::Ended);
             }
             if self.backlog.wants_sync() {
-                return Ok(Next::Sync);
+                return Ok(SessionTask::Sync);
             }
             if self.computing.is_some() {
-                return Ok(Next::Compute);
+                return Ok(SessionTask::Compute);
             }
             let nothing_to_do = if self.ready.is_empty() {
                 all_parsed
@@ -355,7 +358,7 @@ impl Session {
                 );
                 let until = self.backlog.next_due();
                 let input = !self.has_enough();
-                return Ok(Next::Wait { input, until });
+                return Ok(SessionTask::Wait { input, until });
             }
         }
     }
@@ -363,7 +366,7 @@ impl Session {
     /// Ends the queue after the connection has closed.
     pub fn close(&mut self) {
         if self.endpoint.queue.is_some() {
-            self.endpoint.leave(&mut locked(&self.context.shared));
+            self.endpoint.leave(&mut lock(&self.context.shared));
         }
     }
 }
@@ -381,11 +384,11 @@ mod tests {
     use zerocopy::FromBytes;
 
     use super::*;
-    use crate::Clock;
-    use crate::storage::backend::Memory;
+    use crate::ServerClock;
+    use crate::storage::backend::MemoryBackend;
     use crate::tcp::TcpOptions;
 
-    fn session() -> Session {
+    fn session() -> TcpSession {
         let capacity_bytes = 64 << 20;
         let config = SubsystemConfig {
             identity: Identity {
@@ -413,21 +416,21 @@ mod tests {
             controllers_max: 1,
             io_queues_max: 1,
         };
-        let memory = Memory::new(nvme::media::bytes_for(capacity_bytes));
+        let memory = MemoryBackend::new(nvme::media::bytes_for(capacity_bytes));
         let subsystem = Subsystem::new(config, Box::new(memory)).unwrap();
         let options = TcpOptions::new("127.0.0.1:0".parse().unwrap());
-        let context = Context::new(options, Arc::new(Mutex::new(subsystem)), Clock::start());
-        let surroundings = Surroundings {
+        let context = TargetContext::new(options, Arc::new(Mutex::new(subsystem)), ServerClock::start());
+        let surroundings = ConnectionInfo {
             local: "127.0.0.1:4420".parse().unwrap(),
             peer: Ipv4Addr::LOCALHOST.into(),
-            line: Arc::new(()),
+            connection: Arc::new(()),
             waker: Arc::new(|| {}),
         };
-        Session::new(context, surroundings)
+        TcpSession::new(context, surroundings)
     }
 
-    fn completion(cid: u16, bytes: usize) -> Completion {
-        Completion {
+    fn completion(cid: u16, bytes: usize) -> SessionCompletion {
+        SessionCompletion {
             entry: SubmissionEntry {
                 cid: cid.into(),
                 ..SubmissionEntry::default()
@@ -438,7 +441,7 @@ mod tests {
     }
 
     /// Returns the identifiers of the completions in the output.
-    fn completed(session: &Session) -> Vec<u16> {
+    fn completed(session: &TcpSession) -> Vec<u16> {
         let slices = session.output().slices();
         let bytes: Vec<u8> = slices.iter().flat_map(|slice| slice.to_vec()).collect();
         let responses = bytes.chunks(24).map(|pdu| CapsuleResp::read_from_bytes(pdu).unwrap());
@@ -462,7 +465,7 @@ mod tests {
         let mut order = Vec::new();
         while order.len() < 4 {
             match session.advance().unwrap() {
-                Next::Send => {
+                SessionTask::Send => {
                     let now = clock.now();
                     for cid in completed(&session) {
                         let due = [start + 2 * step, start + step, start + step, start][usize::from(cid) - 1];
@@ -471,7 +474,7 @@ mod tests {
                     }
                     session.sent();
                 }
-                Next::Wait { input, until } => {
+                SessionTask::Wait { input, until } => {
                     assert!(input, "the host may go on");
                     let until = until.expect("something is held");
                     assert!(until == start + step || until == start + 2 * step);
@@ -479,13 +482,13 @@ mod tests {
                         std::thread::yield_now();
                     }
                 }
-                Next::Sync | Next::Compute => panic!("nothing is to be made durable or computed"),
+                SessionTask::Sync | SessionTask::Compute => panic!("nothing is to be made durable or computed"),
             }
         }
         assert_eq!(order, [4, 2, 3, 1]);
         assert_eq!(
             session.advance(),
-            Ok(Next::Wait {
+            Ok(SessionTask::Wait {
                 input: true,
                 until: None
             })

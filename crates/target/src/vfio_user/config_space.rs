@@ -42,18 +42,18 @@ const _: () = assert!(
 
 /// Layout of BAR0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct BarLayout {
     /// Number of MSI-X vectors.
     pub vectors: u16,
 }
 
-impl Layout {
+impl BarLayout {
     /// Offset of the MSI-X table.
     pub const TABLE: u64 = REGISTER_BYTES + DOORBELL_BYTES;
 
     /// Offset of the pending bits.
     pub fn pending(self) -> u64 {
-        Layout::TABLE + (u64::from(self.vectors) * TABLE_ENTRY_BYTES).next_multiple_of(PAGE_BYTES)
+        BarLayout::TABLE + (u64::from(self.vectors) * TABLE_ENTRY_BYTES).next_multiple_of(PAGE_BYTES)
     }
 
     /// Size of BAR0, a power of two.
@@ -73,7 +73,7 @@ pub enum ConfigEffect {
 /// Content of the configuration space.
 #[derive(Clone)]
 pub struct ConfigSpace {
-    layout: Layout,
+    layout: BarLayout,
     bytes: Box<[u8; EXTENDED_CONFIG_SPACE_SIZE]>,
     /// Bits that the host can write.
     writable: Box<[u8; EXTENDED_CONFIG_SPACE_SIZE]>,
@@ -81,7 +81,7 @@ pub struct ConfigSpace {
 
 impl ConfigSpace {
     /// The configuration space after a reset.
-    pub fn new(layout: Layout) -> ConfigSpace {
+    pub fn new(layout: BarLayout) -> ConfigSpace {
         let mut space = ConfigSpace {
             layout,
             bytes: Box::new([0; EXTENDED_CONFIG_SPACE_SIZE]),
@@ -163,7 +163,7 @@ fn header() -> ConfigHeader {
     }
 }
 
-fn header_mask(layout: Layout) -> ConfigHeader {
+fn header_mask(layout: BarLayout) -> ConfigHeader {
     let address_bits = !(layout.bar_bytes() - 1);
     let mut mask = ConfigHeader {
         command: PciCommand::new()
@@ -197,7 +197,7 @@ fn power_management() -> (PowerManagementCapability, PowerManagementCapability) 
     (capability, mask)
 }
 
-fn msix(layout: Layout) -> (MsixCapability, MsixCapability) {
+fn msix(layout: BarLayout) -> (MsixCapability, MsixCapability) {
     assert!(
         (1..=VECTORS_MAX).contains(&layout.vectors),
         "an MSI-X table has 1 to {VECTORS_MAX} vectors, not {}",
@@ -214,7 +214,7 @@ fn msix(layout: Layout) -> (MsixCapability, MsixCapability) {
         cap_id: CAP_ID_MSIX,
         next: PCI_EXPRESS as u8,
         mxc: MsixControl::new().with_ts(layout.vectors - 1),
-        mtab: place(Layout::TABLE),
+        mtab: place(BarLayout::TABLE),
         mpba: place(layout.pending()),
     };
     let mask = MsixCapability {
@@ -254,7 +254,7 @@ fn pci_express() -> (PciExpressCapability, PciExpressCapability) {
 mod tests {
     use super::*;
 
-    const LAYOUT: Layout = Layout { vectors: 17 };
+    const LAYOUT: BarLayout = BarLayout { vectors: 17 };
 
     fn read<const N: usize>(space: &ConfigSpace, offset: u64) -> [u8; N] {
         let mut data = [0xee; N];
@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(answer & 0xf, u64::from(BAR_MEMORY_64));
         assert_eq!((!(answer & !0xf)).wrapping_add(1), LAYOUT.bar_bytes());
         assert_eq!(LAYOUT.bar_bytes(), 0x4000);
-        let most = Layout { vectors: VECTORS_MAX };
+        let most = BarLayout { vectors: VECTORS_MAX };
         assert_eq!((most.pending(), most.bar_bytes()), (0xa000, 0x10000));
     }
 

@@ -17,13 +17,13 @@ use nvme_spec::pci::EXTENDED_CONFIG_SPACE_SIZE;
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
-use super::config_space::{ConfigEffect, ConfigSpace, Layout};
+use super::config_space::{BarLayout, ConfigEffect, ConfigSpace};
 use super::doorbells::DoorbellFile;
-use super::memory::Range;
-use super::vectors::Change;
-use super::wire::{self, Body, Header, command};
-use super::worker::{Request, Requests};
-use crate::account::GuestAccount;
+use super::memory::GuestRange;
+use super::vectors::VectorChange;
+use super::wire::{self, BodyReader, VfioHeader, command};
+use super::worker::{WorkerHandle, WorkerRequest};
+use crate::account::GuestBudget;
 
 /// VFIO region index of BAR0.
 const REGION_BAR0: u32 = 0;
@@ -43,9 +43,9 @@ const _: () = assert!(
 );
 
 /// The parts of a device that all its clients share.
-pub struct Device {
-    pub layout: Layout,
-    pub requests: Requests,
+pub struct SharedDevice {
+    pub layout: BarLayout,
+    pub requests: WorkerHandle,
     /// The doorbells, if clients may map them.
     pub doorbells: Option<DoorbellFile>,
     /// Number of doorbell messages.
@@ -55,25 +55,25 @@ pub struct Device {
 }
 
 /// Connection of one client.
-struct Connection<'a> {
-    device: &'a Device,
+struct ClientConnection<'a> {
+    device: &'a SharedDevice,
     config: ConfigSpace,
     negotiated: bool,
-    account: GuestAccount,
+    account: GuestBudget,
     /// True after a refusal was logged. Each client gets one log message.
-    complained: Cell<bool>,
+    has_logged_refusal: Cell<bool>,
 }
 
 /// The body of a reply.
 #[derive(Default)]
-struct Answer {
+struct MessageReply {
     body: Vec<u8>,
     with_doorbells: bool,
 }
 
-impl Answer {
-    fn of(body: impl IntoBytes + zerocopy::Immutable) -> Answer {
-        Answer {
+impl MessageReply {
+    fn new(body: impl IntoBytes + zerocopy::Immutable) -> MessageReply {
+        MessageReply {
             body: body.as_bytes().to_vec(),
             with_doorbells: false,
         }
@@ -84,13 +84,13 @@ impl Answer {
 ///
 /// # Errors
 /// The connection failed, or the client sent a malformed message.
-pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
-    let mut connection = Connection {
+pub fn serve(device: &SharedDevice, stream: &UnixStream) -> io::Result<()> {
+    let mut connection = ClientConnection {
         device,
         config: ConfigSpace::new(device.layout),
         negotiated: false,
-        account: GuestAccount::new(),
-        complained: Cell::new(false),
+        account: GuestBudget::new(),
+        has_logged_refusal: Cell::new(false),
     };
     let mut body = Vec::new();
     // The timeout limits the wait of other clients. After its version a client may be silent, as an
@@ -99,10 +99,10 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
     while let Some((header, descriptors)) = wire::receive(stream, &mut body)? {
         let was_negotiated = connection.negotiated;
         let answer = match descriptors {
-            Some(descriptors) => connection.answer(&header, Body(&body), descriptors),
+            Some(descriptors) => connection.answer(&header, BodyReader(&body), descriptors),
             None => {
                 connection
-                    .complain("a message's file descriptors could not be received. Raise the limit of `ulimit -n`");
+                    .log_refusal("a message's file descriptors could not be received. Raise the limit of `ulimit -n`");
                 Err(Errno::MFILE.into())
             }
         };
@@ -123,15 +123,20 @@ pub fn serve(device: &Device, stream: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-impl Connection<'_> {
+impl ClientConnection<'_> {
     /// Logs the reason for a refusal, once per client.
-    fn complain(&self, sentence: &str) {
-        if !self.complained.replace(true) {
+    fn log_refusal(&self, sentence: &str) {
+        if !self.has_logged_refusal.replace(true) {
             eprintln!("warp: vfio-user: {sentence}");
         }
     }
 
-    fn answer(&mut self, header: &Header, mut body: Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+    fn answer(
+        &mut self,
+        header: &VfioHeader,
+        mut body: BodyReader<'_>,
+        descriptors: Vec<OwnedFd>,
+    ) -> io::Result<MessageReply> {
         if !self.negotiated && header.command != command::VERSION {
             return Err(wire::invalid());
         }
@@ -150,17 +155,17 @@ impl Connection<'_> {
         }
     }
 
-    fn version(&mut self, body: &mut Body<'_>) -> io::Result<Answer> {
-        let theirs: wire::Version = body.take()?;
+    fn version(&mut self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
+        let theirs: wire::VfioVersion = body.take()?;
         if theirs.major != 0 {
             return Err(wire::invalid());
         }
         self.negotiated = true;
-        let ours = wire::Version {
+        let ours = wire::VfioVersion {
             major: 0,
             minor: theirs.minor.min(1),
         };
-        let mut answer = Answer::of(ours);
+        let mut answer = MessageReply::new(ours);
         answer.body.extend_from_slice(CAPABILITIES.as_bytes());
         answer.body.push(0);
         Ok(answer)
@@ -168,34 +173,38 @@ impl Connection<'_> {
 
     // --------------------------------------------------------------------------------------------- guest memory --
 
-    fn map(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+    fn map(&mut self, body: &mut BodyReader<'_>, descriptors: Vec<OwnedFd>) -> io::Result<MessageReply> {
         let map: wire::DmaMap = body.take()?;
         // A range without a file cannot be mapped. Examples are firmware and the device's own BARs.
         // A lost descriptor is handled earlier.
         let Some(file) = descriptors.into_iter().next() else {
-            return Ok(Answer::default());
+            return Ok(MessageReply::default());
         };
         let (readable, writable) = (map.flags & wire::MAP_READ != 0, map.flags & wire::MAP_WRITE != 0);
         let shares = self.account.take(map.bytes).map_err(|sentence| {
-            self.complain(&sentence);
+            self.log_refusal(&sentence);
             io::Error::from(Errno::NOSPC)
         })?;
-        let range = Range::map(shares, map.address, map.bytes, file, map.offset, readable, writable)?;
-        self.device.requests.ask(|answer| Request::Map { range, answer })??;
-        Ok(Answer::default())
+        let range = GuestRange::map(shares, map.address, map.bytes, file, map.offset, readable, writable)?;
+        self.device
+            .requests
+            .request(|answer| WorkerRequest::Map { range, answer })??;
+        Ok(MessageReply::default())
     }
 
-    fn unmap(&mut self, body: &mut Body<'_>) -> io::Result<Answer> {
+    fn unmap(&mut self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let unmap: wire::DmaUnmap = body.take()?;
         if unmap.flags & wire::UNMAP_ALL != 0 {
-            self.device.requests.ask(|answer| Request::UnmapAll { answer })?;
+            self.device
+                .requests
+                .request(|answer| WorkerRequest::UnmapAll { answer })?;
         } else {
             let (address, bytes) = (unmap.address, unmap.bytes);
             self.device
                 .requests
-                .ask(|answer| Request::Unmap { address, bytes, answer })??;
+                .request(|answer| WorkerRequest::Unmap { address, bytes, answer })??;
         }
-        Ok(Answer::of(unmap))
+        Ok(MessageReply::new(unmap))
     }
 
     // -------------------------------------------------------------------------------------------------- regions --
@@ -208,7 +217,7 @@ impl Connection<'_> {
         }
     }
 
-    fn region_info(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+    fn region_info(&self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let asked: wire::RegionInfo = body.take()?;
         if asked.index >= REGIONS {
             return Err(wire::invalid());
@@ -225,7 +234,7 @@ impl Connection<'_> {
             info.flags = wire::REGION_READ | wire::REGION_WRITE;
         }
         if asked.index != REGION_BAR0 || self.device.doorbells.is_none() {
-            return Ok(Answer::of(info));
+            return Ok(MessageReply::new(info));
         }
         // The doorbells can be mapped. If the client's buffer is too small, `argument_bytes` tells
         // it to ask again with more space.
@@ -241,7 +250,7 @@ impl Connection<'_> {
         info.flags |= wire::REGION_MMAP | wire::REGION_CAPABILITIES;
         info.capability_offset = size_of::<wire::RegionInfo>() as u32;
         info.argument_bytes += size_of::<wire::SparseMmap>() as u32;
-        let mut answer = Answer::of(info);
+        let mut answer = MessageReply::new(info);
         if asked.argument_bytes >= info.argument_bytes {
             answer.body.extend_from_slice(sparse.as_bytes());
             assert_eq!(
@@ -255,7 +264,7 @@ impl Connection<'_> {
     }
 
     /// Takes the description of a region access and checks that it lies within the region.
-    fn access(&self, body: &mut Body<'_>) -> io::Result<wire::RegionAccess> {
+    fn access(&self, body: &mut BodyReader<'_>) -> io::Result<wire::RegionAccess> {
         let access: wire::RegionAccess = body.take()?;
         let end = access.offset.checked_add(u64::from(access.count));
         if access.count as usize > wire::DATA_BYTES_MAX || end.is_none_or(|end| end > self.region_bytes(access.region))
@@ -265,7 +274,7 @@ impl Connection<'_> {
         Ok(access)
     }
 
-    fn read(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+    fn read(&self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let access = self.access(body)?;
         let (offset, bytes) = (access.offset, access.count as usize);
         let data = match access.region {
@@ -277,42 +286,42 @@ impl Connection<'_> {
             _ => self
                 .device
                 .requests
-                .ask(|answer| Request::Read { offset, bytes, answer })?,
+                .request(|answer| WorkerRequest::Read { offset, bytes, answer })?,
         };
         assert_eq!(data.len(), bytes, "a read of region {} answers in full", access.region);
-        let mut answer = Answer::of(access);
+        let mut answer = MessageReply::new(access);
         answer.body.extend_from_slice(&data);
         Ok(answer)
     }
 
-    fn write(&mut self, body: &mut Body<'_>, wait: bool) -> io::Result<Answer> {
+    fn write(&mut self, body: &mut BodyReader<'_>, wait: bool) -> io::Result<MessageReply> {
         let access = self.access(body)?;
         let data = body.bytes(access.count)?;
         if access.region == REGION_CONFIG {
             self.write_config(access.offset, data)?;
-            return Ok(Answer::of(access));
+            return Ok(MessageReply::new(access));
         }
         let (offset, data) = (access.offset, data.to_vec());
-        let is_doorbell = (REGISTER_BYTES..Layout::TABLE).contains(&offset);
+        let is_doorbell = (REGISTER_BYTES..BarLayout::TABLE).contains(&offset);
         if is_doorbell {
             self.device.doorbell_messages.fetch_add(1, Ordering::Relaxed);
         }
         // A doorbell write has no result to wait for. Requests stay in order.
         if is_doorbell || !wait {
-            self.device.requests.send(Request::Write {
+            self.device.requests.send(WorkerRequest::Write {
                 offset,
                 data,
                 answer: None,
             })?;
         } else {
-            let answer = |answer| Request::Write {
+            let answer = |answer| WorkerRequest::Write {
                 offset,
                 data,
                 answer: Some(answer),
             };
-            self.device.requests.ask(answer)?;
+            self.device.requests.request(answer)?;
         }
-        Ok(Answer::of(access))
+        Ok(MessageReply::new(access))
     }
 
     fn write_config(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -321,22 +330,22 @@ impl Connection<'_> {
         let enabled = self.config.is_bus_master();
         let requests = &self.device.requests;
         if effect == ConfigEffect::FunctionReset {
-            requests.ask(|answer| Request::Reset { answer })?;
+            requests.request(|answer| WorkerRequest::Reset { answer })?;
         } else if enabled != was_bus_master {
-            requests.ask(|answer| Request::BusMaster { enabled, answer })?;
+            requests.request(|answer| WorkerRequest::BusMaster { enabled, answer })?;
         }
         Ok(())
     }
 
     // ----------------------------------------------------------------------------------------------- interrupts --
 
-    fn interrupt_info(&self, body: &mut Body<'_>) -> io::Result<Answer> {
+    fn interrupt_info(&self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let asked: wire::InterruptInfo = body.take()?;
         if asked.index >= INTERRUPT_KINDS {
             return Err(wire::invalid());
         }
         let is_msix = asked.index == INTERRUPT_MSIX;
-        Ok(Answer::of(wire::InterruptInfo {
+        Ok(MessageReply::new(wire::InterruptInfo {
             argument_bytes: size_of::<wire::InterruptInfo>() as u32,
             flags: if is_msix { wire::INTERRUPT_EVENTFD } else { 0 },
             index: asked.index,
@@ -348,13 +357,13 @@ impl Connection<'_> {
         }))
     }
 
-    fn set_interrupts(&mut self, body: &mut Body<'_>, descriptors: Vec<OwnedFd>) -> io::Result<Answer> {
+    fn set_interrupts(&mut self, body: &mut BodyReader<'_>, descriptors: Vec<OwnedFd>) -> io::Result<MessageReply> {
         let set: wire::SetInterrupts = body.take()?;
         let vectors = u32::from(self.device.layout.vectors);
         if set.index != INTERRUPT_MSIX {
             // Only MSI-X interrupts exist, so other kinds can only be switched off.
             return if set.count == 0 {
-                Ok(Answer::default())
+                Ok(MessageReply::default())
             } else {
                 Err(wire::invalid())
             };
@@ -364,41 +373,41 @@ impl Connection<'_> {
         }
         // The client implements masking. It removes the vector's file descriptor.
         if set.flags & wire::SET_ACTION_TRIGGER == 0 {
-            return Ok(Answer::default());
+            return Ok(MessageReply::default());
         }
         let count = set.count as usize;
         let change = if count == 0 {
-            Change::Off((vectors - set.start) as usize)
+            VectorChange::Off((vectors - set.start) as usize)
         } else if set.flags & wire::SET_DATA_NONE != 0 {
-            Change::Raise(vec![true; count])
+            VectorChange::Raise(vec![true; count])
         } else if set.flags & wire::SET_DATA_BOOL != 0 {
-            Change::Raise(body.bytes(set.count)?.iter().map(|byte| *byte != 0).collect())
+            VectorChange::Raise(body.bytes(set.count)?.iter().map(|byte| *byte != 0).collect())
         } else if set.flags & wire::SET_DATA_EVENTFD == 0 {
             return Err(wire::invalid());
         } else if descriptors.is_empty() {
-            Change::Off(count)
+            VectorChange::Off(count)
         } else if descriptors.len() == count {
-            Change::Set(descriptors)
+            VectorChange::Set(descriptors)
         } else {
             return Err(wire::invalid());
         };
         let first = set.start as usize;
         self.device
             .requests
-            .ask(|answer| Request::Vectors { first, change, answer })??;
-        Ok(Answer::default())
+            .request(|answer| WorkerRequest::Vectors { first, change, answer })??;
+        Ok(MessageReply::default())
     }
 
-    fn reset(&mut self) -> io::Result<Answer> {
+    fn reset(&mut self) -> io::Result<MessageReply> {
         self.config = ConfigSpace::new(self.device.layout);
-        self.device.requests.ask(|answer| Request::Reset { answer })?;
-        Ok(Answer::default())
+        self.device.requests.request(|answer| WorkerRequest::Reset { answer })?;
+        Ok(MessageReply::default())
     }
 }
 
-fn device_info(body: &mut Body<'_>) -> io::Result<Answer> {
+fn device_info(body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
     let _: wire::DeviceInfo = body.take()?;
-    Ok(Answer::of(wire::DeviceInfo {
+    Ok(MessageReply::new(wire::DeviceInfo {
         argument_bytes: size_of::<wire::DeviceInfo>() as u32,
         flags: wire::DEVICE_FLAGS,
         regions: REGIONS,

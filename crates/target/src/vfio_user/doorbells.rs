@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use guest_memory::Mapping;
+use guest_memory::SharedMapping;
 use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -15,7 +15,7 @@ const _: () = assert!(
 
 /// The server's mapping of the doorbells.
 pub struct DoorbellPage {
-    map: Mapping,
+    map: SharedMapping,
 }
 
 /// Reason why accesses to doorbells never fail.
@@ -36,7 +36,7 @@ impl DoorbellPage {
         // Clients receive this file. If a client could shorten it, this process would end with
         // SIGBUS.
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        let map = Mapping::new(file.try_clone()?, REGISTER_BYTES, DOORBELL_BYTES, true)?;
+        let map = SharedMapping::new(file.try_clone()?, REGISTER_BYTES, DOORBELL_BYTES, true)?;
         Ok((DoorbellPage { map }, DoorbellFile(file)))
     }
 }

@@ -11,51 +11,51 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use guest_memory::{Gone, Mapping};
-use nvme::pcie::{Fault, HostMemory};
-use prefetch::Room;
+use guest_memory::{AccessFault, SharedMapping};
+use nvme::pcie::{HostMemory, MemoryFault};
+use prefetch::NonTemporalBuf;
 use rustix::io::Errno;
 
-use crate::account::Share;
+use crate::account::BudgetShare;
 
 /// A range of guest memory.
 #[derive(Debug)]
-pub struct Range {
+pub struct GuestRange {
     start: u64,
     /// Address behind the last byte.
     end: u64,
     readable: bool,
     writable: bool,
-    map: Mapping,
-    _shares: [Share; 2],
+    map: SharedMapping,
+    _shares: [BudgetShare; 2],
 }
 
-impl Range {
+impl GuestRange {
     /// Maps a range of a file as guest memory and keeps the shares taken for it.
     ///
     /// # Errors
     /// The range is empty, ends beyond the address space or the file, or the system does not map
     /// it.
     pub fn map(
-        shares: [Share; 2],
+        shares: [BudgetShare; 2],
         address: u64,
         bytes: u64,
         file: OwnedFd,
         offset: u64,
         readable: bool,
         writable: bool,
-    ) -> io::Result<Range> {
+    ) -> io::Result<GuestRange> {
         let end = address
             .checked_add(bytes)
             .filter(|end| *end > address)
             .ok_or(Errno::INVAL)?;
-        let map = Mapping::new(file, offset, bytes, writable)?;
+        let map = SharedMapping::new(file, offset, bytes, writable)?;
         assert_eq!(
             map.bytes() as u64,
             bytes,
             "the range at {address:#x} is mapped as a whole"
         );
-        Ok(Range {
+        Ok(GuestRange {
             start: address,
             end,
             readable,
@@ -68,11 +68,13 @@ impl Range {
     /// Publishes entries in the range, from `address` on. `offset` is the offset of `address` in
     /// the range.
     #[inline]
-    fn publish(&self, address: u64, offset: usize, entries: &[[u8; 16]]) -> Result<(), Fault> {
+    fn publish(&self, address: u64, offset: usize, entries: &[[u8; 16]]) -> Result<(), MemoryFault> {
         if !self.writable || !offset.is_multiple_of(4) {
-            return Err(Fault { address });
+            return Err(MemoryFault { address });
         }
-        self.map.publish(offset, entries).map_err(|Gone| Fault { address })
+        self.map
+            .publish(offset, entries)
+            .map_err(|AccessFault| MemoryFault { address })
     }
 }
 
@@ -80,7 +82,7 @@ impl Range {
 #[derive(Debug, Default)]
 pub struct GuestMemory {
     /// Sorted by address, without overlap.
-    ranges: Vec<Range>,
+    ranges: Vec<GuestRange>,
 }
 
 impl GuestMemory {
@@ -88,7 +90,7 @@ impl GuestMemory {
     ///
     /// # Errors
     /// The range overlaps another one.
-    pub fn add(&mut self, range: Range) -> io::Result<()> {
+    pub fn add(&mut self, range: GuestRange) -> io::Result<()> {
         let at = self.ranges.partition_point(|other| other.end <= range.start);
         if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
             return Err(Errno::EXIST.into());
@@ -108,7 +110,7 @@ impl GuestMemory {
     /// A mapped range lies only partly within it. No range is removed then.
     pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
         let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
-        let inside = |range: &Range| range.start >= address && range.end <= end;
+        let inside = |range: &GuestRange| range.start >= address && range.end <= end;
         if self
             .ranges
             .iter()
@@ -137,11 +139,11 @@ impl GuestMemory {
 
     /// The range that contains an address, and the offset in the range.
     #[inline]
-    fn find(&self, address: u64) -> Result<(&Range, usize), Fault> {
+    fn find(&self, address: u64) -> Result<(&GuestRange, usize), MemoryFault> {
         let at = self.ranges.partition_point(|range| range.end <= address);
         match self.ranges.get(at) {
             Some(range) if range.start <= address => Ok((range, (address - range.start) as usize)),
-            _ => Err(Fault { address }),
+            _ => Err(MemoryFault { address }),
         }
     }
 
@@ -153,29 +155,29 @@ impl GuestMemory {
         &self,
         address: u64,
         bytes: usize,
-        allowed: impl Fn(&Range) -> bool,
-        mut copy: impl FnMut(&Mapping, usize, std::ops::Range<usize>) -> Result<(), Gone>,
-    ) -> Result<(), Fault> {
+        allowed: impl Fn(&GuestRange) -> bool,
+        mut copy: impl FnMut(&SharedMapping, usize, std::ops::Range<usize>) -> Result<(), AccessFault>,
+    ) -> Result<(), MemoryFault> {
         let mut done = 0;
         while done < bytes {
-            let address = address.checked_add(done as u64).ok_or(Fault { address })?;
+            let address = address.checked_add(done as u64).ok_or(MemoryFault { address })?;
             let (range, offset) = self.find(address)?;
             if !allowed(range) {
-                return Err(Fault { address });
+                return Err(MemoryFault { address });
             }
             let piece = done..done + (bytes - done).min(range.map.bytes() - offset);
             done = piece.end;
-            copy(&range.map, offset, piece).map_err(|Gone| Fault { address })?;
+            copy(&range.map, offset, piece).map_err(|AccessFault| MemoryFault { address })?;
         }
         Ok(())
     }
 
     /// Locates a 32-bit number that is shared with the guest: its range, and its offset there.
     #[inline]
-    fn number(&self, address: u64) -> Result<(&Range, usize), Fault> {
+    fn number(&self, address: u64) -> Result<(&GuestRange, usize), MemoryFault> {
         let (range, offset) = self.find(address)?;
         if !offset.is_multiple_of(4) || range.map.bytes() - offset < 4 {
-            return Err(Fault { address });
+            return Err(MemoryFault { address });
         }
         Ok((range, offset))
     }
@@ -183,7 +185,7 @@ impl GuestMemory {
 
 impl HostMemory for GuestMemory {
     #[inline]
-    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), Fault> {
+    fn read(&self, address: u64, data: &mut [u8]) -> Result<(), MemoryFault> {
         self.for_each_piece(
             address,
             data.len(),
@@ -193,17 +195,17 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn read_into(&self, address: u64, mut room: Room<'_>) -> Result<(), Fault> {
+    fn read_into(&self, address: u64, mut room: NonTemporalBuf<'_>) -> Result<(), MemoryFault> {
         self.for_each_piece(
             address,
             room.len(),
             |range| range.readable,
-            |map, offset, piece| map.read_into(offset, room.take(piece.len())),
+            |map, offset, piece| map.read_into(offset, room.split_off_front(piece.len())),
         )
     }
 
     #[inline]
-    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), Fault> {
+    fn append(&self, address: u64, bytes: usize, data: &mut Vec<u8>) -> Result<(), MemoryFault> {
         self.for_each_piece(
             address,
             bytes,
@@ -213,12 +215,12 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), Fault> {
+    fn check_readable(&self, address: u64, bytes: usize) -> Result<(), MemoryFault> {
         self.for_each_piece(address, bytes, |range| range.readable, |_, _, _| Ok(()))
     }
 
     #[inline]
-    fn write(&self, address: u64, data: &[u8]) -> Result<(), Fault> {
+    fn write(&self, address: u64, data: &[u8]) -> Result<(), MemoryFault> {
         self.for_each_piece(
             address,
             data.len(),
@@ -228,7 +230,7 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), Fault> {
+    fn publish(&self, address: u64, entry: &[u8; 16]) -> Result<(), MemoryFault> {
         let (range, offset) = self.find(address)?;
         if range.map.bytes() - offset < entry.len() {
             // The entry crosses two ranges.
@@ -240,7 +242,7 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), Fault> {
+    fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), MemoryFault> {
         let (range, offset) = self.find(address)?;
         if range.map.bytes() - offset < size_of_val(entries) {
             // The entries cross two ranges.
@@ -253,24 +255,24 @@ impl HostMemory for GuestMemory {
     }
 
     #[inline]
-    fn load(&self, address: u64) -> Result<u32, Fault> {
+    fn load(&self, address: u64) -> Result<u32, MemoryFault> {
         match self.number(address)? {
             (range, offset) if range.readable => {
-                let value = range.map.load(offset).map_err(|Gone| Fault { address })?;
+                let value = range.map.load(offset).map_err(|AccessFault| MemoryFault { address })?;
                 Ok(u32::from_le(value))
             }
-            _ => Err(Fault { address }),
+            _ => Err(MemoryFault { address }),
         }
     }
 
     #[inline]
-    fn store(&self, address: u64, value: u32) -> Result<(), Fault> {
+    fn store(&self, address: u64, value: u32) -> Result<(), MemoryFault> {
         match self.number(address)? {
             (range, offset) if range.writable => {
                 let stored = range.map.store(offset, value.to_le());
-                stored.map_err(|Gone| Fault { address })
+                stored.map_err(|AccessFault| MemoryFault { address })
             }
-            _ => Err(Fault { address }),
+            _ => Err(MemoryFault { address }),
         }
     }
 }
@@ -280,16 +282,16 @@ mod tests {
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
     use super::*;
-    use crate::account::GuestAccount;
+    use crate::account::GuestBudget;
 
-    fn shares(bytes: u64) -> [Share; 2] {
-        GuestAccount::new().take(bytes).unwrap()
+    fn shares(bytes: u64) -> [BudgetShare; 2] {
+        GuestBudget::new().take(bytes).unwrap()
     }
 
-    fn range(address: u64, bytes: u64, writable: bool) -> Range {
+    fn range(address: u64, bytes: u64, writable: bool) -> GuestRange {
         let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, bytes).unwrap();
-        Range::map(shares(bytes), address, bytes, file, 0, true, writable).unwrap()
+        GuestRange::map(shares(bytes), address, bytes, file, 0, true, writable).unwrap()
     }
 
     #[test]
@@ -301,9 +303,9 @@ mod tests {
         let mut data = [0; 4];
         memory.read(0x1ffe, &mut data).unwrap();
         assert_eq!(data, [1, 2, 3, 4]);
-        assert_eq!(memory.read(0x2ffe, &mut data), Err(Fault { address: 0x3000 }));
-        assert_eq!(memory.read(0xfff, &mut data), Err(Fault { address: 0xfff }));
-        assert_eq!(memory.read(u64::MAX, &mut data), Err(Fault { address: u64::MAX }));
+        assert_eq!(memory.read(0x2ffe, &mut data), Err(MemoryFault { address: 0x3000 }));
+        assert_eq!(memory.read(0xfff, &mut data), Err(MemoryFault { address: 0xfff }));
+        assert_eq!(memory.read(u64::MAX, &mut data), Err(MemoryFault { address: u64::MAX }));
     }
 
     #[test]
@@ -311,9 +313,9 @@ mod tests {
         let mut memory = GuestMemory::default();
         memory.add(range(0, 0x1000, false)).unwrap();
         assert_eq!(memory.load(0), Ok(0));
-        assert_eq!(memory.write(0, &[1]), Err(Fault { address: 0 }));
-        assert_eq!(memory.store(4, 1), Err(Fault { address: 4 }));
-        assert_eq!(memory.load(2), Err(Fault { address: 2 }), "not aligned");
+        assert_eq!(memory.write(0, &[1]), Err(MemoryFault { address: 0 }));
+        assert_eq!(memory.store(4, 1), Err(MemoryFault { address: 4 }));
+        assert_eq!(memory.load(2), Err(MemoryFault { address: 2 }), "not aligned");
     }
 
     #[test]
@@ -338,7 +340,7 @@ mod tests {
         }
         assert_eq!(
             memory.publish_all(0x2fe0, &entries),
-            Err(Fault { address: 0x3000 }),
+            Err(MemoryFault { address: 0x3000 }),
             "the last one is where nothing is written"
         );
         for (address, fault) in [
@@ -350,7 +352,7 @@ mod tests {
         ] {
             assert_eq!(
                 memory.publish(address, &entry),
-                Err(Fault { address: fault }),
+                Err(MemoryFault { address: fault }),
                 "{address:#x}"
             );
         }
@@ -368,7 +370,7 @@ mod tests {
         memory.remove(0x8000, 0x1000).unwrap();
         assert_eq!(memory.load(0x2000), Ok(0));
         memory.remove(0, 0x10000).unwrap();
-        assert_eq!(memory.load(0x2000), Err(Fault { address: 0x2000 }));
+        assert_eq!(memory.load(0x2000), Err(MemoryFault { address: 0x2000 }));
     }
 
     #[test]
@@ -376,7 +378,7 @@ mod tests {
         let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, 0x1000).unwrap();
         let copy = file.try_clone().unwrap();
-        assert!(Range::map(shares(0x2000), 0, 0x2000, copy, 0, true, true).is_err());
-        assert!(Range::map(shares(0x1000), u64::MAX, 0x1000, file, 0, true, true).is_err());
+        assert!(GuestRange::map(shares(0x2000), 0, 0x2000, copy, 0, true, true).is_err());
+        assert!(GuestRange::map(shares(0x1000), u64::MAX, 0x1000, file, 0, true, true).is_err());
     }
 }

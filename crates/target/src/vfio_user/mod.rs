@@ -39,14 +39,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nvme::pcie::{PcieController, QUEUES_MAX};
-use nvme::{ControllerKind, Host, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport};
 
-use crate::{Clock, ServeError, Shared, locked};
-use config_space::Layout;
-use connection::Device;
+use crate::{ServeError, ServerClock, SharedSubsystem, lock};
+use config_space::BarLayout;
+use connection::SharedDevice;
 use doorbells::DoorbellPage;
 use socket::Socket;
-use worker::{Parts, Request, Requests, Worker};
+use worker::{QueueWorker, WorkerHandle, WorkerParts, WorkerRequest};
 
 /// Name of the thread that executes commands.
 pub const WORKER_THREAD: &str = "vfio-worker";
@@ -72,9 +72,9 @@ impl Default for VfioUserOptions {
 
 /// A running vfio-user server.
 pub struct VfioUserServer {
-    shared: Shared,
+    shared: SharedSubsystem,
     controller: u16,
-    requests: Requests,
+    requests: WorkerHandle,
     doorbell_messages: Arc<AtomicU64>,
     clients: Arc<Clients>,
     socket_thread: Option<JoinHandle<()>>,
@@ -97,15 +97,15 @@ impl VfioUserServer {
     /// The socket cannot be created, the drive has no controller left, or a system call fails.
     pub fn start(
         path: &Path,
-        shared: Shared,
-        clock: Clock,
+        shared: SharedSubsystem,
+        clock: ServerClock,
         options: VfioUserOptions,
     ) -> Result<VfioUserServer, ServeError> {
         let socket = Arc::new(Socket::bind(path)?);
         let (page, file) = DoorbellPage::new().map_err(|source| system("creating the doorbell page", source))?;
         let (controller, queues) = connect(&shared, clock)?;
-        let layout = Layout { vectors: queues + 1 };
-        let (worker, requests, to_sync) = Worker::new(Parts {
+        let layout = BarLayout { vectors: queues + 1 };
+        let (worker, requests, to_sync) = QueueWorker::new(WorkerParts {
             controller: PcieController::new(controller, queues, layout.vectors),
             layout,
             doorbells: page,
@@ -114,7 +114,7 @@ impl VfioUserServer {
             clock,
         });
         let waker = requests.clone();
-        locked(&shared).set_waker(controller, Arc::new(move || waker.wake()));
+        lock(&shared).set_waker(controller, Arc::new(move || waker.wake()));
 
         let mut server = VfioUserServer {
             shared,
@@ -126,7 +126,7 @@ impl VfioUserServer {
             worker_threads: Vec::new(),
             socket,
         };
-        let device = Device {
+        let device = SharedDevice {
             layout,
             requests: server.requests.clone(),
             doorbells: options.map_doorbells.then_some(file),
@@ -177,7 +177,7 @@ impl Drop for VfioUserServer {
         {
             let _ = client.shutdown(Shutdown::Both);
         }
-        let _ = self.requests.send(Request::Stop);
+        let _ = self.requests.send(WorkerRequest::Stop);
         for thread in self
             .socket_thread
             .take()
@@ -196,10 +196,15 @@ impl Drop for VfioUserServer {
 }
 
 /// Connects a controller of the drive. Returns its identifier and its number of I/O queue pairs.
-fn connect(shared: &Shared, clock: Clock) -> Result<(u16, u16), ServeError> {
-    let mut subsystem = locked(shared);
+fn connect(shared: &SharedSubsystem, clock: ServerClock) -> Result<(u16, u16), ServeError> {
+    let mut subsystem = lock(shared);
     let queues = subsystem.config().io_queues_max.min(QUEUES_MAX - 1);
-    let connected = subsystem.connect(clock.now(), Transport::Pcie, ControllerKind::Io, Host::default());
+    let connected = subsystem.connect(
+        clock.now(),
+        HostTransport::Pcie,
+        ControllerKind::Io,
+        HostIdentity::default(),
+    );
     match connected {
         Ok(controller) => Ok((controller, queues)),
         Err(failure) => Err(system("creating a controller", io::Error::other(failure.cause))),
@@ -216,7 +221,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 /// Serves clients one after the other, until the server stops.
-fn accept_clients(listener: &UnixListener, device: &Device, clients: &Clients) {
+fn accept_clients(listener: &UnixListener, device: &SharedDevice, clients: &Clients) {
     while let Some(stream) = next_client(listener, clients) {
         if let Err(error) = connection::serve(device, &stream)
             && !clients.stopping.load(Ordering::SeqCst)
@@ -227,7 +232,11 @@ fn accept_clients(listener: &UnixListener, device: &Device, clients: &Clients) {
             .current
             .lock()
             .expect("no thread panics while it holds the lock") = None;
-        if device.requests.ask(|answer| Request::ClientGone { answer }).is_err() {
+        if device
+            .requests
+            .request(|answer| WorkerRequest::ClientGone { answer })
+            .is_err()
+        {
             return;
         }
     }

@@ -12,31 +12,31 @@ use std::os::fd::OwnedFd;
 use nvme::pcie::Interrupts;
 use rustix::io::Errno;
 
-use crate::account::{self, Share};
+use crate::account::{self, BudgetShare};
 
 /// Bytes of an MSI-X table entry.
 pub const TABLE_ENTRY_BYTES: u64 = 16;
 
 /// All MSI-X vectors of a function.
 pub struct Vectors {
-    state: RefCell<State>,
+    state: RefCell<VectorState>,
 }
 
-struct State {
-    events: Vec<Option<Event>>,
+struct VectorState {
+    events: Vec<Option<EventDescriptor>>,
     pending: Vec<bool>,
     table: Vec<u8>,
 }
 
 /// An event file descriptor, with its share of the process's descriptors.
-struct Event {
+struct EventDescriptor {
     file: File,
-    _share: Share,
+    _share: BudgetShare,
 }
 
 /// Effect of DEVICE_SET_IRQS on vectors.
 #[derive(Debug)]
-pub enum Change {
+pub enum VectorChange {
     /// Assigns these file descriptors.
     Set(Vec<OwnedFd>),
     /// Removes the file descriptors of this many vectors.
@@ -54,7 +54,7 @@ impl Vectors {
             // Masked, as after a reset.
             entry[12] = 1;
         }
-        let state = State {
+        let state = VectorState {
             events: (0..count).map(|_| None).collect(),
             pending: vec![false; count],
             table,
@@ -73,24 +73,24 @@ impl Vectors {
     ///
     /// # Errors
     /// The change exceeds the number of vectors, or the process has no file descriptor left.
-    pub fn change(&mut self, first: usize, change: Change) -> io::Result<()> {
+    pub fn change(&mut self, first: usize, change: VectorChange) -> io::Result<()> {
         let count = match &change {
-            Change::Set(files) => files.len(),
-            Change::Off(count) => *count,
-            Change::Raise(raised) => raised.len(),
+            VectorChange::Set(files) => files.len(),
+            VectorChange::Off(count) => *count,
+            VectorChange::Raise(raised) => raised.len(),
         };
         let end = first
             .checked_add(count)
             .filter(|end| *end <= self.count())
             .ok_or(Errno::INVAL)?;
         match change {
-            Change::Off(_) => self.state.get_mut().events[first..end].fill_with(|| None),
-            Change::Raise(raised) => {
+            VectorChange::Off(_) => self.state.get_mut().events[first..end].fill_with(|| None),
+            VectorChange::Raise(raised) => {
                 for (vector, _) in (first..end).zip(raised).filter(|(_, raise)| *raise) {
                     self.raise(vector as u16);
                 }
             }
-            Change::Set(files) => {
+            VectorChange::Set(files) => {
                 for (vector, file) in (first..end).zip(files) {
                     self.set(vector, file)?;
                 }
@@ -107,7 +107,7 @@ impl Vectors {
         // The previous descriptor returns its share first.
         state.events[vector] = None;
         let share = account::descriptors().take(1).ok_or(Errno::MFILE)?;
-        state.events[vector] = Some(Event {
+        state.events[vector] = Some(EventDescriptor {
             file: File::from(file),
             _share: share,
         });
@@ -200,18 +200,18 @@ mod tests {
 
         let event = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
         let mut reader = File::from(event.try_clone().unwrap());
-        vectors.change(9, Change::Set(vec![event])).unwrap();
+        vectors.change(9, VectorChange::Set(vec![event])).unwrap();
         let mut count = [0; 8];
         reader.read_exact(&mut count).unwrap();
         assert_eq!(u64::from_ne_bytes(count), 1);
         vectors.read_pending(0, &mut bits);
         assert_eq!(bits, [0; 4]);
 
-        vectors.change(9, Change::Off(1)).unwrap();
+        vectors.change(9, VectorChange::Off(1)).unwrap();
         vectors.raise(9);
         assert!(reader.read_exact(&mut count).is_err(), "nothing more came");
-        assert!(vectors.change(9, Change::Off(2)).is_err(), "there are 10 vectors");
-        assert!(vectors.change(usize::MAX, Change::Off(2)).is_err());
+        assert!(vectors.change(9, VectorChange::Off(2)).is_err(), "there are 10 vectors");
+        assert!(vectors.change(usize::MAX, VectorChange::Off(2)).is_err());
     }
 
     #[test]

@@ -47,7 +47,7 @@ const FLAG_ERROR: u32 = 0x20;
 /// Header of every message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-pub struct Header {
+pub struct VfioHeader {
     pub message_id: u16,
     pub command: u16,
     /// Bytes of the whole message.
@@ -59,7 +59,7 @@ pub struct Header {
 /// Body of VERSION. Text follows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-pub struct Version {
+pub struct VfioVersion {
     pub major: u16,
     pub minor: u16,
 }
@@ -181,7 +181,7 @@ pub struct RegionAccess {
     pub count: u32,
 }
 
-impl Header {
+impl VfioHeader {
     /// Returns whether the sender waits for a reply.
     pub fn wants_reply(&self) -> bool {
         self.flags & FLAG_NO_REPLY == 0
@@ -189,9 +189,9 @@ impl Header {
 }
 
 /// A message's body, read piece by piece. A missing piece is the peer's error.
-pub struct Body<'a>(pub &'a [u8]);
+pub struct BodyReader<'a>(pub &'a [u8]);
 
-impl<'a> Body<'a> {
+impl<'a> BodyReader<'a> {
     /// Takes a structure.
     pub fn take<T: FromBytes>(&mut self) -> io::Result<T> {
         let (value, rest) = T::read_from_prefix(self.0).map_err(|_| invalid())?;
@@ -218,8 +218,8 @@ pub fn invalid() -> io::Error {
 ///
 /// # Errors
 /// The connection failed, or the peer sent a malformed message. The connection is unusable then.
-pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(Header, Option<Vec<OwnedFd>>)>> {
-    let mut header = Header::new_zeroed();
+pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(VfioHeader, Option<Vec<OwnedFd>>)>> {
+    let mut header = VfioHeader::new_zeroed();
     let mut descriptors = Vec::new();
     let (got, is_whole) = receive_with_descriptors(stream, header.as_mut_bytes(), &mut descriptors)?;
     if got == 0 {
@@ -228,11 +228,11 @@ pub fn receive(stream: &UnixStream, body: &mut Vec<u8>) -> io::Result<Option<(He
     let mut reader = stream;
     reader.read_exact(&mut header.as_mut_bytes()[got..])?;
     let bytes = header.bytes as usize;
-    if !(size_of::<Header>()..=MESSAGE_BYTES_MAX).contains(&bytes) {
+    if !(size_of::<VfioHeader>()..=MESSAGE_BYTES_MAX).contains(&bytes) {
         let cause = format!("a message has {bytes} bytes, which is outside the limits");
         return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
     }
-    body.resize(bytes - size_of::<Header>(), 0);
+    body.resize(bytes - size_of::<VfioHeader>(), 0);
     reader.read_exact(body)?;
     Ok(Some((header, is_whole.then_some(descriptors))))
 }
@@ -268,11 +268,11 @@ fn receive_with_descriptors(
 ///
 /// # Errors
 /// The connection failed.
-pub fn reply(stream: &UnixStream, to: &Header, body: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let header = Header {
+pub fn reply(stream: &UnixStream, to: &VfioHeader, body: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let header = VfioHeader {
         message_id: to.message_id,
         command: to.command,
-        bytes: (size_of::<Header>() + body.len()) as u32,
+        bytes: (size_of::<VfioHeader>() + body.len()) as u32,
         flags: FLAG_REPLY,
         error: 0,
     };
@@ -312,11 +312,11 @@ fn send_with_descriptor(stream: &UnixStream, message: &[u8], descriptor: Borrowe
 ///
 /// # Errors
 /// The connection failed.
-pub fn reply_error(stream: &UnixStream, to: &Header, error: &io::Error) -> io::Result<()> {
-    let header = Header {
+pub fn reply_error(stream: &UnixStream, to: &VfioHeader, error: &io::Error) -> io::Result<()> {
+    let header = VfioHeader {
         message_id: to.message_id,
         command: to.command,
-        bytes: size_of::<Header>() as u32,
+        bytes: size_of::<VfioHeader>() as u32,
         flags: FLAG_REPLY | FLAG_ERROR,
         error: error.raw_os_error().unwrap_or(rustix::io::Errno::INVAL.raw_os_error()) as u32,
     };

@@ -21,15 +21,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvErr
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use nvme::Durable;
+use nvme::FlushHandle;
 use nvme::pcie::{Bus, PcieController};
 
-use super::config_space::Layout;
+use super::config_space::BarLayout;
 use super::doorbells::DoorbellPage;
-use super::memory::{GuestMemory, Range};
-use super::vectors::{Change, Vectors};
+use super::memory::{GuestMemory, GuestRange};
+use super::vectors::{VectorChange, Vectors};
 use crate::clock::sleep_before;
-use crate::{Clock, Shared, give_way, locked, pause_between_parts};
+use crate::{ServerClock, SharedSubsystem, lock, pause_between_parts, yield_to_waiters};
 
 /// Longest spin before a sleep.
 const SPIN: Duration = Duration::from_micros(20);
@@ -54,7 +54,7 @@ const NO_MEMORY: &str = "warp: the vfio-user client enables the controller but s
 const REQUESTS_MAX: usize = 256;
 
 /// Requests of the connection, the syncer and the subsystem to the worker.
-pub enum Request {
+pub enum WorkerRequest {
     /// Read from BAR0.
     Read {
         offset: u64,
@@ -68,7 +68,7 @@ pub enum Request {
         answer: Option<SyncSender<()>>,
     },
     Map {
-        range: Range,
+        range: GuestRange,
         answer: SyncSender<io::Result<()>>,
     },
     Unmap {
@@ -81,7 +81,7 @@ pub enum Request {
     },
     Vectors {
         first: usize,
-        change: Change,
+        change: VectorChange,
         answer: SyncSender<io::Result<()>>,
     },
     /// Sets Bus Master Enable, which permits access to the client's memory. A reset or the client's
@@ -107,17 +107,17 @@ pub enum Request {
 
 /// Handle to send requests to the worker.
 #[derive(Clone)]
-pub struct Requests {
-    sender: SyncSender<Request>,
+pub struct WorkerHandle {
+    sender: SyncSender<WorkerRequest>,
     woken: Arc<AtomicBool>,
 }
 
-impl Requests {
+impl WorkerHandle {
     /// Sends a request without waiting for an answer.
     ///
     /// # Errors
     /// The worker has ended.
-    pub fn send(&self, request: Request) -> io::Result<()> {
+    pub fn send(&self, request: WorkerRequest) -> io::Result<()> {
         self.sender.send(request).map_err(|_| ended())
     }
 
@@ -125,7 +125,7 @@ impl Requests {
     ///
     /// # Errors
     /// The worker has ended.
-    pub fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> Request) -> io::Result<T> {
+    pub fn request<T>(&self, request: impl FnOnce(SyncSender<T>) -> WorkerRequest) -> io::Result<T> {
         let (answer, answered) = sync_channel(1);
         self.send(request(answer))?;
         answered.recv().map_err(|_| ended())
@@ -135,7 +135,7 @@ impl Requests {
     /// the subsystem locked.
     pub fn wake(&self) {
         self.woken.store(true, Ordering::Release);
-        match self.sender.try_send(Request::Wake) {
+        match self.sender.try_send(WorkerRequest::Wake) {
             // If the channel is full, the worker is awake and checks the flag after its requests.
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
@@ -147,9 +147,9 @@ fn ended() -> io::Error {
 }
 
 /// State of the worker thread.
-pub struct Worker {
+pub struct QueueWorker {
     controller: PcieController,
-    layout: Layout,
+    layout: BarLayout,
     memory: GuestMemory,
     vectors: Vectors,
     doorbells: DoorbellPage,
@@ -160,30 +160,30 @@ pub struct Worker {
     bus_master: bool,
     /// Result of the syncer that arrived while completions were not allowed.
     synced: Option<io::Result<()>>,
-    shared: Shared,
-    clock: Clock,
-    requests: Receiver<Request>,
+    shared: SharedSubsystem,
+    clock: ServerClock,
+    requests: Receiver<WorkerRequest>,
     woken: Arc<AtomicBool>,
-    syncer: Sender<Arc<dyn Durable>>,
+    syncer: Sender<Arc<dyn FlushHandle>>,
 }
 
 /// Arguments of [`Worker::new`].
-pub struct Parts {
+pub struct WorkerParts {
     pub controller: PcieController,
-    pub layout: Layout,
+    pub layout: BarLayout,
     pub doorbells: DoorbellPage,
     pub polls: bool,
-    pub shared: Shared,
-    pub clock: Clock,
+    pub shared: SharedSubsystem,
+    pub clock: ServerClock,
 }
 
-impl Worker {
+impl QueueWorker {
     /// Creates a worker, a handle for requests, and the input of its syncer.
-    pub fn new(parts: Parts) -> (Worker, Requests, Receiver<Arc<dyn Durable>>) {
+    pub fn new(parts: WorkerParts) -> (QueueWorker, WorkerHandle, Receiver<Arc<dyn FlushHandle>>) {
         let (sender, requests) = sync_channel(REQUESTS_MAX);
         let (syncer, to_sync) = mpsc::channel();
         let woken = Arc::new(AtomicBool::new(false));
-        let worker = Worker {
+        let worker = QueueWorker {
             controller: parts.controller,
             layout: parts.layout,
             memory: GuestMemory::default(),
@@ -198,7 +198,7 @@ impl Worker {
             woken: Arc::clone(&woken),
             syncer,
         };
-        (worker, Requests { sender, woken }, to_sync)
+        (worker, WorkerHandle { sender, woken }, to_sync)
     }
 
     /// Runs until a stop request.
@@ -208,7 +208,7 @@ impl Worker {
         let mut idle_since = None;
         loop {
             match self.requests.try_recv() {
-                Ok(Request::Stop) | Err(TryRecvError::Disconnected) => return,
+                Ok(WorkerRequest::Stop) | Err(TryRecvError::Disconnected) => return,
                 Ok(request) => {
                     self.carry_out(request);
                     idle_since = None;
@@ -222,7 +222,7 @@ impl Worker {
             }
             let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
             if let Some(request) = self.pause(idle) {
-                if matches!(request, Request::Stop) {
+                if matches!(request, WorkerRequest::Stop) {
                     return;
                 }
                 self.carry_out(request);
@@ -246,10 +246,9 @@ impl Worker {
         // the drive.
         match self.controller.is_in_parts() {
             true => pause_between_parts(),
-            false => give_way(),
+            false => yield_to_waiters(),
         }
-        self.controller
-            .process(&mut locked(&self.shared), bus, self.clock.now());
+        self.controller.process(&mut lock(&self.shared), bus, self.clock.now());
         self.start_sync();
         true
     }
@@ -270,15 +269,15 @@ impl Worker {
         if let Some(result) = self.synced.take() {
             let bus = bus(&self.memory, &self.vectors, &self.doorbells);
             self.controller
-                .finish_sync(&mut locked(&self.shared), bus, self.clock.now(), &result);
+                .finish_sync(&mut lock(&self.shared), bus, self.clock.now(), &result);
             self.start_sync();
         }
     }
 
     /// Spins or sleeps without work. Returns the request that ended the pause.
-    fn pause(&mut self, idle: Duration) -> Option<Request> {
+    fn pause(&mut self, idle: Duration) -> Option<WorkerRequest> {
         if !self.bus_master {
-            return Some(self.requests.recv().unwrap_or(Request::Stop));
+            return Some(self.requests.recv().unwrap_or(WorkerRequest::Stop));
         }
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
         if self.polls && idle < SPIN {
@@ -292,7 +291,7 @@ impl Worker {
             }
             return None;
         }
-        if self.controller.announce_sleep(bus) {
+        if self.controller.prepare_sleep(bus) {
             return None;
         }
         let doze = (self.polls && self.controller.is_running()).then(|| {
@@ -310,66 +309,66 @@ impl Worker {
             },
         };
         match [doze, until_due].into_iter().flatten().min() {
-            None => Some(self.requests.recv().unwrap_or(Request::Stop)),
+            None => Some(self.requests.recv().unwrap_or(WorkerRequest::Stop)),
             Some(time) => match self.requests.recv_timeout(time) {
                 Ok(request) => Some(request),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => Some(Request::Stop),
+                Err(RecvTimeoutError::Disconnected) => Some(WorkerRequest::Stop),
             },
         }
     }
 
     /// Executes a request. If its sender has gone, the answer is dropped.
-    fn carry_out(&mut self, request: Request) {
+    fn carry_out(&mut self, request: WorkerRequest) {
         match request {
-            Request::Read { offset, bytes, answer } => {
+            WorkerRequest::Read { offset, bytes, answer } => {
                 let _ = answer.send(self.read(offset, bytes));
             }
-            Request::Write { offset, data, answer } => {
+            WorkerRequest::Write { offset, data, answer } => {
                 self.write(offset, &data);
                 if let Some(answer) = answer {
                     let _ = answer.send(());
                 }
             }
-            Request::Map { range, answer } => {
+            WorkerRequest::Map { range, answer } => {
                 let _ = answer.send(self.memory.add(range));
             }
-            Request::Unmap { address, bytes, answer } => {
+            WorkerRequest::Unmap { address, bytes, answer } => {
                 let _ = answer.send(self.memory.remove(address, bytes));
             }
-            Request::UnmapAll { answer } => {
+            WorkerRequest::UnmapAll { answer } => {
                 self.memory.clear();
                 let _ = answer.send(());
             }
-            Request::Vectors { first, change, answer } => {
+            WorkerRequest::Vectors { first, change, answer } => {
                 let _ = answer.send(self.vectors.change(first, change));
             }
-            Request::BusMaster { enabled, answer } => {
+            WorkerRequest::BusMaster { enabled, answer } => {
                 self.bus_master = enabled;
                 if enabled && self.controller.is_running() {
                     let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-                    self.controller.raise_again(bus);
+                    self.controller.raise_pending(bus);
                 }
                 self.finish_sync();
                 let _ = answer.send(());
             }
-            Request::Reset { answer } => {
+            WorkerRequest::Reset { answer } => {
                 self.reset();
                 let _ = answer.send(());
             }
-            Request::ClientGone { answer } => {
+            WorkerRequest::ClientGone { answer } => {
                 self.reset();
                 self.memory.clear();
                 self.vectors = Vectors::new(self.layout.vectors);
                 let _ = answer.send(());
             }
-            Request::SyncResult(result) => {
+            WorkerRequest::SyncResult(result) => {
                 let before = self.synced.replace(result);
                 assert!(before.is_none(), "one sync at a time is in progress");
                 self.finish_sync();
             }
-            Request::Wake => {}
-            Request::Stop => unreachable!("the caller handles Stop"),
+            WorkerRequest::Wake => {}
+            WorkerRequest::Stop => unreachable!("the caller handles Stop"),
         }
     }
 
@@ -379,8 +378,8 @@ impl Worker {
             offset if offset >= self.layout.pending() => {
                 self.vectors.read_pending(offset - self.layout.pending(), &mut data)
             }
-            offset if offset >= Layout::TABLE => self.vectors.read_table(offset - Layout::TABLE, &mut data),
-            _ => self.controller.read_register(&locked(&self.shared), offset, &mut data),
+            offset if offset >= BarLayout::TABLE => self.vectors.read_table(offset - BarLayout::TABLE, &mut data),
+            _ => self.controller.read_register(&lock(&self.shared), offset, &mut data),
         }
         data
     }
@@ -389,13 +388,13 @@ impl Worker {
         match offset {
             // Pending bits are read-only.
             offset if offset >= self.layout.pending() => {}
-            offset if offset >= Layout::TABLE => self.vectors.write_table(offset - Layout::TABLE, data),
+            offset if offset >= BarLayout::TABLE => self.vectors.write_table(offset - BarLayout::TABLE, data),
             _ => {
                 let bus = bus(&self.memory, &self.vectors, &self.doorbells);
                 let was_running = self.controller.is_running();
                 let now = self.clock.now();
                 self.controller
-                    .write_register(&mut locked(&self.shared), bus, now, offset, data);
+                    .write_register(&mut lock(&self.shared), bus, now, offset, data);
                 self.start_sync();
                 if !was_running && self.controller.is_running() && self.memory.is_empty() {
                     eprintln!("{NO_MEMORY}");
@@ -406,7 +405,7 @@ impl Worker {
 
     fn reset(&mut self) {
         let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-        self.controller.reset_function(&mut locked(&self.shared), bus);
+        self.controller.reset_function(&mut lock(&self.shared), bus);
         assert!(!self.controller.is_running(), "a reset leaves no queues");
         self.vectors.reset();
         self.bus_master = false;
@@ -424,9 +423,9 @@ fn bus<'a>(memory: &'a GuestMemory, interrupts: &'a Vectors, doorbells: &'a Door
 }
 
 /// Makes data durable at the worker's request, until the worker ends.
-pub fn run_syncer(to_sync: &Receiver<Arc<dyn Durable>>, requests: &Requests) {
+pub fn run_syncer(to_sync: &Receiver<Arc<dyn FlushHandle>>, requests: &WorkerHandle) {
     for durable in to_sync {
-        if requests.send(Request::SyncResult(durable.make_durable())).is_err() {
+        if requests.send(WorkerRequest::SyncResult(durable.flush())).is_err() {
             return;
         }
     }

@@ -19,7 +19,7 @@ fn plain(target: &Target) -> HostOptions {
 }
 
 /// Unauthenticated connections for an I/O queue of a host.
-fn strangers(target: &Target, controller: &Controller, count: u16) -> Vec<Raw> {
+fn strangers(target: &Target, controller: &RemoteController, count: u16) -> Vec<Raw> {
     let stranger = |_| {
         let mut raw = Raw::open(target.address(), DigestFlags::new());
         let (command, data) = connect_command(&target.host(), controller.id(), 2, 32);
@@ -33,14 +33,14 @@ fn strangers(target: &Target, controller: &Controller, count: u16) -> Vec<Raw> {
 #[test]
 fn challenges_cost_other_hosts_no_time_and_strangers_get_few() {
     let target = guarded();
-    let honest = Controller::connect(&plain(&target)).unwrap();
+    let honest = RemoteController::connect(&plain(&target)).unwrap();
     let mut queue = honest.io_queue(1, 16).unwrap();
     let exponentiation = {
         let start = Instant::now();
         dhchap::arithmetic::KeyPair::new(DhGroupId::Ffdhe8192).unwrap();
         start.elapsed()
     };
-    let victim = Controller::connect(&with_secret(&target, SECRET)).unwrap();
+    let victim = RemoteController::connect(&with_secret(&target, SECRET)).unwrap();
     let mut strangers = strangers(&target, &victim, 24);
     strangers.iter_mut().for_each(ask_for_large_challenge);
     let start = Instant::now();
@@ -71,7 +71,7 @@ fn whoever_only_opens_connections_keeps_nobody_out() {
     let silent: Vec<Raw> = (0..2 * Limits::default().half_open)
         .map(|_| Raw::plain(target.address()))
         .collect();
-    let mut controller = Controller::connect(&target.host()).unwrap();
+    let mut controller = RemoteController::connect(&target.host()).unwrap();
     controller.keep_alive().unwrap();
     drop(silent);
 }
@@ -79,7 +79,7 @@ fn whoever_only_opens_connections_keeps_nobody_out() {
 #[test]
 fn a_queue_belongs_to_the_host_that_proves_who_it_is() {
     let target = guarded();
-    let controller = Controller::connect(&with_secret(&target, SECRET)).unwrap();
+    let controller = RemoteController::connect(&with_secret(&target, SECRET)).unwrap();
     let mut strangers = strangers(&target, &controller, 3);
     let mut queue = controller.io_queue(2, 16).unwrap();
     write(&mut queue, 0, &[3; 4096]);
@@ -99,9 +99,9 @@ fn controllers_are_for_hosts_that_prove_who_they_are() {
     let target = guarded();
     let mut strangers: Vec<Raw> = (0..4).map(|_| unproved(&target)).collect();
     assert_eq!(target.controllers(), 4, "all that there are");
-    let mut first = Controller::connect(&with_secret(&target, SECRET)).unwrap();
+    let mut first = RemoteController::connect(&with_secret(&target, SECRET)).unwrap();
     assert_eq!(strangers[0].pdu(), None, "the oldest is hung up on");
-    let mut second = Controller::connect(&plain(&target)).unwrap();
+    let mut second = RemoteController::connect(&plain(&target)).unwrap();
     first.keep_alive().unwrap();
     second.keep_alive().unwrap();
 }
@@ -110,10 +110,10 @@ fn controllers_are_for_hosts_that_prove_who_they_are() {
 fn a_host_that_comes_back_at_once_has_its_controller() {
     let target = Target::start();
     for round in 0..20 {
-        let controller = Controller::connect(&target.host()).unwrap();
+        let controller = RemoteController::connect(&target.host()).unwrap();
         assert_eq!(controller.id(), 1, "round {round}");
         // The lock hides the disconnection until the next request.
-        let held = locked(&target.shared);
+        let held = lock(&target.shared);
         drop(controller);
         let mut next = Raw::open(target.address(), DigestFlags::new());
         let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
@@ -138,11 +138,11 @@ fn a_host_without_a_name_may_come_where_nobody_is_listed() {
         host_nqn: String::new(),
         ..target.host()
     };
-    let controller = Controller::connect(&nameless(&open)).unwrap();
+    let controller = RemoteController::connect(&nameless(&open)).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[1; 4096]);
     let guarded = guarded();
-    let error = Controller::connect(&nameless(&guarded)).map(|_| ()).unwrap_err();
+    let error = RemoteController::connect(&nameless(&guarded)).map(|_| ()).unwrap_err();
     assert_eq!(error.to_string(), "Connect failed with Connect Invalid Parameters");
 }
 
@@ -167,7 +167,7 @@ fn a_host_may_be_asked_for_a_group_of_some_strength() {
             groups: vec![group],
             ..with_secret(&target, SECRET)
         };
-        let connected = Controller::connect(&options).map(|_| ());
+        let connected = RemoteController::connect(&options).map(|_| ());
         match connected {
             Ok(()) => assert!(allowed, "{group}"),
             Err(error) => {

@@ -33,7 +33,7 @@ use small_drive::{Client, config, open_with};
 use ssd::Lpn;
 use target::storage::ServedDrive;
 use target::storage::backend::pattern;
-use target::{Shared, locked};
+use target::{SharedSubsystem, lock};
 use zerocopy::FromZeros;
 
 /// `victim`, `server` or `verifier`, with its arguments.
@@ -123,7 +123,7 @@ fn victim(plan: Plan, first: u32, path: &Path) {
     }
 }
 
-fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (Shared, ServedDrive) {
+fn restart(shared: SharedSubsystem, mut drive: ServedDrive, plan: Plan, path: &Path) -> (SharedSubsystem, ServedDrive) {
     drive.close().unwrap();
     drop((shared, drive));
     let (shared, drive, opened) = open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
@@ -138,7 +138,7 @@ fn restart(shared: Shared, mut drive: ServedDrive, plan: Plan, path: &Path) -> (
 fn verifier(plan: Plan, shut_down: bool, path: &Path) {
     let (shared, mut drive, opened) =
         open_with(path, config(plan.format), std::env::var_os(CHECKSUMS).is_some()).unwrap();
-    locked(&shared).device().check().unwrap();
+    lock(&shared).device().check().unwrap();
     let client = Client::connect(&shared);
     let mut found = Vec::new();
     let at_once = (1 << 20) / plan.block_bytes();
@@ -149,13 +149,13 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
             // A torn block has no single generation.
             let generation = pattern::verify(address, block).unwrap_or_else(|error| panic!("torn: {error}"));
             let page = Lpn((address / 4096) as u32);
-            let mapped = locked(&shared).device().lookup(page).is_some();
+            let mapped = lock(&shared).device().lookup(page).is_some();
             assert!(generation == 0 || mapped, "block {number} has data and is not mapped");
             found.extend(generation.to_le_bytes());
         }
     }
     std::fs::write(path.with_extension("found"), found).unwrap();
-    let enabled = locked(&shared).namespaces().next().unwrap().1.events_enabled[0].contains(EVENT_KIND);
+    let enabled = lock(&shared).namespaces().next().unwrap().1.events_enabled[0].contains(EVENT_KIND);
     report(format!("event {}", u8::from(enabled)));
     report(format!(
         "rebuilt {} {} {}",

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use initiator::command::block_command;
-use initiator::tcp::{Controller, Data, HostOptions, InitiatorError, Queue};
+use initiator::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, TcpQueue};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::{IoOpcode, Status};
 use target::server::{ServeOptions, Server};
@@ -127,7 +127,7 @@ fn host(
     progress: &mut Progress,
     mut flushed: impl FnMut(),
 ) -> Result<(), InitiatorError> {
-    let mut controller = Controller::connect(&HostOptions::new(address, &config(plan.format).identity.nqn))?;
+    let mut controller = RemoteController::connect(&HostOptions::new(address, &config(plan.format).identity.nqn))?;
     controller.set_queue_count(1)?;
     let mut queue = controller.io_queue(1, 32)?;
     loop {
@@ -145,7 +145,7 @@ fn host(
                 nsid: 1.into(),
                 ..SubmissionEntry::default()
             };
-            queue.command(entry, Data::None)?.check("Flush")?;
+            queue.command(entry, CommandData::None)?.check("Flush")?;
             progress.flushed = next;
             flushed();
             continue;
@@ -169,7 +169,7 @@ fn host(
     }
 }
 
-fn submit(queue: &mut Queue, plan: Plan, number: u32) -> u16 {
+fn submit(queue: &mut TcpQueue, plan: Plan, number: u32) -> u16 {
     let Operation { kind, first, count } = plan.operation(number);
     let with = |opcode, bits: u32| {
         let mut entry = block_command(opcode, 1, first, count as u32);
@@ -181,10 +181,13 @@ fn submit(queue: &mut Queue, plan: Plan, number: u32) -> u16 {
             let mut data = vec![0; (count * plan.block_bytes()) as usize];
             pattern::fill(first * plan.block_bytes(), number, &mut data);
             let force_unit_access = u32::from(kind == Kind::WriteThrough) << 30;
-            queue.submit(with(IoOpcode::Write, force_unit_access), Data::ToController(data))
+            queue.submit(
+                with(IoOpcode::Write, force_unit_access),
+                CommandData::ToController(data),
+            )
         }
-        Kind::Deallocate => queue.submit(with(IoOpcode::WriteZeroes, 1 << 25), Data::None),
-        Kind::WriteZeroes => queue.submit(with(IoOpcode::WriteZeroes, 0), Data::None),
+        Kind::Deallocate => queue.submit(with(IoOpcode::WriteZeroes, 1 << 25), CommandData::None),
+        Kind::WriteZeroes => queue.submit(with(IoOpcode::WriteZeroes, 0), CommandData::None),
         Kind::Flush | Kind::EnableEvent(_) | Kind::Checkpoint | Kind::Restart => {
             unreachable!("not in a plan with lanes")
         }

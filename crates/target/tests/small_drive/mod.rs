@@ -6,15 +6,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nvme::{ControllerKind, Durable, Host, Identity, Media, MediaError, Outcome, SubsystemConfig, Transport};
+use nvme::{
+    ControllerKind, FlushHandle, HostIdentity, HostTransport, Identity, Media, MediaError, PendingReply,
+    SubsystemConfig,
+};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{Cc, Property};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
-use ssd::config::{Geometry, Handles};
+use ssd::config::{Geometry, HandlesConfig};
 use ssd::{DeviceConfig, Lpn};
-use target::storage::backend::{Memory, pattern};
+use target::storage::backend::{MemoryBackend, pattern};
 use target::storage::{DataChoice, DriveError, DriveOptions, OpenReport, ServedDrive};
-use target::{Clock, Shared, locked};
+use target::{ServerClock, SharedSubsystem, lock};
 use tempfile::TempDir;
 use zerocopy::FromZeros;
 
@@ -45,9 +48,9 @@ pub fn config(format: u8) -> SubsystemConfig {
                 dies_per_channel: 2,
                 ..Geometry::default()
             },
-            handles: Handles {
+            handles: HandlesConfig {
                 count: 2,
-                ..Handles::default()
+                ..HandlesConfig::default()
             },
             seed: 1,
             ..DeviceConfig::default()
@@ -62,7 +65,7 @@ pub fn config(format: u8) -> SubsystemConfig {
 }
 
 /// Opens the drive with data in a file.
-pub fn open(path: &Path, config: SubsystemConfig) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+pub fn open(path: &Path, config: SubsystemConfig) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
     open_with(path, config, false)
 }
 
@@ -71,7 +74,7 @@ pub fn open_with(
     path: &Path,
     config: SubsystemConfig,
     checksums: bool,
-) -> Result<(Shared, ServedDrive, OpenReport), DriveError> {
+) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
     let data = DataChoice::File(path.to_path_buf());
     ServedDrive::open(
         DriveOptions {
@@ -79,7 +82,7 @@ pub fn open_with(
             data,
             checksums,
         },
-        Clock::start(),
+        ServerClock::start(),
     )
 }
 
@@ -110,8 +113,8 @@ pub fn generation(client: &Client, page: u64) -> u32 {
 }
 
 /// Checks the device's invariants, and that exactly these pages are mapped.
-pub fn check_mapping(shared: &Shared, mapped: impl Fn(u32) -> bool) {
-    let subsystem = locked(shared);
+pub fn check_mapping(shared: &SharedSubsystem, mapped: impl Fn(u32) -> bool) {
+    let subsystem = lock(shared);
     subsystem.device().check().unwrap();
     for page in 0..subsystem.device().layout().logical_pages {
         let is_mapped = subsystem.device().lookup(Lpn(page)).is_some();
@@ -148,13 +151,13 @@ pub fn set_fdp(client: &Client, enabled: bool) {
 
 /// The small drive's storage in memory, with a custom sync.
 pub struct Disk {
-    memory: Memory,
-    durable: Arc<dyn Durable>,
+    memory: MemoryBackend,
+    durable: Arc<dyn FlushHandle>,
 }
 
 impl Disk {
-    pub fn new(durable: Arc<dyn Durable>) -> Disk {
-        let memory = Memory::new(nvme::media::bytes_for(CAPACITY_BYTES));
+    pub fn new(durable: Arc<dyn FlushHandle>) -> Disk {
+        let memory = MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES));
         Disk { memory, durable }
     }
 }
@@ -172,28 +175,33 @@ impl Media for Disk {
         self.memory.discard(offset, bytes)
     }
 
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
-        self.memory.keep(state)
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        self.memory.store_state(state)
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
         Some(Arc::clone(&self.durable))
     }
 }
 
 /// A host with a separate controller.
 pub struct Client {
-    shared: Shared,
+    shared: SharedSubsystem,
     id: u16,
-    pub clock: Clock,
+    pub clock: ServerClock,
 }
 
 impl Client {
-    pub fn connect(shared: &Shared) -> Client {
-        let clock = Clock::start();
-        let mut subsystem = locked(shared);
+    pub fn connect(shared: &SharedSubsystem) -> Client {
+        let clock = ServerClock::start();
+        let mut subsystem = lock(shared);
         let id = subsystem
-            .connect(clock.now(), Transport::Fabrics, ControllerKind::Io, Host::default())
+            .connect(
+                clock.now(),
+                HostTransport::Fabrics,
+                ControllerKind::Io,
+                HostIdentity::default(),
+            )
             .expect("a controller");
         let enable = Cc::new().with_en(true).with_iosqes(6).with_iocqes(4);
         subsystem.property_set(clock.now(), id, Property::Cc, u64::from(enable.into_bits()));
@@ -208,25 +216,21 @@ impl Client {
 
     /// Executes a command like a transport does, and makes its data durable first.
     pub fn execute(&self, queue: u16, entry: &SubmissionEntry, data: &mut Vec<u8>) -> Status {
-        let mut subsystem = locked(&self.shared);
-        let Outcome { reply, durable, .. } = match subsystem.accept(self.id, queue, entry) {
+        let mut subsystem = lock(&self.shared);
+        let PendingReply { reply, durable, .. } = match subsystem.accept(self.id, queue, entry) {
             Ok(accepted) => subsystem.execute(self.clock.now(), accepted, data),
             Err(failure) => return subsystem.fail(self.id, queue, entry, failure).status,
         };
         drop(subsystem);
         let reply = reply.expect("no test sends an asynchronous event request");
         let began = self.clock.now();
-        match durable.map(|durable| durable.make_durable()) {
+        match durable.map(|durable| durable.flush()) {
             Some(Ok(())) => {
                 let now = self.clock.now();
-                locked(&self.shared).note_latency(self.id, queue, entry, began, now);
+                lock(&self.shared).note_latency(self.id, queue, entry, began, now);
                 reply.status
             }
-            Some(Err(error)) => {
-                locked(&self.shared)
-                    .failed_to_sync(self.id, queue, entry, &error)
-                    .status
-            }
+            Some(Err(error)) => lock(&self.shared).failed_to_sync(self.id, queue, entry, &error).status,
             _ => reply.status,
         }
     }
@@ -234,7 +238,7 @@ impl Client {
     /// Executes an I/O command that must succeed. Returns whether its completion waits for the
     /// disk.
     pub fn is_made_durable(&self, entry: &SubmissionEntry, data: &mut Vec<u8>) -> bool {
-        let mut subsystem = locked(&self.shared);
+        let mut subsystem = lock(&self.shared);
         let accepted = subsystem.accept(self.id, 1, entry).expect("an acceptable command");
         let outcome = subsystem.execute(self.clock.now(), accepted, data);
         assert_eq!(outcome.reply.expect("a reply").status, Status::SUCCESS);
@@ -247,7 +251,7 @@ impl Client {
         entry.opcode = IoOpcode::Write as u8;
         entry.nsid = 1.into();
         entry.cdw10 = first.into();
-        let mut subsystem = locked(&self.shared);
+        let mut subsystem = lock(&self.shared);
         let accepted = subsystem.accept(self.id, 1, &entry).expect("an acceptable command");
         let outcome = subsystem.execute(self.clock.now(), accepted, &mut vec![1; PAGE_BYTES as usize]);
         outcome.reply.is_some()

@@ -6,7 +6,7 @@
 //! ticks of 16 MiB. A tick is at most a 16th of a segment. The clock wraps after that time, so a
 //! unit that was not overwritten for longer appears younger than it is.
 
-use crate::{Target, WorkloadError};
+use crate::{WorkloadError, WorkloadTarget};
 
 /// Drive writes that ticks can distinguish.
 const DRIVE_WRITES: u64 = 4096;
@@ -17,7 +17,7 @@ const SEGMENTS_MAX: u64 = 1 << 18;
 
 /// Converts the setting `segment_bytes`, given for the drive at full size, to units of the drive
 /// that receives the requests.
-pub(super) fn segment_units(segment_bytes: u64, target: &Target) -> Result<u64, WorkloadError> {
+pub(super) fn segment_units(segment_bytes: u64, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
     let least = target.device_bytes.div_ceil(SEGMENTS_MAX).max(1);
     if !(least..=target.device_bytes).contains(&segment_bytes) {
         return Err(WorkloadError::setting(
@@ -25,7 +25,9 @@ pub(super) fn segment_units(segment_bytes: u64, target: &Target) -> Result<u64, 
             format!("must be from {least} to {}, the drive's capacity", target.device_bytes),
         ));
     }
-    let bytes = target.twin.map_or(segment_bytes, |twin| twin.amount(segment_bytes));
+    let bytes = target
+        .scaled_model
+        .map_or(segment_bytes, |twin| twin.amount(segment_bytes));
     Ok(bytes.div_ceil(target.unit_bytes()).max(1))
 }
 
@@ -79,7 +81,7 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
     }
 
     /// Removes and returns the last write of a unit that is overwritten or deallocated.
-    pub(super) fn take(&mut self, unit: u64) -> Option<LastWrite> {
+    pub(super) fn remove(&mut self, unit: u64) -> Option<LastWrite> {
         let stamp = std::mem::take(&mut self.stamps[unit as usize]);
         let age = (self.tick as u32).wrapping_sub(stamp >> TAG_BITS) & (u32::MAX >> TAG_BITS);
         (stamp != 0).then_some(LastWrite {
@@ -89,7 +91,7 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
     }
 
     /// Records a write of the unit in the current tick.
-    pub(super) fn put(&mut self, unit: u64, tag: u32) {
+    pub(super) fn record(&mut self, unit: u64, tag: u32) {
         assert!(tag < 1 << TAG_BITS, "a tag has {TAG_BITS} bits");
         self.stamps[unit as usize] = (self.tick as u32) << TAG_BITS | tag;
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Classifier, placement_count};
 use crate::trace::LbaRange;
-use crate::{PlacementIndex, Target, WorkloadError};
+use crate::{PlacementIndex, WorkloadError, WorkloadTarget};
 
 /// Settings of `kind = "lba_range"`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub(super) struct LbaRanges {
 }
 
 impl LbaRangeSettings {
-    pub(super) fn classifier(&self, target: &Target) -> Result<LbaRanges, WorkloadError> {
+    pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<LbaRanges, WorkloadError> {
         let ranges = if self.ranges.is_empty() {
             self.equal_parts(target)?
         } else {
@@ -35,7 +35,7 @@ impl LbaRangeSettings {
         let unit = |bytes: u64| {
             let bytes = bytes.min(target.device_bytes);
             let bytes = target
-                .twin
+                .scaled_model
                 .map_or(bytes, |twin| twin.position(bytes, target.device_bytes));
             bytes.div_ceil(unit_bytes)
         };
@@ -67,7 +67,7 @@ impl LbaRangeSettings {
         Ok(LbaRanges { ranges: in_units })
     }
 
-    fn equal_parts(&self, target: &Target) -> Result<Vec<LbaRange>, WorkloadError> {
+    fn equal_parts(&self, target: &WorkloadTarget) -> Result<Vec<LbaRange>, WorkloadError> {
         let parts = placement_count(self.placement_count, target)?;
         let at = |part: u16| {
             let start = u128::from(target.device_bytes) * u128::from(part) / u128::from(parts);

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::last_writes::{LastWrites, segment_units};
 use super::{Classifier, SEGMENT_BYTES, placement_count, units};
 use crate::fio::power::pow;
-use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
+use crate::{PlacementIndex, WorkloadError, WorkloadMeasure, WorkloadTarget, within};
 
 /// Settings of `kind = "midas"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ impl Default for MidasSettings {
 }
 
 impl MidasSettings {
-    pub(super) fn classifier(&self, target: &Target) -> Result<Midas, WorkloadError> {
+    pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<Midas, WorkloadError> {
         within("classifier.garbage_percent", self.garbage_percent, 1.0..=90.0)?;
         within("classifier.epoch_percent", self.epoch_percent, 1.0..=10_000.0)?;
         let count = placement_count(self.placement_count, target)?;
@@ -91,15 +91,15 @@ const INTERVAL_DRIVE_WRITES: u64 = 4;
 const SIZES: usize = 256;
 
 /// The update interval distribution in the form that the model needs.
-struct Survival {
+struct IntervalSurvival {
     /// Share of the blocks that are overwritten after more than `index` segments of writes.
     later: Vec<f64>,
     /// Integral of `later`, which is the number of valid segments among the last `index` written.
     held: Vec<f64>,
 }
 
-impl Survival {
-    fn new(intervals: &[u64]) -> Option<Survival> {
+impl IntervalSurvival {
+    fn new(intervals: &[u64]) -> Option<IntervalSurvival> {
         let total: u64 = intervals.iter().sum();
         let mut left = total;
         let (mut later, mut held) = (vec![1.0], vec![0.0]);
@@ -110,7 +110,7 @@ impl Survival {
             held.push(held[held.len() - 1] + (before + after) / 2.0);
             later.push(after);
         }
-        (total > 0).then_some(Survival { later, held })
+        (total > 0).then_some(IntervalSurvival { later, held })
     }
 
     /// Interpolates between two known values.
@@ -129,14 +129,14 @@ impl Survival {
         let mut ages = Vec::with_capacity(chain.len());
         for size in chain {
             age += size / inflow;
-            inflow = Survival::at(&self.later, age)?;
+            inflow = IntervalSurvival::at(&self.later, age)?;
             if inflow <= 0.0 {
                 return None;
             }
             copies += inflow;
             ages.push(age);
         }
-        let valid = valid - Survival::at(&self.held, age)?;
+        let valid = valid - IntervalSurvival::at(&self.held, age)?;
         if valid <= 0.0 || *last <= valid {
             return None;
         }
@@ -175,7 +175,7 @@ fn valid_share_in_order(segments_per_valid: f64) -> f64 {
 
 /// Returns the groups with the least predicted write amplification, at most `group_count`, of
 /// `segments` segments in total.
-fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) -> Option<Prediction> {
+fn choose(survival: &IntervalSurvival, group_count: usize, segments: f64, valid: f64) -> Option<Prediction> {
     let mut sizes = vec![segments];
     let mut best = survival.predict(&sizes, valid)?;
     while sizes.len() < group_count {
@@ -195,7 +195,7 @@ fn choose(survival: &Survival, group_count: usize, segments: f64, valid: f64) ->
 }
 
 /// Gives a group its best size at the cost of the last group, if that improves the prediction.
-fn resize(survival: &Survival, sizes: &mut Vec<f64>, index: usize, valid: f64, best: &mut Prediction) {
+fn resize(survival: &IntervalSurvival, sizes: &mut Vec<f64>, index: usize, valid: f64, best: &mut Prediction) {
     let last = sizes.len() - 1;
     assert!(index < last, "group {index} is resized at the cost of group {last}");
     let both = sizes[index] + sizes[last];
@@ -276,8 +276,8 @@ impl Midas {
         self.written = 0;
         let valid = self.valid as f64 / self.segment_units as f64;
         let segments = valid / (1.0 - self.garbage_share);
-        let chosen =
-            Survival::new(&self.intervals).and_then(|survival| choose(&survival, self.group_count, segments, valid));
+        let chosen = IntervalSurvival::new(&self.intervals)
+            .and_then(|survival| choose(&survival, self.group_count, segments, valid));
         if let Some(chosen) = chosen {
             assert!(
                 chosen.write_amplification >= 1.0,
@@ -295,7 +295,7 @@ impl Midas {
 
 impl Classifier for Midas {
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
-        let (group, counter) = match self.writes.take(unit) {
+        let (group, counter) = match self.writes.remove(unit) {
             None => {
                 self.valid += 1;
                 (self.ages.len(), 0)
@@ -314,7 +314,7 @@ impl Classifier for Midas {
                 (group, counter)
             }
         };
-        self.writes.put(unit, counter);
+        self.writes.record(unit, counter);
         let _ = self.writes.pass();
         self.written += 1;
         if self.written >= self.epoch {
@@ -325,13 +325,13 @@ impl Classifier for Midas {
     }
 
     fn trim(&mut self, unit: u64) {
-        self.valid -= u64::from(self.writes.take(unit).is_some());
+        self.valid -= u64::from(self.writes.remove(unit).is_some());
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         vec![
-            Measure::new("classifier.groups", (self.ages.len() + 1) as f64),
-            Measure::new("classifier.predicted_write_amplification", self.predicted),
+            WorkloadMeasure::new("classifier.groups", (self.ages.len() + 1) as f64),
+            WorkloadMeasure::new("classifier.predicted_write_amplification", self.predicted),
         ]
     }
 }

@@ -35,7 +35,9 @@ pub use sepbit::{Sepbit, SepbitSettings};
 pub use update_frequency::{UpdateFrequency, UpdateFrequencySettings};
 pub use warcip::{Warcip, WarcipSettings};
 
-use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
+use crate::{
+    IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget,
+};
 
 /// Decides the placement of writes.
 pub trait Classifier: Send {
@@ -54,7 +56,7 @@ pub trait Classifier: Send {
     fn trim(&mut self, _unit: u64) {}
 
     /// Figures that the classifier has measured, for [`Source::measures`].
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         Vec::new()
     }
 }
@@ -62,7 +64,7 @@ pub trait Classifier: Send {
 /// `[classifier]`, the kind and its settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Settings {
+pub enum ClassifierSettings {
     /// All writes without a directive.
     None(NoneSettings),
     /// By address.
@@ -79,44 +81,47 @@ pub enum Settings {
     Oracle(OracleSettings),
 }
 
-impl Settings {
+impl ClassifierSettings {
     /// Wraps a source and replaces its placement. On a drive without placement indices, no
     /// classifier runs and no write has a directive. A classifier that looks ahead builds the
     /// source a second time.
     ///
     /// # Errors
     /// Fails if a setting is impossible on this drive or the source cannot be built.
-    pub fn classify<S: Source + 'static>(
+    pub fn classify<S: RequestSource + 'static>(
         &self,
         build: impl Fn() -> Result<S, WorkloadError>,
-        target: &Target,
+        target: &WorkloadTarget,
     ) -> Result<ClassifiedSource<S>, WorkloadError> {
         let classifier: Box<dyn Classifier> = match self {
-            _ if target.placement_count == 0 => Box::new(none::None),
-            Settings::None(_) => Box::new(none::None),
-            Settings::LbaRange(settings) => Box::new(settings.classifier(target)?),
-            Settings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
-            Settings::Sepbit(settings) => Box::new(settings.classifier(target)?),
-            Settings::Midas(settings) => Box::new(settings.classifier(target)?),
-            Settings::Warcip(settings) => Box::new(settings.classifier(target)?),
-            Settings::Oracle(settings) => Box::new(settings.classifier(build()?, target)?),
+            _ if target.placement_count == 0 => Box::new(none::NoClassifier),
+            ClassifierSettings::None(_) => Box::new(none::NoClassifier),
+            ClassifierSettings::LbaRange(settings) => Box::new(settings.classifier(target)?),
+            ClassifierSettings::UpdateFrequency(settings) => Box::new(settings.classifier(target)?),
+            ClassifierSettings::Sepbit(settings) => Box::new(settings.classifier(target)?),
+            ClassifierSettings::Midas(settings) => Box::new(settings.classifier(target)?),
+            ClassifierSettings::Warcip(settings) => Box::new(settings.classifier(target)?),
+            ClassifierSettings::Oracle(settings) => Box::new(settings.classifier(build()?, target)?),
         };
         Ok(ClassifiedSource::new(build()?, classifier, target))
     }
 }
 
-impl Settings {
+impl ClassifierSettings {
     /// Maximum memory of a classified source, bytes, if the source alone takes `source_bytes`. A
     /// classifier that looks ahead holds a second source.
-    pub fn memory_bytes(&self, source_bytes: u64, target: &Target) -> u64 {
+    pub fn memory_bytes(&self, source_bytes: u64, target: &WorkloadTarget) -> u64 {
         let units = units(target) as u64;
         // Log accounting is proportional to the number of segments, which is smaller than that of
         // units.
         let (per_unit_bytes, more_bytes) = match self {
             _ if target.placement_count == 0 => (0, 0),
-            Settings::None(_) | Settings::LbaRange(_) => (0, 0),
-            Settings::UpdateFrequency(_) | Settings::Sepbit(_) | Settings::Midas(_) | Settings::Warcip(_) => (8, 0),
-            Settings::Oracle(_) => (8, source_bytes.saturating_add(oracle::BUFFER_BYTES)),
+            ClassifierSettings::None(_) | ClassifierSettings::LbaRange(_) => (0, 0),
+            ClassifierSettings::UpdateFrequency(_)
+            | ClassifierSettings::Sepbit(_)
+            | ClassifierSettings::Midas(_)
+            | ClassifierSettings::Warcip(_) => (8, 0),
+            ClassifierSettings::Oracle(_) => (8, source_bytes.saturating_add(oracle::BUFFER_BYTES)),
         };
         (BATCH_BYTES + units * per_unit_bytes)
             .saturating_add(more_bytes)
@@ -132,24 +137,24 @@ const SEGMENT_BYTES: u64 = 512 << 20;
 const GARBAGE_PERCENT: f64 = 15.0;
 
 /// Number of mapping units of the drive.
-pub(crate) fn units(target: &Target) -> usize {
+pub(crate) fn units(target: &WorkloadTarget) -> usize {
     target.capacity_bytes().div_ceil(target.unit_bytes()) as usize
 }
 
 /// Units that a write touches.
-pub(crate) fn written_units(write: &Request, unit_bytes: u64) -> Range<u64> {
+pub(crate) fn written_units(write: &IoRequest, unit_bytes: u64) -> Range<u64> {
     let end = write.offset_bytes + u64::from(write.bytes);
     write.offset_bytes / unit_bytes..end.div_ceil(unit_bytes)
 }
 
 /// Units that a trim covers. A trim leaves partly covered units unchanged.
-pub(crate) fn trimmed_units(trim: &Request, unit_bytes: u64) -> Range<u64> {
+pub(crate) fn trimmed_units(trim: &IoRequest, unit_bytes: u64) -> Range<u64> {
     let end = trim.offset_bytes + u64::from(trim.bytes);
     trim.offset_bytes.div_ceil(unit_bytes)..end / unit_bytes
 }
 
 /// Checks a setting with a number of placement indices. The default is all indices of the drive.
-fn placement_count(wanted: Option<u16>, target: &Target) -> Result<u16, WorkloadError> {
+fn placement_count(wanted: Option<u16>, target: &WorkloadTarget) -> Result<u16, WorkloadError> {
     let has = target.placement_count;
     match wanted.unwrap_or(has) {
         count if (1..=has).contains(&count) => Ok(count),
@@ -174,18 +179,18 @@ pub struct ClassifiedSource<S> {
     classifier: Box<dyn Classifier>,
     unit_bytes: u64,
     /// Requests of the source, and the index of the next one.
-    asked: Vec<Request>,
+    asked: Vec<IoRequest>,
     next: usize,
     /// Parts of a request that was split, last one first.
-    parts: Vec<Request>,
+    parts: Vec<IoRequest>,
     /// Bytes to each placement index. The last element counts writes without an index.
     bytes: Vec<u64>,
     failed: Option<WorkloadError>,
 }
 
-impl<S: Source> ClassifiedSource<S> {
+impl<S: RequestSource> ClassifiedSource<S> {
     /// Places the writes of a source with a classifier.
-    pub fn new(source: S, classifier: Box<dyn Classifier>, target: &Target) -> ClassifiedSource<S> {
+    pub fn new(source: S, classifier: Box<dyn Classifier>, target: &WorkloadTarget) -> ClassifiedSource<S> {
         ClassifiedSource {
             source,
             classifier,
@@ -199,7 +204,7 @@ impl<S: Source> ClassifiedSource<S> {
     }
 
     /// Returns the next request of the source, placed. Its further parts are in `parts`.
-    fn next_request(&mut self) -> Result<Option<Request>, WorkloadError> {
+    fn next_request(&mut self) -> Result<Option<IoRequest>, WorkloadError> {
         if self.next == self.asked.len() {
             self.asked.clear();
             self.next = 0;
@@ -224,18 +229,18 @@ impl<S: Source> ClassifiedSource<S> {
         };
         self.next += 1;
         Ok(Some(match request.operation {
-            Operation::Read => request,
-            Operation::Trim => {
+            RequestOperation::Read => request,
+            RequestOperation::Trim => {
                 trimmed_units(&request, self.unit_bytes).for_each(|unit| self.classifier.trim(unit));
                 request
             }
-            Operation::Write => self.place(request)?,
+            RequestOperation::Write => self.place(request)?,
         }))
     }
 
     /// Places a write. Further parts with other indices are queued in `parts`.
     #[inline]
-    fn place(&mut self, write: Request) -> Result<Request, WorkloadError> {
+    fn place(&mut self, write: IoRequest) -> Result<IoRequest, WorkloadError> {
         assert!(
             self.parts.is_empty(),
             "parts of a write are given before the next write is placed"
@@ -244,7 +249,7 @@ impl<S: Source> ClassifiedSource<S> {
         let mut units = written_units(&write, self.unit_bytes);
         self.classifier.prepare(units.end - units.start)?;
         let first = units.next().expect("a write has a byte");
-        let mut part = Request {
+        let mut part = IoRequest {
             placement: self.classifier.handle(first),
             ..write
         };
@@ -256,7 +261,7 @@ impl<S: Source> ClassifiedSource<S> {
                 let rest = end - boundary;
                 part.bytes = (boundary - part.offset_bytes) as u32;
                 self.issue(part, &mut head);
-                part = Request {
+                part = IoRequest {
                     placement,
                     offset_bytes: boundary,
                     bytes: rest as u32,
@@ -274,7 +279,7 @@ impl<S: Source> ClassifiedSource<S> {
         Ok(head.expect("a write has a part"))
     }
 
-    fn issue(&mut self, part: Request, head: &mut Option<Request>) {
+    fn issue(&mut self, part: IoRequest, head: &mut Option<IoRequest>) {
         assert!(
             part.bytes > 0,
             "a part of a write at {} has no bytes",
@@ -289,8 +294,8 @@ impl<S: Source> ClassifiedSource<S> {
     }
 }
 
-impl<S: Source> Source for ClassifiedSource<S> {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl<S: RequestSource> RequestSource for ClassifiedSource<S> {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         let (mut issued, mut bytes) = (0, 0);
         while issued < limit && bytes < UNITS_OF_BATCH * self.unit_bytes {
             let request = match self.parts.pop() {
@@ -313,15 +318,15 @@ impl<S: Source> Source for ClassifiedSource<S> {
         self.source.share_done()
     }
 
-    fn ranges(&self) -> Vec<crate::Range> {
+    fn ranges(&self) -> Vec<crate::OwnedRange> {
         self.source.ranges()
     }
 
-    fn owners(&self) -> Vec<crate::Range> {
+    fn owners(&self) -> Vec<crate::OwnedRange> {
         self.source.owners()
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let mut measures = self.source.measures();
         let total: u64 = self.bytes.iter().sum();
         let share = |bytes: u64| bytes as f64 / total.max(1) as f64;
@@ -334,9 +339,9 @@ impl<S: Source> Source for ClassifiedSource<S> {
             placed
                 .iter()
                 .enumerate()
-                .map(|(index, bytes)| Measure::new(name(index), share(*bytes))),
+                .map(|(index, bytes)| WorkloadMeasure::new(name(index), share(*bytes))),
         );
-        measures.push(Measure::new("classifier.share.none", share(*none)));
+        measures.push(WorkloadMeasure::new("classifier.share.none", share(*none)));
         measures.extend(self.classifier.measures());
         measures
     }

@@ -11,9 +11,9 @@ use crate::PlacementIndex;
 pub struct NoneSettings {}
 
 /// Removes all directives.
-pub(super) struct None;
+pub(super) struct NoClassifier;
 
-impl Classifier for None {
+impl Classifier for NoClassifier {
     fn handle(&mut self, _unit: u64) -> Option<PlacementIndex> {
         Option::None
     }

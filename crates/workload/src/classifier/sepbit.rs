@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::last_writes::{LastWrites, segment_units};
 use super::{Classifier, GARBAGE_PERCENT, SEGMENT_BYTES, units};
-use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
+use crate::{PlacementIndex, WorkloadError, WorkloadMeasure, WorkloadTarget, within};
 
 /// Settings of `kind = "sepbit"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Default for SepbitSettings {
 }
 
 impl SepbitSettings {
-    pub(super) fn classifier(&self, target: &Target) -> Result<Sepbit, WorkloadError> {
+    pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<Sepbit, WorkloadError> {
         let percent = self.garbage_percent;
         within("classifier.garbage_percent", percent, 1.0..=90.0)?;
         if target.placement_count < 2 {
@@ -78,7 +78,7 @@ const SEGMENTS_OF_MEAN: u64 = 16;
 
 /// A segment of the simulated log, which stands for a reclaim unit.
 #[derive(Debug, Clone, Copy)]
-struct Segment {
+struct LogSegment {
     /// First tick of its writes, and first tick after them. The last segment of a class is open.
     created: u64,
     ended: u64,
@@ -92,7 +92,7 @@ pub struct Sepbit {
     /// Last write of each unit with its class. Also the clock.
     writes: LastWrites<1>,
     /// Unreclaimed segments of each class, oldest first.
-    segments: [VecDeque<Segment>; CLASSES],
+    segments: [VecDeque<LogSegment>; CLASSES],
     segment_units: u64,
     garbage_share: f64,
     /// Valid units, and garbage units in segments.
@@ -142,7 +142,7 @@ impl Sepbit {
     /// Invalidates the content of a unit that is overwritten or deallocated. Returns its age in
     /// ticks.
     fn invalidate(&mut self, unit: u64) -> Option<u64> {
-        let last = self.writes.take(unit)?;
+        let last = self.writes.remove(unit)?;
         self.valid -= 1;
         let written = self.writes.tick().saturating_sub(last.age);
         let segments = &mut self.segments[last.tag as usize];
@@ -158,7 +158,7 @@ impl Sepbit {
     }
 
     fn append(&mut self, unit: u64, class: usize) {
-        self.writes.put(unit, class as u32);
+        self.writes.record(unit, class as u32);
         self.valid += 1;
         let tick = self.writes.tick();
         let segments = &mut self.segments[class];
@@ -167,7 +167,7 @@ impl Sepbit {
                 open.written += 1;
                 open.valid += 1;
             }
-            None => segments.push_back(Segment {
+            None => segments.push_back(LogSegment {
                 created: tick,
                 ended: u64::MAX,
                 written: 1,
@@ -206,7 +206,7 @@ impl Sepbit {
             .chain(closed(LONG_LIVED))
             .max_by(|(.., one), (.., other)| {
                 // Garbage / valid * age, compared in whole numbers. Ties go to the older segment.
-                let score = |segment: &Segment, other: &Segment| {
+                let score = |segment: &LogSegment, other: &LogSegment| {
                     let age = u128::from(tick - segment.created);
                     u128::from(segment.written - segment.valid) * age * u128::from(other.valid)
                 };
@@ -259,12 +259,12 @@ impl Classifier for Sepbit {
         self.invalidate(unit);
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         // JSON has no infinity, and before the first update the threshold is infinite.
         let threshold = if self.updates > 0 { self.threshold_units() } else { 0.0 };
         vec![
-            Measure::new("classifier.threshold_units", threshold),
-            Measure::new("classifier.threshold_updates", self.updates as f64),
+            WorkloadMeasure::new("classifier.threshold_units", threshold),
+            WorkloadMeasure::new("classifier.threshold_updates", self.updates as f64),
         ]
     }
 }

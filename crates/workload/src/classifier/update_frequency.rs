@@ -17,7 +17,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Classifier, placement_count, units};
-use crate::{Measure, PlacementIndex, Target, WorkloadError, within};
+use crate::{PlacementIndex, WorkloadError, WorkloadMeasure, WorkloadTarget, within};
 
 /// Settings of `kind = "update_frequency"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl Default for UpdateFrequencySettings {
 }
 
 impl UpdateFrequencySettings {
-    pub(super) fn classifier(&self, target: &Target) -> Result<UpdateFrequency, WorkloadError> {
+    pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<UpdateFrequency, WorkloadError> {
         let percent = self.half_life_percent;
         within("classifier.half_life_percent", percent, 0.01..=100_000.0)?;
         let count = placement_count(self.placement_count, target)?;
@@ -141,8 +141,8 @@ impl Classifier for UpdateFrequency {
         self.known -= u64::from(entry != 0);
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let mean = self.sum as f64 / f64::from(WRITE) / self.known.max(1) as f64;
-        vec![Measure::new("classifier.mean_count", mean)]
+        vec![WorkloadMeasure::new("classifier.mean_count", mean)]
     }
 }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::last_writes::{LastWrites, segment_units};
 use super::{Classifier, SEGMENT_BYTES, placement_count, units};
-use crate::{Measure, PlacementIndex, Target, WorkloadError};
+use crate::{PlacementIndex, WorkloadError, WorkloadMeasure, WorkloadTarget};
 
 /// Settings of `kind = "warcip"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Default for WarcipSettings {
 }
 
 impl WarcipSettings {
-    pub(super) fn classifier(&self, target: &Target) -> Result<Warcip, WorkloadError> {
+    pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<Warcip, WorkloadError> {
         let count = placement_count(self.placement_count, target)?;
         Ok(Warcip::new(
             units(target),
@@ -214,7 +214,7 @@ impl Warcip {
 
 impl Classifier for Warcip {
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
-        let interval = self.writes.take(unit).map(|last| last.age as f64);
+        let interval = self.writes.remove(unit).map(|last| last.age as f64);
         let index = self.nearest(interval);
         let cluster = &mut self.clusters[index];
         let placement = cluster.placement;
@@ -227,20 +227,20 @@ impl Classifier for Warcip {
         if cluster.pages >= self.segment_units {
             self.fill(index);
         }
-        self.writes.put(unit, 0);
+        self.writes.record(unit, 0);
         let _ = self.writes.pass();
         Some(placement)
     }
 
     fn trim(&mut self, unit: u64) {
-        let _ = self.writes.take(unit);
+        let _ = self.writes.remove(unit);
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         vec![
-            Measure::new("classifier.clusters", self.clusters.len() as f64),
-            Measure::new("classifier.splits", self.splits as f64),
-            Measure::new("classifier.merges", self.merges as f64),
+            WorkloadMeasure::new("classifier.clusters", self.clusters.len() as f64),
+            WorkloadMeasure::new("classifier.splits", self.splits as f64),
+            WorkloadMeasure::new("classifier.merges", self.merges as f64),
         ]
     }
 }

@@ -5,7 +5,7 @@
 //! are in nanoseconds from the request sent, so that a rate in bytes holds with requests of several
 //! sizes. Reads and writes of a mixed job share one process, which is equivalent to two.
 
-use super::plan::Plan;
+use super::plan::JobPlan;
 use super::power::ln;
 use super::random::{Purpose, Taus88};
 
@@ -15,8 +15,8 @@ pub struct Arrivals(Taus88);
 
 impl Arrivals {
     /// Creates the arrivals of one instance of a job.
-    pub fn new(plan: &Plan) -> Arrivals {
-        Arrivals(Taus88::new(plan.seeds.of(Purpose::Arrival)))
+    pub fn new(plan: &JobPlan) -> Arrivals {
+        Arrivals(Taus88::new(plan.seeds.seed(Purpose::Arrival)))
     }
 
     /// Returns the next gap for this mean, nanoseconds.
@@ -36,16 +36,16 @@ impl Arrivals {
 mod tests {
     use super::super::parse;
     use super::*;
-    use crate::Target;
+    use crate::WorkloadTarget;
 
     #[test]
     fn gaps_are_exponential_and_the_same_each_time() {
         let job = parse("[a]\nrw=write\n", "test.fio").unwrap().jobs.remove(0);
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: 1 << 30,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
-        let plan = Plan::new(&job, 0, target).unwrap();
+        let plan = JobPlan::new(&job, 0, target).unwrap();
         let gaps = || {
             let mut arrivals = Arrivals::new(&plan);
             (0..100_000).map(|_| arrivals.next_gap_ns(10_000.0)).collect::<Vec<_>>()

@@ -20,8 +20,8 @@
 //! times. A job without a rate runs as on a drive with the nominal service time. A flow is not a
 //! time, so all jobs of a group have one or none has.
 
-use super::{Job, Plan};
-use crate::Twin;
+use super::{Job, JobPlan};
+use crate::ScaledModel;
 
 /// Assumed service time of a request at queue depth 1. 100 us lies between a flash read and a flash
 /// program. It only matters when `thinktime` is compared with service times.
@@ -37,7 +37,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub(super) fn of(job: &Job, plan: &Plan) -> Self {
+    pub(super) fn new(job: &Job, plan: &JobPlan) -> Self {
         let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
         let per_request = |ns| Self {
             per_request: ns,
@@ -65,7 +65,7 @@ impl Cost {
             };
         }
         let mean_bytes = plan.mean_request_bytes();
-        if rated.of_request(mean_bytes) >= slots_and_pause {
+        if rated.request_cost(mean_bytes) >= slots_and_pause {
             rated
         } else {
             per_request(slots_and_pause)
@@ -74,7 +74,7 @@ impl Cost {
 
     /// Cost on a scaled model. Each byte of the model stands for d bytes of the drive and for their
     /// requests.
-    pub(super) fn of_twin(self, full: &Plan, twin: Twin) -> Self {
+    pub(super) fn scaled(self, full: &JobPlan, twin: ScaledModel) -> Self {
         let mean_bytes = full.mean_request_bytes();
         assert!(
             mean_bytes > 0.0 && twin.denominator > 0,
@@ -83,11 +83,11 @@ impl Cost {
         );
         Self {
             per_request: 0.0,
-            per_byte: self.of_request(mean_bytes) / mean_bytes * twin.denominator as f64,
+            per_byte: self.request_cost(mean_bytes) / mean_bytes * twin.denominator as f64,
         }
     }
 
-    pub(super) fn of_request(self, bytes: f64) -> f64 {
+    pub(super) fn request_cost(self, bytes: f64) -> f64 {
         self.per_request + self.per_byte * bytes
     }
 }
@@ -108,7 +108,7 @@ fn pause_ns(job: &Job) -> f64 {
 
 /// Sum of a rate over the directions that a job uses. A mixed job runs at the sum of both rates, in
 /// the proportion of `rwmixread`.
-pub fn total(rates: &[Option<u64>; 3], plan: &Plan) -> Option<f64> {
+pub fn total(rates: &[Option<u64>; 3], plan: &JobPlan) -> Option<f64> {
     let operations = plan.access.operations.iter();
     let given: Vec<f64> = operations
         .filter_map(|operation| rates[operation as usize])

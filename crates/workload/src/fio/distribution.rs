@@ -108,7 +108,7 @@ impl Skew {
     /// possible number of neighbouring ranks, before the hash scatters them. After any number of
     /// drive writes, the touched share of blocks then equals that of the full drive. Mapping the
     /// scattered blocks instead would touch more (twice the share for theta 1.2 at 1/64).
-    pub fn on_twin(mut self, landing_blocks: u64) -> Self {
+    pub fn on_scaled_model(mut self, landing_blocks: u64) -> Self {
         assert!(landing_blocks > 0, "a distribution needs at least one block");
         self.landing_blocks = landing_blocks;
         self
@@ -216,7 +216,7 @@ fn zeta(terms: u64, theta: f64) -> f64 {
 
 /// One zone of `random_distribution=zoned:` (sizes in percent) or `zoned_abs:` (sizes in bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Zone {
+pub struct AccessZone {
     /// Share of the accesses, percent.
     pub access_percent: u32,
     /// Share of the region in percent (`zoned`), or bytes (`zoned_abs`).
@@ -231,13 +231,13 @@ pub struct ZoneTable {
 
 impl ZoneTable {
     /// Zones in percent of `blocks` blocks (fio's `zoned`).
-    pub fn of_percents(zones: &[Zone], blocks: u64) -> Self {
+    pub fn from_percents(zones: &[AccessZone], blocks: u64) -> Self {
         let share = |percent: u64| percent * blocks / 100;
         Self::new(zones, |before, size| (share(before), share(size)))
     }
 
     /// Zones in bytes (fio's `zoned_abs`).
-    pub fn of_bytes(zones: &[Zone], block_bytes: u64) -> Self {
+    pub fn from_bytes(zones: &[AccessZone], block_bytes: u64) -> Self {
         Self::new(zones, |before, size| {
             (
                 before / block_bytes,
@@ -248,7 +248,7 @@ impl ZoneTable {
 
     /// Builds the table. `blocks_of` converts the total size before a zone and its own size into
     /// blocks.
-    fn new(zones: &[Zone], blocks_of: impl Fn(u64, u64) -> (u64, u64)) -> Self {
+    fn new(zones: &[AccessZone], blocks_of: impl Fn(u64, u64) -> (u64, u64)) -> Self {
         let mut table = Vec::with_capacity(100);
         let mut before = 0;
         for zone in zones {
@@ -348,16 +348,16 @@ mod tests {
     #[test]
     fn zones_get_their_shares() {
         let zones = [
-            Zone {
+            AccessZone {
                 access_percent: 80,
                 size: 20,
             },
-            Zone {
+            AccessZone {
                 access_percent: 20,
                 size: 80,
             },
         ];
-        let table = ZoneTable::of_percents(&zones, 1000);
+        let table = ZoneTable::from_percents(&zones, 1000);
         let mut generator = Taus88::new(7);
         let draws = 100_000;
         let hot = (0..draws).filter(|_| table.next(&mut generator) == (0, 200)).count();
@@ -368,16 +368,16 @@ mod tests {
     #[test]
     fn zones_in_bytes_follow_each_other() {
         let zones = [
-            Zone {
+            AccessZone {
                 access_percent: 60,
                 size: 8192,
             },
-            Zone {
+            AccessZone {
                 access_percent: 40,
                 size: 12288,
             },
         ];
-        let table = ZoneTable::of_bytes(&zones, 4096);
+        let table = ZoneTable::from_bytes(&zones, 4096);
         assert_eq!([table.zones[59], table.zones[60]], [(0, 2), (2, 3)]);
     }
 }

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// An error in a job file, with location, problem and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{file}:{line}: {}{}", sentences(.subject, .problem, .remedy), also(.others))]
+#[error("{file}:{line}: {}{}", sentences(.subject, .problem, .remedy), format_others(.others))]
 pub struct JobError {
     /// The job file, as the caller named it.
     pub file: Arc<str>,
@@ -28,7 +28,7 @@ fn sentences(subject: &str, problem: &str, remedy: &str) -> String {
 }
 
 /// Formats the other errors, a line each.
-fn also(others: &[JobError]) -> String {
+fn format_others(others: &[JobError]) -> String {
     others.iter().map(|other| format!("\n{other}")).collect()
 }
 
@@ -51,38 +51,38 @@ impl JobError {
 
 /// A line of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLine {
     /// Name of the file in messages.
     pub file: Arc<str>,
     /// Line number, from 1.
     pub line: usize,
 }
 
-impl Place {
-    pub(super) fn new(file: &str, line: usize) -> Place {
-        Place {
+impl FileLine {
+    pub(super) fn new(file: &str, line: usize) -> FileLine {
+        FileLine {
             file: Arc::from(file),
             line,
         }
     }
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::new("", 0)
+impl Default for FileLine {
+    fn default() -> FileLine {
+        FileLine::new("", 0)
     }
 }
 
 /// A complaint about a value whose location is not yet known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct OptionError {
     /// See [`JobError::problem`].
     pub problem: String,
     /// See [`JobError::remedy`].
     pub remedy: String,
 }
 
-impl Complaint {
+impl OptionError {
     pub(super) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             problem: problem.into(),
@@ -90,7 +90,7 @@ impl Complaint {
         }
     }
 
-    pub(super) fn at(self, place: &Place, subject: impl Into<String>) -> JobError {
+    pub(super) fn at(self, place: &FileLine, subject: impl Into<String>) -> JobError {
         JobError {
             file: Arc::clone(&place.file),
             line: place.line,

@@ -8,9 +8,9 @@
 //!
 //! Expressions in the input text are replaced by their values. Options then read the result.
 
-use super::error::Complaint;
+use super::error::OptionError;
 
-type Parsed<T> = Result<T, Complaint>;
+type Parsed<T> = Result<T, OptionError>;
 
 /// Maximum nesting of parentheses.
 const DEPTH_MAX: usize = 32;
@@ -55,13 +55,13 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
     let mut rest = text;
     while let Some(start) = rest.find('(') {
         out.push_str(&rest[..start]);
-        let mut parser = Parser {
+        let mut parser = ExpressionParser {
             text: &rest[start..],
             suffixes,
         };
         let value = parser.primary(0)?;
         if value.fract() != 0.0 || !(0.0..=9_007_199_254_740_992.0).contains(&value) {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("the expression has the value {value}"),
                 "Make it a whole number from 0 to 2^53",
             ));
@@ -82,12 +82,12 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
 }
 
 /// Remaining text of an expression.
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     text: &'a str,
     suffixes: Suffixes,
 }
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     /// Consumes one of these signs if it comes next.
     fn sign(&mut self, signs: &[char]) -> Option<char> {
         self.text = self.text.trim_start();
@@ -112,7 +112,7 @@ impl Parser<'_> {
             value *= factor;
             // fio continues with the operators that bind tighter, as in (4k*2).
             while let Some(sign) = self.sign(&['*', '/']) {
-                value = of_product(value, sign, self.power(depth)?)?;
+                value = product_value(value, sign, self.power(depth)?)?;
             }
         }
         Ok(value)
@@ -126,7 +126,7 @@ impl Parser<'_> {
             return Ok(None);
         }
         let factor = self.suffixes.factor(&suffix.to_lowercase()).ok_or_else(|| {
-            Complaint::new(
+            OptionError::new(
                 format!("`{suffix}` is not a suffix of an expression"),
                 match self.suffixes {
                     Suffixes::Sizes { .. } => "Use k, m, g, t or p",
@@ -141,7 +141,7 @@ impl Parser<'_> {
     fn product(&mut self, depth: usize) -> Parsed<f64> {
         let mut value = self.power(depth)?;
         while let Some(sign) = self.sign(&['*', '/']) {
-            value = of_product(value, sign, self.power(depth)?)?;
+            value = product_value(value, sign, self.power(depth)?)?;
         }
         Ok(value)
     }
@@ -169,7 +169,7 @@ impl Parser<'_> {
     /// Parses a number or a parenthesis.
     fn primary(&mut self, depth: usize) -> Parsed<f64> {
         if depth > DEPTH_MAX {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 "the expression is nested too deeply",
                 "Write a simpler one",
             ));
@@ -206,19 +206,19 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    fn unreadable(&self, wanted: &str) -> Complaint {
+    fn unreadable(&self, wanted: &str) -> OptionError {
         let found = match self.text.chars().next() {
             Some(next) => format!("`{next}`"),
             None => "its end".to_owned(),
         };
-        Complaint::new(
+        OptionError::new(
             format!("the expression has {found} where {wanted} belongs"),
             "Write it like (4*1024k)",
         )
     }
 }
 
-fn of_product(value: f64, sign: char, other: f64) -> Parsed<f64> {
+fn product_value(value: f64, sign: char, other: f64) -> Parsed<f64> {
     match sign {
         '*' => Ok(value * other),
         _ if other == 0.0 => Err(by_zero()),
@@ -226,8 +226,8 @@ fn of_product(value: f64, sign: char, other: f64) -> Parsed<f64> {
     }
 }
 
-fn by_zero() -> Complaint {
-    Complaint::new("the expression divides by zero", "Divide by another number")
+fn by_zero() -> OptionError {
+    OptionError::new("the expression divides by zero", "Divide by another number")
 }
 
 #[cfg(test)]

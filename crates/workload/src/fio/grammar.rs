@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use base::input::TEXT_BYTES_MAX;
 
-use super::distribution::{SkewKind, Zone};
-use super::error::Complaint;
-use super::job::{BlockShare, Distribution, Job, SchemeEntry, WriteMode};
+use super::distribution::{AccessZone, SkewKind};
+use super::error::OptionError;
+use super::job::{BlockDistribution, BlockShare, Job, SchemeEntry, WriteMode};
 use super::value::{KbBase, PerDirection, choice, fraction, lists_per_direction, number, number_in};
 use crate::PlacementIndex;
 
@@ -22,9 +22,9 @@ const BSSPLIT_MAX: usize = 64;
 const ZONES_MAX: usize = 256;
 
 /// Parses one range of `bsrange`, such as `1k-64k`.
-pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
+pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), OptionError> {
     let (least, most) = text.split_once(['-', ':']).ok_or_else(|| {
-        Complaint::new(
+        OptionError::new(
             format!("`{text}` is not a range"),
             "Write smallest-largest, for example 1k-64k",
         )
@@ -35,7 +35,7 @@ pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), Complaint> {
 }
 
 /// Sets `bssplit`, sizes with their percent of the requests for each direction.
-pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), OptionError> {
     let lists = given_lists(value, "sizes, for example 4k/50:8k/50")?;
     for (direction, list) in lists {
         let shares = parse_bssplit(list, job.kb_base)?;
@@ -48,11 +48,11 @@ pub fn set_bssplit(job: &mut Job, value: &str) -> Result<(), Complaint> {
 
 /// Returns the non-empty lists of a value with their directions. fio does not change other
 /// directions.
-fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)>, Complaint> {
+fn given_lists<'a>(value: &'a str, missing: &str) -> Result<Vec<(usize, &'a str)>, OptionError> {
     let lists = lists_per_direction(value)?.into_iter().map(str::trim).enumerate();
     let given: Vec<(usize, &str)> = lists.filter(|(_, list)| !list.is_empty()).collect();
     if given.is_empty() {
-        return Err(Complaint::new("no direction has a list", format!("Give {missing}")));
+        return Err(OptionError::new("no direction has a list", format!("Give {missing}")));
     }
     Ok(given)
 }
@@ -63,7 +63,7 @@ fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
     entries.map(|entry| entry.split_once('/').unwrap_or((entry, "")))
 }
 
-fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint> {
+fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, OptionError> {
     let mut shares = Vec::new();
     for (size, percent) in entries(list) {
         // fio uses the first size of a range.
@@ -76,7 +76,7 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
         shares.push(BlockShare { bytes, percent });
     }
     if shares.len() > BSSPLIT_MAX {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("one list has {} sizes", shares.len()),
             format!("Give at most {BSSPLIT_MAX}, as fio accepts no more"),
         ));
@@ -85,7 +85,7 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
     let given: u32 = shares.iter().map(|share| share.percent).sum();
     let open = shares.iter().filter(|share| share.percent == 0).count() as u32;
     if given > 100 && open > 0 {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the percentages of `{list}` add up to {given}"),
             "Give at most 100 in total",
         ));
@@ -98,19 +98,19 @@ fn parse_bssplit(list: &str, base: KbBase) -> Result<Vec<BlockShare>, Complaint>
 }
 
 /// `random_distribution`
-pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), OptionError> {
     let (name, rest) = match value.split_once(':') {
         Some((name, rest)) => (name, Some(rest)),
         None => (value, None),
     };
     job.distribution = match name {
-        "random" => Distribution::Uniform,
+        "random" => BlockDistribution::Uniform,
         "zoned" | "zoned_abs" => parse_zones(rest, job, name == "zoned_abs")?,
         "zipf" | "pareto" | "normal" => parse_skew(name, rest)?,
-        "sequence" => Distribution::Sequence(parse_sequence(rest)?),
+        "sequence" => BlockDistribution::Sequence(parse_sequence(rest)?),
         _ => {
             let problem = format!("`{name}` is not a known distribution");
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 problem,
                 "Use random, zipf:, pareto:, normal:, zoned:, zoned_abs: or sequence:",
             ));
@@ -120,20 +120,20 @@ pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), Complaint> {
 }
 
 /// Parses blocks in their order, such as `2,0,1`.
-fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
+fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, OptionError> {
     const MOST: usize = 64;
     let blocks = blocks
         .unwrap_or("")
         .split(',')
         .map(|block| block.trim().parse::<u32>().map(u64::from));
     let blocks: Vec<u64> = blocks.collect::<Result<_, _>>().map_err(|_| {
-        Complaint::new(
+        OptionError::new(
             "the sequence is not a list of block numbers",
             "Write for example sequence:2,0,1",
         )
     })?;
     if blocks.len() > MOST {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the sequence has {} blocks", blocks.len()),
             format!("Give at most {MOST}, as fio accepts no more"),
         ));
@@ -144,14 +144,14 @@ fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, Complaint> {
 /// Valid values of theta in fio's formulas, except for 1.
 const THETAS: RangeInclusive<f64> = 0.0..=100.0;
 
-fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Complaint> {
+fn parse_skew(name: &str, parameters: Option<&str>) -> Result<BlockDistribution, OptionError> {
     let (parameter, center) = match parameters.map(|text| text.split_once(':').unwrap_or((text, ""))) {
         None => (None, None),
         Some((parameter, "")) => (Some(fraction(parameter)?), None),
         Some((parameter, center)) => (Some(fraction(parameter)?), Some(fraction(center)?)),
     };
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             "the centre is outside the region",
             "Give a centre from 0 to 1",
         ));
@@ -167,40 +167,40 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<Distribution, Comp
         SkewKind::Normal(deviation) if !(0.0..100.0).contains(&deviation) => {
             "Give a deviation of at least 0 and below 100 percent"
         }
-        _ => return Ok(Distribution::Skewed { kind, center }),
+        _ => return Ok(BlockDistribution::Skewed { kind, center }),
     };
-    Err(Complaint::new(
+    Err(OptionError::new(
         format!("the parameter of {name} is out of fio's range"),
         allowed,
     ))
 }
 
-fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<Distribution, Complaint> {
+fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<BlockDistribution, OptionError> {
     let example = if absolute {
         "zoned_abs:60/20g:40/80g"
     } else {
         "zoned:80/20:20/80"
     };
     let mut zones = match (&job.distribution, absolute) {
-        (Distribution::Zoned(zones), false) | (Distribution::ZonedAbsolute(zones), true) => zones.clone(),
+        (BlockDistribution::Zoned(zones), false) | (BlockDistribution::ZonedAbsolute(zones), true) => zones.clone(),
         _ => PerDirection::default(),
     };
     for (direction, list) in given_lists(lists.unwrap_or(""), &format!("zones, for example {example}"))? {
         zones[direction] = parse_zone_list(list, job.kb_base, absolute).map_err(|complaint| {
-            Complaint::new(
+            OptionError::new(
                 complaint.problem,
                 format!("{}, for example {example}", complaint.remedy),
             )
         })?;
     }
     Ok(if absolute {
-        Distribution::ZonedAbsolute(zones)
+        BlockDistribution::ZonedAbsolute(zones)
     } else {
-        Distribution::Zoned(zones)
+        BlockDistribution::Zoned(zones)
     })
 }
 
-fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>, Complaint> {
+fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<AccessZone>, OptionError> {
     let mut zones = Vec::new();
     for (access, size) in entries(list) {
         let access_percent = number_in(access, base, 0, 100)? as u32;
@@ -209,10 +209,10 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
             text if absolute => number(text, base)?,
             text => number_in(text, base, 0, 100)?,
         };
-        zones.push(Zone { access_percent, size });
+        zones.push(AccessZone { access_percent, size });
     }
     if zones.len() > ZONES_MAX {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("one list has {} zones", zones.len()),
             format!("Give at most {ZONES_MAX}, as fio accepts no more"),
         ));
@@ -220,7 +220,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     let accesses: u32 = zones.iter().map(|zone| zone.access_percent).sum();
     if accesses != 100 {
         let problem = format!("the access percentages of `{list}` add up to {accesses}");
-        return Err(Complaint::new(problem, "Make them 100 with another zone"));
+        return Err(OptionError::new(problem, "Make them 100 with another zone"));
     }
     if absolute {
         return Ok(zones);
@@ -229,7 +229,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
     let given: u64 = zones.iter().map(|zone| zone.size).sum();
     let open = zones.iter().filter(|zone| zone.size == 0).count() as u64;
     if given > 100 {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the sizes of `{list}` add up to {given} percent"),
             "Give at most 100 in total",
         ));
@@ -241,7 +241,7 @@ fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<Zone>
 }
 
 /// Sets `write_mode`, which is one mode or several with their percent.
-pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
     const MODES: [(&str, WriteMode); 4] = [
         ("write", WriteMode::Write),
         ("zeroes", WriteMode::Zeroes),
@@ -256,7 +256,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
             Some((mode, percent)) => (mode, Some(number_in(percent, job.kb_base, 0, 100)? as u32)),
             None if !value.contains(':') => (entry, None),
             None => {
-                return Err(Complaint::new(
+                return Err(OptionError::new(
                     format!("`{entry}` has no percentage"),
                     "Write for example write/60:zeroes/40",
                 ));
@@ -265,7 +265,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
         modes.push((choice(mode, &MODES)?, percent));
     }
     if modes.len() > MOST {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the list has {} modes", modes.len()),
             format!("Give at most {MOST}, as fio accepts no more"),
         ));
@@ -273,7 +273,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
     let given: u32 = modes.iter().filter_map(|(_, percent)| *percent).sum();
     let open = modes.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
     if given > 100 || (open == 0 && given < 100) {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the percentages add up to {given}"),
             "Make them 100, or omit some of them",
         ));
@@ -284,7 +284,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
         .iter()
         .all(|(mode, percent)| *mode == WriteMode::Uncorrectable || *percent == 0)
     {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             "Write Uncorrectable alone writes no flash page",
             "Remove the job, or add another mode with its percentage",
         ));
@@ -298,7 +298,7 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
 }
 
 /// `sg_write_mode`
-pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
     use WriteMode::{Verify, Write};
     let modes = [
         ("write", Write),
@@ -319,7 +319,7 @@ pub fn set_sg_write_mode(job: &mut Job, value: &str) -> Result<(), Complaint> {
 }
 
 /// Sets `plids`, such as `0,2,4-6`.
-pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_plids(job: &mut Job, value: &str) -> Result<(), OptionError> {
     const MOST: usize = 128;
     let mut plids = Vec::new();
     for part in value.split(',') {
@@ -327,14 +327,14 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
         let index = |text: &str| number_in(text, job.kb_base, 0, u64::from(u16::MAX));
         let (first, last) = (index(first)?, index(last)?);
         if first > last {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("the range `{part}` runs backwards"),
                 "Write the smaller index first",
             ));
         }
         let count = plids.len() + (last - first) as usize + 1;
         if count > MOST {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("the list has {count} indices or more"),
                 format!("Give at most {MOST}, as fio accepts no more"),
             ));
@@ -347,12 +347,12 @@ pub fn set_plids(job: &mut Job, value: &str) -> Result<(), Complaint> {
 }
 
 /// Sets `dp_scheme` and reads its file.
-pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
+pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), OptionError> {
     let beside = || -> PathBuf { Path::new(&job.file).with_file_name(value) };
     let read = |path: &Path| base::input::read_text(path, TEXT_BYTES_MAX);
     let text = read(Path::new(value)).or_else(|_| read(&beside()));
     let text = text.map_err(|error| {
-        Complaint::new(
+        OptionError::new(
             format!("the file of the scheme cannot be read ({error})"),
             "Give the path of a readable file",
         )
@@ -361,7 +361,7 @@ pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
+fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, OptionError> {
     const MOST: usize = 32;
     let mut entries = Vec::new();
     for (index, line) in text
@@ -380,7 +380,7 @@ fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
             _ => None,
         };
         let unreadable = || {
-            Complaint::new(
+            OptionError::new(
                 format!("line {} of the scheme is `{line}`", index + 1),
                 "Write start,end,index as plain numbers",
             )
@@ -388,7 +388,7 @@ fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, Complaint> {
         entries.push(entry.ok_or_else(unreadable)?);
     }
     if entries.len() > MOST {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("the scheme has {} lines", entries.len()),
             format!("Give at most {MOST}, as fio uses no more"),
         ));
@@ -453,7 +453,9 @@ mod tests {
                 set_distribution(&mut job, line).unwrap();
             }
             match job.distribution {
-                Distribution::Zoned(zones) | Distribution::ZonedAbsolute(zones) => zones.map(|zones| zones.len()),
+                BlockDistribution::Zoned(zones) | BlockDistribution::ZonedAbsolute(zones) => {
+                    zones.map(|zones| zones.len())
+                }
                 other => panic!("{other:?}"),
             }
         };
@@ -477,7 +479,7 @@ mod tests {
         let zones = parse_zone_list("80/20:20", KbBase::Binary, false).unwrap();
         assert_eq!(
             zones[1],
-            Zone {
+            AccessZone {
                 access_percent: 20,
                 size: 80
             }

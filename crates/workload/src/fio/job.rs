@@ -6,64 +6,64 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Operation, PlacementIndex};
+use crate::{PlacementIndex, RequestOperation};
 
-use super::distribution::{SkewKind, Zone};
-use super::error::{Complaint, Place};
+use super::distribution::{AccessZone, SkewKind};
+use super::error::{FileLine, OptionError};
 use super::random::DEFAULT_SEED;
 use super::value::{Amount, KbBase, PerDirection};
 
 /// `rw`, the operations of a job and the order of their addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub struct AccessMode {
     /// The option's value.
     pub name: &'static str,
     /// Operations that the job issues.
-    pub operations: Operations,
+    pub operations: JobOperations,
     /// True for random addresses, false for sequential ones.
     pub random: bool,
 }
 
 /// The operations of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operations {
+pub enum JobOperations {
     /// One kind of operation.
-    Only(Operation),
+    Only(RequestOperation),
     /// Reads and writes, mixed by `rwmixread`.
     ReadWrite,
     /// Each block is trimmed, then written.
     TrimWrite,
 }
 
-impl Operations {
+impl JobOperations {
     /// True if the job issues this operation.
-    pub fn include(self, operation: Operation) -> bool {
+    pub fn include(self, operation: RequestOperation) -> bool {
         match self {
             Self::Only(only) => only == operation,
-            Self::ReadWrite => operation != Operation::Trim,
-            Self::TrimWrite => operation != Operation::Read,
+            Self::ReadWrite => operation != RequestOperation::Trim,
+            Self::TrimWrite => operation != RequestOperation::Read,
         }
     }
 
     /// The operations that the job issues, in fio's order.
-    pub fn iter(self) -> impl Iterator<Item = Operation> + Clone {
-        Operation::ALL
+    pub fn iter(self) -> impl Iterator<Item = RequestOperation> + Clone {
+        RequestOperation::ALL
             .into_iter()
             .filter(move |operation| self.include(*operation))
     }
 }
 
 /// The values of `rw`.
-pub const ACCESSES: [Access; 11] = {
-    const fn access(name: &'static str, operations: Operations, random: bool) -> Access {
-        Access {
+pub const ACCESSES: [AccessMode; 11] = {
+    const fn access(name: &'static str, operations: JobOperations, random: bool) -> AccessMode {
+        AccessMode {
             name,
             operations,
             random,
         }
     }
-    use Operation::{Read, Trim, Write};
-    use Operations::{Only, ReadWrite, TrimWrite};
+    use JobOperations::{Only, ReadWrite, TrimWrite};
+    use RequestOperation::{Read, Trim, Write};
     [
         access("read", Only(Read), false),
         access("write", Only(Write), false),
@@ -79,14 +79,14 @@ pub const ACCESSES: [Access; 11] = {
     ]
 };
 
-impl Serialize for Access {
+impl Serialize for AccessMode {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.name.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Access {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Access, D::Error> {
+impl<'de> Deserialize<'de> for AccessMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AccessMode, D::Error> {
         let name = String::deserialize(deserializer)?;
         let access = ACCESSES.into_iter().find(|access| access.name == name);
         access.ok_or_else(|| D::Error::custom(format!("{name:?} is not a value of rw")))
@@ -105,7 +105,7 @@ pub struct BlockShare {
 /// `random_distribution`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Distribution {
+pub enum BlockDistribution {
     /// Uniform.
     Uniform,
     /// zipf, pareto or normal, with fio's optional centre (0..=1).
@@ -116,9 +116,9 @@ pub enum Distribution {
         center: Option<f64>,
     },
     /// `zoned`, with zones in percent of the region.
-    Zoned(PerDirection<Vec<Zone>>),
+    Zoned(PerDirection<Vec<AccessZone>>),
     /// `zoned_abs`, with zones in bytes.
-    ZonedAbsolute(PerDirection<Vec<Zone>>),
+    ZonedAbsolute(PerDirection<Vec<AccessZone>>),
     /// `sequence`, a fixed sequence of blocks, repeated.
     Sequence(Vec<u64>),
 }
@@ -164,7 +164,7 @@ pub enum PlacementSelection {
 /// `exit_what`, the scope of `exitall` when the first job ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ExitWhat {
+pub enum ExitScope {
     /// The jobs that run with it. Jobs behind the next `stonewall` still run.
     #[default]
     Group,
@@ -268,12 +268,12 @@ pub struct Job {
     pub exitall: bool,
     /// `exit_what`
     #[serde(default, skip_serializing_if = "is_default")]
-    pub exit_what: ExitWhat,
+    pub exit_what: ExitScope,
     /// `filename`, or the name that fio derives from the section. Part of the seed of skewed
     /// distributions.
     pub filename: Option<String>,
     /// `rw`
-    pub access: Access,
+    pub access: AccessMode,
     /// The number after the colon of a random `rw`. One address is drawn per this number of
     /// requests.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -324,7 +324,7 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub startdelay_latest_us: u64,
     /// `random_distribution`
-    pub distribution: Distribution,
+    pub distribution: BlockDistribution,
     /// `random_sequence_stride`
     #[serde(default, skip_serializing_if = "is_false")]
     pub sequence_strides: bool,
@@ -421,10 +421,10 @@ pub struct Job {
     pub kb_base: KbBase,
     /// Location of each given option, for messages.
     #[serde(skip)]
-    pub(super) given: Vec<(&'static str, Place)>,
+    pub(super) given: Vec<(&'static str, FileLine)>,
     /// Location of the section in the job file or in an included file.
     #[serde(skip)]
-    pub(super) place: Place,
+    pub(super) place: FileLine,
 }
 
 /// Omits default fields when serializing, so that jobs keep their hashes from before these options
@@ -472,7 +472,7 @@ impl Job {
             stonewall: false,
             wait_for: None,
             exitall: false,
-            exit_what: ExitWhat::Group,
+            exit_what: ExitScope::Group,
             filename: None,
             access: ACCESSES[0],
             requests_per_draw: 1,
@@ -495,7 +495,7 @@ impl Job {
             ramp_time_us: 0,
             startdelay_us: 0,
             startdelay_latest_us: 0,
-            distribution: Distribution::Uniform,
+            distribution: BlockDistribution::Uniform,
             sequence_strides: false,
             strides: false,
             zone_size: 0,
@@ -534,7 +534,7 @@ impl Job {
             dp_scheme: Vec::new(),
             kb_base: KbBase::Binary,
             given: Vec::new(),
-            place: Place::new(file, 0),
+            place: FileLine::new(file, 0),
         }
     }
 
@@ -566,7 +566,7 @@ impl Job {
     }
 
     /// The smallest and largest block of each direction, bytes.
-    pub fn block_range(&self, operation: Operation) -> (u64, u64) {
+    pub fn block_range(&self, operation: RequestOperation) -> (u64, u64) {
         let bs = self.bs[operation as usize];
         self.bs_range[operation as usize].unwrap_or((bs, bs))
     }
@@ -583,7 +583,7 @@ impl Job {
 
     /// Creates an error about this job. It points at the option if given, and else at the section.
     pub fn error(&self, option: &str, problem: impl Into<String>, remedy: impl Into<String>) -> super::JobError {
-        let complaint = Complaint::new(problem, remedy);
+        let complaint = OptionError::new(problem, remedy);
         match self.given.iter().rev().find(|(name, _)| *name == option) {
             Some((name, place)) => complaint.at(place, format!("{name} of [{}]", self.name)),
             None => complaint.at(&self.place, format!("[{}]", self.name)),
@@ -596,7 +596,7 @@ impl Job {
     }
 
     /// Records the location of an option.
-    pub(super) fn note(&mut self, option: &'static str, place: &Place) {
+    pub(super) fn record_location(&mut self, option: &'static str, place: &FileLine) {
         self.given.retain(|(other, _)| *other != option);
         self.given.push((option, place.clone()));
     }
@@ -618,7 +618,7 @@ impl Job {
                 "Remove one of them",
             ));
         }
-        if self.ranges_per_trim > 1 && self.access.operations == Operations::TrimWrite {
+        if self.ranges_per_trim > 1 && self.access.operations == JobOperations::TrimWrite {
             return Err(self.error(
                 "num_range",
                 "a trim-and-write job cannot trim several ranges at once",
@@ -636,7 +636,7 @@ impl Job {
             (false, true) => Some("zonesize needs zonemode=strided"),
             (true, false) => Some("strided zones need a zonesize"),
             (true, true) if self.verify => Some("strided zones cannot be combined with verify"),
-            (true, true) if self.access.operations == Operations::TrimWrite => {
+            (true, true) if self.access.operations == JobOperations::TrimWrite => {
                 Some("strided zones cannot be combined with trims before writes")
             }
             _ => None,

@@ -10,10 +10,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::Bytes;
+use base::HumanBytes;
 use base::input::TEXT_BYTES_MAX;
 
-use super::error::{Complaint, JobError, Place};
+use super::error::{FileLine, JobError, OptionError};
 
 /// Maximum bytes of a line without its comment. Jobs hold copies of the text.
 const LINE_BYTES_MAX: usize = 8192;
@@ -26,13 +26,13 @@ const INCLUDES_MAX: usize = 256;
 const SHOWN_CHARS: usize = 200;
 
 /// One `option=value` or `option` line.
-pub(super) struct Line {
-    pub(super) place: Place,
+pub(super) struct OptionLine {
+    pub(super) place: FileLine,
     pub(super) name: String,
     pub(super) value: Option<String>,
 }
 
-impl Line {
+impl OptionLine {
     /// Bytes of the option and its value.
     pub(super) fn bytes(&self) -> usize {
         self.name.len() + self.value.as_ref().map_or(0, String::len)
@@ -40,14 +40,14 @@ impl Line {
 }
 
 /// A section with its lines.
-pub(super) struct Section {
-    pub(super) place: Place,
+pub(super) struct JobSection {
+    pub(super) place: FileLine,
     pub(super) name: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<OptionLine>,
 }
 
 /// External inputs of a job file.
-pub struct Surroundings<'a> {
+pub struct IncludeContext<'a> {
     /// Returns the text of an included file.
     pub read: &'a dyn Fn(&Path) -> io::Result<String>,
     /// Returns the value of an environment variable.
@@ -55,27 +55,27 @@ pub struct Surroundings<'a> {
 }
 
 /// Reads files and variables of the system.
-impl Default for Surroundings<'_> {
+impl Default for IncludeContext<'_> {
     fn default() -> Self {
-        Surroundings {
+        IncludeContext {
             read: &|path| base::input::read_text(path, TEXT_BYTES_MAX),
             variable: &|name| std::env::var(name).ok(),
         }
     }
 }
 
-impl Surroundings<'_> {
+impl IncludeContext<'_> {
     /// Replaces each `${NAME}` by the variable's value. fio treats an unset variable as empty. Here
     /// it is refused.
-    pub(super) fn substitute(&self, value: &str) -> Result<String, Complaint> {
+    pub(super) fn substitute(&self, value: &str) -> Result<String, OptionError> {
         let mut out = String::new();
         let mut rest = value;
         while let Some((before, after)) = rest.split_once("${") {
             let (name, behind) = after
                 .split_once('}')
-                .ok_or_else(|| Complaint::new("a variable has no closing brace", "Write ${NAME}"))?;
+                .ok_or_else(|| OptionError::new("a variable has no closing brace", "Write ${NAME}"))?;
             let value = (self.variable)(name).ok_or_else(|| {
-                Complaint::new(
+                OptionError::new(
                     format!("the variable {name} is not set"),
                     format!("Set it in the environment, for example {name}=... warp run"),
                 )
@@ -92,10 +92,10 @@ impl Surroundings<'_> {
 pub(super) fn sections(
     text: &str,
     file: &str,
-    surroundings: &Surroundings<'_>,
+    surroundings: &IncludeContext<'_>,
     problems: &mut Vec<JobError>,
-) -> Vec<Section> {
-    let mut reader = Reader {
+) -> Vec<JobSection> {
+    let mut reader = SectionReader {
         surroundings,
         problems,
         sections: Vec::new(),
@@ -107,10 +107,10 @@ pub(super) fn sections(
     reader.sections
 }
 
-struct Reader<'a> {
-    surroundings: &'a Surroundings<'a>,
+struct SectionReader<'a> {
+    surroundings: &'a IncludeContext<'a>,
     problems: &'a mut Vec<JobError>,
-    sections: Vec<Section>,
+    sections: Vec<JobSection>,
     /// Nested files that are being read, outermost first.
     open: Vec<PathBuf>,
     /// Number and bytes of the included files so far.
@@ -118,12 +118,12 @@ struct Reader<'a> {
     included_bytes: u64,
 }
 
-impl Reader<'_> {
+impl SectionReader<'_> {
     fn read(&mut self, text: &str, file: &str) {
         let file: Arc<str> = Arc::from(file);
         for (index, raw) in text.lines().enumerate() {
             let line = strip(raw);
-            let place = Place {
+            let place = FileLine {
                 file: Arc::clone(&file),
                 line: index + 1,
             };
@@ -137,30 +137,30 @@ impl Reader<'_> {
         }
     }
 
-    fn line(&mut self, line: &str, place: &Place) -> Result<(), Complaint> {
+    fn line(&mut self, line: &str, place: &FileLine) -> Result<(), OptionError> {
         if line.len() > LINE_BYTES_MAX {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("the line has {} bytes", line.len()),
                 format!("Write at most {LINE_BYTES_MAX}"),
             ));
         }
         if let Some(header) = line.strip_prefix('[') {
             if self.open.len() > 1 {
-                return Err(Complaint::new(
+                return Err(OptionError::new(
                     "the included file has a section, but may contain only options, as in fio",
                     "Begin the section in the including file",
                 ));
             }
             let name = header.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
             // Lines below an unclosed header belong to that section, not to none.
-            self.sections.push(Section {
+            self.sections.push(JobSection {
                 place: place.clone(),
                 name: name.unwrap_or(header).to_owned(),
                 lines: Vec::new(),
             });
             return match name {
                 Some(_) => Ok(()),
-                None => Err(Complaint::new(
+                None => Err(OptionError::new(
                     "the section has no name or no closing bracket",
                     "Write [name]",
                 )),
@@ -174,7 +174,7 @@ impl Reader<'_> {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (line, None),
         };
-        section.lines.push(Line {
+        section.lines.push(OptionLine {
             place: place.clone(),
             name: name.to_owned(),
             value,
@@ -183,9 +183,9 @@ impl Reader<'_> {
     }
 
     /// Section of the current line.
-    fn section(&mut self) -> Result<&mut Section, Complaint> {
+    fn section(&mut self) -> Result<&mut JobSection, OptionError> {
         self.sections.last_mut().ok_or_else(|| {
-            Complaint::new(
+            OptionError::new(
                 "the option stands before the first section",
                 "Write [global] or [name] above it",
             )
@@ -193,25 +193,28 @@ impl Reader<'_> {
     }
 
     /// Reads a file in the folder of the including file.
-    fn include(&mut self, name: &str, place: &Place) -> Result<(), Complaint> {
+    fn include(&mut self, name: &str, place: &FileLine) -> Result<(), OptionError> {
         if name.is_empty() {
-            return Err(Complaint::new("the name of the file is missing", "Write include FILE"));
+            return Err(OptionError::new(
+                "the name of the file is missing",
+                "Write include FILE",
+            ));
         }
         self.section()?;
         let path = Path::new(&*place.file).with_file_name(name);
         if self.open.contains(&path) {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 "the file includes itself, directly or through others",
                 "Move the common part to a third file",
             ));
         }
         if self.open.len() > DEPTH_MAX {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("more than {DEPTH_MAX} files include each other"),
                 "Merge some of them",
             ));
         }
-        let too_much = |what: String| Complaint::new(what, "Include fewer files, or move their lines into this one");
+        let too_much = |what: String| OptionError::new(what, "Include fewer files, or move their lines into this one");
         self.includes += 1;
         // One error is enough, so files behind the first refused one are skipped.
         if self.includes > INCLUDES_MAX + 1 {
@@ -223,14 +226,14 @@ impl Reader<'_> {
             )));
         }
         let text = (self.surroundings.read)(&path).map_err(|error| {
-            Complaint::new(
+            OptionError::new(
                 format!("{} cannot be read ({error})", path.display()),
                 "Give a file in the folder of this one, or an absolute path",
             )
         })?;
         self.included_bytes += text.len() as u64;
         if self.included_bytes > TEXT_BYTES_MAX {
-            let most = Bytes(TEXT_BYTES_MAX);
+            let most = HumanBytes(TEXT_BYTES_MAX);
             return Err(too_much(format!("the included files have more than {most} in total")));
         }
         self.open.push(path.clone());

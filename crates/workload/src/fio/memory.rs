@@ -6,15 +6,15 @@
 use std::collections::BTreeSet;
 
 use super::distribution::{SkewKind, zeta_terms};
-use super::plan::{AddressPlan, Plan, ReadBackPlan};
+use super::plan::{AddressPlan, JobPlan, ReadBackPlan};
 use super::planned::plan_instance;
 use super::random_map::RandomMap;
 use super::{JobError, JobFile, JobStream};
-use crate::{Operation, Target};
+use crate::{RequestOperation, WorkloadTarget};
 
 /// Bytes of a stream apart from region-dependent parts, for state, plans, zones and ready requests.
 const STREAM_BYTES: u64 = 32 << 10;
-const _: () = assert!(8 * size_of::<JobStream>() + 4 * size_of::<Plan>() < STREAM_BYTES as usize);
+const _: () = assert!(8 * size_of::<JobStream>() + 4 * size_of::<JobPlan>() < STREAM_BYTES as usize);
 /// Maximum terms of zeta functions that a job file may sum, which takes some seconds.
 const ZETA_TERMS_MAX: u64 = 1 << 28;
 /// Bytes of a tree entry of a piece to read back, including the tree's free space.
@@ -25,7 +25,7 @@ impl JobFile {
     ///
     /// # Errors
     /// Fails if a job does not fit the drive or its distributions take too long to prepare.
-    pub fn memory_bytes(&self, target: &Target) -> Result<u64, JobError> {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, JobError> {
         let mut bytes: u64 = 0;
         let mut zetas = BTreeSet::new();
         let mut terms = 0;
@@ -62,7 +62,7 @@ impl JobFile {
     }
 }
 
-impl Plan {
+impl JobPlan {
     /// Blocks of the random map, if used. As in fio, the drawn range has one per smallest
     /// request.
     pub(super) fn map_blocks(&self) -> Option<u64> {
@@ -75,7 +75,7 @@ impl Plan {
         let stream_bytes = STREAM_BYTES + self.map_blocks().map_or(0, RandomMap::memory_bytes);
         let pieces = self
             .region_bytes
-            .div_ceil(self.blocks[Operation::Write as usize].min_bytes);
+            .div_ceil(self.blocks[RequestOperation::Write as usize].min_bytes);
         let read_back_bytes = match self.read_back {
             None => 0,
             Some(ReadBackPlan { sorted: true, .. }) => pieces.saturating_mul(PIECE_BYTES),

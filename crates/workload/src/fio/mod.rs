@@ -27,25 +27,25 @@ mod planned;
 pub mod power;
 mod random;
 mod random_map;
+mod scaled_jobs;
 mod schedule;
 mod stream;
 mod summary;
-mod twin;
 mod value;
 
 pub use arrivals::Arrivals;
 pub use cost::total;
-pub use distribution::{SkewKind, Zone};
-pub use error::{Complaint, JobError, Place};
+pub use distribution::{AccessZone, SkewKind};
+pub use error::{FileLine, JobError, OptionError};
 pub use groups::check_untimed;
 pub use job::{
-    Access, BlockShare, DataPlacement, Distribution, ExitWhat, Job, LatencyGoal, LogChoice, Operations,
+    AccessMode, BlockDistribution, BlockShare, DataPlacement, ExitScope, Job, JobOperations, LatencyGoal, LogChoice,
     PlacementSelection, SchemeEntry, WriteMode,
 };
-pub use lines::Surroundings;
-pub use options::{Effect, FioOption, Kind, find, manual, nearest, options};
+pub use lines::IncludeContext;
+pub use options::{Effect, FioOption, OptionKind, find, manual, nearest, options};
 pub use parse::{JobFile, Override, parse, parse_with, parse_within};
-pub use plan::{AddressPlan, BlockPlan, PlacementPlan, Plan, StridePlan};
+pub use plan::{AddressPlan, BlockPlan, JobPlan, PlacementPlan, StridePlan};
 pub use planned::{PlannedStream, plan_streams};
 pub use random::DEFAULT_SEED;
 pub use schedule::Schedule;

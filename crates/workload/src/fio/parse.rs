@@ -9,11 +9,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Complaint, JobError, Place};
+use super::error::{FileLine, JobError, OptionError};
 use super::expression::{self, Suffixes};
 use super::job::Job;
-use super::lines::{Line, Surroundings, sections};
-use super::options::{Effect, FioOption, Kind, READ_FIRST, find, nearest, why_idle};
+use super::lines::{IncludeContext, OptionLine, sections};
+use super::options::{Effect, FioOption, OptionKind, READ_FIRST, find, idle_reason, nearest};
 use super::value::KbBase;
 
 /// Maximum jobs of a file, counting each instance of `numjobs`. fio's `REAL_MAX_JOBS`.
@@ -55,7 +55,7 @@ impl JobFile {
             let why = if option.is_silent() {
                 Some(option.help)
             } else {
-                why_idle(option.name, &given)
+                idle_reason(option.name, &given)
             };
             Some((option, why?))
         };
@@ -77,7 +77,7 @@ impl JobFile {
     /// The given options that would change the run but are not honoured. In virtual time these are
     /// the options that are not modelled. Without time it is the length of jobs. If the run says
     /// how much to write, it is also `exitall`, because no job ends by itself.
-    pub fn pretended(&self, timed: bool, endless: bool) -> Vec<&'static str> {
+    pub fn ineffective_options(&self, timed: bool, endless: bool) -> Vec<&'static str> {
         let mut pretended = Vec::new();
         if timed {
             let options = self.without_effect().into_iter().map(|(option, _)| option);
@@ -111,7 +111,7 @@ pub fn parse(text: &str, file_name: &str) -> Result<JobFile, JobError> {
 /// # Errors
 /// Like [`parse`], and fails if a change does not fit.
 pub fn parse_with(text: &str, file_name: &str, changes: &[Override]) -> Result<JobFile, JobError> {
-    parse_within(text, file_name, changes, &Surroundings::default())
+    parse_within(text, file_name, changes, &IncludeContext::default())
 }
 
 /// Parses a job file with custom sources of included files and variables.
@@ -122,7 +122,7 @@ pub fn parse_within(
     text: &str,
     file_name: &str,
     changes: &[Override],
-    surroundings: &Surroundings<'_>,
+    surroundings: &IncludeContext<'_>,
 ) -> Result<JobFile, JobError> {
     let mut problems = Vec::new();
     let mut global = Job::with_defaults(file_name);
@@ -133,12 +133,12 @@ pub fn parse_within(
         // fio takes every section whose name starts with `global` for a global one.
         if section.name.starts_with("global") {
             problems.extend(apply(&mut global, &section.lines, surroundings));
-            global_bytes += section.lines.iter().map(Line::bytes).sum::<usize>();
+            global_bytes += section.lines.iter().map(OptionLine::bytes).sum::<usize>();
             continue;
         }
         inherited_bytes += global_bytes;
         if inherited_bytes > INHERITED_BYTES_MAX {
-            let complaint = Complaint::new(
+            let complaint = OptionError::new(
                 format!("the sections up to here inherit more than {INHERITED_BYTES_MAX} bytes of options in total"),
                 "Write shorter [global] sections, or fewer other sections",
             );
@@ -152,10 +152,10 @@ pub fn parse_within(
         };
         let mut of_job = apply(&mut job, &section.lines, surroundings);
         let is_of_job = |change: &&Override| change.section == "global" || change.section == section.name;
-        let changes: Vec<Line> = changes
+        let changes: Vec<OptionLine> = changes
             .iter()
             .filter(is_of_job)
-            .map(|change| Line {
+            .map(|change| OptionLine {
                 place: section.place.clone(),
                 name: change.option.clone(),
                 value: Some(change.value.clone()),
@@ -202,9 +202,9 @@ pub fn parse_within(
 
 /// Refuses a file without jobs, and changes of jobs that it does not have.
 fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Result<(), JobError> {
-    let end = Place::new(file, text.lines().count().max(1));
+    let end = FileLine::new(file, text.lines().count().max(1));
     if jobs.is_empty() {
-        let complaint = Complaint::new(
+        let complaint = OptionError::new(
             "no section describes a job",
             "Add a section, for example [job] with rw=write",
         );
@@ -216,7 +216,7 @@ fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Res
     };
     let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     let remedy = format!("Name one of {}", names.join(", "));
-    let complaint = Complaint::new("the file has no such job to change", remedy);
+    let complaint = OptionError::new("the file has no such job to change", remedy);
     Err(complaint.at(&end, format!("[{}]", change.section)))
 }
 
@@ -243,12 +243,12 @@ fn check_order(jobs: &[Job]) -> Vec<JobError> {
 }
 
 /// Applies a section's options to a job and returns their errors.
-fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<JobError> {
-    let (first, rest): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.name == READ_FIRST);
+fn apply(job: &mut Job, lines: &[OptionLine], surroundings: &IncludeContext<'_>) -> Vec<JobError> {
+    let (first, rest): (Vec<&OptionLine>, Vec<&OptionLine>) = lines.iter().partition(|line| line.name == READ_FIRST);
     let mut problems = Vec::new();
     for line in first.into_iter().chain(rest) {
         match set(job, line, surroundings) {
-            Ok(name) => job.note(name, &line.place),
+            Ok(name) => job.record_location(name, &line.place),
             Err(complaint) => {
                 let subject = match &line.value {
                     Some(value) => format!("{}={value}", line.name),
@@ -262,29 +262,29 @@ fn apply(job: &mut Job, lines: &[Line], surroundings: &Surroundings<'_>) -> Vec<
 }
 
 /// Sets one option and returns its primary name.
-fn set(job: &mut Job, line: &Line, surroundings: &Surroundings<'_>) -> Result<&'static str, Complaint> {
+fn set(job: &mut Job, line: &OptionLine, surroundings: &IncludeContext<'_>) -> Result<&'static str, OptionError> {
     let Some(option) = find(&line.name) else {
         let remedy = match nearest(&line.name) {
             Some(known) => format!("Did you mean `{known}`?"),
             None => "See docs/reference/job-files.md for the known options".to_owned(),
         };
-        return Err(Complaint::new("the option is not known", remedy));
+        return Err(OptionError::new("the option is not known", remedy));
     };
     match option.effect {
         Effect::None => {}
         Effect::Checked(check) => check(&surroundings.substitute(line.value.as_deref().unwrap_or_default())?)?,
         Effect::Refused(remedy) => {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("the option is not supported, because it {}", option.help),
                 remedy,
             ));
         }
-        Effect::Acts(set) => {
+        Effect::Active(set) => {
             let value = match &line.value {
                 Some(value) => resolve(value, option, job.kb_base, surroundings)?,
-                None if matches!(option.kind, Kind::Flag | Kind::FlagOrName) => String::new(),
+                None if matches!(option.kind, OptionKind::Flag | OptionKind::FlagOrName) => String::new(),
                 None => {
-                    return Err(Complaint::new(
+                    return Err(OptionError::new(
                         "the option needs a value",
                         format!("Write {}=...", option.name),
                     ));
@@ -301,8 +301,8 @@ fn resolve(
     value: &str,
     option: &FioOption,
     kb_base: KbBase,
-    surroundings: &Surroundings<'_>,
-) -> Result<String, Complaint> {
+    surroundings: &IncludeContext<'_>,
+) -> Result<String, OptionError> {
     let value = surroundings.substitute(value)?;
     if option.name == "filename" {
         return Ok(value);
@@ -310,13 +310,13 @@ fn resolve(
     if value.contains('$') {
         let problem = "fio's own variables ($ncpus, $mb_memory, $pagesize) depend on the machine and are not \
                        supported";
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             problem,
             "Write the value itself, or a variable such as ${SIZE}",
         ));
     }
     let suffixes = match option.kind {
-        Kind::Time => Suffixes::Times,
+        OptionKind::Time => Suffixes::Times,
         _ => Suffixes::Sizes {
             kilo: if kb_base == KbBase::Binary { 1024 } else { 1000 },
         },
@@ -326,7 +326,7 @@ fn resolve(
 
 #[cfg(test)]
 mod tests {
-    use super::super::job::{DataPlacement, Operations};
+    use super::super::job::{DataPlacement, JobOperations};
     use super::super::value::Amount;
     use super::*;
     use crate::PlacementIndex;
@@ -366,7 +366,7 @@ mod tests {
             "[a]\nreadwrite=randrw\nblocksize=8k\nio_limit=1m\nfdp_pli=3,1\nfdp_pli_select=random\ntimeout=5\nwait_for_previous\n",
         );
         let job = &jobs[0];
-        assert_eq!(job.access.operations, Operations::ReadWrite);
+        assert_eq!(job.access.operations, JobOperations::ReadWrite);
         assert_eq!(
             (job.bs[0], job.io_size, job.runtime_us),
             (8192, Some(Amount::Bytes(1 << 20)), 5_000_000)
@@ -505,7 +505,7 @@ mod tests {
             let pair = pairs.iter().find(|(name, _)| *name == wanted);
             pair.map(|(_, text)| (*text).to_owned())
         };
-        let surroundings = Surroundings {
+        let surroundings = IncludeContext {
             read: &|path| {
                 let text = found(files, path.to_str().expect("text"));
                 text.ok_or_else(|| std::io::ErrorKind::NotFound.into())

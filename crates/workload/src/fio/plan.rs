@@ -8,12 +8,14 @@
 //! This module draws no random numbers and produces no requests (see `stream`). `twin` scales a
 //! plan before it becomes a stream.
 
-use crate::{Operation, PlacementIndex, Target};
+use crate::{PlacementIndex, RequestOperation, WorkloadTarget};
 
 use super::JobError;
-use super::distribution::{SkewKind, Zone};
-use super::job::{Access, DataPlacement, Distribution, Job, Operations, PlacementSelection, SchemeEntry, WriteMode};
-use super::random::{Generator, MAX_BLOCKS_OF_32_BIT_GENERATOR, Purpose, Seeds};
+use super::distribution::{AccessZone, SkewKind};
+use super::job::{
+    AccessMode, BlockDistribution, DataPlacement, Job, JobOperations, PlacementSelection, SchemeEntry, WriteMode,
+};
+use super::random::{MAX_BLOCKS_OF_32_BIT_GENERATOR, OffsetGenerator, Purpose, Seeds};
 use super::value::{Amount, PerDirection};
 
 /// Maximum blocks of the random map per request.
@@ -55,9 +57,9 @@ pub enum AddressPlan {
         blocks: u64,
     },
     /// Zones in percent of the region.
-    Zoned(PerDirection<Vec<Zone>>),
+    Zoned(PerDirection<Vec<AccessZone>>),
     /// Zones in bytes.
-    ZonedAbsolute(PerDirection<Vec<Zone>>),
+    ZonedAbsolute(PerDirection<Vec<AccessZone>>),
     /// A fixed sequence of blocks, repeated.
     Sequence {
         /// Numbers of the blocks.
@@ -104,9 +106,9 @@ pub struct ReadBackPlan {
 
 /// One instance of a job on a drive.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct JobPlan {
     /// Order and operations.
-    pub access: Access,
+    pub access: AccessMode,
     /// Number of requests per drawn address.
     pub requests_per_draw: u64,
     /// Distance from the end of the last request of a sequential job to the next request, bytes.
@@ -170,14 +172,14 @@ pub struct Plan {
     pub sizes_64: bool,
 }
 
-impl Plan {
+impl JobPlan {
     /// Resolves one instance (0 is the first) of a job for a drive.
-    pub fn new(job: &Job, instance: u32, target: Target) -> Result<Self, JobError> {
+    pub fn new(job: &Job, instance: u32, target: WorkloadTarget) -> Result<Self, JobError> {
         assert!(instance < job.numjobs, "{} has {} instances", job.name, job.numjobs);
         let device_bytes = target.device_bytes;
         let subjob = subjob_number(job, instance);
         let thread_number = job.first_thread_number + instance;
-        let blocks = Operation::ALL.map(|operation| plan_blocks(job, operation));
+        let blocks = RequestOperation::ALL.map(|operation| plan_blocks(job, operation));
         let min_bytes = smallest_block(&blocks);
         let start_bytes = start_offset(job, subjob, device_bytes, min_bytes);
         if start_bytes >= device_bytes {
@@ -236,7 +238,7 @@ impl Plan {
             percentage_random: job.percentage_random,
             rwmixread: job.rwmixread,
             ranges_per_trim: match job.access.operations {
-                Operations::Only(Operation::Trim) => job.ranges_per_trim,
+                JobOperations::Only(RequestOperation::Trim) => job.ranges_per_trim,
                 _ => 1,
             },
             write_modes: job.write_modes.clone(),
@@ -244,7 +246,7 @@ impl Plan {
             delay_us: start_delay(job, instance),
             verifies: job.verify,
             reads_back: job.verify && job.do_verify,
-            has_backlog: job.verify && job.verify_backlog > 0 && job.access.operations.include(Operation::Write),
+            has_backlog: job.verify && job.verify_backlog > 0 && job.access.operations.include(RequestOperation::Write),
             read_back: plan_read_back(job, &addresses, size_bytes),
             addresses,
             placement: plan_placement(job, target)?,
@@ -263,7 +265,7 @@ impl Plan {
     }
 
     /// Blocks that random requests of a direction are drawn from (fio's `last_block`).
-    pub fn last_block(&self, operation: Operation) -> u64 {
+    pub fn last_block(&self, operation: RequestOperation) -> u64 {
         let block = &self.blocks[operation as usize];
         let usable = self.drawn_bytes();
         usable.saturating_sub(block.min_bytes.saturating_sub(block.align_bytes)) / block.align_bytes
@@ -277,14 +279,14 @@ impl Plan {
 
     /// Mean bytes of a request, over sizes and operations.
     pub fn mean_request_bytes(&self) -> f64 {
-        let mean = |operation: Operation| self.blocks[operation as usize].mean_bytes();
+        let mean = |operation: RequestOperation| self.blocks[operation as usize].mean_bytes();
         match self.access.operations {
-            Operations::Only(operation) => mean(operation),
-            Operations::ReadWrite => {
+            JobOperations::Only(operation) => mean(operation),
+            JobOperations::ReadWrite => {
                 let reads = f64::from(self.rwmixread) / 100.0;
-                reads * mean(Operation::Read) + (1.0 - reads) * mean(Operation::Write)
+                reads * mean(RequestOperation::Read) + (1.0 - reads) * mean(RequestOperation::Write)
             }
-            Operations::TrimWrite => f64::midpoint(mean(Operation::Trim), mean(Operation::Write)),
+            JobOperations::TrimWrite => f64::midpoint(mean(RequestOperation::Trim), mean(RequestOperation::Write)),
         }
     }
 
@@ -293,7 +295,7 @@ impl Plan {
         let writes = |(mode, percent): &(WriteMode, u32)| {
             *percent > 0 && (*mode == WriteMode::Write || *mode == WriteMode::Zeroes && !self.deallocates)
         };
-        self.access.operations.include(Operation::Write)
+        self.access.operations.include(RequestOperation::Write)
             && (self.write_modes.is_empty() || self.write_modes.iter().any(writes))
     }
 
@@ -420,7 +422,7 @@ fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
         .expect("three directions")
 }
 
-fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
+fn plan_blocks(job: &Job, operation: RequestOperation) -> BlockPlan {
     let (min_bytes, max_bytes) = job.block_range(operation);
     assert!(
         min_bytes <= max_bytes,
@@ -450,7 +452,8 @@ fn plan_blocks(job: &Job, operation: Operation) -> BlockPlan {
 fn start_delay(job: &Job, instance: u32) -> u64 {
     let draw = |earliest: u64, instance: u32| {
         let seeds = Seeds::new(job.seed(), job.first_thread_number + instance);
-        Generator::new(seeds.of(Purpose::StartDelay), job.generator_64).between(earliest, job.startdelay_latest_us)
+        OffsetGenerator::new(seeds.seed(Purpose::StartDelay), job.generator_64)
+            .between(earliest, job.startdelay_latest_us)
     };
     match job.startdelay_us {
         earliest if job.startdelay_latest_us <= earliest => earliest,
@@ -514,16 +517,16 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
         return AddressPlan::Sequential;
     }
     match &job.distribution {
-        Distribution::Uniform => {
+        BlockDistribution::Uniform => {
             // In fio, an alignment other than the block size switches the map off.
             let aligned = blocks.iter().all(|block| block.align_bytes == block.min_bytes);
             AddressPlan::Uniform {
                 map: !job.norandommap && aligned,
             }
         }
-        Distribution::Skewed { kind, center } => {
+        BlockDistribution::Skewed { kind, center } => {
             let reads_and_writes =
-                [Operation::Read, Operation::Write].map(|operation| blocks[operation as usize].min_bytes);
+                [RequestOperation::Read, RequestOperation::Write].map(|operation| blocks[operation as usize].min_bytes);
             let count = region_bytes.div_ceil(reads_and_writes[0].min(reads_and_writes[1]));
             AddressPlan::Skewed {
                 kind: *kind,
@@ -532,9 +535,9 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
                 blocks: count,
             }
         }
-        Distribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
-        Distribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
-        Distribution::Sequence(blocks) => AddressPlan::Sequence {
+        BlockDistribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
+        BlockDistribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
+        BlockDistribution::Sequence(blocks) => AddressPlan::Sequence {
             blocks: blocks.clone(),
             strides: job.sequence_strides,
         },
@@ -548,7 +551,7 @@ fn plan_read_back(job: &Job, addresses: &AddressPlan, size_bytes: u64) -> Option
         _ => true,
     };
     let writes_more = matches!(job.io_size, Some(Amount::Bytes(bytes)) if bytes > size_bytes);
-    let is_read = job.verify && job.do_verify && job.access.operations.include(Operation::Write);
+    let is_read = job.verify && job.do_verify && job.access.operations.include(RequestOperation::Write);
     is_read.then(|| ReadBackPlan {
         sorted: overlaps || writes_more || job.requests_per_draw > 1 || job.step_bytes != 0,
         backlog: (job.verify_backlog > 0).then(|| {
@@ -558,7 +561,7 @@ fn plan_read_back(job: &Job, addresses: &AddressPlan, size_bytes: u64) -> Option
     })
 }
 
-fn plan_placement(job: &Job, target: Target) -> Result<PlacementPlan, JobError> {
+fn plan_placement(job: &Job, target: WorkloadTarget) -> Result<PlacementPlan, JobError> {
     if job.placement() == DataPlacement::None || target.placement_count == 0 {
         return Ok(PlacementPlan::None);
     }

@@ -4,27 +4,27 @@ use std::ops::Range;
 
 use super::groups::group;
 use super::summary::StreamSummary;
-use super::{ExitWhat, Job, JobError, JobFile, Plan};
-use crate::{Target, Twin};
+use super::{ExitScope, Job, JobError, JobFile, JobPlan};
+use crate::{ScaledModel, WorkloadTarget};
 
 /// One instance of a job with its plan.
 pub struct PlannedStream<'a> {
     /// The job.
     pub job: &'a Job,
     /// Plan on the drive at full size.
-    pub full: Plan,
+    pub full: JobPlan,
     /// Plan on the scaled model, if any. Equal to `full` without a model.
-    pub plan: Plan,
+    pub plan: JobPlan,
     /// Streams of the group that must have ended before this one begins (`wait_for`).
     pub waits_for: Option<Range<u16>>,
     /// Scope of `exitall` when this stream ends.
-    pub ends_others: Option<ExitWhat>,
+    pub ends_others: Option<ExitScope>,
     /// Number, group and description of the stream.
     pub summary: StreamSummary,
 }
 
 /// Plans every instance of every job, group after group.
-pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<PlannedStream<'a>>, JobError> {
+pub fn plan_streams<'a>(file: &'a JobFile, target: &WorkloadTarget) -> Result<Vec<PlannedStream<'a>>, JobError> {
     let groups = group(&file.jobs);
     let mut streams: Vec<PlannedStream<'a>> = Vec::new();
     for (index, jobs) in groups.iter().enumerate() {
@@ -60,9 +60,9 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &Target) -> Result<Vec<Planne
 }
 
 /// Plans an instance of a job on the full-size drive and on the scaled model, if any.
-pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result<(Plan, Plan), JobError> {
-    let full = Plan::new(job, instance, *target)?;
-    let plan = match target.twin {
+pub(super) fn plan_instance(job: &Job, instance: u32, target: &WorkloadTarget) -> Result<(JobPlan, JobPlan), JobError> {
+    let full = JobPlan::new(job, instance, *target)?;
+    let plan = match target.scaled_model {
         Some(twin) => shrink(job, &full, twin)?,
         None => full.clone(),
     };
@@ -71,7 +71,7 @@ pub(super) fn plan_instance(job: &Job, instance: u32, target: &Target) -> Result
     Ok((full, plan))
 }
 
-fn shrink(job: &Job, full: &Plan, twin: Twin) -> Result<Plan, JobError> {
+fn shrink(job: &Job, full: &JobPlan, twin: ScaledModel) -> Result<JobPlan, JobError> {
     let shrunk = twin.shrink(full);
     if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
         let problem = format!("the region holds no block at a scale of 1/{}", twin.denominator);

@@ -136,14 +136,14 @@ impl Taus258 {
 /// A generator of block offsets or sizes. 32 bits wide by default, 64 for `tausworthe64` and for
 /// block numbers beyond 32 bits.
 #[derive(Debug, Clone)]
-pub enum Generator {
+pub enum OffsetGenerator {
     /// `tausworthe`
     Bits32(Taus88),
     /// `tausworthe64`
     Bits64(Taus258),
 }
 
-impl Generator {
+impl OffsetGenerator {
     /// Seeds the generator of the chosen width.
     pub fn new(seed: u64, use_64_bits: bool) -> Self {
         if use_64_bits {
@@ -247,7 +247,7 @@ impl Seeds {
     }
 
     /// The seed for one purpose.
-    pub fn of(&self, purpose: Purpose) -> u64 {
+    pub fn seed(&self, purpose: Purpose) -> u64 {
         let place = purpose as u64;
         assert!(self.thread_number > 0, "fio numbers its threads from 1");
         let seed = (0..place).fold(self.base, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
@@ -257,7 +257,8 @@ impl Seeds {
     /// Seed of a job's skewed distribution. It also depends on the target's name (fio's
     /// `__init_rand_distribution`).
     pub fn of_distribution(&self, target_name: &str) -> u64 {
-        u64::from(hash_text(target_name).wrapping_mul(self.thread_number as u32)).wrapping_mul(self.of(Purpose::Block))
+        u64::from(hash_text(target_name).wrapping_mul(self.thread_number as u32))
+            .wrapping_mul(self.seed(Purpose::Block))
     }
 }
 
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn fractions_taken_together_are_those_taken_one_by_one() {
         for use_64_bits in [false, true] {
-            let mut one_by_one = Generator::new(5, use_64_bits);
+            let mut one_by_one = OffsetGenerator::new(5, use_64_bits);
             let mut together = one_by_one.clone();
             let mut taken = [0.0; 10];
             together.next_fractions(&mut taken);
@@ -355,7 +356,7 @@ mod tests {
             Purpose::Placement,
         ];
         let seeds: Vec<u64> = (1..5)
-            .flat_map(|thread| purposes.map(|purpose| Seeds::new(DEFAULT_SEED, thread).of(purpose)))
+            .flat_map(|thread| purposes.map(|purpose| Seeds::new(DEFAULT_SEED, thread).seed(purpose)))
             .collect();
         for (index, seed) in seeds.iter().enumerate() {
             assert!(!seeds[..index].contains(seed), "seed {index} stands there twice");

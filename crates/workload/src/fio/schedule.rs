@@ -19,17 +19,17 @@ use super::cost::Cost;
 use super::groups::{check_untimed, group};
 use super::planned::{PlannedStream, plan_streams};
 use super::summary::StreamSummary;
-use super::{ExitWhat, JobError, JobFile, JobStream};
-use crate::{Request, Source, Target, Twin, Workload, WorkloadError};
+use super::{ExitScope, JobError, JobFile, JobStream};
+use crate::{IoRequest, RequestSource, ScaledModel, Workload, WorkloadError, WorkloadTarget};
 
 /// A job file on a drive.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    streams: Vec<Stream>,
+    streams: Vec<ScheduledStream>,
     /// Streams of the groups that have not begun, last group first.
     waiting: Vec<Vec<u16>>,
     /// Running streams of the current group.
-    running: BinaryHeap<Turn>,
+    running: BinaryHeap<StrideEntry>,
     /// Streams of the current group that wait for other streams of it.
     held: Vec<u16>,
 }
@@ -39,10 +39,10 @@ const RUN_LENGTH: usize = 64;
 
 /// A stream with its place in the schedule.
 #[derive(Debug, Clone)]
-struct Stream {
+struct ScheduledStream {
     source: JobStream,
     /// Requests produced and not yet issued, next one last.
-    ready: Vec<Request>,
+    ready: Vec<IoRequest>,
     /// Totals of the issued requests.
     requests: u64,
     bytes: u64,
@@ -50,7 +50,7 @@ struct Stream {
     /// Virtual time of the stream's start.
     begins_ns: f64,
     waits_for: Option<Range<u16>>,
-    ends_others: Option<ExitWhat>,
+    ends_others: Option<ExitScope>,
     ended: bool,
     summary: StreamSummary,
 }
@@ -58,17 +58,17 @@ struct Stream {
 /// A running stream and its virtual time. The earliest time is the greatest, and ties go to the
 /// first stream.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Turn {
+struct StrideEntry {
     time_ns: f64,
     stream: u16,
 }
 
 impl Workload for JobFile {
-    fn source(&self, target: &Target, _seed: u64) -> Result<Box<dyn Source>, WorkloadError> {
+    fn source(&self, target: &WorkloadTarget, _seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
         Ok(Box::new(Schedule::new(self, target)?))
     }
 
-    fn memory_bytes(&self, target: &Target) -> Result<u64, WorkloadError> {
+    fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         Ok(JobFile::memory_bytes(self, target)?)
     }
 }
@@ -78,7 +78,7 @@ impl Schedule {
     ///
     /// # Errors
     /// Fails if a job does not fit the drive, or if sharing or ending it needs a clock.
-    pub fn new(file: &JobFile, target: &Target) -> Result<Self, JobError> {
+    pub fn new(file: &JobFile, target: &WorkloadTarget) -> Result<Self, JobError> {
         check_untimed(file)?;
         let groups = group(&file.jobs);
         let planned = plan_streams(file, target)?;
@@ -87,16 +87,16 @@ impl Schedule {
         for stream in &planned {
             waiting[group_of(stream)].push(stream.summary.stream);
         }
-        let mut streams: Vec<Stream> = planned
+        let mut streams: Vec<ScheduledStream> = planned
             .into_iter()
-            .map(|stream| Stream::new(stream, target.twin))
+            .map(|stream| ScheduledStream::new(stream, target.scaled_model))
             .collect();
         for group in &waiting {
             assert!(
                 group.is_sorted_by(|one, next| one + 1 == *next),
                 "the streams of a group are not consecutive: {group:?}"
             );
-            share_out(&mut streams[usize::from(group[0])..][..group.len()]);
+            compute_shares(&mut streams[usize::from(group[0])..][..group.len()]);
         }
         waiting.reverse();
         Ok(Self {
@@ -109,7 +109,7 @@ impl Schedule {
 
     /// Appends up to `limit` requests and returns their number. 0 means that the workload has
     /// ended.
-    pub fn next_batch(&mut self, out: &mut Vec<Request>, limit: usize) -> usize {
+    pub fn next_batch(&mut self, out: &mut Vec<IoRequest>, limit: usize) -> usize {
         let before = out.len();
         let full = before + limit;
         out.reserve(limit);
@@ -122,7 +122,7 @@ impl Schedule {
                     self.release(0.0);
                 }
                 1 => self.run_alone(out, full),
-                _ => self.take_turns(out, full),
+                _ => self.run_round(out, full),
             }
         }
         assert!(
@@ -160,14 +160,14 @@ impl Schedule {
         for stream in begin {
             assert!(!self.streams[usize::from(stream)].ended, "a stream begins once");
             self.streams[usize::from(stream)].begins_ns = time_ns;
-            self.running.push(Turn { time_ns, stream });
+            self.running.push(StrideEntry { time_ns, stream });
         }
     }
 
     /// Ends a stream without further requests. Depending on its job, other streams end with it or
     /// start.
     #[cold]
-    fn end(&mut self, turn: Turn) {
+    fn end(&mut self, turn: StrideEntry) {
         let stream = &mut self.streams[usize::from(turn.stream)];
         assert!(
             !stream.ended && stream.ready.is_empty(),
@@ -179,7 +179,7 @@ impl Schedule {
             for stream in running.chain(self.held.drain(..)) {
                 self.streams[usize::from(stream)].ended = true;
             }
-            if what == ExitWhat::All {
+            if what == ExitScope::All {
                 self.waiting.clear();
             }
         }
@@ -188,7 +188,7 @@ impl Schedule {
 
     /// Runs a single stream, which needs no scheduling. No stream can join in between, because
     /// streams only start with their group or at the end of another stream.
-    fn run_alone(&mut self, out: &mut Vec<Request>, full: usize) {
+    fn run_alone(&mut self, out: &mut Vec<IoRequest>, full: usize) {
         let turn = *self.running.peek().expect("one stream runs");
         let stream = &mut self.streams[usize::from(turn.stream)];
         while out.len() < full
@@ -203,7 +203,7 @@ impl Schedule {
         }
     }
 
-    fn take_turns(&mut self, out: &mut Vec<Request>, full: usize) {
+    fn run_round(&mut self, out: &mut Vec<IoRequest>, full: usize) {
         while out.len() < full {
             let mut turn = self.running.peek_mut().expect("two or more streams run");
             let stream = &mut self.streams[usize::from(turn.stream)];
@@ -219,14 +219,14 @@ impl Schedule {
     }
 }
 
-impl Stream {
-    fn new(planned: PlannedStream<'_>, twin: Option<Twin>) -> Self {
-        let mut cost = Cost::of(planned.job, &planned.full);
+impl ScheduledStream {
+    fn new(planned: PlannedStream<'_>, twin: Option<ScaledModel>) -> Self {
+        let mut cost = Cost::new(planned.job, &planned.full);
         if let Some(twin) = twin {
-            cost = cost.of_twin(&planned.full, twin);
+            cost = cost.scaled(&planned.full, twin);
         }
         assert!(
-            cost.of_request(planned.plan.mean_request_bytes()) > 0.0,
+            cost.request_cost(planned.plan.mean_request_bytes()) > 0.0,
             "requests without cost would never let others go on"
         );
         Self {
@@ -244,7 +244,7 @@ impl Stream {
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Request> {
+    fn next(&mut self) -> Option<IoRequest> {
         if self.ready.is_empty() {
             self.source.fill(&mut self.ready, RUN_LENGTH);
             self.ready.reverse();
@@ -264,10 +264,10 @@ impl Stream {
 }
 
 /// Computes the bandwidth shares of a group's streams.
-fn share_out(streams: &mut [Stream]) {
-    let bytes_per_ns = |stream: &Stream| {
+fn compute_shares(streams: &mut [ScheduledStream]) {
+    let bytes_per_ns = |stream: &ScheduledStream| {
         let mean_bytes = stream.source.plan().mean_request_bytes();
-        mean_bytes / stream.cost.of_request(mean_bytes)
+        mean_bytes / stream.cost.request_cost(mean_bytes)
     };
     let total: f64 = streams.iter().map(bytes_per_ns).sum();
     assert!(
@@ -279,8 +279,8 @@ fn share_out(streams: &mut [Stream]) {
     }
 }
 
-impl Source for Schedule {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for Schedule {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         Ok(Schedule::next_batch(self, requests, limit))
     }
 
@@ -294,9 +294,9 @@ impl Source for Schedule {
     }
 }
 
-impl Eq for Turn {}
+impl Eq for StrideEntry {}
 
-impl Ord for Turn {
+impl Ord for StrideEntry {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other
@@ -306,7 +306,7 @@ impl Ord for Turn {
     }
 }
 
-impl PartialOrd for Turn {
+impl PartialOrd for StrideEntry {
     #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
@@ -315,25 +315,25 @@ impl PartialOrd for Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Plan, parse};
+    use super::super::{JobPlan, parse};
     use super::*;
 
     const GIB: u64 = 1 << 30;
-    const TARGET: Target = Target {
+    const TARGET: WorkloadTarget = WorkloadTarget {
         device_bytes: 64 * GIB,
         placement_count: 0,
         endless: false,
-        twin: None,
+        scaled_model: None,
     };
 
-    fn build(text: &str, options: &Target) -> Result<Schedule, JobError> {
+    fn build(text: &str, options: &WorkloadTarget) -> Result<Schedule, JobError> {
         Schedule::new(&parse(text, "test.fio")?, options)
     }
 
     fn workload(text: &str) -> Schedule {
         build(
             text,
-            &Target {
+            &WorkloadTarget {
                 endless: true,
                 placement_count: 8,
                 ..TARGET
@@ -342,7 +342,7 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn take(workload: &mut Schedule, count: usize) -> Vec<Request> {
+    fn take(workload: &mut Schedule, count: usize) -> Vec<IoRequest> {
         let mut requests = Vec::new();
         loop {
             let wanted = (count - requests.len()).min(100);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     /// Requests and bytes of each stream.
-    fn totals(requests: &[Request], streams: usize) -> Vec<(u64, u64)> {
+    fn totals(requests: &[IoRequest], streams: usize) -> Vec<(u64, u64)> {
         let mut totals = vec![(0, 0); streams];
         for request in requests {
             let total = &mut totals[usize::from(request.stream)];
@@ -458,7 +458,7 @@ mod tests {
         // Both alternate with the stream that runs beside them, and do not catch up.
         assert!(last(2) - first(2) >= 40 && last(3) > last(4), "{order:?}");
         assert_eq!(order.len(), 2 * 100 + 25 + 500 + 25 + 12);
-        let endless = Target {
+        let endless = WorkloadTarget {
             endless: true,
             ..TARGET
         };
@@ -554,11 +554,11 @@ mod tests {
         let requests = take(&mut workload(text), 5_000);
         let file = parse(text, "test.fio").unwrap();
         for (number, job) in file.jobs.iter().enumerate() {
-            let target = Target {
+            let target = WorkloadTarget {
                 placement_count: 8,
                 ..TARGET
             };
-            let mut alone = JobStream::new(Plan::new(job, 0, target).unwrap(), number as u16);
+            let mut alone = JobStream::new(JobPlan::new(job, 0, target).unwrap(), number as u16);
             for request in requests.iter().filter(|request| usize::from(request.stream) == number) {
                 assert_eq!(Some(*request), alone.next(), "{}", job.name);
             }
@@ -584,7 +584,7 @@ mod tests {
     #[test]
     fn a_twin_keeps_the_shares_of_bytes() {
         let text = "[seq]\nrw=write\nbs=128k\nsize=90%\nflow=2\n[random]\nrw=randwrite\noffset=90%\nflow=1\n";
-        let twin = Some(Twin {
+        let twin = Some(ScaledModel {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
@@ -593,10 +593,10 @@ mod tests {
         let mut full = workload(text);
         let mut small = build(
             text,
-            &Target {
+            &WorkloadTarget {
                 endless: true,
                 placement_count: 8,
-                twin,
+                scaled_model: twin,
                 ..TARGET
             },
         )
@@ -613,13 +613,16 @@ mod tests {
 
     #[test]
     fn a_region_too_small_for_a_twin_is_refused() {
-        let twin = Some(Twin {
+        let twin = Some(ScaledModel {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
             keep_requests: false,
         });
-        let options = Target { twin, ..TARGET };
+        let options = WorkloadTarget {
+            scaled_model: twin,
+            ..TARGET
+        };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
         assert!(
             error.starts_with("test.fio:3: in size of [a]") && error.contains("1/64"),

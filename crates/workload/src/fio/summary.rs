@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{AddressPlan, Job, Operations, PlacementPlan, Plan};
-use crate::{Operation, PlacementIndex};
+use super::{AddressPlan, Job, JobOperations, JobPlan, PlacementPlan};
+use crate::{PlacementIndex, RequestOperation};
 
 /// Description of one stream of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,7 +37,7 @@ pub struct StreamSummary {
 }
 
 impl StreamSummary {
-    pub(super) fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &Plan) -> Self {
+    pub(super) fn new(job: &Job, instance: u32, stream: u16, group: u16, plan: &JobPlan) -> Self {
         assert!(
             plan.start_bytes + plan.region_bytes <= plan.device_bytes,
             "a region of {} bytes at {} exceeds a drive of {}",
@@ -75,11 +75,11 @@ impl StreamSummary {
     }
 }
 
-fn describe_addresses(plan: &Plan) -> String {
+fn describe_addresses(plan: &JobPlan) -> String {
     use super::SkewKind::{Normal, Pareto, Zipf};
     let written = match plan.access.operations {
-        Operations::Only(operation) => operation,
-        Operations::ReadWrite | Operations::TrimWrite => Operation::Write,
+        JobOperations::Only(operation) => operation,
+        JobOperations::ReadWrite | JobOperations::TrimWrite => RequestOperation::Write,
     };
     match &plan.addresses {
         AddressPlan::Sequential => "sequential".to_owned(),
@@ -109,7 +109,7 @@ fn describe_addresses(plan: &Plan) -> String {
     }
 }
 
-fn describe_read_back(plan: &Plan) -> String {
+fn describe_read_back(plan: &JobPlan) -> String {
     match plan.read_back {
         None => String::new(),
         Some(back) => match back.backlog {
@@ -119,7 +119,7 @@ fn describe_read_back(plan: &Plan) -> String {
     }
 }
 
-fn describe_placement(plan: &Plan) -> String {
+fn describe_placement(plan: &JobPlan) -> String {
     let list = |indices: &[PlacementIndex]| {
         indices
             .iter()
@@ -136,7 +136,7 @@ fn describe_placement(plan: &Plan) -> String {
     }
 }
 
-fn placements(plan: &Plan) -> Vec<Option<PlacementIndex>> {
+fn placements(plan: &JobPlan) -> Vec<Option<PlacementIndex>> {
     let mut placements: Vec<Option<PlacementIndex>> = match &plan.placement {
         _ if !plan.writes() => Vec::new(),
         PlacementPlan::None => vec![None],

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Complaint;
+use super::error::OptionError;
 
-type Parsed<T> = Result<T, Complaint>;
+type Parsed<T> = Result<T, OptionError>;
 
 /// A value for reads, writes and trims, in this order.
 pub type PerDirection<T> = [T; 3];
@@ -66,7 +66,7 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
         .unwrap_or(digits.len());
     let suffix = digits[end..].trim().to_lowercase();
     if suffix.starts_with('.') && end > 0 {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!(
                 "fio reads `{text}` as {}, because it stops at the decimal point",
                 &digits[..end]
@@ -75,7 +75,7 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
         ));
     }
     let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {
-        Complaint::new(
+        OptionError::new(
             format!("`{text}` does not start with a whole number"),
             "Write for example 4096, 4k or 0x1000",
         )
@@ -87,7 +87,7 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
 pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     let (number, suffix) = digits_and_suffix(text)?;
     if suffix == "%" {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             "fio accepts no percentage here",
             "Write the number itself",
         ));
@@ -95,7 +95,7 @@ pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     base.factor(&suffix)
         .and_then(|factor| number.checked_mul(factor))
         .ok_or_else(|| {
-            Complaint::new(
+            OptionError::new(
                 format!("`{text}` is not a size"),
                 "Write a whole number with the suffix k, m, g, t or p, for example 128k",
             )
@@ -119,7 +119,7 @@ pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64>
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(Complaint::new(
+    Err(OptionError::new(
         format!("{value} is out of range"),
         format!("Write a number from {least} to {most}"),
     ))
@@ -130,7 +130,7 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     let (value, suffix) = digits_and_suffix(text)?;
     match suffix.as_str() {
         "%" if value <= 100 => Ok(Amount::Percent(value as u32)),
-        "%" => Err(Complaint::new(
+        "%" => Err(OptionError::new(
             format!("{value}% is more than the whole"),
             "Write a percentage from 0% to 100%",
         )),
@@ -155,7 +155,7 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         "h" => 3_600_000_000,
         "d" => 86_400_000_000,
         _ => {
-            return Err(Complaint::new(
+            return Err(OptionError::new(
                 format!("`{text}` is not a time"),
                 "Write a whole number with us, ms, s, m, h or d",
             ));
@@ -165,7 +165,7 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
         .checked_mul(factor)
         .filter(|time_us| *time_us <= LONGEST_US)
         .ok_or_else(|| {
-            Complaint::new(
+            OptionError::new(
                 format!("the time `{text}` is too long"),
                 "Write at most 18250d (50 years)",
             )
@@ -184,7 +184,7 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
         .trim()
         .trim_start_matches(|letter: char| letter.is_ascii_digit());
     if !text.contains(',') && !["", "us", "usec", "ms", "msec"].contains(&suffix) {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             format!("fio reads `{earliest}` as microseconds, because another time follows"),
             "Write both in seconds without a suffix, or both in ms",
         ));
@@ -192,11 +192,11 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
     let range = (time_us(earliest, unit_is_seconds)?, time_us(latest, unit_is_seconds)?);
     match range.1.checked_sub(range.0) {
         Some(0..=WIDEST_US) => Ok(range),
-        Some(_) => Err(Complaint::new(
+        Some(_) => Err(OptionError::new(
             format!("the range `{text}` is longer than fio supports"),
             "Keep it below 2147 seconds",
         )),
-        None => Err(Complaint::new(
+        None => Err(OptionError::new(
             format!("the range `{text}` runs backwards"),
             "Write the earlier time first",
         )),
@@ -209,7 +209,7 @@ pub fn fraction(text: &str) -> Parsed<f64> {
         .parse()
         .ok()
         .filter(|value: &f64| value.is_finite())
-        .ok_or_else(|| Complaint::new(format!("`{text}` is not a number"), "Write a number, for example 1.2"))
+        .ok_or_else(|| OptionError::new(format!("`{text}` is not a number"), "Write a number, for example 1.2"))
 }
 
 /// Parses a switch, `1` or `0`. Empty means 1, as in fio's flags.
@@ -217,7 +217,7 @@ pub fn switch(text: &str) -> Parsed<bool> {
     match text {
         "" | "1" => Ok(true),
         "0" => Ok(false),
-        _ => Err(Complaint::new(format!("`{text}` is not 0 or 1"), "Write 0 or 1")),
+        _ => Err(OptionError::new(format!("`{text}` is not 0 or 1"), "Write 0 or 1")),
     }
 }
 
@@ -229,7 +229,7 @@ pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
         .map(|(_, value)| *value)
         .ok_or_else(|| {
             let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            Complaint::new(
+            OptionError::new(
                 format!("`{text}` is not a value of the option"),
                 format!("Write one of {}", words.join(", ")),
             )
@@ -246,7 +246,7 @@ pub fn per_direction<T: Copy>(
 ) -> Parsed<()> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err(Complaint::new(
+        return Err(OptionError::new(
             "the option has more than three values",
             "Write at most read,write,trim",
         ));
@@ -284,7 +284,7 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
         [all] => Ok([all; 3]),
         [read, others] => Ok([read, others, others]),
         [read, write, trim] => Ok([read, write, trim]),
-        _ => Err(Complaint::new(
+        _ => Err(OptionError::new(
             "the option has more than three lists",
             "Write at most read,write,trim",
         )),
@@ -292,7 +292,7 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
 }
 
 /// Stores a successfully parsed value.
-pub fn set<T>(value: Result<T, Complaint>, place: &mut T) -> Result<(), Complaint> {
+pub fn set<T>(value: Result<T, OptionError>, place: &mut T) -> Result<(), OptionError> {
     *place = value?;
     Ok(())
 }

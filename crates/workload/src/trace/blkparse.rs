@@ -17,9 +17,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
-use super::record::{Names, ProcessIdentity, Record, as_text};
-use crate::Operation;
+use super::field::{FieldProblem, Fields, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
+use super::record::{IdentityNames, ProcessIdentity, TraceRecord, as_text};
+use crate::RequestOperation;
 
 /// Event of a request that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,20 +38,20 @@ pub enum BlkparseAction {
 pub(super) struct Blkparse {
     action: u8,
     identity: ProcessIdentity,
-    devices: Names,
-    processes: Names,
+    devices: IdentityNames,
+    processes: IdentityNames,
     in_summary: bool,
     /// Time of the last request. The next file continues from there.
     now_ns: u64,
     began_ns: u64,
 }
 
-const TIME: Problem = Problem::new("the time", "a number of seconds");
-const FIELD: Problem = Problem::new(
+const TIME: FieldProblem = FieldProblem::new("the time", "a number of seconds");
+const FIELD: FieldProblem = FieldProblem::new(
     "the line",
     "of the form that blkparse prints (device, CPU, sequence, time, process, action, ...)",
 );
-const OPERATION: Problem = Problem::new("the operation", "made of R, W, D or N and flags");
+const OPERATION: FieldProblem = FieldProblem::new("the operation", "made of R, W, D or N and flags");
 
 impl Blkparse {
     pub(super) fn new(action: BlkparseAction, identity: ProcessIdentity) -> Blkparse {
@@ -62,8 +62,8 @@ impl Blkparse {
                 BlkparseAction::Completed => b'C',
             },
             identity,
-            devices: Names::default(),
-            processes: Names::default(),
+            devices: IdentityNames::default(),
+            processes: IdentityNames::default(),
             in_summary: false,
             now_ns: 0,
             began_ns: 0,
@@ -84,7 +84,7 @@ impl Blkparse {
         [&self.devices, &self.processes].map(|names| names.first(most, as_text))
     }
 
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         let mut fields = Fields::new(line);
         let Some(device) = fields.word() else {
             return Ok(None);
@@ -94,7 +94,7 @@ impl Blkparse {
             return Ok(None);
         }
         if !is_device(device) {
-            return Err(Problem::new("the device", "major,minor"));
+            return Err(FieldProblem::new("the device", "major,minor"));
         }
         let mut next = || fields.word().ok_or(FIELD);
         let (_cpu, _sequence, time, process, action) = (next()?, next()?, next()?, next()?, next()?);
@@ -105,13 +105,13 @@ impl Blkparse {
             return Ok(None);
         };
         let sector = number(next()?).and_then(|sector| sector.checked_mul(SECTOR_BYTES));
-        let sector = sector.ok_or(Problem::new("the sector", "a number"))?;
+        let sector = sector.ok_or(FieldProblem::new("the sector", "a number"))?;
         if next()? != b"+" {
-            return Err(Problem::new("the text behind the sector", "+"));
+            return Err(FieldProblem::new("the text behind the sector", "+"));
         }
         let sectors = number(next()?).and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
-        let sectors = sectors.ok_or(Problem::new("the number of sectors", "a number"))?;
-        let Some(mut record) = Record::new(operation, sector, sectors)? else {
+        let sectors = sectors.ok_or(FieldProblem::new("the number of sectors", "a number"))?;
+        let Some(mut record) = TraceRecord::new(operation, sector, sectors)? else {
             return Ok(None);
         };
         let since = decimal(time, SECOND_NS).ok_or(TIME)?;
@@ -133,17 +133,17 @@ pub(super) fn is_device(word: &[u8]) -> bool {
 }
 
 /// Parses the operation field. Returns `None` for a flush.
-fn operation(flags: &[u8]) -> Result<Option<Operation>, Problem> {
+fn operation(flags: &[u8]) -> Result<Option<RequestOperation>, FieldProblem> {
     let is_known = |byte: &u8| b"RWDENFABSM".contains(byte);
     if flags.is_empty() || !flags.iter().all(is_known) {
         return Err(OPERATION);
     }
     let first = flags.iter().find(|flag| b"RWDEN".contains(flag));
     Ok(match first {
-        Some(b'R') => Some(Operation::Read),
-        Some(b'W') => Some(Operation::Write),
+        Some(b'R') => Some(RequestOperation::Read),
+        Some(b'W') => Some(RequestOperation::Write),
         // A secure erase is printed as DE, and in older versions as E.
-        Some(b'D' | b'E') => Some(Operation::Trim),
+        Some(b'D' | b'E') => Some(RequestOperation::Trim),
         _ => None,
     })
 }

@@ -35,10 +35,10 @@ use rustc_hash::FxHashMap;
 
 use super::blkparse::BlkparseAction;
 use super::bytes::{u16_at, u32_at, u64_at};
-use super::field::{Problem, SECTOR_BYTES};
-use super::input::Lines;
-use super::record::{Names, ProcessIdentity, Record, as_text};
-use crate::Operation;
+use super::field::{FieldProblem, SECTOR_BYTES};
+use super::input::RecordReader;
+use super::record::{IdentityNames, ProcessIdentity, TraceRecord, as_text};
+use crate::RequestOperation;
 
 /// Bytes of an event without its payload.
 pub(super) const HEADER_BYTES: usize = 48;
@@ -66,8 +66,8 @@ const _: () = assert!(
 pub(super) struct Blktrace {
     action: u32,
     identity: ProcessIdentity,
-    devices: Names,
-    processes: Names,
+    devices: IdentityNames,
+    processes: IdentityNames,
     /// Names of processes by their number.
     names: FxHashMap<u32, Box<[u8]>>,
 }
@@ -81,20 +81,20 @@ impl Blktrace {
                 BlkparseAction::Completed => 8,
             },
             identity,
-            devices: Names::default(),
-            processes: Names::default(),
+            devices: IdentityNames::default(),
+            processes: IdentityNames::default(),
             names: FxHashMap::default(),
         }
     }
 
-    pub(super) fn parse(&mut self, event: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, event: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         check(event)?;
         let action = u32_at(event, 28);
         let (categories, what) = (action >> 16, action & 0xffff & !WITH_CGROUP);
         let process = u32_at(event, 32);
         if categories & NOTIFY != 0 {
             if what == 0 {
-                self.learn(process, action, &event[HEADER_BYTES..]);
+                self.store_process_name(process, action, &event[HEADER_BYTES..]);
             }
             return Ok(None);
         }
@@ -102,13 +102,13 @@ impl Blktrace {
             return Ok(None);
         }
         let operation = match categories {
-            categories if categories & DISCARD != 0 => Operation::Trim,
-            categories if categories & WRITE != 0 => Operation::Write,
-            _ => Operation::Read,
+            categories if categories & DISCARD != 0 => RequestOperation::Trim,
+            categories if categories & WRITE != 0 => RequestOperation::Write,
+            _ => RequestOperation::Read,
         };
         let offset = u64_at(event, 16).checked_mul(SECTOR_BYTES);
-        let offset = offset.ok_or(Problem::new("the sector", "below 2^50"))?;
-        let Some(mut record) = Record::new(operation, offset, u32_at(event, 24).into())? else {
+        let offset = offset.ok_or(FieldProblem::new("the sector", "below 2^50"))?;
+        let Some(mut record) = TraceRecord::new(operation, offset, u32_at(event, 24).into())? else {
             return Ok(None);
         };
         record.time_ns = u64_at(event, 8);
@@ -139,7 +139,7 @@ impl Blktrace {
     }
 
     /// Stores the name of a process from a message.
-    fn learn(&mut self, process: u32, action: u32, message: &[u8]) {
+    fn store_process_name(&mut self, process: u32, action: u32, message: &[u8]) {
         let skipped = if action & WITH_CGROUP == 0 { 0 } else { CGROUP_BYTES };
         let name = message.get(skipped..).unwrap_or_default();
         let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -158,20 +158,20 @@ pub(super) fn guess(head: &[u8]) -> bool {
 }
 
 /// Refuses data that is no event. Events behind it cannot be found.
-fn check(event: &[u8]) -> Result<(), Problem> {
+fn check(event: &[u8]) -> Result<(), FieldProblem> {
     let magic = u32_at(event, 0);
     if magic == MAGIC | VERSION {
         return Ok(());
     }
     Err(if magic.swap_bytes() == MAGIC | VERSION {
-        Problem::of_file(
+        FieldProblem::whole_file(
             "the byte order",
             "little-endian. Print the trace with blkparse on the machine that recorded it",
         )
     } else if magic & !0xff == MAGIC {
-        Problem::of_file("the version of blktrace", "7. Print the trace with blkparse")
+        FieldProblem::whole_file("the version of blktrace", "7. Print the trace with blkparse")
     } else {
-        Problem::of_file("the event", "an event of blktrace, because its magic number is missing")
+        FieldProblem::whole_file("the event", "an event of blktrace, because its magic number is missing")
     })
 }
 
@@ -205,8 +205,8 @@ pub fn files_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The events of several files as one stream, in the order of their times.
-pub(super) struct Merged {
-    files: Vec<(PathBuf, Lines)>,
+pub(super) struct EventMerge {
+    files: Vec<(PathBuf, RecordReader)>,
     /// Time of each file's next event, if any, and the file's index.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     events: Vec<Vec<u8>>,
@@ -214,11 +214,11 @@ pub(super) struct Merged {
     giving: Option<(usize, usize)>,
 }
 
-impl Merged {
+impl EventMerge {
     /// Opens the files. Adds all bytes read to `bytes_read`.
-    pub(super) fn open(paths: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Merged> {
-        let open = |path: &PathBuf| Ok((path.clone(), Lines::open(path, Arc::clone(bytes_read))?));
-        let mut merged = Merged {
+    pub(super) fn open(paths: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<EventMerge> {
+        let open = |path: &PathBuf| Ok((path.clone(), RecordReader::open(path, Arc::clone(bytes_read))?));
+        let mut merged = EventMerge {
             files: paths.iter().map(open).collect::<io::Result<_>>()?,
             next: BinaryHeap::new(),
             events: vec![Vec::new(); paths.len()],
@@ -258,7 +258,7 @@ impl Merged {
     }
 }
 
-impl Read for Merged {
+impl Read for EventMerge {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut given = 0;
         while given < buffer.len() {

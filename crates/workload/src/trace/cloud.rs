@@ -11,13 +11,13 @@
 //! host's disk (MSR), a device (Alibaba) or a volume (Tencent). The published files have no header,
 //! but a first line of names is skipped.
 
-use super::field::{Fields, Problem, SECOND_NS, SECTOR_BYTES};
-use super::record::{Names, Record, as_text};
-use crate::Operation;
+use super::field::{FieldProblem, Fields, SECOND_NS, SECTOR_BYTES};
+use super::record::{IdentityNames, TraceRecord, as_text};
+use crate::RequestOperation;
 
 /// The three traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cloud {
+pub(super) enum CloudFormat {
     Msr,
     Alibaba,
     Tencent,
@@ -26,22 +26,22 @@ pub(super) enum Cloud {
 /// Parser of one of the traces.
 #[derive(Debug)]
 pub(super) struct CloudTrace {
-    cloud: Cloud,
-    volumes: Names,
+    cloud: CloudFormat,
+    volumes: IdentityNames,
     at_first_line: bool,
 }
 
 const FILETIME_NS: u64 = 100;
 const MICROSECOND_NS: u64 = 1000;
-const TIME: Problem = Problem::new("the timestamp", "a number");
-const OFFSET: Problem = Problem::new("the offset", "a whole number, 0 or more");
-const LENGTH: Problem = Problem::new("the size", "a number");
+const TIME: FieldProblem = FieldProblem::new("the timestamp", "a number");
+const OFFSET: FieldProblem = FieldProblem::new("the offset", "a whole number, 0 or more");
+const LENGTH: FieldProblem = FieldProblem::new("the size", "a number");
 
 impl CloudTrace {
-    pub(super) fn new(cloud: Cloud) -> CloudTrace {
+    pub(super) fn new(cloud: CloudFormat) -> CloudTrace {
         CloudTrace {
             cloud,
-            volumes: Names::default(),
+            volumes: IdentityNames::default(),
             at_first_line: true,
         }
     }
@@ -51,41 +51,43 @@ impl CloudTrace {
     }
 
     #[inline]
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         let is_first = std::mem::take(&mut self.at_first_line);
         if line.is_empty() || is_first && is_header(line) {
             return Ok(None);
         }
         match self.cloud {
-            Cloud::Msr => self.msr(Fields::new(line)),
-            Cloud::Alibaba => self.alibaba(Fields::new(line)),
-            Cloud::Tencent => self.tencent(Fields::new(line)),
+            CloudFormat::Msr => self.msr(Fields::new(line)),
+            CloudFormat::Alibaba => self.alibaba(Fields::new(line)),
+            CloudFormat::Tencent => self.tencent(Fields::new(line)),
         }
     }
 
-    fn msr(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+    fn msr(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
         let time = fields
             .number_before(b',')
             .and_then(|time| time.checked_mul(FILETIME_NS));
         let time = time.ok_or(TIME)?;
         let from_host = fields.rest();
-        let host = fields.text_before(b',').ok_or(Problem::missing("the host name"))?;
-        let disk = fields.text_before(b',').ok_or(Problem::missing("the disk number"))?;
+        let host = fields.text_before(b',').ok_or(FieldProblem::missing("the host name"))?;
+        let disk = fields
+            .text_before(b',')
+            .ok_or(FieldProblem::missing("the disk number"))?;
         let volume = &from_host[..host.len() + 1 + disk.len()];
         let operation = match fields.text_before(b',') {
-            Some(b"Read") => Operation::Read,
-            Some(b"Write") => Operation::Write,
-            _ => return Err(Problem::new("the type", "Read or Write")),
+            Some(b"Read") => RequestOperation::Read,
+            Some(b"Write") => RequestOperation::Write,
+            _ => return Err(FieldProblem::new("the type", "Read or Write")),
         };
         let offset = fields.number_before(b',').ok_or(OFFSET)?;
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
         // A truncated line has no response time.
         if fields.is_empty() {
-            return Err(Problem::missing("the response time"));
+            return Err(FieldProblem::missing("the response time"));
         }
         let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
         let record = self.record(time, volume, operation, offset, bytes)?;
-        Ok(record.map(|record| Record {
+        Ok(record.map(|record| TraceRecord {
             latency_ns: latency.unwrap_or(0),
             ..record
         }))
@@ -96,12 +98,12 @@ impl CloudTrace {
         self.volumes.first(most, as_text)
     }
 
-    fn alibaba(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
-        let device = fields.text_before(b',').ok_or(Problem::missing("the device"))?;
+    fn alibaba(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
+        let device = fields.text_before(b',').ok_or(FieldProblem::missing("the device"))?;
         let operation = match fields.text_before(b',') {
-            Some(b"R") => Operation::Read,
-            Some(b"W") => Operation::Write,
-            _ => return Err(Problem::new("the opcode", "R or W")),
+            Some(b"R") => RequestOperation::Read,
+            Some(b"W") => RequestOperation::Write,
+            _ => return Err(FieldProblem::new("the opcode", "R or W")),
         };
         let offset = fields.number_before(b',').ok_or(OFFSET)?;
         let bytes = fields.number_before(b',').ok_or(LENGTH)?;
@@ -110,7 +112,7 @@ impl CloudTrace {
         self.record(time, device, operation, offset, bytes)
     }
 
-    fn tencent(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+    fn tencent(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
         let time = fields.number_before(b',').and_then(|time| time.checked_mul(SECOND_NS));
         let time = time.ok_or(TIME)?;
         let mut sectors = |problem| {
@@ -121,13 +123,13 @@ impl CloudTrace {
         };
         let (offset, bytes) = (sectors(OFFSET)?, sectors(LENGTH)?);
         let operation = match fields.text_before(b',') {
-            Some(b"0") => Operation::Read,
-            Some(b"1") => Operation::Write,
-            _ => return Err(Problem::new("the I/O type", "0 (read) or 1 (write)")),
+            Some(b"0") => RequestOperation::Read,
+            Some(b"1") => RequestOperation::Write,
+            _ => return Err(FieldProblem::new("the I/O type", "0 (read) or 1 (write)")),
         };
         let volume = fields.rest();
         if volume.is_empty() {
-            return Err(Problem::missing("the volume"));
+            return Err(FieldProblem::missing("the volume"));
         }
         self.record(time, volume, operation, offset, bytes)
     }
@@ -136,15 +138,15 @@ impl CloudTrace {
         &mut self,
         time_ns: u64,
         volume: &[u8],
-        operation: Operation,
+        operation: RequestOperation,
         offset: u64,
         bytes: u64,
-    ) -> Result<Option<Record>, Problem> {
-        let Some(record) = Record::new(operation, offset, bytes)? else {
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
+        let Some(record) = TraceRecord::new(operation, offset, bytes)? else {
             return Ok(None);
         };
         let volume = self.volumes.number(volume)?;
-        Ok(Some(Record {
+        Ok(Some(TraceRecord {
             time_ns,
             volume,
             ..record
@@ -158,18 +160,20 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 /// Guesses the trace from a line.
-pub(super) fn guess(line: &[u8]) -> Option<Cloud> {
-    [Cloud::Msr, Cloud::Alibaba, Cloud::Tencent].into_iter().find(|cloud| {
-        let header: &[u8] = match cloud {
-            Cloud::Msr => b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
-            Cloud::Alibaba => b"device_id,opcode,offset,length,timestamp",
-            Cloud::Tencent => b"Timestamp,Offset,Size,IOType,VolumeID",
-        };
-        let mut trace = CloudTrace::new(*cloud);
-        trace.at_first_line = false;
-        let parsed = trace.parse(line);
-        // The words are those of this format, but the offset is negative.
-        let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
-        line == header || matches!(parsed, Ok(Some(_))) || (*cloud != Cloud::Tencent && is_negative())
-    })
+pub(super) fn guess(line: &[u8]) -> Option<CloudFormat> {
+    [CloudFormat::Msr, CloudFormat::Alibaba, CloudFormat::Tencent]
+        .into_iter()
+        .find(|cloud| {
+            let header: &[u8] = match cloud {
+                CloudFormat::Msr => b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+                CloudFormat::Alibaba => b"device_id,opcode,offset,length,timestamp",
+                CloudFormat::Tencent => b"Timestamp,Offset,Size,IOType,VolumeID",
+            };
+            let mut trace = CloudTrace::new(*cloud);
+            trace.at_first_line = false;
+            let parsed = trace.parse(line);
+            // The words are those of this format, but the offset is negative.
+            let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
+            line == header || matches!(parsed, Ok(Some(_))) || (*cloud != CloudFormat::Tencent && is_negative())
+        })
 }

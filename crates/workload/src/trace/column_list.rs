@@ -15,7 +15,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::columns::{
-    AmountColumn, AmountUnit, COLUMNS_MAX, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit,
+    AmountColumn, AmountUnit, COLUMNS_MAX, ColumnReference, ColumnSettings, Delimiter, OperationColumn, TimeColumn,
+    TimeUnit,
 };
 use super::field::{SECOND_NS, SECTOR_BYTES, decimal, number};
 
@@ -94,7 +95,7 @@ impl Role {
     }
 
     /// Finds the role by parts of a header's name, in lower case.
-    fn of_header(name: &str) -> Option<Role> {
+    fn from_header(name: &str) -> Option<Role> {
         let name = name.to_lowercase();
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         match name.as_str() {
@@ -148,15 +149,15 @@ impl FromStr for ColumnList {
         let amount = |role: Role| {
             let (column, unit) = needed(role)?;
             Ok::<_, String>(AmountColumn {
-                column: Column::Number(column),
+                column: ColumnReference::Number(column),
                 unit: amount_unit(unit)?,
             })
         };
-        let optional = |role: Role| found[role as usize].map(|(column, _)| Column::Number(column));
+        let optional = |role: Role| found[role as usize].map(|(column, _)| ColumnReference::Number(column));
         let (operation, words) = needed(Role::Operation)?;
         let time = found[Role::Time as usize].map(|(column, unit)| {
             Ok::<_, String>(TimeColumn {
-                column: Column::Number(column),
+                column: ColumnReference::Number(column),
                 unit: time_unit(unit)?,
             })
         });
@@ -204,7 +205,7 @@ impl ColumnList {
     /// header.
     pub(super) fn settings(&self, head: &[u8]) -> ColumnSettings {
         let first = lines_of(head).next().unwrap_or_default();
-        let Column::Number(offset) = self.columns.offset.column else {
+        let ColumnReference::Number(offset) = self.columns.offset.column else {
             unreachable!("a list numbers its columns");
         };
         assert!(offset > 0, "columns are numbered from 1, and the offset is in column 0");
@@ -246,7 +247,7 @@ fn time_unit(text: &str) -> Result<TimeUnit, String> {
 /// Parses the operation column. It is `op`, or `op:0/1` with the words for a read, a write and
 /// optionally a trim.
 fn operation_column(column: usize, words: &str) -> Result<OperationColumn, String> {
-    let operations = OperationColumn::of(Column::Number(column));
+    let operations = OperationColumn::from_column(ColumnReference::Number(column));
     if words.is_empty() {
         return Ok(operations);
     }
@@ -301,25 +302,25 @@ pub(super) fn question(head: &[u8]) -> Option<String> {
 }
 
 /// Contents of a column in the examined lines.
-struct Seen<'a> {
+struct ColumnContents<'a> {
     name: Option<Role>,
     texts: Vec<&'a [u8]>,
     /// Whole numbers, if all texts are numbers.
     numbers: Option<Vec<u64>>,
 }
 
-fn columns_of<'a>(rows: &[Vec<&'a [u8]>], header: Option<&[&[u8]]>) -> Option<Vec<Seen<'a>>> {
+fn columns_of<'a>(rows: &[Vec<&'a [u8]>], header: Option<&[&[u8]]>) -> Option<Vec<ColumnContents<'a>>> {
     let count = rows.first()?.len();
     let column = |index: usize| {
         let texts: Vec<&[u8]> = rows.iter().map(|row| row[index]).collect();
-        let name = header.and_then(|names| Role::of_header(std::str::from_utf8(names[index]).ok()?));
+        let name = header.and_then(|names| Role::from_header(std::str::from_utf8(names[index]).ok()?));
         let numbers = texts.iter().map(|text| number(text)).collect();
-        Seen { name, texts, numbers }
+        ColumnContents { name, texts, numbers }
     };
     Some((0..count).map(column).collect())
 }
 
-impl Seen<'_> {
+impl ColumnContents<'_> {
     fn max(&self) -> Option<u64> {
         self.numbers.as_ref()?.iter().max().copied()
     }
@@ -332,7 +333,7 @@ impl Seen<'_> {
     /// Words for the operations in list form, if this is a column of operations.
     fn operations(&self) -> Option<String> {
         let words: BTreeSet<&[u8]> = self.texts.iter().copied().collect();
-        let usual = OperationColumn::of(Column::Number(1));
+        let usual = OperationColumn::from_column(ColumnReference::Number(1));
         if words.iter().all(|word| usual.operation(word).is_some()) {
             return Some("op".to_string());
         }
@@ -369,7 +370,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn new(columns: &[Seen<'_>]) -> Option<Guess> {
+    fn new(columns: &[ColumnContents<'_>]) -> Option<Guess> {
         let all = || 0..columns.len();
         let named = |role: Role| all().find(|&index| columns[index].name == Some(role));
         let operation = all().find(|&index| columns[index].operations().is_some())?;
@@ -448,7 +449,7 @@ impl fmt::Display for Guess {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
+    use crate::RequestOperation;
 
     fn list(text: &str) -> ColumnSettings {
         text.parse::<ColumnList>().expect("a list").columns
@@ -457,16 +458,16 @@ mod tests {
     #[test]
     fn a_list_is_the_table_of_columns_in_a_line() {
         let columns = list("-,time:us,op:0/1,offset:sectors,bytes:kib,volume");
-        assert_eq!(columns.offset.column, Column::Number(4));
+        assert_eq!(columns.offset.column, ColumnReference::Number(4));
         assert_eq!(columns.offset.unit, AmountUnit::Sectors);
         assert_eq!(columns.length.unit, AmountUnit::Kib);
         assert_eq!(columns.time.expect("a time").unit, TimeUnit::Microseconds);
-        assert_eq!(columns.operation.operation(b"1"), Some(Operation::Write));
+        assert_eq!(columns.operation.operation(b"1"), Some(RequestOperation::Write));
         assert_eq!(columns.operation.operation(b"W"), None);
-        assert_eq!(columns.volume, Some(Column::Number(6)));
+        assert_eq!(columns.volume, Some(ColumnReference::Number(6)));
         assert_eq!(
             list("op,offset,bytes").operation.operation(b"W"),
-            Some(Operation::Write)
+            Some(RequestOperation::Write)
         );
     }
 

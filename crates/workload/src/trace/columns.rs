@@ -19,10 +19,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::{Problem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
+use super::field::{FieldProblem, SECOND_NS, SECTOR_BYTES, decimal, number, trim};
 use super::iolog::placement;
-use super::record::{FileIdentity, Names, Record, as_text};
-use crate::{Operation, WorkloadError};
+use super::record::{FileIdentity, IdentityNames, TraceRecord, as_text};
+use crate::{RequestOperation, WorkloadError};
 
 /// Meaning of the columns of a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,16 +46,16 @@ pub struct ColumnSettings {
     pub time: Option<TimeColumn>,
     /// Disk or volume. Without it all requests are of one volume.
     #[serde(default)]
-    pub volume: Option<Column>,
+    pub volume: Option<ColumnReference>,
     /// Process. Without it all requests are of one process.
     #[serde(default)]
-    pub process: Option<Column>,
+    pub process: Option<ColumnReference>,
     /// File of a file system. Without it all requests are of one file.
     #[serde(default)]
-    pub file: Option<Column>,
+    pub file: Option<ColumnReference>,
     /// Placement index, empty, or `-`.
     #[serde(default)]
-    pub placement: Option<Column>,
+    pub placement: Option<ColumnReference>,
 }
 
 /// Header of the output of `warp capture`.
@@ -75,8 +75,8 @@ pub(super) fn capture_of_several(first_line: &[u8]) -> Option<bool> {
 impl ColumnSettings {
     /// Columns of `warp capture`, with seconds, bytes, and R, W or D. With the disk if several were
     /// captured.
-    pub(super) fn of_capture(are_several: bool) -> ColumnSettings {
-        let column = |name: &str| Column::Name(name.to_string());
+    pub(super) fn for_capture(are_several: bool) -> ColumnSettings {
+        let column = |name: &str| ColumnReference::Name(name.to_string());
         let amount = |name: &str| AmountColumn {
             column: column(name),
             unit: AmountUnit::Bytes,
@@ -86,7 +86,7 @@ impl ColumnSettings {
             header: Some(true),
             offset: amount("offset"),
             length: amount("length"),
-            operation: OperationColumn::of(column("operation")),
+            operation: OperationColumn::from_column(column("operation")),
             time: Some(TimeColumn {
                 column: column("time"),
                 unit: TimeUnit::Seconds,
@@ -102,7 +102,7 @@ impl ColumnSettings {
 /// A column, by its number from 1 or its name in the header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Column {
+pub enum ColumnReference {
     /// Number, from 1.
     Number(usize),
     /// Name in the header.
@@ -129,7 +129,7 @@ pub enum Delimiter {
 #[serde(deny_unknown_fields)]
 pub struct AmountColumn {
     /// Column of the amount.
-    pub column: Column,
+    pub column: ColumnReference,
     /// Unit of the amount. Default is bytes.
     #[serde(default)]
     pub unit: AmountUnit,
@@ -155,7 +155,7 @@ pub enum AmountUnit {
 #[serde(deny_unknown_fields)]
 pub struct OperationColumn {
     /// Column of the operation.
-    pub column: Column,
+    pub column: ColumnReference,
     /// Words for a read. Default is R, r, Read, read, READ.
     #[serde(default = "read_words")]
     pub read: Vec<String>,
@@ -175,7 +175,7 @@ pub struct OperationColumn {
 #[serde(deny_unknown_fields)]
 pub struct TimeColumn {
     /// Column of the time.
-    pub column: Column,
+    pub column: ColumnReference,
     /// Unit of the time, which may have a fraction.
     pub unit: TimeUnit,
 }
@@ -256,50 +256,50 @@ pub(super) const COLUMNS_MAX: usize = 1024;
 
 /// Parses lines of columns.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct ColumnParser {
     settings: ColumnSettings,
     /// Column numbers, from 0, with their roles, in ascending order.
     places: Vec<(usize, usize)>,
     /// Meanings of one-byte words.
-    short_words: Box<[Option<Word>; 256]>,
+    short_words: Box<[Option<OperationWord>; 256]>,
     at_header: bool,
-    volumes: Names,
-    processes: Names,
-    files: Names,
+    volumes: IdentityNames,
+    processes: IdentityNames,
+    files: IdentityNames,
     file_by: FileIdentity,
     /// Kind of the last file.
     kind: Vec<u8>,
 }
 
-impl Columns {
-    pub(super) fn new(settings: &ColumnSettings, file_by: FileIdentity) -> Result<Columns, WorkloadError> {
-        let mut columns = Columns {
+impl ColumnParser {
+    pub(super) fn new(settings: &ColumnSettings, file_by: FileIdentity) -> Result<ColumnParser, WorkloadError> {
+        let mut columns = ColumnParser {
             settings: settings.clone(),
             places: Vec::new(),
             short_words: Box::new([None; 256]),
             at_header: false,
-            volumes: Names::default(),
-            processes: Names::default(),
-            files: Names::default(),
+            volumes: IdentityNames::default(),
+            processes: IdentityNames::default(),
+            files: IdentityNames::default(),
             file_by,
             kind: Vec::new(),
         };
         for role in 0..ROLES {
             match settings.column(role) {
-                Some(Column::Number(number @ 1..=COLUMNS_MAX)) => columns.places.push((number - 1, role)),
-                Some(Column::Number(number)) => {
+                Some(ColumnReference::Number(number @ 1..=COLUMNS_MAX)) => columns.places.push((number - 1, role)),
+                Some(ColumnReference::Number(number)) => {
                     return Err(WorkloadError::setting(
                         format!("column {number} of csv"),
                         format!("does not exist. Number the columns from 1 to {COLUMNS_MAX}"),
                     ));
                 }
-                Some(Column::Name(_)) if settings.header == Some(false) => {
+                Some(ColumnReference::Name(_)) if settings.header == Some(false) => {
                     return Err(WorkloadError::setting(
                         "csv.header = false",
                         "cannot be combined with names of columns. Give the columns' numbers, from 1",
                     ));
                 }
-                Some(Column::Name(_)) | None => {}
+                Some(ColumnReference::Name(_)) | None => {}
             }
         }
         columns.places.sort_unstable();
@@ -307,10 +307,10 @@ impl Columns {
         // The meaning of an ambiguous word is the first of write, read, trim, ignore, as in
         // `OperationColumn::parse`.
         for (words, meaning) in [
-            (&words.ignore, Word::Ignored),
-            (&words.trim, Word::Request(Operation::Trim)),
-            (&words.read, Word::Request(Operation::Read)),
-            (&words.write, Word::Request(Operation::Write)),
+            (&words.ignore, OperationWord::Ignored),
+            (&words.trim, OperationWord::Request(RequestOperation::Trim)),
+            (&words.read, OperationWord::Request(RequestOperation::Read)),
+            (&words.write, OperationWord::Request(RequestOperation::Write)),
         ] {
             for word in words {
                 if let [byte] = word.as_bytes() {
@@ -328,11 +328,11 @@ impl Columns {
     }
 
     pub(super) fn begin_file(&mut self) {
-        let by_name = (0..ROLES).any(|role| matches!(self.settings.column(role), Some(Column::Name(_))));
+        let by_name = (0..ROLES).any(|role| matches!(self.settings.column(role), Some(ColumnReference::Name(_))));
         self.at_header = self.settings.header.unwrap_or(by_name);
     }
 
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         if line.is_empty() || line[0] == b'#' && !self.at_header {
             return Ok(None);
         }
@@ -341,16 +341,16 @@ impl Columns {
         }
         let texts = self.pick(line);
         let at = |role: usize, problem| texts[role].ok_or(problem);
-        let operation = at(OPERATION, Problem::missing("the operation's column"))?;
+        let operation = at(OPERATION, FieldProblem::missing("the operation's column"))?;
         let word = match operation {
             [byte] => self.short_words[usize::from(*byte)],
             _ => self.settings.operation.parse(operation),
         };
         let operation = match word {
-            Some(Word::Request(operation)) => operation,
-            Some(Word::Ignored) => return Ok(None),
+            Some(OperationWord::Request(operation)) => operation,
+            Some(OperationWord::Ignored) => return Ok(None),
             None => {
-                return Err(Problem::new(
+                return Err(FieldProblem::new(
                     "the operation",
                     "a known word. Name the words with --columns op:READ/WRITE, or with csv.operation in a workload \
                      file",
@@ -362,27 +362,27 @@ impl Columns {
                 .and_then(|amount| amount.checked_mul(unit.bytes()))
                 .ok_or(problem)
         };
-        let offset = Problem::new("the offset", "a number");
-        let length = Problem::new("the length", "a number");
+        let offset = FieldProblem::new("the offset", "a number");
+        let length = FieldProblem::new("the length", "a number");
         let offset = amount(OFFSET, self.settings.offset.unit, offset)?;
         let bytes = amount(LENGTH, self.settings.length.unit, length)?;
-        let Some(mut record) = Record::new(operation, offset, bytes)? else {
+        let Some(mut record) = TraceRecord::new(operation, offset, bytes)? else {
             return Ok(None);
         };
         if let Some(time) = &self.settings.time {
-            let problem = Problem::new("the time", "a number");
+            let problem = FieldProblem::new("the time", "a number");
             record.time_ns = decimal(at(TIME, problem)?, time.unit.ns()).ok_or(problem)?;
         }
         if self.settings.volume.is_some() {
-            let volume = at(VOLUME, Problem::missing("the volume's column"))?;
+            let volume = at(VOLUME, FieldProblem::missing("the volume's column"))?;
             record.volume = self.volumes.number(volume)?;
         }
         if self.settings.process.is_some() {
-            let process = at(PROCESS, Problem::missing("the process's column"))?;
+            let process = at(PROCESS, FieldProblem::missing("the process's column"))?;
             record.process = self.processes.number(process)?;
         }
         if self.settings.file.is_some() {
-            let file = at(FILE, Problem::missing("the file's column"))?;
+            let file = at(FILE, FieldProblem::missing("the file's column"))?;
             record.file = match self.file_by {
                 FileIdentity::Name => self.files.number(file)?,
                 FileIdentity::Kind => {
@@ -392,7 +392,7 @@ impl Columns {
             };
         }
         if self.settings.placement.is_some() {
-            record.placement = placement(at(PLACEMENT, Problem::missing("the placement's column"))?)?;
+            record.placement = placement(at(PLACEMENT, FieldProblem::missing("the placement's column"))?)?;
         }
         Ok(Some(record))
     }
@@ -412,9 +412,9 @@ impl Columns {
     }
 
     /// Finds the columns that are given by name.
-    fn read_header(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    fn read_header(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         for role in 0..ROLES {
-            let Some(Column::Name(name)) = self.settings.column(role) else {
+            let Some(ColumnReference::Name(name)) = self.settings.column(role) else {
                 continue;
             };
             let mut found = None;
@@ -425,7 +425,7 @@ impl Columns {
                 found.is_none()
             });
             let Some(column) = found else {
-                return Err(Problem::of_file(
+                return Err(FieldProblem::whole_file(
                     "the first line",
                     "a header with all columns of [workload.csv]",
                 ));
@@ -458,13 +458,13 @@ fn kind_of(name: &[u8], kind: &mut Vec<u8>) {
 
 /// Meaning of a word in the operation column.
 #[derive(Debug, Clone, Copy)]
-enum Word {
-    Request(Operation),
+enum OperationWord {
+    Request(RequestOperation),
     Ignored,
 }
 
 impl ColumnSettings {
-    fn column(&self, role: usize) -> Option<&Column> {
+    fn column(&self, role: usize) -> Option<&ColumnReference> {
         match role {
             OFFSET => Some(&self.offset.column),
             LENGTH => Some(&self.length.column),
@@ -483,7 +483,7 @@ impl ColumnSettings {
     /// Highest column number in the settings, from 1.
     pub(super) fn last_number(&self) -> usize {
         let numbers = (0..ROLES).filter_map(|role| match self.column(role) {
-            Some(Column::Number(number)) => Some(*number),
+            Some(ColumnReference::Number(number)) => Some(*number),
             _ => None,
         });
         numbers.max().unwrap_or(0)
@@ -492,7 +492,7 @@ impl ColumnSettings {
 
 impl OperationColumn {
     /// Creates a column with the default words.
-    pub(super) fn of(column: Column) -> OperationColumn {
+    pub(super) fn from_column(column: ColumnReference) -> OperationColumn {
         OperationColumn {
             column,
             read: read_words(),
@@ -503,23 +503,23 @@ impl OperationColumn {
     }
 
     /// Returns the operation of a word.
-    pub(super) fn operation(&self, text: &[u8]) -> Option<Operation> {
+    pub(super) fn operation(&self, text: &[u8]) -> Option<RequestOperation> {
         match self.parse(text)? {
-            Word::Request(operation) => Some(operation),
-            Word::Ignored => None,
+            OperationWord::Request(operation) => Some(operation),
+            OperationWord::Ignored => None,
         }
     }
 
-    fn parse(&self, text: &[u8]) -> Option<Word> {
+    fn parse(&self, text: &[u8]) -> Option<OperationWord> {
         let is_one_of = |words: &[String]| words.iter().any(|word| word.as_bytes() == text);
         if is_one_of(&self.write) {
-            Some(Word::Request(Operation::Write))
+            Some(OperationWord::Request(RequestOperation::Write))
         } else if is_one_of(&self.read) {
-            Some(Word::Request(Operation::Read))
+            Some(OperationWord::Request(RequestOperation::Read))
         } else if is_one_of(&self.trim) {
-            Some(Word::Request(Operation::Trim))
+            Some(OperationWord::Request(RequestOperation::Trim))
         } else {
-            is_one_of(&self.ignore).then_some(Word::Ignored)
+            is_one_of(&self.ignore).then_some(OperationWord::Ignored)
         }
     }
 }

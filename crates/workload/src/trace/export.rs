@@ -28,7 +28,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::replay::{Arrival, TimedSource};
-use crate::{Operation, PlacementIndex, Request, Source, WorkloadError};
+use crate::{IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError};
 
 /// Version of fio's trace format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,9 +76,9 @@ pub struct ExportSummary {
 }
 
 /// A workload to export, with or without times.
-pub enum Feed<'a> {
+pub enum ExportSource<'a> {
     /// A source without times.
-    Untimed(&'a mut dyn Source),
+    Untimed(&'a mut dyn RequestSource),
     /// A source with the times of its requests.
     Timed(&'a mut dyn TimedSource),
 }
@@ -86,12 +86,12 @@ pub enum Feed<'a> {
 /// Requests per batch.
 const BATCH: usize = 4096;
 
-impl Feed<'_> {
+impl ExportSource<'_> {
     /// Calls `take` with up to `limit` requests and their times.
     fn each(
         &mut self,
         limit: Option<u64>,
-        mut take: impl FnMut(&Request, u64) -> Result<(), WorkloadError>,
+        mut take: impl FnMut(&IoRequest, u64) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
         let mut left = limit.unwrap_or(u64::MAX);
@@ -100,12 +100,12 @@ impl Feed<'_> {
             arrivals.clear();
             let wanted = left.min(BATCH as u64) as usize;
             let issued = match self {
-                Feed::Untimed(source) => {
+                ExportSource::Untimed(source) => {
                     let issued = source.next_batch(&mut requests, wanted)?;
                     arrivals.resize(issued, Arrival::default());
                     issued
                 }
-                Feed::Timed(source) => source.next_timed_batch(&mut requests, &mut arrivals, wanted)?,
+                ExportSource::Timed(source) => source.next_timed_batch(&mut requests, &mut arrivals, wanted)?,
             };
             assert!(
                 issued <= wanted && issued == requests.len(),
@@ -129,7 +129,7 @@ impl Feed<'_> {
 /// # Errors
 /// Fails if the workload or the output fails.
 pub fn export(
-    mut feed: Feed,
+    mut feed: ExportSource,
     settings: &ExportSettings,
     name: &str,
     out: impl Write,
@@ -138,7 +138,7 @@ pub fn export(
         file: name.to_string(),
         source,
     };
-    let mut iolog = Iolog::begin(out, settings).map_err(failed)?;
+    let mut iolog = IologWriter::begin(out, settings).map_err(failed)?;
     let mut exported = ExportSummary::default();
     feed.each(settings.requests_max, |request, time_ns| {
         exported.count(request);
@@ -154,13 +154,13 @@ pub fn export(
 /// # Errors
 /// Fails if the workload fails or a file cannot be written.
 pub fn export_per_placement(
-    mut feed: Feed,
+    mut feed: ExportSource,
     settings: &ExportSettings,
     directory: &Path,
     name: &str,
 ) -> Result<ExportSummary, WorkloadError> {
     let mut exported = ExportSummary::default();
-    let mut iologs: BTreeMap<Option<PlacementIndex>, Iolog<File>> = BTreeMap::new();
+    let mut iologs: BTreeMap<Option<PlacementIndex>, IologWriter<File>> = BTreeMap::new();
     let path_of = |placement| directory.join(iolog_name(name, placement));
     feed.each(settings.requests_max, |request, time_ns| {
         exported.count(request);
@@ -169,7 +169,7 @@ pub fn export_per_placement(
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let file = File::create(path_of(request.placement)).map_err(failed)?;
-                entry.insert(Iolog::begin(file, settings).map_err(failed)?)
+                entry.insert(IologWriter::begin(file, settings).map_err(failed)?)
             }
         };
         iolog.write(request, time_ns).map_err(failed)
@@ -225,22 +225,22 @@ fn job_file(name: &str, placements: &[Option<PlacementIndex>], settings: &Export
 }
 
 impl ExportSummary {
-    fn count(&mut self, request: &Request) {
+    fn count(&mut self, request: &IoRequest) {
         self.requests += 1;
         self.bytes += u64::from(request.bytes);
     }
 }
 
 /// An iolog in progress.
-struct Iolog<'a, W: Write> {
+struct IologWriter<'a, W: Write> {
     out: BufWriter<W>,
     settings: &'a ExportSettings,
     last_us: u64,
 }
 
-impl<'a, W: Write> Iolog<'a, W> {
-    fn begin(out: W, settings: &'a ExportSettings) -> io::Result<Iolog<'a, W>> {
-        let mut iolog = Iolog {
+impl<'a, W: Write> IologWriter<'a, W> {
+    fn begin(out: W, settings: &'a ExportSettings) -> io::Result<IologWriter<'a, W>> {
+        let mut iolog = IologWriter {
             out: BufWriter::with_capacity(1 << 16, out),
             settings,
             last_us: 0,
@@ -249,13 +249,13 @@ impl<'a, W: Write> Iolog<'a, W> {
             IologVersion::Two => writeln!(iolog.out, "fio version 2 iolog")?,
             IologVersion::Three => writeln!(iolog.out, "fio version 3 iolog")?,
         }
-        iolog.act("add")?;
-        iolog.act("open")?;
+        iolog.write_action("add")?;
+        iolog.write_action("open")?;
         Ok(iolog)
     }
 
     /// Writes a line about the file.
-    fn act(&mut self, action: &str) -> io::Result<()> {
+    fn write_action(&mut self, action: &str) -> io::Result<()> {
         self.stamp()?;
         writeln!(self.out, "{} {action}", self.settings.file)
     }
@@ -267,14 +267,14 @@ impl<'a, W: Write> Iolog<'a, W> {
         }
     }
 
-    fn write(&mut self, request: &Request, time_ns: u64) -> io::Result<()> {
+    fn write(&mut self, request: &IoRequest, time_ns: u64) -> io::Result<()> {
         // A request behind one with a later time is due at that later time, as in a timed replay.
         self.last_us = self.last_us.max(time_ns / 1000);
         self.stamp()?;
         let action = match request.operation {
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Trim => "trim",
+            RequestOperation::Read => "read",
+            RequestOperation::Write => "write",
+            RequestOperation::Trim => "trim",
         };
         let (file, offset, bytes) = (&self.settings.file, request.offset_bytes, request.bytes);
         write!(self.out, "{file} {action} {offset} {bytes}")?;
@@ -285,7 +285,7 @@ impl<'a, W: Write> Iolog<'a, W> {
     }
 
     fn end(mut self) -> io::Result<()> {
-        self.act("close")?;
+        self.write_action("close")?;
         self.out.flush()
     }
 }

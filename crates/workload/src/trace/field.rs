@@ -7,21 +7,21 @@ const MISSING: &str = "";
 
 /// Error in a line, with the field and its expected content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct FieldProblem {
     field: &'static str,
     wanted: &'static str,
     of_file: bool,
 }
 
-impl Problem {
+impl FieldProblem {
     /// Creates the error of a missing field.
-    pub(super) const fn missing(field: &'static str) -> Problem {
-        Problem::new(field, MISSING)
+    pub(super) const fn missing(field: &'static str) -> FieldProblem {
+        FieldProblem::new(field, MISSING)
     }
 
     /// Creates the error of an invalid field, which "is not" the expected content.
-    pub(super) const fn new(field: &'static str, wanted: &'static str) -> Problem {
-        Problem {
+    pub(super) const fn new(field: &'static str, wanted: &'static str) -> FieldProblem {
+        FieldProblem {
             field,
             wanted,
             of_file: false,
@@ -29,8 +29,8 @@ impl Problem {
     }
 
     /// Creates an error that makes the whole file unreadable.
-    pub(super) const fn of_file(field: &'static str, wanted: &'static str) -> Problem {
-        Problem {
+    pub(super) const fn whole_file(field: &'static str, wanted: &'static str) -> FieldProblem {
+        FieldProblem {
             field,
             wanted,
             of_file: true,
@@ -43,7 +43,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FieldProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.wanted {
             MISSING => write!(formatter, "{} is missing", self.field),
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
 
     /// Consumes this byte if it comes next.
     #[inline]
-    pub(super) fn take(&mut self, byte: u8) -> bool {
+    pub(super) fn consume(&mut self, byte: u8) -> bool {
         match self.rest.split_first() {
             Some((first, rest)) if *first == byte => {
                 self.rest = rest;
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     #[inline]
     pub(super) fn number_before(&mut self, delimiter: u8) -> Option<u64> {
         let number = self.number()?;
-        self.take(delimiter).then_some(number)
+        self.consume(delimiter).then_some(number)
     }
 
     /// Consumes a number that ends the line.

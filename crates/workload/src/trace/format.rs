@@ -2,66 +2,66 @@
 
 use super::blkparse::{self, Blkparse};
 use super::blktrace::{self, Blktrace};
-use super::cloud::{self, Cloud, CloudTrace};
-use super::columns::{ColumnSettings, Columns, capture_of_several};
-use super::field::{Fields, Problem};
+use super::cloud::{self, CloudFormat, CloudTrace};
+use super::columns::{ColumnParser, ColumnSettings, capture_of_several};
+use super::field::{FieldProblem, Fields};
 use super::input::uncompressed;
-use super::iolog::{self, Iolog};
-use super::objects::{self, Mooncake, OracleGeneral};
-use super::record::Record;
-use super::settings::{Format, PlacementRule, Settings};
+use super::iolog::{self, IologParser};
+use super::objects::{self, MooncakeParser, OracleGeneral};
+use super::record::TraceRecord;
+use super::settings::{PlacementRule, TraceFormat, TraceSettings};
 use super::vscsi::{self, Vscsi};
 use crate::WorkloadError;
 
-impl Format {
+impl TraceFormat {
     /// Guesses the format of a file from its first line, its first bytes or its name.
-    pub(super) fn guess(name: &str, first_line: &[u8], head: &[u8]) -> Option<Format> {
+    pub(super) fn guess(name: &str, first_line: &[u8], head: &[u8]) -> Option<TraceFormat> {
         if blktrace::guess(head) {
-            return Some(Format::Blktrace);
+            return Some(TraceFormat::Blktrace);
         }
         if objects::ObjectRequest::is_named_so(name) {
-            return Some(Format::OracleGeneral);
+            return Some(TraceFormat::OracleGeneral);
         }
         if vscsi::guess(head).is_some() {
-            return Some(Format::Vscsi);
+            return Some(TraceFormat::Vscsi);
         }
         if capture_of_several(first_line).is_some() {
-            return Some(Format::Capture);
+            return Some(TraceFormat::Capture);
         }
         if objects::is_mooncake(first_line) {
-            return Some(Format::Mooncake);
+            return Some(TraceFormat::Mooncake);
         }
         if iolog::HEADERS.contains(&first_line) {
-            return Some(Format::Iolog);
+            return Some(TraceFormat::Iolog);
         }
         if let Some(cloud) = cloud::guess(first_line) {
             return Some(match cloud {
-                Cloud::Msr => Format::Msr,
-                Cloud::Alibaba => Format::Alibaba,
-                Cloud::Tencent => Format::Tencent,
+                CloudFormat::Msr => TraceFormat::Msr,
+                CloudFormat::Alibaba => TraceFormat::Alibaba,
+                CloudFormat::Tencent => TraceFormat::Tencent,
             });
         }
         let starts_like_an_event = Fields::new(first_line).word().is_some_and(blkparse::is_device);
-        (starts_like_an_event || uncompressed(name).ends_with(".blkparse")).then_some(Format::Blkparse)
+        (starts_like_an_event || uncompressed(name).ends_with(".blkparse")).then_some(TraceFormat::Blkparse)
     }
 }
 
 /// The parser of a format.
 #[derive(Debug)]
-pub(super) enum Parser {
-    Iolog(Iolog),
+pub(super) enum TraceParser {
+    Iolog(IologParser),
     Blkparse(Blkparse),
     Cloud(CloudTrace),
-    Columns(Box<Columns>),
+    Columns(Box<ColumnParser>),
     Blktrace(Box<Blktrace>),
     Vscsi(Vscsi),
     OracleGeneral(Box<OracleGeneral>),
-    Mooncake(Mooncake),
+    Mooncake(MooncakeParser),
 }
 
 /// Division of a file into records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum RecordFraming {
     Lines,
     /// Records of this fixed length.
     Records(usize),
@@ -69,19 +69,21 @@ pub(super) enum Frame {
     Events,
 }
 
-impl Parser {
+impl TraceParser {
     /// Creates a parser for a file with this first line and these first bytes, and for the files
     /// after it.
     pub(super) fn new(
-        format: Format,
-        settings: &Settings,
+        format: TraceFormat,
+        settings: &TraceSettings,
         first_line: &[u8],
         head: &[u8],
-    ) -> Result<Parser, WorkloadError> {
+    ) -> Result<TraceParser, WorkloadError> {
         check_placement(format, settings)?;
         Ok(match (format, &settings.csv) {
-            (Format::Csv, Some(columns)) => Parser::Columns(Box::new(Columns::new(columns, settings.file_by)?)),
-            (Format::Csv, None) => {
+            (TraceFormat::Csv, Some(columns)) => {
+                TraceParser::Columns(Box::new(ColumnParser::new(columns, settings.file_by)?))
+            }
+            (TraceFormat::Csv, None) => {
                 return Err(WorkloadError::setting(
                     "format = \"csv\"",
                     "needs the columns of the file. Set columns = \"time,op,offset,bytes\", or add a table \
@@ -94,47 +96,49 @@ impl Parser {
                     "needs format = \"csv\". Set that format, or remove the table",
                 ));
             }
-            (Format::Iolog, None) => Parser::Iolog(Iolog::default()),
-            (Format::Blkparse, None) => Parser::Blkparse(Blkparse::new(settings.blkparse_action, settings.process_by)),
-            (Format::Blktrace, None) => {
-                Parser::Blktrace(Box::new(Blktrace::new(settings.blkparse_action, settings.process_by)))
+            (TraceFormat::Iolog, None) => TraceParser::Iolog(IologParser::default()),
+            (TraceFormat::Blkparse, None) => {
+                TraceParser::Blkparse(Blkparse::new(settings.blkparse_action, settings.process_by))
             }
-            (Format::Capture, None) => {
+            (TraceFormat::Blktrace, None) => {
+                TraceParser::Blktrace(Box::new(Blktrace::new(settings.blkparse_action, settings.process_by)))
+            }
+            (TraceFormat::Capture, None) => {
                 let are_several = capture_of_several(first_line) == Some(true);
-                let columns = ColumnSettings::of_capture(are_several);
-                Parser::Columns(Box::new(Columns::new(&columns, settings.file_by)?))
+                let columns = ColumnSettings::for_capture(are_several);
+                TraceParser::Columns(Box::new(ColumnParser::new(&columns, settings.file_by)?))
             }
-            (Format::Vscsi, None) => Parser::Vscsi(Vscsi::new(head)),
-            (Format::OracleGeneral, None) => Parser::OracleGeneral(Box::default()),
-            (Format::Mooncake, None) => Parser::Mooncake(Mooncake::new(settings.kv_block_bytes as u32)),
-            (Format::Msr, None) => Parser::Cloud(CloudTrace::new(Cloud::Msr)),
-            (Format::Alibaba, None) => Parser::Cloud(CloudTrace::new(Cloud::Alibaba)),
-            (Format::Tencent, None) => Parser::Cloud(CloudTrace::new(Cloud::Tencent)),
+            (TraceFormat::Vscsi, None) => TraceParser::Vscsi(Vscsi::new(head)),
+            (TraceFormat::OracleGeneral, None) => TraceParser::OracleGeneral(Box::default()),
+            (TraceFormat::Mooncake, None) => TraceParser::Mooncake(MooncakeParser::new(settings.kv_block_bytes as u32)),
+            (TraceFormat::Msr, None) => TraceParser::Cloud(CloudTrace::new(CloudFormat::Msr)),
+            (TraceFormat::Alibaba, None) => TraceParser::Cloud(CloudTrace::new(CloudFormat::Alibaba)),
+            (TraceFormat::Tencent, None) => TraceParser::Cloud(CloudTrace::new(CloudFormat::Tencent)),
         })
     }
 
     /// Starts a new file.
     pub(super) fn begin_file(&mut self) {
         match self {
-            Parser::Iolog(iolog) => iolog.begin_file(),
-            Parser::Blkparse(blkparse) => blkparse.begin_file(),
-            Parser::Cloud(cloud) => cloud.begin_file(),
-            Parser::Columns(columns) => columns.begin_file(),
-            Parser::Vscsi(vscsi) => vscsi.begin_file(),
-            Parser::Blktrace(_) | Parser::OracleGeneral(_) | Parser::Mooncake(_) => {}
+            TraceParser::Iolog(iolog) => iolog.begin_file(),
+            TraceParser::Blkparse(blkparse) => blkparse.begin_file(),
+            TraceParser::Cloud(cloud) => cloud.begin_file(),
+            TraceParser::Columns(columns) => columns.begin_file(),
+            TraceParser::Vscsi(vscsi) => vscsi.begin_file(),
+            TraceParser::Blktrace(_) | TraceParser::OracleGeneral(_) | TraceParser::Mooncake(_) => {}
         }
     }
 
     /// Restarts the trace.
     pub(super) fn begin_pass(&mut self) {
         match self {
-            Parser::Iolog(iolog) => iolog.begin_pass(),
-            Parser::Blkparse(blkparse) => blkparse.begin_pass(),
-            Parser::Vscsi(vscsi) => vscsi.begin_pass(),
-            Parser::OracleGeneral(objects) => objects.begin_pass(),
-            Parser::Mooncake(mooncake) => mooncake.begin_pass(),
+            TraceParser::Iolog(iolog) => iolog.begin_pass(),
+            TraceParser::Blkparse(blkparse) => blkparse.begin_pass(),
+            TraceParser::Vscsi(vscsi) => vscsi.begin_pass(),
+            TraceParser::OracleGeneral(objects) => objects.begin_pass(),
+            TraceParser::Mooncake(mooncake) => mooncake.begin_pass(),
             // Their times are calendar times or those of a machine's clock.
-            Parser::Cloud(_) | Parser::Columns(_) | Parser::Blktrace(_) => {}
+            TraceParser::Cloud(_) | TraceParser::Columns(_) | TraceParser::Blktrace(_) => {}
         }
     }
 
@@ -142,61 +146,69 @@ impl Parser {
     /// none.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         match self {
-            Parser::Iolog(iolog) => [iolog.files(most), Vec::new()],
-            Parser::Cloud(cloud) => [cloud.volumes(most), Vec::new()],
-            Parser::Blkparse(blkparse) => blkparse.names(most),
-            Parser::Columns(columns) => columns.names(most),
-            Parser::Blktrace(blktrace) => blktrace.names(most),
-            Parser::Vscsi(_) | Parser::OracleGeneral(_) | Parser::Mooncake(_) => [Vec::new(), Vec::new()],
+            TraceParser::Iolog(iolog) => [iolog.files(most), Vec::new()],
+            TraceParser::Cloud(cloud) => [cloud.volumes(most), Vec::new()],
+            TraceParser::Blkparse(blkparse) => blkparse.names(most),
+            TraceParser::Columns(columns) => columns.names(most),
+            TraceParser::Blktrace(blktrace) => blktrace.names(most),
+            TraceParser::Vscsi(_) | TraceParser::OracleGeneral(_) | TraceParser::Mooncake(_) => {
+                [Vec::new(), Vec::new()]
+            }
         }
     }
 
     /// Division of the files.
     #[inline]
-    pub(super) fn frame(&self) -> Frame {
+    pub(super) fn frame(&self) -> RecordFraming {
         match self {
-            Parser::Blktrace(_) => Frame::Events,
-            Parser::Vscsi(vscsi) => Frame::Records(vscsi.record_bytes()),
-            Parser::OracleGeneral(_) => Frame::Records(objects::ObjectRequest::RECORD_BYTES),
-            _ => Frame::Lines,
+            TraceParser::Blktrace(_) => RecordFraming::Events,
+            TraceParser::Vscsi(vscsi) => RecordFraming::Records(vscsi.record_bytes()),
+            TraceParser::OracleGeneral(_) => RecordFraming::Records(objects::ObjectRequest::RECORD_BYTES),
+            _ => RecordFraming::Lines,
         }
     }
 
     /// Parses a line or record. Returns `None` if it is no request. Further requests go to `then`.
     /// Times are the trace's own.
     #[inline]
-    pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(
+        &mut self,
+        line: &[u8],
+        then: &mut Vec<TraceRecord>,
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
         match self {
-            Parser::Iolog(iolog) => iolog.parse(line),
-            Parser::Blkparse(blkparse) => blkparse.parse(line),
-            Parser::Cloud(cloud) => cloud.parse(line),
-            Parser::Columns(columns) => columns.parse(line),
-            Parser::Blktrace(blktrace) => blktrace.parse(line),
-            Parser::Vscsi(vscsi) => vscsi.parse(line),
-            Parser::OracleGeneral(objects) => objects.parse(line, then),
-            Parser::Mooncake(mooncake) => mooncake.parse(line, then),
+            TraceParser::Iolog(iolog) => iolog.parse(line),
+            TraceParser::Blkparse(blkparse) => blkparse.parse(line),
+            TraceParser::Cloud(cloud) => cloud.parse(line),
+            TraceParser::Columns(columns) => columns.parse(line),
+            TraceParser::Blktrace(blktrace) => blktrace.parse(line),
+            TraceParser::Vscsi(vscsi) => vscsi.parse(line),
+            TraceParser::OracleGeneral(objects) => objects.parse(line, then),
+            TraceParser::Mooncake(mooncake) => mooncake.parse(line, then),
         }
     }
 }
 
 /// Checks that the format has the column of the placement rule.
-fn check_placement(format: Format, settings: &Settings) -> Result<(), WorkloadError> {
+fn check_placement(format: TraceFormat, settings: &TraceSettings) -> Result<(), WorkloadError> {
     let columns = settings.csv.as_ref();
     let (rule, has_column, column) = match settings.placement {
         PlacementRule::Column => (
             "column",
-            format == Format::Iolog || columns.is_some_and(|csv| csv.placement.is_some()),
+            format == TraceFormat::Iolog || columns.is_some_and(|csv| csv.placement.is_some()),
             "placement indices, such as an iolog (behind the length) or a CSV file with csv.placement",
         ),
         PlacementRule::Process => (
             "process",
-            matches!(format, Format::Blkparse | Format::Blktrace | Format::Capture)
-                || columns.is_some_and(|csv| csv.process.is_some()),
+            matches!(
+                format,
+                TraceFormat::Blkparse | TraceFormat::Blktrace | TraceFormat::Capture
+            ) || columns.is_some_and(|csv| csv.process.is_some()),
             "processes, such as blktrace, the text of blkparse, a capture, or a CSV file with csv.process",
         ),
         PlacementRule::File => (
             "file",
-            format == Format::Capture || columns.is_some_and(|csv| csv.file.is_some()),
+            format == TraceFormat::Capture || columns.is_some_and(|csv| csv.file.is_some()),
             "files, such as a capture or a CSV file with csv.file",
         ),
         _ => return Ok(()),

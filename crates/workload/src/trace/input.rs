@@ -56,7 +56,7 @@ impl<R: Read> Read for ByteCounter<R> {
 
 /// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum ReadOutcome<'a> {
     /// Bytes of the line, without the end of line.
     Text(&'a [u8]),
     /// Beginning of a line that exceeds the maximum.
@@ -67,14 +67,14 @@ pub enum Line<'a> {
 
 /// A binary record.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Raw<'a> {
+pub(super) struct RawRecord<'a> {
     pub(super) bytes: &'a [u8],
     /// True if the file ends within the record.
     pub(super) is_cut_off: bool,
 }
 
 /// The lines or records of one file.
-pub struct Lines {
+pub struct RecordReader {
     stream: Box<dyn Read + Send>,
     buffer: Box<[u8]>,
     /// Range of the bytes that are read and not yet returned.
@@ -87,22 +87,22 @@ pub struct Lines {
     number: u64,
 }
 
-impl Lines {
+impl RecordReader {
     /// Opens a file or a stream. Adds all bytes read to `bytes_read`.
-    pub fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+    pub fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> io::Result<RecordReader> {
         if spool::is_stream(path) {
-            return Lines::new(spool::open(path)?, bytes_read);
+            return RecordReader::new(spool::open(path)?, bytes_read);
         }
-        Lines::new(base::input::open(path)?, bytes_read)
+        RecordReader::new(base::input::open(path)?, bytes_read)
     }
 
     /// Reads lines of any stream.
-    pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<Lines> {
+    pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<RecordReader> {
         let counted = ByteCounter {
             stream,
             bytes: bytes_read,
         };
-        let mut lines = Lines {
+        let mut lines = RecordReader {
             stream: decompressed(counted)?,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             start: 0,
@@ -113,7 +113,7 @@ impl Lines {
         };
         lines.fill()?;
         if lines.buffer[..lines.end].get(TAR_MAGIC_AT..TAR_MAGIC_AT + 5) == Some(b"ustar") {
-            return Err(refused("a tar archive. Unpack it first"));
+            return Err(bad_stream("a tar archive. Unpack it first"));
         }
         Ok(lines)
     }
@@ -142,8 +142,8 @@ impl Lines {
         &mut self,
         header_bytes: usize,
         length: impl Fn(&[u8]) -> usize,
-    ) -> io::Result<Option<Raw<'_>>> {
-        self.hold(header_bytes)?;
+    ) -> io::Result<Option<RawRecord<'_>>> {
+        self.buffer_at_least(header_bytes)?;
         if self.start == self.end {
             return Ok(None);
         }
@@ -154,12 +154,12 @@ impl Lines {
                 (header_bytes..=BUFFER_BYTES).contains(&bytes),
                 "a record fits in the buffer"
             );
-            self.hold(bytes)?;
+            self.buffer_at_least(bytes)?;
         }
         let record = self.start..self.end.min(self.start + bytes);
         self.start = record.end;
         self.number += 1;
-        Ok(Some(Raw {
+        Ok(Some(RawRecord {
             is_cut_off: record.len() < bytes,
             bytes: &self.buffer[record],
         }))
@@ -170,7 +170,7 @@ impl Lines {
     ///
     /// # Errors
     /// Fails if the file cannot be read.
-    pub fn take_record_of(&mut self, bytes: usize) -> io::Result<Line<'_>> {
+    pub fn take_fixed_record(&mut self, bytes: usize) -> io::Result<ReadOutcome<'_>> {
         self.take_record_as_line(bytes, |_| bytes)
     }
 
@@ -179,16 +179,16 @@ impl Lines {
         &mut self,
         header_bytes: usize,
         length: impl Fn(&[u8]) -> usize,
-    ) -> io::Result<Line<'_>> {
+    ) -> io::Result<ReadOutcome<'_>> {
         Ok(match self.take_record(header_bytes, length)? {
-            None => Line::End,
-            Some(record) if record.is_cut_off => Line::TooLong(record.bytes),
-            Some(record) => Line::Text(record.bytes),
+            None => ReadOutcome::End,
+            Some(record) if record.is_cut_off => ReadOutcome::TooLong(record.bytes),
+            Some(record) => ReadOutcome::Text(record.bytes),
         })
     }
 
     /// Reads until `bytes` bytes are available or the stream ends.
-    fn hold(&mut self, bytes: usize) -> io::Result<()> {
+    fn buffer_at_least(&mut self, bytes: usize) -> io::Result<()> {
         if self.end - self.start < bytes && !self.ended {
             self.fill()?;
         }
@@ -196,7 +196,7 @@ impl Lines {
     }
 
     /// Consumes the next line.
-    pub fn take_line(&mut self) -> io::Result<Line<'_>> {
+    pub fn take_line(&mut self) -> io::Result<ReadOutcome<'_>> {
         // Bytes that were searched before a refill are not searched again.
         let mut searched = 0;
         loop {
@@ -207,7 +207,7 @@ impl Lines {
                 self.start = line.end + 1;
                 searched = 0;
                 if !std::mem::take(&mut self.inside_long_line) {
-                    return Ok(self.give_out(line));
+                    return Ok(self.emit_line(line));
                 }
                 continue;
             }
@@ -220,31 +220,31 @@ impl Lines {
                 self.start = self.end;
                 searched = 0;
                 if !std::mem::replace(&mut self.inside_long_line, true) {
-                    return Ok(self.give_out(begins.start..begins.end + 1));
+                    return Ok(self.emit_line(begins.start..begins.end + 1));
                 }
             }
             self.fill()?;
         }
     }
 
-    fn give_out(&mut self, line: std::ops::Range<usize>) -> Line<'_> {
+    fn emit_line(&mut self, line: std::ops::Range<usize>) -> ReadOutcome<'_> {
         self.number += 1;
         let line = &self.buffer[line];
         if line.len() > LINE_BYTES_MAX {
-            Line::TooLong(&line[..LINE_BYTES_MAX])
+            ReadOutcome::TooLong(&line[..LINE_BYTES_MAX])
         } else {
-            Line::Text(without_return(line))
+            ReadOutcome::Text(without_return(line))
         }
     }
 
     /// Returns the remaining text at the end of a stream that does not end with a newline.
-    fn last_line(&mut self) -> Line<'_> {
+    fn last_line(&mut self) -> ReadOutcome<'_> {
         let line = self.start..self.end;
         self.start = self.end;
         if line.is_empty() || std::mem::take(&mut self.inside_long_line) {
-            return Line::End;
+            return ReadOutcome::End;
         }
-        self.give_out(line)
+        self.emit_line(line)
     }
 
     /// Appends more input behind the unreturned bytes.
@@ -287,7 +287,7 @@ pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dy
         Some((_, Compression::Gzip)) => Box::new(flate2::read::MultiGzDecoder::new(whole)),
         Some((_, Compression::Zstd)) => Box::new(zstd::stream::read::Decoder::new(whole)?),
         Some((_, Compression::Unknown(name))) => {
-            return Err(refused(&format!(
+            return Err(bad_stream(&format!(
                 "compressed with {name}. Only gzip and zstd are supported"
             )));
         }
@@ -303,7 +303,7 @@ fn without_return(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-fn refused(what: &str) -> io::Error {
+fn bad_stream(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("this is {what}"))
 }
 
@@ -313,16 +313,16 @@ mod tests {
     use std::io::Write;
 
     fn lines_of(bytes: Vec<u8>) -> Vec<String> {
-        let mut lines = Lines::new(Cursor::new(bytes), Arc::default()).unwrap();
+        let mut lines = RecordReader::new(Cursor::new(bytes), Arc::default()).unwrap();
         let mut all = Vec::new();
         loop {
             let line = match lines.take_line().unwrap() {
-                Line::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
-                Line::TooLong(text) => {
+                ReadOutcome::Text(text) => String::from_utf8(text.to_vec()).unwrap(),
+                ReadOutcome::TooLong(text) => {
                     assert_eq!(text.len(), LINE_BYTES_MAX);
                     "too long".into()
                 }
-                Line::End => return all,
+                ReadOutcome::End => return all,
             };
             all.push(line);
             assert_eq!(lines.number(), all.len() as u64);
@@ -378,7 +378,7 @@ mod tests {
             (b"BZh9abc".to_vec(), "bzip2"),
             (b"\xfd7zXZ\0".to_vec(), "xz"),
         ] {
-            let error = Lines::new(Cursor::new(bytes), Arc::default()).err().unwrap();
+            let error = RecordReader::new(Cursor::new(bytes), Arc::default()).err().unwrap();
             assert!(error.to_string().contains(name), "{error}");
         }
     }

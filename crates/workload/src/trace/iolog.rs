@@ -17,18 +17,18 @@
 //! knows and ignores the rest. The same file can therefore be replayed by fio and read here with
 //! its placement.
 
-use super::field::{Fields, Problem, number};
-use super::record::{Names, Record, as_text};
-use crate::{Operation, PlacementIndex};
+use super::field::{FieldProblem, Fields, number};
+use super::record::{IdentityNames, TraceRecord, as_text};
+use crate::{PlacementIndex, RequestOperation};
 
 /// First lines of the two versions.
 pub(super) const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
 
 /// Parses iologs of both versions.
 #[derive(Debug, Default)]
-pub(super) struct Iolog {
-    files: Names,
-    version: Option<Version>,
+pub(super) struct IologParser {
+    files: IdentityNames,
+    version: Option<IologFormat>,
     /// Time of the last request, nanoseconds. The next file continues from there.
     now_ns: u64,
     /// Start time of this file.
@@ -36,15 +36,15 @@ pub(super) struct Iolog {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum IologFormat {
     Two,
     Three,
 }
 
 const MICROSECOND_NS: u64 = 1000;
-const TIME: Problem = Problem::new("the time", "a number of microseconds");
+const TIME: FieldProblem = FieldProblem::new("the time", "a number of microseconds");
 
-impl Iolog {
+impl IologParser {
     pub(super) fn begin_file(&mut self) {
         self.version = None;
         self.began_ns = self.now_ns;
@@ -59,13 +59,13 @@ impl Iolog {
         self.files.first(most, as_text)
     }
 
-    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, line: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         let Some(version) = self.version else {
             self.version = match HEADERS.iter().position(|header| *header == line) {
-                Some(0) => Some(Version::Two),
-                Some(_) => Some(Version::Three),
+                Some(0) => Some(IologFormat::Two),
+                Some(_) => Some(IologFormat::Three),
                 None => {
-                    return Err(Problem::of_file(
+                    return Err(FieldProblem::whole_file(
                         "the first line",
                         "\"fio version 2 iolog\" or \"fio version 3 iolog\"",
                     ));
@@ -74,7 +74,7 @@ impl Iolog {
             return Ok(None);
         };
         let mut fields = Fields::new(line);
-        if version == Version::Three {
+        if version == IologFormat::Three {
             let time = fields.word().and_then(number).ok_or(TIME)?;
             let since = time.checked_mul(MICROSECOND_NS).ok_or(TIME)?;
             self.now_ns = self.began_ns.checked_add(since).ok_or(TIME)?;
@@ -82,25 +82,25 @@ impl Iolog {
         let Some(file) = fields.word() else {
             return Ok(None);
         };
-        let action = fields.word().ok_or(Problem::missing("the action"))?;
-        self.act(version, file, action, fields)
+        let action = fields.word().ok_or(FieldProblem::missing("the action"))?;
+        self.parse_action(version, file, action, fields)
     }
 
-    fn act(
+    fn parse_action(
         &mut self,
-        version: Version,
+        version: IologFormat,
         file: &[u8],
         action: &[u8],
         mut fields: Fields,
-    ) -> Result<Option<Record>, Problem> {
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
         let operation = match action {
-            b"read" => Operation::Read,
-            b"write" => Operation::Write,
-            b"trim" => Operation::Trim,
-            b"wait" if version == Version::Two => return self.wait(fields),
+            b"read" => RequestOperation::Read,
+            b"write" => RequestOperation::Write,
+            b"trim" => RequestOperation::Trim,
+            b"wait" if version == IologFormat::Two => return self.wait(fields),
             b"add" | b"open" | b"close" | b"sync" | b"datasync" => return Ok(None),
             _ => {
-                return Err(Problem::new(
+                return Err(FieldProblem::new(
                     "the action",
                     "read, write, trim, sync, datasync, wait (version 2), add, open or close",
                 ));
@@ -110,9 +110,9 @@ impl Iolog {
             fields
                 .word()
                 .and_then(number)
-                .ok_or(Problem::new(name, "a number of bytes"))
+                .ok_or(FieldProblem::new(name, "a number of bytes"))
         };
-        let record = Record::new(operation, amount("the offset")?, amount("the length")?)?;
+        let record = TraceRecord::new(operation, amount("the offset")?, amount("the length")?)?;
         let Some(mut record) = record else {
             return Ok(None);
         };
@@ -122,7 +122,7 @@ impl Iolog {
         Ok(Some(record))
     }
 
-    fn wait(&mut self, mut fields: Fields) -> Result<Option<Record>, Problem> {
+    fn wait(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
         let wait = fields.word().and_then(number).ok_or(TIME)?;
         let wait = wait.checked_mul(MICROSECOND_NS).ok_or(TIME)?;
         self.now_ns = self.now_ns.checked_add(wait).ok_or(TIME)?;
@@ -131,12 +131,12 @@ impl Iolog {
 }
 
 /// Parses the column with the placement index.
-pub(super) fn placement(text: &[u8]) -> Result<Option<PlacementIndex>, Problem> {
+pub(super) fn placement(text: &[u8]) -> Result<Option<PlacementIndex>, FieldProblem> {
     if text.is_empty() || text == b"-" {
         return Ok(None);
     }
     match number(text).map(u16::try_from) {
         Some(Ok(index)) => Ok(Some(PlacementIndex(index))),
-        _ => Err(Problem::new("the placement", "a placement index or \"-\"")),
+        _ => Err(FieldProblem::new("the placement", "a placement index or \"-\"")),
     }
 }

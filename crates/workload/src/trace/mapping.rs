@@ -21,14 +21,14 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::record::{NAMES_MAX, OFFSET_BYTES_END, Record};
-use super::settings::{Mapping, Settings};
+use super::record::{NAMES_MAX, OFFSET_BYTES_END, TraceRecord};
+use super::settings::{AddressMapping, TraceSettings};
 use crate::random::mix;
-use crate::{Operation, Target, Twin, UnitSet, WorkloadError};
+use crate::{RequestOperation, ScaledModel, UnitSet, WorkloadError, WorkloadTarget};
 
 /// Maps a traced request to the drive and reports offset and length of each piece.
 pub(super) struct AddressMap {
-    rule: Rule,
+    rule: MappingRule,
     unit_bytes: u64,
     /// Units of the drive at full size.
     full_units: u64,
@@ -37,10 +37,10 @@ pub(super) struct AddressMap {
     /// Sampling for a scaled model whose requests shrink.
     sampled: Option<UnitSample>,
     /// Scaled model whose requests do not change.
-    kept: Option<Twin>,
+    kept: Option<ScaledModel>,
 }
 
-enum Rule {
+enum MappingRule {
     Modulo {
         volume_bytes: u64,
         touched: UnitSet,
@@ -51,7 +51,7 @@ enum Rule {
         touched: UnitSet,
     },
     /// Numbers of the touched units, and their maximum count.
-    Compact(Numbers, u64),
+    Compact(UnitNumbers, u64),
 }
 
 #[derive(Clone, Copy)]
@@ -62,10 +62,14 @@ struct UnitSample {
 
 /// Error if more units are touched than the drive has or than the trace's length allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct TooManyUnits;
 
 impl AddressMap {
-    pub(super) fn new(settings: &Settings, target: &Target, seed: u64) -> Result<AddressMap, WorkloadError> {
+    pub(super) fn new(
+        settings: &TraceSettings,
+        target: &WorkloadTarget,
+        seed: u64,
+    ) -> Result<AddressMap, WorkloadError> {
         let unit_bytes = target.unit_bytes();
         let units = target.capacity_bytes() / unit_bytes;
         let full_units = target.device_bytes / unit_bytes;
@@ -82,19 +86,21 @@ impl AddressMap {
         let volume_bytes = settings.volume_bytes.unwrap_or(0);
         assert!(units <= full_units, "a scaled model is no larger than its drive");
         // Without sampling, touched units are those of the full-size drive.
-        let sampled = target.twin.filter(|twin| !twin.keep_requests);
+        let sampled = target.scaled_model.filter(|twin| !twin.keep_requests);
         let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
-            Mapping::Modulo => Rule::Modulo {
+            AddressMapping::Modulo => MappingRule::Modulo {
                 volume_bytes,
                 touched: touched(),
             },
-            Mapping::Scale => Rule::Scale {
+            AddressMapping::Scale => MappingRule::Scale {
                 volume_bytes,
                 volumes: settings.volumes,
                 touched: touched(),
             },
-            Mapping::Compact => Rule::Compact(Numbers::default(), settings.numbered_units_max(target)),
+            AddressMapping::Compact => {
+                MappingRule::Compact(UnitNumbers::default(), settings.numbered_units_max(target))
+            }
         };
         Ok(AddressMap {
             rule,
@@ -105,34 +111,34 @@ impl AddressMap {
                 denominator: twin.denominator,
                 seed,
             }),
-            kept: target.twin.filter(|twin| twin.keep_requests),
+            kept: target.scaled_model.filter(|twin| twin.keep_requests),
         })
     }
 
     /// Units of the drive that were read or written.
     pub(super) fn touched_units(&self) -> u64 {
         match &self.rule {
-            Rule::Modulo { touched, .. } | Rule::Scale { touched, .. } => touched.len(),
-            Rule::Compact(numbers, _) => numbers.count.into(),
+            MappingRule::Modulo { touched, .. } | MappingRule::Scale { touched, .. } => touched.len(),
+            MappingRule::Compact(numbers, _) => numbers.count.into(),
         }
     }
 
     /// True if a record lies on the volumes described by the settings.
     #[inline]
-    pub(super) fn holds(&self, record: &Record) -> bool {
+    pub(super) fn covers(&self, record: &TraceRecord) -> bool {
         match &self.rule {
-            Rule::Scale {
+            MappingRule::Scale {
                 volume_bytes, volumes, ..
             } => record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes,
-            Rule::Modulo { .. } | Rule::Compact(..) => true,
+            MappingRule::Modulo { .. } | MappingRule::Compact(..) => true,
         }
     }
 
     /// Calls `emit` with offset and length of every piece of a record.
     #[inline]
-    pub(super) fn map(&mut self, record: &Record, mut emit: impl FnMut(u64, u32)) -> Result<(), Full> {
+    pub(super) fn map(&mut self, record: &TraceRecord, mut emit: impl FnMut(u64, u32)) -> Result<(), TooManyUnits> {
         let Some(twin) = self.kept else {
-            return self.map_pieces(record, Pieces::new(emit));
+            return self.map_pieces(record, PieceJoiner::new(emit));
         };
         let (bytes, full_bytes) = (self.units * self.unit_bytes, self.full_units * self.unit_bytes);
         let shrunk = |at, length: u32| {
@@ -142,23 +148,27 @@ impl AddressMap {
             let position = twin.position(at, full_bytes) + at % twin.mapping_unit_bytes;
             emit(position.min(bytes - length), length as u32);
         };
-        self.map_pieces(record, Pieces::new(shrunk))
+        self.map_pieces(record, PieceJoiner::new(shrunk))
     }
 
-    fn map_pieces(&mut self, record: &Record, mut pieces: Pieces<impl FnMut(u64, u32)>) -> Result<(), Full> {
+    fn map_pieces(
+        &mut self,
+        record: &TraceRecord,
+        mut pieces: PieceJoiner<impl FnMut(u64, u32)>,
+    ) -> Result<(), TooManyUnits> {
         let full_bytes = self.full_units * self.unit_bytes;
         let mut at = match &self.rule {
-            Rule::Modulo { volume_bytes, .. } => {
+            MappingRule::Modulo { volume_bytes, .. } => {
                 let address = u128::from(record.volume) * u128::from(*volume_bytes) + u128::from(record.offset_bytes);
                 match u64::try_from(address) {
                     Ok(address) => address % full_bytes,
                     Err(_) => (address % u128::from(full_bytes)) as u64,
                 }
             }
-            Rule::Scale {
+            MappingRule::Scale {
                 volume_bytes, volumes, ..
             } => self.scale(record, *volume_bytes, *volumes),
-            Rule::Compact(..) => return self.compact(record, pieces),
+            MappingRule::Compact(..) => return self.compact(record, pieces),
         };
         assert!(
             at < full_bytes,
@@ -177,7 +187,7 @@ impl AddressMap {
 
     /// Position of a record on the drive at full size. Its end stays on the drive if the drive is
     /// large enough.
-    fn scale(&self, record: &Record, volume_bytes: u64, volumes: u32) -> u64 {
+    fn scale(&self, record: &TraceRecord, volume_bytes: u64, volumes: u32) -> u64 {
         let bytes = u64::from(record.bytes);
         let span_bytes = volume_bytes * u64::from(volumes);
         let address = u64::from(record.volume) * volume_bytes + record.offset_bytes;
@@ -192,10 +202,10 @@ impl AddressMap {
     }
 
     /// Maps a piece of the drive at full size.
-    fn place(&mut self, record: &Record, at: u64, bytes: u64, pieces: &mut Pieces<impl FnMut(u64, u32)>) {
-        let touch = record.operation != Operation::Trim;
+    fn place(&mut self, record: &TraceRecord, at: u64, bytes: u64, pieces: &mut PieceJoiner<impl FnMut(u64, u32)>) {
+        let touch = record.operation != RequestOperation::Trim;
         let (unit_bytes, units, full_units) = (self.unit_bytes, self.units, self.full_units);
-        let (Rule::Modulo { touched, .. } | Rule::Scale { touched, .. }) = &mut self.rule else {
+        let (MappingRule::Modulo { touched, .. } | MappingRule::Scale { touched, .. }) = &mut self.rule else {
             unreachable!("compact numbers its units itself");
         };
         let mut add = |at: u64, bytes: u64| {
@@ -218,8 +228,12 @@ impl AddressMap {
         }
     }
 
-    fn compact(&mut self, record: &Record, mut pieces: Pieces<impl FnMut(u64, u32)>) -> Result<(), Full> {
-        let Rule::Compact(numbers, room) = &mut self.rule else {
+    fn compact(
+        &mut self,
+        record: &TraceRecord,
+        mut pieces: PieceJoiner<impl FnMut(u64, u32)>,
+    ) -> Result<(), TooManyUnits> {
+        let MappingRule::Compact(numbers, room) = &mut self.rule else {
             unreachable!("that is what it is called for");
         };
         // A part of a unit keeps its position within the numbered unit.
@@ -233,11 +247,11 @@ impl AddressMap {
         let room = *room;
         match record.operation {
             // Units that were never written cannot be deallocated.
-            Operation::Trim => numbers.for_each(record.volume, units, add),
+            RequestOperation::Trim => numbers.for_each(record.volume, units, add),
             _ => {
                 for unit in units {
-                    if self.sampled.is_none_or(|sampled| sampled.takes(record.volume, unit)) {
-                        add(unit, numbers.number(record.volume, unit, room).ok_or(Full)?);
+                    if self.sampled.is_none_or(|sampled| sampled.contains(record.volume, unit)) {
+                        add(unit, numbers.number(record.volume, unit, room).ok_or(TooManyUnits)?);
                     }
                 }
             }
@@ -260,21 +274,21 @@ impl UnitSample {
     }
 
     /// True if the model samples this unit of a volume.
-    fn takes(self, volume: u32, unit: u64) -> bool {
+    fn contains(self, volume: u32, unit: u64) -> bool {
         mix(unit ^ mix(self.seed ^ u64::from(volume))).is_multiple_of(self.denominator)
     }
 }
 
 /// Joins adjacent pieces.
-struct Pieces<E> {
+struct PieceJoiner<E> {
     emit: E,
     start: u64,
     end: u64,
 }
 
-impl<E: FnMut(u64, u32)> Pieces<E> {
-    fn new(emit: E) -> Pieces<E> {
-        Pieces { emit, start: 0, end: 0 }
+impl<E: FnMut(u64, u32)> PieceJoiner<E> {
+    fn new(emit: E) -> PieceJoiner<E> {
+        PieceJoiner { emit, start: 0, end: 0 }
     }
 
     #[inline]
@@ -315,7 +329,7 @@ const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 <
 
 /// Touched units with their numbers.
 #[derive(Default)]
-struct Numbers {
+struct UnitNumbers {
     /// Index in `numbers` of each piece of a volume.
     pieces: FxHashMap<u64, u32>,
     /// Bitmaps of the existing pieces, by groups of 64, and of non-empty groups. A long trim skips
@@ -327,7 +341,7 @@ struct Numbers {
     last: Option<(u64, u32)>,
 }
 
-impl Numbers {
+impl UnitNumbers {
     /// Returns the number of a unit. A new unit gets the next number, or `None` if `room` numbers
     /// are in use.
     #[inline]

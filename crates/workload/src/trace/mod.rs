@@ -39,12 +39,13 @@ pub use blkparse::BlkparseAction;
 pub use blktrace::files_of;
 pub use column_list::ColumnList;
 pub use columns::{
-    AmountColumn, AmountUnit, CAPTURE_HEADER, Column, ColumnSettings, Delimiter, OperationColumn, TimeColumn, TimeUnit,
+    AmountColumn, AmountUnit, CAPTURE_HEADER, ColumnReference, ColumnSettings, Delimiter, OperationColumn, TimeColumn,
+    TimeUnit,
 };
-pub use export::{ExportSettings, ExportSummary, Feed, IologVersion, export, export_per_placement};
-pub use input::{Line, Lines, decompressed};
+pub use export::{ExportSettings, ExportSource, ExportSummary, IologVersion, export, export_per_placement};
+pub use input::{ReadOutcome, RecordReader, decompressed};
 pub use objects::{MooncakeRequest, ObjectRequest};
-pub use reader::{Progress, Reader, file_bytes};
-pub use record::{FileIdentity, ProcessIdentity, Record};
+pub use reader::{TraceProgress, TraceReader, file_bytes};
+pub use record::{FileIdentity, ProcessIdentity, TraceRecord};
 pub use replay::{Arrival, TimedSource, TraceSource};
-pub use settings::{Format, LbaRange, Mapping, PlacementRule, ROOM_BYTES, Settings};
+pub use settings::{AddressMapping, LbaRange, PlacementRule, ROOM_BYTES, TraceFormat, TraceSettings};

@@ -22,10 +22,10 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::bytes::{u32_at, u64_at};
-use super::field::{Problem, SECOND_NS};
+use super::field::{FieldProblem, SECOND_NS};
 use super::input::uncompressed;
-use super::record::{OFFSET_BYTES_END, Record};
-use crate::Operation;
+use super::record::{OFFSET_BYTES_END, TraceRecord};
+use crate::RequestOperation;
 
 /// Unit of an object's space.
 const UNIT_BYTES: u64 = 4096;
@@ -33,7 +33,7 @@ const MILLISECOND_NS: f64 = 1e6;
 
 /// Location of an object.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ObjectPosition {
     unit: u64,
     bytes: u32,
     /// Pass of the last write.
@@ -71,10 +71,10 @@ impl ObjectRequest {
         ObjectRequest::read(record).map_err(|problem| problem.to_string())
     }
 
-    fn read(record: &[u8]) -> Result<ObjectRequest, Problem> {
+    fn read(record: &[u8]) -> Result<ObjectRequest, FieldProblem> {
         let next = u64_at(record, 16) as i64;
         if next < -1 {
-            return Err(Problem::new("the next access", "-1 or the number of a request"));
+            return Err(FieldProblem::new("the next access", "-1 or the number of a request"));
         }
         Ok(ObjectRequest {
             seconds: u32_at(record, 0),
@@ -88,7 +88,7 @@ impl ObjectRequest {
 /// Parses oracleGeneral.
 #[derive(Debug, Default)]
 pub(super) struct OracleGeneral {
-    places: FxHashMap<u64, Place>,
+    places: FxHashMap<u64, ObjectPosition>,
     /// Freed places by their number of units.
     free: FxHashMap<u64, Vec<u64>>,
     next_unit: u64,
@@ -101,7 +101,11 @@ impl OracleGeneral {
     }
 
     /// Converts a record to a request. Further requests go to `then`.
-    pub(super) fn parse(&mut self, record: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(
+        &mut self,
+        record: &[u8],
+        then: &mut Vec<TraceRecord>,
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
         let ObjectRequest {
             seconds,
             object,
@@ -112,20 +116,20 @@ impl OracleGeneral {
             return Ok(None);
         }
         let time_ns = u64::from(seconds) * SECOND_NS;
-        let request = |operation, place: Place| {
-            let found = Record::new(operation, place.unit * UNIT_BYTES, place.bytes.into())?;
-            Ok(found.map(|found| Record { time_ns, ..found }))
+        let request = |operation, place: ObjectPosition| {
+            let found = TraceRecord::new(operation, place.unit * UNIT_BYTES, place.bytes.into())?;
+            Ok(found.map(|found| TraceRecord { time_ns, ..found }))
         };
         let known = self.places.get(&object).copied();
         let (operation, place) = match known {
-            Some(known) if known.bytes == bytes && known.pass == self.pass => (Operation::Read, known),
-            _ => (Operation::Write, self.place(known, bytes)?),
+            Some(known) if known.bytes == bytes && known.pass == self.pass => (RequestOperation::Read, known),
+            _ => (RequestOperation::Write, self.place(known, bytes)?),
         };
         if let Some(left) = known.filter(|known| known.unit != place.unit) {
-            then.extend(request(Operation::Trim, left)?);
+            then.extend(request(RequestOperation::Trim, left)?);
         }
         if is_last {
-            then.extend(request(Operation::Trim, place)?);
+            then.extend(request(RequestOperation::Trim, place)?);
             self.places.remove(&object);
             self.release(place);
         } else {
@@ -135,12 +139,12 @@ impl OracleGeneral {
     }
 
     /// Chooses the place of an object. An object of unchanged size in units stays.
-    fn place(&mut self, known: Option<Place>, bytes: u32) -> Result<Place, Problem> {
+    fn place(&mut self, known: Option<ObjectPosition>, bytes: u32) -> Result<ObjectPosition, FieldProblem> {
         let units = u64::from(bytes).div_ceil(UNIT_BYTES);
         if let Some(known) = known {
             if u64::from(known.bytes).div_ceil(UNIT_BYTES) == units {
                 let pass = self.pass;
-                return Ok(Place { bytes, pass, ..known });
+                return Ok(ObjectPosition { bytes, pass, ..known });
             }
             self.release(known);
         }
@@ -150,13 +154,13 @@ impl OracleGeneral {
             self.next_unit += units;
         }
         if self.next_unit > OFFSET_BYTES_END / UNIT_BYTES {
-            return Err(Problem::new("the total size of all objects", "below 2^59 bytes"));
+            return Err(FieldProblem::new("the total size of all objects", "below 2^59 bytes"));
         }
         let pass = self.pass;
-        Ok(Place { unit, bytes, pass })
+        Ok(ObjectPosition { unit, bytes, pass })
     }
 
-    fn release(&mut self, place: Place) {
+    fn release(&mut self, place: ObjectPosition) {
         let units = u64::from(place.bytes).div_ceil(UNIT_BYTES);
         assert!(
             place.unit + units <= self.next_unit,
@@ -170,16 +174,16 @@ impl OracleGeneral {
 
 /// Parses Mooncake's lines.
 #[derive(Debug)]
-pub(super) struct Mooncake {
+pub(super) struct MooncakeParser {
     block_bytes: u32,
     /// Blocks by their hashes.
-    blocks: FxHashMap<u64, Block>,
+    blocks: FxHashMap<u64, TokenBlock>,
     pass: u32,
 }
 
 /// A block of tokens.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct TokenBlock {
     /// Number of blocks before this one, which gives its position.
     number: u32,
     /// Pass of the last write.
@@ -215,18 +219,18 @@ impl MooncakeRequest {
         MooncakeRequest::read(line).map_err(|problem| problem.to_string())
     }
 
-    fn read(line: &[u8]) -> Result<Option<MooncakeRequest>, Problem> {
+    fn read(line: &[u8]) -> Result<Option<MooncakeRequest>, FieldProblem> {
         if line.is_empty() {
             return Ok(None);
         }
         let request: MooncakeRequest = serde_json::from_slice(line).map_err(|_| {
-            Problem::new(
+            FieldProblem::new(
                 "the line",
                 "JSON with a timestamp (milliseconds) and hash_ids (a list of 64-bit integers)",
             )
         })?;
         if !(0.0..1e13).contains(&request.timestamp) {
-            return Err(Problem::new("the timestamp", "a number of milliseconds"));
+            return Err(FieldProblem::new("the timestamp", "a number of milliseconds"));
         }
         Ok(Some(request))
     }
@@ -237,9 +241,9 @@ impl MooncakeRequest {
     }
 }
 
-impl Mooncake {
-    pub(super) fn new(block_bytes: u32) -> Mooncake {
-        Mooncake {
+impl MooncakeParser {
+    pub(super) fn new(block_bytes: u32) -> MooncakeParser {
+        MooncakeParser {
             block_bytes,
             blocks: FxHashMap::default(),
             pass: 0,
@@ -251,20 +255,28 @@ impl Mooncake {
     }
 
     /// Converts a line to the requests of its blocks, which go to `then`.
-    pub(super) fn parse(&mut self, line: &[u8], then: &mut Vec<Record>) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(
+        &mut self,
+        line: &[u8],
+        then: &mut Vec<TraceRecord>,
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
         let Some(request) = MooncakeRequest::read(line)? else {
             return Ok(None);
         };
         let time_ns = request.time_ns();
         for hash in request.hash_ids {
             let number = u32::try_from(self.blocks.len())
-                .map_err(|_| Problem::new("the number of different hash ids", "at most 2^32"))?;
-            let block = self.blocks.entry(hash).or_insert(Block { number, pass: u32::MAX });
+                .map_err(|_| FieldProblem::new("the number of different hash ids", "at most 2^32"))?;
+            let block = self.blocks.entry(hash).or_insert(TokenBlock { number, pass: u32::MAX });
             let is_written = std::mem::replace(&mut block.pass, self.pass) == self.pass;
-            let operation = if is_written { Operation::Read } else { Operation::Write };
+            let operation = if is_written {
+                RequestOperation::Read
+            } else {
+                RequestOperation::Write
+            };
             let offset_bytes = u64::from(block.number) * u64::from(self.block_bytes);
-            let block = Record::new(operation, offset_bytes, self.block_bytes.into())?;
-            then.extend(block.map(|block| Record { time_ns, ..block }));
+            let block = TraceRecord::new(operation, offset_bytes, self.block_bytes.into())?;
+            then.extend(block.map(|block| TraceRecord { time_ns, ..block }));
         }
         Ok(None)
     }

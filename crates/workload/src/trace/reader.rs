@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blktrace;
 use super::column_list;
-use super::field::{Problem, SECOND_NS};
-use super::format::{Frame, Parser};
-use super::input::{Line, Lines};
-use super::record::Record;
-use super::settings::{Format, Settings};
+use super::field::{FieldProblem, SECOND_NS};
+use super::format::{RecordFraming, TraceParser};
+use super::input::{ReadOutcome, RecordReader};
+use super::record::TraceRecord;
+use super::settings::{TraceFormat, TraceSettings};
 use super::spool;
 use crate::WorkloadError;
 
@@ -23,20 +23,20 @@ use crate::WorkloadError;
 const OVERLAP_NS_MAX: u64 = 60 * SECOND_NS;
 
 /// Reads the records of a trace.
-pub struct Reader {
+pub struct TraceReader {
     /// Consecutive files. Each element lists files that are read side by side.
     files: Vec<Vec<PathBuf>>,
     next_file: usize,
     /// The current file and its name.
-    lines: Option<Lines>,
+    lines: Option<RecordReader>,
     name: String,
-    parser: Parser,
+    parser: TraceParser,
     /// Further records of the last line, last one first.
-    waiting: Vec<Record>,
+    waiting: Vec<TraceRecord>,
     skip_bad_lines: bool,
     bad_lines: u64,
-    progress: Progress,
-    clock: Clock,
+    progress: TraceProgress,
+    clock: TraceClock,
     /// True if files must follow each other in time.
     obeys_times: bool,
     /// True if the next record is the first of its file.
@@ -45,12 +45,12 @@ pub struct Reader {
 
 /// Progress of reading a trace. All copies show the same progress.
 #[derive(Debug, Clone, Default)]
-pub struct Progress {
+pub struct TraceProgress {
     bytes_read: Arc<AtomicU64>,
     bytes_total: u64,
 }
 
-impl Progress {
+impl TraceProgress {
     /// Bytes read from the files in this pass, before decompression. Reading in blocks puts this
     /// slightly ahead of the requests.
     pub fn bytes_read(&self) -> u64 {
@@ -66,7 +66,7 @@ impl Progress {
 /// Converts the trace's own times to times since its first request. They keep rising when the trace
 /// repeats.
 #[derive(Debug, Default)]
-struct Clock {
+struct TraceClock {
     /// Recorded time of the first request of this pass.
     first_ns: Option<u64>,
     /// Start time of this pass.
@@ -74,8 +74,8 @@ struct Clock {
     latest_ns: u64,
 }
 
-impl Clock {
-    fn set(&mut self, mut record: Record) -> Record {
+impl TraceClock {
+    fn set(&mut self, mut record: TraceRecord) -> TraceRecord {
         let first = *self.first_ns.get_or_insert(record.time_ns);
         // A trace of several processors may be slightly out of order.
         record.time_ns = self.pass_ns.saturating_add(record.time_ns.saturating_sub(first));
@@ -95,18 +95,18 @@ impl Clock {
     }
 }
 
-impl Settings {
+impl TraceSettings {
     /// Opens the trace as records, without a drive.
     ///
     /// # Errors
     /// Like [`Settings::source`].
-    pub fn reader(&self) -> Result<Reader, WorkloadError> {
-        Reader::open(self)
+    pub fn reader(&self) -> Result<TraceReader, WorkloadError> {
+        TraceReader::open(self)
     }
 }
 
-impl Reader {
-    pub(super) fn open(settings: &Settings) -> Result<Reader, WorkloadError> {
+impl TraceReader {
+    pub(super) fn open(settings: &TraceSettings) -> Result<TraceReader, WorkloadError> {
         let Some(first) = settings.files.first() else {
             return Err(WorkloadError::setting(
                 "files = []",
@@ -126,12 +126,12 @@ impl Reader {
             }
             files.push(together);
         }
-        let progress = Progress {
+        let progress = TraceProgress {
             bytes_read: Arc::default(),
             bytes_total,
         };
-        let lines = open_together(&files[0], &progress.bytes_read).map_err(|error| failed(first, error))?;
-        let mut reader = Reader::new(spool::shown(first), lines, progress, settings)?;
+        let lines = open_files(&files[0], &progress.bytes_read).map_err(|error| failed(first, error))?;
+        let mut reader = TraceReader::new(spool::display_name(first), lines, progress, settings)?;
         reader.files = files;
         reader.next_file = 1;
         Ok(reader)
@@ -145,16 +145,22 @@ impl Reader {
     pub fn from_stream(
         name: &str,
         stream: impl Read + Send + 'static,
-        settings: &Settings,
-    ) -> Result<Reader, WorkloadError> {
-        let progress = Progress::default();
-        let lines = Lines::new(stream, progress.bytes_read.clone()).map_err(|error| failed(Path::new(name), error))?;
-        Reader::new(name.to_string(), lines, progress, settings)
+        settings: &TraceSettings,
+    ) -> Result<TraceReader, WorkloadError> {
+        let progress = TraceProgress::default();
+        let lines =
+            RecordReader::new(stream, progress.bytes_read.clone()).map_err(|error| failed(Path::new(name), error))?;
+        TraceReader::new(name.to_string(), lines, progress, settings)
     }
 
-    fn new(name: String, lines: Lines, progress: Progress, settings: &Settings) -> Result<Reader, WorkloadError> {
+    fn new(
+        name: String,
+        lines: RecordReader,
+        progress: TraceProgress,
+        settings: &TraceSettings,
+    ) -> Result<TraceReader, WorkloadError> {
         let settings = &settings.with_columns(lines.head())?;
-        let guess = || Format::guess(&name, lines.first(), lines.head());
+        let guess = || TraceFormat::guess(&name, lines.first(), lines.head());
         let Some(format) = settings.format.or_else(guess) else {
             return Err(WorkloadError::Line {
                 file: name,
@@ -166,7 +172,7 @@ impl Reader {
                         format!(
                             "Give its format with --set workload.format=NAME, or its columns with --columns, for \
                              example time,op,offset,bytes. The formats are {}",
-                            Format::NAMES
+                            TraceFormat::NAMES
                         )
                     });
                     format!(
@@ -176,9 +182,9 @@ impl Reader {
                 },
             });
         };
-        let mut parser = Parser::new(format, settings, lines.first(), lines.head())?;
+        let mut parser = TraceParser::new(format, settings, lines.first(), lines.head())?;
         parser.begin_file();
-        Ok(Reader {
+        Ok(TraceReader {
             files: Vec::new(),
             next_file: 0,
             lines: Some(lines),
@@ -188,7 +194,7 @@ impl Reader {
             skip_bad_lines: settings.skip_bad_lines,
             bad_lines: 0,
             progress,
-            clock: Clock::default(),
+            clock: TraceClock::default(),
             obeys_times: false,
             begins_file: false,
         })
@@ -200,7 +206,7 @@ impl Reader {
     /// Fails if a file cannot be read, or at a bad line unless these are skipped. The trace then
     /// ends.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Record>, WorkloadError> {
+    pub fn next_record(&mut self) -> Result<Option<TraceRecord>, WorkloadError> {
         loop {
             if let Some(record) = self.waiting.pop() {
                 return self.timed(record).map(Some);
@@ -212,12 +218,12 @@ impl Reader {
                 continue;
             };
             let taken = match self.parser.frame() {
-                Frame::Lines => lines.take_line(),
-                Frame::Records(bytes) => lines.take_record_of(bytes),
-                Frame::Events => lines.take_record_as_line(blktrace::HEADER_BYTES, blktrace::event_bytes),
+                RecordFraming::Lines => lines.take_line(),
+                RecordFraming::Records(bytes) => lines.take_fixed_record(bytes),
+                RecordFraming::Events => lines.take_record_as_line(blktrace::HEADER_BYTES, blktrace::event_bytes),
             };
             let (problem, line) = match taken {
-                Ok(Line::Text(line)) => match self.parser.parse(line, &mut self.waiting) {
+                Ok(ReadOutcome::Text(line)) => match self.parser.parse(line, &mut self.waiting) {
                     Ok(first) => {
                         self.waiting.reverse();
                         let Some(record) = first else { continue };
@@ -225,11 +231,14 @@ impl Reader {
                     }
                     Err(problem) => (problem, line),
                 },
-                Ok(Line::TooLong(line)) if self.parser.frame() == Frame::Lines => {
-                    (Problem::new("the line", "at most 65536 bytes long"), line)
+                Ok(ReadOutcome::TooLong(line)) if self.parser.frame() == RecordFraming::Lines => {
+                    (FieldProblem::new("the line", "at most 65536 bytes long"), line)
                 }
-                Ok(Line::TooLong(line)) => (Problem::of_file("the record", "complete. Copy the file again"), line),
-                Ok(Line::End) => {
+                Ok(ReadOutcome::TooLong(line)) => (
+                    FieldProblem::whole_file("the record", "complete. Copy the file again"),
+                    line,
+                ),
+                Ok(ReadOutcome::End) => {
                     self.lines = None;
                     continue;
                 }
@@ -244,7 +253,7 @@ impl Reader {
                 continue;
             }
             let problem = match self.parser.frame() {
-                Frame::Lines => {
+                RecordFraming::Lines => {
                     let remedy = if problem.is_of_file() { "" } else { SKIP };
                     format!("{problem}. {}{remedy}", shown("The line", line))
                 }
@@ -255,7 +264,7 @@ impl Reader {
     }
 
     /// From now on, refuses a file that begins long before the end of the previous file.
-    pub(super) fn obey_times(&mut self) {
+    pub(super) fn enforce_time_order(&mut self) {
         self.obeys_times = true;
     }
 
@@ -267,7 +276,7 @@ impl Reader {
 
     /// Converts a record's time to the time since the first record.
     #[inline]
-    fn timed(&mut self, record: Record) -> Result<Record, WorkloadError> {
+    fn timed(&mut self, record: TraceRecord) -> Result<TraceRecord, WorkloadError> {
         let before_ns = self.clock.latest_ns;
         let record = self.clock.set(record);
         if std::mem::take(&mut self.begins_file)
@@ -297,11 +306,11 @@ impl Reader {
 
     /// Ends the trace at the last line.
     fn stop(&mut self, problem: String) -> WorkloadError {
-        let number = self.lines.as_ref().map_or(0, Lines::number);
+        let number = self.lines.as_ref().map_or(0, RecordReader::number);
         self.end();
         let file = self.name.clone();
         match self.parser.frame() {
-            Frame::Lines => WorkloadError::Line {
+            RecordFraming::Lines => WorkloadError::Line {
                 file,
                 line: number,
                 problem,
@@ -335,7 +344,7 @@ impl Reader {
     }
 
     /// Progress of reading. Copies stay up to date.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> TraceProgress {
         self.progress.clone()
     }
 
@@ -350,8 +359,8 @@ impl Reader {
             self.name
         );
         self.next_file += 1;
-        self.name = spool::shown(&files[0]);
-        match open_together(files, &self.progress.bytes_read) {
+        self.name = spool::display_name(&files[0]);
+        match open_files(files, &self.progress.bytes_read) {
             Ok(lines) => self.lines = Some(lines),
             Err(error) => {
                 let error = failed(&files[0], error);
@@ -373,11 +382,11 @@ impl Reader {
 }
 
 /// Opens a file, or the files of a trace that are read side by side.
-fn open_together(files: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<Lines> {
+fn open_files(files: &[PathBuf], bytes_read: &Arc<AtomicU64>) -> io::Result<RecordReader> {
     match files {
-        [file] => Lines::open(file, Arc::clone(bytes_read)),
+        [file] => RecordReader::open(file, Arc::clone(bytes_read)),
         // Merged files count their bytes themselves.
-        _ => Lines::new(blktrace::Merged::open(files, bytes_read)?, Arc::default()),
+        _ => RecordReader::new(blktrace::EventMerge::open(files, bytes_read)?, Arc::default()),
     }
 }
 
@@ -403,7 +412,7 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
         false => source,
     };
     WorkloadError::Io {
-        file: spool::shown(file),
+        file: spool::display_name(file),
         source,
     }
 }

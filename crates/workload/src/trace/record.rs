@@ -3,17 +3,17 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::field::Problem;
-use crate::{Operation, PlacementIndex};
+use super::field::FieldProblem;
+use crate::{PlacementIndex, RequestOperation};
 
 /// One request of a trace, as it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
+pub struct TraceRecord {
     /// Issue time, nanoseconds after the first request of the trace. 0 if unknown. Keeps rising
     /// when a trace repeats.
     pub time_ns: u64,
     /// Operation of the request.
-    pub operation: Operation,
+    pub operation: RequestOperation,
     /// Disk, volume or file of the request, numbered in the order of first appearance.
     pub volume: u32,
     /// Issuing process, numbered in the order of first appearance. 0 if unknown.
@@ -55,17 +55,21 @@ pub(super) const OFFSET_BYTES_END: u64 = 1 << 59;
 /// Maximum names of one kind in a trace. The Tencent trace has 5584 volumes.
 pub(super) const NAMES_MAX: usize = 1 << 20;
 
-impl Record {
+impl TraceRecord {
     /// Creates a request of the first volume and process, at time 0 and without placement. Returns
     /// `None` for 0 bytes.
-    pub(super) fn new(operation: Operation, offset_bytes: u64, bytes: u64) -> Result<Option<Record>, Problem> {
+    pub(super) fn new(
+        operation: RequestOperation,
+        offset_bytes: u64,
+        bytes: u64,
+    ) -> Result<Option<TraceRecord>, FieldProblem> {
         let Ok(bytes) = u32::try_from(bytes) else {
-            return Err(Problem::new("the length", "below 4 GiB"));
+            return Err(FieldProblem::new("the length", "below 4 GiB"));
         };
         if offset_bytes >= OFFSET_BYTES_END {
-            return Err(Problem::new("the offset", "below 2^59 bytes"));
+            return Err(FieldProblem::new("the offset", "below 2^59 bytes"));
         }
-        Ok((bytes > 0).then_some(Record {
+        Ok((bytes > 0).then_some(TraceRecord {
             time_ns: 0,
             operation,
             volume: 0,
@@ -86,17 +90,17 @@ pub(super) fn as_text(name: &[u8]) -> String {
 
 /// Names of volumes, processes or files, numbered in the order of first appearance.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct IdentityNames {
     numbers: FxHashMap<Box<[u8]>, u32>,
     /// The last name, which usually comes again.
     last: Vec<u8>,
     last_number: u32,
 }
 
-impl Names {
+impl IdentityNames {
     /// Returns the number of a name.
     #[inline]
-    pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, Problem> {
+    pub(super) fn number(&mut self, name: &[u8]) -> Result<u32, FieldProblem> {
         if name == self.last && !self.numbers.is_empty() {
             return Ok(self.last_number);
         }
@@ -122,10 +126,10 @@ impl Names {
     }
 
     #[cold]
-    fn add(&mut self, name: &[u8]) -> Result<u32, Problem> {
+    fn add(&mut self, name: &[u8]) -> Result<u32, FieldProblem> {
         let number = self.numbers.len();
         if number == NAMES_MAX {
-            return Err(Problem::new(
+            return Err(FieldProblem::new(
                 "the volume, process or file",
                 "among the first 1048576 different ones",
             ));
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn names_are_numbered_as_they_appear() {
-        let mut names = Names::default();
+        let mut names = IdentityNames::default();
         let numbers: Vec<u32> = [&b""[..], b"sda", b"", b"sda", b"sdb", b"sdb", b"sda"]
             .map(|name| names.number(name).unwrap())
             .into();
@@ -153,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_column_that_is_no_volume_does_not_fill_the_memory() {
-        let mut names = Names::default();
+        let mut names = IdentityNames::default();
         for number in 0..NAMES_MAX as u32 {
             assert_eq!(names.number(&number.to_le_bytes()), Ok(number));
         }

@@ -1,11 +1,13 @@
 //! Replay of a trace as a source of requests.
 
-use super::mapping::{AddressMap, Full};
-use super::reader::{Progress, Reader};
-use super::record::Record;
-use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, Settings};
+use super::mapping::{AddressMap, TooManyUnits};
+use super::reader::{TraceProgress, TraceReader};
+use super::record::TraceRecord;
+use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, TraceSettings};
 use super::spool;
-use crate::{Measure, Operation, PlacementIndex, Request, Source, Target, WorkloadError};
+use crate::{
+    IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget,
+};
 
 /// Recorded time and origin of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,14 +23,14 @@ pub struct Arrival {
 }
 
 /// A source that knows the recorded times of its requests.
-pub trait TimedSource: Source {
+pub trait TimedSource: RequestSource {
     /// Like [`Source::next_batch`], and appends the same number of arrivals to `arrivals`.
     ///
     /// # Errors
     /// Like [`Source::next_batch`].
     fn next_timed_batch(
         &mut self,
-        requests: &mut Vec<Request>,
+        requests: &mut Vec<IoRequest>,
         arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError>;
@@ -47,15 +49,15 @@ const UNITS_AHEAD: u64 = 1 << 20;
 
 /// Replays a trace on a drive.
 pub struct TraceSource {
-    settings: Settings,
-    target: Target,
-    reader: Reader,
+    settings: TraceSettings,
+    target: WorkloadTarget,
+    reader: TraceReader,
     map: AddressMap,
-    placement: Placement,
+    placement: ReplayPlacement,
     wanted: [bool; 3],
     endless: bool,
     /// Batch of records with their placement.
-    records: Vec<(Record, Option<PlacementIndex>)>,
+    records: Vec<(TraceRecord, Option<PlacementIndex>)>,
     /// Number of mapped records in the batch, and a flag that it is the last one.
     mapped: usize,
     at_end: bool,
@@ -63,19 +65,19 @@ pub struct TraceSource {
     /// Units in the mapped records.
     units_named: u64,
     /// Requests and arrivals of the mapped records, and the index of the next one.
-    ready: Vec<(Request, Arrival)>,
+    ready: Vec<(IoRequest, Arrival)>,
     next_ready: usize,
     /// Error to return after `ready`.
     failed: Option<WorkloadError>,
     /// Requests of this pass. A trace without requests does not repeat.
     requests_of_pass: u64,
     ended: bool,
-    counts: Counts,
+    counts: ReplayCounts,
 }
 
 /// Totals of the issued requests.
 #[derive(Debug, Default)]
-struct Counts {
+struct ReplayCounts {
     records: u64,
     requests: u64,
     bytes: [u64; 3],
@@ -88,8 +90,8 @@ struct Counts {
     last_ns: u64,
 }
 
-impl Counts {
-    fn add(&mut self, record: &Record) {
+impl ReplayCounts {
+    fn add(&mut self, record: &TraceRecord) {
         self.records += 1;
         self.volumes = self.volumes.max(record.volume + 1);
         self.processes = self.processes.max(record.process + 1);
@@ -98,14 +100,14 @@ impl Counts {
     }
 }
 
-impl Settings {
+impl TraceSettings {
     /// Opens the trace as requests to a drive. On a scaled model, `seed` chooses the sampled units.
     ///
     /// # Errors
     /// Fails if a setting is impossible, a file cannot be opened, or its format cannot be guessed.
-    pub fn source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+    pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
-        let reader = Reader::open(self)?;
+        let reader = TraceReader::open(self)?;
         TraceSource::new(self, reader, target, seed)
     }
 
@@ -113,11 +115,11 @@ impl Settings {
     ///
     /// # Errors
     /// Like [`Settings::source`], and fails if the trace has no times.
-    pub fn timed_source(&self, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+    pub fn timed_source(&self, target: &WorkloadTarget, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         self.check_times()?;
-        let mut reader = Reader::open(self)?;
-        reader.obey_times();
+        let mut reader = TraceReader::open(self)?;
+        reader.enforce_time_order();
         TraceSource::new(self, reader, target, seed)
     }
 
@@ -135,7 +137,11 @@ impl Settings {
                 None => break,
             }
         }
-        let file = self.files.first().map(|file| spool::shown(file)).unwrap_or_default();
+        let file = self
+            .files
+            .first()
+            .map(|file| spool::display_name(file))
+            .unwrap_or_default();
         Err(WorkloadError::setting(
             file,
             "has no times to replay. Set csv.time for a CSV file, use an iolog of version 3 or with wait lines, or \
@@ -149,14 +155,19 @@ impl TraceSource {
     ///
     /// # Errors
     /// Fails if the trace cannot be mapped to the drive.
-    pub fn new(settings: &Settings, reader: Reader, target: &Target, seed: u64) -> Result<TraceSource, WorkloadError> {
+    pub fn new(
+        settings: &TraceSettings,
+        reader: TraceReader,
+        target: &WorkloadTarget,
+        seed: u64,
+    ) -> Result<TraceSource, WorkloadError> {
         Ok(TraceSource {
             settings: settings.clone(),
             target: *target,
             reader,
             map: AddressMap::new(settings, target, seed)?,
-            placement: Placement::new(settings, target),
-            wanted: Operation::ALL.map(|operation| settings.operations.contains(&operation)),
+            placement: ReplayPlacement::new(settings, target),
+            wanted: RequestOperation::ALL.map(|operation| settings.operations.contains(&operation)),
             endless: target.endless,
             records: Vec::with_capacity(LOOKAHEAD),
             mapped: 0,
@@ -168,12 +179,12 @@ impl TraceSource {
             failed: None,
             requests_of_pass: 0,
             ended: false,
-            counts: Counts::default(),
+            counts: ReplayCounts::default(),
         })
     }
 
     /// Progress of reading. Copies stay up to date.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> TraceProgress {
         self.reader.progress()
     }
 
@@ -183,11 +194,11 @@ impl TraceSource {
     }
 
     /// Calls `issue` with up to `limit` requests and their arrivals.
-    fn fill(&mut self, limit: usize, mut issue: impl FnMut(Request, Arrival)) -> Result<usize, WorkloadError> {
+    fn fill(&mut self, limit: usize, mut issue: impl FnMut(IoRequest, Arrival)) -> Result<usize, WorkloadError> {
         let mut issued = 0;
         let units_most = self.units_named + UNITS_AHEAD;
         while issued < limit && (issued == 0 || self.units_named < units_most) {
-            if self.next_ready == self.ready.len() && !self.make_ready()? {
+            if self.next_ready == self.ready.len() && !self.fill_ready()? {
                 break;
             }
             while issued < limit
@@ -205,7 +216,7 @@ impl TraceSource {
 
     /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
     /// end.
-    fn make_ready(&mut self) -> Result<bool, WorkloadError> {
+    fn fill_ready(&mut self) -> Result<bool, WorkloadError> {
         assert_eq!(
             self.next_ready,
             self.ready.len(),
@@ -252,7 +263,7 @@ impl TraceSource {
             if !self.wanted[record.operation as usize] {
                 continue;
             }
-            let Ok(placement) = self.placement.of(&record) else {
+            let Ok(placement) = self.placement.index(&record) else {
                 let last = self.placement.count - 1;
                 self.reader.reject(&format!(
                     "the placement index is {}, but the drive has 0 to {last}. Use a drive with more indices, or \
@@ -261,7 +272,7 @@ impl TraceSource {
                 ))?;
                 continue;
             };
-            if !self.map.holds(&record) {
+            if !self.map.covers(&record) {
                 self.reader.reject(
                     "the request is outside the traced volumes. Raise volume_bytes or volumes, or skip such \
                      requests with --set workload.skip_bad_lines=true",
@@ -283,8 +294,8 @@ impl TraceSource {
             self.mapped += 1;
             // The cost of a trim depends on the data that it deallocates, not on its length.
             self.units_named += match record.operation {
-                Operation::Trim => 1,
-                Operation::Read | Operation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
+                RequestOperation::Trim => 1,
+                RequestOperation::Read | RequestOperation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
             };
             let ready = &mut self.ready;
             let mut arrival = Arrival {
@@ -294,7 +305,7 @@ impl TraceSource {
                 latency_ns: record.latency_ns,
             };
             let mapped = self.map.map(record, |offset_bytes, bytes| {
-                let request = Request {
+                let request = IoRequest {
                     stream: 0,
                     operation: record.operation,
                     offset_bytes,
@@ -304,7 +315,7 @@ impl TraceSource {
                 ready.push((request, arrival));
                 arrival.latency_ns = 0;
             });
-            if let Err(Full) = mapped {
+            if let Err(TooManyUnits) = mapped {
                 // The requests that fit are issued first.
                 self.mapped = self.records.len();
                 self.failed = Some(too_large(&self.settings, &self.target));
@@ -319,12 +330,12 @@ impl TraceSource {
 const FILL: f64 = 0.85;
 
 /// Error of a trace that touches more than the room. Another pass now counts the touched bytes.
-fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
+fn too_large(settings: &TraceSettings, target: &WorkloadTarget) -> WorkloadError {
     const MIB: u64 = 1 << 20;
     let place = match &settings.files[..] {
         [] => "the trace".to_string(),
-        [file] => spool::shown(file),
-        [file, others @ ..] => format!("{} (and {} other files)", spool::shown(file), others.len()),
+        [file] => spool::display_name(file),
+        [file, others @ ..] => format!("{} (and {} other files)", spool::display_name(file), others.len()),
     };
     let modulo = "wrap its addresses with mapping = \"modulo\"";
     match touched_bytes(settings) {
@@ -335,8 +346,8 @@ fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
                 format!(
                     "touches {}, more than the {} of the drive. Use a larger drive (--capacity {holds}MiB), or \
                      {modulo}",
-                    base::Bytes(bytes),
-                    base::Bytes(target.device_bytes)
+                    base::HumanBytes(bytes),
+                    base::HumanBytes(target.device_bytes)
                 ),
             )
         }
@@ -352,14 +363,14 @@ fn too_large(settings: &Settings, target: &Target) -> WorkloadError {
 
 /// Bytes that a trace touches, counted on a drive that has room for it. `None` if the trace cannot
 /// be read again or is too large for any drive.
-fn touched_bytes(settings: &Settings) -> Option<u64> {
-    let target = Target {
+fn touched_bytes(settings: &TraceSettings) -> Option<u64> {
+    let target = WorkloadTarget {
         device_bytes: ROOM_BYTES,
-        ..Target::default()
+        ..WorkloadTarget::default()
     };
     let mut reader = settings.reader().ok()?;
     let mut map = AddressMap::new(settings, &target, 0).ok()?;
-    let is_wanted = |record: &Record| settings.operations.contains(&record.operation);
+    let is_wanted = |record: &TraceRecord| settings.operations.contains(&record.operation);
     loop {
         match reader.next_record() {
             Ok(Some(record)) if is_wanted(&record) => map.map(&record, |_, _| {}).ok()?,
@@ -370,8 +381,8 @@ fn touched_bytes(settings: &Settings) -> Option<u64> {
     }
 }
 
-impl Source for TraceSource {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for TraceSource {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         self.fill(limit, |request, _| requests.push(request))
     }
 
@@ -385,22 +396,22 @@ impl Source for TraceSource {
         is_known.then(|| progress.bytes_read() as f64 / progress.bytes_total() as f64)
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let counts = &self.counts;
-        let bytes = |operation: Operation| counts.bytes[operation as usize] as f64;
+        let bytes = |operation: RequestOperation| counts.bytes[operation as usize] as f64;
         vec![
-            Measure::new("trace.records", counts.records as f64),
-            Measure::new("trace.requests", counts.requests as f64),
-            Measure::new("trace.bytes_read", bytes(Operation::Read)),
-            Measure::new("trace.bytes_written", bytes(Operation::Write)),
-            Measure::new("trace.bytes_trimmed", bytes(Operation::Trim)),
-            Measure::new("trace.bad_lines", self.bad_lines() as f64),
-            Measure::new("trace.touched_units", self.map.touched_units() as f64),
-            Measure::new("trace.passes", counts.passes as f64),
-            Measure::new("trace.volumes", f64::from(counts.volumes)),
-            Measure::new("trace.processes", f64::from(counts.processes)),
-            Measure::new("trace.files", f64::from(counts.files)),
-            Measure::new("trace.seconds", counts.last_ns as f64 / 1e9),
+            WorkloadMeasure::new("trace.records", counts.records as f64),
+            WorkloadMeasure::new("trace.requests", counts.requests as f64),
+            WorkloadMeasure::new("trace.bytes_read", bytes(RequestOperation::Read)),
+            WorkloadMeasure::new("trace.bytes_written", bytes(RequestOperation::Write)),
+            WorkloadMeasure::new("trace.bytes_trimmed", bytes(RequestOperation::Trim)),
+            WorkloadMeasure::new("trace.bad_lines", self.bad_lines() as f64),
+            WorkloadMeasure::new("trace.touched_units", self.map.touched_units() as f64),
+            WorkloadMeasure::new("trace.passes", counts.passes as f64),
+            WorkloadMeasure::new("trace.volumes", f64::from(counts.volumes)),
+            WorkloadMeasure::new("trace.processes", f64::from(counts.processes)),
+            WorkloadMeasure::new("trace.files", f64::from(counts.files)),
+            WorkloadMeasure::new("trace.seconds", counts.last_ns as f64 / 1e9),
         ]
     }
 }
@@ -408,7 +419,7 @@ impl Source for TraceSource {
 impl TimedSource for TraceSource {
     fn next_timed_batch(
         &mut self,
-        requests: &mut Vec<Request>,
+        requests: &mut Vec<IoRequest>,
         arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError> {
@@ -424,7 +435,7 @@ impl TimedSource for TraceSource {
 }
 
 /// Placement of writes.
-struct Placement {
+struct ReplayPlacement {
     rule: PlacementRule,
     /// Number of placement indices of the drive.
     count: u16,
@@ -435,9 +446,9 @@ struct Placement {
 /// The trace requires a placement index that the drive does not have.
 struct NoSuchPlacement;
 
-impl Placement {
-    fn new(settings: &Settings, target: &Target) -> Placement {
-        Placement {
+impl ReplayPlacement {
+    fn new(settings: &TraceSettings, target: &WorkloadTarget) -> ReplayPlacement {
+        ReplayPlacement {
             rule: match target.placement_count {
                 0 => PlacementRule::None,
                 _ => settings.placement,
@@ -449,8 +460,8 @@ impl Placement {
     }
 
     #[inline]
-    fn of(&self, record: &Record) -> Result<Option<PlacementIndex>, NoSuchPlacement> {
-        if record.operation != Operation::Write {
+    fn index(&self, record: &TraceRecord) -> Result<Option<PlacementIndex>, NoSuchPlacement> {
+        if record.operation != RequestOperation::Write {
             return Ok(None);
         }
         let among = |number: u32| Some(PlacementIndex((number % u32::from(self.count)) as u16));

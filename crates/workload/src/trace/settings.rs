@@ -9,7 +9,7 @@ use super::column_list::ColumnList;
 use super::columns::ColumnSettings;
 use super::record::{FileIdentity, ProcessIdentity};
 use super::spool;
-use crate::{Operation, PlacementIndex, Target, WorkloadError};
+use crate::{PlacementIndex, RequestOperation, WorkloadError, WorkloadTarget};
 
 /// Bytes of the reader with its buffers.
 const READER_BYTES: u64 = 8 << 20;
@@ -24,13 +24,13 @@ const NUMBER_BYTES: u64 = PIECE_BYTES / 16;
 /// A block trace as a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct TraceSettings {
     /// Consecutive files of the trace, plain, gzip or zstd. `-` is standard input. At least one is
     /// required.
     pub files: Vec<PathBuf>,
     /// Format of all files. By default guessed from their beginning, or from a name that ends with
     /// `.blkparse` or `.oracleGeneral`.
-    pub format: Option<Format>,
+    pub format: Option<TraceFormat>,
     /// Columns, for `format = "csv"`.
     pub csv: Option<ColumnSettings>,
     /// The columns in one line, such as `time:us,op,offset:sectors,bytes`. Implies the format
@@ -47,7 +47,7 @@ pub struct Settings {
     #[serde(with = "base::size")]
     pub kv_block_bytes: u64,
     /// Mapping of trace addresses to positions on the drive. Default is `compact`.
-    pub mapping: Mapping,
+    pub mapping: AddressMapping,
     /// Size of each traced volume, for `modulo` and `scale`. Volumes lie one after another, in the
     /// order of first appearance. Without it (`modulo` only) all volumes share one address space.
     #[serde(with = "base::size", skip_serializing_if = "Option::is_none")]
@@ -65,14 +65,14 @@ pub struct Settings {
     #[serde(with = "base::size")]
     pub request_sizes_bytes: Vec<u64>,
     /// Operations to replay. Default is all three.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<RequestOperation>,
     /// True to count bad lines instead of ending at the first.
     pub skip_bad_lines: bool,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for TraceSettings {
+    fn default() -> TraceSettings {
+        TraceSettings {
             files: Vec::new(),
             format: None,
             csv: None,
@@ -81,13 +81,13 @@ impl Default for Settings {
             process_by: ProcessIdentity::Number,
             file_by: FileIdentity::Name,
             kv_block_bytes: 1 << 20,
-            mapping: Mapping::Compact,
+            mapping: AddressMapping::Compact,
             volume_bytes: None,
             volumes: 1,
             placement: PlacementRule::None,
             lba_ranges: Vec::new(),
             request_sizes_bytes: Vec::new(),
-            operations: Operation::ALL.to_vec(),
+            operations: RequestOperation::ALL.to_vec(),
             skip_bad_lines: false,
         }
     }
@@ -96,7 +96,7 @@ impl Default for Settings {
 /// Format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum TraceFormat {
     /// fio iolog, version 2 or 3 as given in its first line.
     Iolog,
     /// Text output of `blkparse`.
@@ -121,7 +121,7 @@ pub enum Format {
     Mooncake,
 }
 
-impl Format {
+impl TraceFormat {
     /// Names of the formats in settings.
     pub(super) const NAMES: &str = "\"iolog\", \"blkparse\", \"blktrace\", \"msr\", \"alibaba\", \"tencent\", \
                                     \"csv\", \"capture\", \"vscsi\", \"oracle_general\" and \"mooncake\"";
@@ -130,7 +130,7 @@ impl Format {
 /// Mapping of trace addresses to positions on the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mapping {
+pub enum AddressMapping {
     /// Address modulo the capacity.
     Modulo,
     /// Address times capacity / (`volume_bytes` x `volumes`), in whole mapping units. Lengths do
@@ -174,14 +174,14 @@ pub struct LbaRange {
     pub placement: PlacementIndex,
 }
 
-impl Settings {
+impl TraceSettings {
     /// Maximum memory of the replay, bytes.
-    pub fn memory_bytes(&self, target: &Target) -> u64 {
+    pub fn memory_bytes(&self, target: &WorkloadTarget) -> u64 {
         /// Minimum bytes of a record, plain and compressed.
         const RECORD_BYTES_MIN: [u64; 2] = [12, 4];
         let bytes = match self.mapping {
-            Mapping::Modulo | Mapping::Scale => touchable_units(target) / 8,
-            Mapping::Compact => {
+            AddressMapping::Modulo | AddressMapping::Scale => touchable_units(target) / 8,
+            AddressMapping::Compact => {
                 let units = self.numbered_units_max(target);
                 let records = self.file_bytes() / RECORD_BYTES_MIN[usize::from(self.is_compressed())];
                 // Each record may add a piece of numbers until most pieces of the volumes have one.
@@ -193,7 +193,7 @@ impl Settings {
 
     /// Maximum units that `mapping = "compact"` numbers. The limits are the drive's units and the
     /// bytes of the trace. A trace touches up to 16 units per byte, or 256 if compressed.
-    pub(super) fn numbered_units_max(&self, target: &Target) -> u64 {
+    pub(super) fn numbered_units_max(&self, target: &WorkloadTarget) -> u64 {
         const UNITS_PER_BYTE: [u64; 2] = [16, 256];
         const UNITS_MIN: u64 = 1 << 20;
         let of_file = self
@@ -225,32 +225,32 @@ impl Settings {
 
     /// Returns the settings for files that begin with `head`, with a list of columns converted to a
     /// table.
-    pub(super) fn with_columns(&self, head: &[u8]) -> Result<Settings, WorkloadError> {
+    pub(super) fn with_columns(&self, head: &[u8]) -> Result<TraceSettings, WorkloadError> {
         let Some(list) = &self.columns else {
             return Ok(self.clone());
         };
-        if self.csv.is_some() || !matches!(self.format, None | Some(Format::Csv)) {
+        if self.csv.is_some() || !matches!(self.format, None | Some(TraceFormat::Csv)) {
             return Err(WorkloadError::setting(
                 format!("columns = \"{list}\""),
                 "cannot be combined with csv or another format. Remove csv and format",
             ));
         }
-        Ok(Settings {
-            format: Some(Format::Csv),
+        Ok(TraceSettings {
+            format: Some(TraceFormat::Csv),
             csv: Some(list.settings(head)),
             columns: None,
             ..self.clone()
         })
     }
 
-    pub(super) fn check(&self, target: &Target) -> Result<(), WorkloadError> {
+    pub(super) fn check(&self, target: &WorkloadTarget) -> Result<(), WorkloadError> {
         if self.operations.is_empty() {
             return Err(WorkloadError::setting(
                 "operations = []",
                 "selects no operation. Name some of read, write and trim",
             ));
         }
-        if self.mapping == Mapping::Scale && self.volume_bytes.is_none() {
+        if self.mapping == AddressMapping::Scale && self.volume_bytes.is_none() {
             return Err(WorkloadError::setting(
                 "mapping = \"scale\"",
                 "needs the size of a traced volume. Set volume_bytes",
@@ -286,7 +286,7 @@ impl Settings {
         self.check_placement(target)
     }
 
-    fn check_placement(&self, target: &Target) -> Result<(), WorkloadError> {
+    fn check_placement(&self, target: &WorkloadTarget) -> Result<(), WorkloadError> {
         let needs = |setting: &str, what: &str| Err(WorkloadError::setting(setting, what));
         match self.placement {
             PlacementRule::LbaRanges if self.lba_ranges.is_empty() => {
@@ -324,7 +324,7 @@ impl Settings {
 }
 
 /// Units that a trace can touch. Those of a sampled scaled model, or of the drive at full size.
-fn touchable_units(target: &Target) -> u64 {
-    let sampled = target.twin.filter(|twin| !twin.keep_requests);
+fn touchable_units(target: &WorkloadTarget) -> u64 {
+    let sampled = target.scaled_model.filter(|twin| !twin.keep_requests);
     sampled.map_or(target.device_bytes, |twin| twin.device_bytes) / target.unit_bytes()
 }

@@ -52,7 +52,7 @@ pub fn open(path: &Path) -> io::Result<Spool> {
 }
 
 /// Name of a file in messages.
-pub fn shown(path: &Path) -> String {
+pub fn display_name(path: &Path) -> String {
     if path.as_os_str() == STANDARD_INPUT {
         return "standard input".to_string();
     }
@@ -97,7 +97,7 @@ fn no_room(copied: u64, error: &io::Error) -> io::Error {
         "the temporary copy of the stream in {} failed after {} ({error}). Free some space, or set TMPDIR to \
          another folder",
         std::env::temp_dir().display(),
-        base::Bytes(copied)
+        base::HumanBytes(copied)
     );
     io::Error::new(error.kind(), problem)
 }

@@ -18,43 +18,43 @@
 //! that is not recorded. The record's own position and length count, which are usually 0.
 
 use super::bytes::{u16_at, u32_at, u64_at};
-use super::field::{Problem, SECTOR_BYTES};
-use super::record::Record;
-use crate::Operation;
+use super::field::{FieldProblem, SECTOR_BYTES};
+use super::record::TraceRecord;
+use crate::RequestOperation;
 
 /// Parses records of both versions.
 #[derive(Debug)]
 pub(super) struct Vscsi {
-    version: Version,
+    version: VscsiVersion,
     /// Number of this file, from 0.
     volume: u32,
     begun: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum VscsiVersion {
     One,
     Two,
 }
 
 const MICROSECOND_NS: u64 = 1000;
 
-impl Version {
-    const ALL: [Version; 2] = [Version::One, Version::Two];
+impl VscsiVersion {
+    const ALL: [VscsiVersion; 2] = [VscsiVersion::One, VscsiVersion::Two];
 
     /// Bytes of a record.
     fn record_bytes(self) -> usize {
         match self {
-            Version::One => 32,
-            Version::Two => 40,
+            VscsiVersion::One => 32,
+            VscsiVersion::Two => 40,
         }
     }
 
     /// Positions of operation code, version and length in a record.
     fn places(self) -> (usize, usize, usize) {
         match self {
-            Version::One => (12, 14, 4),
-            Version::Two => (0, 2, 8),
+            VscsiVersion::One => (12, 14, 4),
+            VscsiVersion::Two => (0, 2, 8),
         }
     }
 
@@ -66,8 +66,8 @@ impl Version {
 }
 
 /// Guesses the version of a file from its first two records, or from a single one.
-pub(super) fn guess(head: &[u8]) -> Option<Version> {
-    Version::ALL.into_iter().find(|version| {
+pub(super) fn guess(head: &[u8]) -> Option<VscsiVersion> {
+    VscsiVersion::ALL.into_iter().find(|version| {
         let mut records = head.chunks_exact(version.record_bytes()).take(2).peekable();
         records.peek().is_some() && records.all(|record| version.is_of(record))
     })
@@ -77,7 +77,7 @@ impl Vscsi {
     /// Creates a parser for a first file that begins with `head`.
     pub(super) fn new(head: &[u8]) -> Vscsi {
         Vscsi {
-            version: guess(head).unwrap_or(Version::Two),
+            version: guess(head).unwrap_or(VscsiVersion::Two),
             volume: 0,
             begun: false,
         }
@@ -95,9 +95,9 @@ impl Vscsi {
         self.version.record_bytes()
     }
 
-    pub(super) fn parse(&mut self, record: &[u8]) -> Result<Option<Record>, Problem> {
+    pub(super) fn parse(&mut self, record: &[u8]) -> Result<Option<TraceRecord>, FieldProblem> {
         if !self.version.is_of(record) {
-            return Err(Problem::of_file(
+            return Err(FieldProblem::whole_file(
                 "the version of the record",
                 "1 or 2 of vscsiStats, or differs from the version of the first record",
             ));
@@ -107,11 +107,11 @@ impl Vscsi {
             return Ok(None);
         };
         let offset = u64_at(record, 16).checked_mul(SECTOR_BYTES);
-        let offset = offset.ok_or(Problem::new("the offset", "below 2^59 bytes"))?;
+        let offset = offset.ok_or(FieldProblem::new("the offset", "below 2^59 bytes"))?;
         let time_ns = u64_at(record, 24).checked_mul(MICROSECOND_NS);
-        let time_ns = time_ns.ok_or(Problem::new("the time", "a number of microseconds below 2^64 ns"))?;
-        let found = Record::new(operation, offset, u32_at(record, length).into())?;
-        Ok(found.map(|found| Record {
+        let time_ns = time_ns.ok_or(FieldProblem::new("the time", "a number of microseconds below 2^64 ns"))?;
+        let found = TraceRecord::new(operation, offset, u32_at(record, length).into())?;
+        Ok(found.map(|found| TraceRecord {
             time_ns,
             volume: self.volume,
             ..found
@@ -120,11 +120,11 @@ impl Vscsi {
 }
 
 /// Classifies READ and WRITE of 6, 10, 12 and 16 bytes, WRITE SAME (as a write) and UNMAP.
-fn operation(code: u16) -> Option<Operation> {
+fn operation(code: u16) -> Option<RequestOperation> {
     match code {
-        0x08 | 0x28 | 0xa8 | 0x88 => Some(Operation::Read),
-        0x0a | 0x2a | 0xaa | 0x8a | 0x41 | 0x93 => Some(Operation::Write),
-        0x42 => Some(Operation::Trim),
+        0x08 | 0x28 | 0xa8 | 0x88 => Some(RequestOperation::Read),
+        0x0a | 0x2a | 0xaa | 0x8a | 0x41 | 0x93 => Some(RequestOperation::Write),
+        0x42 => Some(RequestOperation::Trim),
         _ => None,
     }
 }

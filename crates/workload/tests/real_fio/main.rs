@@ -18,11 +18,11 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use cases::{CASES, Case, DEVICE_BYTES, VARIABLES};
-use workload::fio::{JobStream, Plan, Surroundings, parse_within};
-use workload::{Operation, Request, Target};
+use workload::fio::{IncludeContext, JobPlan, JobStream, parse_within};
+use workload::{IoRequest, RequestOperation, WorkloadTarget};
 
 /// Requests of a job instance, as operation, offset and bytes.
-type Issued = Vec<(Operation, u64, u64)>;
+type Issued = Vec<(RequestOperation, u64, u64)>;
 
 /// The instances of a file's jobs, by fio's names.
 type Instances = BTreeMap<(String, u32), Issued>;
@@ -114,9 +114,9 @@ fn read_log(job: &str, text: &str, instances: &mut Instances) {
     for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let operation = match fields.get(2) {
-            Some(&"read") => Operation::Read,
-            Some(&"write") => Operation::Write,
-            Some(&"trim") => Operation::Trim,
+            Some(&"read") => RequestOperation::Read,
+            Some(&"write") => RequestOperation::Write,
+            Some(&"trim") => RequestOperation::Trim,
             _ => continue,
         };
         let number = |index: usize| fields[index].parse::<u64>().expect("a number of the log");
@@ -129,7 +129,7 @@ fn read_log(job: &str, text: &str, instances: &mut Instances) {
 
 /// Returns the lab's requests.
 fn lab(case: &Case) -> Instances {
-    let surroundings = Surroundings {
+    let surroundings = IncludeContext {
         read: &|_| Ok(cases::INCLUDED.to_string()),
         variable: &|name| {
             let found = VARIABLES.iter().find(|(known, _)| *known == name);
@@ -138,17 +138,17 @@ fn lab(case: &Case) -> Instances {
     };
     let file = parse_within(&with_logs(case), "case.fio", &[], &surroundings);
     let file = file.unwrap_or_else(|error| panic!("{}: {error}", case.option));
-    let target = Target {
+    let target = WorkloadTarget {
         device_bytes: DEVICE_BYTES,
-        ..Target::default()
+        ..WorkloadTarget::default()
     };
     let mut instances = Instances::new();
     for job in &file.jobs {
         for instance in 0..job.numjobs {
-            let plan = Plan::new(job, instance, target).unwrap_or_else(|error| panic!("{}: {error}", case.option));
+            let plan = JobPlan::new(job, instance, target).unwrap_or_else(|error| panic!("{}: {error}", case.option));
             let mut requests = Vec::new();
             JobStream::new(plan, 0).fill(&mut requests, 100_000);
-            let issued = |request: &Request| (request.operation, request.offset_bytes, u64::from(request.bytes));
+            let issued = |request: &IoRequest| (request.operation, request.offset_bytes, u64::from(request.bytes));
             // fio numbers the instances after the first downwards.
             let number = (job.numjobs - instance) % job.numjobs;
             instances.insert((job.name.clone(), number), requests.iter().map(issued).collect());
@@ -160,9 +160,9 @@ fn lab(case: &Case) -> Instances {
 /// Numbers of requests by operation, and total bytes, in words.
 fn total(instances: &Instances) -> String {
     let all = || instances.values().flatten();
-    let count = |operation: Operation| all().filter(|issued| issued.0 == operation).count();
+    let count = |operation: RequestOperation| all().filter(|issued| issued.0 == operation).count();
     let bytes: u64 = all().map(|issued| issued.2).sum();
-    let [reads, writes, trims] = [Operation::Read, Operation::Write, Operation::Trim].map(count);
+    let [reads, writes, trims] = [RequestOperation::Read, RequestOperation::Write, RequestOperation::Trim].map(count);
     format!("{reads} / {writes} / {trims}, {} KiB", bytes / 1024)
 }
 

@@ -5,8 +5,8 @@
 
 use std::io::Cursor;
 
-use workload::trace::{Mapping, Reader, Settings, TraceSource};
-use workload::{Operation, Request, Source, Target};
+use workload::trace::{AddressMapping, TraceReader, TraceSettings, TraceSource};
+use workload::{IoRequest, RequestOperation, RequestSource, WorkloadTarget};
 
 /// Bytes of a mapping unit.
 pub const UNIT: u64 = 4096;
@@ -14,41 +14,41 @@ pub const UNIT: u64 = 4096;
 pub const SEED: u64 = 7;
 
 /// A drive of `units` units, with four placement indices.
-pub fn drive(units: u64) -> Target {
-    Target {
+pub fn drive(units: u64) -> WorkloadTarget {
+    WorkloadTarget {
         device_bytes: units * UNIT,
         placement_count: 4,
-        ..Target::default()
+        ..WorkloadTarget::default()
     }
 }
 
 /// A trace on a drive.
-pub fn source(text: &str, settings: &Settings, target: &Target) -> TraceSource {
+pub fn source(text: &str, settings: &TraceSettings, target: &WorkloadTarget) -> TraceSource {
     let stream = Cursor::new(text.as_bytes().to_vec());
-    let reader = Reader::from_stream("trace.txt", stream, settings).unwrap();
+    let reader = TraceReader::from_stream("trace.txt", stream, settings).unwrap();
     TraceSource::new(settings, reader, target, SEED).unwrap()
 }
 
 /// All requests of a source.
-pub fn all(source: &mut dyn Source) -> Vec<Request> {
+pub fn all(source: &mut dyn RequestSource) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, 1000).unwrap() > 0 {}
     requests
 }
 
 /// All requests of a trace.
-pub fn replay(text: &str, settings: &Settings, target: &Target) -> Vec<Request> {
+pub fn replay(text: &str, settings: &TraceSettings, target: &WorkloadTarget) -> Vec<IoRequest> {
     all(&mut source(text, settings, target))
 }
 
 /// Returns operation letter, first unit and number of units of each request.
-pub fn units(requests: &[Request]) -> Vec<(char, u64, u64)> {
+pub fn units(requests: &[IoRequest]) -> Vec<(char, u64, u64)> {
     let letter = |operation| match operation {
-        Operation::Read => 'R',
-        Operation::Write => 'W',
-        Operation::Trim => 'T',
+        RequestOperation::Read => 'R',
+        RequestOperation::Write => 'W',
+        RequestOperation::Trim => 'T',
     };
-    let unit = |request: &Request| {
+    let unit = |request: &IoRequest| {
         assert_eq!(request.offset_bytes % UNIT, 0);
         (
             letter(request.operation),
@@ -69,9 +69,9 @@ pub fn iolog(lines: &[(&str, &str, u64, u64)]) -> String {
 }
 
 /// Settings with this mapping.
-pub fn with(mapping: Mapping) -> Settings {
-    Settings {
+pub fn with(mapping: AddressMapping) -> TraceSettings {
+    TraceSettings {
         mapping,
-        ..Settings::default()
+        ..TraceSettings::default()
     }
 }

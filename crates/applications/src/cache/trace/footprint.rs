@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use base::FileState;
 use rustc_hash::FxHashMap;
 
-use super::{Trace, TraceFiles, TraceFormat};
+use super::{CacheTrace, CacheTraceFiles, CacheTraceFormat};
 use workload::WorkloadError;
 use workload::trace::spool;
 
@@ -24,17 +24,17 @@ pub(super) const AMPLIFICATION_MAX: u32 = 65_536;
 
 /// Selection of keys, and their multiplication.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
+pub(super) struct KeySample {
     /// Keys that each line stands for.
     pub(super) amplification: u32,
     /// Largest hash in the sample.
     pub(super) hash_max: u64,
 }
 
-impl Sample {
+impl KeySample {
     /// Computes the sample for the settings.
-    pub(super) fn of(files: &TraceFiles) -> Result<Sample, WorkloadError> {
-        let whole = Sample {
+    pub(super) fn new(files: &CacheTraceFiles) -> Result<KeySample, WorkloadError> {
+        let whole = KeySample {
             amplification: files.amplification,
             hash_max: u64::MAX,
         };
@@ -43,18 +43,21 @@ impl Sample {
         };
         let bytes = known_footprint(files)?;
         if bytes == 0.0 {
-            let name = files.files.first().map_or_else(String::new, |file| spool::shown(file));
+            let name = files
+                .files
+                .first()
+                .map_or_else(String::new, |file| spool::display_name(file));
             let problem = "requests no object with a size, so the cache would stay empty";
             return Err(WorkloadError::setting(name, problem));
         }
         let ratio = wanted_bytes as f64 / bytes;
         Ok(if ratio >= 1.0 {
-            Sample {
+            KeySample {
                 amplification: ratio.round().min(f64::from(AMPLIFICATION_MAX)) as u32,
                 ..whole
             }
         } else {
-            Sample {
+            KeySample {
                 amplification: 1,
                 hash_max: (ratio * u64::MAX as f64) as u64,
             }
@@ -63,22 +66,22 @@ impl Sample {
 }
 
 /// Number of cached estimates.
-const LOOKS_MAX: usize = 64;
+const ESTIMATES_MAX: usize = 64;
 
 /// State of the files and read settings of an estimate.
 #[derive(PartialEq)]
-struct Look {
+struct EstimateInputs {
     files: Vec<FileState>,
-    format: TraceFormat,
+    format: CacheTraceFormat,
     skip_bad_lines: bool,
 }
 
-impl Look {
+impl EstimateInputs {
     /// Returns `None` if the contents may change undetected, such as a stream or a file without
     /// times.
-    fn of(files: &TraceFiles) -> Option<Look> {
-        let state = |file: &PathBuf| FileState::of(file).ok().filter(|_| file.is_file());
-        Some(Look {
+    fn new(files: &CacheTraceFiles) -> Option<EstimateInputs> {
+        let state = |file: &PathBuf| FileState::read(file).ok().filter(|_| file.is_file());
+        Some(EstimateInputs {
             files: files.files.iter().map(state).collect::<Option<_>>()?,
             format: files.format,
             skip_bad_lines: files.skip_bad_lines,
@@ -88,9 +91,9 @@ impl Look {
 
 /// Cached [`footprint`], shared by all placements of an experiment. It is computed again only if
 /// the files change.
-fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
-    static LOOKS: Mutex<Vec<(Look, f64)>> = Mutex::new(Vec::new());
-    let Some(look) = Look::of(files) else {
+fn known_footprint(files: &CacheTraceFiles) -> Result<f64, WorkloadError> {
+    static LOOKS: Mutex<Vec<(EstimateInputs, f64)>> = Mutex::new(Vec::new());
+    let Some(look) = EstimateInputs::new(files) else {
         return footprint(files);
     };
     // Held during the estimate, so that other threads wait for the same result.
@@ -99,7 +102,7 @@ fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
         return Ok(*bytes);
     }
     let bytes = footprint(files)?;
-    if looks.len() == LOOKS_MAX {
+    if looks.len() == ESTIMATES_MAX {
         looks.remove(0);
     }
     looks.push((look, bytes));
@@ -107,9 +110,9 @@ fn known_footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
 }
 
 /// Estimated bytes of all keys and values, from the first operations.
-fn footprint(files: &TraceFiles) -> Result<f64, WorkloadError> {
-    let mut trace = Trace::new(
-        TraceFiles {
+fn footprint(files: &CacheTraceFiles) -> Result<f64, WorkloadError> {
+    let mut trace = CacheTrace::new(
+        CacheTraceFiles {
             amplification: 1,
             working_set_bytes: None,
             ..files.clone()
@@ -143,9 +146,9 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"key,op,size,op_count,key_size\na,SET,92,1,8\n")
             .unwrap();
-        let files = TraceFiles {
+        let files = CacheTraceFiles {
             files: vec![file.path().to_path_buf()],
-            format: TraceFormat::Auto,
+            format: CacheTraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
             working_set_bytes: None,

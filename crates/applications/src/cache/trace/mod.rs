@@ -26,10 +26,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::CacheOperation;
-use row::{Reader, Row};
+use row::{CacheTraceRow, RowParser};
 use workload::WorkloadError;
 use workload::random::mix;
-use workload::trace::{Line, Lines, MooncakeRequest, ObjectRequest, file_bytes, spool};
+use workload::trace::{MooncakeRequest, ObjectRequest, ReadOutcome, RecordReader, file_bytes, spool};
 
 /// Remedy for a bad line.
 const SKIP: &str = ". Correct the line, or skip such lines with --set workload.skip_bad_lines=true";
@@ -37,7 +37,7 @@ const SKIP: &str = ". Correct the line, or skip such lines with --set workload.s
 /// Format of trace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TraceFormat {
+pub enum CacheTraceFormat {
     /// Detects the format from the first line of each file.
     Auto,
     /// CacheLib's key-value traces (cachelib/cachebench/workload/KVReplayGenerator.h). A header
@@ -54,20 +54,20 @@ pub enum TraceFormat {
     OracleGeneral,
 }
 
-impl TraceFormat {
+impl CacheTraceFormat {
     /// Detects a cache trace by its name or first line. Returns `None` for any other file and for
     /// one that cannot be read.
-    pub fn recognize(file: &Path) -> Option<TraceFormat> {
+    pub fn recognize(file: &Path) -> Option<CacheTraceFormat> {
         if ObjectRequest::is_named_so(&file.display().to_string()) {
-            return Some(TraceFormat::OracleGeneral);
+            return Some(CacheTraceFormat::OracleGeneral);
         }
-        Reader::recognize(Lines::open(file, Arc::default()).ok()?.first())
+        RowParser::recognize(RecordReader::open(file, Arc::default()).ok()?.first())
     }
 }
 
 /// True if a file begins like Mooncake's traces.
 pub fn is_mooncake(file: &Path) -> bool {
-    let Ok(lines) = Lines::open(file, Arc::default()) else {
+    let Ok(lines) = RecordReader::open(file, Arc::default()) else {
         return false;
     };
     lines.first().starts_with(b"{") && matches!(MooncakeRequest::parse(lines.first()), Ok(Some(_)))
@@ -75,9 +75,9 @@ pub fn is_mooncake(file: &Path) -> bool {
 
 /// Trace files and their read settings.
 #[derive(Debug, Clone)]
-pub(crate) struct TraceFiles {
+pub(crate) struct CacheTraceFiles {
     pub(crate) files: Vec<PathBuf>,
-    pub(crate) format: TraceFormat,
+    pub(crate) format: CacheTraceFormat,
     /// Keys that each line stands for.
     pub(crate) amplification: u32,
     pub(crate) skip_bad_lines: bool,
@@ -86,9 +86,9 @@ pub(crate) struct TraceFiles {
 }
 
 /// Reader of trace files, one after another.
-pub(crate) struct Trace {
+pub(crate) struct CacheTrace {
     files: Vec<String>,
-    format: TraceFormat,
+    format: CacheTraceFormat,
     amplification: u32,
     /// Largest hash of the keys in the sample.
     hash_max: u64,
@@ -96,8 +96,8 @@ pub(crate) struct Trace {
     endless: bool,
     /// Number of the file after the open one.
     next_file: usize,
-    open: Option<(Lines, Reader)>,
-    row: Row,
+    open: Option<(RecordReader, RowParser)>,
+    row: CacheTraceRow,
     /// Operations of the row already returned, over all suffixes.
     done: u32,
     bytes_read: Arc<AtomicU64>,
@@ -108,7 +108,7 @@ pub(crate) struct Trace {
     since_start: u64,
 }
 
-impl std::fmt::Debug for Trace {
+impl std::fmt::Debug for CacheTrace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = formatter.debug_struct("Trace");
         debug
@@ -118,18 +118,18 @@ impl std::fmt::Debug for Trace {
     }
 }
 
-impl Trace {
+impl CacheTrace {
     /// Opens the first file. If a working set is wanted, estimates that of the files first.
-    pub(crate) fn new(settings: TraceFiles, endless: bool) -> Result<Trace, WorkloadError> {
+    pub(crate) fn new(settings: CacheTraceFiles, endless: bool) -> Result<CacheTrace, WorkloadError> {
         let mut bytes_total = 0;
         for file in &settings.files {
             bytes_total += file_bytes(file).map_err(|source| WorkloadError::Io {
-                file: spool::shown(file),
+                file: spool::display_name(file),
                 source,
             })?;
         }
-        let sample = footprint::Sample::of(&settings)?;
-        let mut trace = Trace {
+        let sample = footprint::KeySample::new(&settings)?;
+        let mut trace = CacheTrace {
             files: settings.files.iter().map(|file| file.display().to_string()).collect(),
             format: settings.format,
             amplification: sample.amplification,
@@ -138,7 +138,7 @@ impl Trace {
             endless,
             next_file: 0,
             open: None,
-            row: Row::default(),
+            row: CacheTraceRow::default(),
             done: 0,
             bytes_read: Arc::default(),
             bytes_total,
@@ -177,13 +177,14 @@ impl Trace {
             return Ok(false);
         };
         self.next_file += 1;
-        let lines = Lines::open(Path::new(&file), self.bytes_read.clone()).map_err(|source| self.io_error(source))?;
+        let lines =
+            RecordReader::open(Path::new(&file), self.bytes_read.clone()).map_err(|source| self.io_error(source))?;
         let format = match self.format {
-            TraceFormat::Auto if ObjectRequest::is_named_so(&file) => TraceFormat::OracleGeneral,
+            CacheTraceFormat::Auto if ObjectRequest::is_named_so(&file) => CacheTraceFormat::OracleGeneral,
             format => format,
         };
         let reader =
-            Reader::new(format, lines.first()).map_err(|problem| WorkloadError::Line { file, line: 1, problem })?;
+            RowParser::new(format, lines.first()).map_err(|problem| WorkloadError::Line { file, line: 1, problem })?;
         self.open = Some((lines, reader));
         Ok(true)
     }
@@ -213,23 +214,23 @@ impl Trace {
     /// Reads up to the next valid row. Returns false at the end of the files.
     fn next_row(&mut self) -> Result<bool, WorkloadError> {
         self.done = 0;
-        self.row = Row::default();
+        self.row = CacheTraceRow::default();
         loop {
             let Some((lines, reader)) = &mut self.open else {
                 return Ok(false);
             };
             let record_bytes = reader.record_bytes();
             let taken = match record_bytes {
-                Some(bytes) => lines.take_record_of(bytes),
+                Some(bytes) => lines.take_fixed_record(bytes),
                 None => lines.take_line(),
             };
             let parsed = match taken {
-                Ok(Line::Text(text)) => reader.row(text),
-                Ok(Line::TooLong(_)) if record_bytes.is_some() => {
+                Ok(ReadOutcome::Text(text)) => reader.row(text),
+                Ok(ReadOutcome::TooLong(_)) if record_bytes.is_some() => {
                     Err("the record is incomplete. Copy the file again".to_string())
                 }
-                Ok(Line::TooLong(_)) => Err("the line is longer than any line of a cache trace".to_string()),
-                Ok(Line::End) => {
+                Ok(ReadOutcome::TooLong(_)) => Err("the line is longer than any line of a cache trace".to_string()),
+                Ok(ReadOutcome::End) => {
                     if !self.open_next()? {
                         return Ok(false);
                     }
@@ -244,7 +245,7 @@ impl Trace {
                     if self.hash_max == u64::MAX || row.operations() == 0 || row.operation(0).key <= self.hash_max {
                         return Ok(true);
                     }
-                    self.row = Row::default();
+                    self.row = CacheTraceRow::default();
                 }
                 Ok(None) => {}
                 Err(_) if self.skip_bad_lines => self.bad_lines += 1,
@@ -261,15 +262,15 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
+    use super::super::OperationKind;
     use super::*;
     use std::io::Write;
 
     fn trace_of(
         texts: &[&str],
-        change: impl FnOnce(&mut TraceFiles),
+        change: impl FnOnce(&mut CacheTraceFiles),
         endless: bool,
-    ) -> (Trace, Vec<tempfile::NamedTempFile>) {
+    ) -> (CacheTrace, Vec<tempfile::NamedTempFile>) {
         let files: Vec<tempfile::NamedTempFile> = texts
             .iter()
             .map(|text| {
@@ -278,22 +279,22 @@ mod tests {
                 file
             })
             .collect();
-        let mut settings = TraceFiles {
+        let mut settings = CacheTraceFiles {
             files: files.iter().map(|file| file.path().to_path_buf()).collect(),
-            format: TraceFormat::Auto,
+            format: CacheTraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
             working_set_bytes: None,
         };
         change(&mut settings);
-        (Trace::new(settings, endless).unwrap(), files)
+        (CacheTrace::new(settings, endless).unwrap(), files)
     }
 
-    fn all(trace: &mut Trace) -> Vec<CacheOperation> {
+    fn all(trace: &mut CacheTrace) -> Vec<CacheOperation> {
         std::iter::from_fn(|| trace.next().unwrap()).collect()
     }
 
-    fn kinds_and_sizes(operations: &[CacheOperation]) -> Vec<(Kind, Option<u32>)> {
+    fn kinds_and_sizes(operations: &[CacheOperation]) -> Vec<(OperationKind, Option<u32>)> {
         operations
             .iter()
             .map(|operation| (operation.kind, operation.bytes))
@@ -307,7 +308,7 @@ mod tests {
     fn columns_of_key_value_traces_go_by_name() {
         let (mut trace, _files) = trace_of(&[KV_2024], |_| {}, false);
         let operations = all(&mut trace);
-        use Kind::{Delete, Get, Set};
+        use OperationKind::{Delete, Get, Set};
         let expected = [
             (Get, Some(135)),
             (Get, Some(135)),
@@ -331,7 +332,7 @@ mod tests {
     fn twitter_traces_have_no_header() {
         let text = "0,nz:u:eeW,44,1030,7,set,300\n1,nz:u:eeW,44,0,7,get,0\n2,q,10,5,7,gets,0\n3,q,10,5,7,incr,9\n4,q,10,0,7,delete,0\n";
         let (mut trace, _files) = trace_of(&[text], |_| {}, false);
-        use Kind::{Delete, Get, Set};
+        use OperationKind::{Delete, Get, Set};
         let expected = [
             (Set, Some(1074)),
             (Get, None),
@@ -357,19 +358,19 @@ mod tests {
         let mut file = tempfile::Builder::new().suffix(".oracleGeneral").tempfile().unwrap();
         file.write_all(&[record(1, 5000), record(2, 0), record(1, 5000), record(3, 70)].concat())
             .unwrap();
-        let files = TraceFiles {
+        let files = CacheTraceFiles {
             files: vec![file.path().to_path_buf()],
-            format: TraceFormat::Auto,
+            format: CacheTraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
             working_set_bytes: None,
         };
-        let operations = all(&mut Trace::new(files.clone(), false).unwrap());
-        let expected = [5000, 5000, 70].map(|bytes| (Kind::Get, Some(bytes)));
+        let operations = all(&mut CacheTrace::new(files.clone(), false).unwrap());
+        let expected = [5000, 5000, 70].map(|bytes| (OperationKind::Get, Some(bytes)));
         assert_eq!(kinds_and_sizes(&operations), expected);
         assert!(operations[0].key == operations[1].key && operations[1].key != operations[2].key);
         file.write_all(&[1, 2, 3]).unwrap();
-        let mut trace = Trace::new(files, false).unwrap();
+        let mut trace = CacheTrace::new(files, false).unwrap();
         let error = (0..4).find_map(|_| trace.next().err()).unwrap().to_string();
         assert!(
             error.ends_with(":5: the record is incomplete. Copy the file again"),
@@ -389,7 +390,7 @@ mod tests {
         let keys: Vec<u64> = operations.iter().map(|operation| operation.key).collect();
         assert_eq!(keys[1], keys[6], "the header of the same object");
         assert_eq!(keys[3], keys[7], "the range lies in its second piece");
-        assert!(operations.iter().all(|operation| operation.kind == Kind::Get));
+        assert!(operations.iter().all(|operation| operation.kind == OperationKind::Get));
     }
 
     #[test]
@@ -427,37 +428,37 @@ mod tests {
             // Above the number of keys, the factor is a whole number.
             assert!((0.9..1.6).contains(&ratio), "{wanted}: {bytes} bytes of {count} keys");
         }
-        let bad = |files: &mut TraceFiles| files.working_set_bytes = Some(1 << 20);
+        let bad = |files: &mut CacheTraceFiles| files.working_set_bytes = Some(1 << 20);
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"key,op,size\na,DELETE,0\n").unwrap();
         let (_, files) = trace_of(&["key,op,size\n"], |_| {}, false);
-        let mut settings = TraceFiles {
+        let mut settings = CacheTraceFiles {
             files: files
                 .iter()
                 .chain([&file])
                 .map(|file| file.path().to_path_buf())
                 .collect(),
-            format: TraceFormat::Auto,
+            format: CacheTraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,
             working_set_bytes: None,
         };
         bad(&mut settings);
-        let error = Trace::new(settings, false).unwrap_err().to_string();
+        let error = CacheTrace::new(settings, false).unwrap_err().to_string();
         assert!(error.contains("no object with a size"), "{error}");
     }
 
     #[test]
     fn cache_traces_say_what_they_are_and_block_traces_are_none() {
-        let recognize = |text: &str| Reader::recognize(text.as_bytes());
+        let recognize = |text: &str| RowParser::recognize(text.as_bytes());
         for (text, format) in [
-            ("0,nz:u:eeW,44,1030,7,set,300", Some(TraceFormat::Twitter)),
-            ("op_time,key,key_size,op,op_count,size", Some(TraceFormat::Kvcache)),
-            ("aa,GET,87,2,48", Some(TraceFormat::Kvcache)),
-            ("1,small,1,1000,1200,200,-1,-1,60,1,0,x", Some(TraceFormat::Cdn)),
+            ("0,nz:u:eeW,44,1030,7,set,300", Some(CacheTraceFormat::Twitter)),
+            ("op_time,key,key_size,op,op_count,size", Some(CacheTraceFormat::Kvcache)),
+            ("aa,GET,87,2,48", Some(CacheTraceFormat::Kvcache)),
+            ("1,small,1,1000,1200,200,-1,-1,60,1,0,x", Some(CacheTraceFormat::Cdn)),
             (
                 "timestamp,cacheKey,OpType,objectSize,responseSize,responseHeaderSize,rangeStart,rangeEnd,TTL,x",
-                Some(TraceFormat::Cdn),
+                Some(CacheTraceFormat::Cdn),
             ),
             ("128166372003061629,usr,0,Write,8192,4096,153", None),
             ("419,W,8792731648,16384,1577808144360767", None),

@@ -4,8 +4,8 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-use super::super::{CacheOperation, Kind};
-use super::TraceFormat;
+use super::super::{CacheOperation, OperationKind};
+use super::CacheTraceFormat;
 use workload::random::mix;
 use workload::trace::ObjectRequest;
 
@@ -22,18 +22,18 @@ const OPERATIONS_MAX: u64 = 65_535;
 
 /// A parsed row.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Row {
+pub(super) enum CacheTraceRow {
     #[default]
     Empty,
     /// One operation, repeated.
     Repeated(CacheOperation, u32),
     /// Gets of an object or of a range of it.
-    Object(Object),
+    Object(CdnObject),
 }
 
 /// A CDN object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Object {
+pub(super) struct CdnObject {
     key: u64,
     key_bytes: u64,
     header_bytes: u64,
@@ -43,27 +43,27 @@ pub(super) struct Object {
     pieces: u64,
 }
 
-impl Row {
+impl CacheTraceRow {
     /// Number of operations in the row.
     pub(super) fn operations(&self) -> u32 {
         match self {
-            Row::Empty => 0,
-            Row::Repeated(_, times) => *times,
-            Row::Object(object) => object.pieces as u32 + 1,
+            CacheTraceRow::Empty => 0,
+            CacheTraceRow::Repeated(_, times) => *times,
+            CacheTraceRow::Object(object) => object.pieces as u32 + 1,
         }
     }
 
     /// Operation `number` of the row.
     pub(super) fn operation(&self, number: u32) -> CacheOperation {
         match self {
-            Row::Empty => panic!("an empty row has no operations"),
-            Row::Repeated(operation, _) => *operation,
-            Row::Object(object) => object.operation(u64::from(number)),
+            CacheTraceRow::Empty => panic!("an empty row has no operations"),
+            CacheTraceRow::Repeated(operation, _) => *operation,
+            CacheTraceRow::Object(object) => object.operation(u64::from(number)),
         }
     }
 }
 
-impl Object {
+impl CdnObject {
     /// Operation 0 gets the header, later ones get the pieces. A small object is one item with its
     /// header.
     fn operation(&self, number: u64) -> CacheOperation {
@@ -79,7 +79,7 @@ impl Object {
             }
         };
         CacheOperation {
-            kind: Kind::Get,
+            kind: OperationKind::Get,
             key,
             bytes: Some((self.key_bytes + bytes) as u32),
         }
@@ -88,7 +88,7 @@ impl Object {
 
 /// Column positions of a key-value trace.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Columns {
+pub(super) struct KeyValueColumns {
     key: usize,
     op: usize,
     size: usize,
@@ -98,8 +98,8 @@ pub(super) struct Columns {
 
 /// Row parser of one file.
 #[derive(Debug)]
-pub(super) enum Reader {
-    Kvcache { columns: Columns, header: bool },
+pub(super) enum RowParser {
+    Kvcache { columns: KeyValueColumns, header: bool },
     Cdn { header: bool },
     Twitter,
     OracleGeneral,
@@ -119,27 +119,27 @@ fn is_number(field: &[u8]) -> bool {
     !field.is_empty() && field.iter().all(u8::is_ascii_digit)
 }
 
-impl Reader {
+impl RowParser {
     /// Format of a file with this first line, if the line fits no other format.
-    pub(super) fn recognize(first: &[u8]) -> Option<TraceFormat> {
+    pub(super) fn recognize(first: &[u8]) -> Option<CacheTraceFormat> {
         /// Start of the header of CacheLib's CDN traces.
         const CDN_HEADER: &[u8] = b"timestamp,cacheKey,";
-        match Reader::new(TraceFormat::Auto, first).ok()? {
-            Reader::Twitter => Some(TraceFormat::Twitter),
-            Reader::Kvcache { .. } => Some(TraceFormat::Kvcache),
-            Reader::Cdn { header: true } => first.starts_with(CDN_HEADER).then_some(TraceFormat::Cdn),
-            Reader::Cdn { header: false } => {
+        match RowParser::new(CacheTraceFormat::Auto, first).ok()? {
+            RowParser::Twitter => Some(CacheTraceFormat::Twitter),
+            RowParser::Kvcache { .. } => Some(CacheTraceFormat::Kvcache),
+            RowParser::Cdn { header: true } => first.starts_with(CDN_HEADER).then_some(CacheTraceFormat::Cdn),
+            RowParser::Cdn { header: false } => {
                 let fields = split(first);
                 // A CDN row has a number as its kind of request. Other traces have words.
                 let is_row = is_number(fields[2]) && cdn_row(&fields).is_ok();
-                is_row.then_some(TraceFormat::Cdn)
+                is_row.then_some(CacheTraceFormat::Cdn)
             }
-            Reader::OracleGeneral => None,
+            RowParser::OracleGeneral => None,
         }
     }
 
     /// Creates a parser for a file with this first line.
-    pub(super) fn new(format: TraceFormat, first: &[u8]) -> Result<Reader, String> {
+    pub(super) fn new(format: CacheTraceFormat, first: &[u8]) -> Result<RowParser, String> {
         let fields = split(first);
         let twitter = fields.len() == TWITTER_FIELDS && is_number(fields[0]) && kind_of(fields[5]).is_some();
         let named = |name: &str| fields.iter().position(|field| *field == name.as_bytes());
@@ -147,25 +147,25 @@ impl Reader {
         let unnamed = fields.len() >= 3 && kind_of(fields[1]).is_some() && is_number(fields[2]);
         let cdn = fields.len() >= CDN_FIELDS && header.is_none();
         match format {
-            TraceFormat::OracleGeneral => Ok(Reader::OracleGeneral),
-            TraceFormat::Twitter => Ok(Reader::Twitter),
-            TraceFormat::Auto if twitter => Ok(Reader::Twitter),
-            TraceFormat::Cdn => Ok(Reader::Cdn {
+            CacheTraceFormat::OracleGeneral => Ok(RowParser::OracleGeneral),
+            CacheTraceFormat::Twitter => Ok(RowParser::Twitter),
+            CacheTraceFormat::Auto if twitter => Ok(RowParser::Twitter),
+            CacheTraceFormat::Cdn => Ok(RowParser::Cdn {
                 header: !is_number(fields[0]),
             }),
-            TraceFormat::Auto if cdn => Ok(Reader::Cdn {
+            CacheTraceFormat::Auto if cdn => Ok(RowParser::Cdn {
                 header: !is_number(fields[0]),
             }),
-            TraceFormat::Kvcache | TraceFormat::Auto => {
+            CacheTraceFormat::Kvcache | CacheTraceFormat::Auto => {
                 let columns = match header {
-                    Some((key, op)) => Columns {
+                    Some((key, op)) => KeyValueColumns {
                         key,
                         op,
                         size: named("size").ok_or("the header has no column \"size\"")?,
                         op_count: named("op_count"),
                         key_size: named("key_size"),
                     },
-                    None if unnamed => Columns {
+                    None if unnamed => KeyValueColumns {
                         key: 0,
                         op: 1,
                         size: 2,
@@ -180,7 +180,7 @@ impl Reader {
                         ));
                     }
                 };
-                Ok(Reader::Kvcache {
+                Ok(RowParser::Kvcache {
                     columns,
                     header: header.is_some(),
                 })
@@ -190,24 +190,24 @@ impl Reader {
 
     /// Bytes of a record in a binary format.
     pub(super) fn record_bytes(&self) -> Option<usize> {
-        matches!(self, Reader::OracleGeneral).then_some(ObjectRequest::RECORD_BYTES)
+        matches!(self, RowParser::OracleGeneral).then_some(ObjectRequest::RECORD_BYTES)
     }
 
     /// Parses a line or record. Returns `None` if it is empty or the header.
-    pub(super) fn row(&mut self, line: &[u8]) -> Result<Option<Row>, String> {
+    pub(super) fn row(&mut self, line: &[u8]) -> Result<Option<CacheTraceRow>, String> {
         if line.is_empty() {
             return Ok(None);
         }
-        if let Reader::Kvcache { header, .. } | Reader::Cdn { header } = self
+        if let RowParser::Kvcache { header, .. } | RowParser::Cdn { header } = self
             && std::mem::take(header)
         {
             return Ok(None);
         }
         match self {
-            Reader::Kvcache { columns, .. } => kvcache_row(*columns, &split(line)).map(Some),
-            Reader::Cdn { .. } => cdn_row(&split(line)).map(Some),
-            Reader::Twitter => twitter_row(&split(line)).map(Some),
-            Reader::OracleGeneral => object_row(line),
+            RowParser::Kvcache { columns, .. } => kvcache_row(*columns, &split(line)).map(Some),
+            RowParser::Cdn { .. } => cdn_row(&split(line)).map(Some),
+            RowParser::Twitter => twitter_row(&split(line)).map(Some),
+            RowParser::OracleGeneral => object_row(line),
         }
     }
 }
@@ -224,12 +224,12 @@ fn number(fields: &Fields<'_>, at: usize, name: &str) -> Result<u64, String> {
 }
 
 /// Kind of an operation. All writes are sets.
-fn kind_of(name: &[u8]) -> Option<Kind> {
+fn kind_of(name: &[u8]) -> Option<OperationKind> {
     match name {
-        b"GET" | b"GET_LEASE" | b"get" | b"gets" => Some(Kind::Get),
-        b"SET" | b"SET_LEASE" => Some(Kind::Set),
-        b"set" | b"add" | b"replace" | b"cas" | b"append" | b"prepend" | b"incr" | b"decr" => Some(Kind::Set),
-        b"DELETE" | b"delete" => Some(Kind::Delete),
+        b"GET" | b"GET_LEASE" | b"get" | b"gets" => Some(OperationKind::Get),
+        b"SET" | b"SET_LEASE" => Some(OperationKind::Set),
+        b"set" | b"add" | b"replace" | b"cas" | b"append" | b"prepend" | b"incr" | b"decr" => Some(OperationKind::Set),
+        b"DELETE" | b"delete" => Some(OperationKind::Delete),
         _ => None,
     }
 }
@@ -242,13 +242,13 @@ fn hash(key: &[u8]) -> u64 {
 
 /// Builds an operation from a key length and a value size. A get without value size asks for an
 /// absent key.
-fn operation(kind: Kind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result<CacheOperation, String> {
+fn operation(kind: OperationKind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result<CacheOperation, String> {
     let key_bytes = key_bytes.max(key.len() as u64).min(KEY_BYTES_MAX);
     let bytes = u32::try_from(key_bytes + value_bytes)
         .ok()
         .filter(|bytes| *bytes <= 1 << 30);
     let bytes = bytes.ok_or_else(|| format!("a value of {value_bytes} bytes is larger than 1 GiB"))?;
-    let sized = kind == Kind::Set || (kind == Kind::Get && value_bytes > 0);
+    let sized = kind == OperationKind::Set || (kind == OperationKind::Get && value_bytes > 0);
     Ok(CacheOperation {
         kind,
         key: hash(key),
@@ -256,7 +256,7 @@ fn operation(kind: Kind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result
     })
 }
 
-fn kvcache_row(columns: Columns, fields: &Fields<'_>) -> Result<Row, String> {
+fn kvcache_row(columns: KeyValueColumns, fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
     let name = field(fields, columns.op, "op")?;
     let kind =
         kind_of(name).ok_or_else(|| format!("op {:?} is not GET, SET, DELETE or one of their leases", text(name)))?;
@@ -268,10 +268,10 @@ fn kvcache_row(columns: Columns, fields: &Fields<'_>) -> Result<Row, String> {
         return Err(format!("op_count {times} is more than {OPERATIONS_MAX}"));
     }
     let operation = operation(kind, key, key_bytes, number(fields, columns.size, "size")?)?;
-    Ok(Row::Repeated(operation, times as u32))
+    Ok(CacheTraceRow::Repeated(operation, times as u32))
 }
 
-fn twitter_row(fields: &Fields<'_>) -> Result<Row, String> {
+fn twitter_row(fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
     let name = field(fields, 5, "operation")?;
     let kind = kind_of(name).ok_or_else(|| format!("operation {:?} is not known", text(name)))?;
     let key = field(fields, 1, "key")?;
@@ -281,24 +281,24 @@ fn twitter_row(fields: &Fields<'_>) -> Result<Row, String> {
         number(fields, 2, "key size")?,
         number(fields, 3, "value size")?,
     )?;
-    Ok(Row::Repeated(operation, 1))
+    Ok(CacheTraceRow::Repeated(operation, 1))
 }
 
 /// Parses a record. Returns `None` for an object of size 0.
-fn object_row(record: &[u8]) -> Result<Option<Row>, String> {
+fn object_row(record: &[u8]) -> Result<Option<CacheTraceRow>, String> {
     let request = ObjectRequest::parse(record)?;
     let operation = CacheOperation {
-        kind: Kind::Get,
+        kind: OperationKind::Get,
         key: mix(request.object),
         bytes: Some(request.bytes),
     };
     if request.bytes > 1 << 30 {
         return Err(format!("an object of {} bytes is larger than 1 GiB", request.bytes));
     }
-    Ok((request.bytes > 0).then_some(Row::Repeated(operation, 1)))
+    Ok((request.bytes > 0).then_some(CacheTraceRow::Repeated(operation, 1)))
 }
 
-fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {
+fn cdn_row(fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
     let key = field(fields, 1, "cacheKey")?;
     let body_bytes = number(fields, 3, "objectSize")?;
     let header_bytes = number(fields, 5, "responseHeaderSize")?;
@@ -306,7 +306,7 @@ fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {
     if header_bytes > 1 << 20 {
         return Err(format!("responseHeaderSize {header_bytes} is larger than 1 MiB"));
     }
-    let mut object = Object {
+    let mut object = CdnObject {
         key: hash(key),
         key_bytes: (key.len() as u64).min(KEY_BYTES_MAX),
         header_bytes,
@@ -335,5 +335,5 @@ fn cdn_row(fields: &Fields<'_>) -> Result<Row, String> {
             ));
         }
     }
-    Ok(Row::Object(object))
+    Ok(CacheTraceRow::Object(object))
 }

@@ -2,11 +2,11 @@
 //! time.
 
 use super::*;
-use workload::{Next, PacedHost, TaggedRequest, Workload};
+use workload::{NextCall, PacedHost, TaggedRequest, Workload};
 
 /// Result of a run in virtual time.
 struct Run {
-    requests: Vec<Request>,
+    requests: Vec<IoRequest>,
     elapsed_ns: u64,
     most_in_flight: usize,
     source: CacheSource,
@@ -25,7 +25,7 @@ struct Drive {
 }
 
 /// Runs a cache to its end. Each stream has its own server, as if the drive had a channel for each.
-fn run(settings: &Settings, drive: Drive) -> Run {
+fn run(settings: &CachelibSettings, drive: Drive) -> Run {
     let mut run = Run {
         requests: Vec::new(),
         elapsed_ns: 0,
@@ -39,7 +39,7 @@ fn run(settings: &Settings, drive: Drive) -> Run {
     assert!(run.source.paced().is_some());
     loop {
         let now = run.elapsed_ns;
-        let next = run.source.act(now, &mut submitted).unwrap();
+        let next = run.source.poll_requests(now, &mut submitted).unwrap();
         for TaggedRequest { tag, request } in submitted.drain(..) {
             assert!(
                 in_flight.iter().all(|(_, _, other)| *other != tag),
@@ -54,24 +54,24 @@ fn run(settings: &Settings, drive: Drive) -> Run {
         run.most_in_flight = run.most_in_flight.max(in_flight.len());
         let first = in_flight.first().copied();
         run.elapsed_ns = match (next, first) {
-            (Next::Never, first) => {
+            (NextCall::Never, first) => {
                 assert_eq!(first, None, "nothing is in flight at the end");
                 return run;
             }
-            (Next::At(at), Some((done, ..))) => at.min(done),
-            (Next::At(at), None) => at,
-            (Next::Completion, first) => first.expect("something is in flight").0,
+            (NextCall::At(at), Some((done, ..))) => at.min(done),
+            (NextCall::At(at), None) => at,
+            (NextCall::Completion, first) => first.expect("something is in flight").0,
         };
         while let Some(done) = in_flight.first().copied().filter(|done| done.0 <= run.elapsed_ns) {
             in_flight.remove(&done);
-            run.source.completed(done.2);
+            run.source.complete_request(done.2);
         }
     }
 }
 
 /// Operation rate per second of virtual time, and number of operations.
-fn paced(operations_per_second: f64, engines: Engines) -> Settings {
-    Settings {
+fn paced(operations_per_second: f64, engines: Engines) -> CachelibSettings {
+    CachelibSettings {
         operations: Some(100_000),
         dram_bytes: Some(1 << 20),
         pace: Some(Pace {
@@ -103,7 +103,7 @@ fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
     let mut source = settings.source(&target(GIB, 1), 5).unwrap();
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, 10_000).unwrap() > 0 {}
-    let sorted = |requests: &[Request]| {
+    let sorted = |requests: &[IoRequest]| {
         let mut all: Vec<_> = requests
             .iter()
             .map(|request| (request.stream, request.operation, request.offset_bytes, request.bytes))
@@ -182,8 +182,8 @@ fn callers_wait_for_reads_so_a_slow_drive_is_asked_less() {
 
 #[test]
 fn a_pace_is_for_a_cache_alone_and_its_numbers_are_checked() {
-    let find_jobs = |jobs: crate::JobsOf<'_>| panic!("{jobs:?} is not asked for");
-    let spec = |text: &str| crate::Spec::parse("workload", &toml::from_str(text).unwrap(), &find_jobs);
+    let find_jobs = |jobs: crate::JobsReference<'_>| panic!("{jobs:?} is not asked for");
+    let spec = |text: &str| crate::WorkloadSpec::parse("workload", &toml::from_str(text).unwrap(), &find_jobs);
     let refused = |text: &str| {
         let error = spec(text).and_then(|spec| spec.source(&target(GIB, 1), 1).map(|_| ()));
         error.expect_err(text).to_string()

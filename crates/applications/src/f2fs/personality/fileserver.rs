@@ -19,17 +19,17 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
-use super::random::Random;
+use super::random::PersonalityRng;
 use super::{file_count, share};
 use crate::f2fs::bitmap::Bitmap;
-use crate::f2fs::file_system::{FileSystem, Full};
-use crate::f2fs::layout::{BLOCK_BYTES, Layout};
-use workload::{Target, WorkloadError, within};
+use crate::f2fs::file_system::{FileSystem, FileSystemFull};
+use crate::f2fs::layout::{BLOCK_BYTES, F2fsLayout};
+use workload::{WorkloadError, WorkloadTarget, within};
 
 /// Settings of a file server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct FileserverSettings {
     /// Number of files in the fileset. A scaled model has 1/d of them. Default 10,000,000
     /// (WARP paper, section 3.4), or fewer on a drive of which they would take more than 72 %. 80 %
     /// of them exist.
@@ -52,12 +52,12 @@ pub struct Settings {
     /// Files of a directory. Default 20 (`meandirwidth` of fileserver.f).
     pub files_per_directory: u32,
     /// Selection of files.
-    pub choice: Choice,
+    pub choice: FileSelection,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for FileserverSettings {
+    fn default() -> FileserverSettings {
+        FileserverSettings {
             files: None,
             file_bytes: 540_000,
             file_size_shape: 1.5,
@@ -65,7 +65,7 @@ impl Default for Settings {
             threads: 200,
             append_bytes: 16 << 10,
             files_per_directory: 20,
-            choice: Choice::Rotation,
+            choice: FileSelection::Rotation,
         }
     }
 }
@@ -78,7 +78,7 @@ const FILESET_PERCENT: f64 = 72.0;
 /// Selection of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Choice {
+pub enum FileSelection {
     /// In rotation, like Filebench.
     Rotation,
     /// At random, with lifetimes known in advance.
@@ -87,7 +87,7 @@ pub enum Choice {
 
 /// Next operation of a thread.
 #[derive(Debug, Clone, Copy)]
-enum Operation {
+enum FileserverOperation {
     Create,
     Append,
     Read,
@@ -98,10 +98,10 @@ enum Operation {
 /// A running file server.
 #[derive(Debug, Clone)]
 pub struct Fileserver {
-    random: Random,
+    random: PersonalityRng,
     reads: bool,
     append_bytes: u64,
-    choice: Choice,
+    choice: FileSelection,
     /// Size of each file at creation, and current size.
     created_bytes: Vec<u64>,
     bytes: Vec<u64>,
@@ -109,7 +109,7 @@ pub struct Fileserver {
     directories: Vec<u32>,
     /// Files to create before the threads begin, the last one first.
     preallocate: Vec<u32>,
-    threads: Vec<Operation>,
+    threads: Vec<FileserverOperation>,
     /// Existing files, and absent files.
     existing: Bitmap,
     missing: Bitmap,
@@ -137,7 +137,7 @@ impl Classes {
     pub fn lifetime(classes: u8) -> Classes {
         /// Number of samples for bounds within 1 %.
         const SAMPLES: usize = 1 << 16;
-        let mut random = Random::new(0);
+        let mut random = PersonalityRng::new(0);
         let mut drawn: Vec<f64> = (0..SAMPLES).map(|_| random.gamma(2)).collect();
         drawn.sort_unstable_by(f64::total_cmp);
         let bounds = 1..usize::from(classes);
@@ -149,15 +149,15 @@ impl Classes {
     }
 }
 
-impl Settings {
+impl FileserverSettings {
     /// Creates a file server for a drive.
     ///
     /// # Errors
     /// A setting is impossible, or the file system cannot hold the files.
     pub fn start(
         &self,
-        target: &Target,
-        layout: &Layout,
+        target: &WorkloadTarget,
+        layout: &F2fsLayout,
         seed: u64,
         reads: bool,
         classes: Classes,
@@ -166,7 +166,7 @@ impl Settings {
         let full = file_count(self.files, PAPER_FILES, FILESET_PERCENT, self.file_bytes, target);
         let files = (u64::from(full) * u64::from(layout.shrink) / target.denominator()) as u32;
         self.check_room(full, files, layout)?;
-        let mut random = Random::new(seed);
+        let mut random = PersonalityRng::new(seed);
         let created_bytes: Vec<u64> = (0..files).map(|_| self.draw_size(&mut random, layout.shrink)).collect();
         let mut order: Vec<u32> = (0..files).collect();
         random.shuffle(&mut order);
@@ -182,7 +182,7 @@ impl Settings {
             files_per_directory: self.files_per_directory,
             directories: Vec::new(),
             preallocate: order,
-            threads: vec![Operation::Create; self.threads as usize],
+            threads: vec![FileserverOperation::Create; self.threads as usize],
             existing: Bitmap::new(files as usize),
             missing: Bitmap::full(files as usize),
             next_existing: 0,
@@ -195,7 +195,7 @@ impl Settings {
 
     /// Draws the size of a file. If sizes are shrunk, the size is a whole number of blocks, so that
     /// the last block does not weigh more.
-    fn draw_size(&self, random: &mut Random, shrink: u32) -> u64 {
+    fn draw_size(&self, random: &mut PersonalityRng, shrink: u32) -> u64 {
         let bytes = match (self.file_size_shape * 2.0) as u32 {
             0 => self.file_bytes as f64,
             half_shapes => random.gamma(half_shapes) * self.file_bytes as f64,
@@ -230,7 +230,7 @@ impl Settings {
         within("fileserver.preallocated_percent", self.preallocated_percent, 1.0..=99.0)?;
         within("fileserver.threads", self.threads, 1..=100_000)?;
         within("fileserver.append_bytes", self.append_bytes, 1..)?;
-        if matches!(classes, Classes::Lifetime(_)) && self.choice == Choice::Rotation {
+        if matches!(classes, Classes::Lifetime(_)) && self.choice == FileSelection::Rotation {
             let problem = "cannot work, because only choice = \"random\" knows lifetimes in advance. Use that, or \
                            other hints";
             return wrong("choice", "\"rotation\" with hints = \"lifetime\"".into(), problem);
@@ -240,7 +240,7 @@ impl Settings {
 
     /// Checks that the existing files, their inodes and their appends fit, on the full-size drive
     /// and on the scaled model. Five percent stay spare, because sizes are random.
-    fn check_room(&self, full: u32, files: u32, layout: &Layout) -> Result<(), WorkloadError> {
+    fn check_room(&self, full: u32, files: u32, layout: &F2fsLayout) -> Result<(), WorkloadError> {
         let named = |problem: String| {
             let setting = format!("fileserver.files = {full}, file_bytes = {}", self.file_bytes);
             Err(WorkloadError::setting(setting, problem))
@@ -274,7 +274,7 @@ impl Settings {
 
 impl Fileserver {
     /// Executes the next operation.
-    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         if self.directories.is_empty() {
             return self.lay_out(files);
         }
@@ -284,16 +284,16 @@ impl Fileserver {
         let thread = self.random.below(self.threads.len() as u64) as usize;
         let operation = self.threads[thread];
         self.threads[thread] = match operation {
-            Operation::Create => Operation::Append,
-            Operation::Append => Operation::Read,
-            Operation::Read => Operation::Delete,
-            Operation::Delete => Operation::Stat,
-            Operation::Stat => Operation::Create,
+            FileserverOperation::Create => FileserverOperation::Append,
+            FileserverOperation::Append => FileserverOperation::Read,
+            FileserverOperation::Read => FileserverOperation::Delete,
+            FileserverOperation::Delete => FileserverOperation::Stat,
+            FileserverOperation::Stat => FileserverOperation::Create,
         };
         self.perform(files, operation)
     }
 
-    fn lay_out(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    fn lay_out(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         let count = self.created_bytes.len() as u32;
         for _ in 0..count {
             files.add_file();
@@ -304,22 +304,22 @@ impl Fileserver {
         Ok(())
     }
 
-    fn perform(&mut self, files: &mut FileSystem, operation: Operation) -> Result<(), Full> {
+    fn perform(&mut self, files: &mut FileSystem, operation: FileserverOperation) -> Result<(), FileSystemFull> {
         match operation {
-            Operation::Create => match self.missing.next_around(self.next_missing) {
+            FileserverOperation::Create => match self.missing.next_around(self.next_missing) {
                 Some(file) => {
                     self.next_missing = file + 1;
                     self.create(files, file as u32)
                 }
                 None => Ok(()), // Filebench's thread would wait for a deletion.
             },
-            Operation::Append => match self.pick() {
+            FileserverOperation::Append => match self.pick() {
                 // Appends keep their size. If sizes are shrunk, only files with an inode get
                 // appends.
                 Some(file) if files.has_inode(file) => self.append(files, file),
                 _ => Ok(()),
             },
-            Operation::Read => {
+            FileserverOperation::Read => {
                 if let Some(file) = self.pick()
                     && self.reads
                 {
@@ -327,7 +327,7 @@ impl Fileserver {
                 }
                 Ok(())
             }
-            Operation::Delete => {
+            FileserverOperation::Delete => {
                 if let Some(file) = self.pick_to_delete() {
                     self.existing.clear(file as usize);
                     self.missing.set(file as usize);
@@ -336,7 +336,7 @@ impl Fileserver {
                 }
                 Ok(())
             }
-            Operation::Stat => {
+            FileserverOperation::Stat => {
                 self.pick();
                 Ok(())
             }
@@ -350,10 +350,10 @@ impl Fileserver {
     /// Selects an existing file.
     fn pick(&mut self) -> Option<u32> {
         let from = match self.choice {
-            Choice::Rotation => self.next_existing,
+            FileSelection::Rotation => self.next_existing,
             // Existing files are spread evenly, so the next one from a random position is a fair
             // choice.
-            Choice::Random => self.random.below(self.created_bytes.len() as u64) as usize,
+            FileSelection::Random => self.random.below(self.created_bytes.len() as u64) as usize,
         };
         let file = self.existing.next_around(from)?;
         self.next_existing = file + 1;
@@ -362,12 +362,12 @@ impl Fileserver {
 
     fn pick_to_delete(&mut self) -> Option<u32> {
         match self.choice {
-            Choice::Rotation => self.pick(),
-            Choice::Random => self.deaths.pop().map(|Reverse((_, file))| file),
+            FileSelection::Rotation => self.pick(),
+            FileSelection::Random => self.deaths.pop().map(|Reverse((_, file))| file),
         }
     }
 
-    fn create(&mut self, files: &mut FileSystem, file: u32) -> Result<(), Full> {
+    fn create(&mut self, files: &mut FileSystem, file: u32) -> Result<(), FileSystemFull> {
         let class = self.draw_class(file);
         let bytes = self.created_bytes[file as usize];
         self.existing.set(file as usize);
@@ -380,8 +380,8 @@ impl Fileserver {
     /// Draws the class of a new file. With a known lifetime, draws the lifetime first.
     fn draw_class(&mut self, file: u32) -> u8 {
         let lifetime = match self.choice {
-            Choice::Rotation => 0.0,
-            Choice::Random => {
+            FileSelection::Rotation => 0.0,
+            FileSelection::Random => {
                 let lifetime = self.random.gamma(2);
                 let death = self.round + (lifetime * self.mean_lifetime) as u64;
                 self.deaths.push(Reverse((death, file)));
@@ -406,7 +406,7 @@ impl Fileserver {
         }
     }
 
-    fn append(&mut self, files: &mut FileSystem, file: u32) -> Result<(), Full> {
+    fn append(&mut self, files: &mut FileSystem, file: u32) -> Result<(), FileSystemFull> {
         let bytes = 1 + self.random.below(self.append_bytes);
         let before = self.bytes[file as usize];
         let first = (before / BLOCK_BYTES) as u32;

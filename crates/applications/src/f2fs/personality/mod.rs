@@ -5,10 +5,10 @@ pub mod fileserver;
 pub mod oltp;
 mod random;
 
-use super::file_system::{FileSystem, Full};
+use super::file_system::{FileSystem, FileSystemFull};
 use fileserver::Fileserver;
 use oltp::Oltp;
-use workload::Target;
+use workload::WorkloadTarget;
 
 /// A running personality.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub enum Personality {
 
 impl Personality {
     /// Executes the next operation.
-    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         match self {
             Personality::Fileserver(fileserver) => fileserver.step(files),
             Personality::Oltp(oltp) => oltp.step(files),
@@ -31,7 +31,13 @@ impl Personality {
 
 /// Number of files of a fileset. Without a setting, the paper's number. On a smaller drive, as many
 /// files as take this share of it, so that the defaults fit any drive.
-pub(super) fn file_count(asked: Option<u32>, most: u32, share_percent: f64, file_bytes: u64, target: &Target) -> u32 {
+pub(super) fn file_count(
+    asked: Option<u32>,
+    most: u32,
+    share_percent: f64,
+    file_bytes: u64,
+    target: &WorkloadTarget,
+) -> u32 {
     let fitting = target.device_bytes as f64 * share_percent / 100.0 / file_bytes as f64;
     asked.unwrap_or_else(|| most.min(fitting as u32))
 }

@@ -10,15 +10,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::file_count;
-use super::random::Random;
-use crate::f2fs::file_system::{FileSystem, Full};
-use crate::f2fs::layout::{BLOCK_BYTES, Layout};
-use workload::{Target, WorkloadError, within};
+use super::random::PersonalityRng;
+use crate::f2fs::file_system::{FileSystem, FileSystemFull};
+use crate::f2fs::layout::{BLOCK_BYTES, F2fsLayout};
+use workload::{WorkloadError, WorkloadTarget, within};
 
 /// Settings of a database.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct OltpSettings {
     /// Number of data files. A scaled model has 1/d of them. Default 63,000 (WARP paper,
     /// section 3.4), or fewer on a drive of which they would take more than 9 %.
     pub files: Option<u32>,
@@ -45,9 +45,9 @@ pub struct Settings {
     pub reads_per_batch: u32,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for OltpSettings {
+    fn default() -> OltpSettings {
+        OltpSettings {
             files: None,
             file_bytes: 10 << 20,
             write_bytes: 256 << 10,
@@ -70,8 +70,8 @@ const FILES_PER_DIRECTORY: u32 = 1024;
 /// A running database.
 #[derive(Debug, Clone)]
 pub struct Oltp {
-    settings: Settings,
-    random: Random,
+    settings: OltpSettings,
+    random: PersonalityRng,
     reads: bool,
     files: u32,
     directories: Vec<u32>,
@@ -83,12 +83,18 @@ pub struct Oltp {
     batches: u64,
 }
 
-impl Settings {
+impl OltpSettings {
     /// Creates a database for a drive.
     ///
     /// # Errors
     /// A setting is impossible, or the file system cannot hold the data.
-    pub fn start(&self, target: &Target, layout: &Layout, seed: u64, reads: bool) -> Result<Oltp, WorkloadError> {
+    pub fn start(
+        &self,
+        target: &WorkloadTarget,
+        layout: &F2fsLayout,
+        seed: u64,
+        reads: bool,
+    ) -> Result<Oltp, WorkloadError> {
         let wrong = |name: &str, value: u64, problem: &str| {
             Err(WorkloadError::setting(format!("oltp.{name} = {value}"), problem))
         };
@@ -122,7 +128,7 @@ impl Settings {
             return wrong("files", full.into(), &problem);
         }
         Ok(Oltp {
-            random: Random::new(seed),
+            random: PersonalityRng::new(seed),
             reads,
             files,
             directories: Vec::new(),
@@ -137,7 +143,7 @@ impl Settings {
 
 impl Oltp {
     /// Executes the next operation: first the creation of a file, later a batch of a writer.
-    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    pub fn step(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         if self.directories.is_empty() {
             for _ in 0..=self.files {
                 files.add_file();
@@ -153,7 +159,7 @@ impl Oltp {
         self.batch(files)
     }
 
-    fn make_file(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    fn make_file(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         let file = self.made;
         self.made += 1;
         let bytes = if file == self.files {
@@ -165,7 +171,7 @@ impl Oltp {
         files.write(file, 0, (bytes / BLOCK_BYTES) as u32, bytes)
     }
 
-    fn batch(&mut self, files: &mut FileSystem) -> Result<(), Full> {
+    fn batch(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         let writer = self.writer;
         self.writer = (writer + 1) % self.next_file.len();
         for _ in 0..self.settings.writes_per_batch {
@@ -188,7 +194,7 @@ impl Oltp {
         Ok(())
     }
 
-    fn overwrite(&mut self, files: &mut FileSystem, file: u32, file_bytes: u64) -> Result<(), Full> {
+    fn overwrite(&mut self, files: &mut FileSystem, file: u32, file_bytes: u64) -> Result<(), FileSystemFull> {
         let write_blocks = (self.settings.write_bytes / BLOCK_BYTES) as u32;
         let place = self.random.below(file_bytes / self.settings.write_bytes) as u32;
         files.overwrite_synced(file, place * write_blocks, write_blocks, self.settings.datasync)

@@ -5,11 +5,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 #[derive(Debug, Clone)]
-pub struct Random(Xoshiro256PlusPlus);
+pub struct PersonalityRng(Xoshiro256PlusPlus);
 
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(Xoshiro256PlusPlus::seed_from_u64(seed))
+impl PersonalityRng {
+    pub fn new(seed: u64) -> PersonalityRng {
+        PersonalityRng(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// Draws uniformly from 0 to `bound` - 1.
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn gamma_has_its_mean_and_variance() {
         for half_shapes in [2, 3, 8] {
-            let mut random = Random::new(11);
+            let mut random = PersonalityRng::new(11);
             let drawn: Vec<f64> = (0..200_000).map(|_| random.gamma(half_shapes)).collect();
             let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
             let variance = drawn.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / drawn.len() as f64;

@@ -25,7 +25,7 @@ use super::log_page::check_uuid_index;
 pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 
 use crate::completion::Execution;
-use crate::controller::{ControllerKind, Features, Transport};
+use crate::controller::{ControllerKind, Features, HostTransport};
 use crate::error::{Failure, Parameter};
 use crate::fdp;
 use crate::latency_monitor::LatencyConfiguration;
@@ -89,7 +89,7 @@ pub(super) const FEATURES: [Feature; 21] = [
 
 /// Request of a Set Features command. The feature defines the meaning of the dwords.
 #[derive(Debug)]
-pub(crate) struct Setting {
+pub(crate) struct SetFeatureRequest {
     feature: &'static Feature,
     /// The value must survive a reset (SV).
     save: bool,
@@ -98,7 +98,7 @@ pub(crate) struct Setting {
     dword12: u32,
 }
 
-impl Setting {
+impl SetFeatureRequest {
     /// True if the command sets this feature.
     pub fn is_of(&self, feature: FeatureId) -> bool {
         self.feature.id == feature
@@ -115,14 +115,14 @@ impl Setting {
 
 /// Request of a Get Features command.
 #[derive(Debug)]
-pub(crate) struct Question {
+pub(crate) struct GetFeatureRequest {
     feature: &'static Feature,
     select: FeatureSelect,
     nsid: u32,
     dword11: u32,
 }
 
-impl Question {
+impl GetFeatureRequest {
     pub(super) fn transfer(&self) -> Transfer {
         if self.select == FeatureSelect::SupportedCapabilities {
             return Transfer::NONE;
@@ -153,10 +153,10 @@ impl Subsystem {
         match feature {
             FeatureId::VolatileWriteCache => self.media.has_write_cache(),
             FeatureId::InterruptCoalescing | FeatureId::InterruptVectorConfiguration => {
-                controller.transport == Transport::Pcie
+                controller.transport == HostTransport::Pcie
             }
             // PCI Express has no connection that could be lost.
-            FeatureId::KeepAliveTimer => controller.transport == Transport::Fabrics,
+            FeatureId::KeepAliveTimer => controller.transport == HostTransport::Fabrics,
             _ => FEATURES.iter().any(|known| known.id == feature),
         }
     }
@@ -200,11 +200,11 @@ impl Subsystem {
     // ------------------------------------------------------------------------------ set --
 
     /// Parses a Set Features command of a supported feature.
-    pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Setting, Failure> {
+    pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<SetFeatureRequest, Failure> {
         let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
         check_uuid(feature, entry)?;
-        Ok(Setting {
+        Ok(SetFeatureRequest {
             feature,
             save: dword10.sv(),
             nsid: entry.nsid.get(),
@@ -213,8 +213,13 @@ impl Subsystem {
         })
     }
 
-    pub(super) fn set_features(&mut self, id: u16, setting: &Setting, data: &[u8]) -> Result<Execution, Failure> {
-        let &Setting { feature, dword11, .. } = setting;
+    pub(super) fn set_features(
+        &mut self,
+        id: u16,
+        setting: &SetFeatureRequest,
+        data: &[u8],
+    ) -> Result<Execution, Failure> {
+        let &SetFeatureRequest { feature, dword11, .. } = setting;
         if setting.save && feature.saving != SavePolicy::OnRequest {
             let cause = format!("{} cannot be saved", feature.id);
             return Err(Failure::new(Status::FEATURE_NOT_SAVEABLE, cause).at(Parameter::dword(10, 31)));
@@ -239,7 +244,7 @@ impl Subsystem {
     }
 
     /// Sets a feature whose value is one number.
-    fn set_number(&mut self, id: u16, setting: &Setting, namespaces: Vec<u32>) -> Result<Execution, Failure> {
+    fn set_number(&mut self, id: u16, setting: &SetFeatureRequest, namespaces: Vec<u32>) -> Result<Execution, Failure> {
         let feature = setting.feature;
         let value = self.value_to_set(id, feature.id, setting.dword11)?;
         let instances = if feature.is_namespace_specific() {
@@ -251,7 +256,7 @@ impl Subsystem {
         self.set_values(id, feature, &instances, value, save)?;
         self.note_health();
         Ok(match feature.id {
-            FeatureId::NumberOfQueues => Execution::of(u64::from(value)),
+            FeatureId::NumberOfQueues => Execution::with_result(u64::from(value)),
             // Disabling the cache must flush its content.
             FeatureId::VolatileWriteCache => Execution::after(value == 0),
             _ => Execution::DONE,
@@ -312,7 +317,7 @@ impl Subsystem {
     // ------------------------------------------------------------------------------ get --
 
     /// Parses a Get Features command of a supported feature.
-    pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<Question, Failure> {
+    pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<GetFeatureRequest, Failure> {
         let dword10 = GetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
         check_uuid(feature, entry)?;
@@ -320,7 +325,7 @@ impl Subsystem {
             let cause = format!("Get Features has no select value {}", dword10.sel());
             Failure::invalid_field(Parameter::dword(10, 8), cause)
         })?;
-        Ok(Question {
+        Ok(GetFeatureRequest {
             feature,
             select,
             nsid: entry.nsid.get(),
@@ -331,7 +336,7 @@ impl Subsystem {
     pub(super) fn get_features(
         &mut self,
         id: u16,
-        question: &Question,
+        question: &GetFeatureRequest,
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
         let feature = question.feature;
@@ -349,11 +354,11 @@ impl Subsystem {
             data.len() <= question.transfer().bytes,
             "the answer fits the host's buffer"
         );
-        Ok(Execution::of(u64::from(result)))
+        Ok(Execution::with_result(u64::from(result)))
     }
 
     fn capabilities(&self, id: u16, feature: &Feature) -> FeatureCapabilities {
-        let fixed = feature.id == FeatureId::HostIdentifier && self.controller(id).transport == Transport::Fabrics;
+        let fixed = feature.id == FeatureId::HostIdentifier && self.controller(id).transport == HostTransport::Fabrics;
         FeatureCapabilities::new()
             .with_savbl(feature.saving == SavePolicy::OnRequest)
             .with_nspec(feature.is_namespace_specific())
@@ -361,8 +366,8 @@ impl Subsystem {
     }
 
     /// Returns completion dword 0. `data` receives the data of the value.
-    fn get_value(&self, id: u16, question: &Question, data: &mut Vec<u8>) -> Result<u32, Failure> {
-        let &Question {
+    fn get_value(&self, id: u16, question: &GetFeatureRequest, data: &mut Vec<u8>) -> Result<u32, Failure> {
+        let &GetFeatureRequest {
             feature,
             select,
             dword11,

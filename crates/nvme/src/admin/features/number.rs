@@ -6,7 +6,7 @@ use nvme_spec::feature::{
     NumberOfQueues, PowerManagement, TemperatureThreshold, VolatileWriteCache,
 };
 
-use super::{Question, WARNING_TEMPERATURE_K};
+use super::{GetFeatureRequest, WARNING_TEMPERATURE_K};
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
@@ -125,8 +125,8 @@ impl Subsystem {
     }
 
     /// Selects the requested value of a feature.
-    pub(super) fn instance_to_get(&self, question: &Question) -> Result<u32, Failure> {
-        let &Question {
+    pub(super) fn instance_to_get(&self, question: &GetFeatureRequest) -> Result<u32, Failure> {
+        let &GetFeatureRequest {
             feature,
             dword11: dword,
             ..

@@ -7,7 +7,7 @@ use nvme_spec::{FeatureId, Status};
 use ssd::Nanos;
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::controller::Transport;
+use crate::controller::HostTransport;
 use crate::error::{Failure, Parameter};
 use crate::latency_monitor::{LatencyConfiguration, LatencyStamp};
 use crate::subsystem::Subsystem;
@@ -107,7 +107,7 @@ impl Subsystem {
     pub(super) fn get_host_identifier(&self, id: u16, dword11: u32, data: &mut Vec<u8>) -> Result<(), Failure> {
         let controller = self.controller(id);
         let bytes = data_bytes(FeatureId::HostIdentifier, dword11) as usize;
-        if controller.transport == Transport::Fabrics && bytes < 16 {
+        if controller.transport == HostTransport::Fabrics && bytes < 16 {
             let cause = "a host identifier over fabrics has 16 bytes (EXHID must be 1)";
             return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
         }
@@ -118,7 +118,7 @@ impl Subsystem {
     /// On Fabrics only the Connect command sets the host identifier.
     pub(super) fn set_host_identifier(&mut self, id: u16, data: &[u8]) -> Result<(), Failure> {
         let controller = self.controllers.get_mut(id);
-        if controller.transport == Transport::Fabrics {
+        if controller.transport == HostTransport::Fabrics {
             let cause = "over fabrics only the Connect command sets the host identifier";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }

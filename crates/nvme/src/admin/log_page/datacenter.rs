@@ -16,7 +16,7 @@ use zerocopy::IntoBytes;
 
 use super::health::wide;
 use crate::admin::identify::POWER_MAX_CW;
-use crate::controller::Transport;
+use crate::controller::HostTransport;
 use crate::subsystem::Subsystem;
 
 /// Major version of the specification.
@@ -101,9 +101,9 @@ fn error_recovery_page() -> Vec<u8> {
 
 /// Device Capabilities (C4h). The drive was never tested for compliance. NVMe-IO-5
 /// limits the times of Write Zeroes, which are those of the model.
-fn capabilities_page(transport: Transport) -> Vec<u8> {
+fn capabilities_page(transport: HostTransport) -> Vec<u8> {
     let mut page = DeviceCapabilitiesLog {
-        pcie_ports: u16::from(transport == Transport::Pcie).into(),
+        pcie_ports: u16::from(transport == HostTransport::Pcie).into(),
         write_zeroes: WriteZeroesSupport::new()
             .with_supported(true)
             .with_deac(true)

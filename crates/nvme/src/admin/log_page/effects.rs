@@ -8,7 +8,7 @@ use nvme_spec::{AdminOpcode, FeatureId, IoOpcode};
 use zerocopy::IntoBytes;
 
 use crate::admin::features::FEATURES;
-use crate::controller::{ControllerKind, Transport};
+use crate::controller::{ControllerKind, HostTransport};
 use crate::subsystem::Subsystem;
 
 /// Command Set Identifier of the NVM command set.
@@ -94,8 +94,8 @@ impl Subsystem {
         };
         put(&ADMIN);
         match controller.transport {
-            Transport::Pcie => put(&ADMIN_OF_PCIE),
-            Transport::Fabrics => put(&ADMIN_OF_FABRICS),
+            HostTransport::Pcie => put(&ADMIN_OF_PCIE),
+            HostTransport::Fabrics => put(&ADMIN_OF_FABRICS),
         }
         if controller.kind == ControllerKind::Io {
             put(&ADMIN_OF_DRIVE);

@@ -69,7 +69,7 @@ const DISCOVERY_PAGES: [LogId; 5] = [
 
 /// A Get Log Page command with decoded fields.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct LogPageRequest {
     /// Requested page.
     pub log: LogId,
     nsid: u32,
@@ -101,7 +101,7 @@ fn unknown_page(code: u8) -> Failure {
     Failure::new(Status::INVALID_LOG_PAGE, cause).at(Parameter::dword(10, 0))
 }
 
-fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
+fn parse(entry: &SubmissionEntry) -> Result<LogPageRequest, Failure> {
     let dword10 = GetLogPageCdw10::from_bits(entry.cdw10.get());
     let dword11 = GetLogPageCdw11::from_bits(entry.cdw11.get());
     let dword14 = GetLogPageCdw14::from_bits(entry.cdw14.get());
@@ -117,7 +117,7 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
         return Err(Failure::invalid_field(Parameter::dword(12, 0), cause));
     }
     let bytes = check_transfer_bytes((dwords + 1) * 4, Parameter::dword(10, 16))?;
-    Ok(Request {
+    Ok(LogPageRequest {
         log,
         nsid: entry.nsid.get(),
         parameter: dword10.lsp(),
@@ -130,7 +130,7 @@ fn parse(entry: &SubmissionEntry) -> Result<Request, Failure> {
     })
 }
 
-impl Request {
+impl LogPageRequest {
     pub(super) fn transfer(&self) -> Transfer {
         Transfer::to_host(self.bytes)
     }
@@ -146,7 +146,7 @@ impl Subsystem {
     }
 
     /// Parses a Get Log Page command for a supported page.
-    pub(super) fn parse_log_page(&self, id: u16, entry: &SubmissionEntry) -> Result<Request, Failure> {
+    pub(super) fn parse_log_page(&self, id: u16, entry: &SubmissionEntry) -> Result<LogPageRequest, Failure> {
         let request = parse(entry)?;
         if !self.pages(id).contains(&request.log) {
             return Err(unknown_page(request.log.code()));
@@ -157,7 +157,7 @@ impl Subsystem {
     pub(super) fn get_log_page(
         &mut self,
         id: u16,
-        request: &Request,
+        request: &LogPageRequest,
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
         let page = self.page(id, request)?;
@@ -168,16 +168,16 @@ impl Subsystem {
             LogId::SmartExtended,
         ];
         if tells_counters.contains(&request.log) {
-            self.note_counters();
+            self.record_counters();
         }
-        self.give_log_page(id, request, &page, data)
+        self.return_log_page(id, request, &page, data)
     }
 
     /// Returns the requested piece of a page.
-    pub(crate) fn give_log_page(
+    pub(crate) fn return_log_page(
         &mut self,
         id: u16,
-        request: &Request,
+        request: &LogPageRequest,
         page: &[u8],
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
@@ -204,7 +204,7 @@ impl Subsystem {
     }
 
     /// Builds the whole page.
-    fn page(&self, id: u16, request: &Request) -> Result<Vec<u8>, Failure> {
+    fn page(&self, id: u16, request: &LogPageRequest) -> Result<Vec<u8>, Failure> {
         let place_of_group = Parameter::dword(11, 16);
         match request.log {
             LogId::SupportedLogPages => Ok(self.supported_pages(id)),

@@ -18,29 +18,29 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nvme::{Counters, Durable, Integrity, Media, MediaError};
+use nvme::{FlushHandle, Media, MediaError, MonotonicCounters, ScrubResults};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use super::check_range;
-use super::sums::{PAGE_BYTES, ReadError, Sums, Verdict};
+use super::checksum_file::{ChecksumFile, PAGE_BYTES, PageCheck, ReadError};
 
 /// Stores the non-volatile state durably in one step.
-pub type Keep = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
+pub type StateWriter = Box<dyn FnMut(&[u8]) -> std::io::Result<()> + Send>;
 
 /// Records counters, best effort and without waiting.
-pub type Note = Box<dyn FnMut(&Counters) + Send>;
+pub type CounterRecorder = Box<dyn FnMut(&MonotonicCounters) + Send>;
 
 /// The open file, shared by its writers and the threads that make it durable.
-pub struct Storage {
+pub struct OpenDataFile {
     file: std::fs::File,
-    sums: Option<Sums>,
+    checksums: Option<ChecksumFile>,
     scrub: ScrubCounters,
     /// True after the drive was stored. All later writes fail.
     closed: AtomicBool,
     /// Number of `fdatasync` calls started.
     begun: AtomicU64,
-    syncs: Mutex<Syncs>,
+    syncs: Mutex<SyncResults>,
 }
 
 /// Results of scrubs.
@@ -53,28 +53,28 @@ struct ScrubCounters {
 
 /// Results of the `fdatasync` calls.
 #[derive(Default)]
-struct Syncs {
+struct SyncResults {
     /// Number of the last successful call.
     done: u64,
     /// Error of the first failed call.
     failed: Option<(ErrorKind, String)>,
 }
 
-impl Storage {
+impl OpenDataFile {
     /// Storage in a file that only this process writes.
-    pub fn new(file: std::fs::File) -> Arc<Storage> {
-        Storage::with_sums(file, None)
+    pub fn new(file: std::fs::File) -> Arc<OpenDataFile> {
+        OpenDataFile::with_sums(file, None)
     }
 
     /// Like [`Storage::new`], with optional checksums of the pages.
-    pub fn with_sums(file: std::fs::File, sums: Option<Sums>) -> Arc<Storage> {
-        Arc::new(Storage {
+    pub fn with_sums(file: std::fs::File, sums: Option<ChecksumFile>) -> Arc<OpenDataFile> {
+        Arc::new(OpenDataFile {
             file,
-            sums,
+            checksums: sums,
             scrub: ScrubCounters::default(),
             closed: AtomicBool::new(false),
             begun: AtomicU64::new(0),
-            syncs: Mutex::new(Syncs::default()),
+            syncs: Mutex::new(SyncResults::default()),
         })
     }
 
@@ -83,15 +83,15 @@ impl Storage {
     }
 
     /// Checksums of the pages, if enabled.
-    pub fn sums(&self) -> Option<&Sums> {
-        self.sums.as_ref()
+    pub fn checksums(&self) -> Option<&ChecksumFile> {
+        self.checksums.as_ref()
     }
 
     /// Results of scrubs, `None` without checksums.
-    pub fn integrity(&self) -> Option<Integrity> {
-        self.sums.as_ref()?;
+    pub fn integrity(&self) -> Option<ScrubResults> {
+        self.checksums.as_ref()?;
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Some(Integrity {
+        Some(ScrubResults {
             passes: get(&self.scrub.passes),
             pages_checked: get(&self.scrub.pages_checked),
             pages_damaged: get(&self.scrub.pages_damaged),
@@ -111,7 +111,7 @@ impl Storage {
 
     fn read(&self, offset: u64, data: &mut [u8]) -> Result<(), ReadError> {
         self.file.read_exact_at(data, offset)?;
-        match &self.sums {
+        match &self.checksums {
             Some(sums) => sums.check(&self.file, offset, data),
             None => Ok(()),
         }
@@ -121,10 +121,10 @@ impl Storage {
     ///
     /// # Errors
     /// A system call failed.
-    pub fn verdict(&self, page: u64) -> std::io::Result<Verdict> {
-        match &self.sums {
+    pub fn verdict(&self, page: u64) -> std::io::Result<PageCheck> {
+        match &self.checksums {
             Some(sums) => sums.verdict(&self.file, page),
-            None => Ok(Verdict::Unknown),
+            None => Ok(PageCheck::Unknown),
         }
     }
 
@@ -147,7 +147,7 @@ impl Storage {
 
     fn write(&self, offset: u64, data: &[u8]) -> std::io::Result<()> {
         self.check_open()?;
-        match &self.sums {
+        match &self.checksums {
             Some(sums) => sums.write(&self.file, offset, data),
             None => self.file.write_all_at(data, offset),
         }
@@ -159,7 +159,7 @@ impl Storage {
         if bytes == 0 {
             return Ok(());
         }
-        if let Some(sums) = &self.sums {
+        if let Some(sums) = &self.checksums {
             sums.erase(offset, bytes)?;
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -183,7 +183,7 @@ impl Storage {
     }
 }
 
-impl Storage {
+impl OpenDataFile {
     /// Number of the first `fdatasync` call that covers all writes so far. A call already in
     /// progress may have missed some.
     fn next_sync(&self) -> u64 {
@@ -232,44 +232,44 @@ impl Storage {
     }
 }
 
-impl Durable for Storage {
-    fn make_durable(&self) -> std::io::Result<()> {
+impl FlushHandle for OpenDataFile {
+    fn flush(&self) -> std::io::Result<()> {
         self.sync_up_to(self.next_sync())
     }
 }
 
 /// Bytes by logical address, in a file.
-pub struct File {
-    storage: Arc<Storage>,
+pub struct FileBackend {
+    storage: Arc<OpenDataFile>,
     capacity_bytes: u64,
-    keep: Keep,
-    note: Option<Note>,
+    write_state: StateWriter,
+    note: Option<CounterRecorder>,
 }
 
-impl File {
+impl FileBackend {
     /// A drive with the file's size.
     ///
     /// # Errors
     /// The size of the file is unavailable.
-    pub fn new(storage: Arc<Storage>, keep: Keep) -> std::io::Result<File> {
-        Ok(File {
+    pub fn new(storage: Arc<OpenDataFile>, keep: StateWriter) -> std::io::Result<FileBackend> {
+        Ok(FileBackend {
             capacity_bytes: storage.file.metadata()?.len(),
             storage,
-            keep,
+            write_state: keep,
             note: None,
         })
     }
 
     /// The same drive, with a function that records counters.
-    pub fn with_note(self, note: Note) -> File {
-        File {
+    pub fn with_counter_recorder(self, note: CounterRecorder) -> FileBackend {
+        FileBackend {
             note: Some(note),
             ..self
         }
     }
 }
 
-impl Media for File {
+impl Media for FileBackend {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
         self.storage.read(offset, data).map_err(|error| match error {
@@ -310,8 +310,8 @@ impl Media for File {
         })
     }
 
-    fn keep(&mut self, state: &[u8]) -> Result<(), MediaError> {
-        let kept = self.storage.check_open().and_then(|()| (self.keep)(state));
+    fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
+        let kept = self.storage.check_open().and_then(|()| (self.write_state)(state));
         kept.map_err(|source| MediaError {
             action: "storing the drive's state of",
             offset: 0,
@@ -320,18 +320,18 @@ impl Media for File {
         })
     }
 
-    fn note_counters(&mut self, counters: &Counters) {
+    fn record_counters(&mut self, counters: &MonotonicCounters) {
         if let Some(note) = self.note.as_mut().filter(|_| !self.storage.is_closed()) {
             note(counters);
         }
     }
 
-    fn integrity(&self) -> Option<Integrity> {
+    fn scrub_results(&self) -> Option<ScrubResults> {
         self.storage.integrity()
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
-        Some(Arc::clone(&self.storage) as Arc<dyn Durable>)
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
+        Some(Arc::clone(&self.storage) as Arc<dyn FlushHandle>)
     }
 }
 
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn commands_that_wait_together_share_a_sync() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let storage = Storage::new(file.reopen().unwrap());
+        let storage = OpenDataFile::new(file.reopen().unwrap());
         let (one, other) = (storage.next_sync(), storage.next_sync());
         storage.sync_up_to(one).unwrap();
         assert_eq!(storage.begun.load(Ordering::Relaxed), 1);
@@ -352,7 +352,7 @@ mod tests {
             1,
             "it began after both were written"
         );
-        storage.make_durable().unwrap();
+        storage.flush().unwrap();
         assert_eq!(
             storage.begun.load(Ordering::Relaxed),
             2,
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn a_sync_that_is_under_way_does_not_count() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let storage = Storage::new(file.reopen().unwrap());
+        let storage = OpenDataFile::new(file.reopen().unwrap());
         // As if a call had started, but not ended, before this command wrote its data.
         storage.begun.store(1, Ordering::Relaxed);
         let wanted = storage.next_sync();

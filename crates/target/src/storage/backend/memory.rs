@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use guest_memory::{PIECE_BYTES, Store};
-use nvme::{Durable, Media, MediaError};
-use prefetch::Room;
+use guest_memory::{ChunkStore, PIECE_BYTES};
+use nvme::{FlushHandle, Media, MediaError};
+use prefetch::NonTemporalBuf;
 
 use super::check_range;
 
@@ -18,18 +18,18 @@ use super::check_range;
 const EXPECTED_BYTES_MAX: u64 = 4096;
 
 /// Bytes by logical address, in memory.
-pub struct Memory {
-    store: Store,
+pub struct MemoryBackend {
+    store: ChunkStore,
     capacity_bytes: u64,
 }
 
-impl Memory {
+impl MemoryBackend {
     /// Creates an empty drive without allocating memory. Check the available memory with
     /// [`super::room`].
-    pub fn new(capacity_bytes: u64) -> Memory {
+    pub fn new(capacity_bytes: u64) -> MemoryBackend {
         let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
-        Memory {
-            store: Store::new(pieces),
+        MemoryBackend {
+            store: ChunkStore::new(pieces),
             capacity_bytes,
         }
     }
@@ -61,17 +61,17 @@ fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, usize, usize)>
 /// Content of unallocated pieces.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
-impl Media for Memory {
+impl Media for MemoryBackend {
     #[inline]
-    fn expect(&self, offset: u64, bytes: u64) {
+    fn prefetch(&self, offset: u64, bytes: u64) {
         check_range(self.capacity_bytes, offset, bytes);
         if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next() {
-            self.store.expect(index, at..at + bytes);
+            self.store.prefetch(index, at..at + bytes);
         }
     }
 
     #[inline]
-    fn lend(
+    fn read_with(
         &mut self,
         offset: u64,
         bytes: u64,
@@ -92,12 +92,12 @@ impl Media for Memory {
     }
 
     #[inline]
-    fn fill(
+    fn write_with(
         &mut self,
         offset: u64,
         bytes: u64,
         _room: &mut Vec<u8>,
-        give: &mut dyn FnMut(Room<'_>) -> bool,
+        give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, bytes);
         for (index, at, part) in parts(offset, bytes) {
@@ -110,8 +110,8 @@ impl Media for Memory {
     }
 
     #[inline]
-    fn settle(&mut self) {
-        self.store.settle();
+    fn flush_nontemporal(&mut self) {
+        self.store.flush_nontemporal();
     }
 
     #[inline]
@@ -131,13 +131,13 @@ impl Media for Memory {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
         let mut rest = data;
-        let written = self.fill(offset, data.len() as u64, &mut Vec::new(), &mut |room| {
+        let written = self.write_with(offset, data.len() as u64, &mut Vec::new(), &mut |room| {
             let part;
             (part, rest) = rest.split_at(room.len());
-            room.put(part);
+            room.copy_from(part);
             true
         });
-        self.settle();
+        self.flush_nontemporal();
         assert!(
             written.is_err() || rest.is_empty(),
             "{} of {} bytes are left after a write",
@@ -161,11 +161,11 @@ impl Media for Memory {
         Ok(())
     }
 
-    fn keep(&mut self, _state: &[u8]) -> Result<(), MediaError> {
+    fn store_state(&mut self, _state: &[u8]) -> Result<(), MediaError> {
         Ok(())
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
         None
     }
 }
@@ -187,32 +187,32 @@ mod tests {
     /// pieces.
     #[test]
     fn pieces_are_what_is_read() {
-        let mut memory = Memory::new(4 * PIECE_BYTES as u64);
+        let mut memory = MemoryBackend::new(4 * PIECE_BYTES as u64);
         let (from, bytes) = (PIECE_BYTES as u64 - 4096, 2 * PIECE_BYTES as u64);
-        let lent = |memory: &mut Memory| {
+        let lent = |memory: &mut MemoryBackend| {
             let mut lent = Vec::new();
             let mut take = |part: &[u8]| lent.extend_from_slice(part);
             memory
-                .lend(from, bytes, &mut Vec::new(), &mut take)
+                .read_with(from, bytes, &mut Vec::new(), &mut take)
                 .expect("it is memory");
             lent
         };
         assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
         (0..4 * PIECE_BYTES as u64)
             .step_by(4096)
-            .for_each(|at| memory.expect(at, 4096));
-        memory.expect(from, bytes);
+            .for_each(|at| memory.prefetch(at, 4096));
+        memory.prefetch(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
-        let mut give = |room: Room<'_>| {
+        let mut give = |room: NonTemporalBuf<'_>| {
             let bytes: Vec<u8> = (0..room.len()).map(|at| next.wrapping_add(at as u8)).collect();
             next = next.wrapping_add(bytes.len() as u8);
-            room.put(&bytes);
+            room.copy_from(&bytes);
             true
         };
         let filled = 3 * 4096;
         memory
-            .fill(from, filled, &mut Vec::new(), &mut give)
+            .write_with(from, filled, &mut Vec::new(), &mut give)
             .expect("it is memory");
         let mut read = vec![0; bytes as usize];
         memory.read(from, &mut read).expect("it is memory");
@@ -222,12 +222,12 @@ mod tests {
             .eq(read[..filled as usize].iter().copied());
         assert!(counted && read[filled as usize..].iter().all(|byte| *byte == 0));
         let mut given = 0;
-        let mut stops = |_: Room<'_>| {
+        let mut stops = |_: NonTemporalBuf<'_>| {
             given += 1;
             false
         };
         memory
-            .fill(from, filled, &mut Vec::new(), &mut stops)
+            .write_with(from, filled, &mut Vec::new(), &mut stops)
             .expect("it is memory");
         assert_eq!(given, 1, "whoever has nothing more is not asked again");
     }

@@ -11,16 +11,16 @@
 //! durability ([`file::Storage`]) involves threads. Backends know neither namespaces nor the
 //! device's mapping. [`crate::storage`] handles those and the files beside the data file.
 
+pub mod checksum_file;
 pub mod file;
 pub mod memory;
+pub mod memory_check;
 pub mod null;
 pub mod pattern;
-pub mod room;
-pub mod sums;
 
-pub use file::File;
-pub use memory::Memory;
-pub use null::Null;
+pub use file::FileBackend;
+pub use memory::MemoryBackend;
+pub use null::NullBackend;
 
 /// Kind of storage for a drive's data.
 #[derive(Clone, Debug, PartialEq, Eq)]

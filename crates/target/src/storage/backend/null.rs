@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use memmap2::MmapMut;
-use nvme::{Durable, Media, MediaError};
+use nvme::{FlushHandle, Media, MediaError};
 
 use super::{check_range, pattern};
 
@@ -16,13 +16,13 @@ use super::{check_range, pattern};
 const PAGE_BYTES: usize = 4096;
 
 /// Stores only the pattern's generation of each page.
-pub struct Null {
+pub struct NullBackend {
     /// A `u32` for each page, initially zero. Memory becomes resident on the first access.
     generations: MmapMut,
     capacity_bytes: u64,
 }
 
-impl Null {
+impl NullBackend {
     /// Memory in bytes that a completely written drive needs.
     pub fn memory_bytes(capacity_bytes: u64) -> u64 {
         capacity_bytes.div_ceil(PAGE_BYTES as u64) * size_of::<u32>() as u64
@@ -32,12 +32,12 @@ impl Null {
     ///
     /// # Errors
     /// The system has no address space for the generations.
-    pub fn new(capacity_bytes: u64) -> std::io::Result<Null> {
-        let generations = MmapMut::map_anon(Null::memory_bytes(capacity_bytes).max(1) as usize)?;
+    pub fn new(capacity_bytes: u64) -> std::io::Result<NullBackend> {
+        let generations = MmapMut::map_anon(NullBackend::memory_bytes(capacity_bytes).max(1) as usize)?;
         #[cfg(target_os = "linux")]
         // Without transparent huge pages the call fails, and small pages are used.
         let _ = generations.advise(memmap2::Advice::HugePage);
-        Ok(Null {
+        Ok(NullBackend {
             generations,
             capacity_bytes,
         })
@@ -65,7 +65,7 @@ fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     })
 }
 
-impl Media for Null {
+impl Media for NullBackend {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
         let generations = self.generations();
@@ -116,11 +116,11 @@ impl Media for Null {
         Ok(())
     }
 
-    fn keep(&mut self, _state: &[u8]) -> Result<(), MediaError> {
+    fn store_state(&mut self, _state: &[u8]) -> Result<(), MediaError> {
         Ok(())
     }
 
-    fn durable(&self) -> Option<Arc<dyn Durable>> {
+    fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
         None
     }
 }

@@ -5,22 +5,26 @@ use nvme::IoCommand;
 use nvme_spec::tcp::{CapsuleCmd, CommonHeader, DIGEST_LENGTH, FatalErrorStatus, H2cData, IcReq, PFV_1_0, PduType};
 use zerocopy::FromBytes;
 
-use super::{ArrivingCommand, BATCH_COMMANDS, CloseReason, IncomingData, Progress, ReadyCommand, Receiver, Session};
+use super::{
+    ArrivingCommand, ArrivingData, BATCH_COMMANDS, CommandStage, DisconnectReason, ReadyCommand, ReceiveState,
+    TcpSession,
+};
 use crate::tcp::pdu::{
-    self, ADMIN_IN_CAPSULE_BYTES, Agreement, Digests, Fault, IO_IN_CAPSULE_BYTES, LOOKED_AT_BYTES_MAX, Layout,
+    self, ADMIN_IN_CAPSULE_BYTES, Digests, IO_IN_CAPSULE_BYTES, LOOKED_AT_BYTES_MAX, NegotiatedParameters, PduLayout,
+    TerminationError,
 };
 
-impl Session {
+impl TcpSession {
     /// Parses the input until no whole PDU is left or enough commands are ready. Returns true in
     /// the first case.
-    pub(super) fn parse(&mut self) -> Result<bool, CloseReason> {
+    pub(super) fn parse(&mut self) -> Result<bool, DisconnectReason> {
         while !self.has_enough() {
             match self.parse_one() {
                 Ok(true) => {}
                 Ok(false) => return Ok(true),
                 Err(fault) => {
                     self.terminate(fault);
-                    return Err(CloseReason::Fatal(fault));
+                    return Err(DisconnectReason::Fatal(fault));
                 }
             }
         }
@@ -40,7 +44,7 @@ impl Session {
     }
 
     /// Adds a C2HTermReq, the last PDU that the host receives.
-    fn terminate(&mut self, fault: Fault) {
+    fn terminate(&mut self, fault: TerminationError) {
         // The PDU's header as the host sent it, as far as it has arrived.
         let bytes = self.input.bytes();
         let said = bytes.get(2).map_or(0, |&header_bytes| usize::from(header_bytes));
@@ -48,8 +52,8 @@ impl Session {
         self.output.terminate(fault, &header);
     }
 
-    fn agreement(&self) -> Agreement {
-        Agreement {
+    fn agreement(&self) -> NegotiatedParameters {
+        NegotiatedParameters {
             initialized: self.initialized,
             digests: self.digests,
             h2c_data_bytes_max: self.context.options.h2c_data_bytes_max as usize,
@@ -61,7 +65,7 @@ impl Session {
     }
 
     /// Parses one PDU or a part of its data. Returns false if the input is incomplete.
-    fn parse_one(&mut self) -> Result<bool, Fault> {
+    fn parse_one(&mut self) -> Result<bool, TerminationError> {
         if let Some(receiving) = &self.receiving {
             return Ok(if receiving.left > 0 {
                 self.take_data()
@@ -72,7 +76,7 @@ impl Session {
         let Ok((common, _)) = CommonHeader::read_from_prefix(self.input.bytes()) else {
             return Ok(false);
         };
-        let layout = Layout::of(&common, &self.agreement())?;
+        let layout = PduLayout::parse(&common, &self.agreement())?;
         let needed = layout.needed_bytes();
         assert!(needed <= LOOKED_AT_BYTES_MAX, "it fits into the input buffer");
         if self.input.bytes().len() < needed {
@@ -91,9 +95,9 @@ impl Session {
         Ok(true)
     }
 
-    fn initialize(&mut self) -> Result<(), Fault> {
+    fn initialize(&mut self) -> Result<(), TerminationError> {
         let (request, _) = IcReq::read_from_prefix(self.input.bytes()).expect("the whole PDU is there");
-        let unsupported = |information| Fault {
+        let unsupported = |information| TerminationError {
             status: FatalErrorStatus::UnsupportedParameter,
             information,
         };
@@ -101,7 +105,7 @@ impl Session {
             return Err(unsupported(8));
         }
         if request.hpda > 31 {
-            return Err(Fault::field(10));
+            return Err(TerminationError::field(10));
         }
         self.initialized = true;
         self.digests = Digests {
@@ -116,7 +120,7 @@ impl Session {
     }
 
     /// Parses a capsule. Returns the number of bytes taken from the input.
-    fn take_capsule(&mut self, layout: &Layout) -> Result<usize, Fault> {
+    fn take_capsule(&mut self, layout: &PduLayout) -> Result<usize, TerminationError> {
         let queue_entries = self
             .endpoint
             .queue
@@ -124,17 +128,17 @@ impl Session {
             .map_or(1, |queue| usize::from(queue.entries));
         if self.outstanding >= queue_entries {
             // More commands than the queue has entries.
-            return Err(Fault::of(FatalErrorStatus::PduSequenceError));
+            return Err(TerminationError::new(FatalErrorStatus::PduSequenceError));
         }
         self.outstanding += 1;
         let pdu = self.input.bytes();
         let (capsule, _) = CapsuleCmd::ref_from_prefix(pdu).expect("the header is there");
-        let parsed = self.endpoint.io_queue().and_then(|_| IoCommand::of(&capsule.ccsqe));
-        let progress = Progress::Capsule(capsule.ccsqe, parsed);
+        let parsed = self.endpoint.io_queue().and_then(|_| IoCommand::parse(&capsule.ccsqe));
+        let progress = CommandStage::Capsule(capsule.ccsqe, parsed);
         let behind_header = layout.data_bytes + layout.digest_bytes();
         let Some(behind) = pdu[layout.data_offset..].get(..behind_header) else {
             let command = self.make_room(progress, layout.data_bytes);
-            self.expect_data(Receiver::Capsule(command), layout);
+            self.expect_data(ReceiveState::Capsule(command), layout);
             return Ok(layout.data_offset);
         };
         // Most capsules have arrived completely.
@@ -155,7 +159,7 @@ impl Session {
     }
 
     /// Allocates a buffer for the arriving data of a command.
-    fn make_room(&mut self, progress: Progress, bytes: usize) -> ArrivingCommand {
+    fn make_room(&mut self, progress: CommandStage, bytes: usize) -> ArrivingCommand {
         self.bytes_in_flight += bytes;
         let mut data = self.spare.take();
         data.resize(bytes, 0);
@@ -170,10 +174,10 @@ impl Session {
     }
 
     /// Prepares for the data behind a header.
-    fn expect_data(&mut self, receiver: Receiver, layout: &Layout) {
+    fn expect_data(&mut self, receiver: ReceiveState, layout: &PduLayout) {
         assert!(self.receiving.is_none(), "the data of one PDU arrives at a time");
         assert!(layout.data_bytes > 0, "a PDU without data has nothing to wait for");
-        self.receiving = Some(IncomingData {
+        self.receiving = Some(ArrivingData {
             receiver,
             left: layout.data_bytes,
             digest: layout.data_digest.then_some(0),
@@ -181,26 +185,26 @@ impl Session {
     }
 
     /// Checks the header of an H2CData PDU and prepares for its data.
-    fn begin_data(&mut self, layout: &Layout) -> Result<(), Fault> {
+    fn begin_data(&mut self, layout: &PduLayout) -> Result<(), TerminationError> {
         let (header, _) = H2cData::read_from_prefix(self.input.bytes()).expect("the header is there");
         let tag = usize::from(header.ttag.get());
         let Some(Some(requested)) = self.requested.get(tag) else {
-            return Err(Fault::field(10));
+            return Err(TerminationError::field(10));
         };
         if requested.ready.progress.entry().cid != header.cccid {
-            return Err(Fault::field(8));
+            return Err(TerminationError::field(8));
         }
         if header.datal.get() as usize != layout.data_bytes {
-            return Err(Fault::field(16));
+            return Err(TerminationError::field(16));
         }
         let left = requested.ready.data.len() - requested.received;
         if header.datao.get() as usize != requested.received || layout.data_bytes > left {
-            return Err(Fault::of(FatalErrorStatus::DataTransferOutOfRange));
+            return Err(TerminationError::new(FatalErrorStatus::DataTransferOutOfRange));
         }
         if header.ch.flags.last_pdu() != (layout.data_bytes == left) {
-            return Err(Fault::field(1));
+            return Err(TerminationError::field(1));
         }
-        self.expect_data(Receiver::Requested(tag), layout);
+        self.expect_data(ReceiveState::Requested(tag), layout);
         Ok(())
     }
 
@@ -249,8 +253,8 @@ impl Session {
             self.input.consume(DIGEST_LENGTH);
         }
         let arrived = match receiving.receiver {
-            Receiver::Capsule(command) => Some(command),
-            Receiver::Requested(tag) => self.requested[tag].take_if(|command| command.is_complete()),
+            ReceiveState::Capsule(command) => Some(command),
+            ReceiveState::Requested(tag) => self.requested[tag].take_if(|command| command.is_complete()),
         };
         if let Some(command) = arrived {
             assert!(
@@ -271,7 +275,7 @@ impl Session {
             }
             let command = self.ungranted.pop_front().expect("the entry was checked before");
             let cid = command.entry.cid.get();
-            let requested = self.make_room(Progress::Transferred(command), bytes);
+            let requested = self.make_room(CommandStage::Transferred(command), bytes);
             let free = self.requested.iter().position(Option::is_none);
             let tag = free.unwrap_or_else(|| {
                 self.requested.push(None);

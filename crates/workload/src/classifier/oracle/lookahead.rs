@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::spill::{CHUNK_MAX, LIFETIME_BITS, Spill};
 use crate::classifier::{trimmed_units, units, written_units};
-use crate::{Operation, Request, Source, Target, WorkloadError};
+use crate::{IoRequest, RequestOperation, RequestSource, WorkloadError, WorkloadTarget};
 
 /// Chunks of a horizon, within the limits of a chunk's size.
 const CHUNKS: u64 = 64;
@@ -21,7 +21,7 @@ pub(super) fn digest(digest: u64, unit: u64) -> u64 {
 
 /// The copy of the source that runs ahead.
 pub(super) struct Lookahead {
-    source: Box<dyn Source>,
+    source: Box<dyn RequestSource>,
     unit_bytes: u64,
     horizon: u64,
     chunk_writes: u64,
@@ -31,7 +31,7 @@ pub(super) struct Lookahead {
     position: u64,
     /// Remaining units of the current write.
     rest: std::ops::Range<u64>,
-    requests: Vec<Request>,
+    requests: Vec<IoRequest>,
     next: usize,
     has_ended: bool,
     /// Error that ended the source, if it failed. The placed source fails at the same place.
@@ -43,7 +43,12 @@ pub(super) struct Lookahead {
 }
 
 impl Lookahead {
-    pub(super) fn new(source: Box<dyn Source>, target: &Target, horizon: u64, folder: &Path) -> Lookahead {
+    pub(super) fn new(
+        source: Box<dyn RequestSource>,
+        target: &WorkloadTarget,
+        horizon: u64,
+        folder: &Path,
+    ) -> Lookahead {
         assert!(2 * horizon < 1 << LIFETIME_BITS, "lifetimes have {LIFETIME_BITS} bits");
         let chunk_writes = horizon.div_ceil(CHUNKS).clamp(CHUNK_MIN, CHUNK_MAX);
         // One more is being taken and one more is begun, and neither is aligned to the horizon.
@@ -78,7 +83,7 @@ impl Lookahead {
         while self.position < end + self.horizon && !self.has_ended {
             self.step()?;
         }
-        let mut lifetimes = self.spill.take(2 * self.horizon)?;
+        let mut lifetimes = self.spill.read_chunk(2 * self.horizon)?;
         // The last chunk of a source that ends is not full.
         lifetimes.truncate(
             self.position
@@ -102,19 +107,19 @@ impl Lookahead {
             return Ok(());
         };
         match request.operation {
-            Operation::Read => {}
-            Operation::Write => self.rest = written_units(&request, self.unit_bytes),
-            Operation::Trim => {
+            RequestOperation::Read => {}
+            RequestOperation::Write => self.rest = written_units(&request, self.unit_bytes),
+            RequestOperation::Trim => {
                 for unit in trimmed_units(&request, self.unit_bytes) {
                     let last = std::mem::take(&mut self.written[unit as usize]);
-                    self.died(last)?;
+                    self.record_death(last)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn next_request(&mut self) -> Option<Request> {
+    fn next_request(&mut self) -> Option<IoRequest> {
         if self.next == self.requests.len() {
             self.requests.clear();
             self.next = 0;
@@ -137,7 +142,7 @@ impl Lookahead {
     fn write(&mut self, unit: u64) -> Result<(), WorkloadError> {
         let number = self.position + 1;
         let last = std::mem::replace(&mut self.written[unit as usize], number);
-        self.died(last)?;
+        self.record_death(last)?;
         if self.position.is_multiple_of(self.chunk_writes) {
             self.digests.push_back(0);
         }
@@ -148,14 +153,14 @@ impl Lookahead {
     }
 
     /// Records that the content written by write `number` dies before the next write.
-    fn died(&mut self, number: u64) -> Result<(), WorkloadError> {
+    fn record_death(&mut self, number: u64) -> Result<(), WorkloadError> {
         assert!(number <= self.position);
         let Some(write) = number.checked_sub(1) else {
             return Ok(());
         };
         match self.position - write {
             lifetime if lifetime > self.horizon => Ok(()),
-            lifetime => self.spill.put(write, lifetime),
+            lifetime => self.spill.record(write, lifetime),
         }
     }
 }
@@ -170,11 +175,11 @@ mod tests {
     const UNIT: u64 = 4096;
 
     /// Requests from a list, optionally followed by an error.
-    struct Listed(Vec<Request>, bool);
+    struct Listed(Vec<IoRequest>, bool);
 
-    impl Source for Listed {
-        fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
-            let taken: Vec<Request> = self.0.drain(..limit.min(self.0.len())).collect();
+    impl RequestSource for Listed {
+        fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
+            let taken: Vec<IoRequest> = self.0.drain(..limit.min(self.0.len())).collect();
             if taken.is_empty() && self.1 {
                 return Err(WorkloadError::setting("line 9", "is bad"));
             }
@@ -187,12 +192,12 @@ mod tests {
         }
     }
 
-    fn requests(units: u64, count: usize) -> Vec<Request> {
+    fn requests(units: u64, count: usize) -> Vec<IoRequest> {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
         let mut below = |limit: u64| random.next_u64() % limit;
-        let request = |_| Request {
+        let request = |_| IoRequest {
             stream: 0,
-            operation: Operation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]],
+            operation: RequestOperation::ALL[[0, 1, 1, 1, 1, 2][below(6) as usize]],
             offset_bytes: below((units - 8) * 8) * 512,
             bytes: (below(40) as u32 + 1) * 512,
             placement: None,
@@ -203,13 +208,13 @@ mod tests {
     /// Lifetimes of all written units by definition. A lifetime ends with the next write that
     /// touches the unit or trim that covers it, in units written. `beyond` if it exceeds the
     /// horizon or never ends.
-    fn lifetimes(requests: &[Request], horizon: u64, beyond: u64) -> Vec<u64> {
+    fn lifetimes(requests: &[IoRequest], horizon: u64, beyond: u64) -> Vec<u64> {
         let mut events: Vec<(u64, bool)> = Vec::new();
         for request in requests {
             match request.operation {
-                Operation::Read => {}
-                Operation::Write => events.extend(written_units(request, UNIT).map(|unit| (unit, true))),
-                Operation::Trim => events.extend(trimmed_units(request, UNIT).map(|unit| (unit, false))),
+                RequestOperation::Read => {}
+                RequestOperation::Write => events.extend(written_units(request, UNIT).map(|unit| (unit, true))),
+                RequestOperation::Trim => events.extend(trimmed_units(request, UNIT).map(|unit| (unit, false))),
             }
         }
         let of = |(index, (unit, is_write)): (usize, &(u64, bool))| {
@@ -229,9 +234,9 @@ mod tests {
     #[test]
     fn lifetimes_are_those_of_the_definition() {
         let units = 1000;
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: units * UNIT,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
         let requests = requests(units, 8000);
         for horizon in [1, 100, 3000, 100_000] {

@@ -36,7 +36,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Classifier, placement_count, units};
-use crate::{Measure, PlacementIndex, Source, Target, WorkloadError, within};
+use crate::{PlacementIndex, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget, within};
 use lookahead::Lookahead;
 
 /// Name of the measure that only a run with an oracle has. Its value is the share of examined
@@ -67,7 +67,11 @@ impl Default for OracleSettings {
 
 impl OracleSettings {
     /// Builds the oracle. `source` is a copy of the source to place, from its beginning.
-    pub(super) fn classifier<S: Source + 'static>(&self, source: S, target: &Target) -> Result<Oracle, WorkloadError> {
+    pub(super) fn classifier<S: RequestSource + 'static>(
+        &self,
+        source: S,
+        target: &WorkloadTarget,
+    ) -> Result<Oracle, WorkloadError> {
         let percent = self.horizon_percent;
         within("classifier.horizon_percent", percent, 1.0..=10_000.0)?;
         let groups = placement_count(self.placement_count, target)?;
@@ -107,7 +111,13 @@ pub struct Oracle {
 impl Oracle {
     /// Creates an oracle that looks ahead by `horizon` units written and keeps temporary files in
     /// `folder`.
-    fn new(source: Box<dyn Source>, target: &Target, group_count: u16, horizon: u64, folder: &Path) -> Oracle {
+    fn new(
+        source: Box<dyn RequestSource>,
+        target: &WorkloadTarget,
+        group_count: u16,
+        horizon: u64,
+        folder: &Path,
+    ) -> Oracle {
         Oracle {
             lookahead: Lookahead::new(source, target, horizon, folder),
             group_count,
@@ -168,8 +178,8 @@ impl Classifier for Oracle {
         Some(PlacementIndex(group))
     }
 
-    fn measures(&self) -> Vec<Measure> {
+    fn measures(&self) -> Vec<WorkloadMeasure> {
         let beyond = self.beyond as f64 / self.total.max(1) as f64;
-        vec![Measure::new(ORACLE_MEASURE, beyond)]
+        vec![WorkloadMeasure::new(ORACLE_MEASURE, beyond)]
     }
 }

@@ -30,7 +30,7 @@ pub(super) const CHUNK_MAX: u64 = 1 << (64 - LIFETIME_BITS);
 
 /// A chunk that is being filled.
 #[derive(Default)]
-struct Region {
+struct OpenChunk {
     /// Records in the file.
     spilled: u64,
     buffer: Vec<u64>,
@@ -41,7 +41,7 @@ pub(super) struct Spill {
     file: SpooledTempFile,
     folder: String,
     chunk_writes: u64,
-    regions: Vec<Region>,
+    regions: Vec<OpenChunk>,
     /// The next chunk to take. This chunk and those after it are being filled.
     first: u64,
 }
@@ -54,13 +54,13 @@ impl Spill {
             file: tempfile::spooled_tempfile_in(IN_MEMORY_BYTES, folder),
             folder: folder.display().to_string(),
             chunk_writes,
-            regions: (0..chunks).map(|_| Region::default()).collect(),
+            regions: (0..chunks).map(|_| OpenChunk::default()).collect(),
             first: 0,
         }
     }
 
     /// Records the lifetime of a write.
-    pub(super) fn put(&mut self, write: u64, lifetime: u64) -> Result<(), WorkloadError> {
+    pub(super) fn record(&mut self, write: u64, lifetime: u64) -> Result<(), WorkloadError> {
         let chunk = write / self.chunk_writes;
         assert!(
             (self.first..self.first + self.regions.len() as u64).contains(&chunk),
@@ -87,7 +87,7 @@ impl Spill {
 
     /// Takes the lifetimes of the next chunk, in the order of its writes. Missing ones are
     /// `beyond`.
-    pub(super) fn take(&mut self, beyond: u64) -> Result<Vec<u64>, WorkloadError> {
+    pub(super) fn read_chunk(&mut self, beyond: u64) -> Result<Vec<u64>, WorkloadError> {
         let index = self.region(self.first);
         self.first += 1;
         let region = std::mem::take(&mut self.regions[index]);
@@ -122,7 +122,7 @@ impl Spill {
     }
 
     fn failed(&self, error: &Error) -> WorkloadError {
-        let most = base::Bytes(self.regions.len() as u64 * self.chunk_writes * RECORD_BYTES);
+        let most = base::HumanBytes(self.regions.len() as u64 * self.chunk_writes * RECORD_BYTES);
         let reason = match error.kind() {
             ErrorKind::StorageFull => "the disk is full".to_string(),
             _ => error.to_string(),
@@ -153,7 +153,7 @@ mod tests {
             for index in (0..chunk).rev().map(|index| index ^ 0b1010) {
                 let write = of * chunk + index;
                 if dies(write) {
-                    spill.put(write, lifetime(write)).expect("there is room");
+                    spill.record(write, lifetime(write)).expect("there is room");
                 }
             }
         };
@@ -161,7 +161,7 @@ mod tests {
             put(&mut spill, of);
         }
         for of in 0..chunks + 2 {
-            let lifetimes = spill.take(77).expect("it can be read");
+            let lifetimes = spill.read_chunk(77).expect("it can be read");
             for (index, found) in lifetimes.iter().enumerate() {
                 let write = of * chunk + index as u64;
                 assert_eq!(*found, if dies(write) { lifetime(write) } else { 77 });
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_is_one_sentence() {
         let mut spill = Spill::new(CHUNK_MAX, 1, Path::new("/nowhere/at all"));
-        let error = (0..CHUNK_MAX).find_map(|write| spill.put(write, 1).err());
+        let error = (0..CHUNK_MAX).find_map(|write| spill.record(write, 1).err());
         let error = error.expect("16 Mi records do not stay in memory").to_string();
         assert!(
             error.starts_with("classifier.horizon_percent needs a temporary file of up to"),

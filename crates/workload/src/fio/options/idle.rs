@@ -1,6 +1,6 @@
 //! Rules for options that have no effect because of the job's other options.
 
-use crate::fio::job::{DataPlacement, Distribution, Job, Operations};
+use crate::fio::job::{BlockDistribution, DataPlacement, Job, JobOperations};
 
 /// Options, the reason that they have no effect, and a test of whether they have one in a job.
 type Rule = (&'static [&'static str], &'static str, fn(&Job) -> bool);
@@ -9,7 +9,7 @@ const RULES: &[Rule] = &[
     (
         &["rwmixread", "rwmixwrite"],
         "sets the mix of reads and writes, which only rw and randrw have",
-        |job| job.access.operations == Operations::ReadWrite,
+        |job| job.access.operations == JobOperations::ReadWrite,
     ),
     (
         &["random_distribution", "percentage_random", "ba"],
@@ -46,7 +46,7 @@ const RULES: &[Rule] = &[
     (
         &["random_sequence_stride"],
         "refines random_distribution=sequence",
-        |job| matches!(job.distribution, Distribution::Sequence(_)),
+        |job| matches!(job.distribution, BlockDistribution::Sequence(_)),
     ),
     (&["deac"], "refines write_mode=zeroes", |job| {
         !job.write_modes.is_empty()
@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// Returns the reason that an option has no effect in any of these jobs, in which it is given.
-pub fn why_idle(option: &str, jobs: &[&Job]) -> Option<&'static str> {
+pub fn idle_reason(option: &str, jobs: &[&Job]) -> Option<&'static str> {
     let (_, why, acts) = RULES.iter().find(|(names, ..)| names.contains(&option))?;
     (!jobs.iter().any(|job| acts(job))).then_some(why)
 }

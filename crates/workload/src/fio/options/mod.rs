@@ -11,7 +11,7 @@
 
 use std::sync::LazyLock;
 
-use super::error::Complaint;
+use super::error::OptionError;
 use super::job::Job;
 
 mod data;
@@ -28,7 +28,7 @@ const CELL_BYTES_MAX: usize = 160;
 
 /// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionKind {
     /// Empty, 0 or 1.
     Flag,
     /// Empty or a name.
@@ -49,7 +49,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl OptionKind {
     fn describe(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -69,11 +69,11 @@ impl Kind {
 #[derive(Clone, Copy)]
 pub enum Effect {
     /// Shapes the workload through this setter.
-    Acts(fn(&mut Job, &str) -> Result<(), Complaint>),
+    Active(fn(&mut Job, &str) -> Result<(), OptionError>),
     /// Legal without effect in the lab. [`FioOption::help`] states the reason.
     None,
     /// Like [`Effect::None`], but some values are refused.
-    Checked(fn(&str) -> Result<(), Complaint>),
+    Checked(fn(&str) -> Result<(), OptionError>),
     /// Legal for fio, but the lab's workload would differ from fio's. Holds the proposed
     /// alternative.
     Refused(&'static str),
@@ -87,7 +87,7 @@ pub struct FioOption {
     /// fio's aliases of the option, separated by spaces.
     pub aliases: &'static str,
     /// Form of the value.
-    pub kind: Kind,
+    pub kind: OptionKind,
     /// Meaning of the option in the lab, or the reason for having none.
     pub help: &'static str,
     /// Effect of the option in the lab.
@@ -95,19 +95,19 @@ pub struct FioOption {
 }
 
 /// Row of an option that shapes the workload.
-const fn acts(
+const fn active_option(
     name: &'static str,
     aliases: &'static str,
-    kind: Kind,
+    kind: OptionKind,
     help: &'static str,
-    set: fn(&mut Job, &str) -> Result<(), Complaint>,
+    set: fn(&mut Job, &str) -> Result<(), OptionError>,
 ) -> FioOption {
     FioOption {
         name,
         aliases,
         kind,
         help,
-        effect: Effect::Acts(set),
+        effect: Effect::Active(set),
     }
 }
 
@@ -153,11 +153,11 @@ pub fn manual() -> String {
     };
     let acting = options()
         .iter()
-        .filter(|option| matches!(option.effect, Effect::Acts(_)));
+        .filter(|option| matches!(option.effect, Effect::Active(_)));
     let acting = acting.map(|option| row(&[&option.in_markdown(), option.kind.describe(), option.help]));
     let refused = options().iter().filter_map(|option| match option.effect {
         Effect::Refused(remedy) => Some(row(&[&option.in_markdown(), option.help, remedy])),
-        Effect::Acts(_) | Effect::None | Effect::Checked(_) => None,
+        Effect::Active(_) | Effect::None | Effect::Checked(_) => None,
     });
     let silent: Vec<&FioOption> = options().iter().filter(|option| option.is_silent()).collect();
     let silent = silent.chunk_by(|a, b| a.help == b.help).flat_map(|group| {
@@ -205,7 +205,7 @@ impl FioOption {
     }
 }
 
-pub(super) use idle::why_idle;
+pub(super) use idle::idle_reason;
 
 const ONE_TARGET: &str = "Write one section per target";
 

@@ -1,17 +1,17 @@
 //! Options for the pace of a job, its concurrency with other jobs, and its end.
 
-use super::{FioOption, Kind, acts};
-use crate::fio::error::Complaint;
-use crate::fio::job::ExitWhat;
+use super::{FioOption, OptionKind, active_option};
+use crate::fio::error::OptionError;
+use crate::fio::job::ExitScope;
 use crate::fio::value::{
     choice, fraction, number, number_in, numbers_per_direction, set, switch, time_range_us, time_us,
 };
 
 pub(super) static OPTIONS: &[FioOption] = &[
-    acts(
+    active_option(
         "rate",
         "",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "bytes per second. They set the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
@@ -20,10 +20,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
             })
         },
     ),
-    acts(
+    active_option(
         "rate_iops",
         "",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "requests per second. They set the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
@@ -32,18 +32,18 @@ pub(super) static OPTIONS: &[FioOption] = &[
             })
         },
     ),
-    acts(
+    active_option(
         "rate_process",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "linear (default) or poisson. With poisson, requests of a job with a rate arrive at random times, with the \
          same mean. It needs a device with timing",
         |job, value| set(choice(value, &[("linear", false), ("poisson", true)]), &mut job.poisson),
     ),
-    acts(
+    active_option(
         "steadystate",
         "ss",
-        Kind::Text,
+        OptionKind::Text,
         "the run continues until its write amplification is steady, as with `--steady-state`. The criterion and \
          limit themselves have no effect",
         |job, value| {
@@ -57,47 +57,47 @@ pub(super) static OPTIONS: &[FioOption] = &[
                 job.steadystate = true;
                 return Ok(());
             }
-            Err(Complaint::new(
+            Err(OptionError::new(
                 "the criterion has no limit",
                 "Write for example iops_slope:5%",
             ))
         },
     ),
-    acts(
+    active_option(
         "rate_ignore_thinktime",
         "",
-        Kind::Bool,
+        OptionKind::Bool,
         "a job with `rate` does not catch up after `thinktime`",
         |job, value| set(switch(value), &mut job.rate_ignore_thinktime),
     ),
-    acts(
+    active_option(
         "flow",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "requests relative to the other jobs that run with it",
         |job, value| {
             job.flow = Some(number_in(value, job.kb_base, 0, 1000)?).filter(|flow| *flow > 0);
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "flow_id",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "jobs that run together need the same value",
         |job, value| set(number(value, job.kb_base), &mut job.flow_id),
     ),
-    acts(
+    active_option(
         "thinktime",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "pause after each `thinktime_blocks` requests. It lowers the job's share as described above",
         |job, value| set(time_us(value, false), &mut job.thinktime_us),
     ),
-    acts(
+    active_option(
         "thinktime_blocks",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "requests between two pauses. The default is 1",
         |job, value| {
             set(
@@ -106,90 +106,90 @@ pub(super) static OPTIONS: &[FioOption] = &[
             )
         },
     ),
-    acts(
+    active_option(
         "thinktime_iotime",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "time between two pauses, in seconds without a suffix. With `thinktime_blocks`, the first of both counts. \
          Without timing it is the time of nominal requests",
         |job, value| set(time_us(value, true), &mut job.thinktime_iotime_us),
     ),
-    acts(
+    active_option(
         "iodepth",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "queue slots. Without rate and flow, requests are distributed in this proportion",
         |job, value| set(number_in(value, job.kb_base, 1, 65_536), &mut job.iodepth),
     ),
-    acts(
+    active_option(
         "numjobs",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "number of instances of the job, each with its own random numbers",
         |job, value| {
             job.numjobs = number_in(value, job.kb_base, 1, 4096)? as u32;
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "stonewall",
         "wait_for_previous",
-        Kind::Flag,
+        OptionKind::Flag,
         "the job starts when all jobs before it have ended",
         |job, value| set(switch(value), &mut job.stonewall),
     ),
-    acts(
+    active_option(
         "wait_for",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "the job starts when all instances of this earlier job have ended. The name must be unique",
         |job, value| set(Ok(Some(value.to_owned())), &mut job.wait_for),
     ),
-    acts(
+    active_option(
         "exitall",
         "",
-        Kind::Flag,
+        OptionKind::Flag,
         "when a job ends, all jobs that run with it end too. One such job is enough. It has no effect on the last \
          group if the run limits the writes",
         |job, value| set(switch(value), &mut job.exitall),
     ),
-    acts(
+    active_option(
         "exit_what",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "jobs that end with exitall. group (default) and stonewall are the jobs that run together. all includes the \
          jobs behind a stonewall",
         |job, value| {
-            use ExitWhat::{All, Group};
+            use ExitScope::{All, Group};
             let choices = [("group", Group), ("stonewall", Group), ("all", All)];
             set(choice(value, &choices), &mut job.exit_what)
         },
     ),
-    acts(
+    active_option(
         "latency_target",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "searches for the deepest queue, up to `iodepth`, with requests no slower than this, as fio does. The job \
          measures one window there and ends. It needs a device with timing",
         |job, value| set(time_us(value, false), &mut job.latency_goal.target_us),
     ),
-    acts(
+    active_option(
         "latency_window",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "duration of each depth of the search",
         |job, value| set(time_us(value, false), &mut job.latency_goal.window_us),
     ),
-    acts(
+    active_option(
         "latency_percentile",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "percent of the requests within `latency_target`. At 100 (default), a slower request ends its window. At a \
          depth of 1 it ends the run with an error, as in fio",
         |job, value| {
             let percent = fraction(value)?;
             if !(0.0..=100.0).contains(&percent) {
-                return Err(Complaint::new(
+                return Err(OptionError::new(
                     format!("{percent} is not a percentage"),
                     "Give a number from 0 to 100",
                 ));
@@ -197,17 +197,17 @@ pub(super) static OPTIONS: &[FioOption] = &[
             set(Ok(percent), &mut job.latency_goal.percent)
         },
     ),
-    acts(
+    active_option(
         "latency_run",
         "",
-        Kind::Bool,
+        OptionKind::Bool,
         "with 1, the job continues the search after it has found a depth",
         |job, value| set(switch(value), &mut job.latency_goal.goes_on),
     ),
-    acts(
+    active_option(
         "startdelay",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "virtual time from the start of the group to the start of the job, or `1-2` for a random time per instance. \
          Devices without timing accept only 0",
         |job, value| {
@@ -215,10 +215,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "ramp_time",
         "",
-        Kind::Time,
+        OptionKind::Time,
         "virtual time at the start of the job that is not measured. It has no effect on devices without timing",
         |job, value| set(time_us(value, true), &mut job.ramp_time_us),
     ),

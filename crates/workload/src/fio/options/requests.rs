@@ -1,7 +1,7 @@
 //! Options for the requests of a job: operations, sizes, lengths and addresses.
 
-use super::{FioOption, Kind, ONE_TARGET, acts};
-use crate::fio::error::Complaint;
+use super::{FioOption, ONE_TARGET, OptionKind, active_option};
+use crate::fio::error::OptionError;
 use crate::fio::grammar::{parse_range, set_bssplit, set_distribution};
 use crate::fio::job::ACCESSES;
 use crate::fio::value::{
@@ -9,10 +9,10 @@ use crate::fio::value::{
 };
 
 pub(super) static OPTIONS: &[FioOption] = &[
-    acts(
+    active_option(
         "rw",
         "readwrite",
-        Kind::Text,
+        OptionKind::Text,
         "read, write, trim, rw (or readwrite), trimwrite, or one of them with rand in front. `randrw:8` draws an \
          address for each 8th request. `write:4k` leaves holes of 4k. `read:-8k` goes backwards",
         |job, value| {
@@ -32,10 +32,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "rw_sequencer",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "addresses between two draws of `randrw:8`. sequential (default) continues, identical repeats the address",
         |job, value| {
             set(
@@ -44,38 +44,38 @@ pub(super) static OPTIONS: &[FioOption] = &[
             )
         },
     ),
-    acts(
+    active_option(
         "bs",
         "blocksize",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "size of a request. The default is 4k",
         |job, value| {
             let base = job.kb_base;
             numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
         },
     ),
-    acts(
+    active_option(
         "bsrange",
         "blocksize_range",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "range of random sizes, for example `1k-4k`, in multiples of the smallest",
         |job, value| {
             let base = job.kb_base;
             per_direction(value, &mut job.bs_range, |part| parse_range(part, base).map(Some))
         },
     ),
-    acts(
+    active_option(
         "bssplit",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "sizes and their percent of the requests, for example `4k/60:64k/40`. Up to three lists are for \
          reads,writes,trims. A direction with an empty list has `bs`",
         set_bssplit,
     ),
-    acts(
+    active_option(
         "ba",
         "blockalign",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "alignment of random requests. The default is their size. Any other alignment switches the random map off, \
          as in fio",
         |job, value| {
@@ -85,10 +85,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
             })
         },
     ),
-    acts(
+    active_option(
         "size",
         "",
-        Kind::SizeOrPercent,
+        OptionKind::SizeOrPercent,
         "size of the job's region and of one loop. The default is the rest of the drive after `offset`. A \
          percentage is of the whole drive",
         |job, value| {
@@ -97,32 +97,32 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "filesize",
         "",
-        Kind::Size,
+        OptionKind::Size,
         "end of the region, from the start of the drive. `size` then limits one loop",
         |job, value| {
             let (least, most) = value.split_once(['-', ',', ':']).unwrap_or((value, value));
             let bytes = number_in(least, job.kb_base, 1, u64::MAX)?;
             if number(most, job.kb_base)? != bytes {
-                return Err(Complaint::new("the job has files of random sizes", ONE_TARGET));
+                return Err(OptionError::new("the job has files of random sizes", ONE_TARGET));
             }
             job.filesize = Some(bytes);
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "offset",
         "fileoffset",
-        Kind::SizeOrPercent,
+        OptionKind::SizeOrPercent,
         "start of the region. A percentage is of the whole drive, rounded up to the smallest block",
         |job, value| set(amount(value, job.kb_base), &mut job.offset),
     ),
-    acts(
+    active_option(
         "offset_align",
         "",
-        Kind::Size,
+        OptionKind::Size,
         "unit to which a percentage in `offset` is rounded up",
         |job, value| {
             set(
@@ -131,18 +131,18 @@ pub(super) static OPTIONS: &[FioOption] = &[
             )
         },
     ),
-    acts(
+    active_option(
         "offset_increment",
         "",
-        Kind::SizeOrPercent,
+        OptionKind::SizeOrPercent,
         "increment of `offset` for each further instance of `numjobs`. fio numbers the instances after the first \
          downwards",
         |job, value| set(amount(value, job.kb_base), &mut job.offset_increment),
     ),
-    acts(
+    active_option(
         "io_size",
         "io_limit",
-        Kind::SizeOrPercent,
+        OptionKind::SizeOrPercent,
         "total bytes to issue, if not `size`",
         |job, value| {
             let size = amount(value, job.kb_base)?;
@@ -150,62 +150,62 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "number_ios",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "number of requests after which a loop ends",
         |job, value| {
             job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "loops",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "number of times that the job issues its `size`. Each loop repeats the same random numbers, as in fio, \
          unless `randseed` is given or `randrepeat=0`",
         |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.loops),
     ),
-    acts(
+    active_option(
         "time_based",
         "",
-        Kind::Flag,
+        OptionKind::Flag,
         "the job repeats until the end of its `runtime`, or of the run on devices without timing",
         |job, value| set(switch(value), &mut job.time_based),
     ),
-    acts(
+    active_option(
         "runtime",
         "timeout",
-        Kind::Time,
+        OptionKind::Time,
         "virtual time after `ramp_time` at which the job ends. Its value has no effect on devices without timing, \
          because they have no clock. `time_based` requires it",
         |job, value| set(time_us(value, true), &mut job.runtime_us),
     ),
-    acts(
+    active_option(
         "random_distribution",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "random, zipf:theta, pareto:h, normal:deviation (with an optional `:center`), zoned:access/size:..., \
          zoned_abs:access/bytes:... or sequence:2,0,1. All but random may repeat a block at once",
         set_distribution,
     ),
-    acts(
+    active_option(
         "random_sequence_stride",
         "",
-        Kind::Bool,
+        OptionKind::Bool,
         "with 1, each pass of random_distribution=sequence begins behind the blocks of the previous one",
         |job, value| set(switch(value), &mut job.sequence_strides),
     ),
-    acts(
+    active_option(
         "random_generator",
         "",
-        Kind::Text,
+        OptionKind::Text,
         "tausworthe or tausworthe64. fio's lfsr is refused",
         |job, value| {
             if value == "lfsr" {
-                return Err(Complaint::new(
+                return Err(OptionError::new(
                     "the lfsr generator is not supported",
                     "Use tausworthe, which also accesses each block once per pass",
                 ));
@@ -214,31 +214,31 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "randrepeat",
         "allrandrepeat",
-        Kind::Bool,
+        OptionKind::Bool,
         "with 0, each loop draws new random numbers. The first loop is the same in every run",
         |job, value| set(switch(value), &mut job.randrepeat),
     ),
-    acts(
+    active_option(
         "randseed",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "seed of all random numbers. The default is 0x89",
         |job, value| set(number(value, job.kb_base).map(Some), &mut job.randseed),
     ),
-    acts(
+    active_option(
         "norandommap",
         "",
-        Kind::Flag,
+        OptionKind::Flag,
         "random requests may repeat a block. Without it, they access each block once per pass",
         |job, value| set(switch(value), &mut job.norandommap),
     ),
-    acts(
+    active_option(
         "percentage_random",
         "",
-        Kind::PerDirection,
+        OptionKind::PerDirection,
         "percent of a random job's requests that are random. The others continue at the end of the previous request",
         |job, value| {
             let base = job.kb_base;
@@ -247,20 +247,20 @@ pub(super) static OPTIONS: &[FioOption] = &[
             })
         },
     ),
-    acts(
+    active_option(
         "rwmixread",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "percent of reads in rw and randrw. The default is 50",
         |job, value| {
             job.rwmixread = number_in(value, job.kb_base, 0, 100)? as u32;
             Ok(())
         },
     ),
-    acts(
+    active_option(
         "rwmixwrite",
         "",
-        Kind::Number,
+        OptionKind::Number,
         "percent of writes in rw and randrw",
         |job, value| {
             job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;

@@ -1,7 +1,7 @@
 //! Options that are legal and have no effect in the lab, so that the same file runs under real fio.
 
-use super::{Effect, FioOption, Kind};
-use crate::fio::error::Complaint;
+use super::{Effect, FioOption, OptionKind};
+use crate::fio::error::OptionError;
 use crate::fio::value::switch;
 
 /// Prefix of the reason of options that would have an effect on a drive with timing.
@@ -150,7 +150,7 @@ static CHECKED: &[FioOption] = &[
     FioOption {
         name: "ioengine",
         aliases: "",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         help: "selects the engine of real fio. Engines without I/O to a drive, such as net, cpuio and filecreate, \
                are refused",
         effect: Effect::Checked(|engine| {
@@ -159,7 +159,7 @@ static CHECKED: &[FioOption] = &[
                 .find(|(names, _)| names.split_whitespace().any(|name| name == engine));
             match refused {
                 None => Ok(()),
-                Some((_, why)) => Err(Complaint::new(
+                Some((_, why)) => Err(OptionError::new(
                     format!("the engine {engine} {why}"),
                     "Remove the job, or describe its requests to a drive in a job with another engine",
                 )),
@@ -169,7 +169,7 @@ static CHECKED: &[FioOption] = &[
     FioOption {
         name: "fill_device",
         aliases: "fill_fs",
-        kind: Kind::Flag,
+        kind: OptionKind::Flag,
         help: "is the default without `size`. It is refused with `size`, and in random jobs that repeat blocks, \
                because they never fill the drive",
         effect: Effect::Checked(|value| switch(value).map(|_| ())),
@@ -185,7 +185,7 @@ pub(super) fn options() -> impl Iterator<Item = FioOption> {
                 name,
                 aliases,
                 // The values are not parsed, so the kind has no meaning.
-                kind: Kind::Flag,
+                kind: OptionKind::Flag,
                 help,
                 effect: Effect::None,
             }

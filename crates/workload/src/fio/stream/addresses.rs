@@ -1,8 +1,8 @@
 //! State from which a stream draws its addresses.
 
-use crate::Operation;
-use crate::fio::distribution::{Skew, Zone, ZoneTable};
-use crate::fio::plan::{AddressPlan, Plan};
+use crate::RequestOperation;
+use crate::fio::distribution::{AccessZone, Skew, ZoneTable};
+use crate::fio::plan::{AddressPlan, JobPlan};
 use crate::fio::random::{Purpose, Taus88};
 use crate::fio::random_map::RandomMap;
 use crate::fio::value::PerDirection;
@@ -20,7 +20,7 @@ pub(super) enum Addresses {
 }
 
 impl Addresses {
-    pub(super) fn new(plan: &Plan) -> Self {
+    pub(super) fn new(plan: &JobPlan) -> Self {
         match &plan.addresses {
             AddressPlan::Sequential => Self::Sequential,
             AddressPlan::Uniform { .. } => Self::Uniform(plan.map_blocks().map(RandomMap::new)),
@@ -31,26 +31,30 @@ impl Addresses {
                 blocks,
             } => {
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
-                Self::Skewed(skew.on_twin(*blocks))
+                Self::Skewed(skew.on_scaled_model(*blocks))
             }
             AddressPlan::Sequence { blocks, strides } => {
                 assert!(!blocks.is_empty(), "a sequence has no block to repeat");
                 Self::Sequence(blocks.clone(), *strides)
             }
             AddressPlan::Zoned(zones) => Self::zoned(plan, zones, |operation, zones| {
-                ZoneTable::of_percents(zones, plan.last_block(operation))
+                ZoneTable::from_percents(zones, plan.last_block(operation))
             }),
             AddressPlan::ZonedAbsolute(zones) => Self::zoned(plan, zones, |operation, zones| {
-                ZoneTable::of_bytes(zones, plan.blocks[operation as usize].align_bytes)
+                ZoneTable::from_bytes(zones, plan.blocks[operation as usize].align_bytes)
             }),
         }
     }
 
-    fn zoned(plan: &Plan, zones: &PerDirection<Vec<Zone>>, table: impl Fn(Operation, &[Zone]) -> ZoneTable) -> Self {
-        let tables = Operation::ALL.map(|operation| {
+    fn zoned(
+        plan: &JobPlan,
+        zones: &PerDirection<Vec<AccessZone>>,
+        table: impl Fn(RequestOperation, &[AccessZone]) -> ZoneTable,
+    ) -> Self {
+        let tables = RequestOperation::ALL.map(|operation| {
             let zones = &zones[operation as usize];
             (!zones.is_empty()).then(|| table(operation, zones))
         });
-        Self::Zoned(tables, Taus88::new(plan.seeds.of(Purpose::Zone)))
+        Self::Zoned(tables, Taus88::new(plan.seeds.seed(Purpose::Zone)))
     }
 }

@@ -7,35 +7,35 @@
 //!
 //! A stream has no clock and does not know about other jobs. `schedule` merges streams.
 
-use crate::{Operation, PlacementIndex, Request};
+use crate::{IoRequest, PlacementIndex, RequestOperation};
 
-use super::job::Operations;
-use super::plan::{AddressPlan, Plan};
-use super::random::{Generator, Purpose, Taus88};
+use super::job::JobOperations;
+use super::plan::{AddressPlan, JobPlan};
+use super::random::{OffsetGenerator, Purpose, Taus88};
 use super::value::PerDirection;
 
 mod addresses;
 mod offsets;
 mod passes;
 mod placement;
-mod plain;
 mod read_back;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod uniform;
 mod write_mode;
 
 use addresses::Addresses;
-use placement::Placement;
-use read_back::{Piece, ReadBack};
-use sizes::Sizes;
+use placement::PlacementSource;
+use read_back::{ReadBack, RegionPiece};
+use sizes::SizeSource;
 use write_mode::WriteModes;
 
 /// Common fields of all requests of a plain stream. Such requests have one operation and one size,
 /// and only their addresses are chosen.
 #[derive(Debug, Clone, Copy)]
-struct Plain {
-    operation: Operation,
+struct PlainFields {
+    operation: RequestOperation,
     bytes: u64,
     placement: Option<PlacementIndex>,
 }
@@ -44,13 +44,13 @@ struct Plain {
 #[derive(Debug, Clone)]
 pub struct JobStream {
     stream: u16,
-    plan: Plan,
-    plain: Option<Plain>,
+    plan: JobPlan,
+    plain: Option<PlainFields>,
     addresses: Addresses,
-    sizes: PerDirection<Sizes>,
-    placement: Placement,
+    sizes: PerDirection<SizeSource>,
+    placement: PlacementSource,
     write_modes: Option<Box<WriteModes>>,
-    offset_generator: Generator,
+    offset_generator: OffsetGenerator,
     mix_generator: Taus88,
     sequential_or_random: PerDirection<Taus88>,
     /// Start and end of the last request of a direction, in the region. `u64::MAX` means no request
@@ -58,7 +58,7 @@ pub struct JobStream {
     last_start: PerDirection<u64>,
     last_end: PerDirection<u64>,
     /// Current direction of a read/write mix, and the request count at which it may change.
-    mix: Operation,
+    mix: RequestOperation,
     mix_until: u64,
     requests: PerDirection<u64>,
     /// Read-back state of `verify`, and the number of its reads. `requests` does not include them.
@@ -84,31 +84,31 @@ pub struct JobStream {
 
 impl JobStream {
     /// Creates a stream with this number for a plan.
-    pub fn new(plan: Plan, stream: u16) -> Self {
+    pub fn new(plan: JobPlan, stream: u16) -> Self {
         let seeds = plan.seeds;
         let loops = plan.loops;
         assert!(
             plan.start_bytes < plan.device_bytes,
             "the region of a stream begins on the drive"
         );
-        let twice = u64::from(plan.access.operations == Operations::TrimWrite) + 1;
-        let sizes = Operation::ALL.map(|operation| Sizes::new(&plan, operation));
-        let placement = Placement::new(&plan);
+        let twice = u64::from(plan.access.operations == JobOperations::TrimWrite) + 1;
+        let sizes = RequestOperation::ALL.map(|operation| SizeSource::new(&plan, operation));
+        let placement = PlacementSource::new(&plan);
         let read_back = ReadBack::new(&plan);
-        let takes_notes = read_back.as_ref().is_some_and(|back| back.takes_notes());
+        let takes_notes = read_back.as_ref().is_some_and(|back| back.records_requests());
         Self {
             stream,
-            plain: Plain::of(&plan, &placement).filter(|_| !takes_notes),
+            plain: PlainFields::new(&plan, &placement).filter(|_| !takes_notes),
             addresses: Addresses::new(&plan),
             sizes,
             placement,
             write_modes: WriteModes::new(&plan),
-            offset_generator: Generator::new(seeds.of(Purpose::Block), plan.offsets_64),
-            mix_generator: Taus88::new(seeds.of(Purpose::Mix)),
-            sequential_or_random: [(); 3].map(|()| Taus88::new(seeds.of(Purpose::SequentialOrRandom))),
+            offset_generator: OffsetGenerator::new(seeds.seed(Purpose::Block), plan.offsets_64),
+            mix_generator: Taus88::new(seeds.seed(Purpose::Mix)),
+            sequential_or_random: [(); 3].map(|()| Taus88::new(seeds.seed(Purpose::SequentialOrRandom))),
             last_start: [u64::MAX; 3],
             last_end: [0; 3],
-            mix: Operation::Read,
+            mix: RequestOperation::Read,
             mix_until: 0,
             requests: [0; 3],
             read_back,
@@ -132,7 +132,7 @@ impl JobStream {
     }
 
     /// The plan of the stream.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &JobPlan {
         &self.plan
     }
 
@@ -153,12 +153,12 @@ impl JobStream {
 
     /// Appends up to `limit` requests and returns their number. The requests equal those of
     /// [`Self::next`]. A smaller number means that the job is done.
-    pub fn fill(&mut self, out: &mut Vec<Request>, limit: usize) -> usize {
+    pub fn fill(&mut self, out: &mut Vec<IoRequest>, limit: usize) -> usize {
         let before = out.len();
         let full = before + limit;
         while out.len() < full {
             if let Some(plain) = self.plain
-                && self.pass_goes_on()
+                && self.pass_continues()
                 && self.fill_plainly(plain, out, (full - out.len()) as u64) > 0
             {
                 continue;
@@ -178,9 +178,9 @@ impl JobStream {
     /// Returns the next request, or `None` for good when the job is done.
     #[inline]
     #[allow(clippy::should_implement_trait)] // `Iterator` would promise adaptors that the merging never uses.
-    pub fn next(&mut self) -> Option<Request> {
+    pub fn next(&mut self) -> Option<IoRequest> {
         loop {
-            let goes_on = self.ranges_left > 0 || self.pass_goes_on();
+            let goes_on = self.ranges_left > 0 || self.pass_continues();
             if let Some(back) = &mut self.read_back
                 && let Some(piece) = back.next(goes_on)
             {
@@ -189,7 +189,7 @@ impl JobStream {
             if goes_on {
                 if let Some(request) = self.issue() {
                     if let Some(modes) = &mut self.write_modes
-                        && request.operation == Operation::Write
+                        && request.operation == RequestOperation::Write
                     {
                         match modes.next(request) {
                             Some(request) => return Some(request),
@@ -198,7 +198,7 @@ impl JobStream {
                     }
                     if let Some(back) = &mut self.read_back {
                         let offset = request.offset_bytes - self.plan.start_bytes;
-                        back.note(request.operation, (offset, u64::from(request.bytes)));
+                        back.record_request(request.operation, (offset, u64::from(request.bytes)));
                     }
                     return Some(request);
                 }
@@ -218,16 +218,16 @@ impl JobStream {
 
     /// Builds the read of a written piece.
     #[cold]
-    fn read_back(&mut self, (offset, bytes): Piece) -> Request {
+    fn read_back(&mut self, (offset, bytes): RegionPiece) -> IoRequest {
         assert!(
             self.plan.start_bytes + offset + bytes <= self.plan.device_bytes,
             "a piece is read back that is not on the drive"
         );
         self.reads_back += 1;
         self.bytes += bytes;
-        Request {
+        IoRequest {
             stream: self.stream,
-            operation: Operation::Read,
+            operation: RequestOperation::Read,
             offset_bytes: self.plan.start_bytes + offset,
             bytes: bytes as u32,
             placement: None,
@@ -235,10 +235,10 @@ impl JobStream {
     }
 
     /// Returns the next write of the current pass, if any.
-    fn next_write_of_pass(&mut self) -> Option<Piece> {
-        while self.pass_goes_on() {
+    fn next_write_of_pass(&mut self) -> Option<RegionPiece> {
+        while self.pass_continues() {
             let request = self.issue()?;
-            if request.operation == Operation::Write {
+            if request.operation == RequestOperation::Write {
                 return Some((request.offset_bytes - self.plan.start_bytes, u64::from(request.bytes)));
             }
         }
@@ -246,11 +246,11 @@ impl JobStream {
     }
 
     #[inline]
-    fn issue(&mut self) -> Option<Request> {
+    fn issue(&mut self) -> Option<IoRequest> {
         let operation = match self.plan.access.operations {
-            Operations::Only(operation) => operation,
-            Operations::ReadWrite => self.next_of_mix(),
-            Operations::TrimWrite => self.next_of_pair(),
+            JobOperations::Only(operation) => operation,
+            JobOperations::ReadWrite => self.next_of_mix(),
+            JobOperations::TrimWrite => self.next_of_pair(),
         };
         if let Some(strides) = self.plan.strides {
             self.enter_zone(strides, operation);
@@ -262,8 +262,8 @@ impl JobStream {
         self.tell_pairs_apart(operation, offset);
         let mut bytes = self.next_size(operation, self.zone_start + offset)?;
         let offset_bytes = self.start_bytes() + offset;
-        let placement = if operation == Operation::Write {
-            self.placement.of(offset_bytes)
+        let placement = if operation == RequestOperation::Write {
+            self.placement.next_index(offset_bytes)
         } else {
             None
         };
@@ -292,7 +292,7 @@ impl JobStream {
         }
         self.ranges_left -= 1;
         self.bytes += bytes;
-        if operation == Operation::Write || self.plan.access.operations != Operations::TrimWrite {
+        if operation == RequestOperation::Write || self.plan.access.operations != JobOperations::TrimWrite {
             self.counted_bytes += bytes;
         }
         assert!(
@@ -301,7 +301,7 @@ impl JobStream {
             self.counted_bytes,
             self.bytes
         );
-        Some(Request {
+        Some(IoRequest {
             stream: self.stream,
             operation,
             offset_bytes,
@@ -311,13 +311,17 @@ impl JobStream {
     }
 
     /// Direction of the next request of a read/write mix.
-    fn next_of_mix(&mut self) -> Operation {
-        assert_ne!(self.mix, Operation::Trim, "reads and writes are mixed");
+    fn next_of_mix(&mut self) -> RequestOperation {
+        assert_ne!(self.mix, RequestOperation::Trim, "reads and writes are mixed");
         if self.requests[self.mix as usize] >= self.mix_until {
             let reads = self.mix_generator.between(1, 100) <= self.plan.rwmixread;
-            let drawn = if reads { Operation::Read } else { Operation::Write };
+            let drawn = if reads {
+                RequestOperation::Read
+            } else {
+                RequestOperation::Write
+            };
             if drawn != self.mix {
-                let other_percent = if self.mix == Operation::Read {
+                let other_percent = if self.mix == RequestOperation::Read {
                     100 - self.plan.rwmixread
                 } else {
                     self.plan.rwmixread
@@ -330,26 +334,31 @@ impl JobStream {
     }
 
     /// Operation of the next request of a pair, which is a trim and then a write of the same block.
-    fn next_of_pair(&self) -> Operation {
-        let same = self.last_start[Operation::Write as usize] == self.last_start[Operation::Trim as usize];
-        if same { Operation::Trim } else { Operation::Write }
+    fn next_of_pair(&self) -> RequestOperation {
+        let same =
+            self.last_start[RequestOperation::Write as usize] == self.last_start[RequestOperation::Trim as usize];
+        if same {
+            RequestOperation::Trim
+        } else {
+            RequestOperation::Write
+        }
     }
 
     /// Separates pairs. A random trim that hits the last block again must not look like a finished
     /// pair.
     #[inline]
-    fn tell_pairs_apart(&mut self, operation: Operation, offset: u64) {
-        let pairs = self.plan.access.operations == Operations::TrimWrite && self.plan.access.random;
-        if pairs && operation == Operation::Trim && self.last_start[Operation::Trim as usize] == offset {
-            self.last_start[Operation::Write as usize] = offset.wrapping_sub(1);
+    fn tell_pairs_apart(&mut self, operation: RequestOperation, offset: u64) {
+        let pairs = self.plan.access.operations == JobOperations::TrimWrite && self.plan.access.random;
+        if pairs && operation == RequestOperation::Trim && self.last_start[RequestOperation::Trim as usize] == offset {
+            self.last_start[RequestOperation::Write as usize] = offset.wrapping_sub(1);
         }
     }
 
     #[inline]
-    fn next_size(&mut self, operation: Operation, offset: u64) -> Option<u64> {
-        let random_pair = self.plan.access.operations == Operations::TrimWrite && self.plan.access.random;
-        if random_pair && operation == Operation::Write {
-            let trim = Operation::Trim as usize;
+    fn next_size(&mut self, operation: RequestOperation, offset: u64) -> Option<u64> {
+        let random_pair = self.plan.access.operations == JobOperations::TrimWrite && self.plan.access.random;
+        if random_pair && operation == RequestOperation::Write {
+            let trim = RequestOperation::Trim as usize;
             return Some(self.last_end[trim] - self.last_start[trim]);
         }
         let sizes = &mut self.sizes[operation as usize];
@@ -360,17 +369,17 @@ impl JobStream {
     }
 }
 
-impl Plain {
-    fn of(plan: &Plan, placement: &Placement) -> Option<Self> {
-        let Operations::Only(operation) = plan.access.operations else {
+impl PlainFields {
+    fn new(plan: &JobPlan, placement: &PlacementSource) -> Option<Self> {
+        let JobOperations::Only(operation) = plan.access.operations else {
             return None;
         };
         let block = &plan.blocks[operation as usize];
         let placement = match placement {
-            _ if operation != Operation::Write => None,
-            Placement::None => None,
-            Placement::Fixed(index) => Some(*index),
-            Placement::RoundRobin(..) | Placement::Random(..) | Placement::Scheme(_) => return None,
+            _ if operation != RequestOperation::Write => None,
+            PlacementSource::None => None,
+            PlacementSource::Fixed(index) => Some(*index),
+            PlacementSource::RoundRobin(..) | PlacementSource::Random(..) | PlacementSource::Scheme(_) => return None,
         };
         // If the map's blocks are smaller than the requests, the map finds blocks beyond the
         // region.
@@ -381,7 +390,8 @@ impl Plain {
             && plan.strides.is_none()
             && !matches!(plan.addresses, AddressPlan::Sequence { .. })
             && (!plan.access.random || plan.percentage_random[operation as usize] == 100);
-        let one_command = plan.ranges_per_trim == 1 && (operation != Operation::Write || plan.write_modes.is_empty());
+        let one_command =
+            plan.ranges_per_trim == 1 && (operation != RequestOperation::Write || plan.write_modes.is_empty());
         (one_size && one_order && one_command).then_some(Self {
             operation,
             bytes: block.min_bytes,

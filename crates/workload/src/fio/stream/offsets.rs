@@ -3,9 +3,9 @@
 use super::JobStream;
 use super::addresses::Addresses;
 use super::sizes::DRAWS_MAX;
-use crate::Operation;
-use crate::fio::job::Operations;
-use crate::fio::plan::{Plan, StridePlan};
+use crate::RequestOperation;
+use crate::fio::job::JobOperations;
+use crate::fio::plan::{JobPlan, StridePlan};
 
 impl JobStream {
     /// Base of the offsets, which is the first byte of the region or zone.
@@ -17,7 +17,7 @@ impl JobStream {
     /// Enters the next zone once this zone has enough requests. At its end, returns to the zone's
     /// start (`setup_strided_zone_mode`).
     #[cold]
-    pub(super) fn enter_zone(&mut self, strides: StridePlan, operation: Operation) {
+    pub(super) fn enter_zone(&mut self, strides: StridePlan, operation: RequestOperation) {
         if self.zone_issued >= strides.issued_bytes {
             self.zone_issued = 0;
             let next = self
@@ -55,12 +55,12 @@ impl JobStream {
     /// Returns an offset in the region. The second value is the block to mark in the random map, if
     /// the request counts in a map.
     #[inline]
-    pub(super) fn next_offset(&mut self, operation: Operation) -> Option<(u64, Option<u64>)> {
+    pub(super) fn next_offset(&mut self, operation: RequestOperation) -> Option<(u64, Option<u64>)> {
         if !self.plan.access.random {
             return Some((self.next_sequential(operation)?, None));
         }
-        if self.plan.access.operations == Operations::TrimWrite && operation == Operation::Write {
-            return Some((self.last_start[Operation::Trim as usize], None));
+        if self.plan.access.operations == JobOperations::TrimWrite && operation == RequestOperation::Write {
+            return Some((self.last_start[RequestOperation::Trim as usize], None));
         }
         if self.plan.requests_per_draw > 1 && !self.is_drawn() {
             let last = self.last_start[operation as usize];
@@ -88,7 +88,7 @@ impl JobStream {
     }
 
     #[inline]
-    fn next_sequential(&mut self, operation: Operation) -> Option<u64> {
+    fn next_sequential(&mut self, operation: RequestOperation) -> Option<u64> {
         if self.plan.step_bytes != 0 {
             return self.next_with_holes(operation);
         }
@@ -99,14 +99,14 @@ impl JobStream {
 
     /// Returns from behind the end of the region to its start if the job goes on there.
     #[inline]
-    fn wrap(&mut self, operation: Operation) {
+    fn wrap(&mut self, operation: RequestOperation) {
         let end = &mut self.last_end[operation as usize];
         if self.zone_start + *end >= self.plan.region_bytes {
             let overlaps = self
                 .plan
                 .io_size_bytes
                 .is_some_and(|bytes| bytes > self.plan.size_bytes);
-            if self.plan.endless || (overlaps && self.plan.access.operations.include(Operation::Write)) {
+            if self.plan.endless || (overlaps && self.plan.access.operations.include(RequestOperation::Write)) {
                 *end = 0;
             }
         }
@@ -118,10 +118,10 @@ impl JobStream {
     /// region's start. A backward job on a region that does not start at 0 begins at the byte
     /// of the drive whose number is the region's length.
     #[cold]
-    fn next_with_holes(&mut self, operation: Operation) -> Option<u64> {
+    fn next_with_holes(&mut self, operation: RequestOperation) -> Option<u64> {
         self.wrap(operation);
         let start_bytes = self.start_bytes();
-        let Plan {
+        let JobPlan {
             region_bytes,
             device_bytes,
             step_bytes,
@@ -149,7 +149,7 @@ impl JobStream {
 
     /// Draws a random block of the region.
     #[inline]
-    pub(super) fn next_block(&mut self, operation: Operation) -> Option<u64> {
+    pub(super) fn next_block(&mut self, operation: RequestOperation) -> Option<u64> {
         let last_block = self.sizes[operation as usize].last_block;
         match &mut self.addresses {
             Addresses::Sequential => unreachable!("a sequential job draws no blocks"),
@@ -202,7 +202,7 @@ impl JobStream {
     }
 
     #[cold]
-    fn next_block_of_new_map(&mut self, operation: Operation) -> u64 {
+    fn next_block_of_new_map(&mut self, operation: RequestOperation) -> u64 {
         self.last_start = [u64::MAX; 3];
         self.last_end = [0; 3];
         let Addresses::Uniform(Some(map)) = &mut self.addresses else {

@@ -2,12 +2,12 @@
 
 use super::JobStream;
 use super::addresses::Addresses;
-use super::placement::Placement;
+use super::placement::PlacementSource;
 use super::sizes::size_generator;
-use crate::Operation;
-use crate::fio::job::Operations;
+use crate::RequestOperation;
+use crate::fio::job::JobOperations;
 use crate::fio::plan::AddressPlan;
-use crate::fio::random::{Generator, Purpose, Taus88};
+use crate::fio::random::{OffsetGenerator, Purpose, Taus88};
 
 impl JobStream {
     /// True if passes are endless. Passes with `verify` end, as in fio.
@@ -17,7 +17,7 @@ impl JobStream {
     }
 
     #[inline]
-    pub(super) fn pass_goes_on(&self) -> bool {
+    pub(super) fn pass_continues(&self) -> bool {
         let Some((_, end)) = self.pass else { return false };
         !self.region_done
             && (self.is_unbounded()
@@ -75,13 +75,13 @@ impl JobStream {
     /// Bytes after which one pass ends (`total_bytes` of fio's `do_io`).
     fn pass_bytes(&self) -> u64 {
         let plan = &self.plan;
-        let writes = plan.access.operations.include(Operation::Write);
+        let writes = plan.access.operations.include(RequestOperation::Write);
         let may_overlap = !plan.access.random || !matches!(plan.addresses, AddressPlan::Uniform { map: true });
         let mut bytes = plan.size_bytes;
         if writes && may_overlap {
             bytes = bytes.max(plan.io_size_bytes.unwrap_or(0));
         }
-        if plan.access.operations == Operations::TrimWrite {
+        if plan.access.operations == JobOperations::TrimWrite {
             bytes = bytes.saturating_add(self.limit_bytes);
         }
         if plan.has_backlog {
@@ -109,24 +109,24 @@ impl JobStream {
     /// Restarts the generators. fio does not restart those of zipf, pareto and normal.
     fn reseed(&mut self) {
         let seeds = self.plan.seeds;
-        for operation in Operation::ALL {
+        for operation in RequestOperation::ALL {
             self.sizes[operation as usize].generator = size_generator(&self.plan, operation);
-            self.sequential_or_random[operation as usize] = Taus88::new(seeds.of(Purpose::SequentialOrRandom));
+            self.sequential_or_random[operation as usize] = Taus88::new(seeds.seed(Purpose::SequentialOrRandom));
         }
-        self.offset_generator = Generator::new(seeds.of(Purpose::Block), self.plan.offsets_64);
-        self.mix_generator = Taus88::new(seeds.of(Purpose::Mix));
+        self.offset_generator = OffsetGenerator::new(seeds.seed(Purpose::Block), self.plan.offsets_64);
+        self.mix_generator = Taus88::new(seeds.seed(Purpose::Mix));
         if let Addresses::Zoned(_, generator) = &mut self.addresses {
-            *generator = Taus88::new(seeds.of(Purpose::Zone));
+            *generator = Taus88::new(seeds.seed(Purpose::Zone));
         }
-        if let Placement::Random(_, generator) = &mut self.placement {
-            *generator = Taus88::new(seeds.of(Purpose::Placement));
+        if let PlacementSource::Random(_, generator) = &mut self.placement {
+            *generator = Taus88::new(seeds.seed(Purpose::Placement));
         }
     }
 
     /// Number of requests of this size before a limit can cut one short.
     pub(super) fn requests_within_limits(&self, bytes: u64) -> u64 {
         assert!(
-            self.pass_goes_on(),
+            self.pass_continues(),
             "the limits of a pass are used after its end at {} bytes",
             self.bytes
         );

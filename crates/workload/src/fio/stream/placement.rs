@@ -2,12 +2,12 @@
 
 use crate::PlacementIndex;
 use crate::fio::job::SchemeEntry;
-use crate::fio::plan::{PlacementPlan, Plan};
+use crate::fio::plan::{JobPlan, PlacementPlan};
 use crate::fio::random::{Purpose, Taus88};
 
 /// Source of the placement index of the next write.
 #[derive(Debug, Clone)]
-pub(super) enum Placement {
+pub(super) enum PlacementSource {
     None,
     Fixed(PlacementIndex),
     RoundRobin(Vec<PlacementIndex>, usize),
@@ -15,21 +15,21 @@ pub(super) enum Placement {
     Scheme(Vec<SchemeEntry>),
 }
 
-impl Placement {
-    pub(super) fn new(plan: &Plan) -> Self {
+impl PlacementSource {
+    pub(super) fn new(plan: &JobPlan) -> Self {
         match &plan.placement {
             PlacementPlan::None => Self::None,
             PlacementPlan::RoundRobin(indices) if indices.len() == 1 => Self::Fixed(indices[0]),
             PlacementPlan::RoundRobin(indices) => Self::RoundRobin(indices.clone(), 0),
             PlacementPlan::Random(indices) => {
-                Self::Random(indices.clone(), Taus88::new(plan.seeds.of(Purpose::Placement)))
+                Self::Random(indices.clone(), Taus88::new(plan.seeds.seed(Purpose::Placement)))
             }
             PlacementPlan::Scheme(entries) => Self::Scheme(entries.clone()),
         }
     }
 
     #[inline]
-    pub(super) fn of(&mut self, offset_bytes: u64) -> Option<PlacementIndex> {
+    pub(super) fn next_index(&mut self, offset_bytes: u64) -> Option<PlacementIndex> {
         match self {
             Self::None => None,
             Self::Fixed(index) => Some(*index),

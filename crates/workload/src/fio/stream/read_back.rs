@@ -11,19 +11,19 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::JobStream;
-use crate::Operation;
-use crate::fio::plan::{Plan, ReadBackPlan};
+use crate::RequestOperation;
+use crate::fio::plan::{JobPlan, ReadBackPlan};
 
 /// Offset in the region, and bytes.
-pub(super) type Piece = (u64, u64);
+pub(super) type RegionPiece = (u64, u64);
 
 /// Pieces that a pass has written and not yet read back.
 #[derive(Debug, Clone)]
-enum Written {
+enum WrittenPieces {
     /// Copy of the stream at the start of the pass. None before the first.
     Again(Option<Box<JobStream>>),
     /// In the order of the writes. Holds about `verify_backlog` pieces at most.
-    InOrder(VecDeque<Piece>),
+    InOrder(VecDeque<RegionPiece>),
     /// By address, without pieces that were overwritten completely or in part. Holds at most one
     /// piece per block of the region.
     ByAddress(BTreeMap<u64, u64>),
@@ -33,7 +33,7 @@ enum Written {
 #[derive(Debug, Clone)]
 pub(super) struct ReadBack {
     plan: ReadBackPlan,
-    written: Written,
+    written: WrittenPieces,
     /// Pieces to read before the next request of the pass.
     batch: u64,
     /// True if the pass is over and all pieces are read back.
@@ -42,7 +42,7 @@ pub(super) struct ReadBack {
 }
 
 impl ReadBack {
-    pub(super) fn new(plan: &Plan) -> Option<Box<ReadBack>> {
+    pub(super) fn new(plan: &JobPlan) -> Option<Box<ReadBack>> {
         let plan = plan.read_back?;
         assert!(
             plan.backlog.is_none_or(|(writes, batch)| writes > 0 && batch > 0),
@@ -51,9 +51,9 @@ impl ReadBack {
         Some(Box::new(ReadBack {
             plan,
             written: match plan {
-                ReadBackPlan { sorted: true, .. } => Written::ByAddress(BTreeMap::new()),
-                ReadBackPlan { backlog: Some(_), .. } => Written::InOrder(VecDeque::new()),
-                _ => Written::Again(None),
+                ReadBackPlan { sorted: true, .. } => WrittenPieces::ByAddress(BTreeMap::new()),
+                ReadBackPlan { backlog: Some(_), .. } => WrittenPieces::InOrder(VecDeque::new()),
+                _ => WrittenPieces::Again(None),
             },
             batch: 0,
             ending: false,
@@ -62,8 +62,8 @@ impl ReadBack {
     }
 
     /// True if each request must be reported with `note`.
-    pub(super) fn takes_notes(&self) -> bool {
-        !matches!(self.written, Written::Again(_))
+    pub(super) fn records_requests(&self) -> bool {
+        !matches!(self.written, WrittenPieces::Again(_))
     }
 
     /// Starts a pass of this stream.
@@ -71,9 +71,9 @@ impl ReadBack {
         assert!(stream.read_back.is_none(), "a copy reads nothing back itself");
         self.ending = false;
         match &mut self.written {
-            Written::Again(copy) => *copy = Some(Box::new(stream.clone())),
-            Written::InOrder(pieces) => pieces.clear(),
-            Written::ByAddress(pieces) => pieces.clear(),
+            WrittenPieces::Again(copy) => *copy = Some(Box::new(stream.clone())),
+            WrittenPieces::InOrder(pieces) => pieces.clear(),
+            WrittenPieces::ByAddress(pieces) => pieces.clear(),
         }
     }
 
@@ -83,16 +83,16 @@ impl ReadBack {
     }
 
     /// Records a request of the pass.
-    pub(super) fn note(&mut self, operation: Operation, (offset, bytes): Piece) {
-        self.last_was_read = operation == Operation::Read;
-        if operation != Operation::Write {
+    pub(super) fn record_request(&mut self, operation: RequestOperation, (offset, bytes): RegionPiece) {
+        self.last_was_read = operation == RequestOperation::Read;
+        if operation != RequestOperation::Write {
             return;
         }
         assert!(bytes > 0, "a write at {offset} in the region has no bytes");
         match &mut self.written {
-            Written::Again(_) => {}
-            Written::InOrder(pieces) => pieces.push_back((offset, bytes)),
-            Written::ByAddress(pieces) => {
+            WrittenPieces::Again(_) => {}
+            WrittenPieces::InOrder(pieces) => pieces.push_back((offset, bytes)),
+            WrittenPieces::ByAddress(pieces) => {
                 let below = |pieces: &BTreeMap<u64, u64>| {
                     let last = pieces.range(..offset + bytes).next_back();
                     last.map(|(start, length)| (*start, *length))
@@ -109,13 +109,13 @@ impl ReadBack {
 
     /// Returns the next piece to read back. Before a pass goes on, these are the pieces of a batch.
     /// After the pass, all remaining pieces follow.
-    pub(super) fn next(&mut self, pass_goes_on: bool) -> Option<Piece> {
+    pub(super) fn next(&mut self, pass_goes_on: bool) -> Option<RegionPiece> {
         assert!(!(self.ending && pass_goes_on), "a pass that is over does not go on");
         let may_read = self.ending || pass_goes_on && self.is_due();
         if !may_read {
             return None;
         }
-        let piece = self.take()?;
+        let piece = self.next_piece()?;
         assert!(piece.1 > 0, "a piece without bytes is read back");
         if !self.ending {
             self.batch -= 1;
@@ -130,9 +130,9 @@ impl ReadBack {
             return false;
         };
         let count = match &self.written {
-            Written::Again(_) => 0,
-            Written::InOrder(pieces) => pieces.len() as u64,
-            Written::ByAddress(pieces) => pieces.len() as u64,
+            WrittenPieces::Again(_) => 0,
+            WrittenPieces::InOrder(pieces) => pieces.len() as u64,
+            WrittenPieces::ByAddress(pieces) => pieces.len() as u64,
         };
         if count > 0 && self.batch == 0 && count % every == 0 && !self.last_was_read {
             self.batch = batch;
@@ -140,11 +140,11 @@ impl ReadBack {
         count > 0 && self.batch > 0
     }
 
-    fn take(&mut self) -> Option<Piece> {
+    fn next_piece(&mut self) -> Option<RegionPiece> {
         match &mut self.written {
-            Written::Again(copy) => copy.as_mut()?.next_write_of_pass(),
-            Written::InOrder(pieces) => pieces.pop_front(),
-            Written::ByAddress(pieces) => pieces.pop_first(),
+            WrittenPieces::Again(copy) => copy.as_mut()?.next_write_of_pass(),
+            WrittenPieces::InOrder(pieces) => pieces.pop_front(),
+            WrittenPieces::ByAddress(pieces) => pieces.pop_first(),
         }
     }
 }

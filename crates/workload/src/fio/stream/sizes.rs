@@ -1,9 +1,9 @@
 //! Sizes of the requests of a stream.
 
-use crate::Operation;
-use crate::fio::job::Operations;
-use crate::fio::plan::Plan;
-use crate::fio::random::{Generator, Purpose};
+use crate::RequestOperation;
+use crate::fio::job::JobOperations;
+use crate::fio::plan::JobPlan;
+use crate::fio::random::{OffsetGenerator, Purpose};
 
 /// Maximum draws of a size or block that does not fit. After that, a fitting one is chosen.
 /// Ordinary jobs need a few draws.
@@ -11,7 +11,7 @@ pub(super) const DRAWS_MAX: u32 = 1 << 16;
 
 /// Source of the sizes of one direction.
 #[derive(Debug, Clone)]
-pub(super) struct Sizes {
+pub(super) struct SizeSource {
     pub(super) min_bytes: u64,
     pub(super) max_bytes: u64,
     pub(super) align_bytes: u64,
@@ -19,11 +19,11 @@ pub(super) struct Sizes {
     split: Vec<(u64, u64)>,
     /// Blocks that offsets are drawn from.
     pub(super) last_block: f64,
-    pub(super) generator: Generator,
+    pub(super) generator: OffsetGenerator,
 }
 
-impl Sizes {
-    pub(super) fn new(plan: &Plan, operation: Operation) -> Self {
+impl SizeSource {
+    pub(super) fn new(plan: &JobPlan, operation: RequestOperation) -> Self {
         let block = &plan.blocks[operation as usize];
         let generator = size_generator(plan, operation);
         // fio compares draw / percent with max / 100, in whole numbers.
@@ -88,16 +88,18 @@ impl Sizes {
     }
 }
 
-pub(super) fn size_generator(plan: &Plan, operation: Operation) -> Generator {
+pub(super) fn size_generator(plan: &JobPlan, operation: RequestOperation) -> OffsetGenerator {
     let purpose = match operation {
-        Operation::Read => Purpose::BlockSizeRead,
+        RequestOperation::Read => Purpose::BlockSizeRead,
         // With `verify`, reads and writes draw the same sizes.
-        Operation::Write if plan.verifies => Purpose::BlockSizeRead,
-        Operation::Trim if plan.verifies && plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeRead,
-        Operation::Write => Purpose::BlockSizeWrite,
+        RequestOperation::Write if plan.verifies => Purpose::BlockSizeRead,
+        RequestOperation::Trim if plan.verifies && plan.access.operations == JobOperations::TrimWrite => {
+            Purpose::BlockSizeRead
+        }
+        RequestOperation::Write => Purpose::BlockSizeWrite,
         // In a trim-and-write job, both must draw the same sizes.
-        Operation::Trim if plan.access.operations == Operations::TrimWrite => Purpose::BlockSizeWrite,
-        Operation::Trim => Purpose::BlockSizeTrim,
+        RequestOperation::Trim if plan.access.operations == JobOperations::TrimWrite => Purpose::BlockSizeWrite,
+        RequestOperation::Trim => Purpose::BlockSizeTrim,
     };
-    Generator::new(plan.seeds.of(purpose), plan.sizes_64)
+    OffsetGenerator::new(plan.seeds.seed(purpose), plan.sizes_64)
 }

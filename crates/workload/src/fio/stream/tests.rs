@@ -1,7 +1,7 @@
 use super::super::{Job, SchemeEntry, parse};
 use super::*;
-use crate::Operation::{Read, Write};
-use crate::Target;
+use crate::RequestOperation::{Read, Write};
+use crate::WorkloadTarget;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -11,33 +11,33 @@ fn jobs(text: &str) -> Vec<Job> {
 }
 
 fn stream(text: &str, device_bytes: u64) -> JobStream {
-    let plan = Plan::new(
+    let plan = JobPlan::new(
         &jobs(text)[0],
         0,
-        Target {
+        WorkloadTarget {
             device_bytes,
             placement_count: 8,
-            ..Target::default()
+            ..WorkloadTarget::default()
         },
     )
     .unwrap_or_else(|error| panic!("{error}"));
     JobStream::new(plan, 0)
 }
 
-fn all(text: &str, device_bytes: u64) -> Vec<Request> {
+fn all(text: &str, device_bytes: u64) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     stream(text, device_bytes).fill(&mut requests, 1_000_000);
     assert!(requests.len() < 1_000_000, "the job does not end");
     requests
 }
 
-fn offsets(requests: &[Request]) -> Vec<u64> {
+fn offsets(requests: &[IoRequest]) -> Vec<u64> {
     requests.iter().map(|request| request.offset_bytes).collect()
 }
 
 /// A job, the drive's bytes, the first requests (kind, offset, bytes), their number and the last
 /// offset, as fio 3.42 issues them on a target called dev.bin.
-type Golden = (&'static str, u64, [(Operation, u64, u32); 5], usize, u64);
+type Golden = (&'static str, u64, [(RequestOperation, u64, u32); 5], usize, u64);
 
 const GOLDENS: [Golden; 5] = [
     (
@@ -133,13 +133,13 @@ fn instances_are_those_of_fio() {
     ];
     let job = &jobs(text)[1];
     for (instance, expected) in expected.into_iter().enumerate() {
-        let plan = Plan::new(
+        let plan = JobPlan::new(
             job,
             instance as u32,
-            Target {
+            WorkloadTarget {
                 device_bytes: MIB,
                 placement_count: 0,
-                ..Target::default()
+                ..WorkloadTarget::default()
             },
         )
         .unwrap();
@@ -178,7 +178,7 @@ fn filling_and_stepping_give_the_same_requests() {
                 break;
             }
         }
-        let stepped: Vec<Request> = std::iter::from_fn(|| stepping.next()).take(filled.len()).collect();
+        let stepped: Vec<IoRequest> = std::iter::from_fn(|| stepping.next()).take(filled.len()).collect();
         assert_eq!(filled, stepped, "{text}");
         assert!(filled.len() > 20, "{text}");
         assert_eq!(filling.plan().endless, stepping.next().is_some(), "{text}");
@@ -260,13 +260,13 @@ fn loops_repeat_their_random_numbers_unless_a_seed_is_given() {
 fn instances_draw_numbers_of_their_own() {
     let job = &jobs("[a]\nrw=randwrite\nnumjobs=2\n")[0];
     let drawn = [0, 1].map(|instance| {
-        let plan = Plan::new(
+        let plan = JobPlan::new(
             job,
             instance,
-            Target {
+            WorkloadTarget {
                 device_bytes: MIB,
                 placement_count: 0,
-                ..Target::default()
+                ..WorkloadTarget::default()
             },
         )
         .unwrap();
@@ -296,7 +296,7 @@ fn sizes_and_directions_have_their_shares() {
     let requests = all("[a]\nrw=randrw\nrwmixread=30\nnorandommap\n", 256 * MIB);
     let reads = requests
         .iter()
-        .filter(|request| request.operation == Operation::Read)
+        .filter(|request| request.operation == RequestOperation::Read)
         .count() as f64
         / requests.len() as f64;
     assert!((reads - 0.3).abs() < 0.01, "{reads} reads");
@@ -329,7 +329,7 @@ fn trim_and_write_come_in_pairs() {
         for pair in requests.chunks_exact(2) {
             assert_eq!(
                 [pair[0].operation, pair[1].operation],
-                [Operation::Trim, Operation::Write],
+                [RequestOperation::Trim, RequestOperation::Write],
                 "{rw}"
             );
             assert_eq!(
@@ -383,13 +383,13 @@ fn a_scheme_places_by_the_first_byte() {
             index: PlacementIndex(2),
         },
     ];
-    let plan = Plan::new(
+    let plan = JobPlan::new(
         &job,
         0,
-        Target {
+        WorkloadTarget {
             device_bytes: MIB,
             placement_count: 8,
-            ..Target::default()
+            ..WorkloadTarget::default()
         },
     )
     .unwrap();
@@ -404,24 +404,24 @@ fn a_scheme_places_by_the_first_byte() {
 #[test]
 fn a_drive_without_fdp_ignores_directives_and_one_with_it_checks_them() {
     let job = &jobs("[a]\nrw=write\nfdp=1\nplids=9\n")[0];
-    let without = Plan::new(
+    let without = JobPlan::new(
         job,
         0,
-        Target {
+        WorkloadTarget {
             device_bytes: MIB,
             placement_count: 0,
-            ..Target::default()
+            ..WorkloadTarget::default()
         },
     )
     .unwrap();
     assert_eq!(JobStream::new(without, 0).next().unwrap().placement, None);
-    let error = Plan::new(
+    let error = JobPlan::new(
         job,
         0,
-        Target {
+        WorkloadTarget {
             device_bytes: MIB,
             placement_count: 8,
-            ..Target::default()
+            ..WorkloadTarget::default()
         },
     )
     .unwrap_err()
@@ -448,13 +448,13 @@ fn regions_that_do_not_fit_are_refused() {
         ),
     ] {
         let job = &jobs(&format!("[a]\n{options}\n"))[0];
-        let error = Plan::new(
+        let error = JobPlan::new(
             job,
             0,
-            Target {
+            WorkloadTarget {
                 device_bytes: MIB,
                 placement_count: 0,
-                ..Target::default()
+                ..WorkloadTarget::default()
             },
         )
         .unwrap_err()
@@ -484,7 +484,7 @@ fn more_blocks_than_32_bits_can_name_are_all_reached() {
 fn what_a_pass_has_written_is_read_back() {
     let halves = |options: &str| {
         let requests = all(&format!("[a]\nrw=randwrite\nverify=crc32c\n{options}"), MIB);
-        let reads: Vec<Request> = requests.iter().filter(|one| one.operation == Read).copied().collect();
+        let reads: Vec<IoRequest> = requests.iter().filter(|one| one.operation == Read).copied().collect();
         (offsets(&requests), offsets(&reads))
     };
     let (both, reads) = halves("");
@@ -498,7 +498,7 @@ fn what_a_pass_has_written_is_read_back() {
     let mut endless = stream("[a]\nrw=write\nverify=crc32c\ntime_based\nruntime=1\n", MIB);
     let mut requests = Vec::new();
     endless.fill(&mut requests, 1024);
-    let kinds: Vec<Operation> = requests
+    let kinds: Vec<RequestOperation> = requests
         .chunk_by(|a, b| a.operation == b.operation)
         .map(|run| run[0].operation)
         .collect();
@@ -527,7 +527,7 @@ fn an_address_is_drawn_for_each_so_many_requests() {
 fn ranges_of_a_trim_are_those_of_fio() {
     let pieces = |text: &str| {
         let requests = all(text, 4000 * KIB);
-        let piece = |request: &Request| format!("{}:{}", request.offset_bytes / KIB, u64::from(request.bytes) / KIB);
+        let piece = |request: &IoRequest| format!("{}:{}", request.offset_bytes / KIB, u64::from(request.bytes) / KIB);
         requests.iter().map(piece).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
@@ -560,7 +560,7 @@ fn sequences_of_blocks_are_those_of_fio() {
     let blocks = |options: &str| {
         let text = format!("[a]\nbs=4k\nsize=48k\nrandom_distribution=sequence:2,0,1\n{options}");
         let requests = all(&text, MIB);
-        let block = |request: &Request| format!("{:?}{}", request.operation, request.offset_bytes / 4096);
+        let block = |request: &IoRequest| format!("{:?}{}", request.operation, request.offset_bytes / 4096);
         requests.iter().map(block).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
@@ -584,13 +584,13 @@ fn each_instance_draws_its_delay() {
     let delays = |range: &str| {
         let text =
             format!("[g]\nnumjobs=3\nstartdelay={range}\n[h]\nstartdelay={range}\nrandom_generator=tausworthe64\n");
-        let target = Target {
+        let target = WorkloadTarget {
             device_bytes: MIB,
-            ..Target::default()
+            ..WorkloadTarget::default()
         };
         let jobs = jobs(&text);
         let delays = jobs.iter().flat_map(|job| {
-            (0..job.numjobs).map(move |instance| Plan::new(job, instance, target).expect("it fits").delay_us)
+            (0..job.numjobs).map(move |instance| JobPlan::new(job, instance, target).expect("it fits").delay_us)
         });
         delays.collect::<Vec<_>>()
     };
@@ -609,7 +609,7 @@ fn other_commands_take_the_place_of_writes() {
     let text = |mode: &str| format!("[a]\nrw=write\nsize=4m\n{mode}\n");
     let counts = |mode: &str| {
         let requests = all(&text(mode), 4 * MIB);
-        Operation::ALL.map(|operation| requests.iter().filter(|request| request.operation == operation).count())
+        RequestOperation::ALL.map(|operation| requests.iter().filter(|request| request.operation == operation).count())
     };
     assert_eq!(counts("write_mode=write"), [0, 1024, 0]);
     assert_eq!(counts("write_mode=zeroes"), [0, 1024, 0]);
@@ -629,16 +629,16 @@ fn other_commands_take_the_place_of_writes() {
             .all(|request| request.placement.is_some() == (request.operation == Write))
     );
     // The seed of the choice is the one that fio prints with --debug=random.
-    let seeds = Plan::new(
+    let seeds = JobPlan::new(
         &jobs("[a]\nrandseed=7\n")[0],
         0,
-        Target {
+        WorkloadTarget {
             device_bytes: MIB,
-            ..Target::default()
+            ..WorkloadTarget::default()
         },
     );
     assert_eq!(
-        seeds.expect("it fits").seeds.of(Purpose::WriteMode),
+        seeds.expect("it fits").seeds.seed(Purpose::WriteMode),
         1_470_897_371_723_005_982
     );
 }

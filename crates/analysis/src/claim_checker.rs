@@ -1,0 +1,543 @@
+//! Checks an experiment's claims and published numbers against its results.
+//!
+//! ```text
+//! Experiment (claims, published) + [CellResult] -> Judge -> Verdict, Comparison -> rows, report
+//! ```
+
+use serde::Serialize;
+
+use crate::interval::{Intervals, PredictionInterval as Prediction};
+use crate::measurement::measure;
+use experiment::cell::CellKey;
+use experiment::claim::{
+    Claim, ClaimRule, Crossover, ErrorBound, Inequality, MeanRelativeError, PaperFigures, QuickTreatment, Ratio,
+    ValueInterval,
+};
+use experiment::coordinates::{CellSelector, ExperimentAxes};
+use experiment::definition::Experiment;
+use experiment::metric::{LatencyStatistic, Metric};
+use experiment::selection::ExperimentForm;
+use simulate::run::{RefusedCell, RunResult};
+
+/// The verdict on a claim.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClaimVerdict {
+    /// The claim in words.
+    pub what: String,
+    /// Source of the claim.
+    pub source: String,
+    /// True if the claim holds. A cell without a result fails its claims. `None` if the claim does
+    /// not apply to the form that was run.
+    pub holds: Option<bool>,
+    /// The measured and the allowed values, or the reason why the claim was not judged.
+    pub found: String,
+}
+
+impl ClaimVerdict {
+    /// Number of claims that hold, and number of judged claims.
+    pub fn count(verdicts: &[ClaimVerdict]) -> (usize, usize) {
+        let judged = verdicts.iter().filter_map(|verdict| verdict.holds);
+        judged.fold((0, 0), |(held, judged), holds| (held + usize::from(holds), judged + 1))
+    }
+}
+
+/// A published number and the measured one.
+#[derive(Clone, Debug, Serialize)]
+pub struct PaperComparison {
+    pub key: CellKey,
+    /// The compared metric.
+    pub metric: Metric,
+    /// Published number of the paper's drive.
+    pub drive: Option<f64>,
+    /// Published number of the paper's emulator.
+    pub emulator: Option<f64>,
+    /// Measured number. `None` if the cell was not run.
+    pub ours: Option<f64>,
+    /// Interval of the measured number over the ensemble, if it was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Prediction>,
+    /// Table or figure of the paper.
+    pub source: String,
+    /// True if settings of the experiment were fitted to this number.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
+}
+
+impl PaperComparison {
+    /// Measured number minus the drive's, or minus the emulator's if the paper measured no drive.
+    pub fn error(&self) -> Option<f64> {
+        Some(self.ours? - self.drive.or(self.emulator)?)
+    }
+
+    /// The error as a share of the published number.
+    pub fn relative_error(&self) -> Option<f64> {
+        let published = self.drive.or(self.emulator)?;
+        (published != 0.0).then_some(self.error()? / published)
+    }
+
+    /// True if the interval contains the drive's write amplification. `None` if a number is
+    /// missing, and for other metrics, because an ensemble's residual is known only for write
+    /// amplification.
+    pub fn is_inside(&self) -> Option<bool> {
+        let interval = self
+            .interval
+            .as_ref()
+            .filter(|_| self.metric.is_write_amplification())?;
+        Some(interval.contains(self.drive?))
+    }
+
+    /// Error of the published emulator as a share of the drive's number.
+    fn emulator_relative_error(&self) -> Option<f64> {
+        let drive = self.drive.filter(|drive| *drive != 0.0)?;
+        Some((self.emulator? - drive) / drive)
+    }
+}
+
+/// The results of an experiment, by cell, averaged over seeds.
+pub struct ClaimChecker<'a> {
+    experiment: &'a Experiment,
+    form: ExperimentForm,
+    coordinates: ExperimentAxes,
+    /// All cells of the experiment.
+    keys: Vec<CellKey>,
+    results: &'a [RunResult],
+    tail_drive_writes: f64,
+    intervals: Option<&'a Intervals>,
+    refused: &'a [RefusedCell],
+}
+
+impl<'a> ClaimChecker<'a> {
+    /// Creates a judge for results of this form of the experiment.
+    pub fn new(
+        experiment: &'a Experiment,
+        form: ExperimentForm,
+        results: &'a [RunResult],
+        tail_drive_writes: f64,
+    ) -> ClaimChecker<'a> {
+        let coordinates = experiment.coordinates();
+        ClaimChecker {
+            experiment,
+            form,
+            keys: coordinates.keys(),
+            coordinates,
+            results,
+            tail_drive_writes,
+            intervals: None,
+            refused: &[],
+        }
+    }
+
+    /// Adds the cells that could not be run.
+    pub fn with_refused(self, refused: &'a [RefusedCell]) -> ClaimChecker<'a> {
+        ClaimChecker { refused, ..self }
+    }
+
+    /// The cells that could not be run.
+    pub fn refused(&self) -> &'a [RefusedCell] {
+        self.refused
+    }
+
+    /// Adds the intervals of the ensembles.
+    pub fn with_intervals(self, intervals: &'a Intervals) -> ClaimChecker<'a> {
+        ClaimChecker {
+            intervals: Some(intervals),
+            ..self
+        }
+    }
+
+    /// Window of `tail_write_amplification`, in multiples of the capacity.
+    pub fn tail_drive_writes(&self) -> f64 {
+        self.tail_drive_writes
+    }
+
+    /// A metric of a cell, averaged over seeds.
+    pub fn value(&self, key: &CellKey, metric: &Metric) -> Option<f64> {
+        let seeds = self
+            .results
+            .iter()
+            .filter(|result| result.key == *key && result.complete);
+        let values: Option<Vec<f64>> = seeds
+            .map(|result| measure(metric, result, self.tail_drive_writes))
+            .collect();
+        let values = values.filter(|values| !values.is_empty())?;
+        Some(values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// Interval of a metric over the ensemble of the cell's device. `None` if the ensemble was not
+    /// run.
+    pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
+        let (intervals, own) = (self.intervals?, self.value(key, metric)?);
+        let measure = |result: &RunResult| measure(metric, result, self.tail_drive_writes);
+        if metric.is_write_amplification() {
+            return intervals.of_write_amplification(key, own, |result| measure(result).unwrap_or(own));
+        }
+        intervals.range(key, own, measure)
+    }
+
+    /// The cells with results, in the order of the experiment.
+    pub fn measured(&self) -> impl Iterator<Item = &CellKey> {
+        let is_measured = |key: &&CellKey| self.results.iter().any(|result| result.key == **key);
+        self.keys.iter().filter(is_measured)
+    }
+
+    /// All published numbers with the measured ones, in the order of the file. Predictions without
+    /// a published number follow.
+    pub fn comparisons(&self) -> Vec<PaperComparison> {
+        let published = self.experiment.published.iter();
+        let mut rows: Vec<PaperComparison> = published.flat_map(|published| self.compare(published)).collect();
+        for predicted in &self.experiment.predicted {
+            let is_known = |key: &CellKey| rows.iter().any(|row| row.key == *key && row.metric == predicted.metric);
+            let keys = self.keys.iter();
+            let keys = keys.filter(|key| self.coordinates.selects(&predicted.at, key) && !is_known(key));
+            let new: Vec<PaperComparison> = keys.map(|key| self.predict(key, &predicted.metric)).collect();
+            rows.extend(new);
+        }
+        rows
+    }
+
+    fn predict(&self, key: &CellKey, metric: &Metric) -> PaperComparison {
+        PaperComparison {
+            key: key.clone(),
+            metric: metric.clone(),
+            drive: None,
+            emulator: None,
+            ours: self.value(key, metric),
+            interval: self.interval(key, metric),
+            source: "not published".to_string(),
+            fitted: false,
+        }
+    }
+
+    fn compare(&self, published: &PaperFigures) -> Vec<PaperComparison> {
+        let mut rows: Vec<(CellSelector, Metric)> = vec![(published.at.clone(), published.metric.clone())];
+        if let Some(axis) = &published.along {
+            let at = |value: &String| {
+                let mut at = published.at.clone();
+                at.insert(axis.clone(), value.clone());
+                (at, published.metric.clone())
+            };
+            rows = self.coordinates.values(axis).iter().map(at).collect();
+        } else if !published.statistics.is_empty() {
+            let statistics = published.statistics.iter();
+            let metric = |statistic: &LatencyStatistic| published.metric.with_statistic(Some(*statistic));
+            rows = statistics
+                .map(|statistic| (published.at.clone(), metric(statistic)))
+                .collect();
+        }
+        let rows = rows.into_iter().enumerate();
+        rows.filter_map(|(index, (at, metric))| {
+            let key = self.keys.iter().find(|key| self.coordinates.selects(&at, key))?.clone();
+            Some(PaperComparison {
+                ours: self.value(&key, &metric),
+                interval: self.interval(&key, &metric),
+                key,
+                metric,
+                drive: published.drive.get(index).copied(),
+                emulator: published.emulator.get(index).copied(),
+                source: published.source.clone(),
+                fitted: published.fitted,
+            })
+        })
+        .collect()
+    }
+
+    /// All verdicts, in the order of the file.
+    pub fn verdicts(&self) -> Vec<ClaimVerdict> {
+        let judge = |claim: &Claim| {
+            let (holds, found) = match self.unjudged(claim) {
+                Some(reason) => (None, format!("not judged, because {reason}")),
+                None => {
+                    let (holds, found) = self.judge(&claim.rule);
+                    (Some(holds), found)
+                }
+            };
+            ClaimVerdict {
+                what: claim.statement.clone(),
+                source: claim.source.clone(),
+                holds,
+                found,
+            }
+        };
+        self.experiment.claims.iter().map(judge).collect()
+    }
+
+    /// Reason why a claim does not apply to these results. `None` if it applies.
+    fn unjudged(&self, claim: &Claim) -> Option<String> {
+        match (self.form, &claim.quick) {
+            (ExperimentForm::Full, _) | (ExperimentForm::Quick, QuickTreatment::Judged) => None,
+            (ExperimentForm::Quick, QuickTreatment::TooSmall) => Some("the quick form is too small for it".to_string()),
+            (ExperimentForm::Quick, QuickTreatment::ByChance(reason)) => {
+                Some(format!("the quick form says nothing about it ({reason})"))
+            }
+            (ExperimentForm::Changed, _) => Some("it applies only to the unchanged experiment".to_string()),
+        }
+    }
+
+    /// Checks the claims on results of the quick form. Returns the number of judged claims, and one
+    /// sentence for each problem. A claim marked for the quick form must hold, and a claim that
+    /// holds must be marked.
+    pub fn quick_problems(&self) -> (usize, Vec<String>) {
+        let claims = &self.experiment.claims;
+        let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
+            (QuickTreatment::Judged, (false, found)) => Some(format!(
+                "\"{}\" does not hold in the quick form ({found})",
+                claim.statement
+            )),
+            (QuickTreatment::TooSmall, (true, found)) => Some(format!(
+                "\"{}\" holds in the quick form ({found}), but is not marked. Add quick = true, or the reason why \
+                 that is chance",
+                claim.statement
+            )),
+            _ => None,
+        };
+        let judged = claims
+            .iter()
+            .filter(|claim| claim.quick == QuickTreatment::Judged)
+            .count();
+        (judged, claims.iter().filter_map(problem).collect())
+    }
+
+    fn judge(&self, rule: &ClaimRule) -> (bool, String) {
+        match rule {
+            ClaimRule::MeanError(rule) => self.judge_mean_error(rule),
+            ClaimRule::RelativeError(rule) => self.judge_relative_error(rule),
+            ClaimRule::MeanRelativeError(rule) => self.judge_mean_relative_error(rule),
+            ClaimRule::Within(rule) => self.judge_within(rule),
+            ClaimRule::Less(rule) => self.judge_less(rule),
+            ClaimRule::Ratio(rule) => self.judge_ratio(rule),
+            ClaimRule::Crossover(rule) => self.judge_crossover(rule),
+        }
+    }
+
+    fn judge_less(&self, rule: &Inequality) -> (bool, String) {
+        let allowed = |left: f64, right: f64| left + rule.margin <= right;
+        let metrics = [&rule.metric, &rule.metric];
+        self.judge_pairs(&rule.left, &rule.right, metrics, allowed, |left, right| {
+            format!("{left:.3} against {right:.3}")
+        })
+    }
+
+    fn judge_ratio(&self, rule: &Ratio) -> (bool, String) {
+        let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
+        let metrics = [&rule.metric, rule.to_metric.as_ref().unwrap_or(&rule.metric)];
+        let (holds, found) = self.judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| {
+            format!("{:.3} = {of:.3} / {to:.3}", of / to)
+        });
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Published rows with these coordinates, and with this metric if one is given.
+    fn published(&self, over: &CellSelector, metric: Option<&Metric>) -> Vec<PaperComparison> {
+        let contains =
+            |published: &&PaperFigures| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
+        let rows = self.experiment.published.iter().filter(contains);
+        let rows = rows.flat_map(|row| self.compare(row));
+        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
+            .collect()
+    }
+
+    fn judge_mean_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        match mean_of(&rows, PaperComparison::error) {
+            Err(missing) => (false, missing),
+            Ok(mean) => (
+                mean <= rule.at_most,
+                format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most),
+            ),
+        }
+    }
+
+    fn judge_relative_error(&self, rule: &ErrorBound) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        if let Err(missing) = mean_of(&rows, PaperComparison::relative_error) {
+            return (false, missing);
+        }
+        let error = |row: &PaperComparison| row.relative_error().unwrap_or(0.0);
+        let worst = rows
+            .iter()
+            .max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
+        let worst = worst.expect("there is a row");
+        let found = format!(
+            "at most {:+.1} % ({} at {}) in {} numbers, allowed {:.1} %",
+            error(worst) * 100.0,
+            worst.metric.name(),
+            worst.key,
+            rows.len(),
+            rule.at_most * 100.0
+        );
+        (error(worst).abs() <= rule.at_most, found)
+    }
+
+    fn judge_mean_relative_error(&self, rule: &MeanRelativeError) -> (bool, String) {
+        let rows = self.published(&rule.over, rule.metric.as_ref());
+        let ours = match mean_of(&rows, PaperComparison::relative_error) {
+            Ok(mean) => mean,
+            Err(missing) => return (false, missing),
+        };
+        let found = format!("{:.1} % over {} numbers", ours * 100.0, rows.len());
+        if let Some(at_most) = rule.at_most {
+            return (ours <= at_most, format!("{found}, allowed {:.1} %", at_most * 100.0));
+        }
+        match mean_of(&rows, PaperComparison::emulator_relative_error) {
+            Err(_) => (false, format!("{found}, but the emulator lacks some of them")),
+            Ok(emulator) => {
+                let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
+                let found = format!(
+                    "{found}, the emulator's {:.1} %, allowed {:.1} %",
+                    emulator * 100.0,
+                    allowed * 100.0
+                );
+                (ours <= allowed, found)
+            }
+        }
+    }
+
+    fn judge_within(&self, rule: &ValueInterval) -> (bool, String) {
+        let mut found = Vec::new();
+        let mut holds = true;
+        for key in self.selected(&rule.at) {
+            match self.value(&key, &rule.metric) {
+                Some(value) => {
+                    holds &= (rule.low..=rule.high).contains(&value);
+                    found.push(value);
+                }
+                None => return (false, format!("{key} was not measured")),
+            }
+        }
+        let spread = (
+            found.iter().copied().fold(f64::MAX, f64::min),
+            found.iter().copied().fold(f64::MIN, f64::max),
+        );
+        let found = match found.len() {
+            0 => return (false, "no cell was measured".to_string()),
+            1 => format!("{:.3}", spread.0),
+            count => format!("{:.3} to {:.3} in {count} cells", spread.0, spread.1),
+        };
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
+    }
+
+    /// Applies a test to every pair of cells that differ only in the selectors. Reports the worst
+    /// pair first.
+    fn judge_pairs(
+        &self,
+        left: &CellSelector,
+        right: &CellSelector,
+        metrics: [&Metric; 2],
+        allowed: impl Fn(f64, f64) -> bool,
+        print: impl Fn(f64, f64) -> String,
+    ) -> (bool, String) {
+        let mut failed = None;
+        let mut last = None;
+        let mut count = 0;
+        for key in self.selected(left) {
+            let other = self.coordinates.moved(&key, right);
+            let (Some(a), Some(b)) = (self.value(&key, metrics[0]), self.value(&other, metrics[1])) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            count += 1;
+            last = Some((a, b));
+            if !allowed(a, b) && failed.is_none() {
+                failed = Some(format!("{} at {key}", print(a, b)));
+            }
+        }
+        match (failed, last) {
+            (Some(failed), _) => (false, failed),
+            (None, Some((a, b))) if count == 1 => (true, print(a, b)),
+            (None, Some(_)) => (true, format!("in all {count} cells")),
+            (None, None) => (false, "no cell was measured".to_string()),
+        }
+    }
+
+    fn judge_crossover(&self, rule: &Crossover) -> (bool, String) {
+        let mut points = Vec::new();
+        for value in self.coordinates.values(&rule.along) {
+            let mut at = rule.left.clone();
+            at.insert(rule.along.clone(), value.clone());
+            let Some(key) = self.selected(&at).into_iter().next() else {
+                continue;
+            };
+            let other = self.coordinates.moved(&key, &rule.right);
+            let (Some(a), Some(b)) = (self.value(&key, &rule.metric), self.value(&other, &rule.metric)) else {
+                return (false, format!("{key} or {other} was not measured"));
+            };
+            let position: f64 = value.parse().expect("checked when the experiment was read");
+            points.push((position, a - b));
+        }
+        let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
+        let Some([before, after]) = crossing else {
+            return (
+                false,
+                format!("the curves do not cross, allowed {}", range(rule.low, rule.high)),
+            );
+        };
+        let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
+        let holds = (rule.low..=rule.high).contains(&position);
+        (
+            holds,
+            format!("at {position:.3}, allowed {}", range(rule.low, rule.high)),
+        )
+    }
+
+    fn selected(&self, selector: &CellSelector) -> Vec<CellKey> {
+        let keys = self.keys.iter();
+        keys.filter(|key| self.coordinates.selects(selector, key))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Mean of the absolute errors, or the number of missing values.
+fn mean_of(rows: &[PaperComparison], error: fn(&PaperComparison) -> Option<f64>) -> Result<f64, String> {
+    let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
+    if errors.is_empty() || errors.len() < rows.len() {
+        return Err(format!(
+            "{} of {} cells were not measured",
+            rows.len() - errors.len(),
+            rows.len()
+        ));
+    }
+    Ok(errors.iter().sum::<f64>() / errors.len() as f64)
+}
+
+fn range(low: f64, high: f64) -> String {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{low:.3} to {high:.3}"),
+        (true, false) => format!("at least {low:.3}"),
+        _ => format!("at most {high:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without results every claim fails. With a result, the rule of this claim cannot fail.
+    #[test]
+    fn a_broken_mark_and_a_missing_one_are_told() {
+        let problems = |mark: &str, results: &[RunResult]| {
+            let claim =
+                format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
+            let run = "drive_writes = 1.0\nscale = \"1/2048\"\n";
+            let text = format!(
+                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n\
+                 [run]\n{run}[quick]\n{run}{claim}"
+            );
+            let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
+            let (judged, problems) =
+                ClaimChecker::new(&experiment, ExperimentForm::Quick, results, 1.0).quick_problems();
+            (judged, problems.join("\n"))
+        };
+        let mut held = simulate::testing::results();
+        held.truncate(1);
+        held[0].key = CellKey {
+            device: "ssd_a".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        };
+        assert_eq!(problems("", &[]), (0, String::new()));
+        assert!(problems("", &held).1.contains("but is not marked"));
+        assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));
+        assert_eq!(problems("quick = true\n", &held), (1, String::new()));
+        assert!(problems("quick = true\n", &[]).1.starts_with("\"it is\" does not hold"));
+    }
+}

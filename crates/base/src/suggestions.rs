@@ -1,0 +1,92 @@
+//! Suggestions for misspelled names.
+
+/// Lowest similarity of two names for a suggestion.
+const LIKENESS_MIN: f64 = 0.75;
+
+/// The known name that is most similar to an unknown one, if any is similar enough.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known
+        .into_iter()
+        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(score, _)| *score > LIKENESS_MIN)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Returns " (renamed to X)" for a known name of an older build, " (did you mean X?)" for the most
+/// similar name, or an empty string. Belongs behind an unknown name in an error message.
+pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    if let Some(new) = crate::renamed(name).filter(|new| known.contains(&new.as_str())) {
+        return format!(" (renamed to {new})");
+    }
+    nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
+}
+
+/// Up to `most` known names that contain an unknown one or are similar to it, the most similar
+/// first.
+pub fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let score = |candidate: &'a str| match candidate.contains(name) {
+        true => (1.0, candidate),
+        false => (strsim::jaro_winkler(name, candidate), candidate),
+    };
+    let mut scored: Vec<(f64, &str)> = known
+        .into_iter()
+        .map(score)
+        .filter(|(score, _)| *score > LIKENESS_MIN)
+        .collect();
+    // The sort is stable, so equally similar names keep their order.
+    scored.sort_by(|one, other| other.0.total_cmp(&one.0));
+    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
+/// Adds a suggestion to serde's message about an unknown field or variant, taken from the list in
+/// the message. Other messages go through [`plain_words`](crate::plain_words).
+pub fn hinted(message: &str) -> String {
+    let name = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|begins| message.strip_prefix(begins));
+    let Some((name, known)) = name.and_then(|rest| rest.split_once("`, expected ")) else {
+        return crate::translate_message(message);
+    };
+    let hint = hint(name, known.split('`').skip(1).step_by(2));
+    let end = message.len() - "`, expected ".len() - known.len();
+    format!("{}`{hint}{}", &message[..end], &message[end + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_pen_is_named_and_nonsense_is_not() {
+        let known = ["three_stream", "one_stream"];
+        assert_eq!(nearest("one_strem", known), Some("one_stream"));
+        assert_eq!(hint("three_straem", known), " (did you mean three_stream?)");
+        assert_eq!((nearest("qqq", known), hint("qqq", known)), (None, String::new()));
+        assert_eq!(
+            hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]),
+            " (renamed to gc.watermark_base)"
+        );
+        assert_eq!(hint("prefill", ["write"]), "");
+        let known = ["kvcache_202206", "one_stream", "kvcache_202401"];
+        assert_eq!(similar_names("kvcache", known, 8), ["kvcache_202206", "kvcache_202401"]);
+        assert_eq!(similar_names("kvcache", known, 1), ["kvcache_202206"]);
+    }
+
+    #[test]
+    fn a_name_that_serde_does_not_know_is_told_the_nearest() {
+        let message = "unknown field `chanels`, expected one of `channels`, `dies`";
+        assert_eq!(
+            hinted(message),
+            "unknown field `chanels` (did you mean channels?), expected one of `channels`, `dies`"
+        );
+        for message in [
+            "unknown field `x`, there are no fields",
+            "missing field `x`",
+            "unknown field `qqqqqq`, expected `channels`",
+        ] {
+            assert_eq!(hinted(message), message);
+        }
+    }
+}

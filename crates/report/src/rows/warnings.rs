@@ -1,0 +1,156 @@
+//! Notes below a summary: findings that make numbers doubtful, and scales from searches.
+
+use super::{CellValue, ReportTable, TableColumn, TextFormat};
+use simulate::run::{AGREEMENT, RunResult};
+use simulate::steady::ROUNDS;
+use simulate::warning::{self, RunWarning, WarningCommand};
+
+/// Explanation of the mark in a table.
+const MARK: &str = "* doubtful for the reasons below";
+
+/// A line for each kind of finding, preceded by the explanation of the mark if the table has one.
+pub fn finding_lines(is_marked: bool, results: &[RunResult], command: WarningCommand) -> impl Iterator<Item = String> {
+    let mark = is_marked.then(|| MARK.to_string());
+    mark.into_iter().chain(warning::lines(results, command))
+}
+
+/// A line for each kind of finding, and the scale of each run that searched for one.
+pub fn warning_lines(results: &[RunResult], command: WarningCommand, format: TextFormat) -> String {
+    let is_marked = results.iter().any(RunResult::is_doubtful);
+    let lines = finding_lines(is_marked, results, command);
+    let lines: String = lines.map(|line| format!("{line}\n")).collect();
+    let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
+    let scales = scales(results);
+    if scales.is_empty() {
+        return lines;
+    }
+    format!("{}{lines}", scales.render(format))
+}
+
+/// Results of runs that reached the steady state.
+fn steady(results: &[RunResult]) -> String {
+    let of = |result: &RunResult| {
+        let state = result.steady.filter(|state| state.reached)?;
+        let cell = if results.len() > 1 {
+            format!("{}: ", result.key)
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "{cell}steady: WAF is {:.3} +- {:.3} (95 %) over {ROUNDS} drive writes, after {:.1} others. Over the \
+             whole run it is {:.3}\n",
+            state.waf,
+            state.half_width,
+            state.after_capacities,
+            result.write_amplification()
+        ))
+    };
+    results.iter().filter_map(of).collect()
+}
+
+/// A warning before the numbers. Empty if none applies.
+pub fn warning(results: &[RunResult]) -> String {
+    let wrote = |result: &RunResult| result.stats.total().host_bytes_written > 0;
+    if !results.is_empty() && !results.iter().any(wrote) {
+        super::wrapped("The host wrote nothing, so there is no write amplification.")
+    } else if warning::is_empty_of_meaning(results) {
+        let is_partial = |finding: &RunWarning| matches!(finding, RunWarning::PartialWrites { .. });
+        let whose = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
+            "of requests smaller than its mapping unit"
+        } else {
+            "of a new drive"
+        };
+        super::wrapped(&format!(
+            "! This drive never collected. Its WAF is that {whose} and does not include garbage collection."
+        ))
+    } else {
+        String::new()
+    }
+}
+
+/// The scale of each run that searched for one, and its difference from the next smaller model.
+pub fn scales(results: &[RunResult]) -> ReportTable {
+    let seeds = base::distinct(results.iter().map(|result| result.seed)).len() > 1;
+    let seed = seeds.then(|| TableColumn::number("seed", ""));
+    let columns = [TableColumn::label("cell")].into_iter().chain(seed);
+    let [scale, smaller, difference] = scale_columns();
+    let mut rows = ReportTable::new(columns.chain([scale, smaller, difference]));
+    for result in results.iter().filter(|result| result.search.is_some()) {
+        let seed = seeds.then_some(CellValue::Index(result.seed));
+        let cells = [CellValue::Text(result.key.to_string())].into_iter().chain(seed);
+        rows.add(cells.chain(scale_values(result)));
+    }
+    rows.note(format!(
+        "scale auto is the first scaled model within {:.0} % of the next smaller one",
+        AGREEMENT * 100.0
+    ))
+}
+
+/// Headings of [`scale_values`].
+pub(super) fn scale_columns() -> [TableColumn; 3] {
+    ["scale", "next smaller", "difference"].map(|heading| TableColumn::number(heading, ""))
+}
+
+/// The scale of a run, the next smaller scale that was run, and the difference of their results.
+pub(super) fn scale_values(result: &RunResult) -> [CellValue; 3] {
+    let compared = result.search.and_then(|search| search.compared);
+    [
+        result.scale.to_string().into(),
+        CellValue::optional(compared, |compared| compared.smaller.to_string().into()),
+        CellValue::optional(compared, |compared| CellValue::Share(compared.difference)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::scaled_model::Scale;
+    use simulate::run::{ScaleComparison, ScaleSearch};
+    use simulate::testing as sample;
+
+    #[test]
+    fn a_write_amplification_of_small_requests_is_not_called_that_of_a_new_drive() {
+        let mut result = sample::results().remove(0);
+        result.stats = ssd::DeviceStats::new(4096, 1);
+        result.stats.handles[0].host_bytes_written = 4_096_000;
+        result.stats.handles[0].host_pages_written = 1000;
+        let new = warning(std::slice::from_ref(&result)).replace('\n', " ");
+        assert!(new.contains("Its WAF is that of a new drive"), "{new}");
+        result.stats.handles[0].host_bytes_written = 512_000;
+        let small = warning(&[result]).replace('\n', " ");
+        assert!(
+            small.contains("Its WAF is that of requests smaller than its mapping unit"),
+            "{small}"
+        );
+    }
+
+    #[test]
+    fn the_scale_of_each_cell_stands_above_the_findings() {
+        let mut results = sample::results();
+        results.truncate(2);
+        assert!(scales(&results).is_empty());
+        let lines = warning_lines(&results, WarningCommand::Run, TextFormat::Lines);
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+        for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
+            let compared = Some(ScaleComparison {
+                smaller: Scale(256),
+                difference,
+            });
+            result.search = Some(ScaleSearch { compared });
+        }
+        let text = warning_lines(&results, WarningCommand::Run, TextFormat::Lines);
+        let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(
+            is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
+            "{text}"
+        );
+        assert!(
+            text.starts_with("scale auto is the first scaled model within 1 %"),
+            "{text}"
+        );
+        let last = "not converged (1 of 2 cells): WAF differs by 2.0 % from that of the next smaller scaled model\n";
+        assert!(text.ends_with(last), "{text}");
+        results[1].search = Some(ScaleSearch { compared: None });
+        assert!(warning_lines(&results, WarningCommand::Run, TextFormat::Lines).contains("–"));
+    }
+}

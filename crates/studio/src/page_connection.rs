@@ -1,0 +1,150 @@
+//! Connects a page to a session: converts messages of the page to commands, and updates to
+//! messages.
+//!
+//! ```text
+//! text -> PageCommand -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::json;
+use target::http::{SocketMessage, WebSocketHandler};
+use tokio::sync::watch;
+
+use crate::command::{EngineCommand, PageCommand};
+use crate::session::StudioSession;
+use crate::shared_session::ViewerGuard;
+use crate::state::{LaneUpdate, ViewerCursor};
+
+/// Maximum pending refusals. The oldest are dropped.
+const REFUSALS_MAX: usize = 16;
+
+/// Connection of a page, described in the module documentation.
+pub struct PageConnection {
+    id: u64,
+    session: Arc<StudioSession>,
+    /// Counts the page while it is connected.
+    _watching: ViewerGuard,
+    version: u64,
+    lanes: Vec<ViewerCursor>,
+    /// Index of the next lane to check for updates.
+    cursor: usize,
+    refusals: VecDeque<String>,
+    is_over: bool,
+}
+
+impl PageConnection {
+    /// Connects a new page to a session.
+    pub fn new(session: Arc<StudioSession>) -> PageConnection {
+        static PAGES: AtomicU64 = AtomicU64::new(1);
+        let watching = ViewerGuard::begin(&session.shared);
+        // A busy session publishes its state soon anyway.
+        let _ = session.send(EngineCommand::Show);
+        PageConnection {
+            id: PAGES.fetch_add(1, Ordering::Relaxed),
+            session,
+            _watching: watching,
+            version: 0,
+            lanes: Vec::new(),
+            cursor: 0,
+            refusals: VecDeque::new(),
+            is_over: false,
+        }
+    }
+
+    fn send_refusal(&mut self, sentence: impl Into<String>) {
+        if self.refusals.len() == REFUSALS_MAX {
+            self.refusals.pop_front();
+        }
+        self.refusals.push_back(sentence.into());
+        self.session.shared.changed();
+    }
+
+    /// Session message, if the page does not have the current version.
+    fn session_text(&mut self) -> Option<String> {
+        let (version, text, lanes) = self.session.shared.with(|state| {
+            let is_new = state.version != self.version;
+            let text = is_new.then(|| state.session.to_string());
+            (
+                state.version,
+                text,
+                state
+                    .lanes
+                    .iter()
+                    .map(|lane| lane.name.clone())
+                    .collect::<Vec<String>>(),
+            )
+        });
+        let text = text?;
+        self.version = version;
+        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(seen, name)| seen.name() != name) {
+            // Indices of lanes changed, so all lanes are sent again.
+            self.lanes = lanes.iter().map(|name| ViewerCursor::new(name)).collect();
+        }
+        self.cursor = 0;
+        Some(text)
+    }
+
+    /// Next update of the lanes, one message at a time.
+    fn next_lane_message(&mut self) -> Option<SocketMessage> {
+        while self.cursor < self.lanes.len() {
+            let (index, seen) = (self.cursor, &mut self.lanes[self.cursor]);
+            let found = self.session.shared.with(|state| {
+                let lane = state.lanes.get(index).filter(|lane| lane.name == seen.name())?;
+                seen.next(index, lane)
+            });
+            match found {
+                Some(LaneUpdate::Frame(news)) => return Some(SocketMessage::Binary(seen.frame(&news, index as u8))),
+                Some(LaneUpdate::Text(text)) => return Some(SocketMessage::Text(text)),
+                None => self.cursor += 1,
+            }
+        }
+        self.cursor = 0;
+        None
+    }
+}
+
+impl WebSocketHandler for PageConnection {
+    fn on_message(&mut self, text: &str) {
+        let command = serde_json::from_str::<PageCommand>(text).map_err(|error| format!("command: {error}"));
+        let told = command.and_then(|command| {
+            let told = self.session.send(EngineCommand::Page(self.id, command));
+            told.map_err(str::to_string)
+        });
+        if let Err(sentence) = told {
+            self.send_refusal(sentence);
+        }
+    }
+
+    fn poll_message(&mut self) -> Option<SocketMessage> {
+        if self.is_over {
+            return None;
+        }
+        if let Some(text) = self.session_text() {
+            return Some(SocketMessage::Text(text));
+        }
+        let refusal = self
+            .refusals
+            .pop_front()
+            .or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
+        if let Some(message) = refusal {
+            return Some(SocketMessage::Text(
+                json!({ "type": "error", "message": message }).to_string(),
+            ));
+        }
+        if let Some(speech) = self.next_lane_message() {
+            return Some(speech);
+        }
+        if self.session.shared.is_over() {
+            self.is_over = true;
+            return Some(SocketMessage::End("the session has ended".to_string()));
+        }
+        None
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.session.shared.changes()
+    }
+}
