@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the links of the pages.
 
-- Every relative link of README, CHANGELOG, CONTRIBUTING, SECURITY, docs/ and tests/ names a file that exists.
+- Every relative link of README, CHANGELOG, CONTRIBUTING, SECURITY, docs/, examples/ and tests/ names a file that exists.
 - Pages of docs/ link to files of docs/ only, because the book contains no others.
 - Every anchor names a heading of its page.
 - Every page of docs/ is in docs/SUMMARY.md.
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 QUESTIONS = 20
 PAGES = [path for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY") if (path := ROOT / f"{name}.md").exists()]
-PAGES += sorted(DOCS.rglob("*.md")) + sorted(DOCS.rglob("*.ipynb")) + sorted((ROOT / "tests").rglob("*.md"))
+PAGES += [ROOT / "examples" / "README.md"] + sorted(DOCS.rglob("*.md")) + sorted(DOCS.rglob("*.ipynb")) + sorted((ROOT / "tests").rglob("*.md"))
 
 LINK = re.compile(r"\]\(([^()\s]+(?:\([^()]*\))?[^()\s]*)\)|\b(?:src|srcset|href)=\"([^\"]+)\"")
 

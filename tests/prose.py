@@ -122,8 +122,8 @@ def problems(rule, text):
 
 
 def main(names):
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
-    files = [Path(name).resolve() for name in names] or sorted(pages) + sorted(ROOT.glob("crates/*/src/**/*.rs"))
+    pages = [*ROOT.glob("*.md"), ROOT / "examples/README.md", *(ROOT / "docs").rglob("*.md")]
+    files = [Path(name).resolve() for name in names] or sorted(pages) + sorted([*ROOT.glob("crates/*/src/**/*.rs"), *ROOT.glob("examples/*.rs")])
     failures, used, errors = 0, Counter(), []
     for path in files:
         name = str(path.relative_to(ROOT))

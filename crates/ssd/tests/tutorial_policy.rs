@@ -1,28 +1,18 @@
-//! The victim policy of docs/tutorials/gc-policy.md works as the page shows it.
+//! The victim policy of docs/tutorials/gc-policy.md and of examples/victim_policy.rs works as both
+//! show it.
 
 mod common;
 
+#[allow(dead_code)] // The program's own `main`.
+#[path = "../../../examples/victim_policy.rs"]
+mod example;
+
 use common::*;
-use ssd::RuId;
+use example::CostBenefit;
 use ssd::event::Trigger;
-use ssd::gc::{DeviceRng, VictimCandidates, VictimPolicy};
 
 const PAGE: &str = include_str!("../../../docs/tutorials/gc-policy.md");
-const SOURCE: &str = include_str!("tutorial_policy.rs");
-
-struct CostBenefit;
-
-impl VictimPolicy for CostBenefit {
-    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
-        let benefit = |unit: &RuId| {
-            let unit = candidates.unit(*unit);
-            let valid = f64::from(unit.valid_pages()) / f64::from(unit.pages());
-            let age = (candidates.host_pages_written() - unit.last_write()) as f64;
-            (1.0 - valid) * age / (1.0 + valid)
-        };
-        candidates.iter().max_by(|a, b| benefit(a).total_cmp(&benefit(b)))
-    }
-}
+const SOURCE: &str = include_str!("../../../examples/victim_policy.rs");
 
 #[test]
 fn the_page_shows_this_policy() {
@@ -51,4 +41,15 @@ fn the_policy_selects_every_victim() {
     let mut selected = reclaims.iter().filter(|reclaim| reclaim.trigger != Trigger::Forced);
     assert!(reclaims.len() > 10 && selected.all(|reclaim| reclaim.policy == "external"));
     prove(&device);
+}
+
+#[test]
+fn the_example_measures_what_its_header_shows() {
+    let greedy = format!("//! greedy       {:.4}\n", example::write_amplification(None));
+    let policy: Box<CostBenefit> = Box::new(CostBenefit);
+    let cost_benefit = format!("//! cost-benefit {:.4}\n", example::write_amplification(Some(policy)));
+    assert!(
+        SOURCE.contains(&format!("{greedy}{cost_benefit}")),
+        "{greedy}{cost_benefit}"
+    );
 }

@@ -7,6 +7,62 @@ use crate::{IoRequest, WorkloadError};
 /// A source is deterministic. Its requests depend on its settings, its [`Target`] and its seed, not
 /// on the sizes of the batches. It never looks at the device, so it gives the same requests to
 /// every device of a size. Only a [`PacedHost`] learns in virtual time when its requests complete.
+///
+/// # Examples
+///
+/// A log that goes around on the whole drive causes no copies. `examples/workload_source.rs` has a
+/// workload of two streams.
+///
+/// ```
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+/// use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
+///
+/// struct Log {
+///     unit: u64,
+///     units: u64,
+/// }
+///
+/// impl Source for Log {
+///     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+///         for _ in 0..limit {
+///             requests.push(Request {
+///                 stream: 0,
+///                 operation: Operation::Write,
+///                 offset_bytes: self.unit * 4096,
+///                 bytes: 4096,
+///                 placement: Some(PlacementIndex(0)),
+///             });
+///             self.unit = (self.unit + 1) % self.units;
+///         }
+///         Ok(limit)
+///     }
+///
+///     fn streams(&self) -> Vec<String> {
+///         vec!["log".into()]
+///     }
+/// }
+///
+/// let mut config = DeviceConfig::default();
+/// config.geometry.capacity_bytes = Some(16 << 20);
+/// config.geometry.reclaim_unit_bytes = 256 << 10;
+/// let mut device = Device::new(&config)?;
+/// let pages = device.layout().logical_pages;
+/// let mut log = Log { unit: 0, units: u64::from(pages) };
+/// let mut requests = Vec::new();
+/// log.next_batch(&mut requests, 3 * pages as usize)?;
+/// for request in &requests {
+///     let write = Write {
+///         first: Lpn((request.offset_bytes / 4096) as u32),
+///         pages: request.bytes / 4096,
+///         host_bytes: u64::from(request.bytes),
+///         placement: Placement::handle(request.placement.map_or(0, |index| index.0)),
+///     };
+///     let _ = device.write(0, &write)?;
+/// }
+/// assert_eq!(device.stats().handles[0].host_pages_written, 3 * u64::from(pages));
+/// assert_eq!(device.stats().write_amplification(), Some(1.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RequestSource: Send {
     /// Appends up to `limit` requests and returns their number. 0 means that the workload has
     /// ended.

@@ -38,6 +38,51 @@ pub(crate) use state::DeviceState;
 pub use view::{Occupancy, UnitView};
 
 /// A drive that sends its events to `S`. The sink `()` costs no time.
+///
+/// # Examples
+///
+/// A host writes the two halves of a drive through two handles. Then it overwrites every second
+/// page of the first half, again and again. Garbage collection copies the pages between them, but
+/// none of the other handle. `examples/ssd_device.rs` is a longer program.
+///
+/// ```
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+///
+/// let mut config: DeviceConfig = toml::from_str(
+///     r#"
+///         [geometry]
+///         physical_bytes = "16MiB"
+///         over_provisioning = 0.25
+///         reclaim_unit_bytes = "256KiB"
+///         channels = 2
+///         dies_per_channel = 2
+///
+///         [handles]
+///         isolation = "persistently_isolated"
+///     "#,
+/// )?;
+/// config.handles.count = 2;
+/// let mut device = Device::new(&config)?;
+/// let half = device.layout().logical_pages / 2;
+/// let write = |first, pages, handle| Write {
+///     first: Lpn(first),
+///     pages,
+///     host_bytes: u64::from(pages) * 4096,
+///     placement: Placement::handle(handle),
+/// };
+/// let _ = device.write(0, &write(0, half, 0))?;
+/// let _ = device.write(0, &write(half, half, 1))?;
+/// assert_eq!(device.stats().write_amplification(), Some(1.0));
+///
+/// for index in 0..4 * half {
+///     let _ = device.write(0, &write(index * 2 % half, 1, 0))?;
+/// }
+/// let handles = &device.stats().handles;
+/// assert_eq!(handles[0].host_pages_written, u64::from(5 * half));
+/// assert!(handles[0].gc_pages_copied > 0);
+/// assert_eq!(handles[1].write_amplification(), Some(1.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Device<S = ()> {
     engine: DeviceCore,

@@ -44,6 +44,48 @@ pub enum VictimRule {
 }
 
 /// A victim policy.
+///
+/// # Examples
+///
+/// This policy collects the unit that was closed first, as the built-in policy `fifo` does.
+/// `examples/victim_policy.rs` has a better one, with the same program in Python.
+///
+/// ```
+/// use ssd::gc::{Candidates, Random, VictimPolicy};
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, RuId, Write};
+///
+/// struct OldestFirst;
+///
+/// impl VictimPolicy for OldestFirst {
+///     fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+///         candidates.iter().min_by_key(|unit| candidates.unit(*unit).closed_sequence())
+///     }
+/// }
+///
+/// let mut config = DeviceConfig::default(); // The policy of this drive is greedy.
+/// config.geometry.capacity_bytes = Some(16 << 20);
+/// config.geometry.reclaim_unit_bytes = 256 << 10;
+/// let write_amplification = |config: &DeviceConfig, policy: Option<OldestFirst>| {
+///     let mut device = Device::new(config).expect("the drive is possible");
+///     device.set_victim_policy(policy.map(|policy| Box::new(policy) as _));
+///     let pages = device.layout().logical_pages;
+///     for index in 0..8 * pages {
+///         let write = Write {
+///             first: Lpn(index * index % 4093 % pages),
+///             pages: 1,
+///             host_bytes: 4096,
+///             placement: Placement::handle(0),
+///         };
+///         let _ = device.write(0, &write).expect("the page exists");
+///     }
+///     device.stats().write_amplification().expect("the host has written")
+/// };
+/// let greedy = write_amplification(&config, None);
+/// let oldest_first = write_amplification(&config, Some(OldestFirst));
+/// config.gc.victim_policy = ssd::gc::UnitSelection::Fifo;
+/// assert_eq!(oldest_first, write_amplification(&config, None));
+/// assert!(oldest_first > greedy);
+/// ```
 pub trait VictimPolicy {
     /// Returns one of the candidates, or `None` if there are no candidates. Must be deterministic
     /// except for `random`.

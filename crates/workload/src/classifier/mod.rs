@@ -40,6 +40,49 @@ use crate::{
 };
 
 /// Decides the placement of writes.
+///
+/// # Examples
+///
+/// This classifier places first writes on index 1 and overwrites on index 0. A [`ClassifiedSource`]
+/// applies it to a job file. `examples/placement_classifier.rs` runs a classifier on a drive.
+///
+/// ```
+/// use std::collections::HashSet;
+/// use workload::classifier::{ClassifiedSource, Classifier};
+/// use workload::{PlacementIndex, Source, Target, Workload};
+///
+/// #[derive(Default)]
+/// struct OverwritesApart {
+///     written: HashSet<u64>,
+/// }
+///
+/// impl Classifier for OverwritesApart {
+///     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
+///         let is_first = self.written.insert(unit);
+///         Some(PlacementIndex(u16::from(is_first)))
+///     }
+///
+///     fn trim(&mut self, unit: u64) {
+///         self.written.remove(&unit);
+///     }
+/// }
+///
+/// let target = Target {
+///     device_bytes: 16 << 20,
+///     placement_count: 2,
+///     ..Target::default()
+/// };
+/// let job = workload::fio::parse("[twice]\nrw=write\nbs=4k\nsize=1m\nloops=2\n", "twice.fio")?;
+/// let source = job.source(&target, 1)?;
+/// let mut source = ClassifiedSource::new(source, Box::new(OverwritesApart::default()), &target);
+/// let mut requests = Vec::new();
+/// while source.next_batch(&mut requests, 1024)? > 0 {}
+/// let (first, second) = requests.split_at(256);
+/// assert!(first.iter().all(|request| request.placement == Some(PlacementIndex(1))));
+/// assert!(second.iter().all(|request| request.placement == Some(PlacementIndex(0))));
+/// assert_eq!(second.len(), 256);
+/// # Ok::<(), workload::WorkloadError>(())
+/// ```
 pub trait Classifier: Send {
     /// Announces a write of `units` units, so that the classifier can look ahead if it needs to.
     ///
