@@ -24,7 +24,8 @@ impl VictimPolicy for CostBenefit {
             let age = (candidates.host_pages_written() - unit.last_write()) as f64;
             (1.0 - valid) * age / (1.0 + valid)
         };
-        candidates.iter().max_by(|a, b| benefit(a).total_cmp(&benefit(b)))
+        // `max_by` would take the last one among equals. `np.argmax` takes the first.
+        candidates.iter().min_by(|a, b| benefit(b).total_cmp(&benefit(a)))
     }
 }
 
