@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! $ cargo run -p warp-workload --example placement_classifier
+//! one handle 2.616
+//! classified 2.442
 //! ```
 
 use rand_xoshiro::Xoshiro256PlusPlus;

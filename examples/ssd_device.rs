@@ -5,6 +5,11 @@
 //!
 //! ```text
 //! $ cargo run -p warp-ssd --example ssd_device
+//! one handle: write amplification 2.368
+//!   RUH 0: host pages 109216, copied by GC 149423
+//! two handles: write amplification 1.597
+//!   RUH 0: host pages 54608, copied by GC 2180
+//!   RUH 1: host pages 54608, copied by GC 62976
 //! ```
 
 use std::error::Error;
