@@ -62,16 +62,15 @@ pub enum VictimRule {
 ///     }
 /// }
 ///
-/// let mut config = DeviceConfig::default(); // The policy of this drive is greedy.
-/// config.geometry.capacity_bytes = Some(16 << 20);
-/// config.geometry.reclaim_unit_bytes = 256 << 10;
-/// let write_amplification = |config: &DeviceConfig, policy: Option<OldestFirst>| {
+/// fn write_amplification(config: &DeviceConfig, policy: Option<Box<dyn VictimPolicy + Send + Sync>>) -> f64 {
 ///     let mut device = Device::new(config).expect("the drive is possible");
-///     device.set_victim_policy(policy.map(|policy| Box::new(policy) as _));
+///     device.set_victim_policy(policy);
 ///     let pages = device.layout().logical_pages;
 ///     for index in 0..8 * pages {
+///         // One write in order, then one to the hot tenth of the drive.
+///         let first = if index % 2 == 0 { index / 2 % pages } else { index * index % (pages / 10) };
 ///         let write = Write {
-///             first: Lpn(index * index % 4093 % pages),
+///             first: Lpn(first),
 ///             pages: 1,
 ///             host_bytes: 4096,
 ///             placement: Placement::handle(0),
@@ -79,9 +78,13 @@ pub enum VictimRule {
 ///         let _ = device.write(0, &write).expect("the page exists");
 ///     }
 ///     device.stats().write_amplification().expect("the host has written")
-/// };
+/// }
+///
+/// let mut config = DeviceConfig::default(); // The built-in policy is greedy.
+/// config.geometry.capacity_bytes = Some(16 << 20);
+/// config.geometry.reclaim_unit_bytes = 256 << 10;
 /// let greedy = write_amplification(&config, None);
-/// let oldest_first = write_amplification(&config, Some(OldestFirst));
+/// let oldest_first = write_amplification(&config, Some(Box::new(OldestFirst)));
 /// config.gc.victim_policy = ssd::gc::UnitSelection::Fifo;
 /// assert_eq!(oldest_first, write_amplification(&config, None));
 /// assert!(oldest_first > greedy);
