@@ -4,9 +4,8 @@
 Changes that are not committed count too. Without origin/main the base is HEAD. A package has changed when a file of its folder
 differs, or a file that its sources embed, such as an experiment or a page.
 
-    tests/changed.py --changed     packages that changed
-    tests/changed.py --tested      those with unit tests
-    tests/changed.py --dependents  packages that did not change but use one that did
+    tests/changed.py --changed  packages that changed
+    tests/changed.py --tested   those of them whose library has unit tests
 """
 
 import json
@@ -56,23 +55,16 @@ def changed(known):
     found = set()
     for name, package in known.items():
         folder = Path(package["manifest_path"]).parent
-        # A digest of all sources is embedded too, which is no reason to test its package.
+        # One package embeds all sources for a digest, which is no reason to test it.
         places = {folder} | {place for place in embedded(folder) if place != crates and crates not in place.parents}
         if any(place == file or place in file.parents for file in files for place in places):
             found.add(name)
     return found
 
 
-def dependents(known, found):
-    """Returns the packages that use one of those found, directly and through others."""
-    uses = {name: {used["name"] for used in known[name]["dependencies"] if used["kind"] is None} for name in known}
-    users = {name for name in known if uses[name] & found}
-    return users if users <= found else users | dependents(known, found | users)
-
-
 def has_unit_tests(package):
-    """Returns true if the library of a package can have unit tests."""
-    return any(target["test"] for target in package["targets"] if not {"test", "bench", "example", "bin"} & set(target["kind"]))
+    """Returns true if the library of a package has unit tests."""
+    return any(target["test"] for target in package["targets"] if {"lib", "cdylib"} & set(target["kind"]))
 
 
 def main(options):
@@ -83,8 +75,6 @@ def main(options):
             chosen = found
         case ["--tested"]:
             chosen = {name for name in found if has_unit_tests(known[name])}
-        case ["--dependents"]:
-            chosen = dependents(known, found) - found
         case _:
             sys.exit(__doc__)
     for name in sorted(chosen):
