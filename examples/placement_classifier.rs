@@ -9,7 +9,7 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
 use workload::PlacementIndex;
 use workload::classifier::Classifier;
 
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 random.next_u64() % below
             };
             let placement = classifier.handle(page).filter(|_| has_classifier);
-            let write = Write {
+            let write = WriteRequest {
                 first: Lpn(page as u32),
                 pages: 1,
                 host_bytes: 4096,

@@ -16,11 +16,11 @@ use std::error::Error;
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
 
 /// Writes one page through a handle.
 fn write(device: &mut Device, page: u32, handle: u16) -> Result<(), Box<dyn Error>> {
-    let write = Write {
+    let write = WriteRequest {
         first: Lpn(page),
         pages: 1,
         host_bytes: device.layout().page_bytes,

@@ -10,14 +10,14 @@
 //! The tutorial `docs/tutorials/gc-policy.md` explains the policy.
 
 use ssd::RuId;
-use ssd::gc::{Candidates, Random, VictimPolicy};
-use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+use ssd::gc::{DeviceRng, VictimCandidates, VictimPolicy};
+use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
 
 /// Prefers units that gain much space for few copies and have not been written for long.
 pub struct CostBenefit;
 
 impl VictimPolicy for CostBenefit {
-    fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         let benefit = |unit: &RuId| {
             let unit = candidates.unit(*unit);
             let valid = f64::from(unit.valid_pages()) / f64::from(unit.pages());
@@ -46,7 +46,7 @@ pub fn write_amplification(policy: Option<Box<dyn VictimPolicy + Send + Sync>>) 
         random(index) / 10 % below
     });
     for page in (0..pages).chain(overwrites) {
-        let write = Write {
+        let write = WriteRequest {
             first: Lpn(page as u32),
             pages: 1,
             host_bytes: 4096,

@@ -9,8 +9,8 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
-use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
+use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
+use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError};
 
 /// A log that goes around on one half of the drive, and a table that is updated at random on the
 /// other half. The log has placement index 0.
@@ -21,17 +21,17 @@ struct LogAndTable {
     issued: u64,
 }
 
-impl Source for LogAndTable {
-    fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+impl RequestSource for LogAndTable {
+    fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
         for _ in 0..limit {
             let (stream, page, placement) = match self.issued % 2 {
                 0 => (0, self.issued / 2 % self.half, 0),
                 _ => (1, self.half + self.random.next_u64() % self.half, self.table_placement),
             };
             self.issued += 1;
-            requests.push(Request {
+            requests.push(IoRequest {
                 stream,
-                operation: Operation::Write,
+                operation: RequestOperation::Write,
                 offset_bytes: page * 4096,
                 bytes: 4096,
                 placement: Some(PlacementIndex(placement)),
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut requests = Vec::new();
         source.next_batch(&mut requests, 8 * half as usize)?; // four times the capacity
         for request in requests {
-            let write = Write {
+            let write = WriteRequest {
                 first: Lpn((request.offset_bytes / 4096) as u32),
                 pages: request.bytes / 4096,
                 host_bytes: u64::from(request.bytes),

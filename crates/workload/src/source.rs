@@ -14,20 +14,20 @@ use crate::{IoRequest, WorkloadError};
 /// workload of two streams.
 ///
 /// ```
-/// use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
-/// use workload::{Operation, PlacementIndex, Request, Source, WorkloadError};
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
+/// use workload::{RequestOperation, PlacementIndex, IoRequest, RequestSource, WorkloadError};
 ///
 /// struct Log {
 ///     unit: u64,
 ///     units: u64,
 /// }
 ///
-/// impl Source for Log {
-///     fn next_batch(&mut self, requests: &mut Vec<Request>, limit: usize) -> Result<usize, WorkloadError> {
+/// impl RequestSource for Log {
+///     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
 ///         for _ in 0..limit {
-///             requests.push(Request {
+///             requests.push(IoRequest {
 ///                 stream: 0,
-///                 operation: Operation::Write,
+///                 operation: RequestOperation::Write,
 ///                 offset_bytes: self.unit * 4096,
 ///                 bytes: 4096,
 ///                 placement: Some(PlacementIndex(0)),
@@ -51,7 +51,7 @@ use crate::{IoRequest, WorkloadError};
 /// let mut requests = Vec::new();
 /// log.next_batch(&mut requests, 3 * pages as usize)?;
 /// for request in &requests {
-///     let write = Write {
+///     let write = WriteRequest {
 ///         first: Lpn((request.offset_bytes / 4096) as u32),
 ///         pages: request.bytes / 4096,
 ///         host_bytes: u64::from(request.bytes),

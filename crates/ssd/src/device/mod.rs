@@ -46,7 +46,7 @@ pub use view::{Occupancy, UnitView};
 /// none of the other handle. `examples/ssd_device.rs` is a longer program.
 ///
 /// ```
-/// use ssd::{Device, DeviceConfig, Lpn, Placement, Write};
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, WriteRequest};
 ///
 /// let mut config: DeviceConfig = toml::from_str(
 ///     r#"
@@ -64,7 +64,7 @@ pub use view::{Occupancy, UnitView};
 /// config.handles.count = 2;
 /// let mut device = Device::new(&config)?;
 /// let half = device.layout().logical_pages / 2;
-/// let write = |first, pages, handle| Write {
+/// let write = |first, pages, handle| WriteRequest {
 ///     first: Lpn(first),
 ///     pages,
 ///     host_bytes: u64::from(pages) * 4096,

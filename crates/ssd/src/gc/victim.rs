@@ -51,13 +51,13 @@ pub enum VictimRule {
 /// `examples/victim_policy.rs` has a better one, with the same program in Python.
 ///
 /// ```
-/// use ssd::gc::{Candidates, Random, VictimPolicy};
-/// use ssd::{Device, DeviceConfig, Lpn, Placement, RuId, Write};
+/// use ssd::gc::{VictimCandidates, DeviceRng, VictimPolicy};
+/// use ssd::{Device, DeviceConfig, Lpn, Placement, RuId, WriteRequest};
 ///
 /// struct OldestFirst;
 ///
 /// impl VictimPolicy for OldestFirst {
-///     fn select(&mut self, candidates: &Candidates<'_>, _random: &mut Random) -> Option<RuId> {
+///     fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
 ///         candidates.iter().min_by_key(|unit| candidates.unit(*unit).closed_sequence())
 ///     }
 /// }
@@ -69,7 +69,7 @@ pub enum VictimRule {
 ///     for index in 0..8 * pages {
 ///         // One write in order, then one to the hot tenth of the drive.
 ///         let first = if index % 2 == 0 { index / 2 % pages } else { index * index % (pages / 10) };
-///         let write = Write {
+///         let write = WriteRequest {
 ///             first: Lpn(first),
 ///             pages: 1,
 ///             host_bytes: 4096,
@@ -85,7 +85,7 @@ pub enum VictimRule {
 /// config.geometry.reclaim_unit_bytes = 256 << 10;
 /// let greedy = write_amplification(&config, None);
 /// let oldest_first = write_amplification(&config, Some(Box::new(OldestFirst)));
-/// config.gc.victim_policy = ssd::gc::UnitSelection::Fifo;
+/// config.gc.victim_policy = ssd::gc::VictimRule::Fifo;
 /// assert_eq!(oldest_first, write_amplification(&config, None));
 /// assert!(oldest_first > greedy);
 /// ```

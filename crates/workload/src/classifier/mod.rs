@@ -2,7 +2,7 @@
 //! applications do not say so.
 //!
 //! ```text
-//! any Source -> ClassifiedSource -> the same requests with placement
+//! any RequestSource -> ClassifiedSource -> the same requests with placement
 //!               (asks a Classifier about each unit of each write)
 //! ```
 //!
@@ -49,7 +49,7 @@ use crate::{
 /// ```
 /// use std::collections::HashSet;
 /// use workload::classifier::{ClassifiedSource, Classifier};
-/// use workload::{PlacementIndex, Source, Target, Workload};
+/// use workload::{PlacementIndex, RequestSource, WorkloadTarget, Workload};
 ///
 /// #[derive(Default)]
 /// struct OverwritesApart {
@@ -67,10 +67,10 @@ use crate::{
 ///     }
 /// }
 ///
-/// let target = Target {
+/// let target = WorkloadTarget {
 ///     device_bytes: 16 << 20,
 ///     placement_count: 2,
-///     ..Target::default()
+///     ..WorkloadTarget::default()
 /// };
 /// let job = workload::fio::parse("[twice]\nrw=write\nbs=4k\nsize=1m\nloops=2\n", "twice.fio")?;
 /// let source = job.source(&target, 1)?;
