@@ -313,7 +313,7 @@ fn the_error_log_says_which_command_and_where() {
         .map(|(_, cause)| cause)
         .collect();
     assert_eq!(logged[0], "the controller does not support feature 0x03");
-    assert!(logged[1].contains("reach beyond the namespace"), "{}", logged[1]);
+    assert!(logged[1].contains("exceed the namespace"), "{}", logged[1]);
     // Another host has other errors, the count goes on.
     let other = drive.host();
     let (_, page) = drive.succeeds(other, &get_log(0x01, 0, 64), &[]);

@@ -218,7 +218,7 @@ fn each_impossible_configuration_is_refused_by_field_and_with_a_remedy() {
         assert!(error.allowed.contains(remedy), "row {position}: {error}");
         let sentence = error.to_string();
         assert!(
-            sentence.starts_with(&format!("{field} = {}: ", error.value)),
+            sentence.starts_with(&format!("{field} is {}, but ", error.value)),
             "row {position}: {sentence}"
         );
         assert!(
