@@ -55,7 +55,7 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     };
     html! {
         (note(&format!(
-            "WAF is media bytes written / host bytes written over the whole run{}, without the prefill.{across} {}",
+            "WAF is media bytes written / host bytes written over the whole run{}, without the preconditioning.{across} {}",
             if is_steady { ", or over the last drive writes of a run that became steady" } else { "" },
             seeds(report.results)
         )))

@@ -65,9 +65,9 @@ pub fn wear(block_erases: &[u32]) -> Value {
         blocks[((erases - fewest) / step) as usize] += 1;
     }
     json!({
-        "fewest": fewest,
-        "mean": wear.mean_erases(),
-        "most": most,
+        "min": fewest,
+        "avg": wear.mean_erases(),
+        "max": most,
         "step": step,
         "blocks": blocks,
     })
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(bars[0], told["step"].as_u64().expect("a step"));
         assert_eq!(
-            (&told["fewest"], &told["most"], &told["mean"]),
+            (&told["min"], &told["max"], &told["avg"]),
             (&json!(100), &json!(1099), &json!(599.5))
         );
     }

@@ -165,7 +165,9 @@ def _parser() -> argparse.ArgumentParser:
     real.add_argument("--job", action="append", default=[], metavar="FILE", help="fio job file of the measurement")
     real.add_argument("--capacity-bytes", type=int, help="capacity of the drive, required by --fdp-stats")
     real.add_argument(
-        "--prefill-capacities",
+        "--precondition",
+        dest="precondition_drive_writes",
+        metavar="N",
         type=float,
         default=0.0,
         help="bytes written before the job, in multiples of the capacity (default: 0)",

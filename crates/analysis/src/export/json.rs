@@ -122,7 +122,7 @@ fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, sample
         "forced_collections": stats.forced_collections,
         "units_closed_by_host": stats.units_closed_by_host,
         "units_closed_early": stats.units_closed_early,
-        "block_erases": { "fewest": wear.fewest_erases, "mean": wear.mean_erases(), "most": wear.most_erases },
+        "block_erases": { "min": wear.fewest_erases, "avg": wear.mean_erases(), "max": wear.most_erases },
         "owners": owners,
     });
     if let Some(steady) = &result.steady {

@@ -255,7 +255,7 @@ let made = 0;
 let served: SimulatedSession | null = null;
 
 function servedDrive(): SimulatedSession {
-    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", write: 40, precondition_drive_writes: null, timed: true, seed: 1, lanes: [{ name: "served drive", variants: ["FDP"], set: {} }], forks: [] }, true);
+    served ??= new SimulatedSession("drive", { experiment: null, workload: { name: "served" }, device: "ssd_a", scale: "1/512", drive_writes: 40, precondition_drive_writes: null, timed: true, seed: 1, lanes: [{ name: "served drive", variants: ["FDP"], set: {} }], forks: [] }, true);
     return served;
 }
 

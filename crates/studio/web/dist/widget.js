@@ -4316,21 +4316,21 @@ function rc({ latencies: e }) {
 }
 function ic({ session: e, state: t }) {
 	let n = e.hosts.value, r = t.wear ?? n?.wear ?? null, i = t.result?.block_erases ?? r, a = t.owners.reduce((e, t) => e + t.reclaimed, 0);
-	return /* @__PURE__ */ q(x, { children: [r !== null && r.most > r.fewest && /* @__PURE__ */ q(Ks, {
+	return /* @__PURE__ */ q(x, { children: [r !== null && r.max > r.min && /* @__PURE__ */ q(Ks, {
 		lines: [{
 			label: "blocks",
 			colour: "ink",
 			fill: "#8886"
 		}],
 		bars: !0,
-		data: [r.blocks.map((e, t) => r.fewest + t * r.step), r.blocks],
+		data: [r.blocks.map((e, t) => r.min + t * r.step), r.blocks],
 		xLabel: "erases of a block",
 		yLabel: "blocks",
 		least: 0,
 		height: 200,
 		value: (e) => e === null ? "–" : wn(e),
 		xValue: (e) => r.step === 1 ? String(e) : `${e} to ${e + r.step - 1}`,
-		label: `Blocks by number of erases, from ${r.fewest} to ${r.most}`
+		label: `Blocks by number of erases, from ${r.min} to ${r.max}`
 	}), /* @__PURE__ */ q("dl", {
 		class: "facts",
 		children: [
@@ -4338,11 +4338,11 @@ function ic({ session: e, state: t }) {
 			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "average erases of a unit" }), /* @__PURE__ */ q("dd", { children: (a / Math.max(1, t.lane.superblocks)).toFixed(2) })] }),
 			/* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "flash written" }), /* @__PURE__ */ q("dd", { children: mn(t.mediaBytes) })] }),
 			i !== null && /* @__PURE__ */ q("div", { children: [/* @__PURE__ */ q("dt", { children: "erases of a block (min, avg, max)" }), /* @__PURE__ */ q("dd", { children: [
-				i.fewest,
+				i.min,
 				", ",
-				i.mean.toFixed(1),
+				i.avg.toFixed(1),
 				", ",
-				i.most
+				i.max
 			] })] })
 		]
 	})] });
@@ -4362,7 +4362,7 @@ var ac = (...e) => e.map((e) => ({
 		hint: "a share of the capacity, such as 0.28"
 	},
 	{
-		path: "gc.unit_selection",
+		path: "gc.victim_policy",
 		label: "victim selection",
 		values: [
 			...oc("greedy", "cost_age", "benefit_cost", "benefit_cost_since_invalidation", "fifo", "random"),
@@ -4407,7 +4407,7 @@ var ac = (...e) => e.map((e) => ({
 		hint: "a size of the full drive, such as 256MiB"
 	},
 	{
-		path: "gc.handle_selection",
+		path: "gc.source_policy",
 		label: "source of collections",
 		values: oc("global", "highest_pressure"),
 		hint: "global"
@@ -4440,7 +4440,7 @@ var ac = (...e) => e.map((e) => ({
 		hint: "1 to 128"
 	},
 	{
-		path: "handles.separation_bytes",
+		path: "handles.hot_window_bytes",
 		label: "hot data separation in the drive",
 		values: [{
 			label: "none",
@@ -4516,7 +4516,7 @@ function mc({ path: e, value: t, other: n }) {
 	})] }), r === void 0 ? /* @__PURE__ */ q(x, { children: [/* @__PURE__ */ q("label", { children: ["name of the setting", /* @__PURE__ */ q("input", {
 		type: "text",
 		required: !0,
-		placeholder: "gc.background_mark, workload.SECTION.OPTION",
+		placeholder: "gc.background_watermark, workload.SECTION.OPTION",
 		value: n.value,
 		onInput: (e) => n.value = e.currentTarget.value,
 		spellcheck: !1
@@ -5659,7 +5659,7 @@ var il = class {
 };
 // src/state/permalink.ts
 function cl(e) {
-	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1)), { name: n, experiment: r, workload: i, device: a, scale: o, write: s, prefill: c, timed: l, seed: u, lanes: d, forks: f, ...p } = e;
+	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1)), { name: n, experiment: r, workload: i, device: a, scale: o, drive_writes: s, precondition_drive_writes: c, timed: l, seed: u, lanes: d, forks: f, ...p } = e;
 	return {
 		...n === void 0 ? {} : { name: n },
 		experiment: r,
@@ -5669,13 +5669,13 @@ function cl(e) {
 		},
 		device: a,
 		scale: o,
-		write: s,
-		prefill: c,
+		drive_writes: s,
+		precondition_drive_writes: c,
 		timed: l,
 		seed: u,
 		lanes: d.map((e) => ({
 			name: e.name,
-			only: e.only,
+			variants: e.variants,
 			set: t(e.set)
 		})),
 		forks: f.map((e) => ({

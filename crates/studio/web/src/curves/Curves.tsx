@@ -259,18 +259,18 @@ function WearView({ session, state }: { session: Session; state: LaneState }) {
     const reclaimed = state.owners.reduce((sum, owner) => sum + owner.reclaimed, 0);
     return (
         <>
-            {wear !== null && wear.most > wear.fewest && (
+            {wear !== null && wear.max > wear.min && (
                 <Plot
                     lines={[{ label: "blocks", colour: "ink", fill: "#8886" }]}
                     bars
-                    data={[wear.blocks.map((_, bar) => wear.fewest + bar * wear.step), wear.blocks] as uPlot.AlignedData}
+                    data={[wear.blocks.map((_, bar) => wear.min + bar * wear.step), wear.blocks] as uPlot.AlignedData}
                     xLabel="erases of a block"
                     yLabel="blocks"
                     least={0}
                     height={200}
                     value={(value) => (value === null ? "–" : short(value))}
                     xValue={(erases) => (wear.step === 1 ? String(erases) : `${erases} to ${erases + wear.step - 1}`)}
-                    label={`Blocks by number of erases, from ${wear.fewest} to ${wear.most}`}
+                    label={`Blocks by number of erases, from ${wear.min} to ${wear.max}`}
                 />
             )}
             <dl class="facts">
@@ -290,7 +290,7 @@ function WearView({ session, state }: { session: Session; state: LaneState }) {
                     <div>
                         <dt>erases of a block (min, avg, max)</dt>
                         <dd>
-                            {erases.fewest}, {erases.mean.toFixed(1)}, {erases.most}
+                            {erases.min}, {erases.avg.toFixed(1)}, {erases.max}
                         </dd>
                     </div>
                 )}

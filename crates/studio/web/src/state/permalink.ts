@@ -46,7 +46,7 @@ export function canonical(order: Order): Order {
         workload: workload === null ? null : workload.text === undefined ? { name: workload.name } : { name: workload.name, text: workload.text },
         device,
         scale,
-        write,
+        drive_writes,
         precondition_drive_writes,
         timed,
         seed,

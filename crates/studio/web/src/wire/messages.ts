@@ -143,9 +143,9 @@ export interface LatencyMessage {
 
 /** How often blocks were erased: how many of them in each step from the fewest erases on. */
 export interface Wear {
-    fewest: number;
-    mean: number;
-    most: number;
+    min: number;
+    avg: number;
+    max: number;
     step: number;
     blocks: number[];
 }
@@ -242,7 +242,7 @@ export interface CellResult {
     host_bytes_written: number;
     media_bytes_written: number;
     findings: Finding[];
-    block_erases?: { fewest: number; mean: number; most: number };
+    block_erases?: { min: number; avg: number; max: number };
     [key: string]: unknown;
 }
 

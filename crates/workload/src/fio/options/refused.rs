@@ -21,7 +21,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "sprandom",
         "",
         "selects fio's own preconditioning order",
-        "Precondition with the experiment's prefill",
+        "Precondition with `--precondition`",
     ),
     refused_option("spr_num_regions", "", "refines sprandom", "Remove it"),
     refused_option("spr_op", "", "refines sprandom", "Remove it"),
