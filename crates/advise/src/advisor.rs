@@ -82,7 +82,7 @@ impl Advisor {
     }
 
     /// Consumes a reading: the new Media Reallocated events of this namespace, and the present
-    /// counters. [`crate::Feed`] separates new events from old ones.
+    /// counters. [`crate::EventCursor`] separates new events from old ones.
     pub fn update(&mut self, fresh: FreshEvents, counters: WriteStatistics) -> Advice {
         self.readings += 1;
         let named = self.evidence.add(&self.owners, &fresh.events);

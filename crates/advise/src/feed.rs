@@ -1,7 +1,7 @@
 //! Extracts the new events from successive readings of a whole event log.
 //!
 //! A drive's log is a window on its event history. Reading does not empty the log, and a new event
-//! drops the oldest one once the log is full. A [`Feed`] finds the longest run of events that ends
+//! drops the oldest one once the log is full. A [`EventCursor`] finds the longest run of events that ends
 //! the last reading and begins this one. The events after this run are new.
 
 use serde::Serialize;

@@ -80,7 +80,7 @@ impl ResultStore {
     /// or `.local/share` at home).
     ///
     /// # Errors
-    /// None of these variables is set, or the errors of [`Store::open`].
+    /// None of these variables is set, or the errors of [`ResultStore::open`].
     pub fn for_user() -> Result<ResultStore, LabError> {
         let variable = |name: &str| {
             std::env::var_os(name)

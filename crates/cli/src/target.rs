@@ -57,7 +57,7 @@ impl DriveTarget {
     /// Parses a target that must be a namespace of a drive.
     ///
     /// # Errors
-    /// [`Target::parse`] fails, or the target is a file.
+    /// [`DriveTarget::parse`] fails, or the target is a file.
     pub fn parse_drive(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
         match DriveTarget::parse(option, text, host)? {
             DriveTarget::File(_) => {

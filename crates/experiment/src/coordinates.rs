@@ -82,7 +82,7 @@ impl ExperimentAxes {
     /// Returns the cell with some coordinates changed.
     ///
     /// # Panics
-    /// A coordinate is no axis, which [`Coordinates::check`] rejects.
+    /// A coordinate is no axis, which [`ExperimentAxes::check`] rejects.
     pub fn moved(&self, key: &CellKey, to: &CellSelector) -> CellKey {
         let mut key = key.clone();
         for (name, value) in to {

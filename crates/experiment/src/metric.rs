@@ -60,10 +60,10 @@ pub struct RequestFilter {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyMetric {
-    /// As in [`Of`].
+    /// As in [`RequestFilter`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// As in [`Of`].
+    /// As in [`RequestFilter`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<RequestOperation>,
     /// Statistic. Omitted if a list of published numbers or a claim about it supplies the
@@ -76,10 +76,10 @@ pub struct LatencyMetric {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateWindow {
-    /// As in [`Of`].
+    /// As in [`RequestFilter`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// As in [`Of`].
+    /// As in [`RequestFilter`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<RequestOperation>,
     /// Start as a share of the job's measured time, 0 to 1.

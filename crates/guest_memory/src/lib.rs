@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! Mapping::read, append, write, load, store -> announce the address range (`signal`) -> access it
-//!   SIGBUS inside the range  -> the handler ends the access, and the copy returns `Gone`
+//!   SIGBUS inside the range  -> the handler ends the access, and the copy returns `AccessFault`
 //!   SIGBUS outside           -> the previous handler runs, so a real bug still ends the process
 //! ```
 //!

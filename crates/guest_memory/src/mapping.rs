@@ -115,7 +115,7 @@ impl SharedMapping {
     /// A part of the memory is missing. Every byte of the room is unchanged or a copy.
     ///
     /// # Panics
-    /// As [`Mapping::read`].
+    /// As [`SharedMapping::read`].
     #[inline]
     pub fn read_into(&self, offset: usize, room: NonTemporalBuf<'_>) -> Result<(), AccessFault> {
         let bytes = room.len();

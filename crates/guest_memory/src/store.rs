@@ -2,7 +2,7 @@
 //! system has them.
 //!
 //! Non-temporal stores bypass the processor's caches (`prefetch::Room`). A store fence completes
-//! them before each read, or when [`Store::settle`] is called. A thread panics if it finds
+//! them before each read, or when [`ChunkStore::settle`] is called. A thread panics if it finds
 //! unfinished stores of another thread, because it cannot complete those.
 
 #![expect(unsafe_code, reason = "memory whose bytes are flushed later")]

@@ -61,7 +61,7 @@ impl<P: DataPort> OpenNamespace<P> {
     /// Opens a namespace.
     ///
     /// # Errors
-    /// See [`Namespace::find`].
+    /// See [`MonitoredNamespace::find`].
     pub fn open(mut port: P, nsid: u32) -> Result<OpenNamespace<P>, WatchError> {
         let namespace = MonitoredNamespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
@@ -115,7 +115,7 @@ impl<P: DataPort> OpenNamespace<P> {
     /// Bytes of the endurance group written and erased so far.
     ///
     /// # Errors
-    /// See [`Namespace::find`].
+    /// See [`MonitoredNamespace::find`].
     pub fn statistics(&mut self) -> Result<FdpByteCounts, WatchError> {
         Ok(self.namespace.sample(&mut self.port)?.statistics)
     }

@@ -198,7 +198,7 @@ impl NvmeDriver {
 
     // ------------------------------------------------------------------------------------------------------ RAM --
 
-    /// Allocates pages of RAM. Only [`Driver::enable`] frees them, all at the same time.
+    /// Allocates pages of RAM. Only [`NvmeDriver::enable`] frees them, all at the same time.
     ///
     /// # Panics
     /// RAM is exhausted. The test should configure more.
@@ -508,7 +508,7 @@ impl NvmeDriver {
     }
 
     /// Takes the next completion, if any. The caller rings the head doorbell
-    /// ([`Driver::ring_head`]).
+    /// ([`NvmeDriver::ring_head`]).
     pub fn take_completion(&mut self, queue: u16) -> Option<CompletionEntry> {
         let pair = self.pair(queue);
         let (address, phase) = (pair.completion + u64::from(pair.head) * 16, pair.phase);

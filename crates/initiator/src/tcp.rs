@@ -5,7 +5,7 @@
 //! Queue: submit -> capsules and data are gathered -> flush -> [socket] -> wait -> completions with their data
 //! ```
 //!
-//! A [`Queue`] is a connection. It keeps up to as many commands outstanding as it has entries. It
+//! A [`TcpQueue`] is a connection. It keeps up to as many commands outstanding as it has entries. It
 //! never blocks forever, because it reads while it cannot write and gives up after
 //! [`HostOptions::timeout`]. It is not a block layer and has no retries, reconnection, multipath or
 //! TLS.

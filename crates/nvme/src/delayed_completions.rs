@@ -153,7 +153,7 @@ impl<T> DelayedCompletions<T> {
         self.delayed.pop().map(|Reverse(entry)| (entry.due, entry.command))
     }
 
-    /// True if [`Backlog::start_sync`] would start a sync.
+    /// True if [`DelayedCompletions::start_sync`] would start a sync.
     pub fn wants_sync(&self) -> bool {
         self.syncing_before.is_none() && (!self.unsynced.is_empty() || self.shutdown == Shutdown::Wanted)
     }

@@ -5,7 +5,7 @@
 //! the storage size, and [`metadata_of`] the place of metadata.
 //!
 //! The controller calls the storage under its own exclusive access, so implementations need no
-//! locks. Only durability is established outside, through a [`Durable`] that outlives the call.
+//! locks. Only durability is established outside, through a [`FlushHandle`] that outlives the call.
 
 use std::sync::Arc;
 

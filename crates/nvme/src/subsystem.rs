@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The subsystem is sans-I/O. It has no sockets, threads or clock, and every call passes the time.
-//! A command is executed immediately and completely. The [`Outcome`](crate::Outcome) contains the
+//! A command is executed immediately and completely. The [`PendingReply`](crate::PendingReply) contains the
 //! time at which the host may see the completion. Transports share one subsystem behind a lock.
 
 use std::sync::Arc;

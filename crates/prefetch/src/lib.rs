@@ -1,5 +1,5 @@
 //! Cache control: prefetches memory that will be used soon, and writes data past the caches
-//! ([`Room`]).
+//! ([`NonTemporalBuf`]).
 //!
 //! ```text
 //! the element of a slice -> its address -> PREFETCHT0      no read, no wait

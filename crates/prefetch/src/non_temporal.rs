@@ -102,7 +102,7 @@ impl<'a> NonTemporalBuf<'a> {
     /// copied bytes arbitrary.
     ///
     /// # Safety
-    /// At least [`Room::len`] bytes must be readable at `data`, and none of them may be in the
+    /// At least [`NonTemporalBuf::len`] bytes must be readable at `data`, and none of them may be in the
     /// room.
     #[inline]
     #[allow(unsafe_code)]

@@ -62,7 +62,7 @@ fn workloads() -> Vec<String> {
     names
 }
 
-/// Return a device profile as nested dictionaries of plain values, without sources. `Device`
+/// Return a device profile as nested dictionaries of plain values, without sources. `PyDevice`
 /// accepts this form.
 ///
 /// Parameters

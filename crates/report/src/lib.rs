@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A report is a single page that loads no data from a network. The plotting library is a file
-//! beside the page, one per folder, or embedded in the page ([`Library`]). A small script draws the
+//! beside the page, one per folder, or embedded in the page ([`PlotLibrary`]). A small script draws the
 //! plots one after the other, in the reader's colour scheme. Results of several seeds are averaged,
 //! over time with a band. A plot or table of a single run shows the first seed. This crate neither
 //! measures nor judges. `docs/reference/results.md` explains the page.

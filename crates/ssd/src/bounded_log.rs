@@ -66,7 +66,7 @@ impl<T> BoundedLog<T> {
         self.entries.range(read as usize..)
     }
 
-    /// Number of dropped entries after position `end`, an earlier result of [`Ring::end`].
+    /// Number of dropped entries after position `end`, an earlier result of [`BoundedLog::end`].
     pub fn dropped_since(&self, end: u64) -> u64 {
         assert!(end <= self.end(), "an entry is read only after it was written");
         self.overwritten.saturating_sub(end)

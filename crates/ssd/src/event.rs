@@ -1,8 +1,8 @@
 //! Events of the device and the trait of the sinks that receive them.
 //!
 //! [`crate::Device`] is generic over the sink, but its engine is not. Each call wraps the sink in
-//! an [`Events`] value, and the engine creates an event only if the sink wants it. Events check the
-//! counters ([`crate::stats::Stats::apply`]) and are the source of the GC log.
+//! an [`EventEmitter`] value, and the engine creates an event only if the sink wants it. Events check the
+//! counters ([`crate::stats::DeviceStats::apply`]) and are the source of the GC log.
 
 use serde::{Deserialize, Serialize};
 

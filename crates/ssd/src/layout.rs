@@ -31,7 +31,7 @@
 //!
 //! `1 + c` superblocks are always reserved for collection itself and one for the host. Copies go to
 //! reclaim units of their victim's class, so emptying a superblock divides at most one other
-//! superblock of each class. [`Layout::new`] rejects smaller configurations. `Engine::squeeze`
+//! superblock of each class. [`DeviceLayout::new`] rejects smaller configurations. `DeviceCore::squeeze`
 //! implements the procedure and asserts the bound.
 //!
 //! The proof also holds for copies that share the host's open reclaim unit (`gc.copies`). The
@@ -237,7 +237,7 @@ impl DeviceLayout {
         4 * u64::from(self.logical_pages) + 4 * pages + pages / 4 + self.table_bytes()
     }
 
-    /// Part of [`Layout::memory_bytes`] that belongs to the block tables.
+    /// Part of [`DeviceLayout::memory_bytes`] that belongs to the block tables.
     pub(crate) fn table_bytes(&self) -> u64 {
         8 * self.blocks() + u64::from(self.slices()) * wide(size_of::<ReclaimUnit>())
     }
@@ -350,7 +350,7 @@ fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, Co
     Ok(narrow(pages))
 }
 
-/// Computes [`Layout::pooled_copies`].
+/// Computes [`DeviceLayout::pooled_copies`].
 fn pooled_copies(config: &DeviceConfig) -> UnitOwner {
     let mut handles = (0..config.handles.count).map(RuhId);
     let shares = |handle: &RuhId| config.handles.get(handle.0).isolation != Isolation::PersistentlyIsolated;

@@ -308,7 +308,7 @@ impl PageMaps {
     }
 
     /// Maps a logical page to a physical page. Returns the previous physical page. The caller
-    /// completes the other steps of [`Maps::map`] with [`Maps::end_moves`].
+    /// completes the other steps of [`PageMaps::map`] with [`PageMaps::end_moves`].
     #[inline(always)]
     pub(crate) fn move_page(&mut self, lpn: Lpn, ppn: Ppn) -> Ppn {
         if let Some(log) = &mut self.undo.0 {
@@ -318,13 +318,13 @@ impl PageMaps {
     }
 
     /// Updates the reverse map of the physical pages from `ppn` on. The caller marks them valid
-    /// with [`Maps::set_valid`].
+    /// with [`PageMaps::set_valid`].
     #[inline]
     pub(crate) fn end_moves(&mut self, ppn: Ppn, lpns: impl Iterator<Item = Lpn>) {
         self.reverse.append_all(ppn.0, lpns.map(|lpn| (lpn.0, 1)));
     }
 
-    /// Cursor at the physical pages from `ppn` on, for [`Maps::gather`].
+    /// Cursor at the physical pages from `ppn` on, for [`PageMaps::gather`].
     pub(crate) fn cursor(&self, ppn: Ppn) -> Cursor {
         self.reverse.cursor(ppn.0)
     }
@@ -401,7 +401,7 @@ impl PageMaps {
         entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
     }
 
-    /// Prefetches the memory that [`Maps::restore`] touches. Each run is an L2P entry and a number
+    /// Prefetches the memory that [`PageMaps::restore`] touches. Each run is an L2P entry and a number
     /// of pages.
     pub(crate) fn prefetch_restored(&self, runs: &[[u32; 2]]) {
         let valid = self.valid.get();
@@ -409,7 +409,7 @@ impl PageMaps {
     }
 
     /// Restores a run of mapped logical pages from a snapshot, or describes the conflict.
-    /// [`Maps::restore_reverse`] must follow after all runs.
+    /// [`PageMaps::restore_reverse`] must follow after all runs.
     pub(crate) fn restore(&mut self, lpn: Lpn, ppn: Ppn, pages: u32) -> Result<(), String> {
         let physical_pages = self.reverse.physical_pages();
         if ppn.0 >= physical_pages || pages > physical_pages - ppn.0 {
@@ -426,7 +426,7 @@ impl PageMaps {
         Ok(())
     }
 
-    /// Builds the reverse map after the last [`Maps::restore`].
+    /// Builds the reverse map after the last [`PageMaps::restore`].
     pub(crate) fn restore_reverse(&mut self) {
         let entries = self.l2p_inverted.get();
         let runs = || {

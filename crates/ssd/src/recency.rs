@@ -2,7 +2,7 @@
 //!
 //! A window contains the last pages that the host wrote, in order. A page is recent while it is in
 //! the window. Writes to recent pages go to a separate reclaim unit (see
-//! `Handles::hot_window_bytes`). The window does not know physical locations.
+//! `HandlesConfig::hot_window_bytes`). The window does not know physical locations.
 //!
 //! Each written page enters the window, and one page leaves it. To make this cheap, the window
 //! stores extents. A custom hash table counts how often each page is in the window. Each entry

@@ -1,8 +1,8 @@
 //! Counters of a device, on the levels of section 4.5 of the WARP paper: device and reclaim unit
 //! handle. The third level, the single collection, is [`crate::event::Reclaim`].
 //!
-//! [`Stats`] holds one row for each handle and one for the shared pool. Device totals are sums of
-//! rows, so the two levels cannot disagree. [`Stats::apply`] derives the same numbers from events,
+//! [`DeviceStats`] holds one row for each handle and one for the shared pool. Device totals are sums of
+//! rows, so the two levels cannot disagree. [`DeviceStats::apply`] derives the same numbers from events,
 //! as a cross-check.
 
 use serde::{Deserialize, Serialize};
@@ -274,7 +274,7 @@ impl DeviceStats {
         (host > 0).then(|| to_f64(self.media_bytes_written()) / to_f64(host))
     }
 
-    /// Adds one event. A fresh `Stats` that receives every event of a device equals the device's
+    /// Adds one event. A fresh `DeviceStats` that receives every event of a device equals the device's
     /// own counters.
     pub fn apply(&mut self, event: &DeviceEvent) {
         match event {

@@ -47,7 +47,7 @@ impl GrantedSpec {
     /// `order`. `set` are settings of all lanes.
     ///
     /// # Errors
-    /// See [`GrantedOrder::of`]. Also fails if the experiment cannot be found again by name or
+    /// See [`GrantedSpec::of`]. Also fails if the experiment cannot be found again by name or
     /// file.
     pub fn from_experiment(
         experiment: &Experiment,

@@ -236,7 +236,7 @@ impl SessionSpec {
         self.with_experiment(target, &Experiment::find(target)?, set)
     }
 
-    /// Creates the order of a workload, by name or file, like [`Order::of_target`].
+    /// Creates the order of a workload, by name or file, like [`SessionSpec::of_target`].
     pub fn with_workload(mut self, workload: &str, set: &Table) -> SessionSpec {
         let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
         self.workload = Some(SessionWorkload {
@@ -248,7 +248,7 @@ impl SessionSpec {
         self
     }
 
-    /// Creates the order of an experiment with this name, like [`Order::of_target`].
+    /// Creates the order of an experiment with this name, like [`SessionSpec::of_target`].
     ///
     /// # Errors
     /// A name of a variant or value is unknown.
@@ -360,7 +360,7 @@ impl SessionPlan {
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
     ///
     /// # Errors
-    /// See [`Prepared::lane`].
+    /// See [`SessionPlan::lane`].
     pub fn lanes<S>(
         &self,
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
@@ -372,7 +372,7 @@ impl SessionPlan {
     /// Cells of the initial lanes.
     ///
     /// # Errors
-    /// See [`Prepared::lane`], without the errors that occur in the layout of a drive.
+    /// See [`SessionPlan::lane`], without the errors that occur in the layout of a drive.
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         let lanes = self.order.lanes.iter();
         lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()

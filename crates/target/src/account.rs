@@ -1,7 +1,7 @@
 //! Limits how much address space, mappings and file descriptors peers may use. The rest is reserved
 //! for storing the drive's state and for new peers.
 //!
-//! A caller takes a [`Share`] before it allocates the resource and drops it together with the
+//! A caller takes a [`BudgetShare`] before it allocates the resource and drops it together with the
 //! resource.
 
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use report::{Bar, FrontPage, PlotLibrary, Report};
 use simulate::run::RunResult;
 use simulate::warning::{RunWarning, WarningCommand};
 
-/// Answer to a [`Question`](crate::Question).
+/// Answer to a [`WhatIfQuestion`](crate::WhatIfQuestion).
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIfAnswer {
     pub headline: String,

@@ -5,7 +5,7 @@
 //! Study -> Experiment::select -> run -> Answer: a sentence, a row for each placement, a report
 //! ```
 //!
-//! A [`Study`] is an experiment with a variant for each placement. A trace that touches a small
+//! A [`WhatIfStudy`] is an experiment with a variant for each placement. A trace that touches a small
 //! part of the drive runs on a smaller drive that its data fills. This crate chooses the
 //! experiment. The lab runs it, reads the results and shows them. The answer's notes list each
 //! choice: another capacity, a scaled model, the length of the run, the measured window.
@@ -557,7 +557,7 @@ impl WhatIfStudy {
     /// The runs of its placements, without those of an ensemble.
     ///
     /// # Errors
-    /// The errors of [`Study::run`].
+    /// The errors of [`WhatIfStudy::run`].
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }

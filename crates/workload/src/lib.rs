@@ -6,7 +6,7 @@
 //! other Workloads -> tenants       /
 //! ```
 //!
-//! The crate knows a drive only as a [`Target`]: capacity, placement indices and an optional scaled
+//! The crate knows a drive only as a [`WorkloadTarget`]: capacity, placement indices and an optional scaled
 //! model. It touches no device and has no clock and no threads. All randomness comes from a seed.
 //! Models of programs are sources in a crate of their own (`applications`).
 

@@ -4,7 +4,7 @@ use crate::{IoRequest, WorkloadError};
 
 /// Produces the requests of a workload, in the order in which the host submits them.
 ///
-/// A source is deterministic. Its requests depend on its settings, its [`Target`] and its seed, not
+/// A source is deterministic. Its requests depend on its settings, its [`WorkloadTarget`] and its seed, not
 /// on the sizes of the batches. It never looks at the device, so it gives the same requests to
 /// every device of a size. Only a [`PacedHost`] learns in virtual time when its requests complete.
 ///
@@ -72,7 +72,7 @@ pub trait RequestSource: Send {
     /// stays at its end.
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError>;
 
-    /// Names of the source's streams, in the order of [`Request::stream`].
+    /// Names of the source's streams, in the order of [`IoRequest::stream`].
     fn streams(&self) -> Vec<String>;
 
     /// Completed share of the workload, 0 to 1. `None` if unknown or endless.
@@ -87,7 +87,7 @@ pub trait RequestSource: Send {
     }
 
     /// Parts of the drive whose data has a lifetime of its own and can be placed as a whole. They
-    /// do not overlap. Defaults to [`Source::ranges`].
+    /// do not overlap. Defaults to [`RequestSource::ranges`].
     fn owners(&self) -> Vec<OwnedRange> {
         self.ranges()
     }

@@ -83,25 +83,25 @@ pub struct WorkloadStatistics {
     pub dram_percent: f64,
 }
 
-/// Values that replace those of a preset. See [`Statistics`].
+/// Values that replace those of a preset. See [`WorkloadStatistics`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StatisticsSettings {
-    /// See [`Statistics::get_percent`].
+    /// See [`WorkloadStatistics::get_percent`].
     pub get_percent: Option<f64>,
-    /// See [`Statistics::set_percent`].
+    /// See [`WorkloadStatistics::set_percent`].
     pub set_percent: Option<f64>,
-    /// See [`Statistics::absent_get_percent`].
+    /// See [`WorkloadStatistics::absent_get_percent`].
     pub absent_get_percent: Option<f64>,
-    /// See [`Statistics::zipf_alpha`].
+    /// See [`WorkloadStatistics::zipf_alpha`].
     pub zipf_alpha: Option<f64>,
-    /// See [`Statistics::working_set_percent`].
+    /// See [`WorkloadStatistics::working_set_percent`].
     pub working_set_percent: Option<f64>,
-    /// See [`Statistics::large_set_weight`].
+    /// See [`WorkloadStatistics::large_set_weight`].
     pub large_set_weight: Option<f64>,
-    /// See [`Statistics::key_bytes`].
+    /// See [`WorkloadStatistics::key_bytes`].
     pub key_bytes: Option<u32>,
-    /// See [`Statistics::value_quantiles`].
+    /// See [`WorkloadStatistics::value_quantiles`].
     pub value_quantiles: Option<Vec<(f64, u32)>>,
 }
 
@@ -145,7 +145,7 @@ impl WorkloadStatistics {
     }
 }
 
-/// Checks quantiles for [`crate::distribution::Sizes`].
+/// Checks quantiles for [`crate::distribution::SizeDistribution`].
 pub(crate) fn check_quantiles(
     name: &str,
     quantiles: &[(f64, u32)],

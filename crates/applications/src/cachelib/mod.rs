@@ -6,7 +6,7 @@
 //!                                                      -> BlockCache (LOC) ->
 //! ```
 //!
-//! [`Settings`] describes the cache and its workload. [`Settings::source`] fits both to a drive.
+//! [`CachelibSettings`] describes the cache and its workload. [`CachelibSettings::source`] fits both to a drive.
 //! The operations come from trace files or from a seeded generator with published statistics
 //! ([`Preset`]).
 //!

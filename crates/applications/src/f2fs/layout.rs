@@ -21,7 +21,7 @@ use workload::{WorkloadError, WorkloadTarget, within};
 
 pub const BLOCK_BYTES: u64 = 4096;
 /// Blocks of a segment, 2 MiB. Segments of a scaled model are smaller, see
-/// [`Layout::segment_blocks`].
+/// [`F2fsLayout::segment_blocks`].
 pub const SEGMENT_BLOCKS: u32 = 512;
 /// Maximum shrink of sizes: segments shrink to 32 blocks, files of 540 KB to 8 blocks.
 const MOST_SHRINK: u32 = 16;

@@ -27,38 +27,38 @@ pub struct Family {
     /// With `placement = "table"`, the placement indices of level 0, level 1 and so on. All deeper
     /// levels use the last one. If left out, the workload's indices apply.
     pub level_placements: Option<Vec<u16>>,
-    /// Overrides [`Settings::mix`].
+    /// Overrides [`LsmSettings::mix`].
     pub mix: Option<Mix>,
-    /// Overrides [`Settings::popularity`].
+    /// Overrides [`LsmSettings::popularity`].
     pub popularity: Option<RecordPopularity>,
-    /// Overrides [`Settings::zipf_exponent`].
+    /// Overrides [`LsmSettings::zipf_exponent`].
     pub zipf_exponent: Option<f64>,
-    /// Overrides [`Settings::key_bytes`].
+    /// Overrides [`LsmSettings::key_bytes`].
     pub key_bytes: Option<u32>,
-    /// Overrides [`Settings::value_bytes`].
+    /// Overrides [`LsmSettings::value_bytes`].
     pub value_bytes: Option<u32>,
-    /// Overrides [`Settings::compaction`].
+    /// Overrides [`LsmSettings::compaction`].
     pub compaction: Option<Compaction>,
-    /// Overrides [`Settings::memtable_bytes`].
+    /// Overrides [`LsmSettings::memtable_bytes`].
     #[serde(with = "base::size")]
     pub memtable_bytes: Option<u64>,
-    /// Overrides [`Settings::table_bytes`].
+    /// Overrides [`LsmSettings::table_bytes`].
     #[serde(with = "base::size")]
     pub table_bytes: Option<u64>,
-    /// Overrides [`Settings::base_level_bytes`].
+    /// Overrides [`LsmSettings::base_level_bytes`].
     #[serde(with = "base::size")]
     pub base_level_bytes: Option<u64>,
-    /// Overrides [`Settings::level_multiplier`].
+    /// Overrides [`LsmSettings::level_multiplier`].
     pub level_multiplier: Option<u64>,
-    /// Overrides [`Settings::levels`].
+    /// Overrides [`LsmSettings::levels`].
     pub levels: Option<u32>,
-    /// Overrides [`Settings::level_zero_tables`].
+    /// Overrides [`LsmSettings::level_zero_tables`].
     pub level_zero_tables: Option<u32>,
-    /// Overrides [`Settings::dynamic_levels`].
+    /// Overrides [`LsmSettings::dynamic_levels`].
     pub dynamic_levels: Option<bool>,
-    /// Overrides [`Settings::size_ratio_percent`].
+    /// Overrides [`LsmSettings::size_ratio_percent`].
     pub size_ratio_percent: Option<u64>,
-    /// Overrides [`Settings::space_amplification_percent`].
+    /// Overrides [`LsmSettings::space_amplification_percent`].
     pub space_amplification_percent: Option<u64>,
 }
 

@@ -255,7 +255,7 @@ impl<W: Write> BlockCapture<W> {
     /// Flushes the file systems, records the resulting requests and ends the capture.
     ///
     /// # Errors
-    /// See [`Capture::poll`].
+    /// See [`BlockCapture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
         for recorded in &self.recorder.disks {
             for mount in recorded.disk.mounts() {

@@ -55,7 +55,7 @@ impl BenchHost {
     /// Maps all pages in order.
     ///
     /// # Errors
-    /// See [`Host::connect`].
+    /// See [`BenchHost::connect`].
     pub fn fill(&mut self) -> Result<(), InitiatorError> {
         /// Maximum number of blocks of a command.
         const PAGES: u64 = 1 << 16;
@@ -68,7 +68,7 @@ impl BenchHost {
     /// Sends commands for this time, each after the completion of the previous one.
     ///
     /// # Errors
-    /// See [`Host::connect`].
+    /// See [`BenchHost::connect`].
     pub fn measure(&mut self, time: Duration) -> Result<WaitTimes, InitiatorError> {
         let start = Instant::now();
         let mut waits = Vec::new();

@@ -45,10 +45,10 @@ pub enum CommandData {
 /// Completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedCommand {
-    /// Command identifier, as returned by [`Queue::submit`].
+    /// Command identifier, as returned by [`TcpQueue::submit`].
     pub cid: u16,
     pub entry: CompletionEntry,
-    /// Buffer of the command. For data from the controller, bytes after [`Completion::received`]
+    /// Buffer of the command. For data from the controller, bytes after [`CompletedCommand::received`]
     /// are unchanged.
     pub data: Vec<u8>,
     /// Bytes received from the controller.
@@ -188,7 +188,7 @@ impl TcpQueue {
     }
 
     /// Sends a command and waits for its completion. Other completions are kept for
-    /// [`Queue::wait`].
+    /// [`TcpQueue::wait`].
     ///
     /// # Errors
     /// The connection fails. A failed command is not an error but a completion.

@@ -5,7 +5,7 @@
 //! execute -> allowed? -> one file per command
 //! ```
 //!
-//! A `Command` holds values that are valid on their own. The executing file checks the dependencies
+//! A `AdminCommand` holds values that are valid on their own. The executing file checks the dependencies
 //! on namespaces, controllers or state.
 //!
 //! Queue creation, queue deletion and Doorbell Buffer Config exist only on PCI Express (`pcie`),

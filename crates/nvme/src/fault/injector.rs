@@ -70,7 +70,7 @@ pub(crate) enum CommandFate {
 pub struct FaultReport {
     /// Name of the fault.
     pub name: String,
-    /// Kind of the fault ([`What::kind`]).
+    /// Kind of the fault ([`FaultAction::kind`]).
     pub kind: Cow<'static, str>,
     /// The window of the fault is open.
     pub active: bool,

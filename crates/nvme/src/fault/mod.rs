@@ -7,8 +7,8 @@
 //!                         cache: old content under unflushed writes -> restored at a power loss
 //! ```
 //!
-//! A fault combines a time ([`When`]), a command filter ([`Which`]) and an effect ([`What`]).
-//! [`Injector`] decides and counts, from commands, their times and the plan's seed alone. The same
+//! A fault combines a time ([`FaultTrigger`]), a command filter ([`FaultFilter`]) and an effect ([`FaultAction`]).
+//! [`FaultInjector`] decides and counts, from commands, their times and the plan's seed alone. The same
 //! commands at the same times meet the same faults. Times matter only if the plan uses seconds.
 //! `apply` carries out the effects on the drive.
 //!

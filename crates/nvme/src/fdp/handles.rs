@@ -195,7 +195,7 @@ impl IoContext<'_> {
     }
 
     /// Remaining pages of a handle's reclaim units in all groups, if a time limit exists. The
-    /// result is for [`NamespaceIo::note_pages_written`] after the write.
+    /// result is for [`IoContext::note_pages_written`] after the write.
     pub(crate) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
         // Drops redirections of an earlier command that failed.
         self.device.sink_mut().forget_redirected();

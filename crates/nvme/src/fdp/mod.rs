@@ -82,7 +82,7 @@ impl FdpRuntime {
         &self.units
     }
 
-    /// Mutable version of [`Fdp::units`].
+    /// Mutable version of [`FdpRuntime::units`].
     pub(crate) fn units_mut(&mut self) -> &mut RuOpenTimes {
         &mut self.units
     }

@@ -233,7 +233,7 @@ pub(super) enum FieldRow<'py> {
     Each(PyReadonlyArray1<'py, i64>),
 }
 
-/// Values of a [`Row`] for access by index.
+/// Values of a [`FieldRow`] for access by index.
 #[derive(Clone, Copy)]
 pub(super) enum FieldValues<'a> {
     One(i64),

@@ -7,7 +7,7 @@
 //! the command's own tables         /                \ report::html: the page
 //! ```
 //!
-//! A [`Value`] defines the format of its number, so terminal and report show the same digits. This
+//! A [`CellValue`] defines the format of its number, so terminal and report show the same digits. This
 //! module neither prints, colours nor judges. `docs/reference/results.md` explains the terms.
 
 mod claims;
@@ -108,7 +108,7 @@ impl CellValue {
         }
     }
 
-    /// The unit of [`Value::plain`], which readers see in the cell itself.
+    /// The unit of [`CellValue::plain`], which readers see in the cell itself.
     pub(crate) fn unit(&self) -> Option<&'static str> {
         match self {
             CellValue::Bytes(_) => Some("bytes"),

@@ -26,7 +26,7 @@ pub fn write_amplifications(results: &[RunResult], axes: &[String], intervals: &
 /// Write amplification of every cell, averaged over seeds. Rows are devices and variants, columns
 /// are the values of the first grid axis.
 ///
-/// `measure` is [`CellResult::write_amplification`], or the write amplification at the end of the
+/// `measure` is [`RunResult::write_amplification`], or the write amplification at the end of the
 /// run.
 fn summary(
     results: &[RunResult],

@@ -30,7 +30,7 @@ pub(crate) struct DriveLog {
     handles: Vec<RuhId>,
     enabled: Vec<EventMask>,
     log: EventLog,
-    /// Start of the next poll, in units of [`ssd::Ring::end`].
+    /// Start of the next poll, in units of [`ssd::BoundedLog::end`].
     read_until: u64,
     /// Events lost before the last poll.
     lost: u64,

@@ -357,7 +357,7 @@ impl RunPlan {
         })
     }
 
-    /// Work of the run on this scaled model, as a [`super::Watch`] counts it.
+    /// Work of the run on this scaled model, as a [`super::ProgressObserver`] counts it.
     pub(super) fn total_work(&self) -> u64 {
         self.prefill_bytes + self.workload_work
     }

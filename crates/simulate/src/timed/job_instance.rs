@@ -90,7 +90,7 @@ pub(super) struct JobInstance {
     /// Requests produced. `taken`: number of submitted ones.
     ready: Vec<IoRequest>,
     taken: usize,
-    /// Page locations of `ready` ([`Lane::locate`]). `located_after`: number of the last change
+    /// Page locations of `ready` ([`JobInstance::locate`]). `located_after`: number of the last change
     /// before.
     locations: Vec<Option<PageLocation>>,
     located_after: u64,
@@ -630,7 +630,7 @@ impl JobInstance {
         location.filter(|_| self.located_after == change)
     }
 
-    /// Like [`Lane::take`], for a fast-path lane. [`Lane::taken`] finds the request until the next
+    /// Like [`JobInstance::take`], for a fast-path lane. [`JobInstance::taken`] finds the request until the next
     /// batch.
     #[inline]
     pub(super) fn take_request_index(&mut self) -> usize {

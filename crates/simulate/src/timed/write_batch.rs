@@ -47,7 +47,7 @@ impl TimedEvent {
 
 impl Runner {
     /// Submits reads that follow this turn and later ones, until another event
-    /// ([`Turn::is_followed_by`]) or `until`. Before each read, takes the next turn if it precedes
+    /// ([`TimedEvent::is_followed_by`]) or `until`. Before each read, takes the next turn if it precedes
     /// the read's completion. Both then overlap their cache misses.
     #[inline(never)]
     pub(super) fn read_on(
@@ -89,7 +89,7 @@ impl Runner {
     }
 
     /// Submits writes that follow this turn and later ones as a batch. The batch ends before one of
-    /// them can complete, at another event ([`Turn::is_followed_by`]) or at `until`.
+    /// them can complete, at another event ([`TimedEvent::is_followed_by`]) or at `until`.
     #[inline(never)]
     pub(super) fn write_together(
         &mut self,

@@ -1,7 +1,7 @@
 //! Verification of a device's state by full scan, for tests and for every loaded state.
 //!
 //! A state from a file may hold arbitrary values, so this file checks each value before it uses it
-//! as an index. The rest of the device relies only on conditions that [`State::check`] verifies.
+//! as an index. The rest of the device relies only on conditions that [`DeviceState::check`] verifies.
 
 use crate::cast::{index, wide};
 use crate::config::{DeviceConfig, GcDestination, Isolation};
@@ -40,7 +40,7 @@ impl DeviceCore {
 
 impl DeviceState {
     /// Checks that the state is possible for a device of this configuration with this map. Requires
-    /// tables of the right sizes ([`State::fits`]). Returns the first violation.
+    /// tables of the right sizes ([`DeviceState::fits`]). Returns the first violation.
     pub(crate) fn check(&self, config: &DeviceConfig, layout: &DeviceLayout, maps: &PageMaps) -> Result<(), String> {
         self.counters(config, layout)?;
         self.units(layout)?;

@@ -101,7 +101,7 @@ impl DeviceState {
         }
     }
 
-    /// Ends the copy that [`State::begin_copy`] began.
+    /// Ends the copy that [`DeviceState::begin_copy`] began.
     pub(crate) fn end_copy(&mut self) -> [Option<BlockUndoLog>; 2] {
         [self.erase_counts.end_copy(), self.block_at.end_copy()]
     }

@@ -225,7 +225,7 @@ impl DeviceCore {
     }
 
     /// Prefetches the further memory that writing or deallocating these pages touches. Call it a
-    /// moment after [`Engine::expect`] for the same pages.
+    /// moment after [`DeviceCore::expect`] for the same pages.
     #[inline]
     pub fn prefetch_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;

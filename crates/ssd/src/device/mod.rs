@@ -1,6 +1,6 @@
 //! The device: its host operations and its state.
 //!
-//! A [`Device`] combines an [`Engine`], which implements all behavior, with an event sink. The
+//! A [`Device`] combines an [`DeviceCore`], which implements all behavior, with an event sink. The
 //! engine is not generic over the sink, so it is compiled only once, in this crate. The engine
 //! calls the sink only for actual events. A device dereferences to its engine
 //! ([`std::ops::Deref`]), which has all queries and the changes without events.
@@ -93,7 +93,7 @@ impl Device {
     /// Creates an empty drive that reports no events.
     ///
     /// # Errors
-    /// Same as [`Layout::new`](crate::Layout::new).
+    /// Same as [`DeviceLayout::new`](crate::DeviceLayout::new).
     pub fn new(config: &DeviceConfig) -> Result<Device, ConfigError> {
         Device::with_sink(config, ())
     }
@@ -125,7 +125,7 @@ impl<S: EventSink> Device<S> {
     /// Creates an empty drive that reports to `sink`.
     ///
     /// # Errors
-    /// Same as [`Layout::new`].
+    /// Same as [`DeviceLayout::new`].
     pub fn with_sink(config: &DeviceConfig, mut sink: S) -> Result<Device<S>, ConfigError> {
         let engine = DeviceCore::new(config, &mut EventEmitter::new(&mut sink))?;
         Ok(Device { engine, sink })

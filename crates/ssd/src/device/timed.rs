@@ -93,11 +93,11 @@ impl DeviceCore {
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
     }
 
-    /// Same as [`Engine::read`] for one page at a known location. The caller must not have written
-    /// or deallocated any page since it called [`Engine::locate`].
+    /// Same as [`DeviceCore::read`] for one page at a known location. The caller must not have written
+    /// or deallocated any page since it called [`DeviceCore::locate`].
     ///
     /// # Panics
-    /// The page has moved, or the conditions of [`Engine::read`].
+    /// The page has moved, or the conditions of [`DeviceCore::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &PageLocation) -> CompletionTime {
         assert!(

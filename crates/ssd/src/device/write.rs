@@ -86,7 +86,7 @@ impl DeviceCore {
         done
     }
 
-    /// Executes writes at times that do not decrease. Equivalent to [`Engine::write_checked`] on
+    /// Executes writes at times that do not decrease. Equivalent to [`DeviceCore::write_checked`] on
     /// each.
     pub(super) fn write_in_times(
         &mut self,
@@ -114,7 +114,7 @@ impl DeviceCore {
         assert_eq!(done.len() - done_before, writes.len(), "each write has a completion");
     }
 
-    /// Same as [`Engine::append_together`], for writes of one whole page each on a device with
+    /// Same as [`DeviceCore::append_together`], for writes of one whole page each on a device with
     /// timing. Not applicable if timing has random components.
     fn append_pages_together(
         &mut self,
@@ -143,9 +143,9 @@ impl DeviceCore {
     }
 
     /// Executes the longest prefix of writes with one placement that fits into its open reclaim
-    /// unit without a collection in between. Equivalent to [`Engine::write_checked`] on each, but
+    /// unit without a collection in between. Equivalent to [`DeviceCore::write_checked`] on each, but
     /// executes the common steps once. The caller handles timing and then calls
-    /// [`Engine::end_together`]. Returns `None` if the prefix is empty.
+    /// [`DeviceCore::end_together`]. Returns `None` if the prefix is empty.
     fn append_together(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
@@ -221,7 +221,7 @@ impl DeviceCore {
     }
 
     /// Maps single-page writes to the pages of an open reclaim unit from `first` on. Equivalent to
-    /// [`Engine::append`] for each. Returns the number of executed writes. With `until_lazy` it
+    /// [`DeviceCore::append`] for each. Returns the number of executed writes. With `until_lazy` it
     /// stops after the first write that creates a candidate of background collection.
     fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[WriteRequest], until_lazy: bool) -> u32 {
         let host_pages_written = self.state.host_pages_written;
@@ -330,7 +330,7 @@ impl DeviceCore {
     /// Rejects an extent that does not exist.
     ///
     /// # Errors
-    /// Same as [`Engine::read`].
+    /// Same as [`DeviceCore::read`].
     #[inline]
     pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;

@@ -379,7 +379,7 @@ impl ReverseMap {
         found[0].lpn
     }
 
-    /// Marks the start of a run. All runs must be marked before [`Restoring::run`] adds their
+    /// Marks the start of a run. All runs must be marked before [`ReverseMapLoader::run`] adds their
     /// logical pages.
     pub(super) fn restore_start(&mut self, ppn: u32, pages: u32) {
         let end = ppn + pages;

@@ -101,7 +101,7 @@ impl BusyTimeline {
         from
     }
 
-    /// Same as [`Calendar::take`], if no free entries remain.
+    /// Same as [`BusyTimeline::take`], if no free entries remain.
     #[cold]
     #[inline(never)]
     fn take_in_room(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
@@ -128,7 +128,7 @@ impl BusyTimeline {
         self.first -= forgotten;
     }
 
-    /// Same as [`Calendar::take`], if the request overlaps or touches other intervals or starts
+    /// Same as [`BusyTimeline::take`], if the request overlaps or touches other intervals or starts
     /// before the near ones. `next` is the first interval that ends after `from`.
     #[inline(never)]
     fn take_between(&mut self, mut next: usize, from: Nanos, length: Nanos) -> Nanos {

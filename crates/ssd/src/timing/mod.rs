@@ -304,8 +304,8 @@ impl TimingModel {
     }
 
     /// Times single-page writes, at times that do not decrease, appended to a reclaim unit from
-    /// `position` on. Equivalent to [`Timing::begin_write`], [`Timing::append`] and
-    /// [`Timing::end_write`] for each. Requires a timing without tails ([`Timing::has_tails`]).
+    /// `position` on. Equivalent to [`TimingModel::begin_write`], [`TimingModel::append`] and
+    /// [`TimingModel::end_write`] for each. Requires a timing without tails ([`TimingModel::has_tails`]).
     pub(crate) fn write_pages(
         &mut self,
         times: &[Nanos],

@@ -36,7 +36,7 @@ pub(super) const TOKEN_PROTOCOL: &str = "warp.token.";
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Messages accepted from the page per second. More messages wait in the page's socket.
 pub const COMMANDS_A_SECOND: u32 = 60;
-/// Calls of [`Conversation::speak`] per second at most.
+/// Calls of [`WebSocketHandler::speak`] per second at most.
 pub const SPEECHES_A_SECOND: u32 = 30;
 /// Most bytes of a message to the page.
 const SPEECH_BYTES_MAX: usize = 64 << 20;

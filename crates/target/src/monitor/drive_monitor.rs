@@ -111,7 +111,7 @@ pub struct HostsView {
 /// A view of a served drive at one moment.
 #[derive(Clone, Debug)]
 pub struct DriveView {
-    /// Counters, watermarks, free space and faults. [`Status::at`] is the time of the view.
+    /// Counters, watermarks, free space and faults. [`DriveStatus::at`] is the time of the view.
     pub status: DriveStatus,
     /// Layout of the drive. A host can change it, after which earlier units and owners are invalid.
     pub layout: Arc<DeviceLayout>,

@@ -10,7 +10,7 @@
 //! Scans begin at most ten times a second, regardless of the number of requests. The parts of a
 //! scan therefore belong to slightly different moments. A unit collected during the scan may appear
 //! twice or not at all. Sums over units may differ from counters by the events between
-//! [`Units::began_ns`] and [`Units::ended_ns`].
+//! [`UnitSnapshot::began_ns`] and [`UnitSnapshot::ended_ns`].
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! ```text
 //! 8 bytes   "WARPDRV\0"
 //! 4 bytes   version, little-endian
-//! sections  header (JSON), state (`nvme::Persistent::to_bytes`)
+//! sections  header (JSON), state (`nvme::NonVolatileState::to_bytes`)
 //!           each: 8 bytes length, the bytes, their CRC-32
 //! ```
 //!

@@ -12,7 +12,7 @@
 //! The host's messages arrive by Authentication Send, ours leave by Authentication Receive. The
 //! module is sans-I/O. A protocol error of the host becomes an AUTH_Failure1, after which the
 //! connection ends. The costly exponentiations for the challenge and for the reply are values of
-//! type [`Exponentiation`]. The owner takes each one, computes it on any thread, and returns it.
+//! type [`DhJob`]. The owner takes each one, computes it on any thread, and returns it.
 //! TLS concatenation is not implemented, and a host that requests it is refused.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -41,7 +41,7 @@ pub struct ConnectionInfo {
     /// Address of the host.
     pub peer: IpAddr,
     pub connection: Arc<dyn ConnectionHandle>,
-    /// Makes the owner call [`Session::deliver_events`](super::session::Session::deliver_events).
+    /// Makes the owner call [`TcpSession::deliver_events`](super::session::TcpSession::deliver_events).
     pub waker: EventWaker,
 }
 

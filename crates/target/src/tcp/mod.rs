@@ -59,7 +59,7 @@ pub struct AllowedHost {
     pub secret: Option<Secret>,
     /// Secret of the controller, with which it answers a host that asks for authentication.
     pub controller_secret: Option<Secret>,
-    /// The weakest DH group that the host may choose. [`DhGroupId::Null`] allows authentication
+    /// The weakest DH group that the host may choose. [`DhGroupId::NullBackend`] allows authentication
     /// without a DH exchange.
     pub group_min: DhGroupId,
 }

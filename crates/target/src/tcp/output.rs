@@ -110,7 +110,7 @@ impl OutputQueue {
         }
     }
 
-    /// Like [`Output::send_data`], but `append` copies `bytes` bytes behind the header. A copy of
+    /// Like [`OutputQueue::send_data`], but `append` copies `bytes` bytes behind the header. A copy of
     /// little data costs less than a separate slice. If `append` fails, no bytes are added.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! PDUs from a host: locates their parts and detects errors.
 //!
-//! [`Layout::of`] needs only the first 8 bytes. A PDU with a false length thus ends the connection
+//! [`PduLayout::of`] needs only the first 8 bytes. A PDU with a false length thus ends the connection
 //! before the session waits for the rest. All functions here depend only on bytes. The module
 //! `session` reads and answers.
 
@@ -36,7 +36,7 @@ impl TerminationError {
     }
 }
 
-/// Offsets of the fields of the common header, for [`Fault::field`].
+/// Offsets of the fields of the common header, for [`TerminationError::field`].
 const PDU_TYPE: u32 = 0;
 const FLAGS: u32 = 1;
 const HLEN: u32 = 2;

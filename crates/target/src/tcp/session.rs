@@ -8,7 +8,7 @@
 //!   completion not due yet, or to be durable first -> backlog
 //! ```
 //!
-//! The owner of the socket calls [`Session::advance`] and executes the [`Next`] that it returns.
+//! The owner of the socket calls [`TcpSession::advance`] and executes the [`SessionTask`] that it returns.
 //! The memory that a host can occupy is limited. The queue size limits its commands, and
 //! [`super::Limits::bytes_in_flight`] limits their data. The session grants R2Ts and executes
 //! commands only within that limit. It accepts one more capsule, and a batch of commands without
@@ -52,17 +52,17 @@ const BEHIND_LARGE_DATA_BYTES: usize = 1 << 10;
 /// The next task of the owner of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionTask {
-    /// Send [`Session::output`], then call [`Session::sent`].
+    /// Send [`TcpSession::output`], then call [`TcpSession::sent`].
     Send,
-    /// Call [`Session::sync`], which waits for the disk.
+    /// Call [`TcpSession::sync`], which waits for the disk.
     Sync,
-    /// Call [`Session::compute`], which takes time.
+    /// Call [`TcpSession::compute`], which takes time.
     Compute,
     /// Wait for input, for an event, or until a time.
     Wait {
         /// True if the session has room for input.
         input: bool,
-        /// Time to call [`Session::advance`] again even if no input came.
+        /// Time to call [`TcpSession::advance`] again even if no input came.
         until: Option<Nanos>,
     },
 }
@@ -300,7 +300,7 @@ impl TcpSession {
         self.direct_bytes() >= LARGE_DATA_BYTES
     }
 
-    /// Reports that `bytes` were read into [`Session::input`].
+    /// Reports that `bytes` were read into [`TcpSession::input`].
     pub fn received(&mut self, bytes: usize) {
         let direct = self.direct_bytes().min(bytes);
         if direct > 0 {

@@ -2,7 +2,7 @@
 //!
 //! Maps come and go at any time. The worker, which executes commands, owns the list, so that no
 //! range is unmapped during an access. The list omits ranges without a file descriptor. An access
-//! to such a range is a [`Fault`].
+//! to such a range is a [`TerminationError`].
 //!
 //! An access also faults if the file of the memory was truncated or its file system is full (crate
 //! `guest_memory`). The data of that command is not transferred. A controller whose queues are

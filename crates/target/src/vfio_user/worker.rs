@@ -167,7 +167,7 @@ pub struct QueueWorker {
     syncer: Sender<Arc<dyn FlushHandle>>,
 }
 
-/// Arguments of [`Worker::new`].
+/// Arguments of [`QueueWorker::new`].
 pub struct WorkerParts {
     pub controller: PcieController,
     pub layout: BarLayout,

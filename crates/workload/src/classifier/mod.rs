@@ -98,7 +98,7 @@ pub trait Classifier: Send {
     /// Reports that a unit is deallocated.
     fn trim(&mut self, _unit: u64) {}
 
-    /// Figures that the classifier has measured, for [`Source::measures`].
+    /// Figures that the classifier has measured, for [`RequestSource::measures`].
     fn measures(&self) -> Vec<WorkloadMeasure> {
         Vec::new()
     }

@@ -1,7 +1,7 @@
 //! Plan of a job on a drive of a given capacity, in bytes. All percentages and defaults are
 //! resolved.
 //!
-//! [`Plan::new`] does for one instance of a job the same as fio's setup of files (`filesetup.c`:
+//! [`JobPlan::new`] does for one instance of a job the same as fio's setup of files (`filesetup.c`:
 //! `get_start_offset`, `setup_files`, `__init_rand_distribution`). The returned plan is valid. Its
 //! region lies on the drive and holds at least one block.
 //!

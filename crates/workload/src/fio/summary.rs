@@ -8,7 +8,7 @@ use crate::{PlacementIndex, RequestOperation};
 /// Description of one stream of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamSummary {
-    /// Number of the stream, as in [`Request::stream`](crate::Request::stream).
+    /// Number of the stream, as in [`IoRequest::stream`](crate::IoRequest::stream).
     pub stream: u16,
     /// Number of the stream's group. Groups run one after another.
     pub group: u16,

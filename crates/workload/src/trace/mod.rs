@@ -11,7 +11,7 @@
 //! an error with file and line, or is counted. Only lines that a format itself defines as no
 //! request are skipped silently.
 //!
-//! Times are kept ([`Record::time_ns`], [`TimedSource`]) but do not delay requests. Requests come
+//! Times are kept ([`TraceRecord::time_ns`], [`TimedSource`]) but do not delay requests. Requests come
 //! in the trace's order, and the caller decides their times. File systems and volume managers below
 //! the recorder are not modelled.
 

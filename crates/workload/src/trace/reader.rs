@@ -99,7 +99,7 @@ impl TraceSettings {
     /// Opens the trace as records, without a drive.
     ///
     /// # Errors
-    /// Like [`Settings::source`].
+    /// Like [`TraceSettings::source`].
     pub fn reader(&self) -> Result<TraceReader, WorkloadError> {
         TraceReader::open(self)
     }

@@ -14,9 +14,9 @@ use crate::{
 pub struct Arrival {
     /// Time, nanoseconds after the first request. Not always ascending.
     pub time_ns: u64,
-    /// Volume, as [`Record::volume`].
+    /// Volume, as [`TraceRecord::volume`].
     pub volume: u32,
-    /// Process, as [`Record::process`].
+    /// Process, as [`TraceRecord::process`].
     pub process: u32,
     /// Recorded latency, nanoseconds. 0 if unknown, or for further requests of the same record.
     pub latency_ns: u64,
@@ -24,10 +24,10 @@ pub struct Arrival {
 
 /// A source that knows the recorded times of its requests.
 pub trait TimedSource: RequestSource {
-    /// Like [`Source::next_batch`], and appends the same number of arrivals to `arrivals`.
+    /// Like [`RequestSource::next_batch`], and appends the same number of arrivals to `arrivals`.
     ///
     /// # Errors
-    /// Like [`Source::next_batch`].
+    /// Like [`RequestSource::next_batch`].
     fn next_timed_batch(
         &mut self,
         requests: &mut Vec<IoRequest>,
@@ -114,7 +114,7 @@ impl TraceSettings {
     /// Opens the trace as requests with their recorded times.
     ///
     /// # Errors
-    /// Like [`Settings::source`], and fails if the trace has no times.
+    /// Like [`TraceSettings::source`], and fails if the trace has no times.
     pub fn timed_source(&self, target: &WorkloadTarget, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         self.check_times()?;

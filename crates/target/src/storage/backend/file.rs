@@ -3,7 +3,7 @@
 //!
 //! Reads and writes use the system's page cache, which the controller reports as its volatile write
 //! cache. A Flush, or a write with Force Unit Access, calls `fdatasync`
-//! ([`Storage::make_durable`](Durable::make_durable)). Concurrent commands share one call. After a
+//! ([`OpenDataFile::make_durable`](FlushHandle::make_durable)). Concurrent commands share one call. After a
 //! failed call all later ones fail, because the system reports a lost page only once. Data can then
 //! become durable only after a restart of the server. A call also fails if the file has been
 //! unlinked, because its data ends with the server.
@@ -66,7 +66,7 @@ impl OpenDataFile {
         OpenDataFile::with_sums(file, None)
     }
 
-    /// Like [`Storage::new`], with optional checksums of the pages.
+    /// Like [`OpenDataFile::new`], with optional checksums of the pages.
     pub fn with_sums(file: std::fs::File, sums: Option<ChecksumFile>) -> Arc<OpenDataFile> {
         Arc::new(OpenDataFile {
             file,

@@ -8,7 +8,7 @@
 //!
 //! Addresses are bytes of the drive. Metadata follows its capacity ([`nvme::media::bytes_for`]). A
 //! backend treats both as one array. The subsystem's lock makes every access exclusive, so only
-//! durability ([`file::Storage`]) involves threads. Backends know neither namespaces nor the
+//! durability ([`file::OpenDataFile`]) involves threads. Backends know neither namespaces nor the
 //! device's mapping. [`crate::storage`] handles those and the files beside the data file.
 
 pub mod checksum_file;
