@@ -7,7 +7,7 @@
 //!
 //! A write takes the open reclaim unit of its (reclaim group, handle), invalidates the old copies
 //! of its pages, appends the new ones and maps them (`write.rs`). Only opening a reclaim unit needs
-//! free space, so foreground collection runs then (`place.rs` takes and returns reclaim units,
+//! free space, so foreground collection runs then (`unit_lifecycle.rs` takes and returns reclaim units,
 //! `collect.rs` reclaims them). `check.rs` verifies the whole state by a full scan, for tests.
 
 pub(crate) mod blocks;

@@ -8,7 +8,7 @@
 //!
 //! The device changes its state immediately and asks this module for the completion time. The model
 //! has no event queue. Cores have next-free times, channels and link directions have calendars
-//! (`calendar.rs`), and dies have reads and a backlog of work (`die.rs`). A command therefore costs
+//! (`busy_timeline.rs`), and dies have reads and a backlog of work (`die.rs`). A command therefore costs
 //! only some additions.
 //!
 //! Simplifications: completion times are final. The model reports the end of a program when it
