@@ -157,7 +157,7 @@ def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
     file.write_text(
         '# mine\ntitle = "mine"\ndevices = ["warp_default"]\nworkload = "three_stream"\n'
         '[change.device]\n"geometry.physical_bytes" = "32GiB"\n"handles.count" = 3\n'
-        '[run]\nscale = "1/128"\nwrite_capacities = 2.0\n'
+        '[run]\nscale = "1/128"\ndrive_writes = 2.0\n'
         '[[published]]\nat = { device = "warp_default" }\ndrive = [1.5]\nfitted = true\nsource = "somebody"\n'
     )
     options: dict[str, Any] = {"scales": ["1/128"], "trials": 24, "seeds": [1], "progress": False, "noise": 0.1}

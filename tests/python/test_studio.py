@@ -189,7 +189,7 @@ def test_an_experiment_of_ones_own_is_shown(tmp_path: Path) -> None:
     file.parent.mkdir()
     device = tmp_path / "mine" / "mine.toml"
     device.write_text(warp_ssd.profile_text("ssd_a"))
-    text = 'devices = ["mine.toml"]\nworkload = "three_stream"\n[run]\nscale = "1/2048"\nwrite_capacities = 0.5\n'
+    text = 'devices = ["mine.toml"]\nworkload = "three_stream"\n[run]\nscale = "1/2048"\ndrive_writes = 0.5\n'
     file.write_text(
         text + '[[variants]]\nname = "one"\n[[variants]]\nname = "other"\ndevice = { "gc.victim_policy" = "fifo" }\n'
     )

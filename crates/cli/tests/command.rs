@@ -77,14 +77,14 @@ fn calibration_without_its_package() {
     let calibrate = |interpreter: &str| {
         let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
         warp.env("WARP_PYTHON", interpreter).args(["calibrate", "--help"]);
-        let output = warp.output().expect("warp results list");
+        let output = warp.output().expect("warp runs");
         let message = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
         assert!(message.contains("pip install ."), "{message}");
         message
     };
-    assert!(calibrate("nowhere/python3").contains("needs Python: nowhere/python3: "));
+    assert!(calibrate("nowhere/python3").contains("needs Python, but nowhere/python3 cannot be started ("));
     assert!(calibrate(bare).contains(&format!("needs the Python package, which {bare} does not have")));
 }
 
@@ -827,7 +827,7 @@ fn ctrl_c_while_a_workload_is_read_says_so() {
         .current_dir(&folder);
     warp.stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
-    let mut process = warp.spawn().expect("warp results list");
+    let mut process = warp.spawn().expect("warp runs");
     let mut input = process.stdin.take().expect("it is piped");
     // More than a pipe holds, so it is being read when this returns.
     let lines = "0,host,0,Write,0,4096,1\n".repeat(50_000);

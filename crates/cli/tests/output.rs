@@ -29,8 +29,8 @@ fn with_files() -> TempDir {
     write(&folder, "job.fio", "[job]\nrw=randwrite\nbs=64k\nsize=10%\n");
     write(&folder, "device.toml", "");
     write(&folder, "owners.csv", "all,0,67108864,0\n");
-    let two = "title = \"t\"\nsource = \"\"\ndevices = [\"warp_default\"]\nworkload = \"job.fio\"\n[run]\nwrite_capacities = 0.1\n\
-               scale = \"1/1024\"\n[quick]\nwrite_capacities = 0.1\nscale = \"1/1024\"\n";
+    let two = "title = \"t\"\nsource = \"\"\ndevices = [\"warp_default\"]\nworkload = \"job.fio\"\n[run]\ndrive_writes = 0.1\n\
+               scale = \"1/1024\"\n[quick]\ndrive_writes = 0.1\nscale = \"1/1024\"\n";
     write(&folder, "own.toml", two);
     folder
 }
@@ -93,11 +93,11 @@ fn printing(folder: &TempDir) -> Vec<String> {
     );
     let mut lines: Vec<String> = [
         "list",
-        "devices",
-        "devices --json",
+        "list devices",
+        "list devices --json",
         "show device ssd_a",
         "show device ssd_a --json",
-        "jobs",
+        "list jobs",
         "show fio-options",
         "show job job.fio",
         "list",
@@ -159,8 +159,12 @@ fn advice_that_cannot_be_written_is_an_error() {
         &["--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"],
     );
     let drive = format!("tcp:{}", served.address());
-    let advise = format!("advise {drive} --owners owners.csv --readings 1");
-    for line in [advise.clone(), format!("{advise} --json -"), format!("inspect {drive}")] {
+    let advise = format!("drive advise {drive} --owners owners.csv --readings 1");
+    for line in [
+        advise.clone(),
+        format!("{advise} --json -"),
+        format!("drive inspect {drive}"),
+    ] {
         let output = command(&folder, &line).stdout(full()).output().expect("it runs");
         ended(&line, &output, FAILED, &["standard output cannot be written"]);
     }

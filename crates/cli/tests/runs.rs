@@ -122,7 +122,7 @@ fn a_run_that_cannot_be_kept_is_a_result_all_the_same() {
     json(&String::from_utf8(output.stdout).expect("text"));
     let error = String::from_utf8(output.stderr).expect("text");
     assert!(
-        error.starts_with("warp: the run is not kept: ") && error.contains("--no-keep"),
+        error.starts_with("warp: the run is not stored (") && error.contains("--no-keep"),
         "{error}"
     );
     prints(&folder, &run(&["--no-keep"]));
@@ -134,7 +134,7 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
     let study = |name: &str, over_provisioning: &str, seeds: &str| {
         std::fs::create_dir_all(folder.path().join(name)).expect("a folder");
         let text = format!(
-            "devices = [\"warp_default\"]\nworkload = \"random.fio\"\n[run]\nwrite_capacities = 3.0\nscale = \"1/64\"\nseeds = {seeds}\n\
+            "devices = [\"warp_default\"]\nworkload = \"random.fio\"\n[run]\ndrive_writes = 3.0\nscale = \"1/64\"\nseeds = {seeds}\n\
              [change]\ndevice = {{ geometry = {{ physical_bytes = \"8GiB\", reclaim_unit_bytes = \"64MiB\", \
              over_provisioning = {over_provisioning} }} }}\n"
         );

@@ -10,7 +10,7 @@ fn without_anything_to_run_there_are_three_doors() {
     let doors = prints(&folder, &["run"]);
     assert!(doors.lines().count() <= 14, "{doors}");
     assert!(doors.lines().all(|line| line.chars().count() <= 80), "{doors}");
-    for door in ["I have a workload", "I have an idea", "I have software"] {
+    for door in ["To evaluate a workload", "warp new experiment", "warp serve"] {
         assert!(doors.contains(door), "{doors}");
     }
     refused(&folder, &["run", "--json"], &["the target is missing", "warp list"]);
@@ -20,11 +20,24 @@ fn without_anything_to_run_there_are_three_doors() {
 fn everything_is_listed_by_one_road() {
     let folder = folder();
     let all = prints(&folder, &["list"]);
-    for kind in ["show", "device", "jobs"] {
+    for kind in ["experiments", "devices", "jobs", "workloads"] {
         let listed = prints(&folder, &["list", kind]);
-        assert_eq!(listed, prints(&folder, &[kind]));
         assert!(all.contains(&listed), "{listed}");
     }
+    for (kind, name) in [("workload", "rocksdb"), ("experiment", "three_stream")] {
+        let file = prints(&folder, &["show", kind, name]);
+        assert!(file.parse::<toml::Table>().is_ok(), "{file}");
+    }
+    refused(
+        &folder,
+        &["runs"],
+        &["`warp runs` was renamed. Use `warp results list`"],
+    );
+    refused(
+        &folder,
+        &["run", "three_stream", "--write", "2"],
+        &["--write was renamed. Use --drive-writes"],
+    );
     let experiments = json(&prints(&folder, &["list", "experiments", "--json"]));
     let of = |name: &str| {
         let entries = experiments.as_array().expect("a list").iter();
@@ -85,7 +98,7 @@ fn an_impossible_grid_point_is_refused_by_its_name_and_the_study_goes_on() {
     let study = |shares: &str| {
         format!(
             "title = \"t\"\nsource = \"s\"\ndevices = [\"warp_default\"]\nworkload = \"one_stream\"\n\
-             [run]\nscale = \"1/1024\"\nwrite_capacities = 1.0\n\
+             [run]\nscale = \"1/1024\"\ndrive_writes = 1.0\n\
              [[grid]]\naxis = \"spare\"\nsweep = \"geometry.over_provisioning\"\nover = {shares}\n"
         )
     };

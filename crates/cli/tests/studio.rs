@@ -129,7 +129,7 @@ fn what_cannot_be_is_refused() {
     refused(
         &folder,
         &with(&["three_stream", "--variant", "NoFPD"]),
-        &["NoFPD: no variant or value of three_stream"],
+        &["NoFPD is not a variant or value of three_stream"],
     );
     refused(
         &folder,

@@ -134,7 +134,7 @@ fn remedy(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs) -> St
         return match sides[1 - fio].kind {
             SideKind::Statistics => format!(
                 "A run measures what both do. Use `warp run JOB.fio --device ssd_a --json > run.json`, then `warp \
-                 compare {name} run.json` and `warp results compare {} run.json`",
+                 results compare {name} run.json` and `warp results compare {} run.json`",
                 sides[1 - fio].name
             ),
             SideKind::Fio => {

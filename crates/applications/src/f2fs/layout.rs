@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn drives_that_are_too_small_or_too_large_are_refused() {
-        for (bytes, part) in [(1u64 << 26, "too small"), (1 << 45, "16 TiB")] {
+        for (bytes, part) in [(1u64 << 26, "too few sections"), (1 << 45, "16 TiB")] {
             let error = F2fsLayout::new(&drive(bytes, 1), 1, None, 1).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }

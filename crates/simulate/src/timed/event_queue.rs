@@ -169,11 +169,6 @@ impl<T: Copy> EventQueue<T> {
     /// Advances to the first slot. Its entries move down to lower digits.
     fn cascade(&mut self, slot: usize, begin: Nanos) {
         self.unmark(slot);
-        assert!(
-            begin >= self.now,
-            "the event queue goes back from {} to {begin} ns",
-            self.now
-        );
         self.now = begin;
         let SlotList { first, last } = self.lists[slot];
         let mut index = first;

@@ -611,11 +611,6 @@ impl JobInstance {
     /// Looks up the pages to read, if no change occurred since the previous batch. Otherwise writes
     /// would invalidate the lookup. `change` is the number of the last change.
     pub(super) fn locate(&mut self, change: u64, locate: impl Fn(&IoRequest) -> Option<PageLocation>) {
-        assert!(
-            self.located_after <= change,
-            "pages are looked up after change {change}, and before after {}",
-            self.located_after
-        );
         self.locations.clear();
         if self.located_after == change {
             self.locations.extend(self.ready.iter().map(locate));

@@ -231,7 +231,7 @@ test("two kept experiments are compared cell by cell, with what the lab says of 
         await mkdir(join(workFolder, name), { recursive: true });
         await writeFile(join(workFolder, name, "random.fio"), "[random]\nrw=randwrite\nbs=16k\nsize=90%\nnorandommap\ntime_based\nruntime=24h\n");
         const rows = Object.entries(variants).map(([variant, spare]) => `[[variants]]\nname = "${variant}"\ndevice = { "geometry.over_provisioning" = ${spare} }\n`);
-        await writeFile(join(workFolder, name, "experiment.toml"), `title = "${name}"\nsource = "a test"\ndevices = ["ssd_a"]\nworkload = "random.fio"\n[run]\nwrite_capacities = 3.0\nscale = "1/4096"\nseeds = [1, 2]\n${rows.join("")}`);
+        await writeFile(join(workFolder, name, "experiment.toml"), `title = "${name}"\nsource = "a test"\ndevices = ["ssd_a"]\nworkload = "random.fio"\n[run]\ndrive_writes = 3.0\nscale = "1/4096"\nseeds = [1, 2]\n${rows.join("")}`);
         await warp("run", join(workFolder, name));
         return (await server.json("api/runs"))[0].id;
     };
