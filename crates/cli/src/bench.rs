@@ -114,13 +114,13 @@ fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
     }
 }
 
-/// Benchmarks random I/O of 4 and 128 KiB over the vfio-user socket. A driver of our own replaces
-/// the guest.
+/// Benchmarks random I/O of 4 and 128 KiB over the vfio-user socket. A built-in driver replaces the
+/// guest.
 fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
-    for (write, kib, queue_depth, map_doorbells, is_watched) in [
+    for (write, kib, queue_depth, map_doorbells, is_monitored) in [
         (true, 4, 32, true, false),
         (true, 4, 32, true, true),
         (false, 4, 32, true, false),
@@ -137,7 +137,7 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
         };
         let clock = ServerClock::start();
         let server = VfioUserServer::start(&socket, Arc::clone(&shared), clock, options)?;
-        let watcher = is_watched.then(|| StatusPoller::begin(DriveMonitor::new(Arc::clone(&shared), clock)));
+        let poller = is_monitored.then(|| StatusPoller::begin(DriveMonitor::new(Arc::clone(&shared), clock)));
         let target = vfio_user::BenchServer {
             socket: &socket,
             worker_thread: target::vfio_user::WORKER_THREAD,
@@ -156,8 +156,8 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
             ..vfio_user::BenchWorkload::default()
         };
         let figures = vfio_user::run(&target, &workload);
-        if let Some(watcher) = watcher {
-            watcher.end();
+        if let Some(poller) = poller {
+            poller.end();
         }
         server.stop();
         let figures = figures?;
@@ -167,7 +167,7 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
                 "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}{}",
                 if write { "write" } else { "read" },
                 if map_doorbells { "mapped" } else { "as messages" },
-                if is_watched { ", monitored" } else { "" }
+                if is_monitored { ", monitored" } else { "" }
             ),
             commands_per_second: per_second,
             bytes_per_second: per_second * workload.bytes as f64,
@@ -186,13 +186,13 @@ struct StatusPoller {
 }
 
 impl StatusPoller {
-    fn begin(mut watched: DriveMonitor) -> StatusPoller {
+    fn begin(mut monitor: DriveMonitor) -> StatusPoller {
         let is_over = Arc::new(AtomicBool::new(false));
-        let ends = Arc::clone(&is_over);
+        let is_over_too = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || {
-            while !ends.load(Ordering::Relaxed) {
-                std::hint::black_box(watched.poll());
-                std::thread::sleep(studio::LOOK_TIME);
+            while !is_over_too.load(Ordering::Relaxed) {
+                std::hint::black_box(monitor.poll());
+                std::thread::sleep(studio::POLL_INTERVAL);
             }
         });
         StatusPoller { is_over, thread }
@@ -231,7 +231,9 @@ fn over_tcp() -> Result<Vec<TransportRow>, AnyError> {
 /// Wait times of a host.
 #[derive(Serialize)]
 struct WaitRow {
-    meanwhile: &'static str,
+    /// Background work of the server during the measurement.
+    #[serde(rename = "meanwhile")]
+    background: &'static str,
     commands_per_second: f64,
     median_us: f64,
     p999_us: f64,
@@ -296,8 +298,8 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     server.stop();
     let status = checkpoints.status();
     let us = |time: Duration| time.as_secs_f64() * 1e6;
-    let row = |meanwhile, waits: wait_times::WaitTimes, status: CheckpointStatus| WaitRow {
-        meanwhile,
+    let row = |background, waits: wait_times::WaitTimes, status: CheckpointStatus| WaitRow {
+        background,
         commands_per_second: waits.commands_per_second,
         median_us: us(waits.median),
         p999_us: us(waits.p999),
@@ -308,7 +310,7 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         longest_hold_busy_us: us(status.busy_lock_time_max),
     };
     let rows = [
-        row("nothing", without, CheckpointStatus::default()),
+        row("none", without, CheckpointStatus::default()),
         row("consecutive checkpoints", with?, status),
     ];
     if command.output.is_json() {
@@ -325,10 +327,10 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         ("CPU time of it", "us"),
     ];
     let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
-    let mut table = ReportTable::new([TableColumn::label("meanwhile")].into_iter().chain(numbers));
+    let mut table = ReportTable::new([TableColumn::label("background work")].into_iter().chain(numbers));
     for row in &rows {
         table.add([
-            row.meanwhile.into(),
+            row.background.into(),
             CellValue::Fixed(row.commands_per_second / 1e3, 1),
             CellValue::Fixed(row.median_us, 0),
             CellValue::Fixed(row.p999_us, 0),
@@ -340,8 +342,8 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     }
     let note = format!(
         "A host over NVMe/TCP sends one command of 4 KiB at a time to a full drive of {}. The last checkpoint took \
-         {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is the longest work of \
-         a checkpoint under the drive lock",
+         {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is that of the checkpoint's longest \
+         work under the drive lock",
         base::HumanBytes(capacity_bytes),
         status.last.as_secs_f64()
     );

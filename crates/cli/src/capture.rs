@@ -47,14 +47,14 @@ pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
         .map_err(|error| bad_option(&program, format!("the command cannot be started ({error})")))?;
     let mut stopped = None;
     let status = loop {
-        let came = capture.poll()?;
+        let has_events = capture.poll()?;
         if let Some(status) = child.try_wait()? {
             break status;
         }
         if progress.should_stop() {
-            end(&mut child, stopped.get_or_insert_with(Instant::now));
+            kill_after_patience(&mut child, stopped.get_or_insert_with(Instant::now));
         }
-        if !came {
+        if !has_events {
             std::thread::sleep(PAUSE);
         }
     };
@@ -86,7 +86,7 @@ fn destination(out: &Path) -> Result<PathBuf, LabError> {
 }
 
 /// Kills the command if it ignores Ctrl-C, which it received too.
-fn end(child: &mut Child, since: &Instant) {
+fn kill_after_patience(child: &mut Child, since: &Instant) {
     if since.elapsed() > PATIENCE {
         // `kill` fails if the command has ended already.
         drop(child.kill());
@@ -152,8 +152,8 @@ impl PartialCapture {
     }
 
     fn persist(self) -> Result<(), LabError> {
-        let kept = self.file.persist_noclobber(&self.path);
-        kept.map(drop).map_err(|error| unwritten(&self.path, error.error))
+        let persisted = self.file.persist_noclobber(&self.path);
+        persisted.map(drop).map_err(|error| unwritten(&self.path, error.error))
     }
 }
 

@@ -10,28 +10,26 @@ use crate::output::print_error;
 use crate::target::{DriveTarget, stored_drive};
 use crate::{AnyError, ExitOutcome, bad_option, print};
 
-/// Limit with the measured write amplification.
+/// Limit, with the write amplification that it applies to.
 struct LimitOutcome {
-    /// Subject of the write amplification.
+    /// Description of the write amplification, for messages.
     subject: String,
     at_most: f64,
-    /// `None` if the host wrote no data. A limit does not hold then.
-    found: Option<f64>,
+    /// `None` if the host wrote no data. The limit then counts as exceeded.
+    measured: Option<f64>,
 }
 
 impl LimitOutcome {
     fn is_met(&self) -> bool {
-        self.found.is_some_and(|found| found <= self.at_most)
+        self.measured.is_some_and(|waf| waf <= self.at_most)
     }
 
     fn sentence(&self) -> String {
-        let LimitOutcome {
-            subject: what, at_most, ..
-        } = self;
-        match self.found {
-            Some(found) if self.is_met() => format!("{what} is {found:.3}, at most {at_most}"),
-            Some(found) => format!("{what} is {found:.3}, above {at_most}"),
-            None => format!("{what} is unknown, because nothing was written"),
+        let LimitOutcome { subject, at_most, .. } = self;
+        match self.measured {
+            Some(waf) if self.is_met() => format!("{subject} is {waf:.3}, at most {at_most}"),
+            Some(waf) => format!("{subject} is {waf:.3}, above {at_most}"),
+            None => format!("{subject} is unknown, because nothing was written"),
         }
     }
 }
@@ -48,7 +46,7 @@ pub fn check(command: &CheckArgs) -> Result<ExitOutcome, AnyError> {
         Ok(report) => check_logs(command, report)?,
         Err(file) => check_file(command, file)?,
     };
-    let broken = all.iter().filter(|kept| !kept.is_met());
+    let broken = all.iter().filter(|limit| !limit.is_met());
     let broken: Vec<String> = broken.map(LimitOutcome::sentence).collect();
     if broken.is_empty() {
         let all: Vec<String> = all.iter().map(LimitOutcome::sentence).collect();
@@ -100,7 +98,7 @@ fn check_file(command: &CheckArgs, file: &Path) -> Result<Vec<LimitOutcome>, Any
         all.push(LimitOutcome {
             subject: format!("write amplification of reclaim unit handle {handle}"),
             at_most,
-            found: row.write_amplification(),
+            measured: row.write_amplification(),
         });
     }
     Ok(all)
@@ -110,6 +108,6 @@ fn check_drive(command: &CheckArgs, found: Option<f64>) -> Option<LimitOutcome> 
     command.waf_at_most.map(|at_most| LimitOutcome {
         subject: "write amplification".to_string(),
         at_most,
-        found,
+        measured,
     })
 }

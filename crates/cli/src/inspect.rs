@@ -32,9 +32,9 @@ pub fn inspect(command: &InspectArgs) -> Result<ExitOutcome, AnyError> {
 /// Decodes a raw log page, a data file or a snapshot.
 fn inspect_file(command: &InspectArgs, file: &Path) -> Result<ExitOutcome, AnyError> {
     if command.scrub {
-        let found = target::storage::scrub(file)?;
-        print_value(command, &found, |found, format| format.words(&found.to_string()))?;
-        return Ok(if found.pages_damaged > 0 {
+        let report = target::storage::scrub(file)?;
+        print_value(command, &report, |report, format| format.words(&report.to_string()))?;
+        return Ok(if report.pages_damaged > 0 {
             ExitOutcome::Failed
         } else {
             ExitOutcome::Done

@@ -13,21 +13,23 @@ pub fn completions(command: &CompletionsArgs) -> ExitOutcome {
     ExitOutcome::Done
 }
 
+/// Prints the manual page of a command.
+///
 /// # Errors
 /// The command is unknown.
 pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
     let mut all = Arguments::command();
     all.build();
-    let mut shown = &all;
+    let mut described = &all;
     for name in &command.command {
-        let Some(found) = shown.find_subcommand(name) else {
-            let names: Vec<&str> = shown.get_subcommands().map(clap::Command::get_name).collect();
+        let Some(subcommand) = described.find_subcommand(name) else {
+            let names: Vec<&str> = described.get_subcommands().map(clap::Command::get_name).collect();
             return Err(LabError::unknown("command", name, names.iter().copied()));
         };
-        shown = found;
+        described = subcommand;
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(shown.clone())
+    clap_mangen::Man::new(described.clone())
         .render(&mut page)
         .expect("memory can be written");
     print(&String::from_utf8(page).expect("a page is text"));

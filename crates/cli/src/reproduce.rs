@@ -86,9 +86,9 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
                 seconds: begun.elapsed().as_secs_f64(),
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
-            let kept = results::save_run(&command.keep, &origin, &json);
+            let stored_id = results::save_run(&command.keep, &origin, &json);
             report.compare_paper(experiment, &judge, &results, &intervals);
-            report.add_document(json, kept);
+            report.add_document(json, stored_id);
         }
     }
     report.end(&names);
@@ -101,7 +101,7 @@ struct ClaimReporter<'a> {
     command: &'a ReproduceArgs,
     outcome: ExitOutcome,
     documents: Vec<Json>,
-    has_published: Vec<PaperComparison>,
+    comparisons: Vec<PaperComparison>,
 }
 
 impl<'a> ClaimReporter<'a> {
@@ -110,7 +110,7 @@ impl<'a> ClaimReporter<'a> {
             command,
             outcome: ExitOutcome::Done,
             documents: Vec::new(),
-            has_published: Vec::new(),
+            comparisons: Vec::new(),
         }
     }
 
@@ -152,7 +152,7 @@ impl<'a> ClaimReporter<'a> {
                 }
             }
         } else if names.len() > 1 {
-            let covered = rows::covered(&self.has_published);
+            let covered = rows::covered(&self.comparisons);
             print(&if covered.is_empty() {
                 covered
             } else {
@@ -170,26 +170,26 @@ impl<'a> ClaimReporter<'a> {
         intervals: &Intervals,
     ) {
         let verdicts = judge.verdicts();
-        let comparisons = judge.comparisons();
+        let of_experiment = judge.comparisons();
         if !self.command.output.is_json() {
             let format = self.command.output.tables();
             print(&format.words(&format!("{} ({})\n", experiment.title, experiment.source)));
-            let numbers = if comparisons.is_empty() {
+            let numbers = if of_experiment.is_empty() {
                 rows::write_amplifications(results, &experiment.axes(), intervals)
             } else {
-                rows::comparisons(&comparisons)
+                rows::comparisons(&of_experiment)
             };
             let above = rows::above_the_oracle(results, &experiment.axes());
             let above = above.map(|rows| rows.render(format)).unwrap_or_default();
-            let doubts = rows::warning_lines(results, WarningCommand::Run, format);
+            let warnings = rows::warning_lines(results, WarningCommand::Run, format);
             print(&format!(
-                "{}{above}{}{doubts}\n{}\n",
+                "{}{above}{}{warnings}\n{}\n",
                 numbers.render(format),
-                format.words(&rows::covered(&comparisons)),
+                format.words(&rows::covered(&of_experiment)),
                 rows::verdicts(&verdicts).render(format)
             ));
         }
-        self.has_published.extend(comparisons);
+        self.comparisons.extend(of_experiment);
         self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
     }
 
@@ -209,8 +209,9 @@ impl<'a> ClaimReporter<'a> {
         }
     }
 
-    fn count(&mut self, holds: bool) {
-        if !holds {
+    /// Makes the outcome a failure unless `is_success`.
+    fn count(&mut self, is_success: bool) {
+        if !is_success {
             self.outcome = ExitOutcome::Failed;
         }
     }
@@ -262,9 +263,9 @@ impl<'a> ClaimReporter<'a> {
         path: &str,
         rows: &[golden::GoldenRow],
         judged: usize,
-        is_right: bool,
+        claims_hold: bool,
     ) -> Result<(), LabError> {
-        if !is_right {
+        if !claims_hold {
             self.print(&format!(
                 "{slug}: {path} was not updated, because the claims above do not hold\n"
             ));

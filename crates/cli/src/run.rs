@@ -115,11 +115,16 @@ fn selection(command: &RunArgs, target: &str) -> Result<RunOverrides, LabError> 
 /// Formats the options that change the run.
 fn typed_options(command: &RunArgs) -> String {
     let capacity = typed_size("capacity", command.capacity);
-    let from = format_option(
+    let snapshot = format_option(
         "load-snapshot",
         command.load_snapshot.as_ref().map(|path| path.display()),
     );
-    typed_line(capacity.into_iter().chain(from).chain(command.selection.command_line()))
+    typed_line(
+        capacity
+            .into_iter()
+            .chain(snapshot)
+            .chain(command.selection.command_line()),
+    )
 }
 
 /// Location of the plotting library of a report.
@@ -167,12 +172,12 @@ impl Document {
 
 /// Requested documents with their files or standard output.
 fn documents(command: &RunArgs) -> impl Iterator<Item = (Document, &Path)> {
-    let asked = [
+    let options = [
         (Document::Events, &command.events),
         (Document::Series, &command.series),
         (Document::FioJson, &command.fio_json),
     ];
-    asked
+    options
         .into_iter()
         .filter_map(|(document, path)| Some((document, path.as_deref()?)))
 }
@@ -183,13 +188,13 @@ fn check_destinations(command: &RunArgs, experiment: &Experiment, plans: &[RunPl
         check_fio_json(plans)?;
     }
     check_fio_logs(plans)?;
-    let asked = [
+    let options = [
         ("--save-snapshot", &command.save_snapshot, OutputContent::Random),
         ("--events", &command.events, OutputContent::Binary),
         ("--series", &command.series, OutputContent::Binary),
         ("--fio-json", &command.fio_json, OutputContent::Text),
     ];
-    let destinations: Vec<OutputFile<'_>> = asked
+    let destinations: Vec<OutputFile<'_>> = options
         .into_iter()
         .filter_map(|(option, path, content)| {
             let path = path.as_deref()?;
@@ -239,10 +244,10 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
             )?;
         }
         let jobs = plan.cell().workload.jobs().map_or(&[][..], |file| &file.jobs);
-        let begins = jobs.iter().flat_map(|job| job.logs.asked()).map(|(_, begins)| begins);
+        let prefixes = jobs.iter().flat_map(|job| job.logs.asked()).map(|(_, prefix)| prefix);
         // An empty prefix stands for the job's name, which gives a file in this folder.
-        for begins in begins.filter(|begins| !begins.is_empty()) {
-            output::check_file(Path::new(&format!("{begins}.log")))?;
+        for prefix in prefixes.filter(|prefix| !prefix.is_empty()) {
+            output::check_file(Path::new(&format!("{prefix}.log")))?;
         }
     }
     Ok(())
@@ -278,7 +283,7 @@ fn print_results(
     let printed = documents(command).find(|(_, path)| is_standard_output(path));
     // The run is stored before it is printed, because a closed pipe ends the program.
     let json = export::judged_json(experiment, judge, results);
-    let kept = results::save_run(&command.keep, origin, &json);
+    let stored_id = results::save_run(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
     } else if let Some((document, _)) = printed {
@@ -301,9 +306,9 @@ fn print_results(
     let written = written?;
     if !command.output.is_json() && printed.is_none() {
         let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
-        let kept = kept.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)"));
-        let wrote = format!("wrote {}{kept}\n", names.join(", "));
-        print(&command.output.tables().words(&wrote));
+        let stored = stored_id.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)"));
+        let line = format!("wrote {}{stored}\n", names.join(", "));
+        print(&command.output.tables().words(&line));
     }
     Ok(())
 }
@@ -368,7 +373,7 @@ fn fio_json_of(results: &[RunResult]) -> String {
     let timed = results[0]
         .timed
         .as_ref()
-        .expect("it was refused before the run otherwise");
+        .expect("`check_fio_json` rejects runs without timing");
     let text = serde_json::to_string_pretty(&simulate::timed::to_fio_json(timed)).expect("JSON serializes");
     format!("{text}\n")
 }

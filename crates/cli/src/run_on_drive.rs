@@ -63,12 +63,11 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
     let name = name.ok_or_else(|| {
         bad_option(
             "--target",
-            "the target is missing. Name a job file, a workload or a block \
-                                                      trace",
+            "the workload is missing. Name a job file, a workload or a block trace before --target",
         )
     })?;
     let cell = cell(command, name)?;
-    refuse_logs(&cell, "a run with --target measures nothing over time".to_string())?;
+    refuse_logs(&cell, "a run with --target records no values over time".to_string())?;
     let mut drive = connect(command, on)?;
     let target = workload::WorkloadTarget {
         device_bytes: drive.bytes(),
@@ -84,7 +83,7 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
     let limit = cell
         .run
         .drive_writes
-        .map(|write| (write * target.device_bytes as f64) as u64);
+        .map(|drive_writes| (drive_writes * target.device_bytes as f64) as u64);
     let measured = execute::with_bar(&progress, 1, || {
         measure(&mut drive, source, limit, &progress).map_err(|error| error.to_string())
     });
@@ -97,13 +96,13 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
         seconds: measured.seconds,
         cells: vec![&cell],
     };
-    let kept = results::save_run(&command.keep, &origin, &json);
-    let kept = kept.map_or_else(String::new, |id| format!("stored as {id} (warp results list)\n"));
+    let stored_id = results::save_run(&command.keep, &origin, &json);
+    let stored = stored_id.map_or_else(String::new, |id| format!("stored as {id} (warp results list)\n"));
     print(&if command.output.is_json() {
         format!("{json}\n")
     } else {
         let format = command.output.tables();
-        as_text(name, on, &measured, format) + &format.words(&kept)
+        as_text(name, on, &measured, format) + &format.words(&stored)
     });
     Ok(if measured.complete {
         ExitOutcome::Done
@@ -150,7 +149,7 @@ type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 
 fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
     match DriveTarget::parse_drive("--target", on, &command.drive.host)? {
-        DriveTarget::Tcp(address, visitor) => opened(Box::new(Remote::connect(address, &visitor)?), on, NSID),
+        DriveTarget::Tcp(address, identity) => opened(Box::new(Remote::connect(address, &identity)?), on, NSID),
         DriveTarget::Device(path) | DriveTarget::File(path) => local(command, on, &path),
     }
 }

@@ -63,13 +63,13 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
         opened,
         introduction(command, &config, &server, page.as_ref())
     ));
-    let outcome = watch(command, &server, &stopped);
-    let last = server.status();
+    let outcome = show_status(command, &server, &stopped);
+    let last_status = server.status();
     if let Some((studio, _)) = page {
         studio.stop();
     }
     server.stop()?;
-    let waf = last.stats.write_amplification();
+    let waf = last_status.stats.write_amplification();
     let waf = waf.map_or("nothing written".to_string(), |waf| {
         format!("write amplification {waf:.3}")
     });
@@ -85,7 +85,7 @@ fn studio(
     server: &Server,
 ) -> Result<(Studio, String), AnyError> {
     let drive = studio::MonitoredDrive {
-        watched: server.monitor(),
+        monitor: server.monitor(),
         name: command.drive.device.clone(),
         actions: server.actions(),
     };
@@ -99,7 +99,7 @@ fn studio(
 }
 
 /// Shows the status line until a signal arrives.
-fn watch(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()>) -> ExitOutcome {
+fn show_status(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()>) -> ExitOutcome {
     let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
         ProgressBar::new_spinner().with_style(style)
@@ -211,8 +211,8 @@ fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
     let Some(wanted) = &host.dh_group else {
         return Ok(DhGroupId::Null);
     };
-    let found = DH_GROUPS.iter().find(|(name, _)| name == wanted);
-    found.map(|(_, group)| *group).ok_or_else(|| {
+    let group = DH_GROUPS.iter().find(|(name, _)| name == wanted);
+    group.map(|(_, group)| *group).ok_or_else(|| {
         let names = DH_GROUPS.map(|(name, _)| name).join(", ");
         format!("host {}, dh_group is unknown. Give {names}", host.nqn)
     })

@@ -34,13 +34,13 @@ impl DriveTarget {
     pub fn parse(option: &str, text: &str, host: &HostCredentials) -> Result<DriveTarget, LabError> {
         if let Some(address) = text.strip_prefix("tcp:") {
             let secret = host.secret.as_deref().map(str::parse).transpose();
-            let visitor = InitiatorIdentity {
+            let identity = InitiatorIdentity {
                 host_nqn: host.host_nqn.clone(),
                 secret: secret.map_err(|error| bad_option("--secret", error))?,
             };
             let problem = || format!("{text:?} is not an address. Give tcp:ADDRESS:PORT, such as tcp:127.0.0.1:4420");
             let address = address.parse().map_err(|_| bad_option(option, problem()))?;
-            return Ok(DriveTarget::Tcp(address, visitor));
+            return Ok(DriveTarget::Tcp(address, identity));
         }
         if host.host_nqn.is_some() {
             let problem = format!("{text} is not an NVMe/TCP target. Remove the option, or give tcp:ADDRESS:PORT");
@@ -76,7 +76,7 @@ impl DriveTarget {
     pub fn report(&self, endurance_group: Option<u16>) -> Result<Result<FdpReport, &Path>, AnyError> {
         let group = endurance_group.unwrap_or(ENDURANCE_GROUP);
         match self {
-            DriveTarget::Tcp(address, visitor) => Ok(Ok(report(&mut Remote::connect(*address, visitor)?, group)?)),
+            DriveTarget::Tcp(address, identity) => Ok(Ok(report(&mut Remote::connect(*address, identity)?, group)?)),
             DriveTarget::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
             DriveTarget::File(path) if endurance_group.is_some() => {
                 let problem = format!(

@@ -62,7 +62,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
             answer.notes.insert(0, sentence.clone());
         }
         answer.write_report(library(command.single_file), &folder.join("report.html"))?;
-        let kept = save_run(command, study, &answer, begun.elapsed())?;
+        let stored = save_run(command, study, &answer, begun.elapsed())?;
         if !command.output.is_json() {
             let format = command.output.tables();
             let heading = is_folder.then_some(&answer.workload).into_iter().chain(cache);
@@ -70,7 +70,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
             print(&format!(
                 "{heading}{}{}",
                 text(&answer, cache.iter().count(), format),
-                format.words(&format!("wrote {}{kept}\n", folder.join("report.html").display()))
+                format.words(&format!("wrote {}{stored}\n", folder.join("report.html").display()))
             ));
         }
         answers.push(answer);
@@ -153,8 +153,8 @@ fn save_run(
         seconds: elapsed.as_secs_f64(),
         cells: cells.iter().collect(),
     };
-    let kept = results::save_run(&command.keep, &origin, &answer.results_json());
-    Ok(kept.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)")))
+    let stored_id = results::save_run(&command.keep, &origin, &answer.results_json());
+    Ok(stored_id.map_or_else(String::new, |id| format!(", stored as {id} (warp results list)")))
 }
 
 /// Formats the options that change the answer.
@@ -182,8 +182,8 @@ fn report_folder(command: &WhatIfArgs, study: &WhatIfStudy, of_folder: Option<&S
     command.out.clone().unwrap_or_else(all).join(name(workload))
 }
 
-/// Answer as text, without the first notes that were printed before.
-fn text(answer: &WhatIfAnswer, said: usize, format: TextFormat) -> String {
+/// Formats an answer, without its first `printed_notes` notes.
+fn text(answer: &WhatIfAnswer, printed_notes: usize, format: TextFormat) -> String {
     let headline = format.words(&format!("{}\n", rows::wrapped(&answer.headline)));
     let table = answer.rows().render(format);
     let mut text = String::new();
@@ -196,7 +196,7 @@ fn text(answer: &WhatIfAnswer, said: usize, format: TextFormat) -> String {
             .collect::<String>();
     }
     text += "\n";
-    text += &answer.notes[said..]
+    text += &answer.notes[printed_notes..]
         .iter()
         .map(|note| rows::wrapped(note))
         .collect::<String>();

@@ -45,8 +45,8 @@ impl DriveConnection {
         let name = command.target.as_str();
         let target = DriveTarget::parse_drive("warp drive advise", name, &command.host)?;
         match &target {
-            DriveTarget::Tcp(address, visitor) => {
-                let port = Box::new(Remote::connect(*address, visitor)?);
+            DriveTarget::Tcp(address, identity) => {
+                let port = Box::new(Remote::connect(*address, identity)?);
                 DriveConnection::new(command, target, port, command.namespace.unwrap_or(1))
             }
             DriveTarget::Device(path) | DriveTarget::File(path) => {
@@ -121,9 +121,9 @@ impl DriveConnection {
             Err(error) => error,
         };
         match (&self.target, &error) {
-            (DriveTarget::Tcp(address, visitor), WatchError::Inspect(InspectError::Unreachable { .. })) => {
-                let (address, visitor) = (*address, visitor.clone());
-                self.reconnect_tcp(address, &visitor, stop)
+            (DriveTarget::Tcp(address, identity), WatchError::Inspect(InspectError::Unreachable { .. })) => {
+                let (address, identity) = (*address, identity.clone());
+                self.reconnect_tcp(address, &identity, stop)
             }
             _ => Err(named(&self.name, error)),
         }
@@ -132,15 +132,15 @@ impl DriveConnection {
     fn reconnect_tcp(
         &mut self,
         address: SocketAddr,
-        visitor: &InitiatorIdentity,
+        identity: &InitiatorIdentity,
         stop: &InterruptFlag,
     ) -> Result<LogReading, AnyError> {
         let mut last = String::new();
         for (attempt, wait) in RECONNECT_AFTER.into_iter().enumerate() {
-            if stop.within(wait) {
+            if stop.is_pressed_within(wait) {
                 return Ok(LogReading::Stopped);
             }
-            match self.reconnect(address, visitor) {
+            match self.reconnect(address, identity) {
                 Ok(sample) => {
                     return Ok(LogReading::Taken {
                         sample: Box::new(sample),
@@ -162,13 +162,13 @@ impl DriveConnection {
         .into())
     }
 
-    fn reconnect(&mut self, address: SocketAddr, visitor: &InitiatorIdentity) -> Result<LogSample, WatchError> {
-        let mut port = Remote::connect(address, visitor)?;
-        let found = MonitoredNamespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
-        if found != self.namespace {
+    fn reconnect(&mut self, address: SocketAddr, identity: &InitiatorIdentity) -> Result<LogSample, WatchError> {
+        let mut port = Remote::connect(address, identity)?;
+        let namespace = MonitoredNamespace::find(&mut port, self.namespace.nsid, Some(self.namespace.endurance_group))?;
+        if namespace != self.namespace {
             return Err(WatchError::Changed(self.namespace.nsid));
         }
-        let sample = found.sample(&mut port)?;
+        let sample = namespace.sample(&mut port)?;
         self.port = Box::new(port);
         Ok(sample)
     }

@@ -2,8 +2,8 @@
 //! placement identifier.
 //!
 //! ```text
-//! Drive (NVMe/TCP or kernel) -> sample -> Feed: new events -> Advisor -> Advice -> hook
-//! owners (file, files, chunks) ---------------------------------/            \-> Output (table, JSON)
+//! Drive (NVMe/TCP or kernel) -> LogSample -> EventCursor: new events -> Advisor -> Advice -> hook
+//! OwnerMap (--owners, --files, --chunks) ---------------------------------------/          \-> AdviceOutput (table, JSON)
 //! ```
 
 mod connection;
@@ -28,6 +28,7 @@ use notice::Notice;
 use nvme_spec::fdp::FdpEventType;
 use output::{AdviceOutput, AdviceRecord};
 
+/// Signal of Ctrl-C.
 struct InterruptFlag(mpsc::Receiver<()>);
 
 impl InterruptFlag {
@@ -40,7 +41,7 @@ impl InterruptFlag {
     }
 
     /// Waits for this time and returns true if Ctrl-C was pressed.
-    fn within(&self, wait: Duration) -> bool {
+    fn is_pressed_within(&self, wait: Duration) -> bool {
         !matches!(self.0.recv_timeout(wait), Err(mpsc::RecvTimeoutError::Timeout))
     }
 }
@@ -59,7 +60,7 @@ pub fn advise(command: &AdviseArgs) -> Result<ExitOutcome, AnyError> {
     let LogReading::Taken { sample, .. } = drive.sample(&stop)? else {
         return Ok(ExitOutcome::Stopped);
     };
-    let mut watcher = DriveAdvisor {
+    let mut session = DriveAdvisor {
         advisor: Advisor::new(
             owners,
             drive.namespace.placement_handles,
@@ -67,29 +68,30 @@ pub fn advise(command: &AdviseArgs) -> Result<ExitOutcome, AnyError> {
             command.hook.is_some(),
             counters(&sample),
         ),
-        feed: EventCursor::default(),
+        cursor: EventCursor::default(),
         drive,
         notices,
     };
     if command.from_now {
-        watcher.feed.new_events(sample.events);
+        session.cursor.new_events(sample.events);
     }
-    let outcome = watcher.watch(command, &stop, &mut output);
+    let outcome = session.run(command, &stop, &mut output);
     output.finish();
     outcome
 }
 
-/// Monitors one drive.
+/// Advisor with the connection to its drive.
 struct DriveAdvisor {
     drive: DriveConnection,
-    feed: EventCursor<FdpEventRecord>,
+    cursor: EventCursor<FdpEventRecord>,
     advisor: Advisor,
     /// Notices for the next reading.
     notices: Vec<Notice>,
 }
 
 impl DriveAdvisor {
-    fn watch(
+    /// Polls the drive until Ctrl-C or the last reading.
+    fn run(
         &mut self,
         command: &AdviseArgs,
         stop: &InterruptFlag,
@@ -99,7 +101,7 @@ impl DriveAdvisor {
         for reading in 0..readings {
             // Events that are already in the log are read without a wait.
             let waits = reading > 0 || command.from_now;
-            if waits && stop.within(command.every) {
+            if waits && stop.is_pressed_within(command.every) {
                 return Ok(ExitOutcome::Stopped);
             }
             let LogReading::Taken { sample, attempts } = self.drive.sample(stop)? else {
@@ -127,7 +129,7 @@ impl DriveAdvisor {
     }
 
     fn read(&mut self, command: &AdviseArgs, sample: LogSample, output: &mut AdviceOutput) -> Result<(), AnyError> {
-        let fresh = self.feed.new_events(sample.events.clone());
+        let fresh = self.cursor.new_events(sample.events.clone());
         let fresh = FreshEvents {
             events: own_events(&fresh.events, &self.drive.namespace),
             loss: fresh.loss,
@@ -216,7 +218,7 @@ fn own_events(events: &[FdpEventRecord], namespace: &MonitoredNamespace) -> Vec<
     let moved = events
         .iter()
         .filter(|event| event.event_type == FdpEventType::MediaReallocated.code())
-        // Events without a namespace may belong to ours. Their logical block is meaningless then.
+        // Events without a namespace may belong to ours. Without a namespace the logical block has no meaning.
         .filter(|event| event.nsid.is_none_or(|nsid| nsid == namespace.nsid));
     moved
         .map(|event| ReallocationEvent {

@@ -52,7 +52,7 @@ struct HandleRecord<'a> {
     used: &'a str,
 }
 
-/// Evidence against an owner's placement identifier.
+/// Evidence that an owner's data needs another placement identifier.
 #[derive(Serialize)]
 struct EvidenceRecord<'a> {
     owner: &'a str,
@@ -164,17 +164,17 @@ pub struct AdviceOutput {
 /// Destination of the JSON lines.
 enum JsonLines {
     /// Standard output.
-    Printed,
+    StandardOutput,
     /// A file, which contains complete lines only.
-    Kept { path: PathBuf, file: File, bytes: u64 },
+    File { path: PathBuf, file: File, bytes: u64 },
 }
 
 impl JsonLines {
     fn open(path: &Path) -> Result<JsonLines, LabError> {
         if is_standard_output(path) {
-            return Ok(JsonLines::Printed);
+            return Ok(JsonLines::StandardOutput);
         }
-        Ok(JsonLines::Kept {
+        Ok(JsonLines::File {
             path: path.to_path_buf(),
             file: File::create(path).map_err(|source| LabError::output(path, source))?,
             bytes: 0,
@@ -183,8 +183,8 @@ impl JsonLines {
 
     fn add(&mut self, line: &str) -> Result<(), LabError> {
         match self {
-            JsonLines::Printed => print(line),
-            JsonLines::Kept { path, file, bytes } => {
+            JsonLines::StandardOutput => print(line),
+            JsonLines::File { path, file, bytes } => {
                 if let Err(error) = file.write_all(line.as_bytes()) {
                     // Removes an incomplete line. A device or a pipe cannot be truncated, so the
                     // result is ignored.
