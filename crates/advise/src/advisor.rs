@@ -26,7 +26,7 @@ pub struct Advice {
     /// Number of the reading, from 1.
     pub reading: u32,
     pub events: usize,
-    /// Events that name no logical block. They tell the number of moved bytes, but not their owner.
+    /// Events without a logical block. They have the number of moved bytes, but not the owner.
     pub events_without_block: usize,
     /// Events for logical blocks without an owner.
     pub events_without_owner: usize,
@@ -47,16 +47,16 @@ pub struct Advisor {
     identifiers: u16,
     evidence: Evidence,
     policy: Box<dyn MovePolicy>,
-    /// True if the host executes the moves, so that owners then write where the advice says.
+    /// True if the host executes the moves, so that owners write with the advised identifier.
     carried_out: bool,
     last: WriteStatistics,
     readings: u32,
 }
 
 impl Advisor {
-    /// Creates an advisor for a namespace with `identifiers` placement identifiers and the present
-    /// counters `begin`. `carried_out` states that owners follow the advice before the next
-    /// reading. If false, owners stay where they are, and the advisor repeats its advice.
+    /// Creates an advisor for a namespace with `identifiers` placement identifiers. `begin` has the
+    /// counters at the start. With `carried_out`, owners follow the advice before the next reading.
+    /// Without it, owners keep their identifiers, and the advisor repeats its advice.
     pub fn new(
         owners: OwnerMap,
         identifiers: u16,
@@ -85,15 +85,15 @@ impl Advisor {
     /// counters. [`crate::EventCursor`] separates new events from old ones.
     pub fn update(&mut self, fresh: FreshEvents, counters: WriteStatistics) -> Advice {
         self.readings += 1;
-        let named = self.evidence.add(&self.owners, &fresh.events);
-        for (event, owner) in fresh.events.iter().zip(&named) {
-            // The identifier that its data is found with becomes the owner's, unless one is known.
+        let event_owners = self.evidence.add(&self.owners, &fresh.events);
+        for (event, owner) in fresh.events.iter().zip(&event_owners) {
+            // The event's identifier becomes the owner's, unless one is known.
             if let (Some(owner), Some(placement)) = (*owner, event.placement) {
                 self.placements[owner].get_or_insert(placement);
             }
         }
         let without_block = fresh.events.iter().filter(|event| event.offset_bytes.is_none()).count();
-        let found: Vec<(usize, Option<u16>)> = named
+        let owned: Vec<(usize, Option<u16>)> = event_owners
             .iter()
             .zip(&fresh.events)
             .filter_map(|(owner, event)| owner.map(|owner| (owner, event.placement)))
@@ -104,16 +104,16 @@ impl Advisor {
             let moved_bytes: u64 = fresh.events.iter().filter_map(|event| event.moved_bytes).sum();
             copied_bytes = copied_bytes.max(moved_bytes);
         }
-        let view = PolicyInput {
+        let input = PolicyInput {
             owners: &self.owners,
             placements: &self.placements,
             identifiers: self.identifiers,
             evidence: &self.evidence,
-            named: &found,
+            named: &owned,
             host_bytes,
             copied_bytes,
         };
-        let moves = self.policy.decide(&view);
+        let moves = self.policy.decide(&input);
         for step in &moves {
             assert!(
                 step.to < self.identifiers && step.to != step.from,
@@ -127,7 +127,7 @@ impl Advisor {
             reading: self.readings,
             events: fresh.events.len(),
             events_without_block: without_block,
-            events_without_owner: fresh.events.len() - without_block - found.len(),
+            events_without_owner: fresh.events.len() - without_block - owned.len(),
             loss: fresh.loss,
             host_bytes,
             copied_bytes,
@@ -135,13 +135,13 @@ impl Advisor {
         }
     }
 
-    /// Notes that a move was not executed, so its owner stays where it was.
+    /// Records that a move was not executed, so its owner keeps its placement identifier.
     pub fn not_carried_out(&mut self, step: &OwnerMove) {
         self.placements[step.owner] = Some(step.from);
     }
 
-    /// Replaces the map by one of the same owners with new extents. Files grow, and file systems
-    /// write them to other places.
+    /// Replaces the map by one of the same owners with new extents, because files grow and file
+    /// systems relocate them.
     ///
     /// # Panics
     /// The owners differ in names or order.
@@ -160,13 +160,13 @@ impl Advisor {
         &self.placements
     }
 
-    /// Evidence against each owner.
+    /// Evidence of misplaced data, by owner.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
-    /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, because
-    /// of another drive or another FDP configuration.
+    /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, as it does
+    /// with another drive or another FDP configuration.
     fn count(&mut self, now: WriteStatistics) -> (u64, u64) {
         let last = std::mem::replace(&mut self.last, now);
         let host = now.host_bytes_written.checked_sub(last.host_bytes_written);

@@ -1,4 +1,5 @@
-//! Evidence against each owner: events and bytes, by the placement identifier of its data.
+//! Evidence that owners need other placement identifiers: events and bytes for each owner, by the
+//! placement identifier of its data.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct EvidenceRow {
     /// Bytes moved by the collections that named the owner, weighted by age. A part of these bytes
     /// may belong to other owners.
     pub moved_bytes: f64,
-    /// Number of all events that named the owner with this placement identifier.
+    /// Number of all events that named the owner with this placement identifier, without weights.
     pub events_total: u64,
     /// Lower bound (95 %) of its share of the weighted events of this placement identifier. It is
     /// close to 1 if many events name this owner and hardly any name another.
@@ -49,11 +50,11 @@ impl Evidence {
             row.events *= self.decay;
             row.moved_bytes *= self.decay;
         }
-        let named: Vec<Option<usize>> = events
+        let event_owners: Vec<Option<usize>> = events
             .iter()
             .map(|event| event.offset_bytes.and_then(|offset| owners.find(offset)))
             .collect();
-        for (event, owner) in events.iter().zip(&named) {
+        for (event, owner) in events.iter().zip(&event_owners) {
             let (Some(owner), Some(placement)) = (*owner, event.placement) else {
                 continue;
             };
@@ -69,8 +70,8 @@ impl Evidence {
             row.events_total += 1;
             row.moved_bytes += event.moved_bytes.unwrap_or(0) as f64;
         }
-        self.judge();
-        named
+        self.update_confidence();
+        event_owners
     }
 
     /// The rows, by owner and placement identifier.
@@ -78,7 +79,7 @@ impl Evidence {
         self.rows.values()
     }
 
-    /// Evidence against an owner with a placement identifier.
+    /// Evidence for an owner and a placement identifier.
     pub fn row(&self, owner: usize, placement: u16) -> Option<&EvidenceRow> {
         self.rows.get(&(owner, placement))
     }
@@ -89,7 +90,7 @@ impl Evidence {
         rows.map(|row| row.events).sum()
     }
 
-    fn judge(&mut self) {
+    fn update_confidence(&mut self) {
         let mut totals: BTreeMap<u16, f64> = BTreeMap::new();
         for row in self.rows.values() {
             *totals.entry(row.placement).or_default() += row.events;

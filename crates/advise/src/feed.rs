@@ -39,7 +39,7 @@ pub struct FreshEvents<E = ReallocationEvent> {
     pub loss: EventLoss,
 }
 
-/// The last reading of a log. If a log holds other types of events too, pass all of them, because
+/// Position after the last reading of a log. If a log holds other types of events too, pass all of them, because
 /// they push relevant events out of the log.
 #[derive(Clone, Debug)]
 pub struct EventCursor<E = ReallocationEvent> {

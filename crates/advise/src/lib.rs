@@ -5,9 +5,9 @@
 //! Event Logs in FDP Storage Devices").
 //!
 //! ```text
-//! FDP event log  -> Feed (new and lost events) -> Evidence (per owner) -> Policy -> moves
-//! FDP statistics -> bytes written and copied since the last reading ------/
-//! OwnerMap: owners of logical blocks (files, ranges, streams) ---/
+//! FDP event log  -> EventCursor (new and lost events) -> Evidence (per owner) -> MovePolicy -> OwnerMove
+//! FDP statistics -> bytes written and copied since the last reading ---------/
+//! OwnerMap: owners of logical blocks (files, ranges, streams) ------/
 //! ```
 //!
 //! The caller passes successive readings of a drive's log pages to the advisor. The caller also

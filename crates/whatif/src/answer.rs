@@ -60,7 +60,7 @@ pub struct WhatIfAnswer {
 
 /// A note on the cost of partial writes of mapping units, which is separate from collection. `None`
 /// if the cost is negligible.
-fn parts_of_units(results: &[RunResult], none: &PlacementAnswer) -> Option<String> {
+fn partial_write_note(results: &[RunResult], none: &PlacementAnswer) -> Option<String> {
     let stats = &results.first()?.stats;
     let total = stats.total();
     let waf = (total.host_pages_written * stats.page_bytes) as f64 / total.host_bytes_written as f64;
@@ -101,10 +101,10 @@ impl WhatIfStudy {
         };
         let [best, classifier] = [choice.best(), choice.classifier()].map(|row| row.map(placement));
         let mut notes = choice.exceptions(&rows);
-        notes.extend(self.shown.notes.iter().cloned());
-        notes.extend(parts_of_units(&results, &rows[0]));
-        let is_marked = rows.iter().any(|row| row.is_doubtful);
-        notes.extend(rows::finding_lines(is_marked, &results, WarningCommand::WhatIf));
+        notes.extend(self.simulated.notes.iter().cloned());
+        notes.extend(partial_write_note(&results, &rows[0]));
+        let is_doubtful = rows.iter().any(|row| row.is_doubtful);
+        notes.extend(rows::finding_lines(is_doubtful, &results, WarningCommand::WhatIf));
         notes.push(rate.note.clone());
         if let Some(wear) = wear {
             let interval = rows.iter().any(|row| row.years_interval.is_some());
@@ -195,7 +195,7 @@ impl WhatIfStudy {
             placement.name, result.key.variant,
             "results stand in the order of the placements"
         );
-        let window = |result: &RunResult| result.tail_write_amplification(self.shown.reading.window_capacities);
+        let window = |result: &RunResult| result.tail_write_amplification(self.simulated.window.window_capacities);
         let interval_of = |result: &RunResult| intervals.of_write_amplification(&result.key, window(result), window);
         let (own, interval) = (window(result), interval_of(result));
         let change = own / window(none) - 1.0;

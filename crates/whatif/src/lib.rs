@@ -1,8 +1,8 @@
 //! Answers how much data placement (FDP) would help a workload on a drive.
 //!
 //! ```text
-//! Question (a workload, a drive) -> survey (what it touches, writes and asks for) -> Study
-//! Study -> Experiment::select -> run -> Answer: a sentence, a row for each placement, a report
+//! WhatIfQuestion (workload, drive) -> Survey (touched and written bytes, directives) -> WhatIfStudy
+//! WhatIfStudy -> Experiment::select -> run -> WhatIfAnswer: a sentence, a row for each placement, a report
 //! ```
 //!
 //! A [`WhatIfStudy`] is an experiment with a variant for each placement. A trace that touches a small
@@ -57,14 +57,14 @@ const DRIVE_WRITES_MAX: f64 = 20.0;
 const OVERWRITTEN_MIN: f64 = 0.5;
 /// Default share of the drive that the data fills.
 const FILL: f64 = 0.85;
-/// Share of the drive that a trace has to touch to be run on the drive itself. Below this share it
-/// is run on a smaller drive that it fills.
+/// Minimum share of the drive that a trace touches to run on a drive of this size. Below this share
+/// it runs on a smaller drive that it fills.
 const FILLED: f64 = 0.5;
 
 /// Path of the setting for the size of reclaim units, independent of the capacity.
 const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
-/// A workload and a drive. Serialization skips the fields that the answer repeats.
+/// A workload and a drive. Serialization skips the fields that [`WhatIfAnswer`] contains.
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIfQuestion {
     /// A job file, a model, a block trace, or a folder of block traces.
@@ -75,7 +75,7 @@ pub struct WhatIfQuestion {
     /// Capacity of the drive, bytes. `None` takes the profile's.
     #[serde(skip)]
     pub drive_bytes: Option<u64>,
-    /// Spare flash, as a share of the capacity. `None` takes the profile's.
+    /// Over-provisioning, as a share of the capacity. `None` takes the profile's.
     pub over_provisioning: Option<f64>,
     /// Share of the drive that a trace's data fills. The capacity of the simulated drive follows
     /// from it. `None` takes 0.85 if the trace touches less than half of the drive, and the drive
@@ -129,7 +129,12 @@ impl WhatIfQuestion {
         };
         within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
-        within("write (--drive-writes)", self.drive_writes.unwrap_or(1.0), 0.1, 1000.0)?;
+        within(
+            "drive_writes (--drive-writes)",
+            self.drive_writes.unwrap_or(1.0),
+            0.1,
+            1000.0,
+        )?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
         self.factors.check()
     }
@@ -159,8 +164,8 @@ impl WhatIfQuestion {
         self.check_name()?;
         let table = workloads::table_of(&self.workload, &self.workload_changes())?;
         let survey = Survey::new(&self, &table, &drive)?;
-        let shown = SimulatedDrive::new(&self, &survey, &drive)?;
-        let placements = placements::list_placements(&self, &table, &survey, &shown, drive.handles)?;
+        let simulated = SimulatedDrive::new(&self, &survey, &drive)?;
+        let placements = placements::list_placements(&self, &table, &survey, &simulated, drive.handles)?;
         let mut experiment = Experiment::from_workload(&self.workload, &self.device);
         experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
         experiment.source = String::new();
@@ -170,25 +175,25 @@ impl WhatIfQuestion {
             .collect();
         experiment.run = RunOptions {
             timed: Some(false),
-            drive_writes: Some(shown.reading.drive_writes),
-            steady_state: Some(shown.reading.steady_state),
-            precondition_drive_writes: Some(shown.reading.precondition_drive_writes),
-            tail_drive_writes: Some(shown.reading.window_capacities),
+            drive_writes: Some(simulated.window.drive_writes),
+            steady_state: Some(simulated.window.steady_state),
+            precondition_drive_writes: Some(simulated.window.precondition_drive_writes),
+            tail_drive_writes: Some(simulated.window.window_capacities),
             seeds: Some(vec![self.seed]),
-            scale: Some(shown.scale.map_or(ScaleChoice::FULL, ScaleChoice::Fixed)),
+            scale: Some(simulated.scale.map_or(ScaleChoice::FULL, ScaleChoice::Fixed)),
             ..RunOptions::default()
         };
         let placements = placements.into_iter().map(|(placement, _)| placement).collect();
         let selection = RunOverrides {
             change: RunChange::from_settings(&self.settings_on(&drive)),
-            capacity_bytes: shown.resized_bytes,
+            capacity_bytes: simulated.resized_bytes,
             ..RunOverrides::default()
         };
         Ok(WhatIfStudy {
             question: self,
             drive,
             survey,
-            shown,
+            simulated,
             experiment,
             selection,
             placements,
@@ -327,14 +332,14 @@ impl ModelledDrive {
 /// The simulated drive, the length of the run, and the measured window.
 #[derive(Clone, Debug)]
 struct SimulatedDrive {
-    /// Capacity, if the drive is resized with `twin::resized`.
+    /// Capacity, if the drive is resized with `scaled_model::resized`.
     resized_bytes: Option<u64>,
     /// Size of its reclaim units at full scale, bytes.
     unit_bytes: u64,
     /// Spare flash as a share of the capacity.
     spare_share: f64,
     scale: Option<Scale>,
-    reading: MeasuredWindow,
+    window: MeasuredWindow,
     /// Notes on the choices, one sentence each.
     notes: Vec<String>,
 }
@@ -367,14 +372,14 @@ impl SimulatedDrive {
             ));
         }
         notes.extend(repetition_note(survey));
-        let reading = MeasuredWindow::new(question, survey, capacity_bytes);
-        notes.push(reading.note());
+        let window = MeasuredWindow::new(question, survey, capacity_bytes);
+        notes.push(window.note());
         Ok(SimulatedDrive {
             resized_bytes,
             unit_bytes: config.geometry.reclaim_unit_bytes,
             spare_share: drive.spare_share(),
             scale,
-            reading,
+            window,
             notes,
         })
     }
@@ -396,11 +401,11 @@ impl SimulatedDrive {
             return Err(LabError::invalid(&question.workload, problem));
         }
         if question.fill.is_some() && !survey.is_trace {
-            let problem = "only a trace can fill a drive to a share. A job file or a model sets itself what it fills";
+            let problem = "only a trace can fill a drive to a share. The size of other workloads is their own setting. Remove --fill";
             return Err(LabError::invalid("fill (--fill)", problem));
         }
         if is_filled && question.scale.is_some() {
-            let problem = "the trace already runs on a smaller drive that it fills. Leave the scale out";
+            let problem = "the trace already runs on a smaller drive that it fills. Remove --scale";
             return Err(LabError::invalid("scale (--scale)", problem));
         }
         Ok(())
@@ -418,14 +423,14 @@ fn filled(
     let config = config.map_err(|_| survey.too_small(question))?;
     let units = question.layout(&config)?.superblocks();
     let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
-    let as_many = if is_near {
+    let unit_count = if is_near {
         "the same number of".to_string()
     } else {
         format!("{units} (not {})", drive.units)
     };
     let note = format!(
         "The trace touches {}, which is {} of the drive's {}. It runs on a drive of {}, which it fills to {:.0} %. \
-         That drive has {as_many} reclaim units and the same share of spare flash. Set how full your drive is with \
+         That drive has {unit_count} reclaim units and the same share of spare flash. Set how full your drive is with \
          `--fill`.",
         HumanBytes(survey.touched_bytes),
         percent(survey.touched_bytes as f64 / drive.capacity_bytes as f64),
@@ -468,8 +473,8 @@ struct MeasuredWindow {
     precondition_drive_writes: f64,
     drive_writes: f64,
     window_capacities: f64,
-    /// `None` for a trace, which repeats up to `drive_writes`. All other workloads run until
-    /// they are steady.
+    /// True for workloads other than traces, which run until write amplification is steady. A trace
+    /// repeats up to `drive_writes`.
     steady_state: bool,
 }
 
@@ -486,8 +491,8 @@ impl MeasuredWindow {
         let pass_capacities = survey.pass_bytes_written as f64 / capacity_bytes as f64;
         // Rounded to hundredths, as the note prints it.
         let window_capacities = (pass_capacities.clamp(1.0, WINDOW_CAPACITIES_MAX) * 100.0).round() / 100.0;
-        let both = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
-        let drive_writes = question.drive_writes.unwrap_or(both);
+        let warm_up_and_window = window_capacities.max(WARM_UP_CAPACITIES_MIN) + window_capacities;
+        let drive_writes = question.drive_writes.unwrap_or(warm_up_and_window);
         MeasuredWindow {
             precondition_drive_writes: survey.touched_bytes as f64 / capacity_bytes as f64,
             drive_writes,
@@ -500,9 +505,9 @@ impl MeasuredWindow {
         let window = self.window_capacities;
         match self.steady_state {
             true => {
-                let most = self.drive_writes;
+                let limit = self.drive_writes;
                 format!(
-                    "The run ends when it is steady, or after {most:.0} drive writes. Write amplification is that \
+                    "The run ends when it is steady, or after {limit:.0} drive writes. Write amplification is that \
                      of the last {window:.0}."
                 )
             }
@@ -529,7 +534,7 @@ pub struct WhatIfStudy {
     question: WhatIfQuestion,
     drive: ModelledDrive,
     survey: Survey,
-    shown: SimulatedDrive,
+    simulated: SimulatedDrive,
     /// An experiment with a variant for each placement.
     pub experiment: Experiment,
     selection: RunOverrides,
@@ -542,16 +547,16 @@ impl WhatIfStudy {
     ///
     /// # Errors
     /// A run needs more memory than the system has, or its workload cannot be read.
-    pub fn run(&self, interval: bool, watch: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
-        let Some((results, _)) = self.run_cells(&self.selection, watch)? else {
+    pub fn run(&self, interval: bool, observer: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
+        let Some((results, _)) = self.run_cells(&self.selection, observer)? else {
             return Ok(None);
         };
         let answer = self.evaluate(results, Intervals::default());
         let Some(selection) = self.interval_selection(&answer).filter(|_| interval) else {
             return Ok(Some(answer));
         };
-        let found = self.run_cells(&selection, watch)?;
-        Ok(found.map(|(_, intervals)| self.evaluate(answer.results, intervals)))
+        let with_members = self.run_cells(&selection, observer)?;
+        Ok(with_members.map(|(_, intervals)| self.evaluate(answer.results, intervals)))
     }
 
     /// The runs of its placements, without those of an ensemble.
@@ -565,11 +570,11 @@ impl WhatIfStudy {
     fn run_cells(
         &self,
         selection: &RunOverrides,
-        watch: &dyn ProgressObserver,
+        observer: &dyn ProgressObserver,
     ) -> Result<Option<(Vec<RunResult>, Intervals)>, LabError> {
         let plans = run::prepare(self.experiment.select(selection)?.cells)?;
-        let results = run::run_all_with(&plans, run::ExecutionOptions::default(), watch)?;
-        Ok((!watch.should_stop()).then(|| Intervals::split(results)))
+        let results = run::run_all_with(&plans, run::ExecutionOptions::default(), observer)?;
+        Ok((!observer.should_stop()).then(|| Intervals::split(results)))
     }
 
     /// The runs of the device's ensemble for no placement and for the best one. `None` if the

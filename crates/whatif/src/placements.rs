@@ -87,16 +87,16 @@ pub(super) fn list_placements(
         PlacementOption::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
         without,
     )];
-    if survey.asks {
+    if survey.has_directives {
         let (name, phrase) = ("the workload's own", "the workload's own placement");
         let placement = PlacementOption::new(name, phrase, Knowledge::Host, own(table));
         placements.push((placement, workload_change(WorkloadChoice::Table(table.clone()))));
     }
     match kind {
         "trace" => placements.extend(by_source_of_trace(table, survey)),
-        "fio" if !survey.asks => placements.extend(by_job(question, handles)?),
+        "fio" if !survey.has_directives => placements.extend(by_job(question, handles)?),
         "lsm" => placements.extend(by_tree(table)),
-        "tenants" if !survey.asks => placements.extend(by_tenant(table, handles)),
+        "tenants" if !survey.has_directives => placements.extend(by_tenant(table, handles)),
         _ => {}
     }
     let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));

@@ -16,12 +16,12 @@ use experiment::workloads::WorkloadChanges;
 /// Requests per batch.
 const BATCH: usize = 4096;
 /// Length of the survey on a scaled model, full drive writes.
-const LOOK_CAPACITIES: u64 = 2;
+const SURVEY_CAPACITIES: u64 = 2;
 /// Bound of the requests in a survey, for workloads that rarely write.
 const REQUESTS_MAX: u64 = 8_000_000;
 /// The largest drive that a trace can be laid out on. It fits any trace, because memory is
 /// allocated only for touched units.
-const ROOM_BYTES: u64 = (u32::MAX as u64 - 1) * 4096;
+const TRACE_DRIVE_BYTES_MAX: u64 = (u32::MAX as u64 - 1) * 4096;
 /// Length of a trace, in seconds, below which its rate is not extrapolated to a day.
 const SECONDS_MIN: f64 = 60.0;
 
@@ -43,8 +43,8 @@ pub(super) struct Survey {
     pub(super) volumes: u64,
     pub(super) processes: u64,
     pub(super) files: u64,
-    /// True if writes carry placement directives.
-    pub(super) asks: bool,
+    /// True if writes have placement directives.
+    pub(super) has_directives: bool,
 }
 
 impl Survey {
@@ -71,31 +71,31 @@ impl Survey {
             small_model(question, drive)?
         };
         let mut source = spec.source(&target, question.seed)?;
-        let mut seen = SurveyTotals::new(&target, is_trace);
+        let mut totals = SurveyTotals::new(&target, is_trace);
         let capacity = if is_trace {
             u64::MAX
         } else {
-            LOOK_CAPACITIES * target.capacity_bytes()
+            SURVEY_CAPACITIES * target.capacity_bytes()
         };
         let requests_max = if is_trace { u64::MAX } else { REQUESTS_MAX };
         let mut batch = Vec::with_capacity(BATCH);
-        while seen.bytes_written < capacity && seen.requests < requests_max {
+        while totals.bytes_written < capacity && totals.requests < requests_max {
             batch.clear();
             if source.next_batch(&mut batch, BATCH)? == 0 {
                 break;
             }
-            batch.iter().for_each(|request| seen.add(request));
+            batch.iter().for_each(|request| totals.add(request));
         }
-        if seen.bytes_written == 0 {
+        if totals.bytes_written == 0 {
             return Err(LabError::invalid(
                 &question.workload,
                 "the workload writes nothing, so placement has no effect",
             ));
         }
         Ok(if is_trace {
-            seen.trace_survey(&*source, &target)
+            totals.trace_survey(&*source, &target)
         } else {
-            seen.scaled_survey(what, &target)
+            totals.scaled_survey(what, &target)
         })
     }
 
@@ -122,7 +122,7 @@ impl Survey {
 /// A target that fits any trace.
 fn any_trace(drive: &ModelledDrive) -> WorkloadTarget {
     WorkloadTarget {
-        device_bytes: ROOM_BYTES,
+        device_bytes: TRACE_DRIVE_BYTES_MAX,
         placement_count: u16::try_from(drive.handles).unwrap_or(u16::MAX),
         ..WorkloadTarget::default()
     }
@@ -154,7 +154,7 @@ struct SurveyTotals {
     requests: u64,
     bytes_written: u64,
     overwritten_bytes: u64,
-    asks: bool,
+    has_directives: bool,
 }
 
 impl SurveyTotals {
@@ -166,7 +166,7 @@ impl SurveyTotals {
             requests: 0,
             bytes_written: 0,
             overwritten_bytes: 0,
-            asks: false,
+            has_directives: false,
         }
     }
 
@@ -176,7 +176,7 @@ impl SurveyTotals {
         let units = request.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
         if request.operation == RequestOperation::Write {
             self.bytes_written += u64::from(request.bytes);
-            self.asks |= request.placement.is_some();
+            self.has_directives |= request.placement.is_some();
             for unit in units.clone() {
                 let from = request.offset_bytes.max(unit * self.unit_bytes);
                 let to = end.min((unit + 1) * self.unit_bytes);
@@ -206,7 +206,7 @@ impl SurveyTotals {
             volumes: 1,
             processes: 1,
             files: 1,
-            asks: self.asks,
+            has_directives: self.has_directives,
         }
     }
 
@@ -226,7 +226,7 @@ impl SurveyTotals {
             volumes: value("trace.volumes") as u64,
             processes: value("trace.processes") as u64,
             files: value("trace.files") as u64,
-            asks: self.asks,
+            has_directives: self.has_directives,
         }
     }
 }
