@@ -1,7 +1,7 @@
 //! Checks an experiment's claims and published numbers against its results.
 //!
 //! ```text
-//! Experiment (claims, published) + [CellResult] -> Judge -> Verdict, Comparison -> rows, report
+//! Experiment (claims, published) + [RunResult] -> ClaimChecker -> ClaimVerdict, PaperComparison -> rows, report
 //! ```
 
 use serde::Serialize;
@@ -93,7 +93,7 @@ impl PaperComparison {
     }
 }
 
-/// The results of an experiment, by cell, averaged over seeds.
+/// Checker of an experiment's claims, with the results by cell, averaged over seeds.
 pub struct ClaimChecker<'a> {
     experiment: &'a Experiment,
     form: ExperimentForm,
@@ -107,7 +107,7 @@ pub struct ClaimChecker<'a> {
 }
 
 impl<'a> ClaimChecker<'a> {
-    /// Creates a judge for results of this form of the experiment.
+    /// Creates a checker for results of this form of the experiment.
     pub fn new(
         experiment: &'a Experiment,
         form: ExperimentForm,

@@ -2,10 +2,10 @@
 //! duration.
 //!
 //! ```text
-//! Experiment, seconds, [Verdict] -> ClaimsRecord -> docs/reference/claims.md, whole after each experiment
+//! Experiment, seconds, [ClaimVerdict] -> ClaimsRecord -> docs/reference/claims.md, complete after each experiment
 //! ```
 //!
-//! The verdicts come from `judge`. The record of an interrupted run names the experiments that are
+//! The verdicts come from `claim_checker`. The record of an interrupted run names the experiments that are
 //! missing.
 
 use std::collections::{BTreeMap, VecDeque};

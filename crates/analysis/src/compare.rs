@@ -3,13 +3,13 @@
 //! ```text
 //! a stored run | warp run --json | warp whatif --json | fio --output-format=json | nvme fdp stats
 //!     -> Side: cells -> metrics
-//! Side, Side -> Pairing (which cells go together)
-//!     -> Comparison: a row for each metric that both have -> table, JSON, report.html, Arrow
+//! Side, Side -> CellPairs (the cells to compare)
+//!     -> ResultComparison: a row for each metric that both have -> table, JSON, report.html, Arrow
 //! ```
 //!
 //! If both sides have several seeds, the comparison has the 95 % interval of the difference of the
 //! means. It uses Welch's t with the degrees of freedom of Welch and Satterthwaite, rounded down.
-//! With one seed there is no statement on chance. The values of one side must differ only by seed.
+//! With one seed there is no such interval. The values of one side must differ only by seed.
 //! Answers of `warp whatif` are compared by the ranges of their models. A comparison runs no
 //! simulation.
 
@@ -53,7 +53,7 @@ pub enum DifferenceVerdict {
     Less,
     /// The interval contains zero.
     NoDifference,
-    /// The model ranges of A and B overlap.
+    /// The model ranges of A and B overlap, so the model cannot tell A from B.
     NotSeen,
     /// A or B has only one seed.
     OneSeed,
@@ -156,12 +156,12 @@ pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
         return Err(pairing::refusal([&a, &b], [&of_a, &of_b], &pairing));
     }
     let of_side = |side: usize, pair: &(usize, usize)| if side == 0 { pair.0 } else { pair.1 };
-    let missing = |side: usize, cells: &[SideCell]| {
+    let unpaired = |side: usize, cells: &[SideCell]| {
         let is_paired = |index: usize| pairing.pairs.iter().any(|pair| of_side(side, pair) == index);
         let cells = cells.iter().enumerate().filter(|(index, _)| !is_paired(*index));
         cells.map(|(_, cell)| cell.name.clone()).collect::<Vec<_>>()
     };
-    let only = [missing(0, &of_a), missing(1, &of_b)];
+    let only = [unpaired(0, &of_a), unpaired(1, &of_b)];
     let notes = notes([&a, &b], [&of_a, &of_b], &pairing, &rows);
     Ok(ResultComparison {
         a,

@@ -1,9 +1,9 @@
 //! Export of results: tables in memory and as Parquet files, counters also as JSON.
 //!
 //! ```text
-//! CellResult.gc_log  -> one row for each collection            -> tables -> Parquet (zstd), Python
-//! CellResult.samples -> one row for each sample and handle     -> tables -> Parquet (zstd), Python
-//! CellResult.stats   -> one row for each cell                  -> tables -> Python
+//! RunResult.gc_log  -> one row for each collection            -> tables -> Parquet (zstd), Python
+//! RunResult.samples -> one row for each sample and handle     -> tables -> Parquet (zstd), Python
+//! RunResult.stats   -> one row for each cell                  -> tables -> Python
 //!                    -> one object for each cell, with schema  -> json   -> JSON
 //! Device             -> handles, reclaim units, collections    -> device -> Python
 //! ```

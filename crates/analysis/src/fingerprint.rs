@@ -1,7 +1,7 @@
 //! The complete input of a run as canonical JSON, and its hash, which names the result in a store.
 //!
 //! ```text
-//! Cell (device, workload, settings, seed) + contents of its files + engine -> JSON -> SHA-256
+//! RunSpec (device, workload, settings, seed) + contents of its files + engine -> JSON -> SHA-256
 //! ```
 //!
 //! Cells with the same hash give identical results. The name of a cell, the paths of files, the
@@ -52,7 +52,7 @@ struct FingerprintInput<'a> {
     snapshot: Option<String>,
 }
 
-/// The settings that a single run depends on. New settings are included unless they are named here.
+/// The settings that a single run depends on. New settings are included, except those that this function removes.
 fn run_of(settings: &RunSettings) -> Value {
     let mut run = serde_json::to_value(settings).expect("settings serialize");
     let fields = run.as_object_mut().expect("settings are fields");

@@ -1,8 +1,8 @@
 //! Prediction intervals from the members of an ensemble, widened by the ensemble's residual error.
 //!
 //! ```text
-//! Selection { interval } -> cells of the profile and of each member -> run -> [CellResult]
-//!                        -> Intervals + results of profiles
+//! RunOverrides { interval } -> cells of the profile and of each member -> run -> [RunResult]
+//!                           -> Intervals + results of profiles
 //! ```
 //!
 //! A member is an ordinary device and is run like one. This module separates its results from those
@@ -16,7 +16,7 @@ use serde::Serialize;
 use experiment::cell::CellKey;
 use simulate::run::RunResult;
 
-/// Relative change of write amplification below which a placement counts as without effect.
+/// Minimum relative change of write amplification that counts as an effect.
 pub const MATTERS: f64 = 0.01;
 
 /// Interval of a predicted number.
@@ -25,8 +25,8 @@ pub struct PredictionInterval {
     pub low: f64,
     /// Upper end, inclusive.
     pub high: f64,
-    /// Predictions of the members, each the mean over seeds. Members that equal another device are
-    /// left out.
+    /// Predictions of the members, each the mean over seeds. The list omits members that equal
+    /// another device.
     pub members: Vec<f64>,
 }
 
@@ -65,8 +65,8 @@ impl Intervals {
         self.residuals.is_empty()
     }
 
-    /// The interval of a cell's write amplification. `measure` selects the part of the run, and
-    /// `own` is the profile's value. `None` if its device has no ensemble, or a member was stopped.
+    /// The interval of a cell's write amplification. `measure` reads it from a member's result, and
+    /// `own` is the profile's value. `None` if the device has no ensemble, or a member was stopped.
     pub fn of_write_amplification(
         &self,
         key: &CellKey,

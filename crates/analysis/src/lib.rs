@@ -1,8 +1,8 @@
 //! Results as data: metrics, verdicts on claims, intervals, comparisons, stored runs, export.
 //!
 //! ```text
-//! CellResult -> measurement -> judge (claims), interval (ensembles), compare
-//!            -> export (tables, Parquet, JSON) -> store (kept runs, named by fingerprint)
+//! RunResult -> measurement -> claim_checker (claims), interval (ensembles), compare
+//!           -> export (tables, Parquet, JSON) -> store (stored runs; points named by fingerprint)
 //! ```
 //!
 //! This crate runs only the measurement of lifetimes. The crate `report` formats results.

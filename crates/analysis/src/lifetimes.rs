@@ -1,7 +1,7 @@
 //! Lifetimes of a workload's data, and the distance between the lifetimes of two workloads.
 //!
 //! ```text
-//! Setup -> RunPlan -> Source -> workload::lifetimes::Observer -> Measured -> table, columns, JSON
+//! Setup -> RunPlan -> RequestSource -> LifetimeObserver -> MeasuredLifetimes -> table, columns, JSON
 //! ```
 //!
 //! The workload runs without a device, because lifetimes are its own property. On a scaled model,

@@ -1,4 +1,4 @@
-//! The store keeps results of runs on disk, to be found, shown and compared later.
+//! Store of results on disk, for `warp results` and for sweeps.
 //!
 //! ```text
 //! WARP_RUNS/store.json            format and version

@@ -97,7 +97,7 @@ pub(super) fn question(answer: &Value) -> Value {
 /// Describes the differences between the questions of two sides with one or more answers. `None` if
 /// they are equal.
 pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
-    let shown = |name: &str, value: &Value| match value {
+    let format_value = |name: &str, value: &Value| match value {
         Value::Null => "by default".to_string(),
         Value::Number(bytes) if name == "capacity" => format!("{} GB", bytes.as_f64().unwrap_or(0.0) / 1e9),
         Value::String(text) => text.clone(),
@@ -105,19 +105,19 @@ pub(super) fn differing_questions([a, b]: [&Value; 2]) -> Option<String> {
         other => other.to_string(),
     };
     // A value that all workloads of a folder share appears once.
-    let asked = |side: &Value, name: &str| {
+    let values_of = |side: &Value, name: &str| {
         let answers = side.as_array().into_iter().flatten();
         distinct(answers.map(|answer| answer[name].clone()))
     };
     let words = |name: &str, values: &[Value]| match values.len() {
         0..=VALUES_SHOWN => {
-            let words: Vec<String> = values.iter().map(|value| shown(name, value)).collect();
+            let words: Vec<String> = values.iter().map(|value| format_value(name, value)).collect();
             words.join(" and ")
         }
         many => format!("{many} of them"),
     };
     let differs = |(name, _): (&str, &str)| {
-        let [of_a, of_b] = [a, b].map(|side| asked(side, name));
+        let [of_a, of_b] = [a, b].map(|side| values_of(side, name));
         let label = name.replace("drive-writes", "drive writes");
         (of_a != of_b).then(|| format!("{label} ({} in A, {} in B)", words(name, &of_a), words(name, &of_b)))
     };

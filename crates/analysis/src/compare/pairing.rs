@@ -27,12 +27,12 @@ impl CellPairs {
                 one: None,
             };
         }
-        let namesake = |(index, cell): (usize, &SideCell)| {
+        let same_name = |(index, cell): (usize, &SideCell)| {
             let other = b.iter().position(|other| other.name == cell.name)?;
             Some((index, other))
         };
         let has_names = sides.iter().all(|side| !side.kind.is_measurement());
-        let named = a.iter().enumerate().filter_map(namesake).filter(|_| has_names);
+        let named = a.iter().enumerate().filter_map(same_name).filter(|_| has_names);
         let named: Vec<(usize, usize)> = named.collect();
         if !named.is_empty() {
             return CellPairs {
@@ -40,7 +40,8 @@ impl CellPairs {
                 one: None,
             };
         }
-        let beside = |one: usize, cell: usize| {
+        // Pairs the single `cell` of side `one` with all cells of the other side.
+        let one_with_all = |one: usize, cell: usize| {
             let many = if one == 0 { b.len() } else { a.len() };
             let pair = |other| if one == 0 { (cell, other) } else { (other, cell) };
             CellPairs {
@@ -49,12 +50,12 @@ impl CellPairs {
             }
         };
         match (a, b) {
-            ([_], _) => beside(0, 0),
-            (_, [_]) => beside(1, 0),
+            ([_], _) => one_with_all(0, 0),
+            (_, [_]) => one_with_all(1, 0),
             _ => {
                 let of_device = match sides.map(|side| side.kind) {
-                    [SideKind::Answer, SideKind::Results] => only_of_device(b, a).map(|cell| beside(1, cell)),
-                    [SideKind::Results, SideKind::Answer] => only_of_device(a, b).map(|cell| beside(0, cell)),
+                    [SideKind::Answer, SideKind::Results] => only_of_device(b, a).map(|cell| one_with_all(1, cell)),
+                    [SideKind::Results, SideKind::Answer] => only_of_device(a, b).map(|cell| one_with_all(0, cell)),
                     _ => None,
                 };
                 of_device.unwrap_or(CellPairs {

@@ -1,8 +1,8 @@
 //! Builds a table column by column. Name, type and value of a column are defined in one place.
 //!
 //! ```text
-//! rows -> Columns (a closure for each column) -> Vec<Column> -> parquet (files)
-//!                                                            -> Arrow, in crates/py
+//! rows -> ColumnBuilder (a closure for each column) -> Vec<Column> -> parquet (files)
+//!                                                                 -> Arrow, in crates/py
 //! ```
 //!
 //! Values have Arrow's memory layout, so Python gets them without a copy. This module is
