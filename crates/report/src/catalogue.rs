@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! names in the working folder and built in + first words of each file + docs/reference/claims.md
-//!     -> [Entry] -> Rows, JSON
+//!     -> [CatalogueEntry] -> ReportTable, JSON
 //! ```
 //!
 //! Durations come from the record of the last full run. Without a record there is no duration.
@@ -76,13 +76,14 @@ impl EntryKind {
     /// Table of the entries, and a note with the commands for them.
     pub fn table(self, entries: &[CatalogueEntry]) -> ReportTable {
         let note = format!("{} ({})", self.name(), self.remedy());
-        let takes = self == EntryKind::Experiments;
+        let has_durations = self == EntryKind::Experiments;
         let columns = [TableColumn::label("name"), TableColumn::text("about")].into_iter();
-        let mut rows = ReportTable::new(columns.chain(takes.then(|| TableColumn::number("takes", "s")))).note(note);
+        let mut rows =
+            ReportTable::new(columns.chain(has_durations.then(|| TableColumn::number("takes", "s")))).note(note);
         for entry in entries {
             let seconds = CellValue::optional(entry.seconds, |seconds| CellValue::Fixed(seconds, 0));
             let cells = [entry.name.as_str().into(), entry.title.as_str().into()];
-            rows.add(cells.into_iter().chain(takes.then_some(seconds)));
+            rows.add(cells.into_iter().chain(has_durations.then_some(seconds)));
         }
         rows
     }

@@ -41,14 +41,14 @@ pub fn streams(streams: &[StreamSummary]) -> ReportTable {
         ]),
     );
     for stream in streams {
-        let [least, most] = [stream.min_request_bytes, stream.max_request_bytes].map(HumanBytes);
+        let [smallest, largest] = [stream.min_request_bytes, stream.max_request_bytes].map(HumanBytes);
         rows.add([
             CellValue::Index(stream.group.into()),
             stream.name.as_str().into(),
             stream.rw.into(),
             match stream.min_request_bytes == stream.max_request_bytes {
                 true => CellValue::Bytes(stream.max_request_bytes),
-                false => format!("{least} to {most}").into(),
+                false => format!("{smallest} to {largest}").into(),
             },
             CellValue::Bytes(stream.start_bytes),
             CellValue::Bytes(stream.end_bytes),
@@ -110,7 +110,14 @@ fn span(numbers: &[f64]) -> String {
 
 /// Derived quantities of a configuration.
 pub fn layout(config: &DeviceConfig, layout: &DeviceLayout) -> ReportTable {
-    ReportTable::pairs([room(config, layout), units(config, layout), collection(config, layout)].concat())
+    ReportTable::pairs(
+        [
+            capacity(config, layout),
+            units(config, layout),
+            collection(config, layout),
+        ]
+        .concat(),
+    )
 }
 
 /// A row of the layout table: name and value.
@@ -120,8 +127,8 @@ fn of_pages(layout: &DeviceLayout, pages: impl Into<u64>) -> HumanBytes {
     HumanBytes(pages.into() * layout.page_bytes)
 }
 
-fn room(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
-    let capacity = of_pages(layout, layout.logical_pages);
+fn capacity(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
+    let logical = of_pages(layout, layout.logical_pages);
     let units = CellValue::Count(layout.logical_pages.into());
     let over_provisioning = format!(
         "{:.2} % of the capacity after rounding ({:.2} % requested)",
@@ -131,10 +138,7 @@ fn room(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     vec![
         (
             "logical capacity",
-            format!(
-                "{capacity} ({units} mapping units of {})",
-                HumanBytes(layout.page_bytes)
-            ),
+            format!("{logical} ({units} mapping units of {})", HumanBytes(layout.page_bytes)),
         ),
         ("flash", of_pages(layout, layout.physical_pages).to_string()),
         ("over-provisioning", over_provisioning),
@@ -186,7 +190,7 @@ fn units(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
 
 fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     let gc = &config.gc;
-    let at = |slices_free: u64, mark: f64| {
+    let at = |slices_free: u64, watermark: f64| {
         let superblocks = slices_free as f64 / f64::from(layout.slices_per_superblock);
         let whole = match gc.watermark_base {
             WatermarkBase::Spare => "the spare",
@@ -194,7 +198,7 @@ fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
         };
         format!(
             "at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})",
-            percent(mark)
+            percent(watermark)
         )
     };
     let policy = format!("source {:?}, victim {:?}", gc.source_policy, gc.victim_policy);

@@ -1,15 +1,15 @@
 //! HTML reports of runs, and the tables that the command prints.
 //!
 //! ```text
-//! CellResult -> panels (which lines share a plot) -> plots (plotly, as JSON) \
-//! CellResult, Comparison, Verdict -> rows         -> html tables             > page -> report.html
+//! RunResult -> Panels (which lines share a plot)          -> plots (plotly, as JSON) \
+//! RunResult, PaperComparison, ClaimVerdict -> ReportTable -> html tables             > HtmlPage -> report.html
 //! ```
 //!
 //! A report is a single page that loads no data from a network. The plotting library is a file
 //! beside the page, one per folder, or embedded in the page ([`PlotLibrary`]). A small script draws the
 //! plots one after the other, in the reader's colour scheme. Results of several seeds are averaged,
-//! over time with a band. A plot or table of a single run shows the first seed. This crate neither
-//! measures nor judges. `docs/reference/results.md` explains the page.
+//! over time with a band. A plot or table of a single run shows the first seed. This crate does
+//! not measure or check claims. `docs/reference/results.md` explains the page.
 
 pub mod catalogue;
 mod comparison;
@@ -52,7 +52,7 @@ pub enum PlotLibrary {
 
 /// True if the file is the complete library.
 fn is_library(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|found| found.len() == plotly::LIBRARY.len() as u64)
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == plotly::LIBRARY.len() as u64)
 }
 
 /// Content of a report.

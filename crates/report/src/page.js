@@ -1,4 +1,4 @@
-// Draws the plots, one after the other so that the page can be read meanwhile; those in a closed fold when it opens.
+// Draws the plots one after the other, so that the page stays responsive. Plots in a collapsed section are drawn when it opens.
 (() => {
   const draw = (place) => {
     if (place.dataset.drawn) return;

@@ -119,10 +119,10 @@ pub struct AxisRange {
 impl AxisRange {
     fn over(values: impl Iterator<Item = f64>, start: f64) -> AxisRange {
         let (low, high) = values.fold((start, start), |(low, high), value| (low.min(value), high.max(value)));
-        let air = ((high - low) * 0.06).max(0.02);
+        let margin = ((high - low) * 0.06).max(0.02);
         AxisRange {
-            low: low - air,
-            high: high + air,
+            low: low - margin,
+            high: high + margin,
         }
     }
 

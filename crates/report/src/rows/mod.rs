@@ -2,13 +2,13 @@
 //! tables.
 //!
 //! ```text
-//! results of runs -> results, grid \                / text: within the terminal's width
-//! profiles, layouts -> describe     > Rows -> Value
-//! the command's own tables         /                \ report::html: the page
+//! results of runs -> results, grid \                       / text: within the terminal's width
+//! profiles, layouts -> describe     > ReportTable -> CellValue
+//! the command's own tables         /                       \ report::html: the page
 //! ```
 //!
 //! A [`CellValue`] defines the format of its number, so terminal and report show the same digits. This
-//! module neither prints, colours nor judges. `docs/reference/results.md` explains the terms.
+//! module does not print, colour or check claims. `docs/reference/results.md` explains the terms.
 
 mod claims;
 mod comparison;

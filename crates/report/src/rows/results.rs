@@ -46,8 +46,8 @@ fn summary(
 /// Relative excess of each variant's write amplification over that of the variant with an oracle,
 /// averaged over seeds. `None` without such a pair.
 pub fn above_the_oracle(results: &[RunResult], axes: &[String]) -> Option<ReportTable> {
-    let knows = |result: &&RunResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
-    let (oracle, others): (Vec<&RunResult>, Vec<&RunResult>) = results.iter().partition(knows);
+    let is_oracle = |result: &&RunResult| result.measures.iter().any(|measure| measure.name == ORACLE_MEASURE);
+    let (oracle, others): (Vec<&RunResult>, Vec<&RunResult>) = results.iter().partition(is_oracle);
     let grid = |of: Vec<&RunResult>| {
         let of: Vec<RunResult> = of.into_iter().cloned().collect();
         Grid::new(&of, &NO_INTERVALS, RunResult::headline_write_amplification)
@@ -518,13 +518,13 @@ pub fn device(result: &RunResult) -> ReportTable {
     rows
 }
 
-/// Parameters of a run, and its end.
+/// Parameters of a run, with "stopped" if it did not run to its end.
 pub fn run(result: &RunResult) -> ReportTable {
     let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
     let end = if result.complete { "ran to its end" } else { "stopped" };
-    let searched = result.search.is_some();
+    let has_search = result.search.is_some();
     let [scale, others @ ..] = scale_columns();
-    let others = others.into_iter().filter(|_| searched);
+    let others = others.into_iter().filter(|_| has_search);
     let columns = [TableColumn::number("seed", ""), scale].into_iter().chain(others);
     let mut rows = ReportTable::new(columns.chain([
         TableColumn::number("capacity", ""),
@@ -537,7 +537,7 @@ pub fn run(result: &RunResult) -> ReportTable {
         TableColumn::text("findings"),
     ]));
     let [scale, others @ ..] = scale_values(result);
-    let others = others.into_iter().filter(|_| searched);
+    let others = others.into_iter().filter(|_| has_search);
     let findings: Vec<String> = result.findings().iter().map(RunWarning::to_string).collect();
     let cells = [CellValue::Index(result.seed), scale].into_iter().chain(others);
     rows.add(cells.chain([

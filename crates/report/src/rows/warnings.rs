@@ -5,19 +5,19 @@ use simulate::run::{AGREEMENT, RunResult};
 use simulate::steady::ROUNDS;
 use simulate::warning::{self, RunWarning, WarningCommand};
 
-/// Explanation of the mark in a table.
+/// Explanation of the star at doubtful numbers in a table.
 const MARK: &str = "* doubtful for the reasons below";
 
-/// A line for each kind of finding, preceded by the explanation of the mark if the table has one.
-pub fn finding_lines(is_marked: bool, results: &[RunResult], command: WarningCommand) -> impl Iterator<Item = String> {
-    let mark = is_marked.then(|| MARK.to_string());
+/// A line for each kind of finding, preceded by the explanation of the star if the table has one.
+pub fn finding_lines(has_stars: bool, results: &[RunResult], command: WarningCommand) -> impl Iterator<Item = String> {
+    let mark = has_stars.then(|| MARK.to_string());
     mark.into_iter().chain(warning::lines(results, command))
 }
 
 /// A line for each kind of finding, and the scale of each run that searched for one.
 pub fn warning_lines(results: &[RunResult], command: WarningCommand, format: TextFormat) -> String {
-    let is_marked = results.iter().any(RunResult::is_doubtful);
-    let lines = finding_lines(is_marked, results, command);
+    let has_stars = results.iter().any(RunResult::is_doubtful);
+    let lines = finding_lines(has_stars, results, command);
     let lines: String = lines.map(|line| format!("{line}\n")).collect();
     let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
     let scales = scales(results);
@@ -50,18 +50,18 @@ fn steady(results: &[RunResult]) -> String {
 
 /// A warning before the numbers. Empty if none applies.
 pub fn warning(results: &[RunResult]) -> String {
-    let wrote = |result: &RunResult| result.stats.total().host_bytes_written > 0;
-    if !results.is_empty() && !results.iter().any(wrote) {
+    let has_writes = |result: &RunResult| result.stats.total().host_bytes_written > 0;
+    if !results.is_empty() && !results.iter().any(has_writes) {
         super::wrapped("The host wrote nothing, so there is no write amplification.")
     } else if warning::is_empty_of_meaning(results) {
         let is_partial = |finding: &RunWarning| matches!(finding, RunWarning::PartialWrites { .. });
-        let whose = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
+        let source = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
             "of requests smaller than its mapping unit"
         } else {
             "of a new drive"
         };
         super::wrapped(&format!(
-            "! This drive never collected. Its WAF is that {whose} and does not include garbage collection."
+            "! This drive never collected. Its WAF is that {source} and does not include garbage collection."
         ))
     } else {
         String::new()
