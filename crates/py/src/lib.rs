@@ -1,7 +1,7 @@
 //! The Python extension `warp_ssd._engine`: the lab and the device model in-process.
 //!
 //! ```text
-//! Python values -> convert -> lab (runs, experiments), ssd (a device) -> Arrow, NumPy arrays, text
+//! Python values -> convert -> experiment, simulate (runs), ssd (a device) -> Arrow, NumPy arrays, text
 //!                        \-> studio (a server for notebooks)
 //! ```
 //!

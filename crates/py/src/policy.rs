@@ -1,8 +1,8 @@
 //! Policies written in Python, as victim and placement policies of the engine.
 //!
 //! ```text
-//! Candidates of the device -> rows -> NumPy arrays -> policy.select -> position -> reclaim unit
-//! batch of requests        -> rows -> NumPy arrays -> policy.place  -> placement indices
+//! VictimCandidates of the device -> rows -> NumPy arrays -> policy.select -> position -> reclaim unit
+//! batch of requests              -> rows -> NumPy arrays -> policy.place  -> placement indices
 //! ```
 //!
 //! Rows are copied once, because a policy may keep its arguments. A NumPy array is made only when a
@@ -210,13 +210,14 @@ impl PyCandidates {
         self.column(py, 3, |unit| i64::from(unit.handle))
     }
 
-    /// Time since the last write of a page in the unit.
+    /// Pages that the host wrote to the drive since the last write of a page in the unit.
     #[getter]
     fn age<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 4, |unit| (self.host_pages_written - unit.last_write) as i64)
     }
 
-    /// Time since the last invalidation of a page in the unit.
+    /// Pages that the host wrote to the drive since the unit was closed, or last lost a 256th of its
+    /// pages.
     #[getter]
     fn since_invalidation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 5, |unit| (self.host_pages_written - unit.last_invalidation) as i64)
@@ -233,8 +234,9 @@ impl PyCandidates {
     }
 }
 
-/// Returns the memory of the previous table's rows for reuse, unless the policy has kept the table.
-fn reused<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
+/// Empties the rows of the previous table for reuse. Allocates new ones if the policy has kept the
+/// table.
+fn reuse_rows<Row>(memory: &mut Arc<Vec<Row>>) -> &mut Vec<Row> {
     if Arc::get_mut(memory).is_none() {
         *memory = Arc::default();
     }
@@ -265,9 +267,9 @@ impl VictimPolicy for PythonVictimPolicy {
         let PythonVictimPolicy { policy, shared, units } = self;
         candidates.iter().next()?;
         let position = shared.call(|py| {
-            reused(units).extend(candidates.iter().map(|unit| UnitAttributes::new(candidates, unit)));
-            let shown = PyCandidates::new(units.clone(), candidates);
-            let chosen = policy.bind(py).call_method1("select", (shown,))?;
+            reuse_rows(units).extend(candidates.iter().map(|unit| UnitAttributes::new(candidates, unit)));
+            let table = PyCandidates::new(units.clone(), candidates);
+            let chosen = policy.bind(py).call_method1("select", (table,))?;
             position(&chosen, units.len())
         });
         position.flatten().map(|position| units[position].number)
@@ -400,9 +402,9 @@ impl PlacementPolicy for PythonPlacementPolicy {
     ) -> Result<(), String> {
         let PythonPlacementPolicy { policy, shared, rows } = self;
         let placed = shared.call(|py| {
-            reused(rows).extend_from_slice(requests);
-            let shown = PyRequests::new(rows.clone(), page_bytes);
-            let answer = policy.bind(py).call_method1("place", (shown,))?;
+            reuse_rows(rows).extend_from_slice(requests);
+            let table = PyRequests::new(rows.clone(), page_bytes);
+            let answer = policy.bind(py).call_method1("place", (table,))?;
             take_placements(&answer, requests.len(), placements)
         });
         placed.ok_or_else(|| "has failed".to_string())

@@ -55,12 +55,12 @@ impl PyStoreFolder {
 #[pyfunction]
 #[pyo3(signature = (limit = 20))]
 pub fn runs(py: Python<'_>, limit: usize) -> PyResult<PyTable> {
-    let kept = py.detach(|| ResultStore::for_user()?.runs(limit)).map_err(warp_error)?;
-    for problem in &kept.unreadable {
+    let stored = py.detach(|| ResultStore::for_user()?.runs(limit)).map_err(warp_error)?;
+    for problem in &stored.unreadable {
         let sentence = CString::new(format!("left out: {problem}")).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &sentence, 1)?;
     }
-    Ok(tables::kept_runs(&kept.runs).into())
+    Ok(tables::kept_runs(&stored.runs).into())
 }
 
 /// Compare two results: a row for each metric of each cell that both have.

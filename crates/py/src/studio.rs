@@ -2,7 +2,7 @@
 //! results, points and experiments.
 //!
 //! ```text
-//! Result, PointResult, Points, Experiment, JSON -> studio::request -> an Order and its files
+//! Result, PointResult, Points, Experiment, JSON -> studio::run_query -> SessionSpec and its files
 //!     -> Python -> widget
 //! StudioServer: studio::Studio on loopback, on its own threads, never under the interpreter's lock
 //! ```
@@ -94,7 +94,7 @@ fn spec_to_python<'py>(py: Python<'py>, made: &GrantedSpec) -> PyResult<(Bound<'
 const NO_ORIGIN: &str = "studio cannot show these points, because their experiment and options are unknown. Make \
                          all points with one call of Experiment.points in this process";
 
-const ASKS_NO_PYTHON: &str = "studio cannot show runs with a policy or a workload in Python. Show runs without them";
+const NO_PYTHON: &str = "studio cannot show runs with a policy or a workload in Python. Show runs without them";
 
 /// Return the session order for finished runs or for points, with the files that it names.
 ///
@@ -110,7 +110,7 @@ pub fn studio_order_of_runs<'py>(
     if let Ok(results) = runs.cast::<PyResults>() {
         let results = results.get();
         if results.has_policies() {
-            return Err(warp_error(ASKS_NO_PYTHON));
+            return Err(warp_error(NO_PYTHON));
         }
         let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
         let cells = results.cells.iter();
@@ -125,7 +125,7 @@ pub fn studio_order_of_runs<'py>(
     }
     let points: Vec<PyRef<'py, PyPoint>> = runs.extract()?;
     if points.iter().any(|point| point.generator.is_some()) {
-        return Err(warp_error(ASKS_NO_PYTHON));
+        return Err(warp_error(NO_PYTHON));
     }
     let origin = common_origin(points.iter().map(|point| &point.origin)).ok_or_else(|| warp_error(NO_ORIGIN))?;
     let plans: Vec<_> = points.iter().map(|point| point.prepared.clone()).collect();
@@ -155,7 +155,7 @@ pub fn studio_order_of_experiment<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     let experiment = experiment.get();
     if experiment.has_generators() {
-        return Err(warp_error(ASKS_NO_PYTHON));
+        return Err(warp_error(NO_PYTHON));
     }
     let order = SessionSpec {
         device,
