@@ -39,8 +39,8 @@ pub struct FreshEvents<E = ReallocationEvent> {
     pub loss: EventLoss,
 }
 
-/// Position after the last reading of a log. If a log holds other types of events too, pass all of them, because
-/// they push relevant events out of the log.
+/// Position after the last reading of a log. If a log holds other types of events too, pass all of
+/// them, because they push relevant events out of the log.
 #[derive(Clone, Debug)]
 pub struct EventCursor<E = ReallocationEvent> {
     last: Vec<E>,

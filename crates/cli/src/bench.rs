@@ -310,7 +310,7 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         longest_hold_busy_us: us(status.busy_lock_time_max),
     };
     let rows = [
-        row("none", without, CheckpointStatus::default()),
+        row("nothing", without, CheckpointStatus::default()),
         row("consecutive checkpoints", with?, status),
     ];
     if command.output.is_json() {
@@ -342,8 +342,8 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     }
     let note = format!(
         "A host over NVMe/TCP sends one command of 4 KiB at a time to a full drive of {}. The last checkpoint took \
-         {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is that of the checkpoint's longest \
-         work under the drive lock",
+         {:.1} s. Other load on this machine lengthens the waits and the locks. The CPU time is that of \
+         the checkpoint's longest work under the drive lock",
         base::HumanBytes(capacity_bytes),
         status.last.as_secs_f64()
     );

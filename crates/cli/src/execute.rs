@@ -35,7 +35,8 @@ pub fn listen() {
         }
         crate::output::print_error("stopping. Press Ctrl-C again to end without results");
     });
-    // Installation fails only if a handler is installed already, and Ctrl-C then stops the run through that handler.
+    // Installation fails only if a handler is installed already. Ctrl-C then stops the run through
+    // that handler.
     drop(installed);
 }
 

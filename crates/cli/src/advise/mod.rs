@@ -2,8 +2,8 @@
 //! placement identifier.
 //!
 //! ```text
-//! Drive (NVMe/TCP or kernel) -> LogSample -> EventCursor: new events -> Advisor -> Advice -> hook
-//! OwnerMap (--owners, --files, --chunks) ---------------------------------------/          \-> AdviceOutput (table, JSON)
+//! Drive (NVMe/TCP or kernel) -> LogSample -> EventCursor (new events) -> Advisor -> Advice -> hook
+//! OwnerMap (--owners, --files, --chunks) --------------------------/          \-> AdviceOutput
 //! ```
 
 mod connection;
@@ -218,7 +218,7 @@ fn own_events(events: &[FdpEventRecord], namespace: &MonitoredNamespace) -> Vec<
     let moved = events
         .iter()
         .filter(|event| event.event_type == FdpEventType::MediaReallocated.code())
-        // Events without a namespace may belong to ours. Without a namespace the logical block has no meaning.
+        // Events without a namespace may belong to ours. Their logical block then has no meaning.
         .filter(|event| event.nsid.is_none_or(|nsid| nsid == namespace.nsid));
     moved
         .map(|event| ReallocationEvent {
