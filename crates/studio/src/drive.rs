@@ -1,18 +1,18 @@
 //! Presents a served drive as a session with one lane, which pages monitor and do not control.
 //!
 //! ```text
-//! target::monitor::units (polled ten times a second, while a page is connected) -> State -> Page
+//! DriveMonitor (polled ten times a second while a page is connected) -> SessionState -> PageConnection
 //! ```
 //!
 //! The drive's hosts determine its work. [`crate::actions`] has the remaining actions. The session
-//! has no Order, checkpoints or export.
+//! has no order, checkpoints or export.
 //!
 //! Statistics start at an origin, which is the drive's creation or the latest reset. The server
 //! holds the origin, so all pages show the same numbers. The drive's own counters in log pages and
 //! metrics ignore it.
 //!
-//! The engine polls only while a page is connected. Pages receive the writes of the time before as
-//! sums.
+//! The engine polls only while a page is connected. Pages receive only sums for the writes of other
+//! times.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -35,8 +35,8 @@ use crate::shared_session::SharedSession;
 use crate::state::{EVENTS_KEPT, LaneSnapshot, LaneState};
 
 /// Poll interval while a page is connected.
-pub const LOOK_TIME: Duration = Duration::from_millis(100);
-/// Divisor of the capacity. Unwatched writes below this part are not reported.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Divisor of the capacity. Unobserved writes below this part of the capacity are not reported.
 const MISSED_PARTS: u64 = 50;
 /// Maximum number of reported periods without a page.
 const UNOBSERVED_MAX: usize = 16;
@@ -46,7 +46,7 @@ const LANE: &str = "";
 /// Served drive to monitor.
 pub struct MonitoredDrive {
     /// Monitor of the drive.
-    pub watched: DriveMonitor,
+    pub monitor: DriveMonitor,
     /// Name of the drive's device profile.
     pub name: String,
     /// Actions on the drive.
@@ -116,7 +116,7 @@ pub struct DriveEngine {
     commands: Receiver<EngineCommand>,
     layout: Option<Arc<DeviceLayout>>,
     /// Scan that the unit records were made from.
-    census: Option<Arc<UnitSnapshot>>,
+    scan: Option<Arc<UnitSnapshot>>,
     units: Arc<Vec<UnitRecord>>,
     holdings: Vec<Occupancy>,
     /// Origin of the statistics, `None` for the drive's creation.
@@ -141,7 +141,7 @@ impl DriveEngine {
             shared,
             commands,
             layout: None,
-            census: None,
+            scan: None,
             units: Arc::default(),
             holdings: Vec::new(),
             origin: None,
@@ -159,9 +159,9 @@ impl DriveEngine {
 
     /// Polls until a stop command.
     pub fn run(mut self) {
-        let mut looked_at = Instant::now();
+        let mut polled_at = Instant::now();
         loop {
-            let wait = LOOK_TIME.saturating_sub(looked_at.elapsed());
+            let wait = POLL_INTERVAL.saturating_sub(polled_at.elapsed());
             match self.commands.recv_timeout(wait) {
                 Ok(EngineCommand::Page(page, _)) => {
                     let sentence = "the page only monitors a served drive. Its hosts control it";
@@ -171,7 +171,7 @@ impl DriveEngine {
                 Ok(EngineCommand::Show) => {
                     if self.is_unobserved {
                         self.poll();
-                        looked_at = Instant::now();
+                        polled_at = Instant::now();
                     }
                 }
                 // The drive keeps the name of its profile. The channel of an export closes without
@@ -188,7 +188,7 @@ impl DriveEngine {
                         true => self.poll(),
                         false => self.is_unobserved = true,
                     }
-                    looked_at = Instant::now();
+                    polled_at = Instant::now();
                 }
             }
         }
@@ -196,7 +196,7 @@ impl DriveEngine {
 
     /// Polls the drive and notifies pages.
     fn poll(&mut self) {
-        let view = self.drive.watched.poll();
+        let view = self.drive.monitor.poll();
         if self.layout.as_ref() != Some(&view.layout) {
             self.begin(&view);
         }
@@ -205,7 +205,7 @@ impl DriveEngine {
 
     /// Resets the statistics and notifies pages.
     fn reset_statistics(&mut self) -> u64 {
-        let view = self.drive.watched.poll();
+        let view = self.drive.monitor.poll();
         let at_unix_ms = unix_ms(SystemTime::now());
         self.origin = Some(StatisticsOrigin {
             at_unix_ms,
@@ -224,11 +224,11 @@ impl DriveEngine {
 
     /// Publishes a poll of the drive.
     fn publish_poll(&mut self, view: &DriveView) {
-        let is_known = |units: &Arc<UnitSnapshot>| self.census.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
-        if let Some(census) = view.units.as_ref().filter(|units| !is_known(units)) {
-            self.units = Arc::new(units_of(census.units.iter().copied(), &view.layout));
-            self.holdings.clone_from(&census.holdings);
-            self.census = Some(Arc::clone(census));
+        let is_known = |units: &Arc<UnitSnapshot>| self.scan.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
+        if let Some(scan) = view.units.as_ref().filter(|units| !is_known(units)) {
+            self.units = Arc::new(units_of(scan.units.iter().copied(), &view.layout));
+            self.holdings.clone_from(&scan.holdings);
+            self.scan = Some(Arc::clone(scan));
         }
         let counted = self.counted(&view.status);
         let snapshot = Arc::new(self.snapshot(view, &counted));
@@ -252,8 +252,8 @@ impl DriveEngine {
             })
             .collect();
         let hosts = self.hosts_message(view);
-        let was_away = std::mem::take(&mut self.is_unobserved);
-        let has_missed = was_away && self.record_unobserved(&counted, &view.layout);
+        let was_unobserved = std::mem::take(&mut self.is_unobserved);
+        let has_missed = was_unobserved && self.record_unobserved(&counted, &view.layout);
         self.last_counters = DriveCounters::from_stats(&counted);
         let owners: Vec<(u64, u64)> = rows(&counted)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
@@ -274,12 +274,12 @@ impl DriveEngine {
                 // Pages cannot thin their samples, so they must load all again.
                 lane.epoch += 1;
             }
-            if was_away {
+            if was_unobserved {
                 // Earlier events were missed because no page was connected, not because they were
                 // too many.
                 lane.events.clear();
             }
-            let (left_out, first) = match was_away {
+            let (left_out, first) = match was_unobserved {
                 true => (0, events.len().saturating_sub(EVENTS_KEPT)),
                 false => (view.events.left_out, 0),
             };
@@ -295,7 +295,7 @@ impl DriveEngine {
     fn begin(&mut self, view: &DriveView) {
         let layout = &view.layout;
         self.layout = Some(Arc::clone(layout));
-        self.census = None;
+        self.scan = None;
         self.units = Arc::default();
         self.holdings = OwnerUsage::empty(layout).rows;
         self.opened_pages = vec![0; layout.slices() as usize];
@@ -314,7 +314,7 @@ impl DriveEngine {
     /// this case.
     fn record_unobserved(&mut self, counted: &DeviceStats, layout: &DeviceLayout) -> bool {
         let to = DriveCounters::from_stats(counted);
-        let mut unwatched = UnobservedWrites {
+        let mut unobserved = UnobservedWrites {
             from: self.last_counters,
             to,
             until_unix_ms: unix_ms(SystemTime::now()),
@@ -325,12 +325,12 @@ impl DriveEngine {
         }
         // The poll at the server's start does not end a period.
         if let Some(last) = self.unobserved.pop_if(|last| last.to == self.last_counters) {
-            unwatched.from = last.from;
+            unobserved.from = last.from;
         }
         if self.unobserved.len() == UNOBSERVED_MAX {
             self.unobserved.remove(0);
         }
-        self.unobserved.push(unwatched);
+        self.unobserved.push(unobserved);
         let message = self.message(layout);
         self.shared.with(|state| {
             state.session = message;

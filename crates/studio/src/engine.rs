@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! commands -> goals (play, speed, seek) -> step of the lane furthest behind -> repeat
-//!                                      \-> 30 times a second: State, and a notification to pages
+//!                                      \-> 30 times a second: SessionState, and a notification to pages
 //! ```
 //!
 //! Lanes advance in small steps, so that commands and updates have a short delay. Results do not
@@ -31,7 +31,7 @@ use crate::shared_session::SharedSession;
 /// Interval between two updates.
 const FRAME_TIME: Duration = Duration::from_millis(33);
 /// Maximum wait of an idle session for a command.
-const REST: Duration = Duration::from_millis(500);
+const IDLE_WAIT: Duration = Duration::from_millis(500);
 /// Maximum requests per step of a lane.
 const STEP_REQUESTS: u64 = 8192;
 /// Extents per step while a drive is filled.
@@ -45,7 +45,7 @@ const STEP_BYTES_MAX: u64 = 256 << 20;
 
 /// Engine of a session, described in the module documentation.
 pub struct SessionEngine {
-    prepared: Arc<SessionPlan>,
+    session_plan: Arc<SessionPlan>,
     shared: Arc<SharedSession>,
     memory: MemoryAccount,
     commands: Receiver<EngineCommand>,
@@ -79,14 +79,14 @@ impl SessionEngine {
     /// # Errors
     /// A lane cannot start or lacks memory.
     pub fn new(
-        prepared: Arc<SessionPlan>,
+        session_plan: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,
         shared: Arc<SharedSession>,
         memory: MemoryAccount,
         commands: Receiver<EngineCommand>,
     ) -> Result<SessionEngine, LabError> {
         let mut engine = SessionEngine {
-            prepared,
+            session_plan,
             shared,
             memory,
             commands,
@@ -102,7 +102,7 @@ impl SessionEngine {
             lane.begin(&engine.memory)?;
             engine.lanes.push(lane);
         }
-        for fork in engine.prepared.order.forks.clone() {
+        for fork in engine.session_plan.order.forks.clone() {
             engine.add_fork(fork.of, &fork.name, &fork.set, fork.at_host_bytes)?;
         }
         engine.lanes_changed();
@@ -163,7 +163,7 @@ impl SessionEngine {
             return Some(FRAME_TIME.saturating_sub(self.published_at.elapsed()));
         }
         let waits_for_time = self.is_running && self.speed.is_some() && self.lanes.iter().any(|lane| !lane.is_over());
-        Some(if waits_for_time { FRAME_TIME / 4 } else { REST })
+        Some(if waits_for_time { FRAME_TIME / 4 } else { IDLE_WAIT })
     }
 
     /// Executes a command of a page, or sends a refusal.
@@ -229,7 +229,7 @@ impl SessionEngine {
             .unwrap_or(0)
     }
 
-    /// Restarts the speed limit, so that a pause is not made up for.
+    /// Restarts the speed limit, so that the run does not catch up after a pause.
     fn restart_speed_limit(&mut self) {
         let from_bytes = self.front();
         if let Some(speed) = &mut self.speed {
@@ -295,7 +295,7 @@ impl SessionEngine {
             (true, None) => u64::MAX,
             (true, Some(speed)) => speed.allowed(),
         };
-        let is_to_go = |lane: &&(usize, &Lane)| {
+        let can_advance = |lane: &&(usize, &Lane)| {
             let (_, lane) = lane;
             let goal = lane.goal.unwrap_or(of_session);
             let fills = lane.is_filling() && (self.is_running || lane.goal.is_some());
@@ -311,7 +311,7 @@ impl SessionEngine {
             };
             (position.host_bytes, filled)
         };
-        let going = lanes.iter().filter(is_to_go);
+        let going = lanes.iter().filter(can_advance);
         let (index, lane) = going.min_by_key(|(_, lane)| order(lane))?;
         let host_bytes = lane.position().host_bytes;
         let goal = lane.goal.unwrap_or(of_session);
@@ -336,7 +336,7 @@ impl SessionEngine {
         lane.advance(host_bytes, if lane.is_filling() { STEP_EXTENTS } else { STEP_REQUESTS });
         self.is_changed = true;
         if !was_over && lane.is_over() {
-            lane.reword_failure(|sentence| self.prepared.as_ordered(sentence));
+            lane.reword_failure(|sentence| self.session_plan.as_ordered(sentence));
             self.is_running &= !self.lanes.iter().all(Lane::is_over);
             self.lanes_changed();
         }
@@ -350,8 +350,8 @@ impl SessionEngine {
                 continue;
             };
             let parent = &self.lanes[branch.of];
-            let has_come = parent.position().host_bytes >= branch.at_host_bytes && !parent.is_filling();
-            if self.lanes[index].failure().is_some() || parent.waits() || !(has_come || parent.is_over()) {
+            let has_reached = parent.position().host_bytes >= branch.at_host_bytes && !parent.is_filling();
+            if self.lanes[index].failure().is_some() || parent.waits() || !(has_reached || parent.is_over()) {
                 continue;
             }
             self.start_fork(index, branch);
@@ -360,7 +360,9 @@ impl SessionEngine {
     }
 
     fn start_fork(&mut self, index: usize, branch: LaneFork) {
-        let parent = self.lanes[branch.of].run().expect("it was looked at");
+        let parent = self.lanes[branch.of]
+            .run()
+            .expect("the caller checked that the parent has a run");
         let goal = self.lanes[branch.of].goal;
         let lane = &self.lanes[index];
         match parent.fork(Arc::clone(&lane.plan.plan), &self.memory) {
@@ -436,7 +438,7 @@ impl SessionEngine {
         let mut order = self.lanes[of].plan.order.clone();
         order.name = name.to_string();
         order.set.extend(set.clone());
-        let (plan, share) = self.prepared.lane(&order, |need| share(&self.memory, need))?;
+        let (plan, share) = self.session_plan.lane(&order, |need| share(&self.memory, need))?;
         let branch = LaneFork {
             of,
             at_host_bytes,
@@ -500,7 +502,7 @@ impl SessionEngine {
             name: self.shared.with(|state| state.order.name.clone()),
             lanes: lanes.collect(),
             forks: self.lanes.iter().filter_map(fork).collect(),
-            ..self.prepared.order.clone()
+            ..self.session_plan.order.clone()
         }
     }
 
@@ -513,7 +515,7 @@ impl SessionEngine {
             "type": "session",
             "id": self.shared.id,
             "name": self.shared.with(|state| state.name().to_string()),
-            "title": self.prepared.title(),
+            "title": self.session_plan.title(),
             "lanes": lanes,
             "speed": self.speed.as_ref().map(|speed| speed.bytes_per_second),
             "running": self.is_running,
@@ -583,7 +585,7 @@ impl SessionEngine {
             }
         };
         ExportData {
-            prepared: Arc::clone(&self.prepared),
+            prepared: Arc::clone(&self.session_plan),
             order: self.order(),
             lanes: self.lanes.iter().map(lane).collect(),
         }

@@ -1,10 +1,10 @@
 //! Lane of a session: a run with its history and its state for pages.
 //!
 //! ```text
-//! LiveRun -> advance -> events (log, new ones), samples of the series -> Snapshot -> State
+//! LiveRun -> advance -> events (log, new ones), samples of the series -> LaneSnapshot -> LaneState
 //! ```
 //!
-//! The engine's thread owns the lane. A lane knows no pages.
+//! The engine's thread owns the lane. A lane does not depend on pages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use crate::state::{EventRing, LaneSnapshot, LaneState};
 /// Maximum events kept for a trace.
 const LOG_MAX: usize = 20_000;
 /// Memory of a lane's events, series and page state, bytes.
-pub const TOLD_BYTES: u64 = 8 << 20;
+pub const LANE_STATE_BYTES: u64 = 8 << 20;
 /// Interval between two messages about latencies and wear of a running lane.
-const MEASURES_TIME: Duration = Duration::from_secs(1);
+const MEASURES_INTERVAL: Duration = Duration::from_secs(1);
 /// Weight of the latest measurement in the displayed speed.
 const SPEED_WEIGHT: f64 = 0.3;
 
@@ -60,8 +60,8 @@ pub struct Lane {
     pub branch: Option<LaneFork>,
     /// Position of a seek, which has priority over play and speed.
     pub goal: Option<u64>,
-    /// Host bytes written at the first garbage collection, if it has occurred. A fork of a drive
-    /// with collections leaves the value to its parent.
+    /// Host bytes written at the first garbage collection, if it has occurred. A fork made
+    /// after its parent's first collection has `None`.
     pub first_collection: Option<u64>,
     /// The drive had collected before this run started.
     had_collected: bool,
@@ -71,7 +71,7 @@ pub struct Lane {
     latency: Option<Arc<str>>,
     wear: Option<Arc<str>>,
     /// Time of the last message about latencies and wear, and the number of requests then.
-    measures_told: (Instant, u64),
+    measures_sent: (Instant, u64),
     epoch: u64,
     series: LaneSeries,
     is_forgotten: bool,
@@ -105,7 +105,7 @@ impl Lane {
             result: None,
             latency: None,
             wear: None,
-            measures_told: (Instant::now(), 0),
+            measures_sent: (Instant::now(), 0),
             epoch: 1,
             series: LaneSeries::new(owners, layout.capacity_bytes()),
             is_forgotten: true,
@@ -144,7 +144,7 @@ impl Lane {
 
     /// Returns to the state before the fork.
     pub fn wait(&mut self) {
-        assert!(self.branch.is_some(), "a lane that branches off has one to wait for");
+        assert!(self.branch.is_some(), "only a fork waits, for its parent");
         self.run = None;
         self.goal = None;
         self.units = Arc::new(Vec::new());
@@ -189,7 +189,7 @@ impl Lane {
         self.result = None;
         self.latency = None;
         self.wear = None;
-        self.measures_told = (Instant::now(), 0);
+        self.measures_sent = (Instant::now(), 0);
         self.failed = None;
         self.new_events.clear();
         self.events_at = self.position().host_bytes;
@@ -245,17 +245,17 @@ impl Lane {
 
     /// Updates latencies and wear, at intervals for a running lane and immediately for a paused
     /// one.
-    fn update_measures(&mut self, works: bool) {
+    fn update_measures(&mut self, is_advancing: bool) {
         let requests = self.position().requests;
-        let (at, told) = self.measures_told;
-        let is_due = !works || self.is_over() || at.elapsed() >= MEASURES_TIME;
-        let Some(run) = self.run.as_ref().filter(|_| requests != told && is_due) else {
+        let (sent_at, sent_requests) = self.measures_sent;
+        let is_due = !is_advancing || self.is_over() || sent_at.elapsed() >= MEASURES_INTERVAL;
+        let Some(run) = self.run.as_ref().filter(|_| requests != sent_requests && is_due) else {
             return;
         };
         self.wear = Some(Arc::from(results::wear(run.block_erase_counts()).to_string()));
         let page_bytes = self.plan.plan.layout().page_bytes;
         self.latency = run.timed().map(|timed| Arc::from(results::latency(&timed, page_bytes)));
-        self.measures_told = (Instant::now(), requests);
+        self.measures_sent = (Instant::now(), requests);
     }
 
     /// Ends a seek if its position is reached.
@@ -267,13 +267,13 @@ impl Lane {
     }
 
     fn record_sample(&mut self) {
-        let run = self.run.as_ref().expect("the caller polled the drive");
+        let run = self.run.as_ref().expect("the caller checked that the lane has a run");
         let stats = run.stats();
         let owners: Vec<(u64, u64)> = rows(&stats)
             .map(|row| (row.host_bytes_written, row.gc_pages_copied))
             .collect();
         let position = run.position();
-        let moment = LaneSample {
+        let sample = LaneSample {
             host_bytes: position.host_bytes,
             media_bytes: stats.media_bytes_written(),
             owners: &owners,
@@ -282,7 +282,7 @@ impl Lane {
                 free_units: run.free_units(),
             },
         };
-        if self.series.add_sample(&moment) {
+        if self.series.add_sample(&sample) {
             // Pages cannot thin their samples, so they must load all again.
             self.is_forgotten = true;
             self.epoch += 1;
@@ -293,9 +293,9 @@ impl Lane {
         let Some(run) = &mut self.run else { return };
         let taken = run.take_events();
         let now = run.position();
-        let looks =
+        let is_searching =
             self.first_collection.is_none() && !self.had_collected && run.phase() != simulate::live::RunPhase::Filling;
-        let has_collected = looks && collections(run) > 0;
+        let has_collected = is_searching && collections(run) > 0;
         let is_timed = self.plan.plan.is_timed();
         let handles = self.plan.plan.layout().handles.len();
         if taken.left_out > 0 {
@@ -412,12 +412,12 @@ impl Lane {
         self.units = Arc::new(units);
     }
 
-    /// Returns the updates. `is_watched` includes the units.
+    /// Returns the updates. They include the units if a page is connected (`is_watched`).
     pub fn publish(&mut self, is_running: bool, is_watched: bool) -> LaneUpdates {
-        let works = is_running || self.goal.is_some();
-        self.measure(works);
+        let is_advancing = is_running || self.goal.is_some();
+        self.measure(is_advancing);
         if is_watched {
-            self.update_measures(works);
+            self.update_measures(is_advancing);
             self.scan_units();
         }
         let snapshot = Arc::new(self.snapshot(is_running));

@@ -1,12 +1,12 @@
 //! The studio: a web server for sessions with simulated drives.
 //!
 //! ```text
-//! page -> Order -> session: Engine (a thread; lanes of simulate::live) -> State -> frames -> page
+//! page -> SessionSpec -> StudioSession: SessionEngine (a thread; lanes of simulate::live) -> SessionState -> frames -> page
 //!     \-> catalogue, texts, store, exports
 //! ```
 //!
-//! The page itself is in `web/`. This crate does not model, measure or judge. Runs, results,
-//! reports and names come from the same crates that `warp run` uses.
+//! The page itself is in `web/`. This crate does not simulate, measure or check claims itself.
+//! Runs, results, reports and names come from the same crates that `warp run` uses.
 
 mod actions;
 mod api_error;
@@ -32,6 +32,6 @@ mod studio;
 pub mod text_check;
 
 pub use actions::ACTIONS_A_SECOND;
-pub use drive::LOOK_TIME;
+pub use drive::POLL_INTERVAL;
 pub use session_spec::SessionSpec;
 pub use studio::{MonitoredDrive, SESSIONS_MAX, Studio, StudioOptions};

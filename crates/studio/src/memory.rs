@@ -6,7 +6,7 @@ use experiment::LabError;
 use simulate::live::{MemoryAccount, MemoryShare};
 use simulate::run::MemoryNeed;
 
-use crate::lane::TOLD_BYTES;
+use crate::lane::LANE_STATE_BYTES;
 
 /// Reserves memory for a lane: its run and its page state. Checkpoints of other lanes are dropped
 /// for it.
@@ -14,7 +14,7 @@ use crate::lane::TOLD_BYTES;
 /// # Errors
 /// The memory is insufficient. The message has a remedy.
 pub fn share(memory: &MemoryAccount, need: &MemoryNeed) -> Result<MemoryShare, LabError> {
-    let bytes = need.bytes().saturating_add(TOLD_BYTES);
+    let bytes = need.bytes().saturating_add(LANE_STATE_BYTES);
     memory.reserve(bytes).map_err(|left| {
         let problem = format!(
             "the run needs {}, but the sessions have {} left. Run a smaller scaled model (scale 1/512) or a smaller \

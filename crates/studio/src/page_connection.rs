@@ -2,7 +2,8 @@
 //! messages.
 //!
 //! ```text
-//! text -> PageCommand -> engine;   State -> session, refusals, results, latencies (text), frames (binary)
+//! text -> PageCommand -> SessionEngine
+//! SessionState -> session, refusals, results, latencies (text), frames (binary)
 //! ```
 
 use std::collections::VecDeque;
@@ -79,7 +80,13 @@ impl PageConnection {
         });
         let text = text?;
         self.version = version;
-        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(seen, name)| seen.name() != name) {
+        if self.lanes.len() != lanes.len()
+            || self
+                .lanes
+                .iter()
+                .zip(&lanes)
+                .any(|(viewer, name)| viewer.name() != name)
+        {
             // Indices of lanes changed, so all lanes are sent again.
             self.lanes = lanes.iter().map(|name| ViewerCursor::new(name)).collect();
         }
@@ -90,13 +97,15 @@ impl PageConnection {
     /// Next update of the lanes, one message at a time.
     fn next_lane_message(&mut self) -> Option<SocketMessage> {
         while self.cursor < self.lanes.len() {
-            let (index, seen) = (self.cursor, &mut self.lanes[self.cursor]);
-            let found = self.session.shared.with(|state| {
-                let lane = state.lanes.get(index).filter(|lane| lane.name == seen.name())?;
-                seen.next(index, lane)
+            let (index, viewer) = (self.cursor, &mut self.lanes[self.cursor]);
+            let update = self.session.shared.with(|state| {
+                let lane = state.lanes.get(index).filter(|lane| lane.name == viewer.name())?;
+                viewer.next(index, lane)
             });
-            match found {
-                Some(LaneUpdate::Frame(news)) => return Some(SocketMessage::Binary(seen.frame(&news, index as u8))),
+            match update {
+                Some(LaneUpdate::Frame(update)) => {
+                    return Some(SocketMessage::Binary(viewer.frame(&update, index as u8)));
+                }
                 Some(LaneUpdate::Text(text)) => return Some(SocketMessage::Text(text)),
                 None => self.cursor += 1,
             }
@@ -109,11 +118,11 @@ impl PageConnection {
 impl WebSocketHandler for PageConnection {
     fn on_message(&mut self, text: &str) {
         let command = serde_json::from_str::<PageCommand>(text).map_err(|error| format!("command: {error}"));
-        let told = command.and_then(|command| {
-            let told = self.session.send(EngineCommand::Page(self.id, command));
-            told.map_err(str::to_string)
+        let sent = command.and_then(|command| {
+            let sent = self.session.send(EngineCommand::Page(self.id, command));
+            sent.map_err(str::to_string)
         });
-        if let Err(sentence) = told {
+        if let Err(sentence) = sent {
             self.send_refusal(sentence);
         }
     }
@@ -134,8 +143,8 @@ impl WebSocketHandler for PageConnection {
                 json!({ "type": "error", "message": message }).to_string(),
             ));
         }
-        if let Some(speech) = self.next_lane_message() {
-            return Some(speech);
+        if let Some(message) = self.next_lane_message() {
+            return Some(message);
         }
         if self.session.shared.is_over() {
             self.is_over = true;

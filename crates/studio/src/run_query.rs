@@ -1,13 +1,13 @@
-//! Creates Orders for a program, from an experiment or from its runs.
+//! Creates session orders for a program, from an experiment or from its runs.
 //!
 //! ```text
-//! Experiment -> Source (a name or a file) -> Order::of_experiment, Order::of_workload
-//! RunRequest (Experiment + Selection), runs -> Order -> Prepared -> cells == the requested cells, or a refusal
+//! Experiment (by name or file) -> SessionSpec
+//! RunQuery (Experiment + RunOverrides), runs -> SessionSpec -> SessionPlan -> cells == the requested cells, or a refusal
 //! ```
 //!
-//! An Order has all run options, but not all fields of a Selection. So each new Order is resolved
-//! again, and rejected if a cell differs from the requested cell. The session therefore gives the
-//! integers of the run. This module runs no experiment.
+//! An order has all run options, but not all fields of [`RunOverrides`]. So each new order is
+//! resolved again, and rejected if a cell differs from the requested cell. The session therefore
+//! gives the integers of the run. This module runs no experiment.
 
 use std::path::{Path, PathBuf};
 
@@ -27,14 +27,14 @@ use crate::session_spec::{LANES_MAX, LaneSpec, SessionPlan, SessionSpec, Session
 /// Order with the files that it names, which its author may run.
 #[derive(Clone, Debug, Default)]
 pub struct GrantedSpec {
-    /// The Order.
+    /// The order.
     pub spec: SessionSpec,
     /// Files outside the catalogue.
     pub files: Vec<PathBuf>,
 }
 
 impl GrantedSpec {
-    /// Wraps an Order from another source, which may not name files.
+    /// Wraps an order from another source, which may not name files.
     ///
     /// # Errors
     /// A name is unknown, or a lane is not a single run. The message is one sentence.
@@ -169,10 +169,10 @@ fn common<T: PartialEq + ToString>(
 }
 
 impl RunQuery {
-    /// Creates the Order of some of the runs, each as a lane.
+    /// Creates the order of some of the runs, each as a lane.
     ///
     /// # Errors
-    /// The runs are too many or too different for a session, or an Order cannot express one of
+    /// The runs are too many or too different for a session, or an order cannot express one of
     /// them.
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedSpec, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
@@ -211,7 +211,7 @@ impl RunQuery {
         Ok(made)
     }
 
-    /// Creates the Order as far as it can express the request. The caller verifies the result.
+    /// Creates the order as far as it can express the request. The caller verifies the result.
     fn build_spec(
         &self,
         runs: &[RunKey<'_>],
@@ -225,7 +225,7 @@ impl RunQuery {
         made.grant(&device);
         let first = &cells[0].run;
         let is_alike = |cell: &&RunSpec| cell.run.precondition_drive_writes == first.precondition_drive_writes;
-        // An Order has no quick form, so the options of the quick form are copied.
+        // An order has no quick form, so the options of the quick form are copied.
         let form = if self.selection.quick {
             self.experiment.quick.clone()
         } else {
@@ -295,7 +295,7 @@ impl RunQuery {
         cells.iter().map(lane).collect()
     }
 
-    /// Rejects an Order that gives another run.
+    /// Rejects an order that gives another run.
     fn compare(&self, run: &RunKey<'_>, asked: &RunSpec, ordered: &RunSpec) -> Result<(), LabError> {
         let mut asked = asked.clone();
         if let Some(scale) = run.scale {

@@ -96,7 +96,7 @@ impl LaneSeries {
         self.values
             .extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
         self.extras.push(moment.extras);
-        assert_eq!(self.values.len(), self.len() * self.width(), "moments are whole");
+        assert_eq!(self.values.len(), self.len() * self.width(), "samples are complete");
         if self.len() <= MOMENTS_MAX {
             return false;
         }

@@ -1,8 +1,8 @@
 //! Sessions: each has an engine on its own thread, and a state for pages.
 //!
 //! ```text
-//! Order -> Prepared -> Session (thread: Engine) <- commands <- Page, exports
-//!                            \-> State ---------> Page
+//! SessionSpec -> SessionPlan -> StudioSession (thread: SessionEngine) <- EngineCommand <- PageConnection, exports
+//!                                   \-> SessionState -----------------------------> PageConnection
 //! ```
 //!
 //! A session ends on request, or after some time without a client. Its memory is released when its
@@ -30,10 +30,10 @@ use crate::shared_session::SharedSession;
 /// Maximum pending commands of an engine.
 const COMMANDS_MAX: usize = 64;
 /// Time limit for the data of an export.
-const MATERIAL_TIME: Duration = Duration::from_secs(30);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Time limit for a poll of a served drive.
-const RESET_TIME: Duration = Duration::from_secs(10);
+/// Time limit for a reset of the statistics of a served drive.
+const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Session, described in the module documentation.
 pub struct StudioSession {
@@ -48,7 +48,7 @@ pub struct StudioSession {
 }
 
 impl StudioSession {
-    /// Starts a session with this name, unless its Order has a name. `slot` is held until its
+    /// Starts a session with this name, unless its order has a name. `slot` is held until its
     /// thread has ended.
     ///
     /// # Errors
@@ -56,17 +56,17 @@ impl StudioSession {
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
-        prepared: SessionPlan,
+        plan: SessionPlan,
         memory: &MemoryAccount,
         slot: S,
     ) -> Result<StudioSession, LabError> {
-        let prepared = Arc::new(prepared);
-        let lanes = prepared.lanes(|need| share(memory, need))?;
-        let shared = Arc::new(SharedSession::new(format!("s{id}"), prepared.order.clone()));
+        let plan = Arc::new(plan);
+        let lanes = plan.lanes(|need| share(memory, need))?;
+        let shared = Arc::new(SharedSession::new(format!("s{id}"), plan.order.clone()));
         shared.with(|state| state.default_name = name);
-        let (commands, heard) = sync_channel(COMMANDS_MAX);
-        let title = prepared.title().to_string();
-        let engine = SessionEngine::new(prepared, lanes, Arc::clone(&shared), memory.clone(), heard)?;
+        let (commands, receiver) = sync_channel(COMMANDS_MAX);
+        let title = plan.title().to_string();
+        let engine = SessionEngine::new(plan, lanes, Arc::clone(&shared), memory.clone(), receiver)?;
         let work = move || {
             engine.run();
             drop(slot);
@@ -80,9 +80,9 @@ impl StudioSession {
     /// The thread cannot start.
     pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
         let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
-        let (commands, heard) = sync_channel(COMMANDS_MAX);
+        let (commands, receiver) = sync_channel(COMMANDS_MAX);
         let title = drive.name.clone();
-        let engine = DriveEngine::new(drive, Arc::clone(&shared), heard);
+        let engine = DriveEngine::new(drive, Arc::clone(&shared), receiver);
         StudioSession::start(shared, title, commands, move || engine.run())
     }
 
@@ -92,15 +92,15 @@ impl StudioSession {
         commands: SyncSender<EngineCommand>,
         engine: impl FnOnce() + Send + 'static,
     ) -> Result<StudioSession, LabError> {
-        let of_thread = Arc::clone(&shared);
+        let shared_by_thread = Arc::clone(&shared);
         let work = move || {
             let ended = std::panic::catch_unwind(AssertUnwindSafe(engine));
             if ended.is_err() {
                 // Pages see the failed phase. The message of the panic is on standard error.
-                of_thread.with(|state| state.phase = LanePhase::Failed);
+                shared_by_thread.with(|state| state.phase = LanePhase::Failed);
             }
-            of_thread.end();
-            of_thread.changed();
+            shared_by_thread.end();
+            shared_by_thread.changed();
         };
         let thread = std::thread::Builder::new()
             .name(format!("studio {}", shared.id))
@@ -170,7 +170,7 @@ impl StudioSession {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::Export(to))?;
-        from.recv_timeout(MATERIAL_TIME)
+        from.recv_timeout(EXPORT_TIMEOUT)
             .map_err(|_| "the session does not answer. Try again")
     }
 
@@ -182,7 +182,7 @@ impl StudioSession {
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::ResetStatistics(to))?;
-        from.recv_timeout(RESET_TIME)
+        from.recv_timeout(RESET_TIMEOUT)
             .map_err(|_| "the drive is no longer monitored. Restart the server")
     }
 

@@ -1,10 +1,10 @@
-//! Orders: specifications of a session, as a page sends them and a permalink contains them.
+//! Session orders: specifications of a session, as a page sends them and a permalink contains them.
 //!
 //! ```text
-//! JSON -> Order (checked) -> experiment::selection::Selection of each lane -> Experiment::select -> run::prepare -> Lane
+//! JSON -> SessionSpec (checked) -> RunOverrides of each lane -> Experiment::select -> run::prepare -> LanePlan
 //! ```
 //!
-//! The same Order gives the same integers on every machine. An Order cannot read files of this
+//! The same order gives the same integers on every machine. An order cannot read files of this
 //! machine. Its names are in the catalogue, and its own workloads are text.
 
 use std::path::{Path, PathBuf};
@@ -149,19 +149,19 @@ pub struct SessionPlan {
     pub order: SessionSpec,
     /// Experiment that contains the lanes as cells.
     pub experiment: Experiment,
-    /// Workload of all lanes, if the Order has one.
+    /// Workload of all lanes, if the order has one.
     workload: Option<WorkloadChoice>,
     /// Folder with the texts that runs read as files.
     folder: Option<tempfile::TempDir>,
 }
 
-/// Refusal of an Order, with the place in it.
+/// Refusal of an order, with the place in it.
 fn invalid_spec(place: &str, problem: impl Into<String>) -> LabError {
     LabError::invalid(place, problem)
 }
 
 impl SessionSpec {
-    /// Parses an Order.
+    /// Parses an order.
     ///
     /// # Errors
     /// The text is not JSON or not a valid Order. The message is one sentence.
@@ -335,7 +335,7 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
 }
 
 impl SessionPlan {
-    /// Resolves the names of an Order. `granted` are the files that the user who started the server
+    /// Resolves the names of an order. `granted` are the files that the user who started the server
     /// named.
     ///
     /// # Errors
@@ -453,7 +453,7 @@ impl SessionPlan {
         }
     }
 
-    /// Replaces temporary paths in a message by the file names of the Order.
+    /// Replaces temporary paths in a message by the file names of the order.
     pub fn as_ordered(&self, sentence: &str) -> String {
         match &self.folder {
             Some(folder) => sentence.replace(&format!("{}/", folder.path().display()), ""),
@@ -461,7 +461,7 @@ impl SessionPlan {
         }
     }
 
-    /// Workload of all lanes, if the Order has one.
+    /// Workload of all lanes, if the order has one.
     pub fn workload(&self) -> Option<&WorkloadChoice> {
         self.workload.as_ref()
     }
@@ -536,7 +536,7 @@ fn base_experiment(
     Ok(experiment)
 }
 
-/// Workload of an Order. A trace is written to a temporary folder.
+/// Workload of an order. A trace is written to a temporary folder.
 fn choice(
     workload: &SessionWorkload,
     granted: &[PathBuf],

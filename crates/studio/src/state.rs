@@ -1,11 +1,12 @@
 //! State of a session for pages: the latest snapshots of its lanes, and the updates for each page.
 //!
 //! ```text
-//! engine, at frame times -> State (behind a lock, held for copies of pointers and short rows) -> Page -> frames
+//! SessionEngine, at frame times -> SessionState (locked only to copy pointers and short rows) -> ViewerCursor -> frames
 //! ```
 //!
-//! Each page has a record of the data it received. A slow page costs no more memory than this
-//! record. It skips intermediate snapshots, and its skipped events are counted.
+//! Each page has a [`ViewerCursor`] for each lane, the record of the data it received. A slow page
+//! costs no more memory than this record. It skips intermediate snapshots, and its skipped events
+//! are counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub struct EventRing {
 }
 
 impl EventRing {
-    /// Adds events after a gap of omitted ones.
+    /// Adds events, after a gap of `left_out` omitted ones.
     pub fn extend(&mut self, left_out: u64, new: &[UnitEventRecord]) {
         if left_out > 0 {
             // The kept events have no gaps.
@@ -100,7 +101,7 @@ pub struct SessionState {
     pub phase: LanePhase,
     /// Order that reproduces the session.
     pub order: SessionSpec,
-    /// Name of the session if its Order has none.
+    /// Name of the session if its order has none.
     pub default_name: String,
     refusals: VecDeque<(u64, String)>,
 }
@@ -151,7 +152,7 @@ pub struct ViewerCursor {
     /// Units that the page has, possibly from different snapshots. Empty for a new lane.
     units: Vec<UnitRecord>,
     epoch: u64,
-    moments: usize,
+    samples: usize,
     events: u64,
     result: Option<Arc<str>>,
     latency: Option<Arc<str>>,
@@ -200,9 +201,9 @@ impl ViewerCursor {
             return Some(LaneUpdate::Text(text));
         }
         match self.next_frame(lane) {
-            Some(news) => {
+            Some(update) => {
                 self.pending_message = self.text(index, lane);
-                Some(LaneUpdate::Frame(news))
+                Some(LaneUpdate::Frame(update))
             }
             None => self.text(index, lane).map(LaneUpdate::Text),
         }
@@ -266,11 +267,11 @@ impl ViewerCursor {
         let has_same_units = before.is_some_and(|before| {
             Arc::ptr_eq(&before.units, &lane.snapshot.units) && before.head.phase == lane.snapshot.head.phase
         });
-        let news = FrameUpdate {
+        let update = FrameUpdate {
             is_whole: is_first,
             has_same_units,
             now: Arc::clone(&lane.snapshot),
-            samples: lane.series.since(self.moments).to_vec(),
+            samples: lane.series.since(self.samples).to_vec(),
             events,
             events_left_out: if is_first && self.events == 0 {
                 0
@@ -278,51 +279,51 @@ impl ViewerCursor {
                 events_left_out
             },
         };
-        self.moments = lane.series.len();
+        self.samples = lane.series.len();
         self.events = lane.events.total;
-        Some(news)
+        Some(update)
     }
 }
 
 /// Returns true if a text differs from the one that was sent.
-fn is_other(told: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
-    match (told, now) {
-        (Some(told), Some(now)) => !Arc::ptr_eq(told, now),
-        (told, now) => told.is_some() != now.is_some(),
+fn is_other(sent: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
+    match (sent, now) {
+        (Some(sent), Some(now)) => !Arc::ptr_eq(sent, now),
+        (sent, now) => sent.is_some() != now.is_some(),
     }
 }
 
 impl ViewerCursor {
     /// Encodes an update as a frame.
-    pub fn frame(&mut self, news: &FrameUpdate, lane: u8) -> bytes::Bytes {
-        let now = &news.now;
-        let units = match news.has_same_units {
+    pub fn frame(&mut self, update: &FrameUpdate, lane: u8) -> bytes::Bytes {
+        let now = &update.now;
+        let units = match update.has_same_units {
             true => Vec::new(),
-            false => self.new_units(news),
+            false => self.new_units(update),
         };
         let rows = FrameRows {
             owners: &now.owners,
             units: &units,
-            events: &news.events,
-            events_left_out: news.events_left_out,
-            samples: &news.samples,
+            events: &update.events,
+            events_left_out: update.events_left_out,
+            samples: &update.samples,
         };
-        encode(lane, news.is_whole, &now.head, &rows)
+        encode(lane, update.is_whole, &now.head, &rows)
     }
 
     /// Changed units, which then count as received.
-    fn new_units(&mut self, news: &FrameUpdate) -> Vec<(u32, UnitRecord)> {
-        let now = &news.now;
-        if news.is_whole || self.units.len() != now.units.len() {
+    fn new_units(&mut self, update: &FrameUpdate) -> Vec<(u32, UnitRecord)> {
+        let now = &update.now;
+        if update.is_whole || self.units.len() != now.units.len() {
             self.units.clone_from(&now.units);
             return (0..).zip(now.units.iter().copied()).collect();
         }
         // A paused lane sends all changes.
-        let goes_on = matches!(now.head.phase, LanePhase::Filling | LanePhase::Running);
+        let is_advancing = matches!(now.head.phase, LanePhase::Filling | LanePhase::Running);
         let mut new = Vec::new();
-        for (index, (told, unit)) in (0..).zip(self.units.iter_mut().zip(now.units.iter())) {
-            if *told != *unit && !(goes_on && has_same_shade(told, unit)) {
-                *told = *unit;
+        for (index, (sent, unit)) in (0..).zip(self.units.iter_mut().zip(now.units.iter())) {
+            if *sent != *unit && !(is_advancing && has_same_shade(sent, unit)) {
+                *sent = *unit;
                 new.push((index, *unit));
             }
         }
@@ -332,15 +333,15 @@ impl ViewerCursor {
 
 /// Returns true if a closed unit lost too few valid pages to change the shade of its tile. On a
 /// large drive at full speed, every unit loses some valid pages between two frames.
-fn has_same_shade(told: &UnitRecord, now: &UnitRecord) -> bool {
-    let alike = UnitRecord {
+fn has_same_shade(sent: &UnitRecord, now: &UnitRecord) -> bool {
+    let expected = UnitRecord {
         valid_pages: now.valid_pages,
-        ..*told
+        ..*sent
     };
-    let lost = told.valid_pages.saturating_sub(now.valid_pages);
-    alike == *now
+    let lost = sent.valid_pages.saturating_sub(now.valid_pages);
+    expected == *now
         && now.state == CLOSED
-        && now.valid_pages <= told.valid_pages
+        && now.valid_pages <= sent.valid_pages
         && lost < now.written_pages / TILE_SHADES
 }
 
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_are_not_told_are_counted() {
+    fn events_that_are_not_sent_are_counted() {
         let mut ring = EventRing::default();
         let of = |ring: &EventRing, seen: u64| {
             let (events, left_out) = ring.since(seen);
@@ -381,7 +382,7 @@ mod tests {
         assert_eq!(of(&ring, 6), (vec![], 0));
         ring.clear();
         assert_eq!(of(&ring, 6), (vec![], 0));
-        assert_eq!(of(&ring, 5), (vec![], 1), "it was not told, and is counted");
+        assert_eq!(of(&ring, 5), (vec![], 1), "it was not sent, and is counted");
         let many: Vec<UnitEventRecord> = (6..6 + 2 * EVENTS_KEPT as u32).map(event).collect();
         ring.extend(0, &many);
         let (events, left_out) = of(&ring, 6);
@@ -426,9 +427,9 @@ mod tests {
     }
 
     impl ViewerCursor {
-        fn told(&mut self, lane: &LaneState) -> bytes::Bytes {
-            let news = self.next_frame(lane).expect("something is new");
-            self.frame(&news, 0)
+        fn next_bytes(&mut self, lane: &LaneState) -> bytes::Bytes {
+            let update = self.next_frame(lane).expect("something is new");
+            self.frame(&update, 0)
         }
     }
 
@@ -438,25 +439,25 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_told_what_is_new_to_it() {
-        let mut seen = ViewerCursor::default();
+    fn a_page_receives_only_new_data() {
+        let mut viewer = ViewerCursor::default();
         let before = lane(vec![unit(1), unit(2)], 1);
-        let frame = seen.told(&before);
+        let frame = viewer.next_bytes(&before);
         assert_eq!(counts(&frame), (true, 2, 1));
-        assert!(seen.next_frame(&before).is_none(), "it is told already");
+        assert!(viewer.next_frame(&before).is_none(), "it was sent already");
         let after = lane(vec![unit(1), unit(3)], 1);
-        let frame = seen.told(&after);
+        let frame = viewer.next_bytes(&after);
         assert_eq!(counts(&frame), (false, 1, 0));
         let back = lane(vec![unit(1), unit(2)], 2);
-        let frame = seen.told(&back);
+        let frame = viewer.next_bytes(&back);
         assert_eq!(counts(&frame), (true, 2, 1));
     }
 
     /// Frames that come faster than a page reads them must not displace messages.
     #[test]
-    fn a_page_is_told_every_message_however_many_frames_come() {
-        let mut seen = ViewerCursor::default();
-        let mut told = Vec::new();
+    fn a_page_receives_every_message_however_many_frames_come() {
+        let mut viewer = ViewerCursor::default();
+        let mut messages = Vec::new();
         let mut now = lane(vec![unit(1)], 1);
         let text = |text: &str| Some(Arc::from(text));
         for frame in 0..12 {
@@ -471,45 +472,41 @@ mod tests {
                 owners: vec![OwnerRecord::default()],
                 ..LaneSnapshot::default()
             });
-            match seen.next(0, &now).expect("a frame, or a message") {
-                LaneUpdate::Frame(news) => drop(seen.frame(&news, 0)),
-                LaneUpdate::Text(text) => told.push(text),
+            match viewer.next(0, &now).expect("a frame, or a message") {
+                LaneUpdate::Frame(update) => drop(viewer.frame(&update, 0)),
+                LaneUpdate::Text(text) => messages.push(text),
             }
         }
         let kinds = ["latency", "wear", "result"];
-        assert_eq!(told.len(), kinds.len(), "{told:?}");
-        for (text, kind) in told.iter().zip(kinds) {
+        assert_eq!(messages.len(), kinds.len(), "{messages:?}");
+        for (text, kind) in messages.iter().zip(kinds) {
             assert!(text.contains(&format!("\"type\":\"{kind}\"")), "{text}");
         }
     }
 
     /// A page's unit is off by one shade at most while the lane runs, and exact when it pauses.
     #[test]
-    fn a_page_is_told_of_a_unit_when_it_looks_different() {
+    fn a_page_receives_a_unit_when_its_shade_changes() {
         let closed = |valid_pages: u32| UnitRecord {
             valid_pages,
             written_pages: 25_600,
             ..unit(0)
         };
-        let mut seen = ViewerCursor::default();
-        let mut told = |valid_pages: u32, phase: LanePhase| {
+        let mut viewer = ViewerCursor::default();
+        let mut units_sent = |valid_pages: u32, phase: LanePhase| {
             let mut lane = lane(vec![closed(valid_pages)], 1);
             let snapshot = Arc::get_mut(&mut lane.snapshot).expect("it is of this lane only");
             snapshot.head.phase = phase;
-            counts(&seen.told(&lane)).1
+            counts(&viewer.next_bytes(&lane)).1
         };
-        assert_eq!(told(25_600, LanePhase::Running), 1);
-        assert_eq!(told(25_550, LanePhase::Running), 0);
-        assert_eq!(told(25_501, LanePhase::Running), 0);
-        assert_eq!(told(25_500, LanePhase::Running), 1, "a shade less");
-        assert_eq!(told(25_499, LanePhase::Running), 0);
-        assert_eq!(told(25_499, LanePhase::Paused), 1, "it stands");
-        assert_eq!(told(25_498, LanePhase::Ended), 1);
-        assert_eq!(
-            told(25_600, LanePhase::Running),
-            1,
-            "it is another unit, or was set back"
-        );
+        assert_eq!(units_sent(25_600, LanePhase::Running), 1);
+        assert_eq!(units_sent(25_550, LanePhase::Running), 0);
+        assert_eq!(units_sent(25_501, LanePhase::Running), 0);
+        assert_eq!(units_sent(25_500, LanePhase::Running), 1, "a shade less");
+        assert_eq!(units_sent(25_499, LanePhase::Running), 0);
+        assert_eq!(units_sent(25_499, LanePhase::Paused), 1, "a paused lane is exact");
+        assert_eq!(units_sent(25_498, LanePhase::Ended), 1);
+        assert_eq!(units_sent(25_600, LanePhase::Running), 1, "more valid pages than sent");
     }
 
     #[test]
@@ -520,6 +517,6 @@ mod tests {
         assert_eq!(state.take_refusal(2).as_deref(), Some("two"));
         assert_eq!(state.take_refusal(2), None);
         (0..1000).for_each(|number| state.add_refusal(3, number.to_string()));
-        assert_eq!(state.take_refusal(1), None, "what nobody takes goes");
+        assert_eq!(state.take_refusal(1), None, "the oldest refusals are dropped");
     }
 }

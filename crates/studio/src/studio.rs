@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! routes -> assets | /api/... -> catalogue, texts, sessions, exports, the store
-//!       \-> WebSocket -> Page
+//!       \-> WebSocket -> PageConnection
 //! ```
 //!
 //! All resources that a client controls are limited: sessions, lanes, memory, commands, messages.
@@ -43,8 +43,8 @@ pub const SESSIONS_MAX: usize = 16;
 const RUNS_MAX: usize = 200;
 /// Refusal without a served drive.
 const NO_DRIVE: &str = "this server has no drive to monitor. Start `warp serve --studio ADDRESS`";
-/// Maximum number of Orders prepared at the same time. The server has more workers, so that it can
-/// answer in the meantime.
+/// Maximum number of orders prepared at the same time. The server has more workers, so that it can
+/// answer other requests.
 const BUILDING_MAX: usize = 5;
 const BUSY: &str = "the server is building other sessions. Try again in a moment";
 /// Default time that a session without a page is kept.
@@ -189,7 +189,7 @@ struct StudioState {
     memory: MemoryAccount,
     slots: Arc<Semaphore>,
     sessions: Mutex<SessionTable>,
-    /// Permits for Orders in preparation. The preparation holds no lock, because memory is reserved
+    /// Permits for orders in preparation. The preparation holds no lock, because memory is reserved
     /// before it is allocated.
     building: Semaphore,
     granted: Mutex<Vec<PathBuf>>,

@@ -61,7 +61,7 @@ fn table(material: &ExportData) -> (Table, Vec<&str>) {
     }
     let device = first.plan.plan.cell().key.device.as_str();
     table.insert("devices".to_string(), vec![device].into());
-    // The workload of the Order replaces the experiment's.
+    // The workload of the order replaces the experiment's.
     let ordered = material.prepared.workload();
     let workload = ordered.or(experiment.workload.as_ref());
     let workload = workload.map(|workload| file_beside(material).map_or_else(|| value(workload), Value::from));

@@ -1,7 +1,7 @@
 //! Exports of a session: a report, results, an experiment, a Python program, a trace.
 //!
 //! ```text
-//! Engine -> Material (owned, so that the engine continues) -> a file, on the thread of the request
+//! SessionEngine -> ExportData (owned, so that the engine continues) -> a file, on the thread of the request
 //! ```
 //!
 //! Each export uses the same code as the command line, such as the report, the JSON of results and
@@ -26,7 +26,7 @@ use crate::session_spec::{LanePlan, SessionPlan, SessionSpec};
 
 /// Data of a session for exports.
 pub struct ExportData {
-    /// Resolved Order.
+    /// Resolved order of the session.
     pub prepared: Arc<SessionPlan>,
     /// Order that reproduces the session.
     pub order: SessionSpec,

@@ -55,7 +55,7 @@ impl Served {
         })
         .expect("a served drive");
         let drive = MonitoredDrive {
-            watched: server.monitor(),
+            monitor: server.monitor(),
             name: "small".to_string(),
             actions: server.actions(),
         };
