@@ -165,8 +165,8 @@ impl Advisor {
         &self.evidence
     }
 
-    /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, as it does
-    /// with another drive or another FDP configuration.
+    /// Bytes written and copied since the last reading. Both are 0 if a counter decreased, as it
+    /// does with another drive or another FDP configuration.
     fn count(&mut self, now: WriteStatistics) -> (u64, u64) {
         let last = std::mem::replace(&mut self.last, now);
         let host = now.host_bytes_written.checked_sub(last.host_bytes_written);

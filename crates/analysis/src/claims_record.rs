@@ -5,8 +5,8 @@
 //! Experiment, seconds, [ClaimVerdict] -> ClaimsRecord -> docs/reference/claims.md, complete after each experiment
 //! ```
 //!
-//! The verdicts come from `claim_checker`. The record of an interrupted run names the experiments that are
-//! missing.
+//! The verdicts come from `claim_checker`. The record of an interrupted run names the experiments
+//! that are missing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;

@@ -52,7 +52,8 @@ struct FingerprintInput<'a> {
     snapshot: Option<String>,
 }
 
-/// The settings that a single run depends on. New settings are included, except those that this function removes.
+/// The settings that a single run depends on. New settings are included, except those that this
+/// function removes.
 fn run_of(settings: &RunSettings) -> Value {
     let mut run = serde_json::to_value(settings).expect("settings serialize");
     let fields = run.as_object_mut().expect("settings are fields");

@@ -384,8 +384,8 @@ pub struct RunArgs {
     pub fio_json: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFormat,
-    /// Poll the drive's FDP events during the run and apply the placement advice, as `warp
-    /// drive advise` does on a served drive (reported, lifetimes, or observe, which never moves data)
+    /// Poll the drive's FDP events during the run and apply the placement advice, as `warp drive
+    /// advise` does on a served drive (reported, lifetimes, or observe, which never moves data)
     #[arg(long, value_name = "POLICY")]
     pub feedback: Option<advise::PolicyName>,
     /// Bytes that the host writes between two polls, in multiples of the capacity [default: 0.25]

@@ -216,8 +216,8 @@ impl PyCandidates {
         self.column(py, 4, |unit| (self.host_pages_written - unit.last_write) as i64)
     }
 
-    /// Pages that the host wrote to the drive since the unit was closed, or last lost a 256th of its
-    /// pages.
+    /// Pages that the host wrote to the drive since the unit was closed, or last lost a 256th of
+    /// its pages.
     #[getter]
     fn since_invalidation<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         self.column(py, 5, |unit| (self.host_pages_written - unit.last_invalidation) as i64)

@@ -329,7 +329,8 @@ impl PyPointResult {
         results.cells[0].tail_write_amplification(results.tail_drive_writes)
     }
 
-    /// Write amplification of the steady state with ``steady_state=True``. None if it was not reached.
+    /// Write amplification of the steady state with ``steady_state=True``. None if it was not
+    /// reached.
     #[getter]
     fn steady_write_amplification(slf: &Bound<'_, Self>) -> Option<f64> {
         let cell = &slf.as_super().get().cells[0];
