@@ -1,4 +1,4 @@
-// The frame of the page: where one can go, light or dark, and the view that the address names.
+// Frame of the page: navigation, colour scheme, and the view that the address names.
 import { useEffect } from "preact/hooks";
 import { begunAgain, go, route, type Route } from "./state/route.ts";
 import { about, catalogue, meet } from "./state/server.ts";
@@ -16,13 +16,13 @@ const THEMES: [Theme, string][] = [
     ["dark", "dark"],
 ];
 
-/** What stands in the title of the window. */
+/** Title of the window. */
 const TITLES: Record<Route["view"], string> = { start: "Start", session: "Run", run: "Run", compare: "Runs", tour: "Tour", drive: "Drive" };
 
 export function App() {
     useEffect(() => void meet(), []);
     const here = route.value;
-    // A server that only serves a drive has no lab to start something in.
+    // `warp serve --studio` has no catalogue, so no run can start there.
     const hasLab = catalogue.value !== null || about.value?.drive !== true;
     useEffect(() => {
         if (!hasLab && route.value.view === "start") go("#/drive");

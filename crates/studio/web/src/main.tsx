@@ -1,4 +1,4 @@
-// The page begins here.
+// Entry point of the page.
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { followTheme } from "./state/theme.ts";

@@ -1,9 +1,9 @@
-// The same components in a notebook: an anywidget module.
+// The components of the page as an anywidget module for notebooks.
 //
-//   model: url, token, and either session (an id) or order (an Order, begun here) -> a session -> the same stage as the page's
+//   model: url, token, and either session (an id) or order (started here) -> a session -> the same stage as on the page
 //
-// Styles are in the module and apply only inside its own root, so that a notebook keeps its looks; light or dark is the notebook's.
-// The server is another origin than the notebook's page, and answers because the token is shown.
+// The module contains its styles, which apply only inside its own root. The colour scheme is the notebook's. The server has
+// another origin than the notebook's page, so each request needs the token.
 import { render } from "preact";
 import { Curves } from "./curves/Curves.tsx";
 import { ForkDialog } from "./parts/ForkDialog.tsx";
@@ -18,7 +18,7 @@ import { signal } from "@preact/signals";
 import plotStyles from "uplot/dist/uPlot.min.css?inline";
 import styles from "./styles.css?inline";
 
-/** What anywidget gives of its model. */
+/** Part of anywidget's model that this module uses. */
 interface Model {
     get(name: string): unknown;
 }
@@ -27,7 +27,7 @@ function Widget({ session }: { session: Session }) {
     const isForking = signal(false);
     const connection = session.connection.value;
     return (
-        // It can be pressed, so that keys are meant for it from then on.
+        // The widget takes the focus on a click and then receives keyboard shortcuts.
         <div class="run widget" tabIndex={-1}>
             <div class="run-head">
                 <h1>{session.title.value}</h1>
@@ -50,7 +50,7 @@ function Widget({ session }: { session: Session }) {
     );
 }
 
-/** What went wrong, for whoever looks at the notebook. */
+/** Error message in the notebook. */
 function sentenceOf(error: unknown, url: string): string {
     if (error instanceof ApiError && error.status === 0) {
         return (
@@ -72,14 +72,14 @@ async function begin(model: Model, root: ShadowRoot | HTMLElement): Promise<() =
     return () => {
         render(null, root);
         session.close();
-        // A session that the widget began is its own to end; one that was given is not.
+        // The widget ends a session that it started, but not a session that it was given.
         if (!given) void api.end(id).catch(() => {});
     };
 }
 
 export default {
     render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-        // Keys that are pressed here are not the notebook's: one of its own deletes cells.
+        // Keys pressed in the widget do not reach the notebook, whose shortcuts include deletion of cells.
         el.dataset["lmSuppressShortcuts"] = "true";
         const root = el.attachShadow({ mode: "open" });
         const style = document.createElement("style");

@@ -1,4 +1,4 @@
-// Curves of a session: write amplification of all lanes, of each handle, latency and bandwidth in virtual time, wear.
+// Curves of a session: write amplification of all lanes and of each handle, latency and bandwidth in virtual time, wear.
 import { useSignal } from "@preact/signals";
 import type uPlot from "uplot";
 import { usedHandles } from "../map/painter.ts";
@@ -13,7 +13,7 @@ import type { LaneState } from "../state/lane.ts";
 import type { LatencyMessage } from "../wire/messages.ts";
 import { Plot, type Line } from "./Plot.tsx";
 
-/** Colour belongs to owners, so lanes are told apart by their strokes: solid, dashed, dotted ... */
+/** Strokes distinguish lanes, because colours distinguish owners: solid, dashed, dotted ... */
 export const STROKES: { colour: string; dash: number[]; width: number }[] = [
     { colour: "ink", dash: [], width: 2 },
     { colour: "ink", dash: [7, 4], width: 2 },
@@ -25,10 +25,10 @@ export const STROKES: { colour: string; dash: number[]; width: number }[] = [
     { colour: "muted", dash: [10, 3, 2, 3], width: 1 },
 ];
 
-/** What a curve counts at each of its points, by the share of the capacity. */
+/** Description of the values of a curve, for a window as a share of the capacity. */
 const WINDOWS: Record<string, string> = { "0.02": "the last 0.02 drive writes", "0.1": "the last 0.1 drive writes", "1": "the last full drive write", all: "so far" };
 
-/** What the vertical axis is called: a lane's own number is another one than its curve's. */
+/** Title of the vertical axis. A lane's displayed number differs from the values of its curve. */
 function wafOver(window: string): string {
     return window === "all" ? "WAF so far" : `WAF of ${WINDOWS[window] ?? window}`;
 }
@@ -228,7 +228,7 @@ const PERCENTILES = [
     ["p99.9", "p999_ns", [2, 3]],
 ] as const;
 
-/** Percentiles of each direction over virtual time: writes in ink, reads paler, strokes by percentile. */
+/** Percentiles of each direction over virtual time. Writes are dark and reads pale, strokes distinguish percentiles. */
 function LatencyPlot({ latencies }: { latencies: NonNullable<LatencyMessage["latencies"]> | null }) {
     if (latencies === null || latencies.seconds.length < 2) return null;
     const rows = latencies.directions.flatMap((one) =>

@@ -1,4 +1,4 @@
-// A plot of lines by uPlot, in the page's type and colours, kept as long as its lines are the same.
+// Line plot by uPlot in the page's style. The plot object is reused while its lines stay the same.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { short } from "../state/numbers.ts";
@@ -18,18 +18,18 @@ interface Props {
     data: uPlot.AlignedData;
     xLabel: string;
     yLabel: string;
-    /** How a value is written in the legend. */
+    /** Formats a value for the legend. */
     value: (value: number | null) => string;
     xValue: (value: number) => string;
-    /** The least that the vertical axis begins with. */
+    /** Upper bound for the start of the vertical axis. */
     least: number;
     height?: number;
     label: string;
-    /** Axis from which to which; by default from the first x to the last. */
+    /** Range of the horizontal axis. The default starts at the first x and ends at the last. */
     xEnd?: number | undefined;
     marks?: { x: number; label: string }[];
     bars?: boolean;
-    /** A vertical axis of powers of ten. */
+    /** Logarithmic vertical axis. */
     log?: boolean;
 }
 
@@ -37,7 +37,7 @@ function styleOf(element: Element, name: string): string {
     return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-/** Digits after the point that a multiple of `step` needs. */
+/** Number of decimals for multiples of `step`. */
 function decimalsOf(step: number): number {
     for (let digits = 0; digits < 6; digits += 1) {
         if (Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-9 * 10 ** digits) return digits;
@@ -60,12 +60,12 @@ export function Plot(props: Props) {
         const muted = styleOf(element, "--muted");
         const line = styleOf(element, "--line");
         const font = `12px ${styleOf(element, "--sans") || "system-ui, sans-serif"}`;
-        // All of an axis have as many digits as the finest of its steps needs.
+        // All labels of an axis have as many decimals as its finest step.
         const values = (_: uPlot, splits: number[], __: number, ___: number, step: number) => {
             const digits = decimalsOf(step);
             return splits.map((split) => split.toFixed(digits));
         };
-        // Of an axis of powers of ten only these have room; the other marks come without a number.
+        // On a logarithmic axis, only these marks have labels. The others have no space for one.
         const powers = (_: uPlot, splits: (number | null)[]) => splits.map((split) => (split !== null && Number.isInteger(Math.log10(split)) ? short(split) : ""));
         const axis = { stroke: muted, font, grid: { stroke: line, width: 1 }, ticks: { show: false }, labelFont: font, labelSize: 20, labelGap: 0, values };
         const made = new uPlot(
@@ -98,7 +98,7 @@ export function Plot(props: Props) {
                         ...(props.bars === true ? { paths: uPlot.paths.bars?.({ size: [0.9] }) as uPlot.Series.PathBuilder } : {}),
                         spanGaps: true,
                         points: { show: one.points ?? false },
-                        // Where a line has no point uPlot gives undefined.
+                        // uPlot gives undefined for an x without a point of this line.
                         value: (_: uPlot, value: number | null | undefined) => latest.current.value(value ?? null),
                     })),
                 ],
@@ -146,7 +146,7 @@ export function Plot(props: Props) {
         const made = plot.current;
         if (made === null) return;
         made.setData(props.data);
-        // Where nothing is pointed at the legend says what each line came to.
+        // Without a pointer, the legend shows the last value of each line.
         if ((made.cursor.left ?? -1) >= 0 || (props.data[0]?.length ?? 0) === 0) return;
         const idxs = props.data.map((column) => {
             let last = column.length - 1;

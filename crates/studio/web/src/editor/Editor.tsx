@@ -1,6 +1,6 @@
-// The editor of job files, workloads and fault plans: completion of options that are understood, and the engine's sentences at their lines.
+// Editor for job files, workloads and fault plans, with completion of supported options and the engine's messages at their lines.
 //
-// It is a part of its own that is fetched when it is first shown.
+// It is a separate bundle, loaded on first use.
 import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
@@ -17,7 +17,7 @@ import type { OptionEntry, Problem } from "../wire/messages.ts";
 
 const CHECK_AFTER_MS = 350;
 
-/** fio's job files and TOML look alike enough for one reader: sections, comments, names and values. */
+/** Syntax of job files and TOML, which share sections, comments, names and values. */
 const language = StreamLanguage.define<{ isValue: boolean }>({
     startState: () => ({ isValue: false }),
     token(stream, state) {
@@ -81,11 +81,11 @@ function diagnostics(state: EditorState, problems: Problem[]): Diagnostic[] {
 export interface EditorProps {
     text: Signal<string>;
     problems: Signal<Problem[]>;
-    /** What is wrong with the text as it is now. */
+    /** Problems of the current text. */
     check: () => Promise<Problem[]>;
-    /** What the text is, for those who do not see it. */
+    /** Label for screen readers. */
     label: string;
-    /** Whether fio's options are completed. */
+    /** True to complete fio's options. */
     completes?: boolean;
 }
 
@@ -110,7 +110,7 @@ export function Editor({ text, problems, check: ask, label, completes = false }:
                         view.dispatch(setDiagnostics(view.state, diagnostics(view.state, found)));
                     },
                     () => {
-                        // Without an answer nothing is known to be wrong; whoever takes the text says it.
+                        // Without an answer, the text counts as valid. The server checks it again when it runs.
                         if (mine === asked) problems.value = [];
                     },
                 );

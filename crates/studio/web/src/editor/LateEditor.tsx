@@ -1,4 +1,4 @@
-// The editor, fetched when it is first shown: it is larger than the rest of the page.
+// Loads the editor on first use, because it is larger than the rest of the page.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";

@@ -1,4 +1,4 @@
-// The map of a lane's reclaim units: a canvas of tiles, one above it for what moves, headings, and a line about the unit in hand.
+// Map of a lane's reclaim units: a canvas of tiles, a canvas above it for movements, headings, and a line about the selected unit.
 import { effect, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CLOSED, FREE, NO_OWNER, OPEN_FOR_HOST } from "../wire/frame.ts";
@@ -10,7 +10,7 @@ import type { Grouping, Region } from "./layout.ts";
 import { Painter, usedHandles } from "./painter.ts";
 import { DARK, LIGHT, ownerColours } from "./palette.ts";
 
-/** Least time between two pictures; with the wait for the screen (60 Hz) that is thirty a second. */
+/** Minimum time between two pictures. With the display's 60 Hz this gives 30 pictures a second. */
 const PICTURE_MS = 26;
 
 interface Props {
@@ -18,7 +18,7 @@ interface Props {
     state: LaneState;
     grouping: Signal<Grouping>;
     mostHeight?: number;
-    /** Whether it says how to ask for a unit, where none is asked for. */
+    /** True to show a hint while no unit is selected. */
     hasHint?: boolean;
 }
 
@@ -58,8 +58,8 @@ export function UnitMap({ session, state, grouping, mostHeight = 380, hasHint = 
             if (made.isOutdated) arrange();
             if (made.layout?.regions !== before) setRegions([...(made.layout?.regions ?? [])]);
         };
-        // Thirty pictures a second are enough, and leave the rest of the machine to the engine. The time between them is waited for apart: a
-        // browser that is asked for a picture composes the page, drawn or not.
+        // 30 pictures a second are enough and leave processor time to the engine. The pause has its own timer,
+        // because a browser composes the page for each requested animation frame, even without a change.
         let pause: ReturnType<typeof setTimeout> | undefined;
         const ask = () => {
             if (waiting !== 0 || pause !== undefined) return;
@@ -161,7 +161,7 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
     return (
         <>
             {regions.map((region) => {
-                // Moved and not laid out anew: regions grow many times a second.
+                // Regions grow many times a second, so their headings move without a new layout.
                 const style = { transform: `translateY(${region.top / scale}px)` };
                 if (grouping === "group") {
                     return (
@@ -181,7 +181,7 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
                 }
                 const owner = state.lane.owners[region.key];
                 const totals = state.owners[region.key];
-                // Streams are named by owner; a list of another length names something else.
+                // Streams have names by owner. A list of another length does not match the owners.
                 const placement = state.lane.placements.length === state.lane.owners.length ? state.lane.placements[region.key] : undefined;
                 return (
                     <div class="region" style={style} key={region.key}>
@@ -201,7 +201,7 @@ function Headings({ session, state, regions, grouping, scale }: { session: Sessi
 
 const STATES: Record<number, string> = { [FREE]: "free", [OPEN_FOR_HOST]: "open for the host", 2: "open for collection", [CLOSED]: "closed" };
 
-/** All there is to say about a unit. */
+/** All attributes of a unit. */
 export function describeUnit(state: LaneState, slice: number): string {
     const unit = state.unitOf(slice);
     const condition = state.state[unit] ?? FREE;
@@ -233,7 +233,7 @@ function UnitLine({ session, state, unit, hasHint }: { session: Session; state: 
     );
 }
 
-/** What tiles mean, once for all maps. */
+/** Legend of the tiles, shared by all maps. */
 export function Legend() {
     return (
         <p class="legend">

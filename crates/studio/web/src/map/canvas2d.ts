@@ -1,18 +1,18 @@
-// Tiles on a 2D canvas, for browsers whose WebGL2 is missing or is done in software, where this is the faster of the two.
+// Tiles on a 2D canvas, for browsers without WebGL2 or with WebGL2 in software, where the 2D canvas is faster.
 //
 //   Batch -> pixels in memory -> the rows that changed -> canvas
 //
-// Tiles are written into an array of pixels, which costs a store for each, and the rows that changed go to the canvas at once: calls of the
-// canvas for each tile cost more than all of its pixels.
+// Tiles are written to an array of pixels, with a store for each pixel. Changed rows are copied to the canvas at once,
+// because canvas calls for each tile would cost more than all of its pixels.
 import { CLOSED, FREE, OPEN_FOR_HOST } from "../wire/frame.ts";
 import { DEAD_SHARE, mix, rgb, type Rgb } from "./palette.ts";
 import { EMPTY, NO_COLOUR, type Batch, type Colours, type TileRenderer } from "./renderer.ts";
 
 const DETAIL_FROM = 6;
-/** Shades between dead and valid that small tiles have. */
+/** Number of shades between invalid and valid for small tiles. */
 const SHADES = 64;
 
-/** A colour as the pixel that it is in memory, little endian as every machine with a browser. */
+/** A colour as a pixel in memory, little endian like all machines with a browser. */
 function pixel([r, g, b]: Rgb): number {
     return ((255 << 24) | (Math.round(b) << 16) | (Math.round(g) << 8) | Math.round(r)) >>> 0;
 }
@@ -30,9 +30,9 @@ export class Canvas2dRenderer implements TileRenderer {
     private ink = 0;
     private solid = new Uint32Array(0);
     private dead = new Uint32Array(0);
-    /** Of each owner: shades of closed tiles, then those of open ones. */
+    /** Shades of each owner: closed tiles first, then open ones. */
     private shades = new Uint32Array(0);
-    /** Rows that changed and are not on the canvas yet. */
+    /** Changed rows that are not on the canvas yet. */
     private top = Number.MAX_SAFE_INTEGER;
     private bottom = 0;
 
@@ -113,7 +113,7 @@ export class Canvas2dRenderer implements TileRenderer {
         this.fill(x, y + tile - writtenRows, tile, writtenRows - validRows, this.dead[colour] as number);
         this.fill(x, y + tile - validRows, tile, validRows, this.solid[colour] as number);
         if (state === CLOSED) return;
-        // Open for the host is a frame, open for collection the corners of one.
+        // A unit that is open for the host has a frame. A unit that is open for collection has corners.
         const border = tile >= 12 ? 2 : 1;
         const arm = state === OPEN_FOR_HOST ? tile : Math.max(2, Math.round(tile / 3));
         for (const edge of [0, tile - border]) {

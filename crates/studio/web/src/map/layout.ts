@@ -1,25 +1,25 @@
-// Where each reclaim unit's tile is.
+// Position of each reclaim unit's tile.
 //
 //   units, groups or owners, width -> Layout (a place for each unit, headings of regions)
 //
-// In physical order and by reclaim group a unit keeps its place. By handle it moves to the region of its owner when it is opened
-// and back to the free ones when it is erased: a region has rows to spare, a unit takes the first place that is empty, and only
-// when a region is full are all places dealt out again. Everything is in pixels of the canvas.
+// In physical order and by reclaim group, a unit keeps its position. By handle, it moves to its owner's region when it is
+// opened, and back to the free region when it is erased. A region has spare rows, and a unit takes the first empty position.
+// Only a full region causes a new layout. All lengths are pixels of the canvas.
 import { NO_OWNER } from "../wire/frame.ts";
 
 export type Grouping = "handle" | "group" | "physical";
 
 export interface Region {
-    /** What it holds: an owner's index, a reclaim group's number, or 0. */
+    /** Content of the region: an owner's index, a reclaim group's number, or 0. */
     key: number;
-    /** Top of its heading, and of its tiles. */
+    /** Top of its heading and top of its tiles. */
     top: number;
     tilesTop: number;
     rows: number;
 }
 
 export interface Shape {
-    /** Distance from a tile to the next, and its size. */
+    /** Distance from a tile to the next, and size of a tile. */
     pitch: number;
     size: number;
     columns: number;
@@ -30,13 +30,13 @@ export interface Shape {
 export const LARGEST_PITCH = 26;
 export const SMALLEST_PITCH = 2;
 
-/** The gap that goes with a pitch: none where tiles are points. */
+/** Gap between tiles for a pitch, 0 if tiles are points. */
 export function sizeOf(pitch: number): number {
     if (pitch >= 14) return pitch - 2;
     return pitch >= 5 ? pitch - 1 : pitch;
 }
 
-/** The largest pitch at which regions of `counts` tiles, each with a heading and `spareRows`, fit into `height`. */
+/** Largest pitch at which regions of `counts` tiles, each with a heading and `spareRows`, fit into `height`. */
 export function choosePitch(counts: number[], width: number, height: number, heading: number, spareRows: number, scale: number): number {
     for (let pitch = Math.floor(LARGEST_PITCH * scale); pitch > SMALLEST_PITCH; pitch -= 1) {
         if (heightAt(counts, width, pitch, heading, spareRows) <= height) return pitch;
@@ -49,7 +49,7 @@ function heightAt(counts: number[], width: number, pitch: number, heading: numbe
     return counts.reduce((sum, count) => sum + heading + (Math.ceil(count / columns) + spareRows) * pitch, 0);
 }
 
-/** Places of all units. */
+/** Positions of all units. */
 export class Layout {
     readonly grouping: Grouping;
     readonly shape: Shape;
@@ -57,18 +57,18 @@ export class Layout {
     /** Left and top of each unit's tile. */
     readonly x: Uint16Array;
     readonly y: Uint16Array;
-    /** Unit at a place, or -1; places of a region follow each other. */
+    /** Unit at a position, or -1. The positions of a region are consecutive. */
     private places = new Int32Array(0);
     private regionOf: Int16Array;
     private firstPlace: number[] = [];
     private placeOf: Int32Array;
-    /** No place before this one is empty in a region; kept so that a unit finds its place at once. */
+    /** Lower bound for the first empty position of a region, so that a unit finds a position without a search. */
     private firstEmpty: number[] = [];
     private readonly keys: number[];
     private readonly heading: number;
     private readonly units: number;
 
-    /** `keys` are the regions from top to bottom; `keyOf` says where a unit belongs. */
+    /** `keys` are the regions from top to bottom, `keyOf` gives the region of a unit. */
     constructor(grouping: Grouping, units: number, keys: number[], keyOf: (unit: number) => number, shape: Omit<Shape, "size" | "columns" | "height">, heading: number) {
         this.grouping = grouping;
         this.units = units;
@@ -83,7 +83,7 @@ export class Layout {
         this.deal(keyOf);
     }
 
-    /** Deals out all places again. */
+    /** Assigns all positions again. */
     deal(keyOf: (unit: number) => number): void {
         const regionAt = new Map(this.keys.map((key, index) => [key, index]));
         const counts = new Array<number>(this.keys.length).fill(0);
@@ -93,7 +93,7 @@ export class Layout {
             counts[region] = (counts[region] as number) + 1;
         }
         const { columns, pitch } = this.shape;
-        // By handle a region gets a row more than it needs, so that it is not full with the next unit.
+        // By handle, a region gets an extra row, so that the next unit does not fill it.
         const spare = this.grouping === "handle" ? 1 : 0;
         let top = 0;
         let place = 0;
@@ -131,12 +131,12 @@ export class Layout {
     }
 
     /**
-     * Moves a unit to the region of `key`. `moved`: its place before is empty now and has to be drawn so; `full`: all places have to be dealt
-     * out again.
+     * Moves a unit to the region of `key`. Returns `moved` if its previous position is empty and must be drawn, and
+     * `full` if all positions must be assigned again.
      */
     move(unit: number, key: number): "stays" | "moved" | "full" {
         const before = this.regionOf[unit] as number;
-        // Nearly all of those that changed stay where they are: nothing is looked for then.
+        // Nearly all changed units keep their positions, and these need no search.
         if (this.keys[before] === key) return "stays";
         const region = this.keys.indexOf(key);
         if (region < 0) return "stays";
@@ -147,7 +147,7 @@ export class Layout {
         return "moved";
     }
 
-    /** The unit under a point, or null. */
+    /** Unit under a point, or null. */
     unitAt(x: number, y: number): number | null {
         const { pitch, columns } = this.shape;
         if (x < 0 || x >= columns * pitch) return null;
@@ -161,7 +161,7 @@ export class Layout {
         return null;
     }
 
-    /** The unit beside another one on the map; itself where there is none. Rows are skipped until one has a unit in that column. */
+    /** Neighbour of a unit on the map, or the unit itself without a neighbour. Rows without a unit in this column are skipped. */
     beside(unit: number, dx: number, dy: number): number {
         const step = (dy === 0 ? dx : dy * this.shape.columns) | 0;
         for (let place = (this.placeOf[unit] as number) + step; place >= 0 && place < this.places.length; place += step) {
@@ -171,13 +171,13 @@ export class Layout {
         return unit;
     }
 
-    /** The first unit on the map. */
+    /** First unit on the map. */
     first(): number {
         return this.places.find((unit) => unit >= 0) ?? 0;
     }
 }
 
-/** Regions by handle: each owner, and the free units last. */
+/** Regions by handle: each owner, then the free units. */
 export function handleKeys(owners: number): number[] {
     return [...Array<unknown>(owners).keys(), NO_OWNER];
 }

@@ -1,9 +1,9 @@
-// Brings a lane onto a canvas, and what moves onto one above it.
+// Draws a lane on a canvas, and movements on a canvas above it.
 //
 //   LaneState.changed -> look of each unit -> Layout -> Batch -> TileRenderer     (the tiles)
 //   LaneState.moves   -> flights, marks of victims            -> 2D canvas        (above them)
 //
-// Drawing is apart from state: it reads a lane and never changes it, but for taking its list of changes. A picture allocates nothing.
+// Drawing is separate from state. It only reads a lane and clears its list of changes. A picture allocates no memory.
 import { FREE, NO_OWNER, type FrameEvent } from "../wire/frame.ts";
 import type { LaneState } from "../state/lane.ts";
 import { meter } from "../state/meter.ts";
@@ -13,12 +13,12 @@ import { OKABE_ITO, ownerColours, rgb, css, type Ground } from "./palette.ts";
 import { Batch, EMPTY, NO_COLOUR, look, type Colours, type TileRenderer } from "./renderer.ts";
 import { WebglRenderer, isWebglFast } from "./webgl.ts";
 
-/** Movements on the screen at the same time: more are a blur. */
+/** Maximum simultaneous movements. More would blur. */
 const FLIGHTS = 28;
 const FLIGHT_MS = 620;
 const MARK_MS = 420;
 
-/** What a region by handle has of the height at least: its heading, a row of tiles that can be seen, and a row to spare. */
+/** Minimum height of a region by handle: its heading, a row of visible tiles, and a spare row. */
 const LEAST_REGION_HEIGHT = 24 + 2 * 10;
 
 interface Flight {
@@ -28,7 +28,7 @@ interface Flight {
     fromY: number;
     toX: number;
     toY: number;
-    /** Copies to another place; without them the victim is only marked. */
+    /** Copies to another position. Without copies, only the victim is marked. */
     flies: boolean;
     size: number;
 }
@@ -36,7 +36,7 @@ interface Flight {
 export interface PainterOptions {
     grouping: Grouping;
     ground: Ground;
-    /** Whether things may move (the reader's wish). */
+    /** True if animations are allowed by the user. */
     moves: boolean;
 }
 
@@ -57,7 +57,7 @@ export class Painter {
     private heading = 22;
     private scale = 1;
     private colours: string[] = [];
-    /** Whether colours are those of many handles. */
+    /** True to use the palette for many handles. */
     private isManyHandles = false;
 
     constructor(tiles: HTMLCanvasElement, above: HTMLCanvasElement, state: LaneState, options: PainterOptions) {
@@ -72,7 +72,7 @@ export class Painter {
         meter.renderer = this.kind;
     }
 
-    /** Lays out for so many CSS pixels, of which each has `scale` of the canvas. Returns the height in CSS pixels. */
+    /** Computes the layout for this many CSS pixels, at `scale` canvas pixels each. Returns the height in CSS pixels. */
     arrange(width: number, mostHeight: number, scale: number, options: PainterOptions): number {
         this.options = options;
         this.scale = scale;
@@ -82,11 +82,11 @@ export class Painter {
         this.heading = options.grouping === "physical" ? 0 : Math.round(24 * scale);
         const keys = this.keys();
         const byHandle = options.grouping === "handle";
-        // Very many handles would leave no room beside their headings; such a map is taller, and scrolls.
+        // With very many handles, headings would take the whole height. Such a map is taller and scrolls.
         const room = Math.max(mostHeight, keys.length * LEAST_REGION_HEIGHT) * scale;
         const pitch = choosePitch(this.counts(keys), pixels, room, this.heading, byHandle ? 1 : 0, scale);
         this.layout = new Layout(options.grouping, lane.units, keys, this.keyOf, { pitch, width: pixels }, this.heading);
-        // By handle regions grow and shrink within a height that stays, so that nothing below the map moves.
+        // By handle, regions grow and shrink within a fixed height, so that the content below the map does not move.
         const height = byHandle ? Math.max(Math.floor(mostHeight * scale), this.layout.shape.height) : this.layout.shape.height;
         const used = usedHandles(state);
         this.isManyHandles = used > OKABE_ITO.length;
@@ -113,7 +113,7 @@ export class Painter {
         return handleKeys(lane.owners.length).filter((key) => key === NO_OWNER || this.isOwnerShown(key));
     }
 
-    /** Handles that hold nothing and never wrote take no room. */
+    /** Handles that hold no data and never wrote get no region. */
     private isOwnerShown(owner: number): boolean {
         const totals = this.state.owners[owner];
         return totals !== undefined && (totals.units > 0 || totals.hostBytes > 0 || totals.received > 0);
@@ -165,16 +165,16 @@ export class Painter {
         this.state.taken();
     }
 
-    /** Whether it has to be arranged again: handles have come that had no region, or regions have outgrown the canvas. */
+    /** True if a new layout is needed, because a handle has no region or the regions exceed the canvas. */
     get isOutdated(): boolean {
         if (this.layout === null || usedHandles(this.state) > OKABE_ITO.length !== this.isManyHandles) return true;
-        // Regions that came to need more rows than there is room for are laid out anew, with smaller tiles.
+        // Regions that need more rows than the canvas has get a new layout with smaller tiles.
         if (this.layout.shape.height > this.tiles.height) return true;
         if (this.options.grouping !== "handle") return false;
         return this.keys().length !== this.layout.regions.length;
     }
 
-    /** Draws what changed. Returns whether something still moves. */
+    /** Draws the changes. Returns true while an animation runs. */
     picture(now: number): boolean {
         const begun = performance.now();
         const { layout, state } = this;
@@ -227,7 +227,7 @@ export class Painter {
         const { layout } = this;
         if (layout === null) return;
         layout.deal(this.keyOf);
-        // What waits to be drawn has its places from before.
+        // Pending changes refer to positions of the previous layout.
         this.batch.count = 0;
         this.renderer.begin(this.tiles.width, this.tiles.height, layout.shape.size, this.rendererColours());
         this.flights = [];
@@ -247,7 +247,7 @@ export class Painter {
             toX: (layout.x[to] as number) + half,
             toY: (layout.y[to] as number) + half,
             flies: this.options.moves && move.copiedPages > 0 && to !== move.unit,
-            // What is carried is as large as what was copied.
+            // The size of a moving tile shows the number of copied pages.
             size: Math.max(2 * this.scale, half * 2 * Math.sqrt(move.copiedPages / Math.max(1, move.pages))),
         });
     }
@@ -298,7 +298,7 @@ export class Painter {
         above.strokeStyle = this.options.ground.paper;
         above.lineWidth = this.scale;
         const x = flight.fromX + (flight.toX - flight.fromX) * eased - flight.size / 2;
-        // A shallow arc, so that flights in a row do not hide behind each other.
+        // A shallow arc, so that movements in a row do not hide each other.
         const y = flight.fromY + (flight.toY - flight.fromY) * eased - flight.size / 2 - Math.sin(share * Math.PI) * 10 * this.scale;
         above.fillRect(x, y, flight.size, flight.size);
         above.strokeRect(x, y, flight.size, flight.size);
@@ -315,7 +315,7 @@ export class Painter {
     }
 }
 
-/** The faster of the two that there is; `?renderer=webgl2` or `canvas` in the page's address asks for one of them. */
+/** The faster available renderer. `?renderer=webgl2` or `?renderer=canvas` in the page's address overrides the choice. */
 function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
     const wanted = new URLSearchParams(globalThis.location?.search ?? "").get("renderer");
     if (wanted === "canvas" || (wanted !== "webgl2" && !isWebglFast())) return new Canvas2dRenderer(canvas);
@@ -326,7 +326,7 @@ function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
     }
 }
 
-/** Handles up to the last that wrote or holds something: what colours have to tell apart. */
+/** Number of handles up to the last one that wrote or holds data, which the colours must distinguish. */
 export function usedHandles(state: LaneState): number {
     const isUsed = (index: number) => {
         const totals = state.owners[index];

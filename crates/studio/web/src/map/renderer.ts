@@ -1,22 +1,22 @@
-// One way to draw tiles, for whatever can draw them.
+// Interface of the tile renderers.
 //
 //   Batch (place and look of the tiles that changed) -> TileRenderer -> canvas
 //
-// A canvas keeps what was drawn: a batch is only what has become different, so 65,536 units cost what they change. A look is 32 bits:
-// colour, state, share that is valid and share that is written, so that "has it changed" is a comparison of two integers.
+// A canvas keeps its content, so a batch has only the changed tiles, and 65,536 units cost no more than their changes. A look
+// is 32 bits: colour, state, valid share and written share. Two integers are compared to detect a change.
 import type { Ground, Rgb } from "./palette.ts";
 
 export interface Colours {
     ground: Ground;
-    /** Of each owner. */
+    /** Colours, one for each owner. */
     owners: Rgb[];
 }
 
-/** Colour of a tile that is no unit's. */
+/** Colour of a tile without a unit. */
 export const NO_COLOUR = 255;
-/** State of a place that holds no tile any more. */
+/** State of an empty position. */
 export const EMPTY = 7;
-/** Tiles that one batch holds. */
+/** Maximum tiles of a batch. */
 export const BATCH = 4096;
 const TILE_BYTES = 8;
 
@@ -41,7 +41,7 @@ export class Batch {
     }
 }
 
-/** The look of a unit. `valid` and `written` are shares from 0 to 1; what is not 0 is not drawn as 0. */
+/** Look of a unit. `valid` and `written` are shares from 0 to 1. Shares above 0 are never drawn as 0. */
 export function look(colour: number, state: number, valid: number, written: number): number {
     const eighth = (share: number) => Math.min(255, Math.ceil(share * 255));
     return (colour | (state << 8) | (eighth(valid) << 16) | (eighth(written) << 24)) >>> 0;
@@ -49,10 +49,10 @@ export function look(colour: number, state: number, valid: number, written: numb
 
 export interface TileRenderer {
     readonly kind: string;
-    /** Makes the canvas so large, and empty. */
+    /** Sets the size of the canvas and clears it. */
     begin(width: number, height: number, tile: number, colours: Colours): void;
     draw(batch: Batch): void;
-    /** All batches of a picture were drawn. */
+    /** Called after the last batch of a picture. */
     show(): void;
     end(): void;
 }

@@ -1,5 +1,5 @@
-// Tiles by WebGL2: one call for a batch, a point for each tile, its look decided in the fragment shader. A point is one vertex; drawn as
-// instances of a quad the same tiles take a renderer in software a hundred times as long.
+// Tiles by WebGL2: one draw call for a batch, one point for each tile, with its look computed in the fragment shader.
+// A point is one vertex. Instances of a quad take a software renderer a hundred times as long.
 //
 // The canvas is not cleared between batches (`preserveDrawingBuffer`), so only tiles that changed are uploaded and drawn.
 import { DEAD_SHARE, rgb } from "./palette.ts";
@@ -21,8 +21,8 @@ void main() {
     gl_PointSize = tile;
 }`;
 
-// The same pictures as those of canvas2d.ts: what is valid from below in the owner's colour, what is dead above it in a tint,
-// what is not written in the colour of free ones; open units have a frame, those open for collection corners.
+// The same pictures as canvas2d.ts: from below, valid pages in the owner's colour, invalid pages in a tint, and unwritten
+// pages in the colour of free units. Units open for the host have a frame, units open for collection corners.
 const FRAGMENT = `#version 300 es
 precision highp float;
 flat in uvec4 v_look;
@@ -78,7 +78,7 @@ export class WebglRenderer implements TileRenderer {
     private readonly buffer: WebGLBuffer;
     private readonly at: Record<string, WebGLUniformLocation | null> = {};
 
-    /** Fails where there is no WebGL2; then the other renderer is used. */
+    /** Throws without WebGL2. The caller then uses the other renderer. */
     constructor(canvas: HTMLCanvasElement) {
         const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, depth: false, preserveDrawingBuffer: true });
         if (gl === null) throw new Error("no WebGL2");
@@ -138,7 +138,7 @@ export class WebglRenderer implements TileRenderer {
     }
 
     show(): void {
-        // The browser shows what was drawn by itself.
+        // The browser presents the drawing buffer by itself.
     }
 
     end(): void {
@@ -148,7 +148,7 @@ export class WebglRenderer implements TileRenderer {
 
 let isFastKnown: boolean | null = null;
 
-/** Whether there is WebGL2 by hardware: found out once, with a canvas that is thrown away. */
+/** True if the browser has WebGL2 in hardware. Tested once, on a temporary canvas. */
 export function isWebglFast(): boolean {
     if (isFastKnown === null) {
         const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });

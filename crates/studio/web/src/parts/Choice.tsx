@@ -1,10 +1,10 @@
-// Small controls that are used everywhere: one of several, one of the lanes.
+// Small shared controls: a choice of several values, and a choice of a lane.
 import type { Signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { LaneState } from "../state/lane.ts";
 import { laneLetter } from "./LaneTag.tsx";
 
-/** One of a few, all visible: a group of radio buttons that looks like a switch. */
+/** Choice of a few visible values: radio buttons that look like a switch. */
 export function Choice<T extends string>({ label, value, onChange, choices }: { label: string; value: T; onChange: (value: T) => void; choices: [T, string][] }) {
     const name = useId();
     return (
@@ -20,7 +20,7 @@ export function Choice<T extends string>({ label, value, onChange, choices }: { 
     );
 }
 
-/** Which lane something is about; nothing where there is but one. */
+/** Choice of a lane. Renders nothing for a single lane. */
 export function LaneChoice({ lanes, value }: { lanes: LaneState[]; value: Signal<number> }) {
     if (lanes.length < 2) return null;
     return (

@@ -1,4 +1,4 @@
-// The events of a lane as a log: the newest first, by kind and by owner, with what a host reads of them.
+// Event log of a lane, newest first, with filters by kind and owner, and the events that a host can read.
 import { useSignal } from "@preact/signals";
 import { LaneChoice } from "./Choice.tsx";
 import { usedHandles } from "../map/painter.ts";

@@ -1,4 +1,4 @@
-// What is to go wrong with the served drive: a plan is written, checked at its lines, armed and taken back.
+// Dialog for the faults of a served drive: edit a plan, check it, inject it and clear it.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { LateEditor } from "../editor/LateEditor.tsx";
@@ -66,7 +66,7 @@ export function FaultsDialog({ session, open }: { session: Session; open: Signal
             said.value = { kind: "note", sentence: faultsSentence(session.faults.value) };
         } catch (error) {
             const sentence = error instanceof Error ? error.message : String(error);
-            // What is wrong with the text is said where the text is.
+            // Problems of the text appear at their lines in the editor.
             if (error instanceof ApiError && error.line !== null) problems.value = [{ line: error.line, message: sentence.replace(/^line \d+: /, "") }];
             else said.value = { kind: "error", sentence };
         }

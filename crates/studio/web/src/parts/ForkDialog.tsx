@@ -1,4 +1,4 @@
-// Fork from here: the same run with another setting, beside the one that it is forked from.
+// Dialog to fork a lane: the same run with another setting, beside its parent.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { KNOBS, OTHER, currentValue, freeName, nameOf, readSetting } from "../state/knobs.ts";
@@ -7,7 +7,7 @@ import type { Session } from "../state/session.ts";
 import type { Settings } from "../wire/messages.ts";
 import { laneLetter } from "./LaneTag.tsx";
 
-/** A setting and its value, chosen or written. */
+/** A setting and its value, chosen from a list or typed. */
 export function SettingFields({ path, value, other }: { path: Signal<string>; value: Signal<string>; other: Signal<string> }) {
     const knob = KNOBS.find((one) => one.path === path.value);
     return (

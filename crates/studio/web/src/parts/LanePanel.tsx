@@ -1,4 +1,4 @@
-// A lane: what it is, its write amplification, its map, its free units against the marks, its handles.
+// Panel of a lane: description, write amplification, map, free units with the GC watermarks, handles.
 import type { Signal } from "@preact/signals";
 import type { Grouping } from "../map/layout.ts";
 import { usedHandles } from "../map/painter.ts";
@@ -18,7 +18,7 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
     const { lane } = state;
     const lanes = session.lanes.value;
     const isAlone = lanes.length === 1;
-    // Forks follow the lanes of the order, in the order in which they were made.
+    // The order lists forks after the lanes, in the order of their creation.
     const fork = lane.of === null ? undefined : session.order.value?.forks[lanes.slice(0, index).filter((one) => one.lane.of !== null).length];
     return (
         <article class="lane" aria-label={`Lane ${lane.name}`}>
@@ -73,10 +73,10 @@ function Fact({ name, value, title }: { name: string; value: string; title?: str
     );
 }
 
-/** Free reclaim units on a scale with the marks at which collection begins. */
+/** Free reclaim units on a scale with the GC watermarks. */
 function FreeUnits({ state }: { state: LaneState }) {
     const { marks, superblocks } = state.lane;
-    // The scale goes to what matters: four times the background mark, not the whole drive.
+    // The scale ends at four times the background watermark, not at the whole drive.
     const most = Math.max(8, Math.min(superblocks, Math.max(marks.background_free_units, marks.foreground_free_units) * 4));
     const place = (units: number) => `${Math.min(100, (units / most) * 100)}%`;
     const level = state.freeUnits <= marks.foreground_free_units ? "foreground" : state.freeUnits <= marks.background_free_units ? "background" : "calm";
@@ -175,7 +175,7 @@ const FINDINGS: Record<string, string> = {
 
 function Findings({ state }: { state: LaneState }) {
     const findings = state.result?.findings ?? [];
-    // They come at the end of a run, to where there is room for them.
+    // These numbers appear at the end of a run.
     if (findings.length === 0) return <div class="findings" />;
     return (
         <ul class="findings">

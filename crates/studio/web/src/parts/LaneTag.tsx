@@ -1,4 +1,4 @@
-// A lane's letter, with the stroke that its curve has.
+// Letter of a lane, with the stroke of its curve.
 import { STROKES } from "../curves/Curves.tsx";
 
 export function laneLetter(index: number): string {

@@ -1,4 +1,4 @@
-// A sentence that wants attention: what happened and what to do.
+// Notice: one sentence with the problem and the remedy.
 import type { ComponentChildren } from "preact";
 import { prose } from "./Prose.tsx";
 

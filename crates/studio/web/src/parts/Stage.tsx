@@ -1,4 +1,4 @@
-// What is seen of a session wherever it is shown: the sentence, the lanes, the curves. The page and notebooks share it.
+// Main view of a session, shared by the page and notebooks: headline, lanes, curves.
 import { useSignal } from "@preact/signals";
 import type { Grouping } from "../map/layout.ts";
 import { headline } from "../state/headline.ts";
@@ -20,7 +20,7 @@ export function HeadlineText({ session }: { session: Session }) {
     );
 }
 
-/** What header, caption and time take of a small window, with the line below a map. */
+/** Height of header, caption and time controls in a small window, with the line below a map. */
 const TOUR_FRAME = 430;
 
 export function Lanes({ session, isTour = false }: { session: Session; isTour?: boolean }) {
@@ -36,10 +36,10 @@ export function Lanes({ session, isTour = false }: { session: Session; isTour?: 
         );
     }
     const hasGroups = lanes.some((state) => state.lane.groups > 1);
-    // A drive of very many units gets more room where it has it to itself.
+    // A drive with very many units gets a taller map if it is the only lane.
     const isLarge = lanes.some((state) => state.lane.units > 16_384);
     const wanted = lanes.length > 1 ? 400 : isLarge ? 620 : 430;
-    // In the tour a map is seen as a whole above its caption.
+    // In the tour, the whole map fits above the caption.
     const mostHeight = isTour ? Math.min(wanted, Math.max(200, globalThis.innerHeight - TOUR_FRAME)) : wanted;
     return (
         <section aria-label="Drive">

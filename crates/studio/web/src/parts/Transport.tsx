@@ -1,10 +1,10 @@
-// Time: play, step, speed, and the whole run as a slider.
+// Time controls: play, step, speed, and a slider over the whole run.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { bytes, capacities } from "../state/numbers.ts";
 import type { Session } from "../state/session.ts";
 
-/** Share of the capacity that the host writes in a second; null is as fast as it goes. */
+/** Share of the capacity that the host writes per second. null is unlimited. */
 const SPEEDS: [string, number | null][] = [
     ["0.001 ×/s", 0.001],
     ["0.01 ×/s", 0.01],
@@ -15,7 +15,7 @@ const SPEEDS: [string, number | null][] = [
 ];
 const STEPS = [1, 100, 10_000];
 const SLIDER = 10_000;
-/** While the slider is dragged the server is told where to this often. */
+/** Minimum interval between seeks while the slider is dragged. */
 const SEEK_EVERY_MS = 120;
 
 function isOverNow(session: Session): boolean {
@@ -23,7 +23,7 @@ function isOverNow(session: Session): boolean {
     return lanes.length > 0 && lanes.every((state) => state.phase === "ended" || state.phase === "failed");
 }
 
-/** A run that is over is played from its beginning. */
+/** Play restarts a run that has ended. */
 function playOrPause(session: Session): void {
     if (isOverNow(session)) {
         session.seek(0);
@@ -40,7 +40,7 @@ export function Transport({ session }: { session: Session }) {
     const sentAt = useRef(0);
     const bar = useRef<HTMLDivElement>(null);
     useEffect(() => {
-        // Keys of this page; in a notebook only those that are pressed within the widget, and not the notebook's own.
+        // Keyboard shortcuts of this page. In a notebook, only keys pressed within the widget count.
         const root = bar.current?.getRootNode() ?? document;
         const listened = (event: Event) => keys(event as KeyboardEvent);
         const keys = (event: KeyboardEvent) => {

@@ -1,13 +1,13 @@
-// A button that asks once more before it does something that cannot be taken back.
+// Button that asks for confirmation before an irreversible action.
 import { useEffect, useMemo } from "preact/hooks";
 import { Confirmation } from "../state/actions.ts";
 
 interface TwoPressProps {
     text: string;
-    /** What it says when it was pressed once. */
+    /** Label after the first press. */
     again: string;
     isPrimary?: boolean;
-    /** What it is about, where several are on the page. */
+    /** Subject of the button, if the page has several such buttons. */
     of?: string;
     isBusy: boolean;
     onAct: () => void;
@@ -22,7 +22,7 @@ export function TwoPress({ text, again, isPrimary = false, of = "", isBusy, onAc
             type="button"
             class={`two-press${isPrimary ? " primary" : ""}`}
             data-asked={isAsked}
-            // It keeps the focus while it is busy, which a disabled one would not.
+            // A busy button keeps the focus, which a disabled one would lose.
             aria-disabled={isBusy}
             onClick={() => {
                 if (!isBusy && confirmation.press()) onAct();

@@ -1,18 +1,18 @@
-// Actions on a served drive: asked twice, and what came of them in words.
+// Actions on a served drive, with confirmation, and their results in words.
 import { signal } from "@preact/signals";
 import type { Checkpoint, FaultsReport } from "../wire/messages.ts";
 import { bytes, grouped, moment } from "./numbers.ts";
 
-/** How long a question stands. */
+/** Time in which a second press confirms. */
 export const ASKED_MS = 4000;
 
-/** A button that has to be pressed twice, the second time soon. */
+/** State of a button that needs a second press within a time limit. */
 export class Confirmation {
-    /** Whether the next press counts. */
+    /** True if the next press confirms. */
     readonly isAsked = signal(false);
     private timer: ReturnType<typeof setTimeout> | undefined;
 
-    /** Whether this press is the second one, so that it is to be done. */
+    /** Returns true if this press is the second one, which confirms the action. */
     press(): boolean {
         const isSecond = this.isAsked.value;
         this.forget();
@@ -22,7 +22,7 @@ export class Confirmation {
         return false;
     }
 
-    /** As if it had not been pressed. */
+    /** Resets the button. */
     forget(): void {
         clearTimeout(this.timer);
         this.isAsked.value = false;

@@ -1,13 +1,13 @@
-// Events of a drive in words, and what a host reads of them in its FDP event logs.
+// Events of a drive in words, and the FDP events that a host reads.
 import { CLOSE_REASONS, RECLAIM_CAUSES, type FrameEvent } from "../wire/frame.ts";
 import type { Lane } from "../wire/messages.ts";
 import { grouped, percent } from "./numbers.ts";
 
-/** What the host sees: the event's name and type, or null for what the drive keeps to itself. */
+/** FDP event that the host reads, with name and type, or null if the drive does not report it. */
 export function hostEvent(event: FrameEvent, lane: Lane): { name: string; type: string } | null {
     switch (event.kind) {
         case "reclaim":
-            // Nothing was reallocated where all blocks could be remapped, or none was valid.
+            // No data was reallocated if all blocks were remapped, or no page was valid.
             return event.copiedPages > 0 ? { name: "Media Reallocated", type: "80h" } : null;
         case "close": {
             const reason = CLOSE_REASONS[event.why];
@@ -24,7 +24,7 @@ export function ownerName(lane: Lane, owner: number): string {
     return lane.owners[owner]?.name ?? "no owner";
 }
 
-/** The event in a sentence. */
+/** Describes an event in one sentence. */
 export function sentence(event: FrameEvent, lane: Lane): string {
     const owner = ownerName(lane, event.owner);
     switch (event.kind) {

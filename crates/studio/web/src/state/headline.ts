@@ -1,14 +1,14 @@
-// The one sentence that a session comes to, from the numbers as they are now.
+// Headline of a session, computed from the current numbers.
 import type { OrderFork } from "../wire/messages.ts";
 import type { LaneState } from "./lane.ts";
 import { waf } from "./numbers.ts";
 import { wafSince } from "./series.ts";
 
-/** Relative differences below this are said to be none: less than what a reader could see in the numbers. */
+/** Relative difference below which two numbers count as equal, because their displayed digits do not show it. */
 const SAME = 0.0005;
 
 export interface Headline {
-    /** The number that stands large: a difference, or the write amplification of the only lane. */
+    /** Displayed number: a difference, or the write amplification of the only lane. */
     figure: string;
     sentence: string;
 }
@@ -18,7 +18,7 @@ function difference(share: number): string {
     return of100 >= 10 ? of100.toFixed(0) : of100.toFixed(1);
 }
 
-/** What lane `one` writes to the flash beside lane `other`, per byte of the host. */
+/** Flash writes of lane `one` relative to lane `other`, per byte written by the host. */
 function between(one: LaneState, other: LaneState, ofOne: number, ofOther: number, since: string): Headline {
     const share = ofOne / ofOther - 1;
     const numbers = `(WAF ${waf(ofOne)} against ${waf(ofOther)})`;
@@ -27,7 +27,7 @@ function between(one: LaneState, other: LaneState, ofOne: number, ofOther: numbe
     return { figure: `${share < 0 ? "−" : "+"}${difference(share)}\u00a0%`, sentence: `${one.lane.name} writes ${difference(share)}\u00a0% ${word} to the flash than ${other.lane.name}${since} ${numbers}.` };
 }
 
-/** A fork against what it was forked from, since then; else the lane that writes least against the one that writes most. */
+/** Compares a fork with its parent since the fork. Otherwise compares the lanes with the lowest and the highest write amplification. */
 export function headline(lanes: LaneState[], forks: OrderFork[], isDrive = false): Headline | null {
     const first = lanes[0];
     if (first === undefined) return null;

@@ -1,7 +1,7 @@
-// The notebook around a widget: light or dark, and its keys.
+// Environment of a widget in a notebook: colour scheme and keyboard shortcuts.
 import { type Theme, theme } from "./theme.ts";
 
-/** What the notebook says of itself: JupyterLab and Notebook 7, VS Code. Others are as the reader's system. */
+/** Colour scheme of the notebook (JupyterLab, Notebook 7, VS Code). Other notebooks follow the system. */
 export function themeOf(body: { dataset: DOMStringMap; classList: { contains(name: string): boolean } }): Theme {
     const light = body.dataset["jpThemeLight"];
     if (light === "true") return "light";
@@ -11,7 +11,7 @@ export function themeOf(body: { dataset: DOMStringMap; classList: { contains(nam
     return "system";
 }
 
-/** Looks as the notebook does, from now on; returns what ends that. */
+/** Follows the colour scheme of the notebook. Returns a function that stops it. */
 export function followNotebook(place: HTMLElement): () => void {
     const look = () => {
         theme.value = themeOf(document.body);

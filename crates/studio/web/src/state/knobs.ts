@@ -1,4 +1,4 @@
-// Knobs that a fork or a lane can turn: the ones most asked for, with the values that make sense. Any other setting goes by its name.
+// Common settings for forks and lanes, with useful values. All other settings are available by name.
 import type { Lane, Setting, Settings } from "../wire/messages.ts";
 import { bytes, percent } from "./numbers.ts";
 
@@ -6,7 +6,7 @@ export interface Knob {
     path: string;
     label: string;
     values: { label: string; value: Setting }[];
-    /** What to write, where values are free. */
+    /** Hint for settings with free values. */
     hint: string;
 }
 
@@ -43,7 +43,7 @@ export const KNOBS: Knob[] = [
 
 export const OTHER = "other";
 
-/** A setting as a person wrote it: a number, true or false, or text. */
+/** Parses the value of a setting: a number, true, false, or text. */
 export function readSetting(text: string): Setting {
     const trimmed = text.trim();
     if (trimmed === "true" || trimmed === "false") return trimmed === "true";
@@ -57,7 +57,7 @@ export function settingText(value: Setting): string {
         .join(", ");
 }
 
-/** A short name for what a fork changes. */
+/** Short name for the changes of a fork. */
 export function nameOf(set: Settings): string {
     return Object.entries(set)
         .map(([path, value]) => {
@@ -71,20 +71,20 @@ export function nameOf(set: Settings): string {
         .join(", ");
 }
 
-/** What a lane has now, as text; empty if it does not say. */
+/** Current value of a lane as text. Empty if the lane does not report it. */
 export function currentValue(lane: Lane, path: string): string {
     const value = lane.settings[path];
     if (value === undefined) return "";
     const knob = KNOBS.find((one) => one.path === path);
     const known = knob?.values.find((one) => JSON.stringify(one.value) === JSON.stringify(value))?.label;
     if (known !== undefined) return known;
-    // Shares are offered as percentages, so others are said as such too; sizes as sizes.
+    // Shares are displayed as percentages, and sizes with units.
     if (typeof value === "number" && path.endsWith("_bytes") && value > 0) return bytes(value);
     if (typeof value === "number" && knob?.values[0]?.label.endsWith("%") === true) return percent(value);
     return settingText(value).replaceAll("_", " ");
 }
 
-/** A name that no lane of a session has yet. */
+/** Returns a name that no lane of the session has. */
 export function freeName(name: string, taken: string[]): string {
     for (let count = 2, tried = name; ; count += 1) {
         if (!taken.includes(tried)) return tried;

@@ -1,20 +1,20 @@
-// A lane as the page knows it: the frames of its drive, added up.
+// State of a lane on the page, accumulated from frames.
 //
 //   Frame (what changed) -> LaneState (all units, owners, samples, the last events) -> map, curves, tables
 //
-// Rows of units lie in columns, and which of them changed is noted for whoever draws, so that a frame costs what it changes and
-// nothing is allocated for it. It knows nothing of how anything is drawn.
+// Units are stored in columns, with a list of changed units for the renderer. So a frame costs no more than its changes and
+// allocates no memory. This module does not draw.
 import { FREE, NO_OWNER, OPEN_FOR_COLLECTION, OPEN_FOR_HOST, type Frame, type FrameEvent, type Phase } from "../wire/frame.ts";
 import type { Gap } from "./series.ts";
 import type { CellResult, Lane, LatencyMessage, Wear } from "../wire/messages.ts";
 
-/** Events that are kept: enough to scroll, with an end. */
+/** Maximum events in the log. */
 export const EVENTS_KEPT = 4096;
-/** Reclaims that wait to be drawn as movement; more than a screen can show are left out. */
+/** Maximum reclaims that wait for their animation. More than a screen can show are dropped. */
 const MOVES_KEPT = 64;
 
 export interface LoggedEvent extends FrameEvent {
-    /** Counts all events of the lane from the start of the page, to tell rows apart. */
+    /** Number of the event since the page opened, which identifies its row. */
     number: number;
 }
 
@@ -27,7 +27,7 @@ export interface OwnerTotals {
     reclaimed: number;
 }
 
-/** Columns of numbers that grow. */
+/** Growing columns of numbers. */
 export class Column {
     private values = new Float64Array(256);
     length = 0;
@@ -68,14 +68,14 @@ export class LaneState {
     readonly group: Uint16Array;
     readonly valid: Uint32Array;
     readonly written: Uint32Array;
-    /** Slices that a unit takes, where superblocks are divided: 1 or more; 0 for one that belongs to a unit before it. */
+    /** Number of slices of a unit if superblocks are divided. 0 for a slice that belongs to an earlier unit. */
     private readonly span: Uint8Array;
-    /** Pages of the unit that was opened there last; 0 if that was not seen. */
+    /** Pages of the unit last opened here. 0 if the page did not receive that event. */
     private readonly openedPages: Uint32Array;
-    /** Units that changed since they were last taken; the first `changedCount` count. */
+    /** Units changed since the last drawing. The first `changedCount` entries are valid. */
     readonly changed: Uint32Array;
     changedCount = 0;
-    /** Grows whenever all units were forgotten. */
+    /** Incremented when all units become invalid. */
     generation = 0;
     private readonly isChanged: Uint8Array;
 
@@ -84,10 +84,10 @@ export class LaneState {
     readonly sampleOwnerHost: Column[];
     readonly sampleOwnerCopied: Column[];
 
-    /** The last events, the newest last. */
+    /** Latest events, newest last. */
     events: LoggedEvent[] = [];
     private eventNumber = 0;
-    /** Reclaims that have not been drawn yet. */
+    /** Reclaims whose animation has not started. */
     moves: FrameEvent[] = [];
 
     result: CellResult | null = null;
@@ -112,7 +112,7 @@ export class LaneState {
         this.forget();
     }
 
-    /** Whether frames of `lane` can be added to this state: the same drive with the same rows. */
+    /** True if frames of `lane` fit this state: the same drive with the same rows. */
     fits(lane: Lane): boolean {
         const mine = this.lane;
         return mine.units === lane.units && mine.owners.length === lane.owners.length && mine.unit_pages === lane.unit_pages && mine.device === lane.device;
@@ -125,7 +125,7 @@ export class LaneState {
         this.written.fill(0);
         this.span.fill(1);
         this.openedPages.fill(0);
-        // Groups are dealt in equal runs; a frame may say otherwise of a unit.
+        // Groups consist of equal runs of units, unless a frame gives another group.
         const each = Math.max(1, Math.ceil(this.lane.units / Math.max(1, this.lane.groups)));
         for (let unit = 0; unit < this.lane.units; unit += 1) {
             this.group[unit] = Math.floor(unit / each);
@@ -149,13 +149,13 @@ export class LaneState {
         this.changedCount += 1;
     }
 
-    /** Whoever draws has seen all changes. */
+    /** Clears the list of changed units after drawing. */
     taken(): void {
         for (let i = 0; i < this.changedCount; i += 1) this.isChanged[this.changed[i] as number] = 0;
         this.changedCount = 0;
     }
 
-    /** Adds a frame. Rows that name a unit or an owner that the lane does not have are left out. */
+    /** Adds a frame. Rows with an unknown unit or owner are ignored. */
     apply(frame: Frame): void {
         if (frame.whole) this.forget();
         this.phase = frame.phase;
@@ -209,7 +209,7 @@ export class LaneState {
         return Math.max(1, Math.min(255, Math.round(this.lane.units / Math.max(1, this.lane.superblocks))));
     }
 
-    /** Gives a unit the slices after it that are its own, and takes back those that are not any more. */
+    /** Assigns a unit its following slices, and releases slices that it no longer has. */
     private spread(unit: number): void {
         const isFree = this.state[unit] === FREE;
         if (isFree) this.openedPages[unit] = 0;
@@ -223,7 +223,7 @@ export class LaneState {
         }
     }
 
-    /** The unit that a slice belongs to: itself, but where a unit takes several. */
+    /** Unit that a slice belongs to. */
     unitOf(slice: number): number {
         let unit = slice;
         while (unit > 0 && this.span[unit] === 0) unit -= 1;
@@ -244,7 +244,7 @@ export class LaneState {
             if (event.kind === "open" && event.unit < this.openedPages.length) this.openedPages[event.unit] = event.pages;
             if (event.kind === "reclaim" && this.moves.length < MOVES_KEPT) this.moves.push(event);
         }
-        // Cut in large pieces, so that not every frame moves the whole list.
+        // Removes large blocks of events, so that not every frame moves the whole list.
         if (this.events.length > EVENTS_KEPT * 2) this.events = this.events.slice(-EVENTS_KEPT);
     }
 
@@ -260,12 +260,12 @@ export class LaneState {
         }
     }
 
-    /** Host bytes between which nobody looked at a served drive. */
+    /** Ranges of host bytes written to a served drive while no page was connected. */
     get gaps(): Gap[] {
         return (this.lane.unwatched ?? []).map((one) => ({ from: one.from_host_bytes, to: one.to_host_bytes }));
     }
 
-    /** Pages of a slice: of a whole unit, where superblocks are not divided. */
+    /** Pages of a slice, or of a whole unit if superblocks are not divided. */
     get unitPages(): number {
         return Math.max(1, this.lane.unit_pages);
     }
@@ -274,12 +274,12 @@ export class LaneState {
         return this.hostBytes > 0 ? this.mediaBytes / this.hostBytes : null;
     }
 
-    /** Multiples of the capacity that the host has written. */
+    /** Bytes written by the host, in multiples of the capacity. */
     get capacities(): number {
         return this.hostBytes / this.lane.capacity_bytes;
     }
 
-    /** What a handle's own data costs: its host bytes and what was copied out of its units, over its host bytes. */
+    /** Write amplification of a handle: its host bytes plus the bytes copied out of its units, divided by its host bytes. */
     ownerWaf(owner: number): number | null {
         const totals = this.owners[owner];
         if (totals === undefined || totals.hostBytes === 0) return null;

@@ -1,6 +1,6 @@
-// What drawing costs, counted: frames that came, pictures that were drawn, and milliseconds of script for them.
+// Counters for the cost of drawing: received frames, drawn pictures, and milliseconds of script.
 //
-// `warpMeter` in the page's console and the tool that looks at the page (dev/look.mjs) read it. Two additions a frame are all it takes.
+// `warpMeter` in the browser's console and dev/look.mjs read it. It costs two additions per frame.
 
 export const meter = {
     frames: 0,

@@ -1,10 +1,10 @@
-// How numbers are written: as everywhere in this project (docs/reference/results.md): binary units, write amplification with three digits. Between a number
-// and its unit is a space at which no line is broken.
+// Formats numbers as docs/reference/results.md describes: binary units, write amplification with three decimals.
+// A non-breaking space separates a number from its unit.
 
 const SPACE = "\u00a0";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** Three digits; a whole number of units has no point. */
+/** Formats with three digits. Whole numbers of units have no decimals. */
 export function bytes(value: number): string {
     let unit = 0;
     let left = value;
@@ -37,12 +37,12 @@ export function percent(share: number): string {
     return of100 < 0.1 ? `<0.1${SPACE}%` : `${of100.toFixed(of100 >= 99.95 ? 0 : 1)}${SPACE}%`;
 }
 
-/** A thin space between thousands. */
+/** Separates thousands by thin spaces. */
 export function grouped(value: number): string {
     return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** A count and what is counted: "1 unit", "2 units". */
+/** A count with its noun: "1 unit", "2 units". */
 export function counted(value: number, one: string): string {
     return `${grouped(value)}${SPACE}${one}${value === 1 ? "" : "s"}`;
 }
@@ -52,7 +52,7 @@ export function capacities(share: number): string {
     return share.toFixed(2);
 }
 
-/** Time with a unit that a person reads; three digits. */
+/** Formats a duration with three digits and a suitable unit. */
 export function time(ns: number): string {
     for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const) {
         if (ns >= size) return `${digits(Number((ns / size).toPrecision(3)))}${SPACE}${unit}`;
@@ -60,7 +60,7 @@ export function time(ns: number): string {
     return `${Math.round(ns)}${SPACE}ns`;
 }
 
-/** A moment of this day as a clock shows it; of another day with its date. */
+/** Formats a time of today as hours and minutes, of another day with its date. */
 export function moment(unixMs: number, nowMs: number): string {
     const two = (value: number) => String(value).padStart(2, "0");
     const [at, now] = [new Date(unixMs), new Date(nowMs)];
@@ -69,7 +69,7 @@ export function moment(unixMs: number, nowMs: number): string {
     return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}`;
 }
 
-/** Large counts, short. */
+/** Formats a large count with a short suffix. */
 export function short(value: number): string {
     if (value >= 1e9) return `${digits(Number((value / 1e9).toPrecision(3)))}${SPACE}G`;
     if (value >= 1e6) return `${digits(Number((value / 1e6).toPrecision(3)))}${SPACE}M`;

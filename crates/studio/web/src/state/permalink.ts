@@ -1,15 +1,15 @@
-// An Order in an address: deflated JSON in letters that an address may hold.
+// Session order in an address: deflated JSON in base64url.
 //
 //   Order <-> JSON <-> deflate-raw <-> base64url <-> #/run/...
 //
-// Equal Orders give equal addresses: keys are written in one order, and what is left out is written as it would be read.
+// Equal orders give equal addresses, because keys have a fixed sequence and omitted values are written as defaults.
 import { base64url, fromBase64url } from "../wire/api.ts";
 import type { Order, OrderFork, OrderLane } from "../wire/messages.ts";
 
-/** Bytes of an Order that are unpacked at most: what the server takes of a body. */
+/** Maximum size of an unpacked order, the server's limit for a body. */
 const MOST_BYTES = 1 << 20;
 
-/** An address that holds no Order; the sentence is for the page. */
+/** Error for an address without a valid order. The page shows its message. */
 export class PermalinkError extends Error {}
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array<ArrayBuffer>> {
@@ -36,7 +36,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
     return all;
 }
 
-/** The Order with its keys in one order. */
+/** Order with its keys in a fixed sequence. */
 export function canonical(order: Order): Order {
     const sorted = <T>(keys: Record<string, T>): Record<string, T> => Object.fromEntries(Object.entries(keys).sort(([a], [b]) => (a < b ? -1 : 1)));
     const { name, experiment, workload, device, scale, drive_writes, precondition_drive_writes, timed, seed, lanes, forks, ...options } = order;
@@ -56,7 +56,7 @@ export function canonical(order: Order): Order {
     };
 }
 
-/** Whether two Orders are of the same run, whatever was forked from it and however it is called. */
+/** True if two orders describe the same run, regardless of forks and names. */
 export function beginsAlike(one: Order, other: Order): boolean {
     const run = ({ name: _, ...order }: Order) => JSON.stringify(canonical({ ...order, forks: [] }));
     return run(one) === run(other);
@@ -79,7 +79,7 @@ export async function decodeOrder(text: string): Promise<Order> {
     if (typeof value !== "object" || value === null) throw new PermalinkError(broken);
     const { name, ...given } = value as Partial<Order>;
     if (!Array.isArray(given.lanes) || given.lanes.length === 0) throw new PermalinkError(broken);
-    // What a run means is checked by the server, which says what is wrong; here only the shape counts.
+    // The server checks the content and reports errors. This function checks only the types.
     return canonical({
         ...given,
         ...(typeof name === "string" ? { name } : {}),

@@ -1,4 +1,4 @@
-// Where the reader is: the part of the address behind the #.
+// Current view: the part of the address after the #.
 import { signal } from "@preact/signals";
 
 export type Route =
@@ -29,7 +29,7 @@ export function readRoute(hash: string): Route {
 export const route = signal<Route>(readRoute(globalThis.location?.hash ?? ""));
 globalThis.addEventListener?.("hashchange", () => (route.value = readRoute(location.hash)));
 
-/** Grows when a session was begun again: a new server may give it the name that the old one had. */
+/** Incremented when a session is restarted, because a new server may reuse the identifier of the old session. */
 export const begunAgain = signal(0);
 
 export function go(hash: string): void {

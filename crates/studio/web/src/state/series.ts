@@ -1,22 +1,22 @@
-// Write amplification over the written volume, from the samples of a lane.
+// Write amplification over written volume, from the samples of a lane.
 import type { LaneState } from "./lane.ts";
 
 export interface Series {
     /** Multiples of the capacity. */
     x: number[];
-    /** null where there is nothing to say: nothing was written in the window. */
+    /** null if the host wrote nothing in the window. */
     y: (number | null)[];
 }
 
 export interface Points {
     length: number;
-    /** Bytes that the host had written to the drive: where a point is on the axis. */
+    /** Host bytes written: the position of a point on the axis. */
     at(index: number): number;
     host(index: number): number;
     media(index: number): number;
 }
 
-/** Media over host bytes since the beginning. */
+/** Media bytes divided by host bytes since the beginning. */
 export function cumulative(points: Points, capacityBytes: number): Series {
     const series: Series = { x: [], y: [] };
     for (let i = 0; i < points.length; i += 1) {
@@ -28,16 +28,19 @@ export function cumulative(points: Points, capacityBytes: number): Series {
     return series;
 }
 
-/** Host bytes between which nobody looked: nothing is known in between but the sums at both ends. */
+/** Range of host bytes without samples, because no page was connected. Only the sums at both ends are known. */
 export interface Gap {
     from: number;
     to: number;
 }
 
-/** So little to the right that it is drawn at the same place, and is another point. */
+/** Distance too small to see, which still separates two points. */
 const BESIDE = 1e-7;
 
-/** Media over host bytes of the last `windowBytes`; over what there is, at the beginning and behind a gap. A gap is its mean, flat. */
+/**
+ * Media bytes divided by host bytes over the last `windowBytes`, or over a shorter range at the beginning and after a gap.
+ * Within a gap the value is its mean.
+ */
 export function windowed(points: Points, capacityBytes: number, windowBytes: number, gaps: Gap[] = []): Series {
     const series: Series = { x: [], y: [] };
     let first = -1;
@@ -54,9 +57,9 @@ export function windowed(points: Points, capacityBytes: number, windowBytes: num
             first = i;
             passed += 1;
         }
-        // At the end of a gap a window begins; within it there is nothing.
+        // A window starts at the end of a gap and has no samples within it.
         if (first === i || points.at(i) > (gaps[passed]?.from ?? Number.POSITIVE_INFINITY)) continue;
-        // `first` is the last sample that is a whole window back; -1 is the beginning, where both counters are 0.
+        // `first` is the last sample at least a window back. -1 is the beginning, where both counters are 0.
         while (first + 1 < i && points.at(i) - points.at(first + 1) >= windowBytes) first += 1;
         const hostBefore = first < 0 ? 0 : points.host(first);
         const mediaBefore = first < 0 ? 0 : points.media(first);
@@ -67,7 +70,7 @@ export function windowed(points: Points, capacityBytes: number, windowBytes: num
     return series;
 }
 
-/** All of a lane's samples and where it is now. */
+/** All samples of a lane and its current position. */
 export function pointsOfLane(state: LaneState): Points {
     const count = state.sampleHost.length;
     const hasNow = state.hostBytes > (count === 0 ? 0 : state.sampleHost.at(count - 1));
@@ -79,7 +82,7 @@ export function pointsOfLane(state: LaneState): Points {
     };
 }
 
-/** A handle's host bytes, and those and what was copied out of its units. */
+/** Host bytes of a handle, and the sum of these and the bytes copied out of its units. */
 export function pointsOfOwner(state: LaneState, owner: number): Points {
     const host = state.sampleOwnerHost[owner];
     const copied = state.sampleOwnerCopied[owner];
@@ -92,7 +95,7 @@ export function pointsOfOwner(state: LaneState, owner: number): Points {
     };
 }
 
-/** Write amplification since the host had written `fromBytes`; null while nothing was written since. */
+/** Write amplification since the host had written `fromBytes`. null if nothing was written since. */
 export function wafSince(state: LaneState, fromBytes: number): number | null {
     let host = 0;
     let media = 0;
@@ -103,7 +106,7 @@ export function wafSince(state: LaneState, fromBytes: number): number | null {
     return state.hostBytes > host ? (state.mediaBytes - media) / (state.hostBytes - host) : null;
 }
 
-/** Several series on one axis: every x of any of them, with null where a series has no point. */
+/** Joins several series on one axis: every x of any series, with null for series without a point there. */
 export function merge(all: Series[]): { x: number[]; ys: (number | null)[][] } {
     const x = [...new Set(all.flatMap((series) => series.x))].sort((a, b) => a - b);
     const place = new Map(x.map((value, index) => [value, index]));

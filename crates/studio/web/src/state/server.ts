@@ -1,4 +1,4 @@
-// The server as the page knows it: what it offers, asked once and again when it has come back.
+// Capabilities of the server, read at the start and after each reconnection.
 import { batch, signal } from "@preact/signals";
 import { Api, ApiError } from "../wire/api.ts";
 import { waitMs } from "../wire/live.ts";
@@ -7,15 +7,15 @@ import type { About, Catalogue, Order } from "../wire/messages.ts";
 export const api = Api.ofPage();
 export const about = signal<About | null>(null);
 export const catalogue = signal<Catalogue | null>(null);
-/** Why there is no catalogue, in a sentence; null while it is there or asked for. */
+/** Reason for a missing catalogue, in one sentence. null if it exists or is loading. */
 export const trouble = signal<string | null>(null);
 
-/** Asks until the server answers. */
+/** Repeats the request until the server answers. */
 export async function meet(): Promise<void> {
     for (let tries = 0; ; tries += 1) {
         try {
             const known = await api.about();
-            // A server that serves a drive may have no lab beside it.
+            // A server of a drive may have no catalogue.
             const offered = await api.catalogue().catch((error: unknown) => {
                 if (known.drive && error instanceof ApiError && error.status === 404) return null;
                 throw error;
@@ -33,12 +33,12 @@ export async function meet(): Promise<void> {
     }
 }
 
-/** Orders of this tab's sessions, so that a run can be begun again when the server was restarted. */
+/** Orders of this tab's sessions, to restart a run after a restart of the server. */
 export function rememberOrder(id: string, order: Order): void {
     try {
         sessionStorage.setItem(`warp.order.${id}`, JSON.stringify(order));
     } catch {
-        // A browser that keeps nothing cannot begin it again by itself; the link still can.
+        // Without storage, the page cannot restart the run, but the permalink can.
     }
 }
 

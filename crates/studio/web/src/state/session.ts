@@ -1,10 +1,10 @@
-// A session that is watched: its lanes, what was said of it, and the commands that go back.
+// A session on the page: its lanes, its messages, and the commands to the server.
 //
 //   Live -> lanes (LaneState), running, speed, problem -> components
 //   components -> play, seek, fork ... -> Live
 //
-// Frames change LaneStates in place. Two signals say that they did: `drawn` with every frame, for what draws, and `told` a few
-// times a second, for what is read as text.
+// Frames change each `LaneState` in place. Two signals notify of changes: `drawn` with every frame, for drawings, and `told` a few
+// times a second, for text.
 import { batch, signal } from "@preact/signals";
 import { ApiError, type Api } from "../wire/api.ts";
 import type { Frame } from "../wire/frame.ts";
@@ -28,11 +28,11 @@ export class Session implements Listener {
     readonly problem = signal<string | null>(null);
     readonly order = signal<Order | null>(null);
     readonly hosts = signal<HostsMessage | null>(null);
-    /** What is planned to go wrong with a served drive. */
+    /** Fault plan of a served drive. */
     readonly faults = signal<FaultsReport | null>(null);
     readonly drawn = signal(0);
     readonly told = signal(0);
-    /** Where a seek is going, until a frame has come from there. */
+    /** Target of a seek, until the first frame from there. */
     readonly seeking = signal<number | null>(null);
     private live: Live;
     private toldAt = 0;
@@ -48,7 +48,7 @@ export class Session implements Listener {
         const path = `/api/sessions/${encodeURIComponent(id)}/live`;
         const session: Session = new Session(api, id, path, async (asked) => {
             const order = await asked.order(id);
-            // A server that was started again counts from one again: what has this name now may be another page's.
+            // A restarted server counts sessions from 1 again, so this identifier may belong to another page's session.
             const before = session.order.peek();
             if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} shows another run now.`);
         });
@@ -59,7 +59,7 @@ export class Session implements Listener {
         return new Session(api, "drive", "/api/drive/live", (asked) => asked.drive());
     }
 
-    /** Whether a served drive is watched, whose hosts say what it does. */
+    /** True for a served drive, which is controlled by its hosts. */
     get isDrive(): boolean {
         return this.id === "drive";
     }
@@ -135,7 +135,7 @@ export class Session implements Listener {
         this.tell();
     }
 
-    /** Lanes that are what they were keep their state, so that nothing flickers when one is added. */
+    /** Unchanged lanes keep their state, so that the page does not flicker when a lane is added. */
     private take(lanes: ConstructorParameters<typeof LaneState>[0][]): void {
         const before = this.lanes.value;
         this.lanes.value = lanes.map((lane, index) => {
@@ -150,7 +150,7 @@ export class Session implements Listener {
         try {
             this.order.value = await this.api.order(this.id);
         } catch {
-            // Without it there is no permalink, which the page shows; the connection itself says if the server is away.
+            // Without the order there is no permalink. The connection itself reports a lost server.
             this.order.value = null;
         }
     }
@@ -191,7 +191,7 @@ export class Session implements Listener {
         this.send({ do: "drop", lane });
     }
 
-    /** The first lane's way: how much the host is to write, or a little more than it has. */
+    /** Length of the longest lane: its write limit, or slightly more than it has written. */
     get endBytes(): number {
         let end = 0;
         for (const state of this.lanes.value) {

@@ -1,4 +1,4 @@
-// Light or dark, and whether things may move: what the reader's system wants, unless the page was told otherwise.
+// Colour scheme and animations: the system's preference, unless the user chose another.
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
@@ -25,7 +25,7 @@ export const theme = signal<Theme>(remembered());
 export const isDark = computed(() => (theme.value === "system" ? systemDark.value : theme.value === "dark"));
 export const mayMove = computed(() => !systemStill.value);
 
-/** Writes the choice to the page and remembers it. Called once, by the page; a notebook keeps its own looks. */
+/** Applies and stores the choice. Only the page calls it. A notebook keeps its own scheme. */
 export function followTheme(): void {
     effect(() => {
         if (theme.value === "system") delete document.documentElement.dataset["theme"];
@@ -34,7 +34,7 @@ export function followTheme(): void {
             if (theme.value === "system") localStorage.removeItem(KEY);
             else localStorage.setItem(KEY, theme.value);
         } catch {
-            // A browser that keeps nothing asks again next time.
+            // Without storage, the choice is lost when the page closes.
         }
     });
 }

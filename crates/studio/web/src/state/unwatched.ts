@@ -1,4 +1,4 @@
-// What there is to say of the time in which no page watched a served drive.
+// Notes about writes to a served drive while no page was connected.
 import type { Unwatched } from "../wire/messages.ts";
 import { capacities, counted, moment, waf } from "./numbers.ts";
 

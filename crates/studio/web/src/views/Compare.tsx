@@ -1,4 +1,4 @@
-// Runs that the store has: found, and two beside each other, cell by cell, with the lab's verdicts.
+// Stored runs: search, and comparison of two runs by cell with the verdicts of `warp results compare`.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";
@@ -9,9 +9,9 @@ import type { Comparison, Difference } from "../wire/messages.ts";
 
 type Row = Record<string, unknown>;
 
-/** Columns that every store has, in the order in which they are read; others follow as they come. */
+/** Columns of every store, in display order. Other columns follow. */
 const FIRST = ["id", "at", "target", "title", "waf", "runs", "devices", "seconds", "warp"];
-/** A digest that no reader compares by eye, and what is said in another column. */
+/** Hidden columns: a digest, and values that other columns repeat. */
 const NOT_SHOWN = ["engine", "waf_range"];
 
 function columnsOf(rows: Row[]): string[] {
@@ -20,7 +20,7 @@ function columnsOf(rows: Row[]): string[] {
     return [...FIRST.filter((key) => all.has(key)), ...[...all].filter((key) => !FIRST.includes(key))].slice(0, 10);
 }
 
-/** What a column is called where its key is short. */
+/** Headings for short keys. */
 const NAMES: Record<string, string> = { at: "time (UTC)", target: "target", runs: "cells", waf: "WAF", seconds: "duration, s", warp: "version" };
 
 function isNumeric(rows: Row[], column: string): boolean {
@@ -33,14 +33,14 @@ function cell(column: string, value: unknown): string {
         if (/waf|amplification/.test(column)) return waf(value);
         return Number.isInteger(value) ? grouped(value) : value.toPrecision(3);
     }
-    // Of a file its name; where it was stands in the row's title.
+    // A file appears by its name. The row's title has the full path.
     if (column === "target" && typeof value === "string") return value.split(/[\\/]/).at(-1) ?? value;
     if (column === "at" && typeof value === "string") return value.slice(0, 16).replace("T", " ");
     if (Array.isArray(value)) return value.map((one) => cell(column, one)).join(", ");
     return String(value);
 }
 
-/** A column of a run; of several cells the write amplification of the least and of the greatest. */
+/** Column of a run. Several cells appear as the lowest and the highest write amplification. */
 function cellOf(column: string, row: Row): string {
     const range = row["waf_range"];
     if (column !== "waf" || typeof row[column] === "number" || !Array.isArray(range)) return cell(column, row[column]);
@@ -115,7 +115,7 @@ export function CompareView() {
     );
 }
 
-/** What is said of a difference. */
+/** Verdict on a difference, in words. */
 const VERDICTS: Record<Difference["verdict"], string> = { same: "the same", more: "more", less: "less", no_difference: "no difference", one_seed: "one seed" };
 
 function number(value: number): string {
@@ -126,7 +126,7 @@ function signed(value: number): string {
     return value === 0 ? "0" : `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
 }
 
-/** Two runs, cell by cell, as the lab compares them. */
+/** Comparison of two runs by cell, computed by the server. */
 function Beside({ rows }: { rows: Row[] }) {
     const [one, other] = rows.map((row) => String(row["id"] ?? ""));
     const found = useSignal<Comparison | null>(null);

@@ -1,4 +1,4 @@
-// A served drive: what hosts do with it now, its units, handles, events, and what may be done to it.
+// View of a served drive: current activity of its hosts, units, handles, events, and actions.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Curves } from "../curves/Curves.tsx";
@@ -99,7 +99,7 @@ function Hosts({ session }: { session: Session }) {
     );
 }
 
-/** What goes wrong with the drive on purpose. */
+/** Injected faults. */
 function Faults({ session }: { session: Session }) {
     const report = session.faults.value;
     if (report === null) return null;
@@ -111,7 +111,7 @@ function Faults({ session }: { session: Session }) {
     );
 }
 
-/** What may be done to the drive; each asks once more before it does it. */
+/** Actions on the drive, each with confirmation. */
 function Actions({ session, said }: { session: Session; said: Signal<string | null> }) {
     const isBusy = useSignal(false);
     const isPlanning = useSignal(false);

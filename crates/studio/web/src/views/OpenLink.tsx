@@ -1,4 +1,4 @@
-// A permalink: the Order in it is begun, and the page goes to its session.
+// Opens a permalink: starts a session with its order and goes to it.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";

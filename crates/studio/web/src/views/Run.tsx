@@ -1,4 +1,4 @@
-// A session: its sentence, lanes, curves, events, and what can be kept of it.
+// View of a session: headline, lanes, curves, events, exports.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Curves } from "../curves/Curves.tsx";
@@ -73,7 +73,7 @@ export function SessionView({ session, isTour, extra }: { session: Session; isTo
     );
 }
 
-/** Its name, which a press on it changes, and what it is about. */
+/** Name of the session, which can be edited, and its description. */
 function SessionName({ session }: { session: Session }) {
     const given = useSignal<string | null>(null);
     const name = session.name.value;
@@ -128,12 +128,12 @@ function SessionName({ session }: { session: Session }) {
 
 async function end(session: Session): Promise<void> {
     await api.end(session.id).catch(() => {
-        // It has ended already, or the server is away and its sessions with it.
+        // The session has ended, or the server with its sessions has stopped.
     });
     go("#/");
 }
 
-/** Says when the server is away or has forgotten the session, and begins it again from its order. */
+/** Notice for a lost server or session. Restarts the session from its order. */
 function ConnectionNotice({ session }: { session: Session }) {
     const connection = session.connection.value;
     const problem = useSignal<string | null>(null);
@@ -182,7 +182,7 @@ function CopyLink({ session }: { session: Session }) {
             await navigator.clipboard.writeText(link);
             said.value = "Copied";
         } catch {
-            // Without the clipboard the link goes to where it can be copied from.
+            // Without access to the clipboard, the link appears in a field to copy from.
             location.hash = `#/run/${await encodeOrder(order)}`;
             said.value = "See the address bar";
         }

@@ -1,4 +1,4 @@
-// Where a run begins: an experiment with its variants side by side, or a device with a workload of one's own.
+// Start page: an experiment with its variants side by side, or a device with your own workload.
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { LateEditor } from "../editor/LateEditor.tsx";
@@ -14,9 +14,9 @@ import { api, catalogue, rememberOrder, trouble } from "../state/server.ts";
 import { ApiError } from "../wire/api.ts";
 import type { Catalogue, ExperimentEntry, Order, OrderLane, Problem, SessionEntry } from "../wire/messages.ts";
 
-/** Lanes that a session takes. */
+/** Maximum lanes of a session. */
 const MOST_LANES = 8;
-/** What the server takes of a body, with room for the rest of an Order. */
+/** Maximum size of a workload text: the server's limit for a body, less space for the rest of the order. */
 const MOST_TEXT = 900 * 1024;
 const VARIANT = "variant";
 
@@ -35,7 +35,7 @@ export function StartView() {
     const what = useSignal<"experiment" | "own">("experiment");
     const known = catalogue.value;
     const sessions = useSessions();
-    // What is above the choice is known before the choice is there, so that it does not move under a finger.
+    // The content above the choice is rendered before the catalogue arrives, so that the choice does not move.
     const isReady = known !== null && sessions !== null;
     return (
         <main id="content" tabIndex={-1} class="start">
@@ -68,7 +68,7 @@ export function StartView() {
     );
 }
 
-/** Sessions that the server has, and what asks for them at once; null until it has said which. */
+/** Sessions of the server, with an immediate reload. null before the first answer. */
 function useSessions(): { list: SessionEntry[]; ask: () => void } | null {
     const sessions = useSignal<SessionEntry[] | null>(null);
     const isOver = useRef(false);
@@ -78,7 +78,7 @@ function useSessions(): { list: SessionEntry[]; ask: () => void } | null {
                 if (!isOver.current) sessions.value = all;
             },
             () => {
-                // The notice above says it; the list keeps what it had.
+                // The notice above reports the error. The list keeps its previous content.
             },
         );
     };
@@ -94,7 +94,7 @@ function useSessions(): { list: SessionEntry[]; ask: () => void } | null {
     return sessions.value === null ? null : { list: sessions.value, ask };
 }
 
-/** Sessions to go back to, or to end. */
+/** Running sessions, to open or end. */
 function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void }) {
     const problem = useSignal<string | null>(null);
     if (sessions.length === 0) return null;
@@ -103,7 +103,7 @@ function Running({ sessions, ask }: { sessions: SessionEntry[]; ask: () => void 
         try {
             await api.end(id);
         } catch (error) {
-            // One that has ended already is as good as ended.
+            // A session that has already ended needs no further action.
             if (!(error instanceof ApiError && error.status === 404)) problem.value = error instanceof Error ? error.message : String(error);
         }
         ask();
@@ -233,7 +233,7 @@ function Experiments({ known }: { known: Catalogue }) {
     const shown = known.experiments.filter((one) => words.every((word) => `${one.name} ${one.title}`.toLowerCase().includes(word)));
     const entry = known.experiments.find((one) => one.name === chosen.value);
     const list = useRef<HTMLUListElement>(null);
-    // The one that is chosen at the beginning may be far down; only the list moves for it.
+    // Scrolls only the list to the initial choice, which may be far down.
     useLayoutEffect(() => {
         const row = list.current?.querySelector("input:checked")?.closest("li");
         if (list.current !== null && row) list.current.scrollTop = row.offsetTop - list.current.offsetTop - row.offsetHeight;
@@ -266,13 +266,13 @@ function Experiments({ known }: { known: Catalogue }) {
     );
 }
 
-/** A device's name and what it is. */
+/** Name and description of a device. */
 function titled(known: Catalogue, name: string): string {
     const title = known.devices.find((one) => one.name === name)?.title;
     return title === undefined ? name : `${name}: ${title}`;
 }
 
-/** One value of each dimension, but of one dimension several: those are the lanes. */
+/** One value for each dimension. One dimension may have several values, which become the lanes. */
 function ExperimentForm({ entry, known }: { entry: ExperimentEntry; known: Catalogue }) {
     const draft = useDraft();
     const dimensions = useMemo(() => [...(entry.variants.length > 0 ? [{ name: VARIANT, values: entry.variants }] : []), ...entry.axes], [entry]);
@@ -495,7 +495,7 @@ function Own({ known }: { known: Catalogue }) {
     );
 }
 
-/** Lanes of a run of one's own: what each changes. */
+/** Lanes of your own run, each with its changes. */
 function LaneList({ lanes }: { lanes: Signal<OrderLane[]> }) {
     const path = useSignal("geometry.over_provisioning");
     const value = useSignal("0.28");

@@ -1,4 +1,4 @@
-// The tour: a list of stories, and a story over the page of its run.
+// Tour: a list of stories, and the captions of a story over the page of its run.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";
@@ -65,7 +65,7 @@ function Told({ story }: { story: Story }) {
             },
             (error: unknown) => (problem.value = error instanceof Error ? error.message : String(error)),
         );
-        // A story leaves nothing behind on the server, wherever its reader goes: sixteen that were left would leave no room for another.
+        // A story ends its session when the reader leaves, because the server has at most 16 sessions.
         const leave = () => {
             isOver = true;
             if (begun !== null) void api.end(begun).catch(() => {});
@@ -98,12 +98,12 @@ function Told({ story }: { story: Story }) {
     return <RunView id={id.value}>{(session) => <Captions session={session} story={story} />}</RunView>;
 }
 
-/** Between two ways to what a caption is about: as long as a smooth one takes. */
+/** Minimum time between two scrolls to a caption's subject, the duration of a smooth scroll. */
 const REVEAL_EVERY_MS = 700;
-/** What the frame around it takes. */
+/** Margin of the frame around the subject. */
 const FRAME_PIXELS = 10;
 
-/** The caption that is due, and a frame around what it is about. */
+/** Current caption, and a frame around its subject. */
 function Captions({ session, story }: { session: Session; story: Story }) {
     session.told.value;
     const isStarted = useRef(false);
@@ -132,7 +132,7 @@ function Captions({ session, story }: { session: Session; story: Story }) {
         };
     }, [caption?.at, isOver, session.lanes.value.length]);
 
-    // What it is about is brought above the caption when the caption comes, and again when the page moves, until its reader scrolls.
+    // Scrolls the subject above the caption when the caption appears and when the layout changes, until the reader scrolls.
     const place = useRef<HTMLElement>(null);
     useEffect(() => {
         if (caption === undefined || isOver) return;

@@ -1,18 +1,18 @@
-// The five stories of the tour: what is run, how fast, and what is said when, about which part of the page.
+// The five stories of the tour: their runs, speeds and captions.
 //
-// A story is an Order like any other and captions that wait for a moment of the run, in drive-writes; so what a caption says is there
-// to be seen however fast the machine is. Numbers that come out are never written here, the page shows them; that what is said of them is true at
-// that moment is tested (e2e/tour.test.mjs), caption by caption. Lanes go by their names: on a phone none is on the left.
+// A story has a normal session order, and captions that appear after a number of drive writes. So the captions match the run on
+// any machine. Captions contain no measured numbers, because the page shows them. e2e/tour.test.mjs tests each statement at its
+// position. Captions name lanes, because a phone shows no left and right.
 import type { Order } from "../wire/messages.ts";
 
-/** A part of the page that a caption points at: an element with this `data-tour`. */
+/** Part of the page that a caption describes: an element with this `data-tour`. */
 export type Part = "map" | "headline" | "free" | "curves" | "events" | "handles" | "time";
 
 export interface Caption {
-    /** Drive-writes from which on it is said. */
+    /** Drive writes after which the caption appears. */
     from: number;
     at: Part;
-    /** Which lane's part is meant, counted from 0; by default the first. */
+    /** Index of the described lane, 0 by default. */
     lane?: number;
     text: string;
 }
@@ -21,13 +21,13 @@ export interface Story {
     name: string;
     title: string;
     question: string;
-    /** Its picture in the list: rows of tiles by owner, large letters valid, small ones dead, a point free. */
+    /** Picture in the list: rows of tiles by owner. Capital letters are valid, small letters invalid, points free. */
     motif: string[];
     order: Order;
-    /** Drive-writes in a second, so that it takes about a minute. */
+    /** Drive writes per second, for a run of about a minute. */
     speed: number;
     captions: Caption[];
-    /** Where it ends. */
+    /** Text at the end of the story. */
     end: string;
 }
 

@@ -1,15 +1,15 @@
-// Questions to the server, each with its answer or the server's own sentence.
+// Requests to the server. Each returns its answer, or throws the server's message.
 //
-// A token comes once in the address of the page, is kept for this tab only and goes into a header (of a WebSocket: its
-// protocol) from then on, so that it does not stay in the address bar or in a link that is copied.
+// The page's address contains the token once. The page stores it for this tab and then sends it in a header, or as the protocol
+// of a WebSocket. So the token does not remain in the address bar or in a copied link.
 import type { About, Catalogue, Checkpoint, Comparison, FaultsReport, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
 
 const TOKEN_KEY = "warp.token";
 
-/** An answer that was no success: the sentence of the server, or what there is to do if it does not answer. */
+/** Error answer: the server's message, or a remedy if the server does not answer. */
 export class ApiError extends Error {
     readonly status: number;
-    /** The line of a text that it is about, if it is about one. */
+    /** Line of the text with the error, if it has one. */
     readonly line: number | null;
     constructor(status: number, message: string, line: number | null = null) {
         super(message);
@@ -18,7 +18,7 @@ export class ApiError extends Error {
     }
 }
 
-/** The least that a session needs of a server. A notebook gives another address and another token than the page. */
+/** Requests that a session needs. A notebook uses another address and token than the page. */
 export class Api {
     readonly base: string;
     private readonly token: string | null;
@@ -28,7 +28,7 @@ export class Api {
         this.token = token;
     }
 
-    /** The server that this page is from. */
+    /** Server of this page. */
     static ofPage(): Api {
         const here = new URL(location.href);
         const given = here.searchParams.get("token");
@@ -50,7 +50,7 @@ export class Api {
                 method,
                 headers,
                 body: body === undefined ? null : JSON.stringify(body),
-                // What is ended is ended even if the page is gone before the answer.
+                // The request completes even if the page closes before the answer.
                 keepalive: method === "DELETE",
             });
         } catch {
@@ -83,7 +83,7 @@ export class Api {
         return (await this.ask("GET", `/api/text/${kind}/${encodeURIComponent(name)}`)).text();
     }
 
-    /** What is wrong with a text, which is to be a workload or a plan of faults. */
+    /** Checks the text of a workload or a fault plan. */
     async check(name: string, text: string, kind: "workload" | "faults" = "workload"): Promise<Problem[]> {
         const answer = (await (await this.ask("POST", "/api/check", { name, text, kind })).json()) as { problems: Problem[] };
         return answer.problems;
@@ -105,22 +105,22 @@ export class Api {
         return (await this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/export/${form}`)).blob();
     }
 
-    /** Has the served drive stored now. */
+    /** Stores the served drive now. */
     async snapshot(): Promise<Checkpoint> {
         return (await (await this.ask("POST", "/api/drive/snapshot")).json()) as Checkpoint;
     }
 
-    /** Has its statistics counted from now on: when that is, in milliseconds since 1970. */
+    /** Resets the statistics of the served drive. Returns the time, milliseconds since 1970. */
     async resetStatistics(): Promise<number> {
         return ((await (await this.ask("POST", "/api/drive/reset-statistics")).json()) as { since_unix_ms: number }).since_unix_ms;
     }
 
-    /** Has it fail as a plan says, in place of the plan before. */
+    /** Replaces the fault plan. */
     async planFaults(text: string): Promise<FaultsReport | null> {
         return ((await (await this.ask("POST", "/api/drive/faults", { text })).json()) as { faults: FaultsReport | null }).faults;
     }
 
-    /** Has it fail no more. */
+    /** Clears all faults. */
     async clearFaults(): Promise<FaultsReport | null> {
         return ((await (await this.ask("DELETE", "/api/drive/faults")).json()) as { faults: FaultsReport | null }).faults;
     }
@@ -134,14 +134,14 @@ export class Api {
     }
 }
 
-/** Bytes as text that an address may hold. */
+/** Encodes bytes as text for an address. */
 export function base64url(bytes: Uint8Array): string {
     let text = "";
     for (const byte of bytes) text += String.fromCharCode(byte);
     return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
-/** The bytes again. */
+/** Decodes such a text. */
 export function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
     const raw = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = new Uint8Array(raw.length);

@@ -1,11 +1,11 @@
-// Frames: what the server tells of a lane, up to thirty times a second.
+// Frames: binary updates about a lane, up to 30 per second.
 //
 //   bytes of a WebSocket message -> Frame (a view of them) -> LaneState
 //
-// A frame is read in place: the header once, the rows by index. Nothing is kept of it and nothing is judged here but
-// whether its length is the one that its counts ask for. Little endian, as the server writes it on every machine.
+// A frame is read in place: the header once, the rows by index. This module keeps no data, and checks only that the length
+// matches the counts. Values are little endian on every machine.
 
-/** Bytes before the first row of an owner. */
+/** Size of the header, bytes. */
 export const HEAD_BYTES = 88;
 const OWNER_BYTES = 40;
 const UNIT_BYTES = 16;
@@ -36,16 +36,16 @@ export interface FrameEvent {
     pages: number;
     validPages: number;
     copiedPages: number;
-    /** The unit that took the copies; null if there is none. */
+    /** Unit that received the copies, null without one. */
     destination: number | null;
     hostBytes: number;
     nowNs: number;
 }
 
-/** A frame that cannot be read; the sentence is for the page. */
+/** Error for an invalid frame. The page shows its message. */
 export class FrameError extends Error {}
 
-/** A view of one frame. */
+/** View of one frame. */
 export class Frame {
     readonly lane: number;
     readonly phase: Phase;
@@ -184,7 +184,7 @@ export class Frame {
     }
 }
 
-/** What a lane says of itself beside its rows, to write a frame: for tests and the simulated drive. */
+/** Content of a frame for `encodeFrame`, used by tests and the simulated drive. */
 export interface FrameParts {
     lane: number;
     phase: Phase;
@@ -204,7 +204,7 @@ export interface FrameParts {
     samples: { hostBytes: number; mediaBytes: number; owners: { hostBytes: number; copied: number }[] }[];
 }
 
-/** The bytes of a frame. The page only reads; the simulated drive and the tests write. */
+/** Encodes a frame, for tests and the simulated drive. The page only decodes. */
 export function encodeFrame(parts: FrameParts): ArrayBuffer {
     const owners = parts.owners.length;
     const sampleBytes = 16 + 16 * owners;

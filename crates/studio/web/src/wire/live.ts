@@ -1,10 +1,10 @@
-// A connection that comes back.
+// WebSocket connection that reconnects.
 //
 //   server -> text -> onMessage
 //          -> binary -> Frame -> onFrame
 //
-// When it is lost it is tried again, later each time up to eight seconds. Before each try the server is asked whether it still
-// knows what is watched: one that was restarted does not, and then `onGone` decides.
+// After a loss it reconnects with increasing delays up to eight seconds. Before each attempt it asks the server if the session
+// still exists. A restarted server does not have it, and then `onGone` decides.
 import { ApiError, type Api } from "./api.ts";
 import { Frame, FrameError } from "./frame.ts";
 import type { Command, ServerMessage } from "./messages.ts";
@@ -14,7 +14,7 @@ export type Connection = "connecting" | "live" | "lost" | "gone";
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 8000;
 
-/** How long to wait before a try: longer each time, with an end. */
+/** Delay before an attempt, increasing up to a maximum. */
 export function waitMs(tries: number): number {
     return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 1.7 ** tries);
 }
@@ -36,7 +36,7 @@ export class Live {
     private timer: ReturnType<typeof setTimeout> | undefined;
     private closed = false;
 
-    /** `isKnown` succeeds as long as the server knows what is watched. */
+    /** `isKnown` succeeds while the server has the session. */
     constructor(api: Api, path: string, isKnown: (api: Api) => Promise<unknown>, listener: Listener) {
         this.api = api;
         this.path = path;
@@ -79,7 +79,7 @@ export class Live {
             if (typeof data === "string") this.listener.onMessage(JSON.parse(data) as ServerMessage);
             else this.listener.onFrame(new Frame(data));
         } catch (error) {
-            // What cannot be read is said and left out; the next frame may be fine.
+            // Reports an unreadable message and ignores it. The next one may be valid.
             if (!(error instanceof FrameError || error instanceof SyntaxError)) throw error;
             this.listener.onTrouble(error.message);
         }
@@ -91,7 +91,7 @@ export class Live {
         this.timer = setTimeout(() => void this.open(), waitMs(this.tries - 1));
     }
 
-    /** Whether it could be sent. */
+    /** Returns true if the message was sent. */
     send(command: Command): boolean {
         if (this.socket?.readyState !== WebSocket.OPEN) return false;
         this.socket.send(JSON.stringify(command));

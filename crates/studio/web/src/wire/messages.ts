@@ -1,7 +1,7 @@
-// What page and server say to each other in JSON: types, and nothing that does anything.
+// Types of the JSON messages between page and server.
 
 export interface Order {
-    /** What the session is called; left out: what it runs. */
+    /** Name of the session. By default its experiment or workload. */
     name?: string;
     experiment: string | null;
     workload: { name: string; text?: string } | null;
@@ -104,15 +104,15 @@ export interface Lane {
     timed: boolean;
     write_bytes: number | null;
     settings: Settings;
-    /** Why it cannot go on. */
+    /** Reason why the lane has stopped. */
     error?: string | null;
-    /** Of a served drive: since when its statistics are counted, in milliseconds since 1970; null: since it was made. */
+    /** For a served drive: start of its statistics, milliseconds since 1970. null for the drive's creation. */
     since_unix_ms?: number | null;
-    /** Of a served drive: what was written while no page was there. */
+    /** For a served drive: writes while no page was connected. */
     unwatched?: Unwatched[];
 }
 
-/** What hosts wrote to a served drive while no page was there: curves have nothing of it but its sums. */
+/** Writes to a served drive while no page was connected. Curves show only their sums. */
 export interface Unwatched {
     from_host_bytes: number;
     to_host_bytes: number;
@@ -131,17 +131,17 @@ export interface SessionMessage {
     running: boolean;
 }
 
-/** Latency of the jobs of a timed lane, and what came of it over time. */
+/** Latency of the jobs of a timed lane, in total and over time. */
 export interface LatencyMessage {
     type: "latency";
     lane: number;
     jobs: JobLatency[];
     series?: { seconds: number[]; host_bytes_per_second: number[]; collection_bytes_per_second?: number[]; waited_share?: number[] };
-    /** Percentiles over time; null where nothing completed. */
+    /** Percentiles over time. null for intervals without completions. */
     latencies?: { seconds: number[]; directions: DirectionLatencies[] } | null;
 }
 
-/** How often blocks were erased: how many of them in each step from the fewest erases on. */
+/** Histogram of the erases of blocks: number of blocks in each step, from the minimum on. */
 export interface Wear {
     min: number;
     avg: number;
@@ -185,20 +185,20 @@ export interface HostsMessage {
     type: "hosts";
     hosts: HostEntry[];
     wear?: Wear | null;
-    /** What is planned to go wrong with the drive, and what has; null without a plan. */
+    /** Fault plan with the number of occurrences. null without a plan. */
     faults?: FaultsReport | null;
 }
 
 export interface FaultsReport {
     seed: number;
-    /** I/O commands since the plan was given. */
+    /** I/O commands since the plan was set. */
     commands: number;
     faults: { name: string; kind: string; active: boolean; struck: number }[];
 }
 
-/** A metric of a cell in two kept runs, as `warp results compare` has it. */
+/** A metric of a cell in two stored runs, as in `warp results compare`. */
 export interface Difference {
-    /** Empty where both have but one cell. */
+    /** Empty if both runs have a single cell. */
     cell: string;
     metric: string;
     a: number;
@@ -213,7 +213,7 @@ export interface Comparison {
     a: ComparedRun;
     b: ComparedRun;
     rows: Difference[];
-    /** Cells that only one of them has. */
+    /** Cells of only one of the runs. */
     only_a: string[];
     only_b: string[];
 }
@@ -224,9 +224,9 @@ export interface ComparedRun {
     notes: string[];
 }
 
-/** What a snapshot that was asked for came to. */
+/** Result of a requested snapshot. */
 export interface Checkpoint {
-    /** Whether anything had changed, so that one was made. */
+    /** True if the drive had changed and a snapshot was written. */
     written: boolean;
     files: { name: string; bytes: number; at_unix_ms: number }[];
 }
