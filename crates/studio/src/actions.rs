@@ -87,7 +87,7 @@ impl DriveActions {
             })
             .delete(|State(drive): Of| answered(move || drive.run_action(|| drive.clear_faults())));
         Router::new()
-            .route("/api/drive", get(async |State(drive): Of| Json(drive.as_told())))
+            .route("/api/drive", get(async |State(drive): Of| Json(drive.session_json())))
             .route("/api/drive/live", get(live))
             .route("/api/drive/faults", faults)
             .route(
@@ -105,7 +105,7 @@ impl DriveActions {
     }
 
     /// Session message about the drive.
-    fn as_told(&self) -> Value {
+    fn session_json(&self) -> Value {
         let session = self.session.shared.with(|state| Arc::clone(&state.session));
         serde_json::from_str(&session).unwrap_or(Value::Null)
     }
@@ -124,16 +124,16 @@ impl DriveActions {
 
     /// Returns true if the rate limit permits an action now, and counts the action.
     fn is_due(&self, now: Instant) -> bool {
-        let mut lately = self.recent_actions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent_actions.lock().unwrap_or_else(PoisonError::into_inner);
         let is_past = |at: &Instant| now.saturating_duration_since(*at) >= Duration::from_secs(1);
-        while lately.front().is_some_and(is_past) {
-            lately.pop_front();
+        while recent.front().is_some_and(is_past) {
+            recent.pop_front();
         }
-        let is_due = lately.len() < ACTIONS_A_SECOND;
+        let is_due = recent.len() < ACTIONS_A_SECOND;
         if is_due {
-            lately.push_back(now);
+            recent.push_back(now);
         }
-        assert!(lately.len() <= ACTIONS_A_SECOND, "the rate limit holds");
+        assert!(recent.len() <= ACTIONS_A_SECOND, "the rate limit holds");
         is_due
     }
 

@@ -47,7 +47,7 @@ impl GrantedSpec {
     /// `order`. `set` are settings of all lanes.
     ///
     /// # Errors
-    /// See [`GrantedSpec::of`]. Also fails if the experiment cannot be found again by name or
+    /// See [`GrantedSpec::new`]. Also fails if the experiment cannot be found again by name or
     /// file.
     pub fn from_experiment(
         experiment: &Experiment,
@@ -274,35 +274,35 @@ impl RunQuery {
     /// A lane for each cell, named by the values that distinguish the cells.
     fn lanes(&self, cells: &[&RunSpec]) -> Vec<LaneSpec> {
         let set = self.selection.change.to_settings();
-        let only = |cell: &RunSpec| {
+        let coordinates = |cell: &RunSpec| {
             let names = [&cell.key.variant].into_iter().chain(&cell.key.grid);
             names.filter(|name| !name.is_empty()).cloned().collect::<Vec<String>>()
         };
-        let is_told_by_variant = |cell: &RunSpec| {
+        let has_unique_variant = |cell: &RunSpec| {
             let alike = cells.iter().filter(|other| other.key.variant == cell.key.variant);
             !cell.key.variant.is_empty() && alike.count() == 1
         };
-        let name = |cell: &RunSpec| match only(cell) {
-            _ if is_told_by_variant(cell) => cell.key.variant.clone(),
-            only if only.is_empty() => cell.workload_name.clone(),
-            only => only.join(", "),
+        let name = |cell: &RunSpec| match coordinates(cell) {
+            _ if has_unique_variant(cell) => cell.key.variant.clone(),
+            values if values.is_empty() => cell.workload_name.clone(),
+            values => values.join(", "),
         };
         let lane = |cell: &&RunSpec| LaneSpec {
             name: name(cell),
-            variants: only(cell),
+            variants: coordinates(cell),
             set: set.clone(),
         };
         cells.iter().map(lane).collect()
     }
 
     /// Rejects an order that gives another run.
-    fn compare(&self, run: &RunKey<'_>, asked: &RunSpec, ordered: &RunSpec) -> Result<(), LabError> {
-        let mut asked = asked.clone();
+    fn compare(&self, run: &RunKey<'_>, requested: &RunSpec, ordered: &RunSpec) -> Result<(), LabError> {
+        let mut requested = requested.clone();
         if let Some(scale) = run.scale {
-            asked.run.scale = ScaleChoice::Fixed(scale);
+            requested.run.scale = ScaleChoice::Fixed(scale);
         }
         let ordered = input_of(ordered);
-        let Some((what, _)) = input_of(&asked)
+        let Some((what, _)) = input_of(&requested)
             .into_iter()
             .find(|(name, value)| ordered.get(name) != Some(value))
         else {

@@ -5,9 +5,9 @@
 //! dropped and the interval doubles. So the size does not depend on the length of the run.
 
 /// Maximum samples.
-pub const MOMENTS_MAX: usize = 4096;
+pub const SAMPLES_MAX: usize = 4096;
 /// Initial samples per drive write.
-const MOMENTS_A_CAPACITY: u64 = 100;
+const SAMPLES_PER_CAPACITY: u64 = 100;
 
 /// Time series, described in the module documentation.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl LaneSeries {
     pub fn new(owners: usize, capacity_bytes: u64) -> LaneSeries {
         LaneSeries {
             owners,
-            every_bytes: (capacity_bytes / MOMENTS_A_CAPACITY).max(1),
+            every_bytes: (capacity_bytes / SAMPLES_PER_CAPACITY).max(1),
             values: Vec::new(),
             extras: Vec::new(),
         }
@@ -64,14 +64,14 @@ impl LaneSeries {
     }
 
     /// Values of all samples from this index.
-    pub fn since(&self, moment: usize) -> &[f64] {
-        &self.values[(moment * self.width()).min(self.values.len())..]
+    pub fn since(&self, sample: usize) -> &[f64] {
+        &self.values[(sample * self.width()).min(self.values.len())..]
     }
 
     /// Host bytes, media bytes and further values of each sample.
     pub fn samples(&self) -> impl Iterator<Item = (f64, f64, SampleExtras)> {
         let rows = self.values.chunks_exact(self.width());
-        rows.zip(&self.extras).map(|(row, beside)| (row[0], row[1], *beside))
+        rows.zip(&self.extras).map(|(row, extras)| (row[0], row[1], *extras))
     }
 
     /// Returns true if a sample is due.
@@ -84,20 +84,20 @@ impl LaneSeries {
 
     /// Adds a sample if it is later than the last one. Returns true if earlier samples were
     /// thinned.
-    pub fn add_sample(&mut self, moment: &LaneSample<'_>) -> bool {
-        assert_eq!(moment.owners.len(), self.owners, "a drive keeps its handles");
+    pub fn add_sample(&mut self, sample: &LaneSample<'_>) -> bool {
+        assert_eq!(sample.owners.len(), self.owners, "a drive keeps its handles");
         let last = self.len().checked_sub(1).map(|last| self.values[last * self.width()]);
-        if last.is_some_and(|last| moment.host_bytes as f64 <= last) {
+        if last.is_some_and(|last| sample.host_bytes as f64 <= last) {
             return false;
         }
         self.values
-            .extend([moment.host_bytes as f64, moment.media_bytes as f64]);
-        let owners = moment.owners.iter();
+            .extend([sample.host_bytes as f64, sample.media_bytes as f64]);
+        let owners = sample.owners.iter();
         self.values
             .extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
-        self.extras.push(moment.extras);
+        self.extras.push(sample.extras);
         assert_eq!(self.values.len(), self.len() * self.width(), "samples are complete");
-        if self.len() <= MOMENTS_MAX {
+        if self.len() <= SAMPLES_MAX {
             return false;
         }
         self.drop_every_other();
@@ -111,7 +111,7 @@ impl LaneSeries {
         self.values = kept.flatten().copied().collect();
         self.extras = self.extras.iter().step_by(2).copied().collect();
         self.every_bytes *= 2;
-        assert!(self.len() <= MOMENTS_MAX, "half of them fit");
+        assert!(self.len() <= SAMPLES_MAX, "half of them fit");
     }
 
     /// Appends the additional samples of a series with the same start.
@@ -161,7 +161,7 @@ mod tests {
             }
         }
         assert_eq!(thinned, 3);
-        assert!(series.len() > MOMENTS_MAX / 2 && series.len() <= MOMENTS_MAX);
+        assert!(series.len() > SAMPLES_MAX / 2 && series.len() <= SAMPLES_MAX);
         let hosts: Vec<f64> = series.samples().map(|(host, _, _)| host).collect();
         assert!(hosts.windows(2).all(|pair| pair[1] - pair[0] == 80.0), "evenly");
         assert_eq!(hosts[0], 0.0);

@@ -145,7 +145,7 @@ pub struct LanePlan {
 
 /// Order with its resolved names.
 pub struct SessionPlan {
-    /// The Order.
+    /// The order.
     pub order: SessionSpec,
     /// Experiment that contains the lanes as cells.
     pub experiment: Experiment,
@@ -164,7 +164,7 @@ impl SessionSpec {
     /// Parses an order.
     ///
     /// # Errors
-    /// The text is not JSON or not a valid Order. The message is one sentence.
+    /// The text is not JSON or not a valid order. The message is one sentence.
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
         let order: SessionSpec =
             serde_json::from_slice(text).map_err(|error| invalid_spec("order", error.to_string()))?;
@@ -172,7 +172,7 @@ impl SessionSpec {
         Ok(order)
     }
 
-    /// Rejects an inconsistent Order before any name is resolved.
+    /// Rejects an inconsistent order before any name is resolved.
     fn check(&self) -> Result<(), LabError> {
         if let Some(name) = &self.name {
             check_name("name", name)?;
@@ -236,7 +236,7 @@ impl SessionSpec {
         self.with_experiment(target, &Experiment::find(target)?, set)
     }
 
-    /// Creates the order of a workload, by name or file, like [`SessionSpec::of_target`].
+    /// Creates the order of a workload, by name or file, like [`SessionSpec::with_target`].
     pub fn with_workload(mut self, workload: &str, set: &Table) -> SessionSpec {
         let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
         self.workload = Some(SessionWorkload {
@@ -248,7 +248,7 @@ impl SessionSpec {
         self
     }
 
-    /// Creates the order of an experiment with this name, like [`SessionSpec::of_target`].
+    /// Creates the order of an experiment with this name, like [`SessionSpec::with_target`].
     ///
     /// # Errors
     /// A name of a variant or value is unknown.

@@ -236,7 +236,7 @@ try {
     studio = await Server.start("studio", "--no-open", "--listen", "127.0.0.1:0");
     if (only.length === 0 || only.includes("runs")) {
         await copyFile(join(import.meta.dirname, "../../../../jobs/three_stream.fio"), join(workFolder, "three_stream.fio"));
-        for (const what of [["three_stream.fio"], ["three_stream.fio", "--set", "geometry.over_provisioning=0.28"], ["three_stream"]]) await warp("run", ...what, "--device", "ssd_a", "--scale", "1/2048", "--write", "4");
+        for (const what of [["three_stream.fio"], ["three_stream.fio", "--set", "geometry.over_provisioning=0.28"], ["three_stream"]]) await warp("run", ...what, "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "4");
     }
     for (const [name, go] of Object.entries(VIEWS)) {
         if (only.length > 0 && !only.includes(name)) continue;
