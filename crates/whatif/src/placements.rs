@@ -78,7 +78,7 @@ pub(super) fn list_placements(
     question: &WhatIfQuestion,
     table: &Table,
     survey: &Survey,
-    shown: &SimulatedDrive,
+    simulated: &SimulatedDrive,
     handles: u64,
 ) -> Result<Vec<(PlacementOption, RunChange)>, LabError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -99,11 +99,11 @@ pub(super) fn list_placements(
         "tenants" if !survey.has_directives => placements.extend(by_tenant(table, handles)),
         _ => {}
     }
-    let segment = || ("segment_bytes", Value::Integer(shown.unit_bytes as i64));
+    let segment = || ("segment_bytes", Value::Integer(simulated.unit_bytes as i64));
     let garbage = || {
         (
             "garbage_percent",
-            Value::Float((shown.garbage_share() * 100.0).clamp(1.0, 90.0)),
+            Value::Float((simulated.garbage_share() * 100.0).clamp(1.0, 90.0)),
         )
     };
     let classifiers = [
@@ -206,14 +206,14 @@ fn by_tree(table: &Table) -> Vec<(PlacementOption, RunChange)> {
     let own = table.get("placement").and_then(Value::as_str).unwrap_or("level");
     let known = [("rocksdb", "hints", "RocksDB's hints"), ("level", "level", "level")];
     let other = known.into_iter().filter(|(placement, ..)| *placement != own);
-    let placed = other.map(|(placement, name, phrase)| {
+    let options = other.map(|(placement, name, phrase)| {
         let mut table = table.clone();
         table.insert("placement".to_string(), Value::from(placement));
         let (name, phrase) = (format!("by {name}"), format!("separating by {phrase}"));
         let placement = PlacementOption::new(&name, &phrase, Knowledge::Host, how_of_tree(placement));
         (placement, workload_change(WorkloadChoice::Table(table)))
     });
-    placed.collect()
+    options.collect()
 }
 
 /// Number of files above which kinds of files are compared too. Drives rarely have more handles.

@@ -7,27 +7,27 @@
 //! blocks belong to a short-lived owner.
 //!
 //! The policy moves the short-lived owners or the others, whichever takes fewer moves. It handles
-//! all reported owners in one step. Small files are found together with the large ones that hide
-//! them in the reports of a drive that names the longest run. Owners that share an identifier only
-//! with similar owners stay there, even if much of their data is copied. The policy assumes no
-//! order of the identifiers.
+//! all reported owners in one step. So it also finds small files on a drive whose events name the
+//! longest run, which is rarely in a small file. Owners that share an identifier only with similar
+//! owners stay there, even if much of their data is copied. The policy assumes no order of the
+//! identifiers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, blamed_bytes};
+use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, attributed_bytes};
 
 /// Copied bytes per byte of the host below which no move can gain.
 const NEGLIGIBLE_COST: f64 = 0.005;
-/// An owner is short-lived if it has less than this share of the events expected from its bytes ...
+/// An owner is short-lived if it has less than this share of the events expected from its bytes.
 const SHORT_LIVED: f64 = 0.1;
-/// ... and if at least this many events were expected.
-const EXPECTED_LEAST: f64 = 5.0;
+/// Minimum of expected events for a statement about an owner's lifetime.
+const EXPECTED_EVENTS_MIN: f64 = 5.0;
 /// Growth of the cost since the reading before, above which the cost is not steady. While the drive
-/// fills up, the cost rises by itself, and a trial would blame a move for it.
+/// fills up, the cost rises without a move, and a trial would attribute this to its move.
 const STEADY_GROWTH: f64 = 1.03;
 /// Readings until a move is judged. Older data first has to be overwritten or collected.
 const PATIENCE_READINGS: u32 = 4;
-/// The trial has helped, before its time is over, if the cost falls below this share.
+/// The trial succeeds early if the cost falls below this share of the earlier cost.
 const HELPED_FOR_SURE: f64 = 0.75;
 /// At the end of a trial the mean cost must be below this share of the earlier cost, or the moves
 /// are undone.
@@ -39,7 +39,7 @@ pub struct LifetimesPolicy {
     /// Costs of the last two readings, newest last.
     costs: Vec<f64>,
     /// Destination of earlier moves from an identifier. Later moves for the same reason follow.
-    refuges: BTreeMap<u16, u16>,
+    destinations: BTreeMap<u16, u16>,
     trial: Option<MoveTrial>,
     /// Moves that did not help, as owner and destination.
     failed: BTreeSet<(usize, u16)>,
@@ -60,14 +60,14 @@ enum TrialState {
 }
 
 impl MovePolicy for LifetimesPolicy {
-    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
-        let Some(cost) = view.cost() else {
+    fn decide(&mut self, input: &PolicyInput<'_>) -> Vec<OwnerMove> {
+        let Some(cost) = input.cost() else {
             return Vec::new();
         };
         let before = self.costs.last().copied();
         self.costs.push(cost);
         self.costs.drain(..self.costs.len().saturating_sub(2));
-        self.forget_what_was_not_done(view);
+        self.drop_unexecuted_moves(input);
         if let Some(mut trial) = self.trial.take() {
             match trial.judge(cost, self.mean_cost()) {
                 TrialState::Open => {
@@ -82,7 +82,7 @@ impl MovePolicy for LifetimesPolicy {
         if cost < NEGLIGIBLE_COST || !is_steady {
             return Vec::new();
         }
-        let moves = self.separate(view);
+        let moves = self.separate(input);
         if !moves.is_empty() {
             self.trial = Some(MoveTrial {
                 moves: moves.clone(),
@@ -113,11 +113,12 @@ impl MoveTrial {
 impl LifetimesPolicy {
     /// Drops moves that the host did not execute from the trial. They have no effect to wait for,
     /// and the policy advises them again.
-    fn forget_what_was_not_done(&mut self, view: &PolicyInput<'_>) {
+    fn drop_unexecuted_moves(&mut self, input: &PolicyInput<'_>) {
         let Some(trial) = &mut self.trial else { return };
-        let is_done = |step: &OwnerMove| view.placements[step.owner] == Some(step.to);
+        let is_done = |step: &OwnerMove| input.placements[step.owner] == Some(step.to);
         for step in trial.moves.iter().filter(|step| !is_done(step)) {
-            self.refuges.retain(|from, to| (*from, *to) != (step.from, step.to));
+            self.destinations
+                .retain(|from, to| (*from, *to) != (step.from, step.to));
         }
         trial.moves.retain(is_done);
         if trial.moves.is_empty() {
@@ -139,42 +140,43 @@ impl LifetimesPolicy {
         };
         for step in &trial.moves {
             self.failed.insert((step.owner, step.to));
-            self.refuges.retain(|from, to| (*from, *to) != (step.from, step.to));
+            self.destinations
+                .retain(|from, to| (*from, *to) != (step.from, step.to));
         }
         trial.moves.iter().map(back).collect()
     }
 
-    /// Moves for the identifier with the most copied bytes that can be separated. Others come
-    /// later.
-    fn separate(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
+    /// Moves for the identifier with the most copied bytes that can be separated. Later readings
+    /// handle the other identifiers.
+    fn separate(&mut self, input: &PolicyInput<'_>) -> Vec<OwnerMove> {
         let copied = |placement: u16| -> u64 {
-            let rows = view.evidence.rows().filter(|row| row.placement == placement);
+            let rows = input.evidence.rows().filter(|row| row.placement == placement);
             rows.map(|row| row.moved_bytes).sum::<f64>() as u64
         };
-        let mut placements: Vec<u16> = (0..view.identifiers)
+        let mut placements: Vec<u16> = (0..input.identifiers)
             .filter(|placement| copied(*placement) > 0)
             .collect();
         placements.sort_by_key(|placement| std::cmp::Reverse(copied(*placement)));
-        let moves = placements.into_iter().map(|placement| self.split(view, placement));
+        let moves = placements.into_iter().map(|placement| self.split(input, placement));
         moves.into_iter().find(|moves| !moves.is_empty()).unwrap_or_default()
     }
 
     /// Separates the short-lived owners of an identifier from the others, if it has both kinds.
-    fn split(&mut self, view: &PolicyInput<'_>, from: u16) -> Vec<OwnerMove> {
-        let members: Vec<usize> = (0..view.placements.len())
-            .filter(|owner| view.placements[*owner] == Some(from))
+    fn split(&mut self, input: &PolicyInput<'_>, from: u16) -> Vec<OwnerMove> {
+        let members: Vec<usize> = (0..input.placements.len())
+            .filter(|owner| input.placements[*owner] == Some(from))
             .collect();
-        let bytes = |owner: &usize| view.owners.owners()[*owner].bytes() as f64;
-        let named = |owner: &usize| view.evidence.row(*owner, from).map_or(0.0, |row| row.events);
+        let bytes = |owner: &usize| input.owners.owners()[*owner].bytes() as f64;
+        let named = |owner: &usize| input.evidence.row(*owner, from).map_or(0.0, |row| row.events);
         let all_bytes: f64 = members.iter().map(bytes).sum();
         let all_named: f64 = members.iter().map(named).sum();
         let is_short_lived = |owner: &usize| {
             let expected = all_named * bytes(owner) / all_bytes;
-            expected >= EXPECTED_LEAST && named(owner) < SHORT_LIVED * expected
+            expected >= EXPECTED_EVENTS_MIN && named(owner) < SHORT_LIVED * expected
         };
         let (short_lived, others): (Vec<usize>, Vec<usize>) = members.iter().copied().partition(is_short_lived);
-        let (leaving, to, reason) = match self.destination(view, from, short_lived, others) {
-            Some(way) => way,
+        let (leaving, to, reason) = match self.destination(input, from, short_lived, others) {
+            Some(found) => found,
             None => return Vec::new(),
         };
         let moves: Vec<OwnerMove> = leaving
@@ -185,11 +187,11 @@ impl LifetimesPolicy {
                 from,
                 to,
                 reason,
-                expected_saving_bytes: blamed_bytes(view, owner),
+                expected_saving_bytes: attributed_bytes(input, owner),
             })
             .collect();
         if !moves.is_empty() {
-            self.refuges.insert(from, to);
+            self.destinations.insert(from, to);
         }
         moves
     }
@@ -199,7 +201,7 @@ impl LifetimesPolicy {
     /// first has to be collected.
     fn destination(
         &self,
-        view: &PolicyInput<'_>,
+        input: &PolicyInput<'_>,
         from: u16,
         short_lived: Vec<usize>,
         others: Vec<usize>,
@@ -207,20 +209,20 @@ impl LifetimesPolicy {
         if short_lived.is_empty() || others.is_empty() {
             return None;
         }
-        let free = (0..view.identifiers).find(|placement| !view.is_used(*placement));
-        match (free, self.refuges.get(&from)) {
+        let free = (0..input.identifiers).find(|placement| !input.is_used(*placement));
+        match (free, self.destinations.get(&from)) {
             (Some(free), _) if short_lived.len() <= others.len() => Some((short_lived, free, MoveReason::Split)),
-            (_, Some(refuge)) => Some((others, *refuge, MoveReason::Merge)),
+            (_, Some(destination)) => Some((others, *destination, MoveReason::Merge)),
             (Some(free), None) => Some((others, free, MoveReason::Split)),
-            (None, None) => Some((others, self.quietest(view, from)?, MoveReason::Merge)),
+            (None, None) => Some((others, self.least_copied(input, from)?, MoveReason::Merge)),
         }
     }
 
     /// The other identifier with the fewest events. Its own data is rarely copied, so long-lived
     /// data does least harm there.
-    fn quietest(&self, view: &PolicyInput<'_>, from: u16) -> Option<u16> {
-        let events = |placement: u16| (view.evidence.events_of(placement) * 1e6) as u64;
-        (0..view.identifiers)
+    fn least_copied(&self, input: &PolicyInput<'_>, from: u16) -> Option<u16> {
+        let events = |placement: u16| (input.evidence.events_of(placement) * 1e6) as u64;
+        (0..input.identifiers)
             .filter(|placement| *placement != from)
             .min_by_key(|placement| (events(*placement), *placement))
     }

@@ -87,7 +87,7 @@ impl fmt::Display for MoveReason {
 /// A deterministic rule that decides which owners move.
 pub trait MovePolicy: Send {
     /// Returns the moves after a reading. The caller executes them before the next reading.
-    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove>;
+    fn decide(&mut self, input: &PolicyInput<'_>) -> Vec<OwnerMove>;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,18 +128,18 @@ impl FromStr for PolicyName {
 struct ObservePolicy;
 
 impl MovePolicy for ObservePolicy {
-    fn decide(&mut self, _view: &PolicyInput<'_>) -> Vec<OwnerMove> {
+    fn decide(&mut self, _input: &PolicyInput<'_>) -> Vec<OwnerMove> {
         Vec::new()
     }
 }
 
 /// Bytes copied since the last reading that the events attribute to an owner.
-fn blamed_bytes(view: &PolicyInput<'_>, owner: usize) -> u64 {
-    let events = view.named.len();
-    let of_owner = view.named.iter().filter(|(named, _)| *named == owner).count();
+fn attributed_bytes(input: &PolicyInput<'_>, owner: usize) -> u64 {
+    let events = input.named.len();
+    let of_owner = input.named.iter().filter(|(named, _)| *named == owner).count();
     match events {
         0 => 0,
-        events => (view.copied_bytes as f64 * of_owner as f64 / events as f64) as u64,
+        events => (input.copied_bytes as f64 * of_owner as f64 / events as f64) as u64,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, blamed_bytes};
+use super::{MovePolicy, MoveReason, OwnerMove, PolicyInput, attributed_bytes};
 
 /// Minimum of new events of an identifier on which the policy acts. The paper looks at "dozens".
-const EVENTS_LEAST: u32 = 12;
+const EVENTS_MIN: u32 = 12;
 
 /// Policy of Kang & Shin. An owner moves to the next placement identifier if it has more than half
 /// of the new events of its identifier, and these are at least a dozen. Section III expects the
@@ -15,11 +15,11 @@ const EVENTS_LEAST: u32 = 12;
 pub struct ReportedPolicy;
 
 impl MovePolicy for ReportedPolicy {
-    fn decide(&mut self, view: &PolicyInput<'_>) -> Vec<OwnerMove> {
+    fn decide(&mut self, input: &PolicyInput<'_>) -> Vec<OwnerMove> {
         let mut events: BTreeMap<u16, BTreeMap<usize, u32>> = BTreeMap::new();
-        for &(owner, found_with) in view.named {
+        for &(owner, found_with) in input.named {
             // Skips data from before its owner moved, and data that collection has mixed.
-            if let Some(from) = view.placements[owner].filter(|placement| Some(*placement) == found_with) {
+            if let Some(from) = input.placements[owner].filter(|placement| Some(*placement) == found_with) {
                 *events.entry(from).or_default().entry(owner).or_default() += 1;
             }
         }
@@ -28,8 +28,8 @@ impl MovePolicy for ReportedPolicy {
             let all: u32 = owners.values().sum();
             let predominant = owners
                 .into_iter()
-                .find(|(_, count)| 2 * count > all && all >= EVENTS_LEAST);
-            let Some((owner, _)) = predominant.filter(|_| from + 1 < view.identifiers) else {
+                .find(|(_, count)| 2 * count > all && all >= EVENTS_MIN);
+            let Some((owner, _)) = predominant.filter(|_| from + 1 < input.identifiers) else {
                 continue;
             };
             moves.push(OwnerMove {
@@ -37,7 +37,7 @@ impl MovePolicy for ReportedPolicy {
                 from,
                 to: from + 1,
                 reason: MoveReason::Reported,
-                expected_saving_bytes: blamed_bytes(view, owner),
+                expected_saving_bytes: attributed_bytes(input, owner),
             });
         }
         moves
