@@ -73,7 +73,7 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
 
     for (index, result) in searched.iter().enumerate() {
         let search = result.search.expect("it was searched for");
-        let compared = search.compared.expect("two twins ran at least");
+        let compared = search.compared.expect("at least two scaled models ran");
         assert!(compared.agrees() || result.scale == Scale::FULL, "{:?}", result.scale);
         assert_eq!(compared.smaller.0, result.scale.0 * 4);
         assert!(result.complete && result.unit_pages >= 1024);
@@ -89,7 +89,7 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
     }
     assert!(
         searched.iter().any(|result| result.scale != Scale::FULL),
-        "some twin is large enough"
+        "some scaled model is large enough"
     );
 }
 
@@ -111,7 +111,9 @@ fn threads_and_memory_do_not_show() {
     let needed = plans(None)[0].memory_bytes;
     assert_eq!(run(2, needed), one, "one drive at a time fits");
     let too_little = run::run_all(&plans(None), false, needed - 1, &()).map(|results| results.len());
-    let error = too_little.expect_err("the largest twin does not fit").to_string();
+    let error = too_little
+        .expect_err("the largest scaled model does not fit")
+        .to_string();
     assert!(error.contains("--scale auto:1/64"), "{error}");
 }
 
@@ -150,7 +152,7 @@ fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
     let written = first.stats.host_bytes_written();
     let result = stopped_after(written + written / 2);
     assert_eq!((result.scale, result.complete), (Scale(16), false));
-    assert_eq!(result.stats, first.stats, "all of the first twin's run");
+    assert_eq!(result.stats, first.stats, "all of the first scaled model's run");
     let not_converged = RunWarning::NotConverged {
         scale: Scale(16),
         other: None,

@@ -383,13 +383,13 @@ fn devices_are_listed_and_shown() {
 fn a_device_is_explained() {
     let folder = folder();
     assert!(prints(&folder, &["show", "device", "ssd_a"]).starts_with("ssd_a: "));
-    let twin = json(&prints(
+    let scaled = json(&prints(
         &folder,
         &["show", "device", "ssd_a", "--scale", "1/2048", "--json"],
     ));
     let full = json(&prints(&folder, &["show", "device", "ssd_a", "--json"]));
     let units = |json: &serde_json::Value| json["layout"]["superblocks_per_group"].as_u64().expect("a number");
-    assert_eq!(units(&twin), units(&full));
+    assert_eq!(units(&scaled), units(&full));
     let set = [
         "show",
         "device",
@@ -506,7 +506,7 @@ fn without_out_the_report_goes_to_the_target_s_folder() {
     assert_eq!(prints(&folder, &[&SMALL[..], &["--json"]].concat()), text);
 }
 
-/// Uniform random writes to a drive of 128 reclaim units of 64 MiB, whose smallest good twin is 1/16.
+/// Uniform random writes to a drive of 128 reclaim units of 64 MiB, whose smallest suitable scaled model is 1/16.
 fn random_writes(folder: &tempfile::TempDir, more: &[&str]) -> String {
     write(
         folder,

@@ -1,4 +1,4 @@
-//! Studies of one's own, as somebody begins them: what there is, a new folder, any device, a twin that is continued.
+//! Studies of one's own, as somebody begins them: what there is, a new folder, any device, a scaled model that is continued.
 
 mod common;
 
@@ -201,9 +201,9 @@ fn only_what_an_experiment_needs_is_mandatory() {
 }
 
 #[test]
-fn a_twin_that_was_saved_is_still_a_twin() {
+fn a_scaled_model_that_was_saved_is_still_one() {
     let folder = folder();
-    // Sizes in bytes, which a twin shrinks: the drive has 60 GiB, its twin less than one.
+    // Sizes are in bytes and scale with the model. The drive has 60 GiB, its scaled model less than one.
     let first = "[first]\nrw=write\nbs=128k\nsize=48g\n";
     let second = "[second]\nrw=write\nbs=128k\noffset=8g\nsize=16g\nloops=3\n";
     write(&folder, "first.fio", first);

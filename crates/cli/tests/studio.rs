@@ -1,4 +1,4 @@
-//! `warp studio` as a process: it says where it is, begins with what it is told, and ends in order.
+//! `warp studio` as a process: it prints its address, starts with the given target, and ends cleanly.
 
 mod common;
 
