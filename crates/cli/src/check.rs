@@ -104,7 +104,7 @@ fn check_file(command: &CheckArgs, file: &Path) -> Result<Vec<LimitOutcome>, Any
     Ok(all)
 }
 
-fn check_drive(command: &CheckArgs, found: Option<f64>) -> Option<LimitOutcome> {
+fn check_drive(command: &CheckArgs, measured: Option<f64>) -> Option<LimitOutcome> {
     command.waf_at_most.map(|at_most| LimitOutcome {
         subject: "write amplification".to_string(),
         at_most,
