@@ -112,7 +112,7 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
     served.stop();
 }
 
-/// A page that was told of many events hears of those that come after the statistics were reset.
+/// A page that received many events also receives the events after a reset of the statistics.
 #[test]
 fn events_go_on_after_statistics_were_reset() {
     let served = Served::start(false, Some(TOKEN));
@@ -128,7 +128,7 @@ fn events_go_on_after_statistics_were_reset() {
     served.stop();
 }
 
-/// What the page is told that nobody saw, as soon as there is something.
+/// Waits until the page receives periods with unobserved writes, and returns them.
 fn unwatched(page: &mut Socket) -> Vec<Value> {
     page.wait("what was not watched", |message| match message {
         Message::Text(text) if text["type"] == "session" => {
@@ -142,7 +142,7 @@ fn unwatched(page: &mut Socket) -> Vec<Value> {
 #[test]
 fn a_page_that_comes_late_is_told_what_was_written_before() {
     let served = Served::start(false, None);
-    // More than pages are told of at a time.
+    // More events than a page receives at a time.
     (0..1000).for_each(|round| served.write(128 * (round % 100), 128));
     let written = 1000 * 128 * PAGE_BYTES;
     let part = written / 10;
@@ -241,12 +241,12 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
         (&json!(2), &json!(4))
     );
     let mut page = page(&served);
-    // What hosts do is told once a second: the first may be from before.
+    // The hosts message changes once a second, so the first one may be older.
     let told = page.wait("its faults", |message| match message {
         Message::Text(text) if text["type"] == "hosts" => Some(text["faults"].clone()).filter(|told| !told.is_null()),
         _ => None,
     });
-    assert_eq!(told, served.faults(), "pages are told the same");
+    assert_eq!(told, served.faults(), "pages receive the same");
     // What is wrong is said with its line, and changes nothing.
     let wrong = format!("{plan}\n[[fault]]\nkind = \"eror\"\n");
     let answer = served.act("POST", "faults", &Served::plan(&wrong));

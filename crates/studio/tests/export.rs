@@ -205,7 +205,7 @@ fn a_trace_of_virtual_time() {
         let name = tracks[&track];
         *counted.entry(name.split(' ').next().expect("a word")).or_insert(0) += 1;
         if name.starts_with("reclaim group") {
-            continue; // A collection is told with the time that it takes if no host wants anything.
+            continue; // The event has the duration of the collection on an idle drive.
         }
         let end = ends.insert(track, number("ts") + number("dur")).unwrap_or(0.0);
         assert!(number("ts") >= end - 1e-3, "{name}: {event}");

@@ -684,7 +684,7 @@ fn messages_are_bounded_whole_or_in_parts() {
     ] {
         end_of(&studio, &path, broken);
     }
-    // Parts without an end, of nothing: the studio goes on meanwhile.
+    // An endless sequence of empty fragments must not block the studio.
     let mut page = Socket::open(studio.local_address(), &path);
     page.stream.write_all(&Socket::frame(0x01, b"")).expect("it listens");
     let nothing = Socket::frame(0x00, b"").repeat(10_000);
@@ -756,7 +756,7 @@ fn nobody_acts_on_a_drive_without_a_token() {
         assert_eq!(answer.status, 403, "{method} {action}");
         assert!(answer.error().contains("--studio-token FILE"), "{}", answer.error());
     }
-    // Who may watch is told what is planned.
+    // Clients that may watch receive the fault plan.
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
     assert_eq!(
@@ -873,7 +873,7 @@ fn actions_have_a_pace_and_hosts_go_on() {
             served.write(page % 1000, 1);
             page += 1;
         }
-        assert!(page > 0, "hosts are served meanwhile");
+        assert!(page > 0, "hosts are still served");
         askers
             .into_iter()
             .flat_map(|asker| asker.join().expect("it is answered"))

@@ -108,7 +108,7 @@ fn a_flood_of_commands_waits_in_its_own_socket() {
     }
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown} bytes for {sent} that were sent");
-    // Another page is heard at once.
+    // Requests of another page are answered at once.
     let mut other = Socket::open(address, &path);
     other.send(&json!({ "do": "play" }));
     other.wait("it plays", |message| match message {

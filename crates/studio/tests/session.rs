@@ -101,7 +101,7 @@ fn lanes_side_by_side_end_as_runs_that_nobody_watched() {
         assert_equal(cell, &run);
         assert_eq!(cell["waf"].as_f64(), run.stats.write_amplification());
     }
-    // A page that comes later is told the same.
+    // A page that connects later receives the same.
     let mut other = watch(&studio, &id);
     assert_eq!(results(&mut other, 2), found);
     studio.stop();
@@ -385,7 +385,7 @@ impl StudioIdle {
     }
 }
 
-/// Latencies are told while a lane is on its way: at once where it stands, with percentiles over time.
+/// Pages receive latencies of a running lane at intervals and of a paused lane at once, with percentiles over time.
 #[test]
 fn latencies_are_told_on_the_way() {
     let studio = start();
@@ -429,7 +429,7 @@ fn latencies_are_told_on_the_way() {
     studio.stop();
 }
 
-/// A trace that cannot be read on its way is told of by the name that it was sent with, not by where the server keeps it.
+/// The error of an unreadable trace has the name that the page sent, not the path on the server.
 #[test]
 fn what_fails_on_the_way_is_told_by_its_own_name() {
     let studio = start();
@@ -453,7 +453,7 @@ fn what_fails_on_the_way_is_told_by_its_own_name() {
     studio.stop();
 }
 
-/// How often blocks were erased is told while a lane is on its way, and is at its end what its result says.
+/// Pages receive the wear of a running lane, and at its end the wear equals that of its result.
 #[test]
 fn wear_is_told_on_the_way() {
     let studio = start();

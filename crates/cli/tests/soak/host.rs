@@ -199,7 +199,7 @@ impl Host {
         found.collect()
     }
 
-    /// Looks at every block after a connection was lost. If the drive was started again meanwhile, what is found is
+    /// Looks at every block after a connection was lost. If the drive was restarted since then, the content is
     /// there to stay.
     fn look(&mut self, connection: &mut Connection, supervisor: &Supervisor) -> Result<(), Gone> {
         // Read after connecting: an older server would be gone before a newer one starts.
