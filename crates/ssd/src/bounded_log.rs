@@ -28,15 +28,12 @@ impl<T> Default for BoundedLog<T> {
 impl<T> BoundedLog<T> {
     /// Adds an entry to a log of capacity `length`, which may change between calls.
     pub fn push(&mut self, entry: T, length: usize) {
-        assert!(length > 0, "a log has room for an entry");
+        assert!(length > 0, "a log has space for at least one entry");
         let surplus = (self.entries.len() + 1).saturating_sub(length);
         self.entries.drain(..surplus);
         self.overwritten += surplus as u64;
         self.entries.push_back(entry);
-        assert!(
-            self.entries.len() <= length,
-            "no more entries than the log has room for"
-        );
+        assert!(self.entries.len() <= length, "a log has more entries than its capacity");
     }
 
     /// Newest entry.
@@ -79,29 +76,29 @@ mod tests {
 
     #[test]
     fn a_full_log_drops_the_oldest_and_counts_it() {
-        let mut ring = BoundedLog::default();
+        let mut log = BoundedLog::default();
         for entry in 0..70 {
-            ring.push(entry, 63);
+            log.push(entry, 63);
         }
-        assert_eq!((ring.iter().len(), ring.overwritten(), ring.end()), (63, 7, 70));
-        assert!(ring.iter().copied().eq(7..70));
-        ring.push(70, 3);
-        assert!(ring.iter().copied().eq(68..=70));
-        assert_eq!((ring.overwritten(), ring.end()), (68, 71));
+        assert_eq!((log.iter().len(), log.overwritten(), log.end()), (63, 7, 70));
+        assert!(log.iter().copied().eq(7..70));
+        log.push(70, 3);
+        assert!(log.iter().copied().eq(68..=70));
+        assert_eq!((log.overwritten(), log.end()), (68, 71));
     }
 
     #[test]
-    fn a_reader_knows_what_he_missed() {
-        let mut ring = BoundedLog::default();
-        (0..5).for_each(|entry| ring.push(entry, 4));
-        assert_eq!(ring.dropped_since(0), 1);
-        let end = ring.end();
-        (5..9).for_each(|entry| ring.push(entry, 4));
-        assert_eq!(ring.dropped_since(end), 0, "as many as there is room for");
-        (9..12).for_each(|entry| ring.push(entry, 4));
-        assert_eq!(ring.dropped_since(end), 3);
-        assert_eq!(ring.dropped_since(ring.end()), 0);
-        assert!(ring.since(end).eq(&[8, 9, 10, 11]) && ring.since(10).eq(&[10, 11]));
-        assert_eq!(ring.since(ring.end()).count(), 0);
+    fn a_reader_learns_how_many_entries_it_missed() {
+        let mut log = BoundedLog::default();
+        (0..5).for_each(|entry| log.push(entry, 4));
+        assert_eq!(log.dropped_since(0), 1);
+        let end = log.end();
+        (5..9).for_each(|entry| log.push(entry, 4));
+        assert_eq!(log.dropped_since(end), 0, "the log dropped only entries that were read");
+        (9..12).for_each(|entry| log.push(entry, 4));
+        assert_eq!(log.dropped_since(end), 3);
+        assert_eq!(log.dropped_since(log.end()), 0);
+        assert!(log.since(end).eq(&[8, 9, 10, 11]) && log.since(10).eq(&[10, 11]));
+        assert_eq!(log.since(log.end()).count(), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Checkpoints: consistent snapshots of a device that stays in use.
 //!
 //! ```text
-//! Room::of                  allocates and touches memory for the state, without the device
+//! CheckpointBuffer::new     allocates and touches memory for the state, without the device
 //! Device::begin_checkpoint  fixes the moment of the snapshot: copies the configuration and the
 //!                           state except for the block tables, and starts the undo logs of these
 //!                           tables and of the L2P map
@@ -33,12 +33,12 @@ use crate::layout::DeviceLayout;
 use crate::maps::undo::{MapChange, PART_PAGES, UndoEpoch, UndoLog, part_from, parts};
 use crate::snapshot::{write_head, write_part};
 
-/// Minimum of the limit of the log's memory, for small drives.
-const NOTED_BYTES_MIN: u64 = 64 << 20;
+/// Maximum memory of the log on drives whose eighth of the L2P map is smaller.
+const SMALL_DRIVE_LOG_BYTES_MAX: u64 = 64 << 20;
 
 /// Maximum memory of the log. Growing lists take up to twice their contents.
-fn noted_bytes_max(layout: &DeviceLayout) -> u64 {
-    (4 * u64::from(layout.logical_pages) / 8).max(NOTED_BYTES_MIN)
+fn log_bytes_max(layout: &DeviceLayout) -> u64 {
+    (4 * u64::from(layout.logical_pages) / 8).max(SMALL_DRIVE_LOG_BYTES_MAX)
 }
 
 /// Memory of a checkpoint without the log: the state, its encoding while it grows, parts and
@@ -49,7 +49,7 @@ fn fixed_bytes(layout: &DeviceLayout) -> u64 {
 
 /// Maximum memory of a checkpoint of such a device, in bytes, in addition to the device itself.
 pub fn memory_bytes_max(layout: &DeviceLayout) -> u64 {
-    noted_bytes_max(layout) + fixed_bytes(layout)
+    log_bytes_max(layout) + fixed_bytes(layout)
 }
 
 /// Preallocated memory for the state of a device. It shortens the start of a checkpoint, because
@@ -83,37 +83,37 @@ pub struct Checkpoint {
     /// Changes logged up to that copy, in order.
     undo_blocks: Vec<Vec<MapChange>>,
     /// Changes of each part, in order.
-    of_part: Vec<Vec<MapChange>>,
-    /// Number of changes in `of_part`, and its limit.
-    log_bytes: u64,
-    log_bytes_max: u64,
+    part_changes: Vec<Vec<MapChange>>,
+    /// Number of changes in `part_changes`, and its limit.
+    changes: u64,
+    changes_max: u64,
     /// The device's log after it has ended.
     log: Option<Box<UndoLog>>,
 }
 
 impl<S: EventSink> Device<S> {
     /// Starts a checkpoint of the current device. Abandons any previous checkpoint.
-    pub fn begin_checkpoint(&mut self, room: CheckpointBuffer) -> Checkpoint {
+    pub fn begin_checkpoint(&mut self, buffer: CheckpointBuffer) -> Checkpoint {
         let layout = self.layout();
         let logical_pages = layout.logical_pages;
-        let held_max = noted_bytes_max(layout) / (2 * wide(size_of::<MapChange>()));
+        let changes_max = log_bytes_max(layout) / (2 * wide(size_of::<MapChange>()));
         let (config, state, _) = self.parts();
         assert!(state.fits(layout), "the state fits its layout");
         let config = config.clone();
         let (state, maps) = self.parts_mut();
-        let state = state.begin_copy(room.0);
-        let beginning = maps.begin_undo(held_max);
+        let state = state.begin_copy(buffer.0);
+        let epoch = maps.begin_undo(changes_max);
         Checkpoint {
-            epoch: beginning,
+            epoch,
             config,
             state,
             logical_pages,
             copied: 0,
             entries: Vec::with_capacity(index(PART_PAGES)),
             undo_blocks: Vec::new(),
-            of_part: Vec::new(),
-            log_bytes: 0,
-            log_bytes_max: held_max,
+            part_changes: Vec::new(),
+            changes: 0,
+            changes_max,
             log: None,
         }
     }
@@ -130,7 +130,7 @@ impl<S: EventSink> Device<S> {
         assert!(start < checkpoint.logical_pages, "a requested part is within the map");
         let pages = part_from(start, checkpoint.logical_pages);
         let end = pages.end;
-        let changes_max = checkpoint.log_bytes_max.saturating_sub(checkpoint.log_bytes);
+        let changes_max = checkpoint.changes_max.saturating_sub(checkpoint.changes);
         let (_, maps) = self.parts_mut();
         let copied = maps.copy_part(&checkpoint.epoch, pages, &mut checkpoint.entries, changes_max);
         let copied = copied.inspect_err(|_| self.end_checkpoint(checkpoint))?;
@@ -142,7 +142,7 @@ impl<S: EventSink> Device<S> {
 
     fn copy_blocks(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         let (state, maps) = self.parts_mut();
-        if !maps.notes_for(&checkpoint.epoch) {
+        if !maps.logs_for(&checkpoint.epoch) {
             return Err(CheckpointAbort::Replaced);
         }
         if checkpoint.state.copy_blocks(state) {
@@ -183,13 +183,13 @@ impl Checkpoint {
     where
         E: From<SnapshotError> + From<CheckpointAbort>,
     {
-        let mut ended = None;
+        let mut abort = None;
         let written = place.replace(|out| {
             let mut next = |checkpoint: &mut Checkpoint, part: Option<usize>| {
                 let copied = copy(checkpoint)
                     .and_then(|()| part.map_or(Ok(()), |part| checkpoint.revert_part(part).map_err(E::from)));
                 copied.map_err(|error| {
-                    ended = Some(error);
+                    abort = Some(error);
                     std::io::Error::other("the checkpoint ended early")
                 })
             };
@@ -197,16 +197,17 @@ impl Checkpoint {
                 next(self, None)?;
             }
             write_head(out, &self.config, &[], &self.state.state)?;
-            self.of_part.resize_with(parts(self.logical_pages).count(), Vec::new);
+            self.part_changes
+                .resize_with(parts(self.logical_pages).count(), Vec::new);
             let mut bytes = Vec::new();
-            for part in 0..self.of_part.len() {
+            for part in 0..self.part_changes.len() {
                 next(self, Some(part))?;
                 write_part(out, &self.entries, &mut bytes)?;
             }
             Ok(())
         });
-        match (ended, written) {
-            (Some(ended), _) => Err(ended),
+        match (abort, written) {
+            (Some(abort), _) => Err(abort),
             (None, Ok(())) => Ok(()),
             (None, Err(source)) => Err(E::from(SnapshotError::io(place.path())(source))),
         }
@@ -215,8 +216,8 @@ impl Checkpoint {
     /// Reverts the part that was copied last to the moment of the checkpoint.
     fn revert_part(&mut self, part: usize) -> Result<(), CheckpointAbort> {
         self.sort(part)?;
-        let changes = std::mem::take(&mut self.of_part[part]);
-        self.log_bytes -= wide(changes.len());
+        let changes = std::mem::take(&mut self.part_changes[part]);
+        self.changes -= wide(changes.len());
         for change in changes.iter().rev() {
             let first = index(change.lpn % PART_PAGES);
             let step = u32::from(change.before != 0);
@@ -233,15 +234,15 @@ impl Checkpoint {
         for block in std::mem::take(&mut self.undo_blocks) {
             for mut change in block {
                 while change.pages > 0 {
-                    let of = index(change.lpn / PART_PAGES);
-                    assert!(of >= part, "a change of a copied entry is not recorded");
+                    let target = index(change.lpn / PART_PAGES);
+                    assert!(target >= part, "the log has a change of a part that is copied already");
                     let here = change.pages.min(PART_PAGES - change.lpn % PART_PAGES);
-                    let changes = &mut self.of_part[of];
+                    let changes = &mut self.part_changes[target];
                     changes.try_reserve(1).map_err(|_| CheckpointAbort::NoMemory)?;
                     changes.push(MapChange { pages: here, ..change });
-                    self.log_bytes += 1;
+                    self.changes += 1;
                     // A long run is one change in the log and one change in each part.
-                    if self.log_bytes > self.log_bytes_max {
+                    if self.changes > self.changes_max {
                         return Err(CheckpointAbort::TooManyChanges);
                     }
                     let step = if change.before == 0 { 0 } else { here };

@@ -119,13 +119,16 @@ pub enum CheckpointAbort {
     /// The device was replaced, or another checkpoint of it was started.
     #[error("the FDP configuration changed or another checkpoint started. The next checkpoint stores the new state")]
     Replaced,
-    /// The map changed faster than the disk could store it.
+    /// Hosts changed the map faster than the disk could store it.
     #[error(
         "hosts changed the mapping faster than the disk could store it. Use a faster disk for the drive's files, or \
          checkpoint under a lighter load"
     )]
     TooManyChanges,
     /// The system has no memory to track the changes.
-    #[error("there is no memory to track changes of the mapping during the checkpoint")]
+    #[error(
+        "the machine has no memory to log changes of the mapping during the checkpoint. Free memory, or checkpoint under a \
+         lighter load"
+    )]
     NoMemory,
 }

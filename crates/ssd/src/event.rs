@@ -1,8 +1,9 @@
 //! Events of the device and the trait of the sinks that receive them.
 //!
-//! [`crate::Device`] is generic over the sink, but its engine is not. Each call wraps the sink in
-//! an [`EventEmitter`] value, and the engine creates an event only if the sink wants it. Events check the
-//! counters ([`crate::stats::DeviceStats::apply`]) and are the source of the GC log.
+//! [`crate::Device`] is generic over the sink, but [`crate::DeviceCore`] is not. Each call wraps
+//! the sink in an [`EventEmitter`]. The core creates an event only if the sink's filter includes
+//! it. Tests check the counters against the events ([`crate::stats::DeviceStats::apply`]). The GC
+//! log is made from events.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,8 @@ pub enum EventFilter {
     /// Life-cycle events of reclaim units, and pages redirected to another group. These are rare
     /// compared with host commands.
     ReclaimUnits,
-    /// Also host commands ([`Event::HostWrite`], [`Event::Deallocate`]), with a call for each.
+    /// Also host commands ([`DeviceEvent::HostWrite`], [`DeviceEvent::Deallocate`]), with a call
+    /// for each.
     All,
 }
 
@@ -32,7 +34,8 @@ pub trait EventSink {
     /// Receives one event.
     fn event(&mut self, event: &DeviceEvent);
 
-    /// Receives a batch of host writes. Equivalent to an [`Event::HostWrite`] for each, in order.
+    /// Receives a batch of host writes. Equivalent to a [`DeviceEvent::HostWrite`] for each, in
+    /// order.
     fn host_writes(&mut self, writes: &[WriteRequest]) {
         for write in writes {
             self.event(&DeviceEvent::HostWrite(HostWrite::from(write)));
@@ -40,7 +43,7 @@ pub trait EventSink {
     }
 
     /// Receives runs of pages that collection copies. All runs of a collection come in flash order
-    /// before its [`Event::Reclaim`]. A run may be split over several calls.
+    /// before its [`DeviceEvent::Reclaim`]. A run may be split over several calls.
     fn copied(&mut self, runs: &[MappedRun]) {
         let _ = runs;
     }
@@ -63,10 +66,10 @@ pub(crate) struct EventEmitter<'a> {
 impl<'a> EventEmitter<'a> {
     #[inline]
     pub(crate) fn new(sink: &'a mut impl EventSink) -> EventEmitter<'a> {
-        let interest = sink.event_filter();
+        let filter = sink.event_filter();
         EventEmitter {
-            listener: (interest != EventFilter::None).then_some(sink as &mut dyn EventSink),
-            wants_commands: interest == EventFilter::All,
+            listener: (filter != EventFilter::None).then_some(sink as &mut dyn EventSink),
+            wants_commands: filter == EventFilter::All,
         }
     }
 

@@ -31,8 +31,8 @@
 //!
 //! `1 + c` superblocks are always reserved for collection itself and one for the host. Copies go to
 //! reclaim units of their victim's class, so emptying a superblock divides at most one other
-//! superblock of each class. [`DeviceLayout::new`] rejects smaller configurations. `DeviceCore::squeeze`
-//! implements the procedure and asserts the bound.
+//! superblock of each class. [`DeviceLayout::new`] rejects smaller configurations.
+//! `DeviceCore::emergency_gc` implements the procedure and asserts the bound.
 //!
 //! The proof also holds for copies that share the host's open reclaim unit (`gc.copies`). The
 //! frontiers are then open units of hosts. Their number is the same, and emergency collection
@@ -168,10 +168,10 @@ impl DeviceLayout {
             self.logical_pages < self.physical_pages,
             "there is flash for every logical page"
         );
-        let room = u64::from(self.groups) * self.group_live_pages_max;
+        let live_pages_max = u64::from(self.groups) * self.group_live_pages_max;
         assert!(
-            room >= u64::from(self.logical_pages),
-            "the groups have room for every logical page"
+            live_pages_max >= u64::from(self.logical_pages),
+            "the groups have space for every logical page"
         );
         assert!(
             self.superblocks_kept() < self.superblocks_per_group,
@@ -289,10 +289,10 @@ impl DeviceLayout {
 
     /// Superblocks of each group that are unavailable for live data in the worst case.
     fn overhead_superblocks(&self, config: &DeviceConfig) -> u32 {
-        let squeezed = self.frontiers() + self.smaller_classes();
+        let after_emergency = self.frontiers() + self.smaller_classes();
         let open = match config.handles.opening {
-            UnitOpenPolicy::OnFirstUse => squeezed,
-            UnitOpenPolicy::Eager => squeezed.max(self.open_superblocks_if_eager(config)),
+            UnitOpenPolicy::OnFirstUse => after_emergency,
+            UnitOpenPolicy::Eager => after_emergency.max(self.open_superblocks_if_eager(config)),
         };
         open + self.collection_superblocks + 1 + self.reserve_superblocks
     }
@@ -330,8 +330,8 @@ impl DeviceLayout {
             "geometry.over_provisioning",
             config.geometry.over_provisioning,
             format!(
-                "each reclaim group has only {} superblocks of {} and needs {needed}. They hold a full drive, {} \
-                 handles and the copies of garbage collection. {remedy}. Fewer handles, a smaller \
+                "each reclaim group has only {} superblocks of {} and needs {needed}, for the data of a full \
+                 drive, the open reclaim units of {} handles and the copies of garbage collection. {remedy}. Fewer handles, a smaller \
                  geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help",
                 self.superblocks_per_group,
                 HumanBytes(u64::from(self.superblock_pages) * self.page_bytes),
@@ -477,7 +477,8 @@ impl FlashShape {
         };
         let slices = |superblocks: u32| u64::from(superblocks) * u64::from(slices_per_superblock);
         // The small summand makes a watermark of 0.9 leave exactly a tenth despite binary rounding.
-        let left = |mark: f64| truncate((1.0 - mark) * to_f64(slices(base)) + 1e-6) + slices(reserve_superblocks);
+        let free_slices =
+            |watermark: f64| truncate((1.0 - watermark) * to_f64(slices(base)) + 1e-6) + slices(reserve_superblocks);
         // Free parts of divided superblocks that add up to less than a superblock are useless to a
         // request for a whole one.
         let scattered_slices = u64::from(slices_per_superblock) - 1;
@@ -502,15 +503,15 @@ impl FlashShape {
             spare_superblocks,
             collection_superblocks,
             background_free_slices: if config.gc.background_watermark < 1.0 {
-                left(config.gc.background_watermark)
+                free_slices(config.gc.background_watermark)
             } else {
                 0
             },
-            foreground_free_slices: left(config.gc.foreground_watermark).max(hard_floor),
+            foreground_free_slices: free_slices(config.gc.foreground_watermark).max(hard_floor),
             group_live_pages_max: 0,
         };
-        let room = superblocks_per_group.saturating_sub(layout.overhead_superblocks(config));
-        layout.group_live_pages_max = (u64::from(room) + 1) * u64::from(self.superblock_pages) - 1;
+        let data_superblocks = superblocks_per_group.saturating_sub(layout.overhead_superblocks(config));
+        layout.group_live_pages_max = (u64::from(data_superblocks) + 1) * u64::from(self.superblock_pages) - 1;
         Ok(layout)
     }
 

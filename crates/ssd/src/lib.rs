@@ -4,7 +4,7 @@
 //! write, deallocate, update -> Device -> placement (open reclaim units) -> maps (L2P, P2L, valid)
 //!                                |           |
 //!                                |           +-> collect (victim, copies, erase) -> media (erases)
-//!                                +-> Stats, Events
+//!                                +-> stats, events
 //! ```
 //!
 //! A [`DeviceConfig`] describes a [`Device`]. The device maps logical pages, places them by reclaim

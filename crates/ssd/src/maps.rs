@@ -274,7 +274,7 @@ impl PageMaps {
 
     pub(crate) fn unmap(&mut self, lpn: Lpn, pages: u32) {
         if let Some(log) = &mut self.undo.0 {
-            log.note_unmapping(self.l2p_inverted.get(), lpn, pages);
+            log.log_unmap(self.l2p_inverted.get(), lpn, pages);
         }
         self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)].fill(0);
     }
@@ -286,7 +286,7 @@ impl PageMaps {
         /// Prefetch distance in runs.
         const AHEAD: usize = 32;
         if let Some(log) = &mut self.undo.0 {
-            log.note_moves(runs);
+            log.log_moves(runs);
         }
         let l2p = self.l2p_inverted.get_mut();
         for soon in runs.iter().take(AHEAD) {
@@ -401,8 +401,8 @@ impl PageMaps {
         entries.extend_from_slice(&self.l2p_inverted.get()[index(pages.start)..index(pages.end)]);
     }
 
-    /// Prefetches the memory that [`PageMaps::restore`] touches. Each run is an L2P entry and a number
-    /// of pages.
+    /// Prefetches the memory that [`PageMaps::restore`] touches. Each run is an L2P entry and a
+    /// number of pages.
     pub(crate) fn prefetch_restored(&self, runs: &[[u32; 2]]) {
         let valid = self.valid.get();
         runs.iter().for_each(|[entry, _]| prefetch(valid, index(!entry / 64)));

@@ -1,9 +1,9 @@
 //! Counters of a device, on the levels of section 4.5 of the WARP paper: device and reclaim unit
-//! handle. The third level, the single collection, is [`crate::event::Reclaim`].
+//! handle. The third level, the single collection, is [`crate::event::ReclaimRecord`].
 //!
-//! [`DeviceStats`] holds one row for each handle and one for the shared pool. Device totals are sums of
-//! rows, so the two levels cannot disagree. [`DeviceStats::apply`] derives the same numbers from events,
-//! as a cross-check.
+//! [`DeviceStats`] holds one row for each handle and one for the shared pool. Device totals are
+//! sums of rows, so the two levels cannot disagree. [`DeviceStats::apply`] derives the same numbers
+//! from events, as a cross-check.
 
 use serde::{Deserialize, Serialize};
 
@@ -274,8 +274,8 @@ impl DeviceStats {
         (host > 0).then(|| to_f64(self.media_bytes_written()) / to_f64(host))
     }
 
-    /// Adds one event. A fresh `DeviceStats` that receives every event of a device equals the device's
-    /// own counters.
+    /// Adds one event. A fresh `DeviceStats` that receives every event of a device equals the
+    /// device's own counters.
     pub fn apply(&mut self, event: &DeviceEvent) {
         match event {
             DeviceEvent::HostWrite(write) => {

@@ -224,8 +224,8 @@ pub struct WriteRequest {
 /// Owner of the data in a reclaim unit: a handle or the shared pool.
 ///
 /// Host writes and the copies of a persistently isolated handle belong to the handle. Copies of
-/// initially isolated handles lose it and belong to [`Owner::SHARED`] (NVMe 2.1, "Initially
-/// Isolated").
+/// initially isolated handles lose it and belong to [`UnitOwner::SHARED_POOL`] (NVMe 2.1,
+/// "Initially Isolated").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UnitOwner(pub u16);
 

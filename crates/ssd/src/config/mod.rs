@@ -1,8 +1,8 @@
 //! Configuration of a device, with its defaults and their reasons.
 //!
-//! A [`DeviceConfig`] is plain data (TOML in `devices/`, overrides in experiments).
-//! [`crate::layout::DeviceLayout`] derives all further numbers and rejects combinations that do not fit
-//! together. The `check` function of each part rejects values that are invalid in every
+//! A [`DeviceConfig`] is data without behaviour (TOML in `devices/`, overrides in experiments).
+//! [`crate::layout::DeviceLayout`] derives all further numbers and rejects combinations that do not
+//! fit together. The `check` function of each part rejects values that are invalid in every
 //! combination.
 
 mod endurance;

@@ -4,7 +4,7 @@
 //! ```text
 //! begin_copy -> starts an undo log of changes: block and previous number
 //! copy_part  -> copies current numbers, repeated until all are copied
-//! end_copy   -> returns the undo log. take_back applies it to the copy, newest entry first.
+//! end_copy   -> returns the undo log. revert applies it to the copy, newest entry first.
 //!               The copy then equals the table at begin_copy.
 //! ```
 //!
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::{count, index};
 
-/// Numbers copied per call, of each table.
+/// Number of entries that one call copies from each table.
 pub(crate) const PART_BLOCKS: u32 = 1 << 16;
 /// Maximum length of the undo log, far above the number of changes within some milliseconds.
-const NOTED_MAX: usize = 1 << 16;
+const LOG_CHANGES_MAX: usize = 1 << 16;
 
 /// Block and its previous number.
 type Change = (u32, u32);
@@ -30,7 +30,7 @@ pub(super) struct UndoBuffer(Vec<Change>);
 
 impl UndoBuffer {
     pub(super) fn new() -> UndoBuffer {
-        UndoBuffer(Vec::with_capacity(NOTED_MAX))
+        UndoBuffer(Vec::with_capacity(LOG_CHANGES_MAX))
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct BlockUndoLog(Option<Vec<Change>>);
 pub(super) struct BlockTable {
     values: Vec<u32>,
     #[serde(skip)]
-    noted: Option<BlockUndoLog>,
+    log: Option<BlockUndoLog>,
 }
 
 impl Clone for BlockTable {
@@ -54,7 +54,7 @@ impl Clone for BlockTable {
 
 impl From<Vec<u32>> for BlockTable {
     fn from(values: Vec<u32>) -> BlockTable {
-        BlockTable { values, noted: None }
+        BlockTable { values, log: None }
     }
 }
 
@@ -69,10 +69,10 @@ impl Deref for BlockTable {
 impl BlockTable {
     pub(super) fn set(&mut self, at: u32, value: u32) {
         let before = std::mem::replace(&mut self.values[index(at)], value);
-        if let Some(BlockUndoLog(noted)) = &mut self.noted {
-            match noted {
-                Some(changes) if changes.len() < NOTED_MAX => changes.push((at, before)),
-                _ => *noted = None,
+        if let Some(BlockUndoLog(log)) = &mut self.log {
+            match log {
+                Some(changes) if changes.len() < LOG_CHANGES_MAX => changes.push((at, before)),
+                _ => *log = None,
             }
         }
     }
@@ -83,14 +83,14 @@ impl BlockTable {
         self.set(other, was_one);
     }
 
-    pub(super) fn begin_copy(&mut self, room: UndoBuffer) {
-        assert!(room.0.is_empty(), "the log is empty");
-        self.noted = Some(BlockUndoLog(Some(room.0)));
+    pub(super) fn begin_copy(&mut self, buffer: UndoBuffer) {
+        assert!(buffer.0.is_empty(), "the log is empty");
+        self.log = Some(BlockUndoLog(Some(buffer.0)));
     }
 
     /// Stops the undo log and returns it.
     pub(super) fn end_copy(&mut self) -> Option<BlockUndoLog> {
-        self.noted.take()
+        self.log.take()
     }
 
     /// Copies a part of another table of the same length.
@@ -106,8 +106,8 @@ impl BlockTable {
 
     /// Applies the undo log, so that the copy equals the table at the start of the log. Returns
     /// false if the log overflowed.
-    pub(super) fn revert(&mut self, noted: &BlockUndoLog) -> bool {
-        let Some(changes) = &noted.0 else {
+    pub(super) fn revert(&mut self, log: &BlockUndoLog) -> bool {
+        let Some(changes) = &log.0 else {
             return false;
         };
         for &(at, before) in changes.iter().rev() {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_in_parts_is_of_the_beginning() {
+    fn a_copy_in_parts_equals_the_table_at_its_start() {
         let mut table = BlockTable::from((0..10).collect::<Vec<u32>>());
         let before = table.values.clone();
         let mut copy = BlockTable::from(vec![u32::MAX; 10]);
@@ -134,32 +134,32 @@ mod tests {
         table.set(8, 79);
         copy.copy_part(&table, 4..10);
         table.swap(0, 5);
-        assert!(table.clone().end_copy().is_none(), "a copy notes nothing");
-        let noted = table.end_copy().expect("it was noted");
-        assert!(copy.revert(&noted));
+        assert!(table.clone().end_copy().is_none(), "a clone has no log");
+        let log = table.end_copy().expect("a copy has a log");
+        assert!(copy.revert(&log));
         assert_eq!(copy.values, before);
         table.set(1, 5);
         assert!(table.end_copy().is_none());
     }
 
     #[test]
-    fn what_is_too_much_is_said() {
+    fn revert_reports_an_overflowed_log() {
         let mut table = BlockTable::from(vec![0; 3]);
         table.begin_copy(UndoBuffer::new());
-        for value in 0..=count(NOTED_MAX) {
+        for value in 0..=count(LOG_CHANGES_MAX) {
             table.set(1, value);
         }
-        let noted = table.end_copy().expect("it was noted");
-        assert!(!table.revert(&noted));
+        let log = table.end_copy().expect("a copy has a log");
+        assert!(!table.revert(&log));
     }
 
     #[test]
-    fn it_is_stored_as_its_numbers() {
+    fn a_table_is_stored_as_its_numbers() {
         let values = vec![3, 1, 400];
         let table = BlockTable::from(values.clone());
         let bytes = postcard::to_stdvec(&table).expect("it serializes");
         assert_eq!(bytes, postcard::to_stdvec(&values).expect("it serializes"));
-        let again: BlockTable = postcard::from_bytes(&bytes).expect("it is read");
+        let again: BlockTable = postcard::from_bytes(&bytes).expect("it deserializes");
         assert_eq!(again.values, values);
     }
 }

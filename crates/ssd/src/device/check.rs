@@ -1,7 +1,8 @@
 //! Verification of a device's state by full scan, for tests and for every loaded state.
 //!
 //! A state from a file may hold arbitrary values, so this file checks each value before it uses it
-//! as an index. The rest of the device relies only on conditions that [`DeviceState::check`] verifies.
+//! as an index. The rest of the device relies only on conditions that [`DeviceState::check`]
+//! verifies.
 
 use crate::cast::{index, wide};
 use crate::config::{DeviceConfig, GcDestination, Isolation};

@@ -2,8 +2,11 @@
 //!
 //! Collection runs in the background after a host command (one victim each) and in the foreground
 //! before a handle gets a reclaim unit. Policies choose victims. If they find none and space is
-//! still short, `squeeze` (emergency collection) empties whole superblocks, which always succeeds
-//! (see [`crate::layout`]).
+//! still short, `emergency_gc` empties whole superblocks, which always succeeds (see
+//! [`crate::layout`]).
+//!
+//! The *place* of a block is its index in its reclaim unit. Block remapping exchanges the physical
+//! blocks at one place of two reclaim units.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -18,7 +21,7 @@ use crate::layout::SizeClass;
 use crate::types::{MappedRun, Nanos, Placement, Ppn, RgId, RuId, UnitOwner};
 use crate::unit::{ReclaimUnit, UnitState};
 
-/// Policy name in the GC log for emergency collections.
+/// Policy name in the GC log for emergency collections, which choose no victim by policy.
 const NO_POLICY: &str = "squeeze";
 /// Policy name in the GC log for an external policy.
 const EXTERNAL_POLICY: &str = "external";
@@ -52,8 +55,9 @@ impl DeviceCore {
         while is_short(self) && self.collect_one(events, now, group, Trigger::Foreground) {}
     }
 
-    /// Ensures that a handle can open a reclaim unit of this class, or has one.
-    pub(super) fn make_room(
+    /// Runs emergency collection until the handle can open a reclaim unit of this class, or has one
+    /// open.
+    pub(super) fn collect_until_open(
         &mut self,
         events: &mut EventEmitter<'_>,
         now: Nanos,
@@ -62,23 +66,23 @@ impl DeviceCore {
         class: u8,
     ) {
         let group = placement.group;
-        let kept = index(self.layout.superblocks_kept());
-        // A free part alone is not sufficient. Emptying a superblock may have consumed more
-        // reserved superblocks than it returned.
-        let has_room = |device: &Self| {
+        let reserved = index(self.layout.superblocks_kept());
+        // A free part of this class alone is not sufficient. Emptying a superblock may have
+        // consumed more reserved superblocks than it returned.
+        let has_space = |device: &Self| {
             let members = &device.state.groups[group.index()];
-            let needed = kept + usize::from(members.free_parts[usize::from(class)].is_empty());
+            let needed = reserved + usize::from(members.free_parts[usize::from(class)].is_empty());
             members.free_superblocks.len() >= needed || device.is_open(placement, slot)
         };
         // The loop terminates. Each iteration frees the waste of a superblock or merges two partly
         // free ones.
         for _ in 0..self.layout.slices_per_group().max(1000) {
-            if has_room(self) {
+            if has_space(self) {
                 return;
             }
             self.emergency_gc(events, now, group);
         }
-        panic!("moving parts out of superblocks of group {} frees nothing", group.0);
+        panic!("emergency collection frees no space in group {}", group.0);
     }
 
     /// Reclaims a victim that the policy selects. Returns false if the policy finds none or the
@@ -123,9 +127,9 @@ impl DeviceCore {
         true
     }
 
-    /// Returns true if reclaiming preserves the superblocks reserved for collection. Reclaiming a
-    /// whole superblock returns as much space as it takes. A smaller unit may take a free part, but
-    /// must not divide one of the last superblocks.
+    /// Returns true if reclaiming the victim leaves the superblocks reserved for collection. A
+    /// victim of a whole superblock returns as much space as its copies take. The copies of a
+    /// smaller victim may take a free part, but must not divide one of the last free superblocks.
     fn affordable(&self, group: RgId, victim: RuId, destination: UnitOwner) -> bool {
         let members = &self.state.groups[group.index()];
         let entry = &self.state.units[victim.index()];
@@ -137,11 +141,11 @@ impl DeviceCore {
             GcDestination::Apart,
             "host data and copies share whole superblocks only"
         );
-        let room = members.owners[self.owner_index(destination)]
+        let free_pages = members.owners[self.owner_index(destination)]
             .collecting
             .as_ref()
             .map_or(0, |open| self.state.units[open.unit.index()].pages - open.written);
-        room >= entry.valid_pages
+        free_pages >= entry.valid_pages
             || !members.free_parts[usize::from(entry.class)].is_empty()
             || members.free_superblocks.len() > index(self.layout.collection_superblocks)
     }
@@ -177,16 +181,19 @@ impl DeviceCore {
         /// Share of the threshold below which an isolated handle becomes initially isolated again.
         const HYSTERESIS: f64 = 0.75;
         let members = &self.state.groups[group.index()];
-        let holds = |index: &usize| {
+        let has_units = |index: &usize| {
             members.owners[*index].open.iter().any(Option::is_some)
                 || members.closed[*index].iter().any(|set| !set.members.is_empty())
         };
-        let holders = (0..self.layout.handles.len()).filter(holds).count();
+        let handles_with_units = (0..self.layout.handles.len()).filter(has_units).count();
         let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
         let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
-        assert!(holders > 0, "{owner} has data, but no handle has reclaim units");
+        assert!(
+            handles_with_units > 0,
+            "{owner} has data, but no handle has reclaim units"
+        );
         let spare = f64::from(usable) - to_f64(live_superblocks);
-        let threshold = self.config.gc.adaptive_isolation_spare * to_f64(wide(holders));
+        let threshold = self.config.gc.adaptive_isolation_spare * to_f64(wide(handles_with_units));
         let isolated = members.owners[self.owner_index(owner)].isolated;
         spare >= if isolated { threshold * HYSTERESIS } else { threshold }
     }
@@ -233,7 +240,7 @@ impl DeviceCore {
         assert_eq!(
             self.state.groups[group.index()].live_pages,
             live_pages,
-            "collection lost pages of group {}, or made some",
+            "collection changes the number of valid pages of group {}",
             group.0
         );
 
@@ -276,14 +283,15 @@ impl DeviceCore {
     }
 
     /// Copies the valid pages of a victim to the destination's reclaim unit, in batches whose cache
-    /// misses overlap. Returns the pages to report, if the sink receives events.
+    /// misses overlap. Returns the moved pages that the event of the collection reports. `None` if
+    /// the sink receives no events.
     fn copy_valid(
         &mut self,
         events: &mut EventEmitter<'_>,
         group: RgId,
         victim: RuId,
         destination: UnitOwner,
-        expected: u32,
+        pages_to_copy: u32,
     ) -> Option<MovedRun> {
         /// Number of pages of a batch. The last bitmap word may exceed it.
         const BATCH_PAGES: u32 = 512;
@@ -291,12 +299,15 @@ impl DeviceCore {
         let first = victim.0 * self.layout.slice_pages;
         let end = first + pages;
         let mut moving = std::mem::take(&mut self.moving);
-        assert!(expected <= pages, "reclaim unit {} exceeds its size", victim.0);
+        assert!(pages_to_copy <= pages, "reclaim unit {} exceeds its size", victim.0);
         let mut copied = 0;
-        let mut reporter =
-            ReportedPagePicker::new(self.config.events.reported_page, expected, self.draw_for_report(victim));
+        let mut reporter = ReportedPagePicker::new(
+            self.config.events.reported_page,
+            pages_to_copy,
+            self.draw_for_report(victim),
+        );
         let mut cursor = self.maps.cursor(Ppn(first));
-        while copied < expected {
+        while copied < pages_to_copy {
             moving.clear();
             let mut gathered = 0;
             while cursor.is_before(end) && gathered < BATCH_PAGES {
@@ -312,7 +323,7 @@ impl DeviceCore {
             copied += gathered;
         }
         assert_eq!(
-            copied, expected,
+            copied, pages_to_copy,
             "reclaim unit {} holds more valid pages than it counts",
             victim.0
         );
@@ -537,7 +548,7 @@ impl DeviceCore {
         superblock * self.layout.blocks_per_superblock + part * class.blocks
     }
 
-    /// Erases the blocks of a reclaim unit, except those that have just arrived blank.
+    /// Erases the blocks of a reclaim unit, except the blank ones that remapping has moved into it.
     fn erase(&mut self, unit: RuId, blank_blocks: &[u32]) {
         let entry = &self.state.units[unit.index()];
         let class = self.layout.classes[usize::from(entry.class)];
@@ -577,18 +588,18 @@ impl DeviceCore {
     fn emergency_gc(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId) {
         let first = u32::from(group.0) * self.layout.superblocks_per_group;
         let all = first..first + self.layout.superblocks_per_group;
-        let all_census: Vec<SuperblockUsage> = all.filter_map(|superblock| self.superblock_usage(superblock)).collect();
-        let wasteful = all_census.iter().filter(|census| census.waste_pages > 0);
-        let most_waste = wasteful.max_by_key(|census| (census.waste_pages, std::cmp::Reverse(census.superblock)));
+        let usages: Vec<SuperblockUsage> = all.filter_map(|superblock| self.superblock_usage(superblock)).collect();
+        let wasteful = usages.iter().filter(|usage| usage.waste_pages > 0);
+        let most_waste = wasteful.max_by_key(|usage| (usage.waste_pages, std::cmp::Reverse(usage.superblock)));
         // The superblock with the fewest parts in use is then partly free itself.
-        let can_join = |census: &&SuperblockUsage| {
-            let parts = index(self.layout.classes[usize::from(census.class)].divisor);
-            let partly_free = |other: &&SuperblockUsage| other.class == census.class && other.units.len() < parts;
-            all_census.iter().filter(partly_free).count() > 1
+        let can_join = |usage: &&SuperblockUsage| {
+            let parts = index(self.layout.classes[usize::from(usage.class)].divisor);
+            let partly_free = |other: &&SuperblockUsage| other.class == usage.class && other.units.len() < parts;
+            usages.iter().filter(partly_free).count() > 1
         };
-        let fewest_units = |census: &&SuperblockUsage| (census.units.len(), census.superblock);
-        let chosen = most_waste.or_else(|| all_census.iter().filter(can_join).min_by_key(fewest_units));
-        let chosen = chosen.expect("the layout guarantees something to reclaim when room is short");
+        let fewest_units = |usage: &&SuperblockUsage| (usage.units.len(), usage.superblock);
+        let chosen = most_waste.or_else(|| usages.iter().filter(can_join).min_by_key(fewest_units));
+        let chosen = chosen.expect("the layout guarantees something to reclaim when space is short");
         let (superblock, class, units) = (chosen.superblock, usize::from(chosen.class), chosen.units.clone());
 
         let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
@@ -597,7 +608,7 @@ impl DeviceCore {
         assert_eq!(members.draining, None, "two superblocks are emptied at once");
         members.draining = Some(superblock);
         for unit in units {
-            self.close_for_room(events, now, group, unit);
+            self.close_for_emergency(events, now, group, unit);
             let destination = self.destination(events, group, self.state.units[unit.index()].owner);
             self.reclaim(events, now, unit, destination, Trigger::Forced, NO_POLICY);
         }
@@ -606,8 +617,8 @@ impl DeviceCore {
         assert_eq!(parts_used, 0, "superblock {superblock} was emptied and is in use");
     }
 
-    /// Closes a reclaim unit if a host has it open.
-    fn close_for_room(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId, unit: RuId) {
+    /// Closes a reclaim unit before emergency collection if it is open for host data.
+    fn close_for_emergency(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId, unit: RuId) {
         let entry = &self.state.units[unit.index()];
         if entry.state != UnitState::OpenForHost {
             return;
@@ -667,6 +678,6 @@ struct SuperblockUsage {
     superblock: u32,
     class: u8,
     units: Vec<RuId>,
-    /// Pages of its reclaim units that are not valid.
+    /// Invalid and unwritten pages of its reclaim units.
     waste_pages: u32,
 }

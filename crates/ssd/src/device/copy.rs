@@ -52,47 +52,49 @@ impl StateCopy {
     }
 
     /// Copies the next blocks. Returns false if the undo log has overflowed.
-    pub(crate) fn copy_blocks(&mut self, of: &mut DeviceState) -> bool {
-        let blocks = count(of.erase_counts.len());
+    pub(crate) fn copy_blocks(&mut self, source: &mut DeviceState) -> bool {
+        let blocks = count(source.erase_counts.len());
         let part = self.blocks_copied..blocks.min(self.blocks_copied + blocks::PART_BLOCKS);
         assert!(!part.is_empty(), "blocks are copied while there are some left");
         self.blocks_copied = part.end;
-        self.state.erase_counts.copy_part(&of.erase_counts, part.clone());
-        if !of.block_at.is_empty() {
-            self.state.block_at.copy_part(&of.block_at, part);
+        self.state.erase_counts.copy_part(&source.erase_counts, part.clone());
+        if !source.block_at.is_empty() {
+            self.state.block_at.copy_part(&source.block_at, part);
         }
         if self.blocks_copied < blocks {
             return true;
         }
-        let noted = of.end_copy().map(|noted| noted.expect("a copied part is recorded"));
-        self.state.erase_counts.revert(&noted[0]) && self.state.block_at.revert(&noted[1])
+        let logs = source
+            .end_copy()
+            .map(|log| log.expect("each table has a log while it is copied"));
+        self.state.erase_counts.revert(&logs[0]) && self.state.block_at.revert(&logs[1])
     }
 }
 
 impl DeviceState {
     /// Copies the state into preallocated memory, except for the block tables.
     /// [`StateCopy::copy_blocks`] copies those.
-    pub(crate) fn begin_copy(&mut self, mut room: StateBuffer) -> StateCopy {
-        room.units.clone_from(&self.units);
-        room.unit_of_slice.clone_from(&self.unit_of_slice);
-        room.superblocks.clone_from(&self.superblocks);
-        room.block_at.resize(self.block_at.len(), 0);
-        room.erase_counts.resize(self.erase_counts.len(), 0);
-        let [erases_noted, places_noted] = room.undo_buffers;
-        self.erase_counts.begin_copy(erases_noted);
-        self.block_at.begin_copy(places_noted);
+    pub(crate) fn begin_copy(&mut self, mut buffer: StateBuffer) -> StateCopy {
+        buffer.units.clone_from(&self.units);
+        buffer.unit_of_slice.clone_from(&self.unit_of_slice);
+        buffer.superblocks.clone_from(&self.superblocks);
+        buffer.block_at.resize(self.block_at.len(), 0);
+        buffer.erase_counts.resize(self.erase_counts.len(), 0);
+        let [erases_log, places_log] = buffer.undo_buffers;
+        self.erase_counts.begin_copy(erases_log);
+        self.block_at.begin_copy(places_log);
         let state = DeviceState {
-            units: room.units,
-            unit_of_slice: room.unit_of_slice,
-            superblocks: room.superblocks,
+            units: buffer.units,
+            unit_of_slice: buffer.unit_of_slice,
+            superblocks: buffer.superblocks,
             groups: self.groups.clone(),
             default_group: self.default_group,
             stats: self.stats.clone(),
             host_pages_written: self.host_pages_written,
             units_closed: self.units_closed,
             random: self.random.clone(),
-            block_at: BlockTable::from(room.block_at),
-            erase_counts: BlockTable::from(room.erase_counts),
+            block_at: BlockTable::from(buffer.block_at),
+            erase_counts: BlockTable::from(buffer.erase_counts),
             recency: self.recency.clone(),
         };
         StateCopy {

@@ -225,7 +225,7 @@ impl DeviceCore {
     }
 
     /// Prefetches the further memory that writing or deallocating these pages touches. Call it a
-    /// moment after [`DeviceCore::expect`] for the same pages.
+    /// moment after [`DeviceCore::prefetch`] for the same pages.
     #[inline]
     pub fn prefetch_overwritten(&self, pages: impl Iterator<Item = Lpn>) {
         let capacity = self.layout.logical_pages;
@@ -241,7 +241,7 @@ impl DeviceCore {
     pub fn default_placement(&mut self, handle: RuhId) -> Placement {
         let groups = self.layout.groups;
         let group = self.state.default_group;
-        assert!(group.0 < groups, "the turn is that of a reclaim group");
+        assert!(group.0 < groups, "the next default reclaim group does not exist");
         self.state.default_group = RgId(if group.0 + 1 == groups { 0 } else { group.0 + 1 });
         Placement { group, handle }
     }

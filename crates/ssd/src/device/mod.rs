@@ -1,14 +1,15 @@
 //! The device: its host operations and its state.
 //!
-//! A [`Device`] combines an [`DeviceCore`], which implements all behavior, with an event sink. The
-//! engine is not generic over the sink, so it is compiled only once, in this crate. The engine
-//! calls the sink only for actual events. A device dereferences to its engine
-//! ([`std::ops::Deref`]), which has all queries and the changes without events.
+//! A [`Device`] combines a [`DeviceCore`], which implements all behavior, with an event sink. The
+//! core is not generic over the sink, so it is compiled only once, in this crate. It calls the sink
+//! only for events that the sink's filter includes. A device dereferences to its core
+//! ([`std::ops::Deref`]), which has all queries and the operations that emit no events.
 //!
 //! A write takes the open reclaim unit of its (reclaim group, handle), invalidates the old copies
 //! of its pages, appends the new ones and maps them (`write.rs`). Only opening a reclaim unit needs
-//! free space, so foreground collection runs then (`unit_lifecycle.rs` takes and returns reclaim units,
-//! `collect.rs` reclaims them). `check.rs` verifies the whole state by a full scan, for tests.
+//! free space, so foreground collection runs then (`unit_lifecycle.rs` takes and returns reclaim
+//! units, `collect.rs` reclaims them). `check.rs` verifies the whole state by a full scan, for
+//! tests.
 
 pub(crate) mod blocks;
 mod check;

@@ -70,11 +70,13 @@ pub(super) struct ReclaimGroup {
 /// Open reclaim units of an owner in one reclaim group.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct OwnerState {
-    /// Open reclaim units for host writes ([`DeviceLayout::open_slots`]). Empty for the shared pool.
+    /// Open reclaim units for host writes ([`DeviceLayout::open_slots`]). Empty for the shared
+    /// pool.
     pub(super) open: Vec<Option<OpenUnit>>,
     /// Index of the slot that takes the next command.
     pub(super) turn: usize,
-    /// Open reclaim unit for copies, unless they share the first slot ([`crate::config::GcDestination`]).
+    /// Open reclaim unit for copies, unless they share the first slot
+    /// ([`crate::config::GcDestination`]).
     pub(super) collecting: Option<OpenUnit>,
     /// True if copies stay with the handle.
     pub(super) isolated: bool,

@@ -93,8 +93,8 @@ impl DeviceCore {
         Some(timing.locate(ppn, self.place(self.unit_of(ppn))))
     }
 
-    /// Same as [`DeviceCore::read`] for one page at a known location. The caller must not have written
-    /// or deallocated any page since it called [`DeviceCore::locate`].
+    /// Same as [`DeviceCore::read`] for one page at a known location. The caller must not have
+    /// written or deallocated any page since it called [`DeviceCore::locate`].
     ///
     /// # Panics
     /// The page has moved, or the conditions of [`DeviceCore::read`].

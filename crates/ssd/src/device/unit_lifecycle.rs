@@ -61,7 +61,7 @@ impl DeviceCore {
         let Placement { group, handle } = placement;
         let class = self.class_of_handle(handle);
         self.collect_in_foreground(events, now, placement, slot, class);
-        self.make_room(events, now, placement, slot, class);
+        self.collect_until_open(events, now, placement, slot, class);
         if self.is_open(placement, slot) {
             // Copies that share the unit have already opened it.
             return;
@@ -71,7 +71,7 @@ impl DeviceCore {
         let members = &mut self.state.groups[group.index()];
         assert!(
             members.free_superblocks.len() >= index(self.layout.superblocks_kept()),
-            "a host took one of the superblocks that are kept for collection"
+            "a host took a superblock that is reserved for collection"
         );
         let before = members.owners[handle.index()].open[slot].replace(open);
         assert!(
@@ -181,7 +181,7 @@ impl DeviceCore {
         let members = &mut self.state.groups[group.index()];
         assert!(
             members.free_slices >= u64::from(slices),
-            "group {} has no room for a reclaim unit",
+            "group {} has no space for a reclaim unit",
             group.0
         );
         let unit = members.free_parts[usize::from(class)].pop_front().unwrap_or_else(|| {

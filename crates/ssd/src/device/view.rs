@@ -168,7 +168,7 @@ impl DeviceCore {
     }
 
     /// Logged activity of each die, in channel order and then die order, and of each channel. Empty
-    /// unless enabled by [`DeviceCore::keep_activity`].
+    /// unless enabled by [`DeviceCore::enable_activity_log`].
     pub fn activity(&self) -> (Vec<&ActivityLog>, Vec<&ActivityLog>) {
         self.timing.as_ref().map(|timing| timing.activity()).unwrap_or_default()
     }

@@ -26,7 +26,7 @@ impl DeviceCore {
     ) -> Result<CompletionTime, HostError> {
         /// Enough writes for their cache misses to overlap, and few enough to stay in the
         /// first-level cache.
-        const TOGETHER: usize = 32;
+        const BATCH_WRITES: usize = 32;
         let mut checked = None;
         for write in writes {
             self.check_extent(write.first, write.pages)?;
@@ -37,14 +37,14 @@ impl DeviceCore {
             }
         }
         let mut done = CompletionTime::now(now);
-        self.prefetch_entries(&writes[..writes.len().min(TOGETHER)]);
+        self.prefetch_entries(&writes[..writes.len().min(BATCH_WRITES)]);
         let mut left = writes;
         while !left.is_empty() {
-            let (together, later) = left.split_at(left.len().min(TOGETHER));
+            let (batch, later) = left.split_at(left.len().min(BATCH_WRITES));
             // Prefetches the next writes while the current ones execute.
-            self.prefetch_entries(&later[..later.len().min(TOGETHER)]);
-            self.maps.prefetch_valid(together.iter().map(|write| write.first));
-            done = done.and(self.write_together(events, now, together));
+            self.prefetch_entries(&later[..later.len().min(BATCH_WRITES)]);
+            self.maps.prefetch_valid(batch.iter().map(|write| write.first));
+            done = done.and(self.write_in_batches(events, now, batch));
             left = later;
         }
         Ok(done)
@@ -64,30 +64,36 @@ impl DeviceCore {
         }
     }
 
-    /// Executes writes one after the other.
-    fn write_together(&mut self, events: &mut EventEmitter<'_>, now: Nanos, writes: &[WriteRequest]) -> CompletionTime {
+    /// Executes writes in order. Batches those that [`DeviceCore::append_batch`] can execute
+    /// together.
+    fn write_in_batches(
+        &mut self,
+        events: &mut EventEmitter<'_>,
+        now: Nanos,
+        writes: &[WriteRequest],
+    ) -> CompletionTime {
         let mut done = CompletionTime::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
             let appended = if self.timing.is_none() && self.has_single_open_unit(first.placement) {
-                self.append_together(events, left)
+                self.append_batch(events, left)
             } else {
                 None
             };
-            let carried_out = if let Some(appended) = appended {
-                self.end_together(events, now, first.placement, &appended);
+            let executed = if let Some(appended) = appended {
+                self.end_batch(events, now, first.placement, &appended);
                 appended.writes
             } else {
                 done = done.and(self.write_checked(events, now, first));
                 1
             };
-            left = &left[carried_out..];
+            left = &left[executed..];
         }
         done
     }
 
-    /// Executes writes at times that do not decrease. Equivalent to [`DeviceCore::write_checked`] on
-    /// each.
+    /// Executes writes at times that do not decrease. Equivalent to [`DeviceCore::write_checked`]
+    /// on each.
     pub(super) fn write_in_times(
         &mut self,
         events: &mut EventEmitter<'_>,
@@ -99,30 +105,26 @@ impl DeviceCore {
         let done_before = done.len();
         let (mut times, mut left) = (times, writes);
         while let (Some(first), Some(now)) = (left.first(), times.first()) {
-            let carried_out = if let Some(appended) = self.append_pages_together(events, left) {
-                let together = &times[..appended.writes];
-                self.append_pages_in_time(together, appended.unit, appended.position, done);
-                let last = together.last().expect("a write has at least one extent");
-                self.end_together(events, *last, first.placement, &appended);
+            let executed = if let Some(appended) = self.append_page_batch(events, left) {
+                let batch_times = &times[..appended.writes];
+                self.append_pages_in_time(batch_times, appended.unit, appended.position, done);
+                let last = batch_times.last().expect("a write has at least one extent");
+                self.end_batch(events, *last, first.placement, &appended);
                 appended.writes
             } else {
                 done.push(self.write_checked(events, *now, first));
                 1
             };
-            (times, left) = (&times[carried_out..], &left[carried_out..]);
+            (times, left) = (&times[executed..], &left[executed..]);
         }
         assert_eq!(done.len() - done_before, writes.len(), "each write has a completion");
     }
 
-    /// Same as [`DeviceCore::append_together`], for writes of one whole page each on a device with
+    /// Same as [`DeviceCore::append_batch`], for writes of one whole page each on a device with
     /// timing. Not applicable if timing has random components.
-    fn append_pages_together(
-        &mut self,
-        events: &mut EventEmitter<'_>,
-        writes: &[WriteRequest],
-    ) -> Option<AppendResult> {
-        let draws_times = self.timing.as_ref().is_none_or(|timing| timing.has_tails());
-        if draws_times || !self.has_single_open_unit(writes[0].placement) {
+    fn append_page_batch(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
+        let has_random_times = self.timing.as_ref().is_none_or(|timing| timing.has_tails());
+        if has_random_times || !self.has_single_open_unit(writes[0].placement) {
             return None;
         }
         let page_bytes = self.layout.page_bytes;
@@ -130,7 +132,7 @@ impl DeviceCore {
         let pages = writes.iter().take_while(is_page).count();
         match pages {
             0 => None,
-            _ => self.append_together(events, &writes[..pages]),
+            _ => self.append_batch(events, &writes[..pages]),
         }
     }
 
@@ -138,68 +140,73 @@ impl DeviceCore {
     /// take the same path.
     #[inline]
     fn has_single_open_unit(&self, placement: Placement) -> bool {
-        let takes_turns = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
-        !takes_turns && self.state.recency.is_none()
+        let rotates = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
+        !rotates && self.state.recency.is_none()
     }
 
     /// Executes the longest prefix of writes with one placement that fits into its open reclaim
-    /// unit without a collection in between. Equivalent to [`DeviceCore::write_checked`] on each, but
-    /// executes the common steps once. The caller handles timing and then calls
-    /// [`DeviceCore::end_together`]. Returns `None` if the prefix is empty.
-    fn append_together(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
+    /// unit without a collection in between. Equivalent to [`DeviceCore::write_checked`] on each,
+    /// but executes the common steps once. The caller handles timing and then calls
+    /// [`DeviceCore::end_batch`]. Returns `None` if the prefix is empty.
+    fn append_batch(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
-        assert!(self.has_single_open_unit(placement), "each write has its own case");
+        assert!(
+            self.has_single_open_unit(placement),
+            "writes of handle {} alternate between reclaim units",
+            handle.0
+        );
         let members = &self.state.groups[group.index()];
-        let room = self.layout.group_live_pages_max - members.live_pages;
+        let group_free_pages = self.layout.group_live_pages_max - members.live_pages;
         let background = members.free_slices <= self.layout.background_free_slices;
         let open = members.owners[handle.index()].open[0].as_ref()?;
         let (unit, position) = (open.unit, open.position);
         let first = self.first_page(unit).0 + position;
-        let pages_max = narrow(room.min(u64::from(open.run_end - open.position)));
-        let fits = |write: &&WriteRequest| write.placement == placement;
+        let pages_max = narrow(group_free_pages.min(u64::from(open.run_end - open.position)));
+        let same_placement = |write: &&WriteRequest| write.placement == placement;
         let singles = writes
             .iter()
             .take(index(pages_max))
-            .take_while(|write| fits(write) && write.pages == 1);
-        let (carried_out, pages) = match singles.count() {
+            .take_while(|write| same_placement(write) && write.pages == 1);
+        let (executed, pages) = match singles.count() {
             0 => {
-                let (mut carried_out, mut pages) = (0, 0);
-                for write in writes.iter().take_while(fits) {
+                let (mut executed, mut pages) = (0, 0);
+                for write in writes.iter().take_while(same_placement) {
                     if write.pages > pages_max - pages {
                         break;
                     }
                     self.append(group, unit, Ppn(first + pages), write.first, write.pages);
                     pages += write.pages;
-                    carried_out += 1;
+                    executed += 1;
                     if background && self.state.groups[group.index()].lazy_units > 0 {
                         break;
                     }
                 }
-                (carried_out, pages)
+                (executed, pages)
             }
             singles => {
                 let pages = self.append_pages(group, unit, Ppn(first), &writes[..singles], background);
                 (index(pages), pages)
             }
         };
-        if carried_out == 0 {
+        if executed == 0 {
             return None;
         }
         assert!(
             pages <= pages_max,
-            "the open reclaim unit takes no more pages than it has room for"
+            "the batch has {pages} pages, but reclaim unit {} has space for {pages_max}",
+            unit.0
         );
-        let carried_out_writes = &writes[..carried_out];
-        events.host_writes(carried_out_writes);
-        let host_bytes = carried_out_writes.iter().map(|write| write.host_bytes).sum::<u64>();
+        let appended_writes = &writes[..executed];
+        events.host_writes(appended_writes);
+        let host_bytes = appended_writes.iter().map(|write| write.host_bytes).sum::<u64>();
         self.end_append(group, unit);
         let row = &mut self.state.stats.handles[handle.index()];
         row.host_bytes_written += host_bytes;
         row.host_pages_written += u64::from(pages);
         let open = self.state.groups[group.index()].owners[handle.index()].open[0].as_mut();
         Some(AppendResult {
-            writes: carried_out,
+            writes: executed,
             unit,
             position,
             run_ends: open.expect("the reclaim unit was open").advance(pages),
@@ -207,13 +214,7 @@ impl DeviceCore {
     }
 
     /// Final steps after a batch of appended writes.
-    fn end_together(
-        &mut self,
-        events: &mut EventEmitter<'_>,
-        now: Nanos,
-        placement: Placement,
-        appended: &AppendResult,
-    ) {
+    fn end_batch(&mut self, events: &mut EventEmitter<'_>, now: Nanos, placement: Placement, appended: &AppendResult) {
         if appended.run_ends {
             self.end_host_run(events, now, placement, 0);
         }
@@ -222,7 +223,7 @@ impl DeviceCore {
 
     /// Maps single-page writes to the pages of an open reclaim unit from `first` on. Equivalent to
     /// [`DeviceCore::append`] for each. Returns the number of executed writes. With `until_lazy` it
-    /// stops after the first write that creates a candidate of background collection.
+    /// stops after the first write if the group then has a candidate of background collection.
     fn append_pages(&mut self, group: RgId, unit: RuId, first: Ppn, writes: &[WriteRequest], until_lazy: bool) -> u32 {
         let host_pages_written = self.state.host_pages_written;
         let (mut pages, mut counted) = (0, 0);
@@ -359,7 +360,7 @@ impl DeviceCore {
 
     #[inline]
     fn write_checked(&mut self, events: &mut EventEmitter<'_>, now: Nanos, write: &WriteRequest) -> CompletionTime {
-        // Without timing, the loop contains no timing code.
+        // Two instances of `write_placed`, so that the one without timing contains no timing code.
         let (group, done) = match &self.timing {
             None => (
                 self.write_placed(events, now, write, &mut UntimedWriter),
@@ -383,7 +384,7 @@ impl DeviceCore {
         (group, self.end_write(writing))
     }
 
-    /// Counts a write, allocates its pages and stores them through `carry`. Returns the group that
+    /// Counts a write, allocates its pages and stores them through `writer`. Returns the group that
     /// took the last page.
     #[inline]
     fn write_placed(
@@ -391,17 +392,17 @@ impl DeviceCore {
         events: &mut EventEmitter<'_>,
         now: Nanos,
         write: &WriteRequest,
-        carry: &mut impl ExtentWriter,
+        writer: &mut impl ExtentWriter,
     ) -> RgId {
         let row = &mut self.state.stats.handles[write.placement.handle.index()];
         row.host_bytes_written += write.host_bytes;
         row.host_pages_written += u64::from(write.pages);
         events.host_writes(std::slice::from_ref(write));
-        let group = self.write_extent(events, now, write, carry);
+        let group = self.write_extent(events, now, write, writer);
         let owner = &mut self.state.groups[group.index()].owners[write.placement.handle.index()];
-        let taking_turns = usize::from(self.layout.handles[write.placement.handle.index()].open_reclaim_units);
-        if taking_turns > 1 {
-            owner.turn = (owner.turn + 1) % taking_turns;
+        let rotating_units = usize::from(self.layout.handles[write.placement.handle.index()].open_reclaim_units);
+        if rotating_units > 1 {
+            owner.turn = (owner.turn + 1) % rotating_units;
         }
         if let Some(recency) = &mut self.state.recency {
             recency.record_write(write.first, write.pages);
@@ -409,7 +410,7 @@ impl DeviceCore {
         group
     }
 
-    /// Allocates the pages of an extent and stores each part through `carry`. Returns the group
+    /// Allocates the pages of an extent and stores each part through `writer`. Returns the group
     /// that took the last page.
     #[inline]
     fn write_extent(
@@ -417,7 +418,7 @@ impl DeviceCore {
         events: &mut EventEmitter<'_>,
         now: Nanos,
         write: &WriteRequest,
-        carry: &mut impl ExtentWriter,
+        writer: &mut impl ExtentWriter,
     ) -> RgId {
         let handle = write.placement.handle;
         let mut group = write.placement.group;
@@ -425,7 +426,7 @@ impl DeviceCore {
         while left > 0 {
             let mut pages = left;
             if self.layout.groups > 1 {
-                (group, pages) = self.group_with_room(write.placement.group, left);
+                (group, pages) = self.group_with_space(write.placement.group, left);
             }
             let owner = &mut self.state.groups[group.index()].owners[handle.index()];
             let mut slot = owner.turn;
@@ -444,7 +445,7 @@ impl DeviceCore {
             let (unit, position) = (open.unit, open.position);
             assert!(pages > 0, "a write to reclaim unit {} makes no progress", unit.0);
             let run_ends = open.advance(pages);
-            carry.append(self, group, unit, position, lpn, pages);
+            writer.append(self, group, unit, position, lpn, pages);
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
                 events.emit(|| DeviceEvent::Redirect {
@@ -462,27 +463,28 @@ impl DeviceCore {
         group
     }
 
-    /// Number of pages that a group can take before it reaches its limit.
-    fn room(&self, group: RgId) -> u64 {
+    /// Number of further valid pages that a group can take before it reaches its limit.
+    fn group_free_pages(&self, group: RgId) -> u64 {
         self.layout.group_live_pages_max - self.state.groups[group.index()].live_pages
     }
 
     /// Returns the requested group if it has space, and if not the group with the most space. Also
     /// returns the number of pages that the group can take.
-    fn group_with_room(&self, asked: RgId, pages: u32) -> (RgId, u32) {
-        let mut group = asked;
-        if self.room(group) == 0 {
-            let by_room = |a: &RgId, b: &RgId| self.room(*a).cmp(&self.room(*b)).then(b.cmp(a));
+    fn group_with_space(&self, requested: RgId, pages: u32) -> (RgId, u32) {
+        let mut group = requested;
+        if self.group_free_pages(group) == 0 {
+            let by_space =
+                |a: &RgId, b: &RgId| self.group_free_pages(*a).cmp(&self.group_free_pages(*b)).then(b.cmp(a));
             group = (0..self.layout.groups)
                 .map(RgId)
-                .max_by(by_room)
+                .max_by(by_space)
                 .expect("a device has a group");
             assert!(
-                self.room(group) > 0,
-                "all reclaim groups are full: the layout promised room for every logical page"
+                self.group_free_pages(group) > 0,
+                "all reclaim groups are full, but the layout guarantees space for every logical page"
             );
         }
-        (group, narrow(u64::from(pages).min(self.room(group))))
+        (group, narrow(u64::from(pages).min(self.group_free_pages(group))))
     }
 
     /// Marks the physical pages of an extent invalid. Returns their number.
@@ -545,14 +547,14 @@ impl DeviceCore {
 struct AppendResult {
     /// Number of writes.
     writes: usize,
-    /// Reclaim unit that took them, and the position of their first page.
+    /// Reclaim unit of the writes, and the position of their first page.
     unit: RuId,
     position: u32,
-    /// True if they reach the end of the current run of writable pages.
+    /// True if the writes reach the end of the current run of writable pages.
     run_ends: bool,
 }
 
-/// Method to store a part of an extent at its allocated position.
+/// Writes parts of an extent to their allocated positions, with or without timing.
 trait ExtentWriter {
     /// Stores logical pages at a position of an open reclaim unit.
     fn append(&mut self, engine: &mut DeviceCore, group: RgId, unit: RuId, position: u32, lpn: Lpn, pages: u32);

@@ -26,7 +26,7 @@ const REGION_PAGES_MAX: u32 = 1 << 14;
 /// Append position of a region. All zero if the region is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct AppendPosition {
-    /// End of the written pages, or [`Region::FLAT`] if a run begins at every page.
+    /// End of the written pages, or [`AppendPosition::FLAT`] if a run begins at every page.
     written: u32,
     /// Number of runs.
     runs: u32,
@@ -67,7 +67,7 @@ pub(crate) struct Cursor {
     /// Runs of the region that begin before the word.
     runs: u32,
     /// Start of the last of these runs.
-    begun: u32,
+    run_start: u32,
 }
 
 impl Cursor {
@@ -174,7 +174,7 @@ impl ReverseMap {
             let (first, end) = (ppn - offset, self.region_end(region));
             let AppendPosition { written, .. } = self.regions[index(region)];
             let entries = &mut self.entries.get_mut()[index(first)..index(end)];
-            let begun = ppn;
+            let run_start = ppn;
             if written == AppendPosition::FLAT {
                 while let Some((lpn, 1)) = next
                     && ppn < end
@@ -206,7 +206,7 @@ impl ReverseMap {
                 assert!(state.runs <= state.written, "a region has more runs than pages");
                 self.regions[index(region)] = state;
             }
-            if ppn == begun {
+            if ppn == run_start {
                 self.write_out_of_order(ppn, lpn, pages);
                 ppn += pages;
                 next = runs.next();
@@ -296,7 +296,7 @@ impl ReverseMap {
         let mut cursor = Cursor {
             word: first,
             runs: 0,
-            begun: first * 64,
+            run_start: first * 64,
         };
         while cursor.word < word {
             self.pass(&mut cursor);
@@ -310,7 +310,7 @@ impl ReverseMap {
         let starts = self.starts.at(index(cursor.word));
         if starts != 0 {
             cursor.runs += starts.count_ones();
-            cursor.begun = cursor.word * 64 + 63 - starts.leading_zeros();
+            cursor.run_start = cursor.word * 64 + 63 - starts.leading_zeros();
         }
         cursor.word += 1;
         if cursor.word.is_multiple_of(self.region_pages() / 64) {
@@ -349,8 +349,8 @@ impl ReverseMap {
                 let until = (bits >> shift).trailing_ones();
                 let before = starts & (u64::MAX >> (63 - shift));
                 let begun_before = index(before.count_ones());
-                let begun = match before {
-                    0 => cursor.begun,
+                let run_start = match before {
+                    0 => cursor.run_start,
                     _ => base + 63 - before.leading_zeros(),
                 };
                 // A page without a run before it in its region was never written.
@@ -362,7 +362,7 @@ impl ReverseMap {
                     runs,
                     MappedRun {
                         ppn: Ppn(base + shift),
-                        lpn: Lpn(entry + (base + shift - begun)),
+                        lpn: Lpn(entry + (base + shift - run_start)),
                         pages: here,
                     },
                 );
@@ -379,8 +379,8 @@ impl ReverseMap {
         found[0].lpn
     }
 
-    /// Marks the start of a run. All runs must be marked before [`ReverseMapLoader::run`] adds their
-    /// logical pages.
+    /// Marks the start of a run. All runs must be marked before [`ReverseMapLoader::run`] adds
+    /// their logical pages.
     pub(super) fn restore_start(&mut self, ppn: u32, pages: u32) {
         let end = ppn + pages;
         let mut first = ppn;

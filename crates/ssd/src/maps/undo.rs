@@ -65,7 +65,7 @@ pub(crate) struct UndoLog {
     full: Vec<Vec<MapChange>>,
     last: Vec<MapChange>,
     /// Number of changes that may be logged until the next part is copied.
-    room: u64,
+    changes_left: u64,
     ended: Option<CheckpointAbort>,
 }
 
@@ -85,17 +85,17 @@ impl UndoLog {
     #[cold]
     #[inline(never)]
     pub(super) fn log_remap(&mut self, entries: &[u32], first: Lpn, pages: u32) {
-        self.note_if(entries, first, pages, |_| true);
+        self.log_if(entries, first, pages, |_| true);
     }
 
     /// Logs the mapping of a run before it is unmapped. Skips unmapped pages.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_unmapping(&mut self, entries: &[u32], first: Lpn, pages: u32) {
-        self.note_if(entries, first, pages, |change| change.before != 0);
+    pub(super) fn log_unmap(&mut self, entries: &[u32], first: Lpn, pages: u32) {
+        self.log_if(entries, first, pages, |change| change.before != 0);
     }
 
-    fn note_if(&mut self, entries: &[u32], first: Lpn, pages: u32, changes: impl Fn(&MapChange) -> bool) {
+    fn log_if(&mut self, entries: &[u32], first: Lpn, pages: u32, changes: impl Fn(&MapChange) -> bool) {
         let end = first.0 + pages;
         let mut lpn = first.0.max(self.copied);
         while lpn < end && self.ended.is_none() {
@@ -115,7 +115,7 @@ impl UndoLog {
     /// Logs the mapping of runs before they move.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_moves(&mut self, runs: &[MappedRun]) {
+    pub(super) fn log_moves(&mut self, runs: &[MappedRun]) {
         for &MappedRun { ppn, lpn, pages } in runs {
             let copied = self.copied.saturating_sub(lpn.0);
             if copied < pages {
@@ -140,10 +140,7 @@ impl UndoLog {
         if self.last.len() == self.last.capacity() && !self.add_block() {
             return;
         }
-        assert!(
-            change.lpn >= self.copied,
-            "a change is noted of a part that is copied already"
-        );
+        assert!(change.lpn >= self.copied, "a change of a copied part is logged");
         self.last.push(change);
     }
 
@@ -152,7 +149,7 @@ impl UndoLog {
         let mut block = Vec::new();
         self.ended = match self.ended {
             Some(ended) => Some(ended),
-            None if self.room < wide(BLOCK_CHANGES) => Some(CheckpointAbort::TooManyChanges),
+            None if self.changes_left < wide(BLOCK_CHANGES) => Some(CheckpointAbort::TooManyChanges),
             None if self.full.try_reserve(1).is_err() || block.try_reserve_exact(BLOCK_CHANGES).is_err() => {
                 Some(CheckpointAbort::NoMemory)
             }
@@ -161,7 +158,7 @@ impl UndoLog {
         if self.ended.is_some() {
             return false;
         }
-        self.room -= wide(BLOCK_CHANGES);
+        self.changes_left -= wide(BLOCK_CHANGES);
         self.full.push(std::mem::replace(&mut self.last, block));
         true
     }
@@ -178,39 +175,39 @@ pub(crate) struct PartCopy {
 impl PageMaps {
     /// Starts a new log, which replaces any previous log.
     pub(crate) fn begin_undo(&mut self, changes_max: u64) -> UndoEpoch {
-        let beginning = UndoEpoch(Arc::new(()));
+        let epoch = UndoEpoch(Arc::new(()));
         self.undo = ActiveUndo(Some(Box::new(UndoLog {
-            epoch: beginning.clone(),
+            epoch: epoch.clone(),
             copied: 0,
             full: Vec::new(),
             last: Vec::new(),
-            room: changes_max,
+            changes_left: changes_max,
             ended: None,
         })));
-        beginning
+        epoch
     }
 
     /// Ends the log, unless another log has been started since. Returns it, so that the caller can
     /// free it without holding the device lock.
-    pub(crate) fn end_undo(&mut self, beginning: &UndoEpoch) -> Option<Box<UndoLog>> {
-        self.undo.0.take_if(|log| log.epoch == *beginning)
+    pub(crate) fn end_undo(&mut self, epoch: &UndoEpoch) -> Option<Box<UndoLog>> {
+        self.undo.0.take_if(|log| log.epoch == *epoch)
     }
 
     /// Returns true if the current log belongs to this checkpoint.
-    pub(crate) fn notes_for(&self, beginning: &UndoEpoch) -> bool {
-        self.undo.0.as_ref().is_some_and(|log| log.epoch == *beginning)
+    pub(crate) fn logs_for(&self, epoch: &UndoEpoch) -> bool {
+        self.undo.0.as_ref().is_some_and(|log| log.epoch == *epoch)
     }
 
     /// Copies the entries of the next part, `pages`, into `entries`, and takes the logged changes.
     /// `changes_max` limits the sum of the taken changes and those logged until the next call.
     pub(crate) fn copy_part(
         &mut self,
-        beginning: &UndoEpoch,
+        epoch: &UndoEpoch,
         pages: Range<u32>,
         entries: &mut Vec<u32>,
         changes_max: u64,
     ) -> Result<PartCopy, CheckpointAbort> {
-        let log = self.undo.0.as_mut().filter(|log| log.epoch == *beginning);
+        let log = self.undo.0.as_mut().filter(|log| log.epoch == *epoch);
         let log = log.ok_or(CheckpointAbort::Replaced)?;
         if let Some(ended) = log.ended {
             return Err(ended);
@@ -220,7 +217,7 @@ impl PageMaps {
         let mut changes = std::mem::take(&mut log.full);
         changes.push(std::mem::take(&mut log.last));
         let taken: usize = changes.iter().map(Vec::len).sum();
-        log.room = changes_max.saturating_sub(wide(taken));
+        log.changes_left = changes_max.saturating_sub(wide(taken));
         assert!(
             index(pages.end) <= self.l2p_inverted.get().len(),
             "a part ends with the map"
@@ -229,7 +226,7 @@ impl PageMaps {
         self.copy_entries(pages, entries);
         Ok(PartCopy {
             changes,
-            log: is_last.then(|| self.end_undo(beginning)).flatten(),
+            log: is_last.then(|| self.end_undo(epoch)).flatten(),
         })
     }
 }

@@ -76,7 +76,7 @@ impl WriteBuffer {
         self.release_until(at);
         while self.used_bytes + bytes > self.capacity_bytes {
             let program = self.release_next();
-            let program = program.expect("the buffer holds more than the operations that can be incomplete");
+            let program = program.expect("the buffer is full, but no program is left that would free space");
             if program.end > admitted.at {
                 let waited = program.end - admitted.at;
                 admitted.waited_for_collection_ns += waited.min(program.delayed_by_collection_ns);
@@ -87,7 +87,7 @@ impl WriteBuffer {
         self.used_bytes += bytes;
         assert!(
             self.used_bytes <= self.capacity_bytes,
-            "the buffer holds more than it has room for"
+            "the buffer holds more than its capacity"
         );
         if self.filling.replace(operation) != Some(operation) {
             self.operations.insert(operation, FILLING);
@@ -128,7 +128,7 @@ impl WriteBuffer {
         };
         assert!(
             at == 0 || self.programs[at - 1] <= program,
-            "programs give their room back in the order of their ends"
+            "programs free their space in the order of their ends"
         );
         self.programs.insert(at, program);
     }

@@ -2,7 +2,7 @@
 //!
 //! Requests do not arrive in the order in which they need the resource. A read that waits long for
 //! its die needs its channel late, for example. With a next-free time, early requests would wait
-//! for late ones. The calendar stores the future busy intervals and puts each request into the
+//! for late ones. The timeline stores the future busy intervals and puts each request into the
 //! first gap that is long enough.
 
 use crate::types::Nanos;
@@ -20,7 +20,7 @@ pub(super) struct BusyTimeline {
 }
 
 /// Start and end of the initial past intervals.
-const OVER: Nanos = 0;
+const PAST: Nanos = 0;
 /// End of time, after 292 years, which marks free entries. Earlier times are compared by the sign
 /// of their difference.
 pub(super) const FREE: Nanos = Nanos::MAX / 2;
@@ -37,7 +37,7 @@ const LENGTH: usize = 64;
 impl Default for BusyTimeline {
     fn default() -> BusyTimeline {
         let mut times = vec![FREE; LENGTH];
-        times[..=NEAR].fill(OVER);
+        times[..=NEAR].fill(PAST);
         BusyTimeline {
             starts: times.clone(),
             ends: times,
@@ -55,7 +55,7 @@ fn window(times: &mut [Nanos], first: usize) -> Option<&mut [Nanos; WINDOW]> {
 /// Number of ends that are not after `from`. Uses the signs of differences, which compile to SIMD
 /// instructions.
 #[inline(always)]
-fn over(ends: &[Nanos], from: Nanos) -> usize {
+fn count_ended(ends: &[Nanos], from: Nanos) -> usize {
     let sign = |end: &Nanos| end.wrapping_sub(from).wrapping_sub(1) >> (Nanos::BITS - 1);
     ends.iter().map(sign).fold(0, Nanos::wrapping_add) as usize
 }
@@ -73,16 +73,16 @@ impl BusyTimeline {
     /// Returns the start. Later requests must not start before `now`.
     #[inline(always)]
     pub(super) fn take(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
-        assert!(now <= from, "an expired time is requested");
+        assert!(now <= from, "a request starts at {from}, before the current time {now}");
         if length == 0 {
             return from;
         }
         let (first, end) = (self.first, from + length);
         let windows = (window(&mut self.starts, first), window(&mut self.ends, first));
         let (Some(starts), Some(ends)) = windows else {
-            return self.take_in_room(now, from, length);
+            return self.take_after_growth(now, from, length);
         };
-        let near = over(&ends[1..=NEAR], from);
+        let near = count_ended(&ends[1..=NEAR], from);
         assert!(near <= NEAR, "more entries expire than exist");
         if (ends[near] == from) | (starts[near + 1] <= end) | (near == 0) {
             // Usually the request starts directly at the end of a near interval and does not reach
@@ -104,8 +104,8 @@ impl BusyTimeline {
     /// Same as [`BusyTimeline::take`], if no free entries remain.
     #[cold]
     #[inline(never)]
-    fn take_in_room(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
-        self.make_room(now);
+    fn take_after_growth(&mut self, now: Nanos, from: Nanos, length: Nanos) -> Nanos {
+        self.drop_past_intervals(now);
         self.take(now, from, length)
     }
 
@@ -115,17 +115,17 @@ impl BusyTimeline {
     }
 
     /// Removes past intervals, and grows the arrays if that frees too few entries.
-    fn make_room(&mut self, now: Nanos) {
+    fn drop_past_intervals(&mut self, now: Nanos) {
         let end = self.end();
-        let over = self.ends[..end].partition_point(|end| *end <= now);
-        let forgotten = over.saturating_sub(NEAR + 1);
-        let length = self.starts.len().max(2 * (end - forgotten) + WINDOW);
+        let past = self.ends[..end].partition_point(|end| *end <= now);
+        let removed = past.saturating_sub(NEAR + 1);
+        let length = self.starts.len().max(2 * (end - removed) + WINDOW);
         for times in [&mut self.starts, &mut self.ends] {
-            times.copy_within(forgotten..end, 0);
-            times[end - forgotten..end].fill(FREE);
+            times.copy_within(removed..end, 0);
+            times[end - removed..end].fill(FREE);
             times.resize(length, FREE);
         }
-        self.first -= forgotten;
+        self.first -= removed;
     }
 
     /// Same as [`BusyTimeline::take`], if the request overlaps or touches other intervals or starts
@@ -147,14 +147,14 @@ impl BusyTimeline {
     /// Inserts an interval before the interval at `next`. Merges it with neighbours that it
     /// touches.
     fn insert(&mut self, next: usize, start: Nanos, end: Nanos) {
-        let (before, after, room) = (self.ends[next - 1], self.starts[next], self.end());
+        let (before, after, free) = (self.ends[next - 1], self.starts[next], self.end());
         assert!(before <= start, "an interval overlaps its predecessor");
         assert!(end <= after, "an interval overlaps its successor");
         match (before == start, after == end) {
             (true, true) => {
                 self.ends[next - 1] = self.ends[next];
                 for times in [&mut self.starts, &mut self.ends] {
-                    times.copy_within(next + 1..room + 1, next);
+                    times.copy_within(next + 1..free + 1, next);
                 }
                 self.first -= 1;
             }
@@ -162,7 +162,7 @@ impl BusyTimeline {
             (false, true) => self.starts[next] = start,
             (false, false) => {
                 for (times, time) in [(&mut self.starts, start), (&mut self.ends, end)] {
-                    times.copy_within(next..room, next + 1);
+                    times.copy_within(next..free, next + 1);
                     times[next] = time;
                 }
                 self.first += 1;
@@ -181,22 +181,22 @@ mod tests {
 
     #[test]
     fn a_gap_that_is_long_enough_is_filled() {
-        let mut calendar = BusyTimeline::default();
-        assert_eq!(calendar.take(0, 100, 10), 100);
-        assert_eq!(calendar.take(0, 115, 10), 115);
-        assert_eq!(calendar.take(0, 100, 6), 125, "the gap of 5 is too short");
-        assert_eq!(calendar.take(0, 100, 5), 110);
-        assert_eq!(calendar.take(0, 0, 100), 0);
-        let last = calendar.end() - 1;
-        assert_eq!((calendar.starts[last], calendar.ends[last]), (0, 131));
-        assert_eq!(calendar.end(), NEAR + 1);
+        let mut timeline = BusyTimeline::default();
+        assert_eq!(timeline.take(0, 100, 10), 100);
+        assert_eq!(timeline.take(0, 115, 10), 115);
+        assert_eq!(timeline.take(0, 100, 6), 125, "the gap of 5 is too short");
+        assert_eq!(timeline.take(0, 100, 5), 110);
+        assert_eq!(timeline.take(0, 0, 100), 0);
+        let last = timeline.end() - 1;
+        assert_eq!((timeline.starts[last], timeline.ends[last]), (0, 131));
+        assert_eq!(timeline.end(), NEAR + 1);
     }
 
     #[test]
     fn it_agrees_with_looking_at_every_nanosecond() {
         for seed in 0..200 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut calendar = BusyTimeline::default();
+            let mut timeline = BusyTimeline::default();
             let mut taken = vec![false; 4000];
             let mut now = 0;
             for _ in 0..100 {
@@ -204,13 +204,13 @@ mod tests {
                 let (from, length) = (now + random.random_range(0..60), random.random_range(1..20));
                 let free = |start: &u64| (*start..start + length).all(|at| !taken[index(narrow(at))]);
                 let expected = (from..).find(free).expect("time does not end");
-                assert_eq!(calendar.take(now, from, length), expected, "seed {seed}");
+                assert_eq!(timeline.take(now, from, length), expected, "seed {seed}");
                 taken[index(narrow(expected))..index(narrow(expected + length))].fill(true);
-                let known = 0..calendar.end();
-                let (starts, ends) = (&calendar.starts, &calendar.ends);
-                assert!(known.is_sorted_by(|one, next| ends[*one] < starts[*next] || ends[*one] == OVER));
-                let room = starts[calendar.end()..].iter().chain(&ends[calendar.end()..]);
-                assert!(room.into_iter().all(|time| *time == FREE), "seed {seed}");
+                let known = 0..timeline.end();
+                let (starts, ends) = (&timeline.starts, &timeline.ends);
+                assert!(known.is_sorted_by(|one, next| ends[*one] < starts[*next] || ends[*one] == PAST));
+                let free_entries = starts[timeline.end()..].iter().chain(&ends[timeline.end()..]);
+                assert!(free_entries.into_iter().all(|time| *time == FREE), "seed {seed}");
             }
         }
     }

@@ -9,7 +9,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// A channel. Host transfers slow down while garbage collection uses its share of the channel.
 #[derive(Clone, Default)]
 pub(super) struct Channel {
-    calendar: BusyTimeline,
+    timeline: BusyTimeline,
     /// Collection transfers use `collects_ns` of the `collection_ns` that end at `collects_until`.
     collects_until: Nanos,
     collection_ns: Nanos,
@@ -23,7 +23,7 @@ impl Channel {
     /// end.
     #[inline(always)]
     pub(super) fn transfer(&mut self, submitted_at: Nanos, from: Nanos, length: Nanos, work: WorkKind) -> Nanos {
-        let begin = self.calendar.take(submitted_at, from, length);
+        let begin = self.timeline.take(submitted_at, from, length);
         if let Some(activity) = &mut self.activity {
             activity.record(begin, begin + length, work);
         }

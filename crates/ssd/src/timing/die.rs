@@ -63,7 +63,7 @@ impl QueuedWork {
 #[derive(Clone, Copy, Debug, Default)]
 struct GcBacklog {
     /// Total work ever requested, nanoseconds.
-    asked_ns: u64,
+    scheduled_ns: u64,
     /// Work done so far, nanoseconds.
     done_ns: u64,
     /// Work of the last request.
@@ -72,12 +72,15 @@ struct GcBacklog {
 
 impl GcBacklog {
     fn ns(&self) -> Nanos {
-        self.asked_ns - self.done_ns
+        self.scheduled_ns - self.done_ns
     }
 
     fn work_off(&mut self, time: Nanos) {
         self.done_ns += time.min(self.ns());
-        assert!(self.done_ns <= self.asked_ns, "more collection was done than requested");
+        assert!(
+            self.done_ns <= self.scheduled_ns,
+            "more collection was done than requested"
+        );
     }
 
     /// Remaining time of the operation that is in progress after `time`.
@@ -274,26 +277,26 @@ impl Die {
     pub(super) fn collect(&mut self, now: Nanos, operations: OperationBatch) -> u64 {
         self.process_until(now);
         if operations.ns > 0 {
-            self.collection.asked_ns += operations.ns;
+            self.collection.scheduled_ns += operations.ns;
             self.collection.operations = operations;
         }
-        self.collection.asked_ns
+        self.collection.scheduled_ns
     }
 
-    /// Moves the collection backlog up to position `mark` ahead of later programs, because a host
-    /// waits for it. Returns its end.
-    pub(super) fn wait_for(&mut self, now: Nanos, mark: u64) -> Nanos {
+    /// Moves the collection backlog up to position `position` ahead of later programs, because a
+    /// host waits for it. Returns its end.
+    pub(super) fn wait_for(&mut self, now: Nanos, position: u64) -> Nanos {
         self.process_until(now);
         assert!(
-            mark <= self.collection.asked_ns,
-            "a host waits for a request that does not exist"
+            position <= self.collection.scheduled_ns,
+            "a host waits for collection work that is not scheduled"
         );
-        let owed = mark.saturating_sub(self.collection.done_ns);
-        if owed > 0 {
-            self.collection.done_ns += owed;
+        let remaining_ns = position.saturating_sub(self.collection.done_ns);
+        if remaining_ns > 0 {
+            self.collection.done_ns += remaining_ns;
             return self.add(QueuedWork {
                 ready_at: now,
-                left_ns: owed,
+                left_ns: remaining_ns,
                 operations: self.collection.operations,
                 is_collection: true,
             });
@@ -330,7 +333,7 @@ mod tests {
     fn the_end_of_the_programs_is_that_of_walking_them() {
         for seed in 0..500 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let (mut die, mut now, mut mark) = (Die::default(), 0, 0);
+            let (mut die, mut now, mut position) = (Die::default(), 0, 0);
             let suspend_ns = (seed % 2 == 0).then_some(seed % 50);
             for step in 0..200 {
                 now += random.random_range(0..2) * random.random_range(0..300);
@@ -343,9 +346,9 @@ mod tests {
                     2 => _ = die.read(now, random.random_range(1..100), suspend_ns),
                     3 => {
                         let (ns, count) = (random.random_range(0..400), random.random_range(1..5));
-                        mark = die.collect(now, OperationBatch { ns, count });
+                        position = die.collect(now, OperationBatch { ns, count });
                     }
-                    _ => _ = die.wait_for(now, mark),
+                    _ => _ = die.wait_for(now, position),
                 }
                 assert_eq!(die.programmed_at(now), walked(&die), "seed {seed}, step {step}");
             }

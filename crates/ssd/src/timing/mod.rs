@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The device changes its state immediately and asks this module for the completion time. The model
-//! has no event queue. Cores have next-free times, channels and link directions have calendars
-//! (`busy_timeline.rs`), and dies have reads and a backlog of work (`die.rs`). A command therefore costs
-//! only some additions.
+//! has no event queue. Cores have next-free times, channels and link directions have timelines of
+//! busy intervals (`busy_timeline.rs`), and dies have reads and a backlog of work (`die.rs`). A
+//! command therefore costs only some additions.
 //!
 //! Simplifications: completion times are final. The model reports the end of a program when it
 //! schedules the program on its die. Later reads delay later programs instead. While garbage
@@ -103,8 +103,9 @@ pub(crate) struct TimingModel {
     random: Xoshiro256PlusPlus,
     /// Time at which the erase of each open reclaim unit ends, while the erase is pending.
     erased_at: FxHashMap<u32, Nanos>,
-    /// Erase of reclaimed superblocks, as a position in the collection backlog of each die.
-    marks: FxHashMap<u32, Box<[u64]>>,
+    /// End of the erase of each reclaimed superblock, as a position in the collection backlog of
+    /// each die.
+    erase_positions: FxHashMap<u32, Box<[u64]>>,
     /// Work of the current collection.
     collection: CollectionWork,
     /// Submission time of the current command. Later requests have no earlier time.
@@ -162,7 +163,7 @@ impl TimingModel {
             cache: std::num::NonZeroUsize::new(cached_pages).map(lru::LruCache::new),
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed ^ SEED_OF_TIMING),
             erased_at: FxHashMap::default(),
-            marks: FxHashMap::default(),
+            erase_positions: FxHashMap::default(),
             collection: CollectionWork {
                 dies: vec![OperationBatch::default(); dies],
                 channels: vec![0; index(geometry.channels)],
@@ -305,7 +306,8 @@ impl TimingModel {
 
     /// Times single-page writes, at times that do not decrease, appended to a reclaim unit from
     /// `position` on. Equivalent to [`TimingModel::begin_write`], [`TimingModel::append`] and
-    /// [`TimingModel::end_write`] for each. Requires a timing without tails ([`TimingModel::has_tails`]).
+    /// [`TimingModel::end_write`] for each. Requires a timing without tails
+    /// ([`TimingModel::has_tails`]).
     pub(crate) fn write_pages(
         &mut self,
         times: &[Nanos],
@@ -590,12 +592,12 @@ impl TimingModel {
             work.count += 1;
         }
         let dies = self.geometry.dies_of_group(unit.group);
-        let mut marks = Vec::with_capacity(dies.len());
+        let mut positions = Vec::with_capacity(dies.len());
         let mut elapsed_ns = 0;
         for die in dies.clone() {
             let work = std::mem::take(&mut self.collection.dies[index(die)]);
             let server = &mut self.dies[index(die)];
-            marks.push(server.collect(now, work));
+            positions.push(server.collect(now, work));
             if work.ns > 0 {
                 elapsed_ns = elapsed_ns.max(server.backlog_ns(now));
             }
@@ -616,25 +618,28 @@ impl TimingModel {
             "collection used channels of another group"
         );
         self.collection.last_sensed = None;
-        match self.marks.get_mut(&superblock) {
-            None => _ = self.marks.insert(superblock, marks.into()),
-            Some(earlier) => earlier.copy_from_slice(&marks),
+        match self.erase_positions.get_mut(&superblock) {
+            None => _ = self.erase_positions.insert(superblock, positions.into()),
+            Some(earlier) => earlier.copy_from_slice(&positions),
         }
         elapsed_ns
     }
 
     /// Opens a reclaim unit for host writes, which must wait for its erase.
     pub(crate) fn open(&mut self, now: Nanos, unit: UnitPlace, superblock: u32) {
-        let Some(marks) = self.marks.get(&superblock) else {
+        let Some(positions) = self.erase_positions.get(&superblock) else {
             return;
         };
         let dies = &mut self.dies[index(self.geometry.dies_of_group(unit.group).start)..];
-        let ends = dies.iter_mut().zip(marks).map(|(die, mark)| die.wait_for(now, *mark));
+        let ends = dies
+            .iter_mut()
+            .zip(positions)
+            .map(|(die, position)| die.wait_for(now, *position));
         let erased_at = ends.max().unwrap_or(now);
         if erased_at > now {
             self.erased_at.insert(unit.first.0, erased_at);
         } else {
-            self.marks.remove(&superblock);
+            self.erase_positions.remove(&superblock);
         }
     }
 }

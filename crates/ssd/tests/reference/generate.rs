@@ -14,7 +14,7 @@ const PHYSICAL_PAGES_MAX: u64 = 20_000;
 const PHYSICAL_PAGES_USUAL: u64 = 2_500;
 const MIB: u64 = 1 << 20;
 
-/// A configuration that [`Layout::new`] accepts, and the layout.
+/// A configuration that [`DeviceLayout::new`] accepts, and the layout.
 pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, DeviceLayout) {
     let mut config = DeviceConfig {
         timing: None,

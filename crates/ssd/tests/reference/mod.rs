@@ -9,12 +9,12 @@
 //!
 //! [`model`] is the reference, written from the documented behaviour. It has a vector for the map,
 //! a scan for every count and no derived state. It shares the configuration, the derived
-//! [`ssd::Layout`], the counters' types and the random generator with the device, because those
-//! define the task. The implementation is independent. [`collection`] is its garbage collection and
-//! [`selection`] its two decisions.
+//! [`ssd::DeviceLayout`], the counters' types and the random generator with the device, because
+//! those define the task. The implementation is independent. [`collection`] is its garbage
+//! collection and [`selection`] its two decisions.
 //!
-//! It does not test timing, snapshots or speed. It does not check that `Layout` derives the right
-//! watermarks, only that a device never fails with the layouts it accepts.
+//! It does not test timing, snapshots or speed. It does not check that `DeviceLayout` derives the
+//! right watermarks, only that a device never fails with the layouts it accepts.
 
 pub mod collection;
 pub mod generate;
