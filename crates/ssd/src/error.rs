@@ -127,8 +127,8 @@ pub enum CheckpointAbort {
     TooManyChanges,
     /// The system has no memory to track the changes.
     #[error(
-        "the machine has no memory to log changes of the mapping during the checkpoint. Free memory, or checkpoint under a \
-         lighter load"
+        "the machine has no memory to log changes of the mapping during the checkpoint. Free memory, or checkpoint \
+         under a lighter load"
     )]
     NoMemory,
 }

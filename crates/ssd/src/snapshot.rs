@@ -1,5 +1,6 @@
-//! Snapshots: a whole device in a file, save and load. (A fork is `Device::clone`. A
-//! [`Checkpoint`](crate::checkpoint::Checkpoint) stores a device that stays in use.)
+//! Snapshots: a whole device in a file, save and load. (A fork is
+//! [`Device::try_clone`](crate::Device::try_clone). A [`Checkpoint`](crate::checkpoint::Checkpoint)
+//! stores a device that stays in use.)
 //!
 //! ```text
 //! 8 bytes   "WARPSSD\0"
@@ -66,7 +67,7 @@ impl<S: EventSink> Device<S> {
         self.save_with_note(path, &[])
     }
 
-    /// Same as [`Device::save`], with a note that [`Device::saved`] returns.
+    /// Same as [`Device::save`], with a note that [`Device::read_header`] returns.
     ///
     /// # Errors
     /// Same as [`Device::save`].

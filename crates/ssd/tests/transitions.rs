@@ -230,9 +230,9 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     // host follow. 22.5 round to 23, which is 1.125 of 20 and a little.
     assert_eq!(
         refused.allowed,
-        "each reclaim group has only 20 superblocks of 3 MiB and needs 23. They hold a full drive, 4 handles and the \
-         copies of garbage collection. The smallest over-provisioning that works here is 0.126. Fewer handles, a \
-         smaller geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help"
+        "each reclaim group has only 20 superblocks of 3 MiB and needs 23, for the data of a full drive, \
+         the open reclaim units of 4 handles and the copies of garbage collection. The smallest over-provisioning \
+         that works here is 0.126. Fewer handles, a smaller geometry.reclaim_unit_bytes or a smaller gc.reserve_share also help"
     );
     config.geometry.over_provisioning = 0.126;
     assert_eq!(layout(&config).superblocks_per_group, 23);
