@@ -82,9 +82,9 @@ impl AcceptedCommand {
     /// of Queues").
     ///
     /// # Errors
-    /// I/O queues exist (`there_are`), and the command sets the number of queues.
-    pub fn check_queues(&self, there_are: bool) -> Result<(), Failure> {
-        if there_are && self.sets_number_of_queues() {
+    /// I/O queues exist (`has_io_queues`), and the command sets the number of queues.
+    pub fn check_queues(&self, has_io_queues: bool) -> Result<(), Failure> {
+        if has_io_queues && self.sets_number_of_queues() {
             let cause = "the number of queues cannot change while I/O queues exist";
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
@@ -274,7 +274,7 @@ impl Subsystem {
         if !self.device.sink().is_empty() {
             self.note_device_events();
         }
-        assert!(self.device.sink().is_empty(), "every event of the device was noted");
+        assert!(self.device.sink().is_empty(), "every event of the device is processed");
         let delay_ns = accepted.delay_ns.unwrap_or(0);
         let due = self.clock.done_at().saturating_add(delay_ns);
         ControlFlow::Break(match result {
@@ -413,7 +413,7 @@ impl Subsystem {
         self.state.smart.media_errors += 1;
         let failure = Failure::new(
             Status::WRITE_FAULT,
-            format!("the data could not be made durable: {error}"),
+            format!("the data could not be made durable ({error})"),
         );
         self.fail(id, queue, entry, failure)
     }

@@ -57,13 +57,15 @@ impl Subsystem {
         let free = || self.controllers.free_identifiers();
         let is_own = |id: &u16| {
             let holder = self.state.holders.get(id);
-            kind == ControllerKind::Io && holder.is_some_and(|(its, of)| *its == transport && of == host)
+            kind == ControllerKind::Io
+                && holder.is_some_and(|(held_over, held_by)| *held_over == transport && held_by == host)
         };
-        let unheld = || free().find(|id| !self.state.holders.contains_key(id));
-        free().find(is_own).or_else(unheld).or_else(|| free().next())
+        let unused = || free().find(|id| !self.state.holders.contains_key(id));
+        free().find(is_own).or_else(unused).or_else(|| free().next())
     }
 
-    /// Gives a controller its namespaces. The host has authenticated, or does not need to.
+    /// Attaches the namespaces of its host to a controller. Call it after the host has
+    /// authenticated, or at once if no authentication is required.
     pub fn establish(&mut self, id: u16) {
         let controller = self.controllers.get_mut(id);
         if std::mem::replace(&mut controller.established, true) || controller.kind != ControllerKind::Io {
@@ -86,10 +88,10 @@ impl Subsystem {
             .iter()
             .filter(|(_, of)| *of == holder)
             .map(|(&other, _)| other);
-        let is_there = |other: u16| self.is_connected(other) && self.controller(other).established;
-        let gone: Vec<u16> = of_host.filter(|&other| other != id && !is_there(other)).collect();
+        let is_in_use = |other: u16| self.is_connected(other) && self.controller(other).established;
+        let disconnected: Vec<u16> = of_host.filter(|&other| other != id && !is_in_use(other)).collect();
         for (_, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
-            if gone.iter().any(|other| namespace.attached.remove(other)) {
+            if disconnected.iter().any(|other| namespace.attached.remove(other)) {
                 namespace.attached.insert(id);
                 assert_eq!(namespace.attached.len(), 1, "a private namespace has one controller");
             }
@@ -101,17 +103,17 @@ impl Subsystem {
     /// specific host" (Base Specification 2.1, dynamic controller model). The attachment ends with
     /// the controller. Private namespaces do not move.
     fn attach_as_peer(&mut self, id: u16) {
-        let Some(twin) = self.controllers.peer_of(id) else {
+        let Some(peer) = self.controllers.peer_of(id) else {
             return;
         };
         for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| its.shared) {
-            if namespace.attached.contains(&twin) && namespace.attached.insert(id) {
+            if namespace.attached.contains(&peer) && namespace.attached.insert(id) {
                 self.state.inherited.insert((nsid, id));
             }
         }
     }
 
-    /// Removes the attachments that `attach_as_twin` added.
+    /// Removes the attachments that `attach_as_peer` added.
     fn detach_as_peer(&mut self, id: u16) {
         for (nsid, namespace) in self.state.namespaces.iter_mut() {
             if self.state.inherited.remove(&(nsid, id)) {
@@ -131,12 +133,12 @@ impl Subsystem {
         if !self.is_connected(id) {
             return;
         }
-        if let Some(twin) = self.controllers.peer_of(id) {
+        if let Some(peer) = self.controllers.peer_of(id) {
             for (nsid, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
                 if namespace.attached.remove(&id) {
-                    namespace.attached.insert(twin);
+                    namespace.attached.insert(peer);
                     assert_eq!(namespace.attached.len(), 1, "a private namespace has one controller");
-                    self.controllers.note_namespace_changed(nsid, &[twin].into());
+                    self.controllers.note_namespace_changed(nsid, &[peer].into());
                 }
             }
         }

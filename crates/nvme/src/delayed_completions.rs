@@ -2,9 +2,9 @@
 //! command's data is durable and its due time has come.
 //!
 //! ```text
-//! executed -> hold -> complete now
-//!               |---> until durable -> start_sync, finish_sync -> hold again until due
-//!               \---> until due     -> take_due
+//! executed -> delay -> completes now
+//!                |---> until durable -> start_sync, finish_sync -> delay again until due
+//!                \---> until due     -> take_due
 //! ```
 //!
 //! This module makes no data durable and reads no clock. The caller does both, without the
@@ -57,7 +57,7 @@ pub struct DelayedCompletions<T> {
 pub struct SyncedCommand<T> {
     /// Time at which the command was carried out.
     pub delayed_at: Nanos,
-    /// Time at which the model lets the command complete.
+    /// Time from which the command may complete.
     pub due: Nanos,
     /// The command.
     pub command: T,
@@ -129,17 +129,17 @@ impl<T> DelayedCompletions<T> {
     }
 
     /// Takes a stuck command.
-    pub fn take_stuck(&mut self, is_meant: impl Fn(&T) -> bool) -> Option<T> {
-        let held = self.delayed.len();
+    pub fn take_stuck(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
+        let before = self.delayed.len();
         let (mut stuck, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delayed)
             .into_iter()
-            .partition(|Reverse(entry)| entry.due == NEVER && is_meant(&entry.command));
+            .partition(|Reverse(entry)| entry.due == NEVER && matches(&entry.command));
         self.delayed.extend(rest);
         let taken = stuck.pop();
         self.delayed.extend(stuck);
         assert_eq!(
             self.delayed.len() + taken.iter().len(),
-            held,
+            before,
             "at most one stuck command is removed"
         );
         taken.map(|Reverse(entry)| entry.command)
@@ -188,30 +188,30 @@ impl<T> DelayedCompletions<T> {
         SyncResult { commands, shutdown }
     }
 
-    /// True if a command that `is_meant` accepts is delayed.
-    pub fn holds(&self, is_meant: impl Fn(&T) -> bool) -> bool {
+    /// True if a command that `matches` accepts is delayed.
+    pub fn holds(&self, matches: impl Fn(&T) -> bool) -> bool {
         let delayed = self.delayed.iter().map(|Reverse(entry)| entry);
         let mut all = self.unsynced.iter().chain(delayed);
-        all.any(|entry| is_meant(&entry.command))
+        all.any(|entry| matches(&entry.command))
     }
 
-    /// Takes the commands that `is_meant` accepts.
-    pub fn take(&mut self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
-        let held = self.unsynced.len() + self.delayed.len();
-        let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| is_meant(&entry.command));
+    /// Takes the commands that `matches` accepts.
+    pub fn take(&mut self, matches: impl Fn(&T) -> bool) -> Vec<T> {
+        let before = self.unsynced.len() + self.delayed.len();
+        let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| matches(&entry.command));
         self.unsynced = rest;
         for Reverse(entry) in std::mem::take(&mut self.delayed) {
-            if is_meant(&entry.command) {
+            if matches(&entry.command) {
                 taken.push_back(entry);
             } else {
                 self.delayed.push(Reverse(entry));
             }
         }
-        assert!(!self.holds(is_meant), "all matching commands are removed");
+        assert!(!self.holds(matches), "all matching commands are removed");
         assert_eq!(
             taken.len() + self.unsynced.len() + self.delayed.len(),
-            held,
-            "each command is taken or held"
+            before,
+            "each command is taken or stays delayed"
         );
         taken.into_iter().map(|entry| entry.command).collect()
     }

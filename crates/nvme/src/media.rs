@@ -1,8 +1,9 @@
-//! Storage of the bytes of logical pages, a trait that transports implement (memory, file, none).
+//! Storage of the bytes of logical pages. Servers implement the trait [`Media`] in memory, in a
+//! file or without any data.
 //!
 //! Addresses are bytes of the drive's logical capacity, the address space of the device model's
 //! logical pages. The metadata of logical blocks follows behind the capacity. [`bytes_for`] returns
-//! the storage size, and [`metadata_of`] the place of metadata.
+//! the storage size, and [`metadata_of`] the address of metadata.
 //!
 //! The controller calls the storage under its own exclusive access, so implementations need no
 //! locks. Only durability is established outside, through a [`FlushHandle`] that outlives the call.
@@ -36,8 +37,8 @@ pub const fn bytes_for(capacity_bytes: u64) -> u64 {
     capacity_bytes + capacity_bytes.div_ceil(DATA_BYTES_PER_METADATA_BYTE)
 }
 
-/// Place of the metadata of a data range. The range consists of whole logical blocks of a format
-/// with metadata, or of whole pages.
+/// Address range of the metadata of a data range. The range consists of whole logical blocks of a
+/// format with metadata, or of whole pages.
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     assert!(data.offset + data.bytes <= capacity_bytes, "data lies inside the drive");
     assert!(
@@ -112,7 +113,7 @@ pub trait Media: Send {
     ///
     /// # Errors
     /// The storage failed, or its data differs from the written data. In the second case the source
-    /// has the kind `InvalidData`, and the offset is the place of the damage.
+    /// has the kind `InvalidData`, and the offset is the address of the damage.
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError>;
 
     /// Prefetches a range that will be read soon. In-memory storage prefetches the start of the
@@ -120,8 +121,8 @@ pub trait Media: Send {
     fn prefetch(&self, _offset: u64, _bytes: u64) {}
 
     /// Passes the bytes at `offset` to `take`, in consecutive pieces. In-memory storage passes
-    /// slices of its own memory. Other storage reads into `room` first. The content of `room` is
-    /// meaningless before and after the call.
+    /// slices of its own memory. Other storage reads into `buffer` first. The content of `buffer`
+    /// is meaningless before and after the call.
     ///
     /// # Errors
     /// The same as [`Media::read`]. `take` may have received pieces before the unreadable one.
@@ -129,18 +130,19 @@ pub trait Media: Send {
         &mut self,
         offset: u64,
         bytes: u64,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), MediaError> {
-        room.resize(bytes as usize, 0);
-        self.read(offset, room)?;
-        take(room);
+        buffer.resize(bytes as usize, 0);
+        self.read(offset, buffer)?;
+        take(buffer);
         Ok(())
     }
 
-    /// Lets `give` write the bytes at `offset`, in consecutive pieces. In-memory storage lets it
-    /// write its own memory, and [`Media::settle`] must follow. Other storage lets it write `room`
-    /// first. It stores no byte if `give` returns false.
+    /// Lets `give` provide the bytes at `offset`, in consecutive pieces. In-memory storage lets
+    /// `give` write directly to its own memory, and [`Media::flush_nontemporal`] must follow. Other
+    /// storage lets `give` write to `buffer` and then stores the buffer. If `give` returns false,
+    /// such storage stores no byte.
     ///
     /// # Errors
     /// The same as [`Media::write`].
@@ -148,17 +150,17 @@ pub trait Media: Send {
         &mut self,
         offset: u64,
         bytes: u64,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
-        self.write_through_buffer(offset, bytes, room, give)
+        self.write_through_buffer(offset, bytes, buffer, give)
     }
 
-    /// Makes data of [`Media::fill`] visible to all threads. The caller runs it before another
-    /// thread uses the storage. The calling thread sees its own data even without it.
+    /// Makes data of [`Media::write_with`] visible to all threads. The caller runs it before
+    /// another thread uses the storage. The calling thread sees its own data even without it.
     fn flush_nontemporal(&mut self) {}
 
-    /// [`Media::fill`] for storage that needs all data before it stores any.
+    /// [`Media::write_with`] for storage that needs all data before it stores any.
     ///
     /// # Errors
     /// The same as [`Media::write`].
@@ -166,12 +168,12 @@ pub trait Media: Send {
         &mut self,
         offset: u64,
         bytes: u64,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
-        room.resize(bytes as usize, 0);
-        match give(NonTemporalBuf::from(&mut room[..])) {
-            true => self.write(offset, room),
+        buffer.resize(bytes as usize, 0);
+        match give(NonTemporalBuf::from(&mut buffer[..])) {
+            true => self.write(offset, buffer),
             false => Ok(()),
         }
     }
@@ -197,8 +199,8 @@ pub trait Media: Send {
     fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError>;
 
     /// Records counters before hosts read them, so that they survive a killed process. The next
-    /// start continues from the recorded values. A call costs less than [`Media::keep`] and need
-    /// not survive a power loss. Implementations without persistence discard the counters.
+    /// start continues from the recorded values. A call costs less than [`Media::store_state`] and
+    /// need not survive a power loss. Implementations without persistence discard the counters.
     fn record_counters(&mut self, _counters: &MonotonicCounters) {}
 
     /// Scrub results, or `None` if the storage cannot detect damage.

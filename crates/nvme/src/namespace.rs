@@ -419,23 +419,23 @@ mod tests {
         assert_eq!(allocate(there.iter(), 20, 11), None);
     }
 
-    /// Compares with a plain set of single blocks.
+    /// Compares with a set of single blocks.
     #[test]
     fn block_set_is_a_set_of_blocks() {
         use rand::{Rng, RngExt, SeedableRng};
         let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(7);
-        let (mut set, mut plain) = (BlockSet::default(), BTreeSet::new());
+        let (mut set, mut blocks) = (BlockSet::default(), BTreeSet::new());
         for step in 0..5000 {
             let (first, count) = (random.random_range(0..100u64), random.random_range(1..12u64));
             if random.next_u32() % 2 == 0 {
                 set.insert(first, count);
-                plain.extend(first..first + count);
+                blocks.extend(first..first + count);
             } else {
                 set.remove(first, count);
-                plain.retain(|block| !(first..first + count).contains(block));
+                blocks.retain(|block| !(first..first + count).contains(block));
             }
             let (at, length) = (random.random_range(0..110u64), random.random_range(0..9u64));
-            let expected = plain.range(at..at + length).next().copied();
+            let expected = blocks.range(at..at + length).next().copied();
             assert_eq!(set.first_in(at, length), expected, "seed 7, step {step}");
         }
     }

@@ -45,7 +45,7 @@ impl Namespaces {
     }
 
     /// Allocates a slot for every namespace identifier.
-    pub(crate) fn make_room(&mut self) {
+    pub(crate) fn allocate_slots(&mut self) {
         assert!(
             self.slots.len() <= NAMESPACES_MAX as usize,
             "a stored state was checked"
@@ -203,8 +203,8 @@ impl Namespaces {
     }
 
     /// Checks that the namespaces fit this device. Each must lie inside the drive, share no page,
-    /// have room for its blocks and use existing handles. A private namespace must have at most one
-    /// controller.
+    /// have enough pages for its blocks and use existing handles. A private namespace must have at
+    /// most one controller.
     ///
     /// # Errors
     /// The problem, a sentence without its end.
@@ -212,9 +212,11 @@ impl Namespaces {
         let mut extents: Vec<PageExtent> = Vec::new();
         for (nsid, namespace) in self.iter() {
             let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
-            let room = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
-            if namespace.blocks == 0 || bytes > room {
-                return Err(format!("namespace {nsid} has {bytes} bytes, but its pages have {room}"));
+            let page_bytes = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
+            if namespace.blocks == 0 || bytes > page_bytes {
+                return Err(format!(
+                    "namespace {nsid} has {bytes} bytes, but its pages have {page_bytes}"
+                ));
             }
             let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
             if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {

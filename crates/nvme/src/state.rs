@@ -1,7 +1,7 @@
 //! The non-volatile state of a subsystem, which must survive a power cycle. It excludes data and
 //! mapping.
 //!
-//! [`crate::media::Media::keep`] stores the state before the completion of each command that
+//! [`crate::media::Media::store_state`] stores the state before the completion of each command that
 //! changed it. Checkpoints store it too, for the counters. The form is a version followed by
 //! postcard.
 

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The subsystem is sans-I/O. It has no sockets, threads or clock, and every call passes the time.
-//! A command is executed immediately and completely. The [`PendingReply`](crate::PendingReply) contains the
-//! time at which the host may see the completion. Transports share one subsystem behind a lock.
+//! A command is executed immediately and completely. The [`PendingReply`](crate::PendingReply)
+//! contains the time at which the host may see the completion. Transports share one subsystem
+//! behind a lock.
 
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl Subsystem {
         Ok(subsystem)
     }
 
-    /// Restores a drive from its device and the state that [`Media::keep`] stored.
+    /// Restores a drive from its device and the state that [`Media::store_state`] stored.
     ///
     /// # Errors
     /// The device does not match the state and the configuration.
@@ -129,7 +130,7 @@ impl Subsystem {
         media: Box<dyn Media>,
         mut state: NonVolatileState,
     ) -> Subsystem {
-        state.namespaces.make_room();
+        state.namespaces.allocate_slots();
         state.smart.start();
         state.end_inheritances();
         let mut background = BackgroundOperations::default();
@@ -165,7 +166,7 @@ impl Subsystem {
         let blocks = (u64::from(pages) * self.page_bytes()) >> block_bytes_log2;
         let mut namespace = self
             .new_namespace(blocks, self.config.format, handles)
-            .expect("a new drive has room for a namespace");
+            .expect("a new drive has space for a namespace");
         assert_eq!(namespace.pages(), u64::from(pages), "it has the whole drive");
         // These settings let hosts on every transport use the namespace.
         namespace.extended_metadata = namespace.metadata_bytes() > 0;
@@ -250,8 +251,8 @@ impl Subsystem {
     }
 
     /// Begins a checkpoint of the current device state ([`Device::begin_checkpoint`]).
-    pub fn begin_checkpoint(&mut self, room: CheckpointBuffer) -> Checkpoint {
-        self.device.begin_checkpoint(room)
+    pub fn begin_checkpoint(&mut self, buffer: CheckpointBuffer) -> Checkpoint {
+        self.device.begin_checkpoint(buffer)
     }
 
     /// Copies the next part of the device's map for a checkpoint.

@@ -28,7 +28,7 @@ pub enum TransferDirection {
 pub struct Transfer {
     /// Direction of the transfer.
     pub direction: TransferDirection,
-    /// Length in bytes with interleaved metadata. 0 for [`Direction::None`].
+    /// Length in bytes with interleaved metadata. 0 for [`TransferDirection::None`].
     pub bytes: usize,
     /// Bytes of metadata in a separate buffer (MPTR). In the buffer of
     /// [`Subsystem::execute`](crate::Subsystem::execute) the metadata follows the data.

@@ -9,8 +9,8 @@ use crate::subsystem::Subsystem;
 
 impl Subsystem {
     pub(super) fn asynchronous_event_request(&mut self, id: u16, cid: u16) -> Result<Execution, Failure> {
-        let told = self.controllers.get_mut(id).async_events.request(cid)?;
-        Ok(told.map_or(Execution::Deferred, |reply| Execution::with_result(reply.result)))
+        let reported = self.controllers.get_mut(id).async_events.request(cid)?;
+        Ok(reported.map_or(Execution::Deferred, |reply| Execution::with_result(reply.result)))
     }
 
     /// Reports new critical warnings to each controller. Called after any change that may affect

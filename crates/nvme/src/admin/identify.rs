@@ -305,12 +305,12 @@ impl Subsystem {
     }
 
     /// Command set combinations of a controller. The only one is the NVM command set.
-    fn io_command_sets(&self, id: u16, asked: u16) -> Result<IoCommandSets, Failure> {
+    fn io_command_sets(&self, id: u16, requested: u16) -> Result<IoCommandSets, Failure> {
         /// Stands for "the controller that processes the command".
         const THIS_CONTROLLER: u16 = u16::MAX;
-        let of = if asked == THIS_CONTROLLER { id } else { asked };
-        if !self.is_connected(of) {
-            let cause = format!("controller {of} does not exist");
+        let controller = if requested == THIS_CONTROLLER { id } else { requested };
+        if !self.is_connected(controller) {
+            let cause = format!("controller {controller} does not exist");
             return Err(Failure::invalid_field(Parameter::dword(10, 16), cause));
         }
         let mut sets = IoCommandSets::default();

@@ -5,8 +5,8 @@
 //! execute -> allowed? -> one file per command
 //! ```
 //!
-//! A `AdminCommand` holds values that are valid on their own. The executing file checks the dependencies
-//! on namespaces, controllers or state.
+//! An `AdminCommand` holds values that are valid on their own. The executing file checks the
+//! dependencies on namespaces, controllers or state.
 //!
 //! Queue creation, queue deletion and Doorbell Buffer Config exist only on PCI Express (`pcie`),
 //! and the transport handles Fabrics commands. Commands that this controller does not support get

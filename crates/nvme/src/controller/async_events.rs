@@ -185,7 +185,7 @@ impl AsyncEvents {
 
     /// Position of the oldest event with an unmasked type.
     fn next_index(&self) -> Option<usize> {
-        let masked = |event: &ControllerEvent| self.masked.iter().any(|told| told.kind == event.kind);
+        let masked = |event: &ControllerEvent| self.masked.iter().any(|reported| reported.kind == event.kind);
         self.waiting.iter().position(|event| !masked(event))
     }
 
@@ -327,9 +327,12 @@ mod tests {
         assert!(!events.raise(ControllerEvent::TEMPERATURE));
         events.requests.extend([7, 8]);
         assert!(events.deliver());
-        let told = events.take_completions();
+        let completions = events.take_completions();
         // SMART / Health status, temperature threshold, log page 02h.
-        assert_eq!((told.len(), told[0].cid, told[0].reply.result), (1, 7, 0x0002_0101));
+        assert_eq!(
+            (completions.len(), completions[0].cid, completions[0].reply.result),
+            (1, 7, 0x0002_0101)
+        );
 
         assert!(!events.raise(ControllerEvent::RELIABILITY), "the type is masked");
         assert!(events.raise(ControllerEvent::NAMESPACE_CHANGED), "another type is not");
@@ -338,8 +341,8 @@ mod tests {
         events.requests.push_back(9);
         assert!(!events.read(LogId::SmartHealth), "reading clears what waited too");
         assert!(events.raise(ControllerEvent::RELIABILITY));
-        let told = events.take_completions();
-        assert_eq!((told[0].cid, told[0].reply.result), (9, 0x0002_0001));
+        let completions = events.take_completions();
+        assert_eq!((completions[0].cid, completions[0].reply.result), (9, 0x0002_0001));
     }
 
     #[test]

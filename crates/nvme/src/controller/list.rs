@@ -75,8 +75,8 @@ impl Controllers {
 
     /// Removes a controller.
     pub(crate) fn remove(&mut self, id: u16) {
-        let gone = self.slots[usize::from(id) - 1].take();
-        assert!(gone.is_some(), "controller {id} was connected");
+        let removed = self.slots[usize::from(id) - 1].take();
+        assert!(removed.is_some(), "controller {id} was connected");
     }
 
     /// Another I/O controller of the same host on Fabrics. Only controllers of authenticated hosts
@@ -84,9 +84,9 @@ impl Controllers {
     pub(crate) fn peer_of(&self, id: u16) -> Option<u16> {
         let controller = self.get(id);
         let is_io = |its: &Controller| (its.transport, its.kind) == (HostTransport::Fabrics, ControllerKind::Io);
-        let is_twin = |its: &&Controller| its.id != id && its.established && is_io(its) && its.host == controller.host;
-        let twin = self.iter().find(is_twin).map(|twin| twin.id);
-        twin.filter(|_| controller.established && is_io(controller))
+        let is_peer = |its: &&Controller| its.id != id && its.established && is_io(its) && its.host == controller.host;
+        let peer = self.iter().find(is_peer).map(|peer| peer.id);
+        peer.filter(|_| controller.established && is_io(controller))
     }
 
     /// True if at least one host has turned a switch feature off.

@@ -1,4 +1,5 @@
-//! Effects of faults on the drive. Commands fail, states show, and unflushed data is lost.
+//! Effects of faults on the drive: commands fail, drive conditions change, and unflushed data is
+//! lost.
 
 use nvme_spec::Status;
 use thiserror::Error;
@@ -47,8 +48,8 @@ impl Subsystem {
 
     /// Sets the callback for a power loss. After the loss no command completes and no data is
     /// stored.
-    pub fn on_power_loss(&mut self, tell: PowerLossCallback) {
-        self.faults.set_on_power_loss(tell);
+    pub fn on_power_loss(&mut self, callback: PowerLossCallback) {
+        self.faults.set_on_power_loss(callback);
     }
 
     /// True if power was lost.
@@ -59,14 +60,14 @@ impl Subsystem {
     /// Advances the time of the faults.
     pub(crate) fn continue_faults(&mut self) {
         if let Some(decision) = self.faults.tick(self.clock.now()) {
-            self.follow(&decision);
+            self.apply_decision(&decision);
         }
     }
 
     /// Decides on an I/O command before its execution, and applies the effects on the drive.
     pub(crate) fn apply_io_faults(&mut self, command: &io::IoCommand, opcode: u8, data: &[u8]) -> FaultDecision {
         let decision = self.faults.decide(self.clock.now(), command, opcode, data);
-        self.follow(&decision);
+        self.apply_decision(&decision);
         if decision.verdict == CommandFate::PowerLoss {
             self.faults.lose_power(&mut self.media);
         }
@@ -84,7 +85,7 @@ impl Subsystem {
         }
     }
 
-    fn follow(&mut self, decision: &FaultDecision) {
+    fn apply_decision(&mut self, decision: &FaultDecision) {
         if let Some(before) = &decision.before {
             self.change_conditions(before);
         }
@@ -93,7 +94,7 @@ impl Subsystem {
         }
     }
 
-    /// Applies a change of states.
+    /// Updates namespaces and health after a change of the drive's conditions.
     fn change_conditions(&mut self, before: &DriveConditions) {
         let now = self.faults.conditions();
         for &nsid in before.lost.symmetric_difference(&now.lost) {

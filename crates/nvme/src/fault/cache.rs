@@ -130,7 +130,7 @@ pub(crate) struct CachedMedia {
     /// Handle that makes all data durable. `None` if the drive has no volatile write cache.
     durable: Option<Arc<dyn FlushHandle>>,
     /// Last recorded counters.
-    noted: MonotonicCounters,
+    recorded_counters: MonotonicCounters,
 }
 
 impl CachedMedia {
@@ -139,7 +139,7 @@ impl CachedMedia {
             durable: storage.flush_handle(),
             storage,
             notes: None,
-            noted: MonotonicCounters::default(),
+            recorded_counters: MonotonicCounters::default(),
         }
     }
 
@@ -186,22 +186,23 @@ impl CachedMedia {
         let mut notes = lock(notes);
         notes.lost = true;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut settled = BlockSet::default();
+        // Pieces that already have their content after the power loss.
+        let mut decided = BlockSet::default();
         let mut loss = PowerLoss::default();
         while let Some(note) = notes.notes.pop_back() {
             let end = note.offset + note.bytes;
             let pieces = note.offset / PIECE_BYTES..end.div_ceil(PIECE_BYTES);
             let Some(old) = &note.old else {
-                settled.insert(pieces.start, pieces.end - pieces.start);
+                decided.insert(pieces.start, pieces.end - pieces.start);
                 continue;
             };
             for piece in pieces {
-                if settled.first_in(piece, 1).is_some() {
+                if decided.first_in(piece, 1).is_some() {
                     continue;
                 }
                 if random.random::<f64>() < survivors {
                     loss.pieces_kept += 1;
-                    settled.insert(piece, 1);
+                    decided.insert(piece, 1);
                     continue;
                 }
                 loss.pieces_lost += 1;
@@ -251,7 +252,7 @@ impl Media for CachedMedia {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
-        // Does not use `noting`, because the storage is read while the notes are locked.
+        // `lock_ranges` would borrow `self`, but the storage is read while the notes are locked.
         if let Some(mut notes) = self.notes.as_deref().map(lock) {
             check_power(&notes, "writing", offset, data.len() as u64)?;
             let mut old = vec![0; data.len()];
@@ -269,10 +270,10 @@ impl Media for CachedMedia {
         &mut self,
         offset: u64,
         bytes: u64,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         take: &mut dyn FnMut(&[u8]),
     ) -> Result<(), MediaError> {
-        self.storage.read_with(offset, bytes, room, take)
+        self.storage.read_with(offset, bytes, buffer, take)
     }
 
     fn flush_nontemporal(&mut self) {
@@ -283,14 +284,14 @@ impl Media for CachedMedia {
         &mut self,
         offset: u64,
         bytes: u64,
-        room: &mut Vec<u8>,
+        buffer: &mut Vec<u8>,
         give: &mut dyn FnMut(NonTemporalBuf<'_>) -> bool,
     ) -> Result<(), MediaError> {
         if self.notes.is_none() {
-            return self.storage.write_with(offset, bytes, room, give);
+            return self.storage.write_with(offset, bytes, buffer, give);
         }
         // The old content is recorded first, so the new data must be complete.
-        self.write_through_buffer(offset, bytes, room, give)
+        self.write_through_buffer(offset, bytes, buffer, give)
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
@@ -309,9 +310,9 @@ impl Media for CachedMedia {
     }
 
     fn record_counters(&mut self, counters: &MonotonicCounters) {
-        if *counters != self.noted {
+        if *counters != self.recorded_counters {
             self.storage.record_counters(counters);
-            self.noted = *counters;
+            self.recorded_counters = *counters;
         }
     }
 

@@ -1,4 +1,4 @@
-//! Fault state of a drive, which has the active plan, the resulting states and the power state.
+//! Fault state of a drive: the active plan, the conditions that it causes, and the power state.
 
 use serde::{Deserialize, Serialize};
 use ssd::Nanos;
@@ -24,7 +24,7 @@ pub struct FaultsReport {
 }
 
 impl FaultsReport {
-    /// Number of struck commands and begun states.
+    /// Number of commands that faults changed, and of conditions that began.
     pub fn struck(&self) -> u64 {
         self.faults.iter().map(|fault| fault.struck).sum()
     }
@@ -57,13 +57,13 @@ impl FaultState {
         assert_eq!(
             self.conditions(),
             DriveConditions::default(),
-            "a plan begins without states"
+            "a plan begins without conditions"
         );
     }
 
     /// Sets the callback for a power loss.
-    pub(crate) fn set_on_power_loss(&mut self, tell: PowerLossCallback) {
-        self.on_power_loss = Some(tell);
+    pub(crate) fn set_on_power_loss(&mut self, callback: PowerLossCallback) {
+        self.on_power_loss = Some(callback);
     }
 
     /// Report on the plan, or `None` without a plan.
@@ -96,7 +96,7 @@ impl FaultState {
         injector.command(now, &seen)
     }
 
-    /// Loses power, and with it a part of the unflushed data.
+    /// Simulates a power loss, which destroys a part of the unflushed data.
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
         let injector = self.injector.as_ref().expect("a power loss comes from a fault plan");
         let (plan, command) = (injector.plan(), injector.commands());
@@ -104,12 +104,12 @@ impl FaultState {
         let lost = media.lose(plan.seed, plan.survivors);
         self.has_lost_power = true;
         let loss = PowerLoss { command, ..lost };
-        if let Some(tell) = &self.on_power_loss {
-            tell(&loss);
+        if let Some(callback) = &self.on_power_loss {
+            callback(&loss);
         }
     }
 
-    /// Current states of the drive.
+    /// Current conditions of the drive.
     pub(crate) fn conditions(&self) -> DriveConditions {
         let injector = self.injector.as_ref();
         injector
@@ -117,20 +117,20 @@ impl FaultState {
             .unwrap_or_default()
     }
 
-    fn holds(&self, state: impl Fn(&DriveConditions) -> bool) -> bool {
+    fn has_condition(&self, test: impl Fn(&DriveConditions) -> bool) -> bool {
         self.injector
             .as_ref()
-            .is_some_and(|injector| state(injector.conditions()))
+            .is_some_and(|injector| test(injector.conditions()))
     }
 
     /// True if the media is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.holds(|conditions| conditions.read_only)
+        self.has_condition(|conditions| conditions.read_only)
     }
 
     /// True if the plan degrades reliability.
     pub(crate) fn is_degraded(&self) -> bool {
-        self.holds(|conditions| conditions.degraded)
+        self.has_condition(|conditions| conditions.degraded)
     }
 
     /// Composite temperature, in kelvins.

@@ -49,7 +49,8 @@ const COMMANDS: [(&str, IoOpcode); 11] = [
     ("io_management_send", IoOpcode::IoManagementSend),
 ];
 
-/// Kinds that strike single commands, and kinds that are states of the drive ([`FaultAction::kind`]).
+/// Kinds that strike single commands, and kinds that are states of the drive
+/// ([`FaultAction::kind`]).
 const STRIKES: [&str; 4] = ["error", "delay", "stuck", "power_loss"];
 const STATES: [&str; 6] = [
     "read_only",

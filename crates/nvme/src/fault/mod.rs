@@ -7,10 +7,10 @@
 //!                         cache: old content under unflushed writes -> restored at a power loss
 //! ```
 //!
-//! A fault combines a time ([`FaultTrigger`]), a command filter ([`FaultFilter`]) and an effect ([`FaultAction`]).
-//! [`FaultInjector`] decides and counts, from commands, their times and the plan's seed alone. The same
-//! commands at the same times meet the same faults. Times matter only if the plan uses seconds.
-//! `apply` carries out the effects on the drive.
+//! A fault combines a time ([`FaultTrigger`]), a command filter ([`FaultFilter`]) and an effect
+//! ([`FaultAction`]). [`FaultInjector`] decides and counts, from commands, their times and the
+//! plan's seed alone. The same commands at the same times meet the same faults. Times matter only
+//! if the plan uses seconds. `apply` carries out the effects on the drive.
 //!
 //! Faults of transports, admin commands and the device model are not covered. A peer can produce
 //! transport faults itself. A drive without a plan pays one check for each command.

@@ -27,8 +27,8 @@ pub(crate) fn event_list_bytes(dword11: u32) -> u64 {
 /// Data length of Get Features 1Eh, one descriptor for each supported event type, up to the
 /// requested number.
 pub(crate) fn event_descriptors_bytes(dword11: u32) -> u64 {
-    let asked = event_list_bytes(dword11);
-    asked.min(kind::SUPPORTED.len() as u64) * size_of::<SupportedFdpEvent>() as u64
+    let requested = event_list_bytes(dword11);
+    requested.min(kind::SUPPORTED.len() as u64) * size_of::<SupportedFdpEvent>() as u64
 }
 
 /// Checks the endurance group of feature 1Dh. CacheLib's instructions (`nvme set-feature -f 0x1D -c
@@ -158,14 +158,14 @@ impl Subsystem {
         if (enabled, configuration) == (before.enabled, before.configuration) {
             return Ok(());
         }
-        let kept = self.state.fdp.clone();
+        let previous = self.state.fdp.clone();
         self.state.fdp = FdpState {
             enabled,
             configuration,
             ..FdpState::default()
         };
         if let Err(failure) = self.rebuild_device().and_then(|()| self.store_state()) {
-            self.state.fdp = kept;
+            self.state.fdp = previous;
             self.rebuild_device()?;
             return Err(failure);
         }

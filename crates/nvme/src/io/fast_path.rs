@@ -2,14 +2,15 @@
 //! for all of them.
 //!
 //! ```text
-//! begin_plain_batch (common checks: namespace, features) -> plain (transfer and place)
-//!     -> read_plain, write_plain (data of a command)
-//!     -> end_plain_batch (device, counters and events, once for all) -> settle
+//! begin_fast_path_batch (common checks: namespace, features)
+//!     -> classify_fast (transfer and location of a command's data)
+//!     -> read_fast, write_fast (data of a command)
+//!     -> end_fast_path_batch (device, counters and events, once for all) -> flush_nontemporal
 //! ```
 //!
-//! A command is plain (fast-path) if it may complete immediately and can fail only in its data
-//! transfer or in the storage. All other commands take the normal path (`command`), which decides
-//! their status. No command is refused here.
+//! A Read or Write is a fast-path command if it may complete immediately and can fail only in its
+//! data transfer or in the storage. All other commands take the normal path (`command`), which
+//! decides their status. This module refuses no command.
 //!
 //! A batch leaves the drive in the same state as single commands. The subsystem stays locked for
 //! the whole batch, so no thread sees a state in between.
@@ -30,16 +31,16 @@ use crate::transfer::{TRANSFER_BYTES_MAX, Transfer};
 
 /// Number of later commands whose memory is prefetched during a command.
 pub const PREFETCH_COMMANDS: usize = 2;
-/// Bytes at the start of a Read that are prefetched [`EXPECTED_COMMANDS`] commands earlier.
+/// Bytes at the start of a Read that are prefetched [`PREFETCH_COMMANDS`] commands earlier.
 const BEGINNING_BYTES: u64 = 1024;
 
-/// A Read or Write that qualifies as plain.
+/// A Read or Write that qualifies for the fast path.
 #[derive(Clone, Copy, Debug)]
 pub struct FastIo {
     blocks: BlockRange,
-    /// Place of the data in the drive, in one piece.
+    /// Bytes of the drive that hold the data, one contiguous range.
     piece: ByteRange,
-    access: FastOperation,
+    operation: FastOperation,
 }
 
 /// Operation of a fast-path command.
@@ -51,7 +52,7 @@ enum FastOperation {
 }
 
 impl IoCommand {
-    /// True if the command can be plain. Other commands need no closer check.
+    /// True if the command may qualify for the fast path. [`Subsystem::classify_fast`] decides.
     #[inline]
     pub fn may_be_fast(&self) -> bool {
         matches!(self.operation, NvmOperation::Read(_) | NvmOperation::Write { .. })
@@ -62,14 +63,14 @@ impl FastIo {
     /// Data that the command moves.
     #[inline]
     pub fn transfer(&self) -> Transfer {
-        match self.access {
+        match self.operation {
             FastOperation::Read => Transfer::to_host(self.piece.bytes),
             FastOperation::Write(_) => Transfer::to_controller(self.piece.bytes),
         }
     }
 
     fn is_read(&self) -> bool {
-        matches!(self.access, FastOperation::Read)
+        matches!(self.operation, FastOperation::Read)
     }
 }
 
@@ -86,7 +87,7 @@ struct FastIoTotals {
 pub struct FastPathBatch {
     controller: u16,
     nsid: u32,
-    /// Writes can be plain, and writes with forced unit access can be plain.
+    /// Writes may take the fast path, and so may writes with Force Unit Access.
     takes_writes: bool,
     takes_forced: bool,
     block_bytes_log2: u8,
@@ -104,19 +105,19 @@ impl FastPathBatch {
 }
 
 impl Subsystem {
-    /// Begins a batch for a namespace. `None` if no command of it can be plain now.
+    /// Begins a batch for a namespace. `None` if no command of it can take the fast path now.
     pub fn begin_fast_path_batch(&mut self, id: u16, now: Nanos, nsid: u32) -> Option<FastPathBatch> {
         assert!(self.writes.is_empty(), "the batch has reached the device");
         let controller = self.controller(id);
         // Commands need the normal path if they take time, meet faults or are monitored one by one.
-        let is_alike = controller.is_ready()
+        let fast_path_applies = controller.is_ready()
             && !self.faults.are_planned()
             && !self.faults.has_lost_power()
             && self.device.config().timing.is_none()
             && self.config.reclaim_unit_time_limit_s == 0
             && !self.state.latency_monitor.is_long(0)
             && self.check_no_sanitize().is_ok();
-        if !is_alike {
+        if !fast_path_applies {
             return None;
         }
         let namespace = self.state.namespaces.find(nsid)?;
@@ -140,23 +141,23 @@ impl Subsystem {
         })
     }
 
-    /// Returns the command as plain if it qualifies and belongs to the batch's namespace.
-    /// Prefetches device memory for a Write.
+    /// Returns the command as a fast-path command if it qualifies and belongs to the batch's
+    /// namespace. Prefetches device memory for a Write.
     #[inline]
-    pub fn classify_fast(&self, together: &FastPathBatch, command: &IoCommand) -> Option<FastIo> {
-        if command.nsid != together.nsid {
+    pub fn classify_fast(&self, batch: &FastPathBatch, command: &IoCommand) -> Option<FastIo> {
+        if command.nsid != batch.nsid {
             return None;
         }
-        let namespace = self.state.namespaces.get(together.nsid);
-        let (blocks, access) = match command.operation {
+        let namespace = self.state.namespaces.get(batch.nsid);
+        let (blocks, operation) = match command.operation {
             NvmOperation::Read(blocks) => (blocks, FastOperation::Read),
             NvmOperation::Write {
                 blocks,
                 force_unit_access,
                 directive,
             } => {
-                let is_plain = together.takes_writes && (together.takes_forced || !force_unit_access);
-                if !is_plain {
+                let qualifies = batch.takes_writes && (batch.takes_forced || !force_unit_access);
+                if !qualifies {
                     return None;
                 }
                 let groups = self.device.layout().groups;
@@ -165,19 +166,23 @@ impl Subsystem {
             }
             _ => return None,
         };
-        let bytes = blocks.count << together.block_bytes_log2;
+        let bytes = blocks.count << batch.block_bytes_log2;
         if !namespace.contains(blocks.first, blocks.count) || bytes > TRANSFER_BYTES_MAX {
             return None;
         }
         let page_bytes = self.page_bytes();
         let mut pieces = namespace.locate(blocks.first, blocks.count, page_bytes);
         let piece = pieces.next().filter(|piece| piece.bytes == bytes)?;
-        let plain = FastIo { blocks, piece, access };
-        if !plain.is_read() {
+        let fast = FastIo {
+            blocks,
+            piece,
+            operation,
+        };
+        if !fast.is_read() {
             self.device
                 .prefetch(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
         }
-        Some(plain)
+        Some(fast)
     }
 
     /// Prefetches data of the next reads while a fast-path command runs. The start is prefetched
@@ -187,7 +192,7 @@ impl Subsystem {
     #[inline]
     pub fn prefetch_fast<'a>(&self, mut behind: impl Iterator<Item = &'a FastIo>) {
         let (next, after_next) = (behind.next(), behind.next());
-        let read = |plain: Option<&FastIo>| plain.filter(|plain| plain.is_read()).map(|plain| plain.piece);
+        let read = |command: Option<&FastIo>| command.filter(|command| command.is_read()).map(|command| command.piece);
         if let Some(piece) = read(after_next) {
             self.media.prefetch(piece.offset, piece.bytes.min(BEGINNING_BYTES));
         }
@@ -204,27 +209,29 @@ impl Subsystem {
     #[inline]
     pub fn read_fast(
         &mut self,
-        together: &mut FastPathBatch,
-        plain: &FastIo,
+        batch: &mut FastPathBatch,
+        command: &FastIo,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        assert!(plain.is_read(), "{plain:?} is not a Read");
-        let FastIo { blocks, piece, .. } = *plain;
-        let mut room = std::mem::take(&mut self.scratch);
+        assert!(command.is_read(), "{command:?} is not a Read");
+        let FastIo { blocks, piece, .. } = *command;
+        let mut buffer = std::mem::take(&mut self.scratch);
         let mut taken = Ok(());
-        let lent = self.media.read_with(piece.offset, piece.bytes, &mut room, &mut |part| {
-            if taken.is_ok() {
-                taken = take(part);
-            }
-        });
-        self.scratch = room;
-        lent.map_err(|error| {
+        let read = self
+            .media
+            .read_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
+                if taken.is_ok() {
+                    taken = take(part);
+                }
+            });
+        self.scratch = buffer;
+        read.map_err(|error| {
             let media_errors = &mut self.state.smart.media_errors;
-            unread(media_errors, blocks, together.block_bytes_log2, 0, piece, &error)
+            unread(media_errors, blocks, batch.block_bytes_log2, 0, piece, &error)
         })?;
         taken?;
-        together.reads.commands += 1;
-        together.reads.bytes += piece.bytes;
+        batch.reads.commands += 1;
+        batch.reads.bytes += piece.bytes;
         Ok(())
     }
 
@@ -237,46 +244,46 @@ impl Subsystem {
     #[inline]
     pub fn write_fast(
         &mut self,
-        together: &mut FastPathBatch,
-        plain: &FastIo,
+        batch: &mut FastPathBatch,
+        command: &FastIo,
         give: &mut dyn FnMut(NonTemporalBuf<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let FastIo { piece, access, .. } = *plain;
-        let FastOperation::Write(named) = access else {
-            panic!("{plain:?} is not a Write");
+        let FastIo { piece, operation, .. } = *command;
+        let FastOperation::Write(named) = operation else {
+            panic!("{command:?} is not a Write");
         };
-        let namespace = self.state.namespaces.get(together.nsid);
+        let namespace = self.state.namespaces.get(batch.nsid);
         let placement = named_or_default(&mut self.device, namespace, named);
-        let mut room = std::mem::take(&mut self.scratch);
+        let mut buffer = std::mem::take(&mut self.scratch);
         let mut given = Ok(());
-        let filled = self
+        let written = self
             .media
-            .write_with(piece.offset, piece.bytes, &mut room, &mut |part| {
+            .write_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
                 given = give(part);
                 given.is_ok()
             });
-        self.scratch = room;
-        filled.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
+        self.scratch = buffer;
+        written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
         given?;
         let page_bytes = self.page_bytes();
         self.writes.push(device_write(piece, page_bytes, placement));
-        together.writes.commands += 1;
-        together.writes.bytes += piece.bytes;
-        together.unaligned_writes += u64::from(!piece.is_whole_pages(page_bytes));
+        batch.writes.commands += 1;
+        batch.writes.bytes += piece.bytes;
+        batch.unaligned_writes += u64::from(!piece.is_whole_pages(page_bytes));
         Ok(())
     }
 
-    /// Makes written data visible to all threads, before another thread gets the drive. The call
-    /// stalls, so it runs once, after the completions are sent. No other thread can read the data
-    /// earlier.
+    /// Makes written data visible to all threads. Call it before another thread locks the drive.
+    /// The call stalls, so call it once, after the completions are sent. No other thread can read
+    /// the data earlier, because the drive is locked.
     #[inline]
     pub fn flush_nontemporal(&mut self) {
         self.media.flush_nontemporal();
     }
 
     /// Ends a batch. The device model executes the writes, and all commands are counted.
-    /// [`Subsystem::settle`] must follow at some point.
-    pub fn end_fast_path_batch(&mut self, together: FastPathBatch) {
+    /// [`Subsystem::flush_nontemporal`] must follow before the drive is unlocked.
+    pub fn end_fast_path_batch(&mut self, batch: FastPathBatch) {
         let FastPathBatch {
             controller,
             nsid,
@@ -284,7 +291,7 @@ impl Subsystem {
             writes,
             unaligned_writes,
             ..
-        } = together;
+        } = batch;
         assert_eq!(self.writes.len() as u64, writes.commands, "a piece for each Write");
         assert!(
             unaligned_writes <= writes.commands,

@@ -1,9 +1,9 @@
 //! I/O commands, parsed once and then executed on the device (placement, counters) and the media
 //! (bytes).
 //!
-//! `parse` converts a submission queue entry into a [`IoCommand`]. It decodes all 0-based and packed
-//! fields, so executors see only values that are valid on their own. Checks of range, format and
-//! protection run at execution. The namespace may change during the data transfer.
+//! `parse` converts a submission queue entry into an [`IoCommand`]. It decodes all 0-based and
+//! packed fields, so executors see only values that are valid on their own. Checks of range, format
+//! and protection run at execution. The namespace may change during the data transfer.
 
 pub(crate) mod context;
 pub(crate) mod fast_path;

@@ -31,16 +31,16 @@ impl IoContext<'_> {
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<Execution, Failure> {
         self.check_readable(blocks)?;
-        let mut room = std::mem::take(self.scratch);
+        let mut buffer = std::mem::take(self.scratch);
         let mut taken = Ok(());
         let read = self.read_each(blocks, |media, piece| {
-            media.read_with(piece.offset, piece.bytes, &mut room, &mut |part| {
+            media.read_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
                 if taken.is_ok() {
                     taken = take(part);
                 }
             })
         });
-        *self.scratch = room;
+        *self.scratch = buffer;
         read.and(taken)?;
         self.note_read(blocks);
         Ok(Execution::DONE)
@@ -116,16 +116,16 @@ impl IoContext<'_> {
     ) -> Result<Execution, Failure> {
         self.check_writable(blocks)?;
         let placement = self.resolve(directive)?;
-        let mut room = std::mem::take(self.scratch);
+        let mut buffer = std::mem::take(self.scratch);
         let written = self.write_each(blocks, placement, |media, piece| {
             let mut given = Ok(());
-            media.write_with(piece.offset, piece.bytes, &mut room, &mut |part| {
+            media.write_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
                 given = give(part);
                 given.is_ok()
             })?;
             Ok(given)
         });
-        *self.scratch = room;
+        *self.scratch = buffer;
         self.media.flush_nontemporal();
         written?;
         self.written(blocks);

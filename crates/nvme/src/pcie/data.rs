@@ -205,11 +205,11 @@ impl<'a> SegmentCursor<'a> {
     ///
     /// # Errors
     /// An address is outside host memory.
-    pub(super) fn read(&mut self, mut room: NonTemporalBuf<'_>) -> Result<(), Failure> {
-        while !room.is_empty() {
-            let part = self.part(room.len());
+    pub(super) fn read(&mut self, mut buffer: NonTemporalBuf<'_>) -> Result<(), Failure> {
+        while !buffer.is_empty() {
+            let part = self.part(buffer.len());
             self.memory
-                .read_into(part.address_of_data(), room.split_off_front(part.bytes))
+                .read_into(part.address_of_data(), buffer.split_off_front(part.bytes))
                 .map_err(not_transferred)?;
         }
         Ok(())

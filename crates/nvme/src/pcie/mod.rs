@@ -74,10 +74,10 @@ pub trait HostMemory {
     ///
     /// # Errors
     /// The same as [`HostMemory::read`].
-    fn read_into(&self, address: u64, room: NonTemporalBuf<'_>) -> Result<(), MemoryFault> {
-        let mut data = vec![0; room.len()];
+    fn read_into(&self, address: u64, buffer: NonTemporalBuf<'_>) -> Result<(), MemoryFault> {
+        let mut data = vec![0; buffer.len()];
         self.read(address, &mut data)?;
-        room.copy_from(&data);
+        buffer.copy_from(&data);
         Ok(())
     }
 
@@ -242,7 +242,8 @@ pub struct PcieController {
     fault: Option<MemoryFault>,
     /// Invalid doorbell writes that were not reported to the subsystem yet.
     doorbell_errors: Vec<DoorbellError>,
-    /// Completions of asynchronous event requests that wait for room in the admin completion queue.
+    /// Completions of asynchronous event requests that wait for a free entry in the admin
+    /// completion queue.
     events: VecDeque<AsyncCompletion>,
     // Reused buffers.
     entries: Vec<SubmissionEntry>,

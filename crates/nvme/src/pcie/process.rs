@@ -1,9 +1,9 @@
 //! Fetching, execution and completion of commands.
 //!
 //! A batch takes a bounded number of commands from the submission queues in turn. It never takes
-//! more than the completion queues have room for. A host that does not consume its completions is
-//! not served until it does. A command that waits for durability or its due time keeps its reserved
-//! place in the completion queue.
+//! more than the completion queues have free entries for. A host that does not consume its
+//! completions is not served until it does. A command that waits for durability or its due time
+//! keeps its reserved entry in the completion queue.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,16 +30,18 @@ use crate::media::FlushHandle;
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, TransferDirection};
 
-/// Most commands of a batch. The subsystem is locked for the whole batch.
+/// Maximum number of commands of a batch. The subsystem is locked for the whole batch.
 const BATCH_COMMANDS: u16 = 64;
-/// Most commands of one queue in a batch, so that a busy queue does not delay the others.
+/// Maximum number of commands of one queue in a batch, so that a busy queue does not delay the
+/// others.
 const BURST_COMMANDS: u16 = 32;
-/// Fast-path commands that complete together. The number spreads the fixed costs over several
-/// commands, but lets the host consume completions while later commands run.
-const TOGETHER_COMMANDS: usize = 8;
+/// Maximum number of fast-path commands that complete together. The number spreads the fixed costs
+/// over several commands, but lets the host consume completions while later commands run.
+const FAST_BATCH_COMMANDS: usize = 8;
 /// Bytes of data that end a fast-path batch. Beyond this size the data dominates the cost.
-const TOGETHER_BYTES: u64 = 64 << 10;
-/// Most partly executed commands. At this limit no new commands are fetched from I/O queues.
+const FAST_BATCH_BYTES: u64 = 64 << 10;
+/// Maximum number of partly executed commands. At this limit no new commands are fetched from I/O
+/// queues.
 const UNFINISHED_MAX: usize = 64;
 
 /// A command of a queue, by its executor.
@@ -64,11 +66,11 @@ impl PcieController {
         }
         let mut work = false;
         for queue in 0..self.submission_end {
-            if self.poll_tail(bus, queue) && self.room_for(bus, queue, 1) > 0 {
+            if self.poll_tail(bus, queue) && self.free_entries_for(bus, queue, 1) > 0 {
                 work = true;
             }
         }
-        let event = !self.events.is_empty() && self.room_for(bus, 0, 1) > 0;
+        let event = !self.events.is_empty() && self.free_entries_for(bus, 0, 1) > 0;
         work || event || !self.unfinished.is_empty() || !self.doorbell_errors.is_empty() || self.fault.is_some()
     }
 
@@ -77,8 +79,8 @@ impl PcieController {
         if !self.is_still_running(subsystem, bus) {
             return 0;
         }
-        for mistake in self.doorbell_errors.drain(..) {
-            subsystem.note_doorbell_error(self.id, mistake);
+        for error in self.doorbell_errors.drain(..) {
+            subsystem.note_doorbell_error(self.id, error);
         }
         self.post_events(subsystem, bus);
         self.post_due(subsystem, bus, now);
@@ -86,8 +88,8 @@ impl PcieController {
         let mut budget = BATCH_COMMANDS;
         let queues = self.submission_end;
         for turn in 0..queues {
-            // An admin command may have deleted queues in the same batch. Their places are then
-            // empty.
+            // An admin command may have deleted queues in the same batch. Their table entries are
+            // then empty.
             let queue = (self.next_queue + turn) % queues;
             if queue > 0 && self.unfinished.len() >= UNFINISHED_MAX {
                 continue;
@@ -122,7 +124,7 @@ impl PcieController {
             return;
         }
         for SyncedCommand {
-            delayed_at: held_at,
+            delayed_at,
             due,
             command,
         } in synced.commands
@@ -131,7 +133,7 @@ impl PcieController {
             match result {
                 Ok(()) => {
                     let (queue, entry) = (completion.queue, &completion.entry);
-                    subsystem.note_latency(self.id, queue, entry, held_at, due.max(now));
+                    subsystem.note_latency(self.id, queue, entry, delayed_at, due.max(now));
                 }
                 Err(error) => {
                     completion.reply = subsystem.failed_to_sync(self.id, completion.queue, &completion.entry, error);
@@ -188,7 +190,7 @@ impl PcieController {
             let vector = completion.vector;
             let head = self.doorbell(bus, head_index(queue as u16));
             let completion = self.completion(queue as u16);
-            // An invalid value is reported when the controller needs the room.
+            // The controller reports an invalid value when it needs more free entries.
             let _ = completion.set_head(head);
             if let Some(vector) = vector.filter(|_| completion.has_unconsumed()) {
                 bus.interrupts.raise(vector);
@@ -222,18 +224,18 @@ impl PcieController {
         }
         let value = self.doorbell(bus, tail_index(queue));
         let submission = self.submission(queue);
-        let is_new_mistake = !submission.set_tail(value) && submission.refused.replace(value) != Some(value);
+        let is_new_error = !submission.set_tail(value) && submission.refused.replace(value) != Some(value);
         let pending = submission.pending();
-        if is_new_mistake {
+        if is_new_error {
             self.doorbell_errors.push(DoorbellError::Value);
         }
         pending > 0
     }
 
-    /// Room in the completion queue of a submission queue. Reads the doorbell if the known room is
-    /// less than `wanted`.
+    /// Number of unreserved entries in the completion queue of a submission queue. Reads the host's
+    /// head doorbell if fewer than `wanted` entries are known to be free.
     #[inline]
-    fn room_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
+    fn free_entries_for(&mut self, bus: Bus<'_>, queue: u16, wanted: u16) -> u16 {
         let queue = self.submission(queue).completion_queue;
         if self.completion(queue).room() < wanted {
             let value = self.doorbell(bus, head_index(queue));
@@ -266,17 +268,18 @@ impl PcieController {
             return 0;
         }
         if queue > 0 {
-            let held = self.completion_of(queue).reserved;
-            subsystem.note_queue_depth(self.id, queue, u64::from(pending) + u64::from(held));
+            let reserved = self.completion_of(queue).reserved;
+            subsystem.note_queue_depth(self.id, queue, u64::from(pending) + u64::from(reserved));
         }
-        let count = wanted.min(self.room_for(bus, queue, wanted));
+        let count = wanted.min(self.free_entries_for(bus, queue, wanted));
         let mut done = 0;
         let (mut entries, mut parsed) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.parsed));
         entries.resize(usize::from(BURST_COMMANDS), SubmissionEntry::default());
         let fetched = &mut entries[..usize::from(count)];
         match self.submission(queue).fetch(bus.memory, fetched) {
             Ok(()) => {
-                // Reserves the places of these commands, so that events cannot take them.
+                // Reserves the completion entries of these commands, so that events cannot take
+                // them.
                 self.completion_of(queue).reserved += count;
                 let unfinished = self.unfinished.len();
                 parsed.clear();
@@ -290,9 +293,9 @@ impl PcieController {
                 while done < count {
                     let rest = &fetched[usize::from(done)..];
                     let commands = parsed.get(usize::from(done)..).unwrap_or_default();
-                    let together = self.execute_batch(subsystem, bus, now, queue, rest, commands);
-                    done += together;
-                    if together > 0 {
+                    let batch = self.execute_batch(subsystem, bus, now, queue, rest, commands);
+                    done += batch;
+                    if batch > 0 {
                         continue;
                     }
                     self.submission(queue).pass(1);
@@ -308,13 +311,17 @@ impl PcieController {
             Err(fault) => self.fault = Some(fault),
         }
         (self.entries, self.parsed) = (entries, parsed);
-        assert!(done <= budget, "other controllers get their turn");
+        assert!(
+            done <= budget,
+            "a queue runs {done} commands, but its budget is {budget}"
+        );
         done
     }
 
     /// Executes and completes the fast-path commands at the start of a queue's entries together, up
     /// to a limit. `commands` are the parsed entries. Prefetching and the checks of the drive run
-    /// once for all of them. Returns the number of commands, or 0 if the first one is not plain.
+    /// once for all of them. Returns the number of commands, or 0 if the first one is not a
+    /// fast-path command.
     fn execute_batch(
         &mut self,
         subsystem: &mut Subsystem,
@@ -324,21 +331,21 @@ impl PcieController {
         entries: &[SubmissionEntry],
         commands: &[Option<IoCommand>],
     ) -> u16 {
-        // The admin queue has no plain commands.
+        // The admin queue has no fast-path commands.
         let first = commands.first().and_then(Option::as_ref);
         let Some(first) = first.filter(|first| first.may_be_fast()) else {
             return 0;
         };
-        let Some(mut together) = subsystem.begin_fast_path_batch(self.id, now, first.nsid()) else {
+        let Some(mut batch) = subsystem.begin_fast_path_batch(self.id, now, first.nsid()) else {
             return 0;
         };
-        let mut plain = std::mem::take(&mut self.fast_commands);
-        plain.clear();
-        let found = commands.iter().take(TOGETHER_COMMANDS + PREFETCH_COMMANDS);
-        plain.extend(found.map_while(|command| subsystem.classify_fast(&together, command.as_ref()?)));
+        let mut fast = std::mem::take(&mut self.fast_commands);
+        fast.clear();
+        let candidates = commands.iter().take(FAST_BATCH_COMMANDS + PREFETCH_COMMANDS);
+        fast.extend(candidates.map_while(|command| subsystem.classify_fast(&batch, command.as_ref()?)));
         let mut done = 0;
         let mut failed = None;
-        for (place, (entry, command)) in entries.iter().zip(&plain).enumerate().take(TOGETHER_COMMANDS) {
+        for (index, (entry, command)) in entries.iter().zip(&fast).enumerate().take(FAST_BATCH_COMMANDS) {
             // A bad data pointer must change no data. The normal path fails the command.
             let transfer = command.transfer();
             let described = data::describe(bus.memory, queue, entry, transfer, &mut self.segments);
@@ -348,28 +355,26 @@ impl PcieController {
             {
                 break;
             }
-            subsystem.prefetch_fast(plain[place + 1..].iter());
+            subsystem.prefetch_fast(fast[index + 1..].iter());
             let mut walk = data::SegmentCursor::new(bus.memory, &self.segments);
             let moved = match transfer.direction {
-                TransferDirection::ToHost => {
-                    subsystem.read_fast(&mut together, command, &mut |piece| walk.write(piece))
-                }
-                _ => subsystem.write_fast(&mut together, command, &mut |room| walk.read(room)),
+                TransferDirection::ToHost => subsystem.read_fast(&mut batch, command, &mut |piece| walk.write(piece)),
+                _ => subsystem.write_fast(&mut batch, command, &mut |buffer| walk.read(buffer)),
             };
             if let Err(failure) = moved {
                 failed = Some(failure);
                 break;
             }
             done += 1;
-            if together.bytes() >= TOGETHER_BYTES {
+            if batch.bytes() >= FAST_BATCH_BYTES {
                 break;
             }
         }
-        self.fast_commands = plain;
-        // The commands can no longer fail. The device executes the writes before the drive is
-        // unlocked, so no thread sees the gap and the host need not wait.
+        self.fast_commands = fast;
+        // The commands can no longer fail, so the host gets the completions first. The device model
+        // executes the writes before the drive is unlocked, so no thread sees the state in between.
         self.succeed(bus, queue, &entries[..usize::from(done)]);
-        subsystem.end_fast_path_batch(together);
+        subsystem.end_fast_path_batch(batch);
         if let Some(failure) = failed {
             let entry = &entries[usize::from(done)];
             self.submission(queue).pass(1);
@@ -380,7 +385,7 @@ impl PcieController {
         done
     }
 
-    /// Completes successful commands of a queue that have reserved places in the completion queue.
+    /// Completes successful commands of a queue that have reserved entries in the completion queue.
     fn succeed(&mut self, bus: Bus<'_>, queue: u16, entries: &[SubmissionEntry]) {
         if entries.is_empty() {
             return;
@@ -391,7 +396,10 @@ impl PcieController {
         let (head, target) = (submission.head(), submission.completion_queue);
         let mut filled = std::mem::take(&mut self.completions);
         let completion = self.completion(target);
-        assert!(completion.reserved >= commands, "each command has its place reserved");
+        assert!(
+            completion.reserved >= commands,
+            "each command has a reserved completion entry"
+        );
         completion.reserved -= commands;
         let success = Reply::success(0);
         let successes = entries
@@ -422,7 +430,7 @@ impl PcieController {
         }
     }
 
-    /// Executes a command that has a reserved place in the completion queue.
+    /// Executes a command that has a reserved entry in the completion queue.
     fn execute_command(
         &mut self,
         subsystem: &mut Subsystem,
@@ -465,9 +473,9 @@ impl PcieController {
 
     /// Completes the target of an Abort if it is stuck. Returns true if it was.
     fn abort_stuck(&mut self, bus: Bus<'_>, abort: &SubmissionEntry) -> bool {
-        let wanted = AbortCdw10::from_bits(abort.cdw10.get());
-        let is_meant = |stuck: &ReadyCompletion| (stuck.queue, stuck.entry.cid.get()) == (wanted.sqid(), wanted.cid());
-        let Some(stuck) = self.backlog.take_stuck(is_meant) else {
+        let target = AbortCdw10::from_bits(abort.cdw10.get());
+        let matches = |stuck: &ReadyCompletion| (stuck.queue, stuck.entry.cid.get()) == (target.sqid(), target.cid());
+        let Some(stuck) = self.backlog.take_stuck(matches) else {
             return false;
         };
         self.release(stuck.queue);
@@ -545,12 +553,12 @@ impl PcieController {
     ) -> PendingReply {
         let transfer = accepted.transfer();
         assert_eq!(transfer.direction, direction, "a command moves its data one way");
-        let mut found = data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments);
+        let mut described = data::describe(bus.memory, queue, accepted.entry(), transfer, &mut self.segments);
         if direction == TransferDirection::ToController {
             // A bad data pointer must change no data.
-            found = found.and_then(|()| data::check_readable(bus.memory, &self.segments));
+            described = described.and_then(|()| data::check_readable(bus.memory, &self.segments));
         }
-        if let Err(failure) = found {
+        if let Err(failure) = described {
             return PendingReply::at(now, subsystem.refuse(accepted, failure));
         }
         let mut walk = data::SegmentCursor::new(bus.memory, &self.segments);
@@ -560,7 +568,7 @@ impl PcieController {
                 subsystem.execute_straight(now, accepted, StraightData::ToHost(take))
             }
             _ => {
-                let give = &mut |room: NonTemporalBuf<'_>| walk.read(room);
+                let give = &mut |buffer: NonTemporalBuf<'_>| walk.read(buffer);
                 subsystem.execute_straight(now, accepted, StraightData::FromHost(give))
             }
         }
@@ -604,16 +612,16 @@ impl PcieController {
         }
     }
 
-    /// Completes asynchronous event requests while the completion queue has room.
+    /// Completes asynchronous event requests while the completion queue has free entries.
     fn post_events(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         self.events.extend(subsystem.async_completions(self.id));
-        while !self.events.is_empty() && self.room_for(bus, 0, 1) > 0 {
+        while !self.events.is_empty() && self.free_entries_for(bus, 0, 1) > 0 {
             let event = self.events.pop_front().expect("not empty");
             self.post(bus, 0, event.cid, &event.reply);
         }
     }
 
-    /// Writes a completion queue entry. The caller ensures that the queue has room.
+    /// Writes a completion queue entry. The caller ensures that the queue has a free entry.
     #[inline]
     fn post(&mut self, bus: Bus<'_>, queue: u16, cid: u16, reply: &Reply) {
         let submission = self.submission(queue);
@@ -660,14 +668,17 @@ impl PcieController {
         subsystem.flush_nontemporal();
     }
 
-    /// Reserves a completion queue place for a command of a submission queue.
+    /// Reserves a completion queue entry for a command of a submission queue.
     fn reserve(&mut self, queue: u16) {
         self.completion_of(queue).reserved += 1;
     }
 
     fn release(&mut self, queue: u16) {
         let completion = self.completion_of(queue);
-        assert!(completion.reserved > 0, "a command that ends has its place reserved");
+        assert!(
+            completion.reserved > 0,
+            "a command that ends has a reserved completion entry"
+        );
         completion.reserved -= 1;
     }
 

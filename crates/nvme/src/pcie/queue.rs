@@ -175,13 +175,14 @@ impl CompletionQueue {
         self.room() > 0
     }
 
-    /// Fills the next entry. The caller has checked the room and used [`CompletionQueue::phase`].
+    /// Fills the next entry. The caller has checked that an entry is free and used
+    /// [`CompletionQueue::phase`].
     ///
     /// # Errors
     /// The queue's memory no longer exists.
     #[inline]
     pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), MemoryFault> {
-        debug_assert!(self.used() < self.size - 1, "the ring has room");
+        debug_assert!(self.used() < self.size - 1, "the ring has a free entry");
         let address = self.base + u64::from(self.tail) * COMPLETION_ENTRY_BYTES;
         // The host consumes the entry as soon as it sees the phase, so the dword with the phase is
         // written last.
@@ -212,7 +213,7 @@ impl CompletionQueue {
         }
         assert!(
             filled.len() < usize::from(self.size - self.used()),
-            "the ring has room for {} completions",
+            "the ring has free entries for {} completions",
             filled.len()
         );
         let (first, rest) = filled.split_at(until_end.min(filled.len()));

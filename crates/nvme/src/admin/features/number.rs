@@ -88,8 +88,8 @@ impl Subsystem {
         Ok(dword & bits(feature))
     }
 
-    fn queues_to_grant(&self, id: u16, asked: NumberOfQueues) -> Result<u32, Failure> {
-        if asked.nsq() == u16::MAX || asked.ncq() == u16::MAX {
+    fn queues_to_grant(&self, id: u16, requested: NumberOfQueues) -> Result<u32, Failure> {
+        if requested.nsq() == u16::MAX || requested.ncq() == u16::MAX {
             refuse(
                 0,
                 "the host requests 65536 queues, but 65535 is the maximum".to_string(),
@@ -99,8 +99,8 @@ impl Subsystem {
         assert!(most > 0, "a controller has an I/O queue");
         let most = most - 1;
         let granted = NumberOfQueues::new()
-            .with_nsq(asked.nsq().min(most))
-            .with_ncq(asked.ncq().min(most));
+            .with_nsq(requested.nsq().min(most))
+            .with_ncq(requested.ncq().min(most));
         Ok(granted.into_bits())
     }
 
@@ -133,8 +133,8 @@ impl Subsystem {
         } = question;
         match feature.id {
             FeatureId::TemperatureThreshold => {
-                let asked = TemperatureThreshold::from_bits(dword);
-                if asked.tmpsel() != 0 || asked.thsel() > 1 {
+                let requested = TemperatureThreshold::from_bits(dword);
+                if requested.tmpsel() != 0 || requested.thsel() > 1 {
                     refuse(
                         16,
                         "the composite temperature has only an over and an under temperature threshold".to_string(),
