@@ -2,14 +2,14 @@
 //! ([`NonTemporalBuf`]).
 //!
 //! ```text
-//! the element of a slice -> its address -> PREFETCHT0      no read, no wait
-//! data -> Room -> MOVNTDQ -> settle: SFENCE                no read first, one wait for many stores
+//! prefetch: address of an element -> PREFETCHT0                     no read, no wait
+//! NonTemporalBuf: data -> MOVNTDQ -> flush_nontemporal: SFENCE      no read, one wait for many stores
 //! ```
 //!
-//! A load would also fetch the line and needs no unsafe code. But a processor holds at most some
-//! hundreds of instructions behind a load that waits for memory. Behind a prefetch it continues
-//! with other work. A prefetch has no visible effect except on time. Processors without this
-//! instruction load the element.
+//! An ordinary load would also fetch the cache line, without unsafe code. But a processor can
+//! execute only some hundreds of instructions past a load that waits for memory. A prefetch does
+//! not block it. A prefetch changes nothing but the timing. On processors other than x86-64,
+//! [`prefetch()`] loads the element.
 
 mod non_temporal;
 
@@ -36,7 +36,7 @@ mod tests {
     use super::prefetch;
 
     #[test]
-    fn what_is_not_there_is_not_asked_for() {
+    fn an_index_beyond_the_end_prefetches_nothing() {
         let elements = [1_u32, 2, 3];
         for index in [0, 2, 3, usize::MAX] {
             prefetch(&elements, index);

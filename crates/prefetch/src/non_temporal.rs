@@ -1,15 +1,16 @@
-//! Write-only space for bytes. Large copies into it bypass the processor's caches.
+//! Write-only buffer. Large copies into it bypass the processor's caches.
 //!
 //! ```text
-//! source bytes -> Room -> copied once, without reads through the Room
-//!                   \-> streaming: arrives late, in any order -> settle -> visible to all threads
+//! source bytes -> NonTemporalBuf -> ordinary stores (small copies)
+//!                               \-> streaming stores, which complete late and in any order
+//!                                     -> flush_nontemporal -> visible to all threads
 //! ```
 //!
 //! An ordinary store first reads its line into the cache, although a copy overwrites the whole
 //! line. The line then evicts another, and is written to memory later. Non-temporal (streaming)
-//! stores avoid both. Only their completion takes a wait, so one fence serves many copies. On Zen
-//! 5, 4 KiB to random places of 1 GiB take 0.2 us with ordinary stores. Streaming stores with a
-//! fence each take as long. In pieces of 32 KiB, streaming takes 0.12 us per 4 KiB.
+//! stores avoid both. Only the fence that completes them waits, so one fence serves many copies. On
+//! Zen 5, copying 4 KiB to a random address in 1 GiB takes 0.2 us with ordinary stores. Streaming
+//! stores take as long if a fence follows each 4 KiB, and 0.12 us if one follows each 32 KiB.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -24,27 +25,27 @@ pub struct NonTemporalBuf<'a> {
     start: NonNull<u8>,
     bytes: usize,
     streams: bool,
-    of: PhantomData<&'a mut [u8]>,
+    borrow: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> From<&'a mut [u8]> for NonTemporalBuf<'a> {
-    /// Space in memory that is read soon, without streaming.
+    /// Buffer over memory that is read soon, so copies into it do not stream.
     fn from(bytes: &'a mut [u8]) -> NonTemporalBuf<'a> {
         NonTemporalBuf {
             bytes: bytes.len(),
             start: NonNull::from(bytes).cast(),
             streams: false,
-            of: PhantomData,
+            borrow: PhantomData,
         }
     }
 }
 
 impl<'a> NonTemporalBuf<'a> {
-    /// Space into which large copies stream.
+    /// Buffer into which large copies stream.
     ///
     /// # Safety
-    /// The same thread must call [`settle`] after the room is dropped and before any other thread
-    /// accesses the bytes.
+    /// The same thread must call [`flush_nontemporal`] after the buffer is dropped and before any
+    /// other thread accesses the bytes.
     #[inline]
     #[allow(unsafe_code)]
     pub unsafe fn streaming(bytes: &'a mut [u8]) -> NonTemporalBuf<'a> {
@@ -60,7 +61,7 @@ impl<'a> NonTemporalBuf<'a> {
         self.bytes
     }
 
-    /// Returns whether the room has no bytes.
+    /// Returns true if the buffer has no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -69,7 +70,7 @@ impl<'a> NonTemporalBuf<'a> {
     /// Splits `bytes` bytes off the beginning.
     ///
     /// # Panics
-    /// Panics if the room is smaller.
+    /// Panics if the buffer is smaller.
     #[inline]
     #[allow(unsafe_code)]
     pub fn split_off_front(&mut self, bytes: usize) -> NonTemporalBuf<'a> {
@@ -78,15 +79,15 @@ impl<'a> NonTemporalBuf<'a> {
             bytes,
             start: self.start,
             streams: self.streams,
-            of: PhantomData,
+            borrow: PhantomData,
         };
-        // SAFETY: the address is inside the room, or at its end.
+        // SAFETY: the address is inside the buffer, or at its end.
         self.start = unsafe { self.start.add(bytes) };
         self.bytes -= bytes;
         taken
     }
 
-    /// Fills the room.
+    /// Fills the buffer.
     ///
     /// # Panics
     /// Panics if `data` has a different length.
@@ -94,24 +95,24 @@ impl<'a> NonTemporalBuf<'a> {
     #[allow(unsafe_code)]
     pub fn copy_from(self, data: &[u8]) {
         assert_eq!(data.len(), self.bytes, "the whole buffer is filled");
-        // SAFETY: both have the same length. The room holds the only borrow of its bytes.
+        // SAFETY: both have the same length. The buffer holds the only borrow of its bytes.
         unsafe { self.copy_from_ptr(data.as_ptr()) }
     }
 
-    /// Fills the room from memory that other processes may write concurrently, which makes the
+    /// Fills the buffer from memory that other processes may write concurrently, which makes the
     /// copied bytes arbitrary.
     ///
     /// # Safety
-    /// At least [`NonTemporalBuf::len`] bytes must be readable at `data`, and none of them may be in the
-    /// room.
+    /// At least [`NonTemporalBuf::len`] bytes must be readable at `data`, and none of them may be
+    /// in the buffer.
     #[inline]
     #[allow(unsafe_code)]
     pub unsafe fn copy_from_ptr(self, data: *const u8) {
         let to = self.start.as_ptr();
         #[cfg(target_arch = "x86_64")]
         if self.streams && self.bytes >= STREAMED_BYTES_MIN {
-            // SAFETY: by the caller's promise. The room owns its bytes, and its creator calls
-            // `settle`.
+            // SAFETY: by the caller's promise. The buffer owns its bytes, and its creator calls
+            // `flush_nontemporal`.
             return unsafe { stream(data, to, self.bytes) };
         }
         // Other architectures do not stream.
@@ -134,16 +135,17 @@ pub fn flush_nontemporal() {
     }
 }
 
+/// Copies with streaming stores. Partial cache lines use ordinary stores.
+///
 /// # Safety
-/// As [`std::ptr::copy_nonoverlapping`]. The same thread must call [`settle`] before any other
-/// thread accesses the destination.
+/// As [`std::ptr::copy_nonoverlapping`]. The same thread must call [`flush_nontemporal`] before any
+/// other thread accesses the destination.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     const LINE_BYTES: usize = 64;
     const WORD_BYTES: usize = size_of::<__m128i>();
-    // Partial lines use ordinary stores.
     let head = to.align_offset(LINE_BYTES).min(bytes);
     let lines_end = head + (bytes - head) / LINE_BYTES * LINE_BYTES;
     // SAFETY: the three parts form the range of the caller's promise. Each line starts at a
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     #[allow(unsafe_code)]
-    fn all_of_a_room_is_filled_and_nothing_else() {
+    fn a_copy_fills_exactly_the_buffer() {
         const MIN: usize = STREAMED_BYTES_MIN;
         let source: Vec<u8> = (0..3 * MIN).map(|at| (at % 251) as u8).collect();
         for bytes in [0, 1, MIN - 1, MIN, MIN + 63, 2 * MIN + 17] {
@@ -179,12 +181,12 @@ mod tests {
                     let what = format!("{bytes} bytes from {from} to {to}, {streams}");
                     let mut target = vec![255; bytes + 128];
                     let place = &mut target[to..to + bytes];
-                    let room = match streams {
-                        // SAFETY: `settle` follows below.
+                    let buffer = match streams {
+                        // SAFETY: `flush_nontemporal` follows below.
                         true => unsafe { NonTemporalBuf::streaming(place) },
                         false => NonTemporalBuf::from(place),
                     };
-                    room.copy_from(&source[from..from + bytes]);
+                    buffer.copy_from(&source[from..from + bytes]);
                     flush_nontemporal();
                     assert_eq!(target[to..to + bytes], source[from..from + bytes], "{what}");
                     let mut others = target[..to].iter().chain(&target[to + bytes..]);
@@ -195,20 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn a_room_is_taken_part_by_part() {
+    fn a_buffer_is_filled_part_by_part() {
         let mut target = [0; 8];
-        let mut room = NonTemporalBuf::from(&mut target[..]);
-        room.split_off_front(3).copy_from(&[1, 2, 3]);
-        room.split_off_front(0).copy_from(&[]);
-        assert_eq!((room.len(), room.is_empty()), (5, false));
-        room.split_off_front(5).copy_from(&[4; 5]);
-        assert!(room.is_empty());
+        let mut buffer = NonTemporalBuf::from(&mut target[..]);
+        buffer.split_off_front(3).copy_from(&[1, 2, 3]);
+        buffer.split_off_front(0).copy_from(&[]);
+        assert_eq!((buffer.len(), buffer.is_empty()), (5, false));
+        buffer.split_off_front(5).copy_from(&[4; 5]);
+        assert!(buffer.is_empty());
         assert_eq!(target, [1, 2, 3, 4, 4, 4, 4, 4]);
     }
 
     #[test]
     #[should_panic(expected = "4 bytes exceed a buffer of 3")]
-    fn no_more_than_there_is() {
+    fn a_split_beyond_the_end_panics() {
         NonTemporalBuf::from(&mut [0; 3][..]).split_off_front(4);
     }
 }
