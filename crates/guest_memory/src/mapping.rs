@@ -1,6 +1,9 @@
 //! A mapped part of a file that another process shares.
 
-#![expect(unsafe_code, reason = "copying from and to where others write meanwhile")]
+#![expect(
+    unsafe_code,
+    reason = "copies from and to memory that other processes write concurrently"
+)]
 
 use std::cell::Cell;
 use std::io;
@@ -19,7 +22,7 @@ use crate::signal;
 /// A part of the shared memory is missing, because its file was shortened or the file system is
 /// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a part of the shared memory is missing")]
+#[error("a part of the shared memory is missing, because its file was shortened or its file system is full")]
 pub struct AccessFault;
 
 /// A mapped part of a file. It can move to another thread, but only one thread uses it at a time.
@@ -33,7 +36,7 @@ pub struct SharedMapping {
     map: MmapRaw,
     writable: bool,
     /// Makes the type `!Sync`.
-    of: PhantomData<Cell<()>>,
+    not_sync: PhantomData<Cell<()>>,
 }
 
 /// File system type of hugetlbfs.
@@ -83,7 +86,7 @@ impl SharedMapping {
         Ok(SharedMapping {
             map,
             writable,
-            of: PhantomData,
+            not_sync: PhantomData,
         })
     }
 
@@ -109,19 +112,19 @@ impl SharedMapping {
         self.access(|| unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) })
     }
 
-    /// Copies from the mapping into `room`.
+    /// Copies from the mapping into `buffer`.
     ///
     /// # Errors
-    /// A part of the memory is missing. Every byte of the room is unchanged or a copy.
+    /// A part of the memory is missing. Every byte of the buffer is unchanged or a copy.
     ///
     /// # Panics
     /// As [`SharedMapping::read`].
     #[inline]
-    pub fn read_into(&self, offset: usize, room: NonTemporalBuf<'_>) -> Result<(), AccessFault> {
-        let bytes = room.len();
+    pub fn read_into(&self, offset: usize, buffer: NonTemporalBuf<'_>) -> Result<(), AccessFault> {
+        let bytes = buffer.len();
         let from = self.place(offset, bytes);
-        // SAFETY: as in `read`, `bytes` bytes are valid and none of them is in the room.
-        self.access(|| unsafe { room.copy_from_ptr(from) })
+        // SAFETY: as in `read`, `bytes` bytes are valid and none of them is in the buffer.
+        self.access(|| unsafe { buffer.copy_from_ptr(from) })
     }
 
     /// Appends a copy of `bytes` bytes to `data`.
@@ -205,7 +208,10 @@ impl SharedMapping {
         assert!(self.writable, "a read-only mapping is not written");
         let bytes = size_of_val(entries);
         let first = self.place(offset, bytes);
-        assert!(first.cast::<u32>().is_aligned(), "numbers are aligned");
+        assert!(
+            first.cast::<u32>().is_aligned(),
+            "a number in shared memory must be aligned to 4 bytes"
+        );
         self.access(|| {
             for (place, entry) in entries.iter().enumerate() {
                 let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
@@ -225,7 +231,10 @@ impl SharedMapping {
     #[inline]
     fn number(&self, offset: usize) -> &AtomicU32 {
         let place = self.place(offset, size_of::<u32>()).cast::<u32>();
-        assert!(place.is_aligned(), "numbers are aligned");
+        assert!(
+            place.is_aligned(),
+            "a number in shared memory must be aligned to 4 bytes"
+        );
         // SAFETY: the number is inside the mapping, aligned, and lives as long. The other side uses
         // atomic accesses too, or gets an arbitrary value.
         unsafe { AtomicU32::from_ptr(place) }
@@ -235,7 +244,11 @@ impl SharedMapping {
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset <= self.bytes() && bytes <= self.bytes() - offset;
-        assert!(inside, "{bytes} bytes from {offset} on, of {}", self.bytes());
+        assert!(
+            inside,
+            "{bytes} bytes at {offset} exceed a mapping of {} bytes",
+            self.bytes()
+        );
         // SAFETY: inside the mapping.
         unsafe { self.map.as_mut_ptr().add(offset) }
     }

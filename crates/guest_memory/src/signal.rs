@@ -20,26 +20,26 @@ struct AccessGuard {
     /// The stack pointer to restore.
     stack: AtomicUsize,
     /// True if the handler has ended the access.
-    gone: AtomicBool,
+    failed: AtomicBool,
 }
 
 thread_local! {
     // Constant and without a destructor, so that the handler can use it without initialization.
-    static TOUCHING: AccessGuard = const {
+    static CURRENT_ACCESS: AccessGuard = const {
         AccessGuard {
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             stack: AtomicUsize::new(0),
-            gone: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     };
 }
 
 /// Previous handler of the signal, set before ours is installed.
-static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+static PREVIOUS_HANDLER: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Calls `access`. Returns whether all bytes from `start` to `end` that it touched existed. If not,
-/// the access ended at the first missing byte.
+/// Calls `access`. Returns true if all bytes from `start` to `end` that it touched exist. If a byte
+/// is missing, the access ends there.
 ///
 /// # Safety
 /// `access` may be abandoned at any access to these bytes. It must hold no lock, and its changes
@@ -50,18 +50,18 @@ pub(crate) unsafe fn survive<F: FnOnce()>(start: usize, end: usize, access: F) -
         assert!(!needs_drop::<F>(), "an aborted access drops nothing");
     }
     let mut access = ManuallyDrop::new(access);
-    TOUCHING.with(|touching| {
-        assert!(touching.end.load(Ordering::Relaxed) == 0, "accesses do not nest");
-        touching.start.store(start, Ordering::Relaxed);
-        touching.end.store(end, Ordering::Relaxed);
+    CURRENT_ACCESS.with(|current| {
+        assert!(current.end.load(Ordering::Relaxed) == 0, "accesses do not nest");
+        current.start.store(start, Ordering::Relaxed);
+        current.end.store(end, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         // SAFETY: `run` matches the closure passed here, and is called once. It returns, or the
         // handler abandons it and restores the callee-saved registers. By the caller's promise an
         // abandoned access is harmless.
-        unsafe { attempt(run::<F>, (&raw mut access).cast(), touching.stack.as_ptr()) };
+        unsafe { attempt(run::<F>, (&raw mut access).cast(), current.stack.as_ptr()) };
         compiler_fence(Ordering::SeqCst);
-        touching.end.store(0, Ordering::Relaxed);
-        !(touching.gone.load(Ordering::Relaxed) && touching.gone.swap(false, Ordering::Relaxed))
+        current.end.store(0, Ordering::Relaxed);
+        !(current.failed.load(Ordering::Relaxed) && current.failed.swap(false, Ordering::Relaxed))
     })
 }
 
@@ -176,7 +176,7 @@ fn install_now() -> io::Result<()> {
         if libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut before) != 0 {
             return Err(io::Error::last_os_error());
         }
-        let _ = BEFORE.set(before);
+        let _ = PREVIOUS_HANDLER.set(before);
         let mut ours: libc::sigaction = std::mem::zeroed();
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = on_sigbus;
         ours.sa_sigaction = handler as libc::sighandler_t;
@@ -217,22 +217,22 @@ extern "C" fn on_sigbus(signal: libc::c_int, information: *mut libc::siginfo_t, 
 
 /// Ends the thread's access if it contains the address. Returns the stack pointer to restore.
 fn end_access(address: usize) -> Option<usize> {
-    TOUCHING.with(|touching| {
+    CURRENT_ACCESS.with(|current| {
         let (start, end) = (
-            touching.start.load(Ordering::Relaxed),
-            touching.end.load(Ordering::Relaxed),
+            current.start.load(Ordering::Relaxed),
+            current.end.load(Ordering::Relaxed),
         );
         if !(start..end).contains(&address) {
             return None;
         }
-        touching.gone.store(true, Ordering::Relaxed);
-        Some(touching.stack.load(Ordering::Relaxed))
+        current.failed.store(true, Ordering::Relaxed);
+        Some(current.stack.load(Ordering::Relaxed))
     })
 }
 
 /// Handles the signal as if our handler were absent.
 fn pass_on(signal: libc::c_int, information: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let before = BEFORE.get();
+    let before = PREVIOUS_HANDLER.get();
     let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
     let with_information = before.is_some_and(|before| before.sa_flags & libc::SA_SIGINFO != 0);
     // SAFETY: a previous handler is called as the kernel would have called it. The default action

@@ -1,9 +1,9 @@
 //! Memory of this process for the drive's data, in pieces of 2 MiB, each on a huge page if the
 //! system has them.
 //!
-//! Non-temporal stores bypass the processor's caches (`prefetch::Room`). A store fence completes
-//! them before each read, or when [`ChunkStore::settle`] is called. A thread panics if it finds
-//! unfinished stores of another thread, because it cannot complete those.
+//! Non-temporal stores bypass the processor's caches ([`NonTemporalBuf`]). A store fence completes
+//! them before each read, or when the caller calls [`ChunkStore::flush_nontemporal`]. A thread
+//! panics if it finds unfinished stores of another thread, because it cannot complete those.
 
 #![expect(unsafe_code, reason = "memory whose bytes are flushed later")]
 
@@ -23,7 +23,7 @@ const LINE_BYTES: usize = 64;
 pub struct ChunkStore {
     pieces: Vec<Option<AlignedChunk>>,
     /// The thread with unfinished non-temporal stores, 0 for none.
-    unsettled: Cell<usize>,
+    unflushed: Cell<usize>,
 }
 
 /// 2 MiB of memory, aligned to 2 MiB.
@@ -72,7 +72,7 @@ impl ChunkStore {
     pub fn new(pieces: usize) -> ChunkStore {
         ChunkStore {
             pieces: (0..pieces).map(|_| None).collect(),
-            unsettled: Cell::new(0),
+            unflushed: Cell::new(0),
         }
     }
 
@@ -87,14 +87,14 @@ impl ChunkStore {
     /// Panics if another thread has unfinished stores.
     #[inline]
     pub fn flush_nontemporal(&self) {
-        if self.unsettled.get() != 0 {
+        if self.unflushed.get() != 0 {
             assert_eq!(
-                self.unsettled.get(),
+                self.unflushed.get(),
                 this_thread(),
-                "the thread that writes bytes also flushes them"
+                "another thread has streaming stores that only it can flush"
             );
             flush_nontemporal();
-            self.unsettled.set(0);
+            self.unflushed.set(0);
         }
     }
 
@@ -122,18 +122,19 @@ impl ChunkStore {
     #[inline]
     pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();
-        let before = self.unsettled.replace(here);
+        let before = self.unflushed.replace(here);
         assert!(
             before == 0 || before == here,
-            "the thread that writes bytes also flushes them"
+            "another thread has streaming stores that only it can flush"
         );
         let slot = &mut self.pieces[index];
         if slot.is_none() {
             *slot = Some(AlignedChunk::new()?);
         }
         let piece = slot.as_mut().expect("it was just made");
-        // SAFETY: only this value accesses the bytes, and none of its methods reads them before
-        // `settle`, which only this thread passes. Freeing the memory reads no bytes.
+        // SAFETY: only this value accesses the bytes. All its methods that read them first call
+        // `flush_nontemporal`, which panics in every other thread. Freeing the memory reads no
+        // bytes.
         Ok(unsafe { NonTemporalBuf::streaming(&mut piece.bytes_mut()[range]) })
     }
 
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_is_there() {
+    fn stored_bytes_are_read_back() {
         let mut store = ChunkStore::new(2);
         assert_eq!((store.piece(1), store.pieces_taken()), (None, 0));
         let data: Vec<u8> = (0..8192).map(|at| at as u8).collect();
@@ -174,16 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_may_go_to_another_thread_and_nothing_else() {
+    fn only_flushed_bytes_may_go_to_another_thread() {
         let mut store = ChunkStore::new(1);
         let look = |store: ChunkStore| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
         store.room(0, 0..4096).expect("memory").copy_from(&[1; 4096]);
         store.flush_nontemporal();
         let Ok((looked, mut store)) = look(store) else {
-            panic!("it was settled")
+            panic!("the store was flushed")
         };
         assert_eq!(looked, Some(PIECE_BYTES));
         store.room(0, 0..4096).expect("memory").copy_from(&[2; 4096]);
-        assert!(look(store).is_err(), "it was not settled");
+        assert!(look(store).is_err(), "the store was not flushed");
     }
 }
