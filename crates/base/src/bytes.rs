@@ -9,9 +9,9 @@ use std::fmt;
 /// numbers in print. Rates are in MB/s of 10^6 bytes, as in data sheets and papers.
 ///
 /// ```
-/// use base::Bytes;
-/// assert_eq!(Bytes(4096).to_string(), "4 KiB");
-/// assert_eq!(Bytes(7_680_000_000_000).to_string(), "6.98 TiB");
+/// use base::HumanBytes;
+/// assert_eq!(HumanBytes(4096).to_string(), "4 KiB");
+/// assert_eq!(HumanBytes(7_680_000_000_000).to_string(), "6.98 TiB");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HumanBytes(pub u64);

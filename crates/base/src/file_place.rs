@@ -1,14 +1,14 @@
 //! File locations that survive a rename of their folder, and atomic creation of files there.
 //!
 //! ```text
-//! path -> FilePlace::of: opens the folder and keeps it
-//!      -> open, metadata, remove, beside: relative to the folder (openat)
+//! path -> FilePlace::new: opens the folder and keeps it
+//!      -> open, metadata, remove, with_suffix: relative to the folder (openat)
 //!      -> replace: .NAME-RANDOM.part beside the file, made durable, renamed (renameat)
 //! ```
 //!
-//! A place may have a guard ([`FilePlace::guarded`]). The guard runs before a file is written, and
-//! again just before an existing file is replaced. It protects files whose owner another process
-//! may have moved away.
+//! A place may have a guard ([`FilePlace::with_guard`]). The guard runs before a file is written,
+//! and again just before an existing file is replaced. It protects files whose owner another
+//! process may have moved away.
 //!
 //! Files that belong together are in one folder, which is opened once. A folder created later at
 //! the old path is another folder, and stays untouched. Links to files are followed. `replace` also

@@ -18,13 +18,13 @@ use rustix::fs::OFlags;
 
 use crate::HumanBytes;
 
-/// Most bytes of a text written by people: jobs, workloads, profiles, experiments, plans, lists of
-/// hosts.
+/// Maximum size of a text written by people: jobs, workloads, profiles, experiments, plans, lists
+/// of hosts.
 pub const TEXT_BYTES_MAX: u64 = 16 << 20;
-/// Most bytes of a text written by programs: results, stored runs, log pages.
+/// Maximum size of a text written by programs: results, stored runs, log pages.
 pub const RESULT_BYTES_MAX: u64 = 1 << 30;
 
-/// Returns whether a path names a descriptor that the program has inherited.
+/// Returns true if a path names a descriptor that the program has inherited.
 pub fn is_inherited(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || ["/dev/fd", "/proc/self/fd"]
@@ -40,8 +40,8 @@ pub fn is_inherited(path: &Path) -> bool {
 pub fn open(path: &Path) -> Result<File> {
     if is_inherited(path) {
         let file = File::open(path)?;
-        let found = file.metadata()?.file_type();
-        return if found.is_fifo() || found.is_socket() {
+        let file_type = file.metadata()?.file_type();
+        return if file_type.is_fifo() || file_type.is_socket() {
             Ok(file)
         } else {
             regular(file)
@@ -57,19 +57,19 @@ pub fn open(path: &Path) -> Result<File> {
 
 /// Returns the file if it is a regular one.
 pub(crate) fn regular(file: File) -> Result<File> {
-    let found = file.metadata()?.file_type();
-    let kind = if found.is_file() {
+    let file_type = file.metadata()?.file_type();
+    let kind = if file_type.is_file() {
         return Ok(file);
-    } else if found.is_dir() {
+    } else if file_type.is_dir() {
         "a folder"
-    } else if found.is_fifo() {
+    } else if file_type.is_fifo() {
         "a named pipe, which may never receive data"
-    } else if found.is_char_device() || found.is_block_device() {
+    } else if file_type.is_char_device() || file_type.is_block_device() {
         "a device"
     } else {
         "a socket"
     };
-    let error = if found.is_dir() {
+    let error = if file_type.is_dir() {
         ErrorKind::IsADirectory
     } else {
         ErrorKind::InvalidInput

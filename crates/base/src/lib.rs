@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! TOML -> size (integers, "256MiB") -> settings of devices and workloads
-//! u64  -> Bytes                     -> every size that a person reads
+//! u64  -> HumanBytes                -> every size that a person reads
 //! an unknown name -> nearest, hint -> the end of an error message
-//! a library's message about a value -> plain_words
+//! a library's message about a value -> translate_message -> the user's words
 //! a path -> input (regular files, limited), FilePlace (an open folder, atomic files) -> all files
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests

@@ -16,7 +16,8 @@ const RENAMED: [(&str, &str); 12] = [
     ("write_capacities", "drive_writes"),
 ];
 
-/// New name of a setting or key, `None` if it was not renamed. A path such as `gc.marks_of` keeps its table.
+/// New name of a setting or key, `None` if it was not renamed. A path such as `gc.marks_of` keeps
+/// its table.
 pub fn renamed(name: &str) -> Option<String> {
     let (table, key) = name.rsplit_once('.').map_or(("", name), |(table, key)| (table, key));
     let (_, new) = RENAMED.iter().find(|(old, _)| *old == key)?;

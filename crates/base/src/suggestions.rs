@@ -1,7 +1,7 @@
 //! Suggestions for misspelled names.
 
 /// Lowest similarity of two names for a suggestion.
-const LIKENESS_MIN: f64 = 0.75;
+const SIMILARITY_MIN: f64 = 0.75;
 
 /// The known name that is most similar to an unknown one, if any is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -9,7 +9,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
-    best.filter(|(score, _)| *score > LIKENESS_MIN)
+    best.filter(|(score, _)| *score > SIMILARITY_MIN)
         .map(|(_, candidate)| candidate)
 }
 
@@ -23,9 +23,9 @@ pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String 
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))
 }
 
-/// Up to `most` known names that contain an unknown one or are similar to it, the most similar
+/// Up to `count_max` known names that contain an unknown one or are similar to it, the most similar
 /// first.
-pub fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+pub fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, count_max: usize) -> Vec<&'a str> {
     let score = |candidate: &'a str| match candidate.contains(name) {
         true => (1.0, candidate),
         false => (strsim::jaro_winkler(name, candidate), candidate),
@@ -33,15 +33,19 @@ pub fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, m
     let mut scored: Vec<(f64, &str)> = known
         .into_iter()
         .map(score)
-        .filter(|(score, _)| *score > LIKENESS_MIN)
+        .filter(|(score, _)| *score > SIMILARITY_MIN)
         .collect();
     // The sort is stable, so equally similar names keep their order.
     scored.sort_by(|one, other| other.0.total_cmp(&one.0));
-    scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+    scored
+        .into_iter()
+        .take(count_max)
+        .map(|(_, candidate)| candidate)
+        .collect()
 }
 
 /// Adds a suggestion to serde's message about an unknown field or variant, taken from the list in
-/// the message. Other messages go through [`plain_words`](crate::plain_words).
+/// the message. Other messages go through [`translate_message`](crate::translate_message).
 pub fn hinted(message: &str) -> String {
     let name = ["unknown field `", "unknown variant `"]
         .iter()

@@ -46,8 +46,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_library_says_is_said_in_plain_words() {
-        for (sentence, plain) in [
+    fn messages_of_libraries_are_translated() {
+        for (sentence, expected) in [
             (
                 "invalid type: string \"much\", expected f64",
                 "is the text \"much\", expected a number",
@@ -68,7 +68,7 @@ mod tests {
             ),
             ("missing field `devices`", "missing field `devices`"),
         ] {
-            assert_eq!(translate_message(sentence), plain);
+            assert_eq!(translate_message(sentence), expected);
         }
     }
 }
