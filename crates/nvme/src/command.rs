@@ -1,10 +1,10 @@
 //! Command processing, from acceptance to exactly one completion.
 //!
 //! ```text
-//! entry -> accept: ready? known? parsed, measured -> Accepted -> execute -> admin or io -> Outcome
-//!                                    |                  |
-//!                                    v                  v  (bad data pointer, transfer error)
-//!                                   fail --------------fail -> Reply, error log
+//! entry -> accept (valid?) -> AcceptedCommand -> execute (admin or io) -> PendingReply
+//!            |                       |
+//!            v                       v  (bad data pointer, transfer error)
+//!           fail -------------------fail -> Reply, error log
 //! ```
 //!
 //! Both transports use these functions. Queue commands of PCI Express (`pcie`) and Fabrics commands

@@ -1,8 +1,8 @@
 //! Completion of a command. It has a reply, a due time and a durability requirement.
 //!
 //! ```text
-//! executor -> Execution -> Outcome (due time, durability) -> delayed completion of the transport
-//!                                                         -> Reply -> completion queue entry
+//! executor -> Execution -> PendingReply (due time, durability) -> DelayedCompletions -> Reply
+//!                                                              -> completion queue entry
 //! ```
 
 use std::sync::Arc;

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! transport -> connect, property_get/set -> Controller                     (controller_commands)
-//!           -> accept (parse, measure)   -> the transport fetches the data (command)
-//!           -> execute (command, data)   -> admin or io -> ssd::Device, Media -> Outcome
+//!           -> accept (parse, data size) -> the transport fetches the data (command)
+//!           -> execute (command, data)   -> admin or io -> ssd::Device, Media -> PendingReply
 //!           -> async_completions, tick
 //! ```
 //!
-//! The subsystem is sans-I/O. It has no sockets, threads or clock, and every call passes the time.
+//! The subsystem is sans-I/O. It has no sockets, threads or clock. The caller passes the time with
+//! every call.
 //! A command is executed immediately and completely. The [`PendingReply`](crate::PendingReply)
 //! contains the time at which the host may see the completion. Transports share one subsystem
 //! behind a lock.

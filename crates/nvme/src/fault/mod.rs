@@ -2,8 +2,9 @@
 //! conditions and faults.
 //!
 //! ```text
-//! TOML -> file -> Plan -> Injector (command, time) -> Decision: fail, delay, stuck, power loss
-//!                                                  -> Conditions: SMART, events, write protection
+//! TOML -> file -> FaultPlan -> FaultInjector (command, time)
+//!     -> FaultDecision: fail, delay, stuck, power loss
+//!     -> DriveConditions: SMART, events, write protection
 //!                         cache: old content under unflushed writes -> restored at a power loss
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! The FDP event log of the endurance group, and the rules that select the events for hosts.
 //!
 //! ```text
-//! ssd::Event -> DeviceReports (filter) -> EventLog (find the namespace, enabled?) -> FdpEvent
+//! ssd::DeviceEvent -> FdpEventSink (filter) -> EventLog (namespace, enabled?) -> FdpEvent
 //! ```
 //!
 //! Host events (types 00h to 7Fh) and controller events have separate rings. A full ring drops its

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! Write with a placement identifier -> directive -> handles (placement) -> ssd::Device
-//! ssd::Event -> DeviceReports (during a command) -> EventLog (rules) -> log_pages -> host
-//!            \-> RecentEvents -> monitoring
+//! ssd::DeviceEvent -> FdpEventSink (during a command) -> EventLog (rules) -> log_pages -> host
+//!                 \-> RecentEvents -> monitoring
 //! ```
 //!
 //! | file | contents |

@@ -1,8 +1,8 @@
 //! Execution of Get Features and Set Features.
 //!
 //! ```text
-//! Set Features -> known? -> Setting  -> saveable? namespaces -> current value -> saved value
-//! Get Features -> known? -> Question -> namespace -> current, default or saved value, capabilities
+//! Set Features -> SetFeatureRequest -> saveable? namespaces -> current value -> saved value
+//! Get Features -> GetFeatureRequest -> namespace -> current, default or saved value, capabilities
 //! ```
 //!
 //! [`FEATURES`] contains the scope of each feature's value and its save policy. Most values are one
