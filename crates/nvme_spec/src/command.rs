@@ -665,7 +665,7 @@ layout! {
     CopyCdw12(u32) {
         /// Number of Ranges, zeroes based.
         nr: u8,
-        /// Descriptor Format (0 to 3 for [`SourceRange0`] to [`SourceRange3`]).
+        /// Descriptor Format (0 for [`SourceRange0`], 1 to 3 for formats without a type here).
         desfmt(4): u8,
         /// Protection Information Field Read, PRCHK in bits 2:0, PRACT in bit 3.
         prinfor(4): u8,

@@ -111,7 +111,7 @@ layout! {
     }
 }
 
-/// Most events of the FDP Events log page, which has 4096 bytes.
+/// Maximum number of events in the FDP Events log page, whose maximum size is 4096 bytes.
 pub const MAX_FDP_EVENTS: usize = 63;
 
 /// Log Specific Parameter of the FDP Events log page to report controller events.
@@ -193,7 +193,7 @@ layout! {
         /// Specific Event Flags.
         sef @ 0: MediaReallocatedFlags,
         _reserved1 @ 1: u8,
-        /// Number of LBAs Moved. 0 means not reported, and FFFFh that many or more.
+        /// Number of LBAs Moved. 0 means not reported. FFFFh means 65,535 or more.
         nlbam @ 2: U16,
         /// Logical Block Address of one of the moved blocks. The offset is 4, not 8.
         lba @ 4: U64,
@@ -263,7 +263,7 @@ layout! {
     FdpEventsFeatureCdw11(u32) {
         /// Placement Handle.
         phndl: u16,
-        /// Number of FDP Event Types, in Set Features the number of bytes of data.
+        /// Number of FDP Event Types. The data of Set Features has one byte for each.
         noet: u8,
         __: u8,
     }
