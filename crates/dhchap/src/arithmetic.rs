@@ -16,6 +16,7 @@ use subtle::ConstantTimeEq;
 
 use crate::primes::{self, GROUPS};
 
+/// Hash of `data`.
 pub fn digest(hash: HashId, data: &[u8]) -> Vec<u8> {
     match hash {
         HashId::Sha256 => Sha256::digest(data).to_vec(),
@@ -50,7 +51,7 @@ pub fn random(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the system has a source of randomness");
 }
 
-/// Bytes of a secret exponent. RFC 7919 requires at least 400 bits with its largest group.
+/// Bytes of a secret exponent. RFC 7919 requires 400 bits for its largest group, fewer for others.
 const EXPONENT_BYTES: usize = 64;
 
 /// One side's half of a Diffie-Hellman exchange.
@@ -82,9 +83,9 @@ impl KeyPair {
         &self.public
     }
 
-    /// The session key from the other side's public value. `None` if that value has the wrong
-    /// length or would reveal the key. The latter holds for 0, 1, p - 1 and all values from p on
-    /// (RFC 7919, section 5.1).
+    /// Shared secret of the exchange, from the other side's public value. The standard hashes it to
+    /// the session key. `None` if the public value has the wrong length or would reveal the secret.
+    /// The latter holds for 0, 1, p - 1 and all values from p on (RFC 7919, section 5.1).
     pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
         let parameters = parameters(self.group)?;
         let mut largest = parameters.modulus().to_be_bytes().to_vec();
@@ -132,7 +133,7 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Fingerprints of the primes in another implementation.
+    /// SHA-256 of the primes in another implementation.
     #[test]
     fn primes_are_those_of_rfc_7919() {
         let fingerprints = [

@@ -1,11 +1,12 @@
 //! The primes of the Diffie-Hellman groups of RFC 7919 (appendix A), as hexadecimal digits.
 //!
-//! All primes have binary digits of e between ones. The shorter primes share the digits of the
-//! longest one and differ only in their ends.
+//! Each prime starts and ends with 64 one bits. The bits between them are binary digits of e, plus a
+//! small number. Each prime therefore has the same digits as the longest one, except for its last
+//! 128 bits.
 
 use nvme_spec::auth::DhGroupId;
 
-/// All groups with a prime, with the end of the prime.
+/// All groups with a prime, with the last 128 bits of the prime.
 const ENDS: [(DhGroupId, &str); GROUPS] = [
     (DhGroupId::Ffdhe2048, "886b423861285c97ffffffffffffffff"),
     (DhGroupId::Ffdhe3072, "25e41d2b66c62e37ffffffffffffffff"),
@@ -14,10 +15,11 @@ const ENDS: [(DhGroupId, &str); GROUPS] = [
     (DhGroupId::Ffdhe8192, "d68c8bb7c5c6424cffffffffffffffff"),
 ];
 
-/// Number of these groups.
+/// Number of groups with a prime.
 pub(crate) const GROUPS: usize = 5;
 
-/// Common digits of all primes: the longest prime without its end.
+/// Digits of the longest prime without its last 128 bits. The other primes begin with a part of
+/// them.
 const DIGITS: &str = "\
     ffffffffffffffffadf85458a2bb4a9aafdc5620273d3cf1d8b9c583ce2d3695a9e13641146433fbcc939dce249b3ef97d2fe363630c75d8\
     f681b202aec4617ad3df1ed5d5fd65612433f51f5f066ed0856365553ded1af3b557135e7f57c935984f0c70e0e68b77e2a689daf3efe872\

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::arithmetic;
 
-/// Suffix of the HMAC input that transforms a key, after the NQN of its owner.
+/// End of the HMAC input that transforms a key. The NQN of the owner precedes it.
 const TRANSFORM_SUFFIX: &[u8] = b"NVMe-over-Fabrics";
 
 /// A secret that a host and a controller share. Its debug output never contains the key.
@@ -38,7 +38,8 @@ pub enum SecretError {
     Base64,
     /// The key is too short or too long.
     #[error(
-        "the secret has {0} bytes. It must have a key of 32, 48 or 64 bytes, as its hash requires, and a CRC of 4 bytes"
+        "the base64 part of the secret has {0} bytes. It must have a key of 32, 48 or 64 bytes, depending on the hash, and \
+         a CRC of 4 bytes. Copy the whole secret again"
     )]
     Length(usize),
     /// The CRC does not match, so the text was cut off or mistyped.
@@ -79,7 +80,7 @@ impl FromStr for Secret {
 }
 
 impl Secret {
-    /// The key for responses of its owner.
+    /// Key that the owner uses in its responses. With a hash, the key is specific to the owner's NQN.
     pub fn key_of(&self, owner_nqn: &str) -> Vec<u8> {
         match self.transform {
             None => self.key.clone(),
