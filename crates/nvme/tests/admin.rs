@@ -227,14 +227,14 @@ fn identify_answers_for_every_namespace_identifier() {
     let id = drive.host();
     let nsid = make_namespace(&mut drive, id, 1000, &[1, 2]);
     let unattached = create(&mut drive, id, &fields(16, &[3]));
-    for asked in 1..=identify_controller(&mut drive, id).nn.get() {
+    for number in 1..=identify_controller(&mut drive, id).nn.get() {
         for cns in [0x00, 0x08] {
-            let bytes = drive.succeeds(id, &identify(cns, asked), &[]).1;
+            let bytes = drive.succeeds(id, &identify(cns, number), &[]).1;
             assert_eq!(bytes.len(), 4096);
             assert_eq!(
                 bytes.iter().any(|&byte| byte != 0),
-                asked == nsid,
-                "CNS {cns:#x} of namespace {asked}"
+                number == nsid,
+                "CNS {cns:#x} of namespace {number}"
             );
         }
     }
@@ -829,12 +829,15 @@ fn controllers_are_those_of_their_hosts_over_a_restart() {
     };
     let shared = create(&mut drive, first, &fields);
     attach(&mut drive, first, shared, &[first]);
-    let twin = connect(&mut drive, "a");
-    assert_eq!(active(&mut drive, twin), [shared]);
+    let peer = connect(&mut drive, "a");
+    assert_eq!(active(&mut drive, peer), [shared]);
     let private = make_namespace(&mut drive, first, 16, &[1]);
     let mut drive = drive.restart();
     let attached = &drive.subsystem.state().namespaces.iter().next().unwrap().1.attached;
-    assert!(!attached.contains(&twin), "what was inherited went with its controller");
+    assert!(
+        !attached.contains(&peer),
+        "an inherited attachment ends with its controller"
+    );
     let other = connect(&mut drive, "other");
     assert_eq!(active(&mut drive, other), []);
     let back = connect(&mut drive, "a");
@@ -1288,7 +1291,7 @@ fn what_sanitize_cannot_do_is_refused() {
     assert_eq!(
         sanitize_log(&mut drive, id).sstat.sos(),
         4,
-        "deallocated although the host had asked not to"
+        "deallocated although the host set No-Deallocate"
     );
 }
 

@@ -2,8 +2,8 @@
 //! ([`NonTemporalBuf`]).
 //!
 //! ```text
-//! prefetch: address of an element -> PREFETCHT0                     no read, no wait
-//! NonTemporalBuf: data -> MOVNTDQ -> flush_nontemporal: SFENCE      no read, one wait for many stores
+//! prefetch: address of an element -> PREFETCHT0                 no read, no wait
+//! NonTemporalBuf: data -> MOVNTDQ -> flush_nontemporal: SFENCE  no read, one wait for many stores
 //! ```
 //!
 //! An ordinary load would also fetch the cache line, without unsafe code. But a processor can

@@ -83,7 +83,7 @@ pub struct Memory {
     /// Number of syncs.
     pub syncs: AtomicU64,
     /// Prefetched ranges, each with offset and bytes.
-    pub expected: Mutex<Vec<(u64, u64)>>,
+    pub prefetched: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Memory {
@@ -119,7 +119,7 @@ struct MemoryMedia {
 
 impl Media for MemoryMedia {
     fn prefetch(&self, offset: u64, bytes: u64) {
-        self.memory.expected.lock().unwrap().push((offset, bytes));
+        self.memory.prefetched.lock().unwrap().push((offset, bytes));
     }
 
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {

@@ -2,7 +2,8 @@
 //! pointers and interrupts.
 //!
 //! ```text
-//! put (entry and data into memory) -> ring (doorbell) -> work (the controller processes; completions are collected)
+//! put (entry and data into memory) -> ring (doorbell)
+//!     -> work (the controller executes commands, the host collects completions)
 //! ```
 //!
 //! The host tracks its queues, and predicts the errors of queue commands and data pointers. The
@@ -198,13 +199,13 @@ impl Front {
         self.completion.keys().copied().filter(|&id| id > 0).collect()
     }
 
-    /// True if a queue has room for another command.
+    /// True if a queue has a free entry for another command.
     pub fn has_room(&self, queue: u16) -> bool {
         let usable = usize::from(self.submission[&queue].entries - 1);
         self.sent.len() < usable.min(SLOTS)
     }
 
-    /// True if the completion queue has room for all pending commands.
+    /// True if the completion queue has free entries for all pending commands.
     pub fn can_complete_all(&self) -> bool {
         let completion = self.submission[&self.queue].completion;
         self.sent.len() < usize::from(self.completion[&completion].entries)

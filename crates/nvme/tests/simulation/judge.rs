@@ -1,4 +1,4 @@
-//! Objections to a command, which are all reasons for which the standard lets it fail.
+//! Objections to a command: all reasons for which the standard allows or requires it to fail.
 //!
 //! With several errors, the standard does not define which one the drive reports. A judgement is
 //! therefore a set. A command without objections must succeed, and a command with objections must

@@ -1,16 +1,15 @@
 //! Random hosts against a drive, in lockstep with a model that knows what every completion must be.
 //!
 //! ```text
-//! Entropy (a seed) -> generate: drive, then operations one by one, from what the model says there is
-//!                                     |
-//!                                     +-> run: the drive (nvme::Subsystem) and the model, compared after each one
-//!                                              model: judge (what is wrong), apply (what it does), pages (what it shows)
+//! Entropy (a seed) -> generate: a drive, then operations that suit the state of the model
+//!     -> run: drive (nvme::Subsystem) and model, compared after each operation
+//!             model: judge (errors of a command), apply (its effects), pages (log pages and data)
 //! ```
 //!
 //! The choice of garbage collection victims (the device's own swarm covers it) and durations are
 //! not modelled.
 
-// Plain values of a test, documented only where needed.
+// Test values, documented only where needed.
 #![allow(missing_docs)]
 
 pub mod apply;

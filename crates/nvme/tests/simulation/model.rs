@@ -368,7 +368,7 @@ impl Controller {
 
     /// Takes the oldest event with an unmasked type, and masks the type.
     pub fn take_event(&mut self) -> Option<AsyncEvent> {
-        let masked = |event: &AsyncEvent| self.masked.iter().any(|told| told.kind == event.kind);
+        let masked = |event: &AsyncEvent| self.masked.iter().any(|reported| reported.kind == event.kind);
         let index = self.waiting.iter().position(|event| !masked(event))?;
         let event = self.waiting.remove(index)?;
         self.masked.push(event);
@@ -789,11 +789,11 @@ impl Model {
     }
 
     /// First other controller of the same host on Fabrics.
-    fn twin(&self, id: u16) -> Option<u16> {
+    fn peer(&self, id: u16) -> Option<u16> {
         let its = &self.controllers[&id];
         let mut all = self.controllers.iter();
-        let found = all.find(|(other, twin)| **other != id && twin.kind == Kind::Fabrics && twin.host == its.host);
-        found.filter(|_| its.kind == Kind::Fabrics).map(|(twin, _)| *twin)
+        let found = all.find(|(other, peer)| **other != id && peer.kind == Kind::Fabrics && peer.host == its.host);
+        found.filter(|_| its.kind == Kind::Fabrics).map(|(peer, _)| *peer)
     }
 
     /// The host of a new controller has authenticated.
@@ -810,16 +810,16 @@ impl Model {
             }
         }
         self.holders.insert(id, holder);
-        self.attach_as_twin(id);
+        self.attach_as_peer(id);
     }
 
     /// A new controller begins with the shared namespaces of its host.
-    fn attach_as_twin(&mut self, id: u16) {
-        let Some(twin) = self.twin(id) else {
+    fn attach_as_peer(&mut self, id: u16) {
+        let Some(peer) = self.peer(id) else {
             return;
         };
         for namespace in self.namespaces.values_mut() {
-            if namespace.shared && namespace.attached.contains(&twin) && namespace.attached.insert(id) {
+            if namespace.shared && namespace.attached.contains(&peer) && namespace.attached.insert(id) {
                 namespace.inherited.insert(id);
             }
         }
@@ -851,16 +851,16 @@ impl Model {
     /// Handles a lost connection. Private namespaces of its controller move to another controller
     /// of the host.
     pub fn disconnect(&mut self, id: u16) {
-        if let Some(twin) = self.twin(id) {
+        if let Some(peer) = self.peer(id) {
             let mut moved = Vec::new();
             for (&nsid, namespace) in &mut self.namespaces {
                 if !namespace.shared && namespace.attached.remove(&id) {
-                    namespace.attached.insert(twin);
+                    namespace.attached.insert(peer);
                     moved.push(nsid);
                 }
             }
             for nsid in moved {
-                self.note_changed(nsid, &[twin]);
+                self.note_changed(nsid, &[peer]);
             }
         }
         for namespace in self.namespaces.values_mut() {

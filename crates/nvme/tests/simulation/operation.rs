@@ -1,4 +1,4 @@
-//! Operations of hosts as plain values, with all data needed to repeat them.
+//! Operations of hosts as values, with all data needed to repeat them.
 //!
 //! An [`Operation`] is valid in every state of the drive, so a list can be shortened by removing
 //! operations.
@@ -69,7 +69,7 @@ pub enum Operation {
         cid: u16,
         command: Command,
     },
-    /// The data of the oldest begun command arrives.
+    /// The data of the oldest command that waits for data arrives.
     Finish,
     /// The storage fails in the next command, once.
     Fail { fault: super::storage::Fault },

@@ -534,14 +534,14 @@ impl Run {
         match self.subsystem.accept(controller, submission.queue, &entry) {
             Err(failure) => {
                 let reply = self.subsystem.fail(controller, submission.queue, &entry, failure);
-                let told = CommandReport {
+                let report = CommandReport {
                     status: reply.status.to_u16(),
                     do_not_retry: reply.do_not_retry,
                     more: reply.more,
                     result: reply.result,
                     durable: false,
                 };
-                self.settle(controller, &submission, told, Vec::new())?;
+                self.check_outcome(controller, &submission, report, Vec::new())?;
                 Ok(None)
             }
             Ok(accepted) => {
@@ -582,14 +582,14 @@ impl Run {
         if reply.status != Status::SUCCESS {
             equal("data of a failed command", data.len(), 0)?;
         }
-        let told = CommandReport {
+        let report = CommandReport {
             status: reply.status.to_u16(),
             do_not_retry: reply.do_not_retry,
             more: reply.more,
             result: reply.result,
             durable: outcome.durable.is_some(),
         };
-        self.settle(controller, &submission, told, data)
+        self.check_outcome(controller, &submission, report, data)
     }
 
     /// Checks a command without a completion.
@@ -605,12 +605,18 @@ impl Run {
         self.model.hold_event_request(controller, submission.cid)
     }
 
-    /// Checks the completion of a command.
-    fn settle(&mut self, controller: u16, submission: &Submission, told: CommandReport, data: Vec<u8>) -> Check {
+    /// Compares the outcome of a command with the model, and applies it to the model.
+    fn check_outcome(
+        &mut self,
+        controller: u16,
+        submission: &Submission,
+        report: CommandReport,
+        data: Vec<u8>,
+    ) -> Check {
         let name = submission.command.name();
         let judgement = self.model.judge(controller, submission);
-        equal("more status information", told.more, told.status != 0)?;
-        if told.status == 0 {
+        equal("more status information", report.more, report.status != 0)?;
+        if report.status == 0 {
             if !judgement.must.is_empty() {
                 return Err(format!("success, must fail with one of {:03x?}", judgement.must));
             }
@@ -619,17 +625,17 @@ impl Run {
                 self.coverage.note("reclaim unit handle status foretold");
             }
             let success = Success {
-                result: told.result,
+                result: report.result,
                 data,
-                durable: told.durable,
+                durable: report.durable,
             };
             self.model.apply(controller, submission, &success)?;
             self.disarm();
             return Ok(());
         }
-        equal("result of a failed command", told.result, 0)?;
-        equal("durability of a failed command", told.durable, false)?;
-        let (status, do_not_retry) = (told.status, told.do_not_retry);
+        equal("result of a failed command", report.result, 0)?;
+        equal("durability of a failed command", report.durable, false)?;
+        let (status, do_not_retry) = (report.status, report.do_not_retry);
         let status_name = Status::from_u16(status).name();
         let found = Objection { status, do_not_retry };
         if !judgement.allows(found) {
@@ -693,7 +699,7 @@ impl Run {
         front.ring(&mut self.subsystem, now, front.queue);
         let entries = front.work(&mut self.subsystem, now)?;
         let sent = std::mem::take(&mut front.sent);
-        self.settle_all(front, controller, sent, entries)
+        self.check_completions(front, controller, sent, entries)
     }
 
     /// Adds a command to a queue, and executes it unless it should wait for others.
@@ -793,8 +799,9 @@ impl Run {
         self.submit(front, controller, submission, false)
     }
 
-    /// Settles commands in their execution order. The remaining completions are events.
-    fn settle_all(
+    /// Checks the completions of commands in their execution order. The remaining completions are
+    /// events.
+    fn check_completions(
         &mut self,
         front: &mut Front,
         controller: u16,
@@ -810,15 +817,15 @@ impl Run {
                 None => self.hold(controller, &sent.submission)?,
                 Some(index) => {
                     let entry = entries.remove(index);
-                    self.settle_one(front, controller, &sent, entry)?;
+                    self.check_completion(front, controller, &sent, entry)?;
                 }
             }
         }
         self.note_events(controller, entries)
     }
 
-    fn settle_one(&mut self, front: &mut Front, controller: u16, sent: &PlacedCommand, entry: Entry) -> Check {
-        let told = CommandReport {
+    fn check_completion(&mut self, front: &mut Front, controller: u16, sent: &PlacedCommand, entry: Entry) -> Check {
+        let report = CommandReport {
             status: entry.status,
             do_not_retry: entry.do_not_retry,
             more: entry.more,
@@ -831,7 +838,7 @@ impl Run {
         } else {
             Vec::new()
         };
-        self.settle(controller, &sent.submission, told, data)?;
+        self.check_outcome(controller, &sent.submission, report, data)?;
         if let Command::Queue(command) = &sent.submission.command
             && entry.status == 0
         {
@@ -878,7 +885,7 @@ impl Run {
                     .iter()
                     .position(|entry| (entry.queue, entry.cid) == (queue, sent.submission.cid));
                 match place.map(|index| entries.remove(index)) {
-                    Some(entry) => self.settle_one(front, controller, sent, entry)?,
+                    Some(entry) => self.check_completion(front, controller, sent, entry)?,
                     None => held.push(self.carry_out_held(controller, sent)?),
                 }
             }
@@ -899,7 +906,7 @@ impl Run {
         let (mut of_queue, others): (Vec<Entry>, Vec<Entry>) =
             entries.into_iter().partition(|entry| entry.queue == queue);
         if how == 1 {
-            held = self.settle_overtaken(front, controller, &announced, &mut of_queue)?;
+            held = self.check_overtaken_completions(front, controller, &announced, &mut of_queue)?;
         }
         let found: Vec<(u16, u16, bool)> = of_queue
             .iter()
@@ -911,14 +918,14 @@ impl Run {
             .collect();
         equal("completions of the deleted queue", found, expected)?;
         let sent = std::mem::take(&mut front.sent);
-        self.settle_all(front, controller, sent, others)
+        self.check_completions(front, controller, sent, others)
     }
 
     /// The controller chooses the order of queues (NVM Express Base 2.1, round robin arbitration).
     /// It may execute announced commands, from the first one on, before the deletion of their
     /// queue. Takes their completions out of `of_queue`. Returns the commands that wait for
     /// durability.
-    fn settle_overtaken(
+    fn check_overtaken_completions(
         &mut self,
         front: &mut Front,
         controller: u16,
@@ -934,7 +941,7 @@ impl Run {
                 held.push(self.carry_out_held(controller, sent)?);
             } else {
                 let entry = of_queue.remove(place);
-                self.settle_one(front, controller, sent, entry)?;
+                self.check_completion(front, controller, sent, entry)?;
             }
         }
         Ok(held)

@@ -142,7 +142,7 @@ fn the_whole_capacity_is_reachable_through_one_reclaim_group() {
     assert!(in_group(2) <= device.layout().group_live_pages_max);
     assert!(
         in_group(2) > u64::from(pages) / 4,
-        "the group asked for holds what it can"
+        "the requested group holds as much as it can"
     );
     assert!(
         [0, 1, 3].into_iter().all(|group| in_group(group) > 0),

@@ -22,7 +22,7 @@ fn each_name_is_its_own_variant_and_no_other_is_accepted() {
         assert_eq!(
             by_name(policy.name()),
             Ok(policy),
-            "the log says what the configuration says"
+            "the log has the names of the configuration"
         );
     }
     for policy in [DChoices(3), WindowedGreedy(3)] {

@@ -46,7 +46,7 @@ impl Reference {
             if has_unit || free > kept || (free == kept && has_part) {
                 return;
             }
-            self.squeeze(now, group);
+            self.emergency_gc(now, group);
         }
     }
 
@@ -330,12 +330,12 @@ impl Reference {
     /// Emergency collection. Empties the superblock whose units have the most pages that are not
     /// valid. If no unit has any, takes the emptiest of the partly free superblocks whose units fit
     /// into others of the class.
-    fn squeeze(&mut self, now: u64, group: usize) {
+    fn emergency_gc(&mut self, now: u64, group: usize) {
         let superblock = self.most_waste(group).or_else(|| {
             self.moved_full_parts += 1;
             self.emptiest_partly_free(group)
         });
-        let superblock = superblock.expect("room is short, so something can be reclaimed");
+        let superblock = superblock.expect("space is short, so something can be reclaimed");
         let slices = self.layout.slices_per_superblock;
         for parts in &mut self.groups[group].free_parts {
             parts.retain(|part| part / slices != superblock);

@@ -322,7 +322,7 @@ impl Reference {
             return (asked, rooms[asked]);
         }
         let most = rooms.iter().copied().max().expect("a device has a group");
-        assert!(most > 0, "a full drive has a group with room");
+        assert!(most > 0, "a full drive has a group with space");
         let first = rooms.iter().position(|room| *room == most);
         (first.expect("the greatest is one of them"), most)
     }

@@ -283,7 +283,7 @@ fn time_changes_nothing_but_time() {
 
 /// Submits writes in batches, before the first of a batch can complete, to a drive in batches and
 /// to another one by one. Returns the number of writes that waited for collection.
-fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
+fn compare_batch(config: &DeviceConfig, seed: u64) -> usize {
     let (mut device, mut one_by_one) = (silent(config), silent(config));
     let start = fill(&mut device);
     assert_eq!(fill(&mut one_by_one), start);
@@ -321,12 +321,14 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
         }
         let soonest: Vec<u64> = times.iter().map(|now| device.soonest_write(*now)).collect();
         done.clear();
-        device.write_at_times(&times, &writes, &mut done).expect("it has room");
+        device
+            .write_at_times(&times, &writes, &mut done)
+            .expect("the drive has space");
         let expected = times
             .iter()
             .zip(&writes)
             .map(|(now, write)| one_by_one.write(*now, write));
-        let expected: Vec<CompletionTime> = expected.map(|done| done.expect("it has room")).collect();
+        let expected: Vec<CompletionTime> = expected.map(|done| done.expect("the drive has space")).collect();
         assert_eq!(done, expected, "seed {seed}, batch {batch}");
         assert!(done.iter().zip(soonest).all(|(done, soonest)| done.at >= soonest));
         waited += done.iter().filter(|done| done.waited_for_collection_ns > 0).count();
@@ -337,14 +339,14 @@ fn compare_together(config: &DeviceConfig, seed: u64) -> usize {
 }
 
 #[test]
-fn writes_together_are_as_one_after_the_other() {
+fn a_batch_of_writes_equals_single_writes() {
     let plain = timed(60, 0.2);
-    assert!(compare_together(&plain, 1) > 100, "collection is in the way of hosts");
+    assert!(compare_batch(&plain, 1) > 100, "collection is in the way of hosts");
     let mut several = plain.clone();
     several.geometry.reclaim_groups = 2;
     several.gc.background_watermark = 0.7;
     several.gc.block_remapping = true;
-    let _ = compare_together(&several, 2);
+    let _ = compare_batch(&several, 2);
     let mut with_tails = plain.clone();
     times(&mut with_tails).tails = vec![ssd::timing::Tail {
         of: ssd::timing::TailOf::Write,
@@ -352,10 +354,10 @@ fn writes_together_are_as_one_after_the_other() {
         least_ns: 10,
         most_ns: 50_000,
     }];
-    let _ = compare_together(&with_tails, 3);
+    let _ = compare_batch(&with_tails, 3);
     let mut at_once = plain;
     at_once.timing = None;
-    assert_eq!(compare_together(&at_once, 4), 0);
+    assert_eq!(compare_batch(&at_once, 4), 0);
 }
 
 /// Writes some pages, and reads pages by location on one drive and by address on another.
