@@ -1,4 +1,5 @@
-//! File locations that survive a rename of their folder, and atomic creation of files there.
+//! File locations that stay valid if their folder is renamed, and atomic replacement of files
+//! there.
 //!
 //! ```text
 //! path -> FilePlace::new: opens the folder and keeps it
@@ -7,8 +8,8 @@
 //! ```
 //!
 //! A place may have a guard ([`FilePlace::with_guard`]). The guard runs before a file is written,
-//! and again just before an existing file is replaced. It protects files whose owner another
-//! process may have moved away.
+//! and again just before an existing file is replaced. It can refuse, for example
+//! because another process has replaced the file that these files belong to.
 //!
 //! Files that belong together are in one folder, which is opened once. A folder created later at
 //! the old path is another folder, and stays untouched. Links to files are followed. `replace` also
@@ -31,7 +32,7 @@ pub const PART_SUFFIX: &str = ".part";
 const MODE_ANYONE: u32 = 0o666;
 /// Permissions of a file that only its owner may read.
 const MODE_OWNER: u32 = 0o600;
-/// Most links followed in a row, as in Linux.
+/// Maximum number of links followed in a row, as in Linux.
 const LINKS_MAX: usize = 40;
 
 /// Returns an error if a file may not be replaced.
@@ -50,16 +51,16 @@ pub struct FilePlace {
     guard: Option<Guard>,
 }
 
-/// An incomplete file, removed unless it reaches its place.
+/// An incomplete file, removed when it is dropped unless it was renamed to its final name.
 struct TemporaryFile<'a> {
     folder: &'a File,
     name: OsString,
-    is_placed: bool,
+    is_renamed: bool,
 }
 
 impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
-        if !self.is_placed {
+        if !self.is_renamed {
             // A failure only wastes space.
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
@@ -183,7 +184,7 @@ impl FilePlace {
         self.open_with(OFlags::PATH, 0)?.metadata()
     }
 
-    /// Returns whether the file exists. An error counts as false.
+    /// Returns true if the file exists. An error counts as false.
     pub fn exists(&self) -> bool {
         self.metadata().is_ok()
     }
@@ -225,7 +226,10 @@ impl FilePlace {
         self.check_guard()?;
         // A link stays a link. A pipe or a device cannot be replaced, so it is written to.
         let place = self.resolve()?;
-        if place.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        if place
+            .metadata()
+            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        {
             let mut file = place.open_with(OFlags::WRONLY, 0)?;
             let mut out = BufWriter::with_capacity(1 << 20, &mut file);
             fill(&mut out)?;
@@ -239,7 +243,7 @@ impl FilePlace {
         file.sync_all()?;
         self.check_guard()?;
         renameat(&place.folder, &part.name, &place.folder, &place.name)?;
-        part.is_placed = true;
+        part.is_renamed = true;
         // The new name becomes durable with the folder.
         place.folder.sync_all()
     }
@@ -248,11 +252,11 @@ impl FilePlace {
     /// can remove leftovers of a crash.
     fn make_part(&self) -> Result<(File, TemporaryFile<'_>)> {
         /// Number of parts that this process has created.
-        static MADE: AtomicU32 = AtomicU32::new(0);
+        static PARTS_CREATED: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = std::process::id()
                 .wrapping_mul(4096)
-                .wrapping_add(MADE.fetch_add(1, Ordering::Relaxed));
+                .wrapping_add(PARTS_CREATED.fetch_add(1, Ordering::Relaxed));
             let mut name = self.part_prefix();
             name.push(format!("{:06x}{PART_SUFFIX}", number & 0xff_ffff));
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -262,7 +266,7 @@ impl FilePlace {
                     let part = TemporaryFile {
                         folder,
                         name,
-                        is_placed: false,
+                        is_renamed: false,
                     };
                     return Ok((File::from(file), part));
                 }
@@ -317,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_in_its_folder_whatever_that_is_called() {
+    fn a_place_stays_in_its_folder_after_a_rename() {
         let folder = tempfile::tempdir().expect("a folder");
         let (old, new) = (folder.path().join("old"), folder.path().join("new"));
         std::fs::create_dir(&old).expect("a folder");
@@ -337,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_leaves_the_destination_and_no_part() {
+    fn a_failed_replacement_changes_nothing_and_leaves_no_part() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = FilePlace::new(&folder.path().join("file")).expect("a place");
         write(&place, "before").expect("it is written");
@@ -352,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_is_asked_before_and_after_the_file_is_written() {
+    fn a_guard_runs_before_and_after_the_file_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
         let place = FilePlace::new(&folder.path().join("file"))
             .expect("a place")
@@ -361,9 +365,9 @@ mod tests {
         let mode = std::os::unix::fs::PermissionsExt::mode(&place.metadata().expect("it is there").permissions());
         assert_eq!(mode & 0o777, 0o600);
         for answers in 0..2 {
-            let asked = AtomicU32::new(0);
+            let calls = AtomicU32::new(0);
             let guarded = place.clone().with_guard(move || {
-                let is_allowed = asked.fetch_add(1, Ordering::Relaxed) < answers;
+                let is_allowed = calls.fetch_add(1, Ordering::Relaxed) < answers;
                 is_allowed.then_some(()).ok_or_else(|| Error::other("not any more"))
             });
             let error = write(&guarded, "after").expect_err("it is refused").to_string();

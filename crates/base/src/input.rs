@@ -124,12 +124,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    fn other_kinds_of_files_are_refused_without_waiting() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
-        for (path, wanted) in [
+        for (path, expected) in [
             (
                 pipe.as_path(),
                 "this is a named pipe, which may never receive data. Give a regular file",
@@ -138,7 +138,7 @@ mod tests {
             (Path::new("/dev/zero"), "this is a device. Give a regular file"),
         ] {
             let error = read_text(path, 100).expect_err("it is refused");
-            assert_eq!(error.to_string(), wanted);
+            assert_eq!(error.to_string(), expected);
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
         use std::io::Write;
         use std::os::fd::AsRawFd;
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
-        writer.write_all(b"text").expect("there is room in it");
+        writer.write_all(b"text").expect("a pipe has space for four bytes");
         drop(writer);
         let path = format!("/dev/fd/{}", reader.as_raw_fd());
         assert_eq!(read_text(Path::new(&path), 4).expect("it is read"), "text");

@@ -1,7 +1,7 @@
 //! Sizes in settings, for `#[serde(with = "base::size")]`: an integer of bytes, or a string such as
 //! "256MiB" or "7.68TB".
 //!
-//! They are written as integers, so that no size is rounded. Binary formats contain only integers.
+//! Sizes are written as integers, so that no size is rounded. Binary formats contain only integers.
 
 use bytesize::ByteSize;
 use serde::de::DeserializeOwned;
@@ -42,7 +42,7 @@ pub fn parse_capacity(text: &str) -> Result<u64, String> {
 
 /// A size, an optional size, or a list of sizes.
 pub trait SizeValue: DeserializeOwned {
-    /// The type of its form for people.
+    /// Type that text formats are parsed into, a number of bytes or a number with a unit.
     type Written: DeserializeOwned;
 
     fn in_bytes(written: Self::Written) -> Self;
@@ -72,10 +72,11 @@ impl SizeValue for Vec<u64> {
     }
 }
 
-/// Reads either form.
+/// Reads a size. Text formats may contain an integer or a string with a unit, binary formats only
+/// an integer.
 ///
 /// # Errors
-/// The value has neither form.
+/// The value is not a size.
 pub fn deserialize<'de, S: SizeValue, D: Deserializer<'de>>(deserializer: D) -> Result<S, D::Error> {
     if deserializer.is_human_readable() {
         S::Written::deserialize(deserializer).map(S::in_bytes)
@@ -84,7 +85,7 @@ pub fn deserialize<'de, S: SizeValue, D: Deserializer<'de>>(deserializer: D) -> 
     }
 }
 
-/// Writes integers.
+/// Writes a size as an integer.
 ///
 /// # Errors
 /// The format rejects integers.
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capacity_without_its_unit_is_told_the_unit() {
+    fn the_message_suggests_a_unit_for_a_bare_capacity() {
         assert_eq!(
             parse_capacity("5"),
             Err("5 means 5 bytes. Give a unit, for example 5TB".to_string())

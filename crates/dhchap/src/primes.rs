@@ -1,7 +1,7 @@
 //! The primes of the Diffie-Hellman groups of RFC 7919 (appendix A), as hexadecimal digits.
 //!
-//! Each prime starts and ends with 64 one bits. The bits between them are binary digits of e, plus a
-//! small number. Each prime therefore has the same digits as the longest one, except for its last
+//! Each prime starts and ends with 64 one bits. The bits between them are binary digits of e, plus
+//! a small number. Each prime therefore has the same digits as the longest one, except for its last
 //! 128 bits.
 
 use nvme_spec::auth::DhGroupId;

@@ -80,7 +80,8 @@ impl FromStr for Secret {
 }
 
 impl Secret {
-    /// Key that the owner uses in its responses. With a hash, the key is specific to the owner's NQN.
+    /// Key that the owner uses in its responses. With a hash, the key is specific to the owner's
+    /// NQN.
     pub fn key_of(&self, owner_nqn: &str) -> Vec<u8> {
         match self.transform {
             None => self.key.clone(),

@@ -18,7 +18,8 @@ layout! {
 pub const IDENTIFY_RETURN_PARAMETERS: u8 = 0x01;
 /// Identify directive, Directive Send operation, Enable Directive.
 pub const IDENTIFY_ENABLE_DIRECTIVE: u8 = 0x01;
-/// Streams directive, Directive Receive operation, Return Parameters. This crate has no type for its data.
+/// Streams directive, Directive Receive operation, Return Parameters. This crate has no type for
+/// its data.
 pub const STREAMS_RETURN_PARAMETERS: u8 = 0x01;
 /// Streams directive, Directive Receive operation, Get Status.
 pub const STREAMS_GET_STATUS: u8 = 0x02;
