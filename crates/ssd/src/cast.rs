@@ -48,7 +48,7 @@ pub(crate) fn truncate(value: f64) -> u64 {
     value as u64
 }
 
-/// Same as [`whole`], for 32-bit numbers.
+/// Same as [`truncate`], for 32-bit numbers.
 #[inline]
 pub(crate) fn truncate32(value: f64) -> u32 {
     assert!(value >= 0.0, "{value} is not a count");

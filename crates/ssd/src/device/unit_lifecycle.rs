@@ -123,8 +123,8 @@ impl DeviceCore {
         owner: UnitOwner,
         class: u8,
     ) {
-        let apart = self.config.gc.copies == GcDestination::Apart;
-        let open = self.take(events, group, class, owner, apart);
+        let for_collection = self.config.gc.copies == GcDestination::Apart;
+        let open = self.take(events, group, class, owner, for_collection);
         let before = self.copies_slot(group, self.owner_index(owner)).replace(open);
         assert!(before.is_none(), "{owner} already has a reclaim unit for copies");
     }
@@ -253,7 +253,7 @@ impl DeviceCore {
         );
         assert_eq!(
             entry.member, NONE,
-            "reclaim unit {} is released and a candidate",
+            "reclaim unit {} is released while it is a candidate",
             unit.0
         );
         let (group, class) = (usize::from(entry.group), usize::from(entry.class));
@@ -269,7 +269,7 @@ impl DeviceCore {
         let parts_used = &mut self.state.superblocks[index(superblock)].parts_used;
         assert!(
             *parts_used > 0,
-            "superblock {superblock} gives back more parts than were taken"
+            "superblock {superblock} releases more parts than are in use"
         );
         *parts_used -= 1;
         if *parts_used == 0 {
@@ -310,12 +310,12 @@ impl DeviceCore {
         }
     }
 
-    /// Closes the reclaim units of the handle's next command, if they hold written pages. Returns
-    /// their number of unwritten pages.
+    /// Closes the open reclaim units of the handle's next command, for hot pages and for others, if
+    /// they have written pages. Returns their number of unwritten pages.
     pub(super) fn close_for_host(&mut self, events: &mut EventEmitter<'_>, now: Nanos, placement: Placement) -> u32 {
         let owner = &self.state.groups[placement.group.index()].owners[placement.handle.index()];
-        let apart = (self.layout.separation_pages > 0).then(|| owner.open.len() - 1);
-        let slots = [Some(owner.turn), apart];
+        let hot_slot = (self.layout.separation_pages > 0).then(|| owner.open.len() - 1);
+        let slots = [Some(owner.turn), hot_slot];
         let close = |slot| self.close_slot_for_host(events, now, placement, slot);
         slots.into_iter().flatten().map(close).sum()
     }
@@ -346,7 +346,7 @@ impl DeviceCore {
         let entry = &mut self.state.units[open.unit.index()];
         assert!(
             matches!(entry.state, UnitState::OpenForHost | UnitState::OpenForCollection),
-            "reclaim unit {} is closed and not open",
+            "reclaim unit {} is closed although it is not open",
             open.unit.0
         );
         assert!(

@@ -30,10 +30,10 @@ use ssd::config::{
 use ssd::event::{CloseReason, Trigger};
 use ssd::{Device, DeviceEvent, DeviceLayout, HostError, Lpn, Placement, RgId, RuId, RuhId, UnitOwner, WriteRequest};
 
-/// Superblocks of [`staged`] devices, and the closed reclaim units that hold their data.
+/// Superblocks of [`Staged`] devices, and the closed reclaim units that hold their data.
 const STAGED_SUPERBLOCKS: u64 = 16;
 const STAGED_UNITS: u32 = 12;
-/// Pages that [`staged`] overwrites, which are three reclaim units.
+/// Pages that [`Staged`] overwrites, which are three reclaim units.
 const STAGED_OVERWRITES: u32 = 3 * UNIT_PAGES;
 
 /// A device of 16 reclaim units just before the write that needs a victim.
