@@ -109,7 +109,7 @@ pub enum ClaimRule {
     Crossover(Crossover),
 }
 
-/// See [`Rule::MeanError`] and [`Rule::RelativeError`].
+/// See [`ClaimRule::MeanError`] and [`ClaimRule::RelativeError`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorBound {
@@ -122,7 +122,7 @@ pub struct ErrorBound {
     pub at_most: f64,
 }
 
-/// See [`Rule::MeanRelativeError`]. A claim sets exactly one of the limits.
+/// See [`ClaimRule::MeanRelativeError`]. A claim sets exactly one of the limits.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
@@ -139,7 +139,7 @@ pub struct MeanRelativeError {
     pub of_emulator: Option<f64>,
 }
 
-/// See [`Rule::Within`].
+/// See [`ClaimRule::Within`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueInterval {
@@ -160,7 +160,7 @@ fn highest() -> f64 {
     f64::INFINITY
 }
 
-/// See [`Rule::Less`].
+/// See [`ClaimRule::Less`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inequality {
@@ -175,7 +175,7 @@ pub struct Inequality {
     pub margin: f64,
 }
 
-/// See [`Rule::Ratio`].
+/// See [`ClaimRule::Ratio`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
@@ -192,7 +192,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// See [`Rule::Crossover`].
+/// See [`ClaimRule::Crossover`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossover {

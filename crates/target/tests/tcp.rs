@@ -2044,7 +2044,7 @@ fn authentication_out_of_order_and_wrong_answers_end_the_connection() {
 struct Feed {
     session: TcpSession,
     random: Xoshiro256PlusPlus,
-    /// Number of calls of [`Session::advance`].
+    /// Number of calls of [`TcpSession::advance`].
     steps: usize,
     /// Bytes fed to the session.
     bytes: usize,

@@ -135,7 +135,8 @@ impl MonitoredNamespace {
     /// Reads the logs.
     ///
     /// # Errors
-    /// See [`Namespace::find`]. The namespace may have vanished, or FDP may have been disabled.
+    /// See [`MonitoredNamespace::find`]. The namespace may have vanished, or FDP may have been
+    /// disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<LogSample, WatchError> {
         self.read(port).map_err(|error| match error {
             InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => WatchError::Disabled {

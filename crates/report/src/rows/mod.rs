@@ -51,7 +51,7 @@ pub enum CellValue {
     Index(u64),
     /// A count, with a comma for every three digits.
     Count(u64),
-    /// A size in the format of [`Bytes`].
+    /// A size in the format of [`HumanBytes`].
     Bytes(u64),
     /// Write amplification with three decimals.
     Amplification(f64),
@@ -78,7 +78,7 @@ pub enum CellValue {
 }
 
 impl CellValue {
-    /// A number, or [`Value::Nothing`].
+    /// A number, or [`CellValue::Nothing`].
     pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> CellValue) -> CellValue {
         value.map_or(CellValue::Nothing, of)
     }

@@ -1,8 +1,8 @@
 //! PDUs from a host: locates their parts and detects errors.
 //!
-//! [`PduLayout::of`] needs only the first 8 bytes. A PDU with a false length thus ends the connection
-//! before the session waits for the rest. All functions here depend only on bytes. The module
-//! `session` reads and answers.
+//! [`PduLayout::parse`] needs only the first 8 bytes. A PDU with a false length thus ends the
+//! connection before the session waits for the rest. All functions here depend only on bytes. The
+//! module `session` reads and answers.
 
 use nvme_spec::tcp::{CommonHeader, DIGEST_LENGTH, FatalErrorStatus, PduType, TERM_REQ_MAX_DATA};
 

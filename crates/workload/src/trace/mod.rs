@@ -7,13 +7,13 @@
 //! ```
 //!
 //! All input is streamed, so memory does not depend on a trace's length. The exception is
-//! [`Mapping::Compact`], which remembers touched units (`mapping` states the amount). A bad line is
-//! an error with file and line, or is counted. Only lines that a format itself defines as no
-//! request are skipped silently.
+//! [`AddressMapping::Compact`], which remembers touched units (`mapping` states the
+//! amount). A bad line is an error with file and line, or is counted. Only lines that a format
+//! itself defines as no request are skipped silently.
 //!
-//! Times are kept ([`TraceRecord::time_ns`], [`TimedSource`]) but do not delay requests. Requests come
-//! in the trace's order, and the caller decides their times. File systems and volume managers below
-//! the recorder are not modelled.
+//! Times are kept ([`TraceRecord::time_ns`], [`TimedSource`]) but do not delay requests. Requests
+//! come in the trace's order, and the caller decides their times. File systems and volume managers
+//! below the recorder are not modelled.
 
 mod blkparse;
 mod blktrace;
