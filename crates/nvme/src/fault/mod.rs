@@ -1,5 +1,5 @@
-//! Fault injection, which lets host software be tested on a failing drive. A plan selects commands,
-//! conditions and faults.
+//! Fault injection, to test host software on a failing drive. A plan has faults, each for a part of
+//! the commands or for a period.
 //!
 //! ```text
 //! TOML -> file -> FaultPlan -> FaultInjector (command, time)
@@ -34,9 +34,9 @@ pub use file::{PLAN_BYTES_MAX, PlanError};
 pub(crate) use injector::{CommandFate, FaultDecision, FaultInjector};
 pub use injector::{DriveConditions, FaultReport};
 
-/// Most faults of a plan.
+/// Maximum number of faults of a plan.
 pub const FAULTS_MAX: usize = 64;
-/// Most stuck commands of all faults of a plan together.
+/// Maximum number of commands that all faults of a plan make stuck.
 pub const STUCK_MAX: u64 = 1024;
 /// Due time of a stuck command, which never completes.
 pub const NEVER: Nanos = Nanos::MAX;
@@ -48,7 +48,7 @@ pub struct FaultPlan {
     pub seed: u64,
     /// Unflushed bytes that a power loss can destroy, the newest first.
     pub write_cache_bytes: u64,
-    /// Probability that a 4 KiB piece of the unflushed data survives.
+    /// Probability that an unflushed write to a 4 KiB piece survives.
     pub survivors: f64,
     /// Faults of the plan, at most [`FAULTS_MAX`].
     pub faults: Vec<FaultRule>,
@@ -82,7 +82,7 @@ pub struct FaultTrigger {
     pub every: u64,
     /// Probability of a strike.
     pub probability: f64,
-    /// Most strikes. `None` for no limit.
+    /// Maximum number of strikes. `None` for no limit.
     pub times: Option<u64>,
 }
 
@@ -186,9 +186,9 @@ impl FaultPlan {
 pub struct PowerLoss {
     /// I/O command before which the power was lost, counted since the plan was set.
     pub command: u64,
-    /// Pieces of at most 4 KiB that reverted to their state before an unflushed write.
+    /// Number of unflushed writes, counted for each 4 KiB piece, that were reverted.
     pub pieces_lost: u64,
-    /// Unflushed writes to such pieces that survived.
+    /// Number of unflushed writes, counted in the same way, that survived.
     pub pieces_kept: u64,
     /// Error of the storage while it restored an old piece.
     pub problem: Option<String>,
