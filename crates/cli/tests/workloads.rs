@@ -428,7 +428,7 @@ fn a_folder_of_traces_is_taken_where_a_file_is() {
     refused(
         &folder,
         &["run", "empty", "--device", "ssd_a"],
-        &["empty: is an empty folder"],
+        &["empty: the folder is empty"],
     );
 }
 

@@ -100,7 +100,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --seconds 0", "--seconds|0.000001"),
     ("", "run one_stream --seconds 1", "seconds|timing"),
     ("", "run one_stream --seed one", "--seed|one|give a whole number"),
-    ("", "run one_stream --steady-state full", "--steady-state|full|steady"),
+    ("", "run one_stream --steady-state full", "unexpected argument|full"),
     (
         "",
         "run one_stream --set geometry.chanels=4",
@@ -151,7 +151,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --host-nqn nqn.x", "--target"),
     ("", "run latency --scale auto", "latencies|Give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
-    ("", "run latency --fio-json x", "--fio-json|runs"),
+    ("", "run latency --fio-json x", "--fio-json|one run"),
     (
         "",
         "run one_stream --scale 1/1024 --save-snapshot x.warp",
@@ -265,11 +265,11 @@ const ARGUMENTS: &[Row] = &[
         "x|neither the data of a drive nor a snapshot|--save-snapshot|/dev/nvme0",
     ),
     ("", "drive inspect x", "x|no such file|--data"),
-    ("", "drive inspect /dev/nvme99", "/dev/nvme99|no such device|nvme list"),
+    ("", "drive inspect /dev/nvme99", "/dev/nvme99|does not exist|nvme list"),
     (
         "",
         "drive inspect tcp:127.0.0.1:9",
-        "tcp:127.0.0.1:9|nobody listens|warp serve --tcp",
+        "tcp:127.0.0.1:9|no server listens|warp serve --tcp",
     ),
     (
         "",
@@ -380,7 +380,7 @@ const ARGUMENTS: &[Row] = &[
         "guest --transport none --capacity 8G -- true",
         "--capacity|has no drive|--transport none",
     ),
-    ("a word", "guest --data x -- true", "x|may be anything"),
+    ("a word", "guest --data x -- true", "x|contains data, but x.state"),
     ("", "guest --capacity big -- true", "--capacity|8G"),
     ("", "guest --build-only -- true", "--build-only"),
     ("", "serve --capacity 0", "--capacity|8G"),

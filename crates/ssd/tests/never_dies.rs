@@ -423,7 +423,7 @@ const REFUSED: &[Refused] = &[
     ("handles[0].reclaim_unit", "divide the 4 blocks", |config| {
         config.handles.reclaim_unit = ReclaimUnitSize::Fraction(0);
     }),
-    ("handles[0].reclaim_unit", "whole channels", |config| {
+    ("handles[0].reclaim_unit", "whole number of channels", |config| {
         config.geometry.channels = 3;
         config.geometry.dies_per_channel = 2;
         config.geometry.reclaim_groups = 2;

@@ -84,7 +84,7 @@ fn a_text_is_checked_line_by_line() {
     assert!(
         problems[0]["message"]
             .as_str()
-            .is_some_and(|message| message.starts_with("bs=much")),
+            .is_some_and(|message| message.starts_with("in bs=much")),
         "{problems}"
     );
     assert_eq!(check("x.toml", "kind = \n")[0]["line"], json!(1));
