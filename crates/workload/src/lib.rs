@@ -1,14 +1,15 @@
 //! Workload sources, which turn a description of a host's work into requests to a drive.
 //!
 //! ```text
-//! fio job file   -> fio::Schedule  \
-//! block trace    -> trace           > dyn Source -> classifier -> batches of Request
+//! fio job file    -> fio::Schedule \
+//! block trace     -> trace          > dyn RequestSource -> classifier -> batches of IoRequest
 //! other Workloads -> tenants       /
 //! ```
 //!
-//! The crate knows a drive only as a [`WorkloadTarget`]: capacity, placement indices and an optional scaled
-//! model. It touches no device and has no clock and no threads. All randomness comes from a seed.
-//! Models of programs are sources in a crate of their own (`applications`).
+//! The crate knows a drive only as a [`WorkloadTarget`]: its capacity, its number of placement
+//! indices and, if the run uses one, its scaled model. It touches no device and has no clock and no
+//! threads. All randomness comes from a seed. Models of programs are sources in a crate of their
+//! own (`applications`).
 
 #![warn(missing_docs)]
 

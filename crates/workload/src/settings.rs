@@ -2,10 +2,11 @@
 //! them.
 //!
 //! ```text
-//! toml::Value -> deserialize -> settings of a kind: Workload -> source(target, seed) -> dyn Source
+//! toml::Value -> deserialize -> settings of a kind, which implement Workload
+//!   -> source(target, seed) -> dyn RequestSource
 //! ```
 //!
-//! This module does not know the kinds of workloads. The crate that composes the catalogue does.
+//! This module does not know the kinds of workloads. `applications::WorkloadSpec` lists them.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};

@@ -4,9 +4,10 @@ use crate::{IoRequest, WorkloadError};
 
 /// Produces the requests of a workload, in the order in which the host submits them.
 ///
-/// A source is deterministic. Its requests depend on its settings, its [`WorkloadTarget`] and its seed, not
-/// on the sizes of the batches. It never looks at the device, so it gives the same requests to
-/// every device of a size. Only a [`PacedHost`] learns in virtual time when its requests complete.
+/// A source is deterministic. Its requests depend on its settings, its [`WorkloadTarget`] and its
+/// seed, not on the sizes of the batches. It never looks at the device, so it gives the same
+/// requests to every device of a size. Only a [`PacedHost`] learns in virtual time when its
+/// requests complete.
 ///
 /// # Examples
 ///
@@ -190,8 +191,8 @@ pub struct OwnedRange {
 /// A figure that a workload measures about itself.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct WorkloadMeasure {
-    /// Name in dotted parts, as claims use it. `docs/reference/workloads.md` lists the names of each workload
-    /// kind.
+    /// Name in dotted parts, as claims use it. `docs/reference/workloads.md` lists the names of
+    /// each workload kind.
     pub name: String,
     /// A ratio or a count.
     pub value: f64,

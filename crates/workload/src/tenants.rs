@@ -2,7 +2,8 @@
 //! the placement indices and of the bandwidth.
 //!
 //! ```text
-//! workload of a tenant -> offsets moved, placement indices mapped -> merged by bytes (stride scheduling) -> requests
+//! workload of a tenant -> offsets moved, placement indices mapped
+//!   -> merged by bytes (stride scheduling) -> requests
 //! ```
 //!
 //! A tenant sees a drive of its own with its share of the capacity and its placement indices.

@@ -319,8 +319,8 @@ impl JobPlan {
         Err(job.error("bsrange", problem, "Enlarge the smallest request, or add norandommap"))
     }
 
-    /// Refuses sizes of `bssplit` below the smallest request, which a later `bsrange` sets. fio would
-    /// draw requests without bytes.
+    /// Refuses sizes of `bssplit` below the smallest request, which a later `bsrange` sets. fio
+    /// would draw requests without bytes.
     fn check_split(&self, job: &Job) -> Result<(), JobError> {
         for block in &self.blocks {
             if let Some((bytes, _)) = block.split.iter().find(|(bytes, _)| *bytes < block.min_bytes) {

@@ -47,7 +47,8 @@ fn ln_parts(x: f64) -> (f64, f64) {
     let s = numerator / denominator;
     let (product, product_error) = exact_product(s, denominator);
     let s_error = (((numerator - product) - product_error) - s * denominator_error) / denominator;
-    // atanh(s) = s + s (z/3 + z^2/5 + z^3/7 + ...), z = s^2, in a tree so that the processor can overlap the terms.
+    // atanh(s) = s + s (z/3 + z^2/5 + z^3/7 + ...), z = s^2, in a tree so that the processor can
+    // overlap the terms.
     let z = s * s;
     let (z2, z4) = (z * z, z * z * (z * z));
     let low = (1.0 / 3.0 + z * (1.0 / 5.0)) + z2 * (1.0 / 7.0 + z * (1.0 / 9.0));

@@ -1,7 +1,8 @@
 //! Parser of blktrace's output, the kernel's own records that `blkparse` reads.
 //!
 //! ```text
-//! NAME.blktrace.0, NAME.blktrace.1, ... (one for each processor) -> merged by time -> events -> Record
+//! NAME.blktrace.0, NAME.blktrace.1, ... (one for each processor) -> merged by time -> events
+//!   -> TraceRecord
 //! ```
 //!
 //! An event is a `struct blk_io_trace` (`include/uapi/linux/blktrace_api.h`, version 7), followed

@@ -1,8 +1,9 @@
 //! Columns of a CSV written in one line, and guesses of the columns of an undescribed file.
 //!
 //! ```text
-//! "time:us,op,offset:sectors,bytes" -> ColumnList -> ColumnSettings (delimiter and header by the file's first lines)
-//! first lines of a file             -> guess      -> a question that names such a list
+//! "time:us,op,offset:sectors,bytes" -> ColumnList -> ColumnSettings
+//!   (the first lines of the file give delimiter and header)
+//! first lines of a file             -> guess      -> an error that proposes such a list
 //! ```
 //!
 //! A guess only appears in a question to the user and is never used. A wrong unit would give wrong

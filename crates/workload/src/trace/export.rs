@@ -1,8 +1,8 @@
 //! Export of any workload as fio iologs, for replay on hardware.
 //!
 //! ```text
-//! Source -> one iolog, all requests in order                     fio: read_iolog=FILE
-//!        -> an iolog per placement index and a job file     fio NAME.fio
+//! RequestSource -> one iolog, all requests in order              fio: read_iolog=FILE
+//!               -> an iolog per placement index and a job file  fio NAME.fio
 //! ```
 //!
 //! An iolog has no field for placement indices. On replay fio itself chooses among a job's `plids`

@@ -9,8 +9,8 @@
 //! of a real unit. Bytes, working set and the bytes between two overwrites of a unit all shrink by
 //! d. Miniature simulations of caches work the same way (Waldspurger et al., "Cache Modeling and
 //! Optimization using Miniature Simulations", USENIX ATC 2017). Sequential runs stay sequential,
-//! and requests shrink or vanish. With `keep_requests` positions shrink ([`ScaledModel::position`]) and
-//! requests do not change.
+//! and requests shrink or vanish. With `keep_requests` positions shrink ([`ScaledModel::position`])
+//! and requests do not change.
 //!
 //! Memory of `modulo` and `scale` is one bit per unit of the drive, to count touched units (32 MiB
 //! per TiB at 4 KiB). `compact` needs 64 bytes for each touched piece of 16 units (64 KiB), plus 19

@@ -1,19 +1,21 @@
 //! Block traces as workloads, which replay the recorded requests of other drives.
 //!
 //! ```text
-//! files, spool (streams) -> input (gzip, zstd) -> lines   -> iolog | blkparse | cloud | columns | objects -> Record
-//!                                              -> records -> blktrace | vscsi | objects                 -> Record
-//! Record -> mapping, placement -> Request                                               export <- any Source
+//! files, spool (streams) -> input (gzip, zstd)
+//!   -> lines   -> iolog | blkparse | cloud | columns | objects -> TraceRecord
+//!   -> records -> blktrace | vscsi | objects                   -> TraceRecord
+//! TraceRecord -> mapping, placement -> IoRequest
+//! any RequestSource -> export
 //! ```
 //!
 //! All input is streamed, so memory does not depend on a trace's length. The exception is
-//! [`AddressMapping::Compact`], which remembers touched units (`mapping` states the
-//! amount). A bad line is an error with file and line, or is counted. Only lines that a format
-//! itself defines as no request are skipped silently.
+//! [`AddressMapping::Compact`], which remembers touched units (`mapping` states the amount). A bad
+//! line is an error with file and line, or is counted. Only lines that a format itself defines as
+//! no request are skipped silently.
 //!
-//! Times are kept ([`TraceRecord::time_ns`], [`TimedSource`]) but do not delay requests. Requests
-//! come in the trace's order, and the caller decides their times. File systems and volume managers
-//! below the recorder are not modelled.
+//! Records keep their times ([`TraceRecord::time_ns`], [`TimedSource`]), but the times do not delay
+//! requests. Requests come in the trace's order, and the caller decides their times. File systems
+//! and volume managers below the recorder are not modelled.
 
 mod blkparse;
 mod blktrace;

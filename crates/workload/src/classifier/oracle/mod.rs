@@ -2,8 +2,9 @@
 //! oracle is the reference for policies that hosts can use.
 //!
 //! ```text
-//! the source, built once more -> Lookahead (a horizon ahead) -> lifetimes -> Spill -> groups -> placement indices
-//! the source                  -> ClassifiedSource ----------------- asks for the next one ------^
+//! second copy of the source -> Lookahead (a horizon ahead) -> lifetimes -> Spill -> groups
+//!   -> placement indices
+//! the source -> ClassifiedSource, which takes the next placement index for each write
 //! ```
 //!
 //! All sources are deterministic, so a second copy of a source gives the same requests. The first

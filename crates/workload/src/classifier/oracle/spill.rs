@@ -3,7 +3,8 @@
 //! however the process ends.
 //!
 //! ```text
-//! lifetime of a write, in the order of deaths -> the region of its chunk -> all lifetimes of a chunk, in the order of writes
+//! lifetimes of writes, in the order of deaths -> the region of their chunk
+//!   -> all lifetimes of a chunk, in the order of writes
 //! ```
 //!
 //! Writes are numbered, and a chunk is a fixed number of consecutive writes. All chunks within the

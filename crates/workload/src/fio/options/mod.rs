@@ -2,8 +2,8 @@
 //! values.
 //!
 //! The row of an option is the single source for three users. These are the parser of job files,
-//! the "nearest option" of an error, and the manual (`docs/reference/job-files.md`, whose tables a test
-//! compares with this one). An option acts, has no effect for a stated reason, or is refused.
+//! the "nearest option" of an error, and the manual (`docs/reference/job-files.md`, whose tables a
+//! test compares with this one). An option acts, has no effect for a stated reason, or is refused.
 //! Options without effect are legal, so that the same file runs under real fio. Options are refused
 //! if ignoring them would change the workload.
 //!
