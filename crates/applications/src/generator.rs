@@ -1,7 +1,8 @@
 //! Registry of workload generators that the caller of the lab has written.
 //!
 //! ```text
-//! caller -> register(name, Generator) -> `kind = "generator"`, `name = "..."` -> Settings -> dyn Source
+//! caller -> register(name, RequestGenerator)
+//! `kind = "generator"`, `name = "..."` -> GeneratorSettings -> dyn RequestSource
 //! ```
 //!
 //! A name identifies one version of a generator's code and parameters, because results are stored

@@ -1,9 +1,10 @@
-//! Workload models of caches, file systems and databases, and the catalogue of all workload kinds.
+//! Workload models of caches, file systems and databases, and the list of all workload kinds
+//! ([`WorkloadSpec`]).
 //!
 //! ```text
 //! btree, cachelib, f2fs, kvcache, lsm, objects        \
 //! generator (written by the caller)                    \
-//! workload::{fio::JobFile, trace, tenants}::Settings    > Spec -> dyn workload::Source -> Requests
+//! workload: fio::JobFile, TraceSettings, TenantsSettings > WorkloadSpec -> dyn RequestSource
 //! ```
 //!
 //! A model decides the offset, the size and the order of a program's writes and stores no data. It

@@ -1,7 +1,8 @@
 //! Workload definitions in TOML tables: `kind = "..."` and the settings of that kind.
 //!
 //! ```text
-//! toml::Table -> Spec (checked, cheap to clone) -> source(target, seed) -> dyn Source
+//! toml::Table -> WorkloadSpec (checked, cheap to clone)
+//!   -> source(target, seed) -> dyn RequestSource
 //! ```
 //!
 //! This module reads no file. The caller finds job files, because only the caller knows their
@@ -47,7 +48,7 @@ pub type JobFileReader<'a> = &'a dyn Fn(JobsReference<'_>) -> Result<JobFile, Wo
 /// A workload of any kind.
 ///
 /// The serialized form lacks the contents of the files that the workload reads while it runs
-/// ([`Workload::files_mut`]) and the position of a running source.
+/// ([`workload::Workload::files_mut`]) and the position of a running source.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {

@@ -6,9 +6,9 @@
 //!                                                      -> BlockCache (LOC) ->
 //! ```
 //!
-//! [`CachelibSettings`] describes the cache and its workload. [`CachelibSettings::source`] fits both to a drive.
-//! The operations come from trace files or from a seeded generator with published statistics
-//! ([`Preset`]).
+//! [`CachelibSettings`] describes the cache and its workload. [`CachelibSettings::source`] fits
+//! both to a drive. The operations come from trace files or from a seeded generator with published
+//! statistics ([`Preset`]).
 //!
 //! The module `cache` executes the operations and queues the requests of its two engines. BigHash
 //! rewrites random 4 KiB buckets. BlockCache writes whole regions sequentially. Each engine has its

@@ -9,7 +9,8 @@
 //! Until 5.18 there were three mount options, and since 6.9 there is one fixed policy. A stock
 //! kernel passes the block layer's write streams to the drive: stream n is the n-th placement
 //! handle. F2FS sets streams only in later kernels, and only for data (linux-f2fs-devel, April
-//! 2026; measured with Linux 7.3, docs/reference/workloads.md). [`HintPolicy`] has all of these policies.
+//! 2026; measured with Linux 7.3, docs/reference/workloads.md). [`HintPolicy`] has all of these
+//! policies.
 //!
 //! The paper's section 3.4 maps user data to WARM, and WARM to `WRITE_LIFE_NOT_SET`. Nodes and
 //! metadata have handles of their own. This is the fixed policy, and so the default here.

@@ -45,7 +45,7 @@ pub enum WriteOrigin {
 #[derive(Debug, Clone)]
 pub struct PlacementInputs {
     pub placement: LsmPlacement,
-    /// Index of the log for [`Placement::Table`].
+    /// Index of the log for [`LsmPlacement::Table`].
     pub log_index: u16,
     /// Number of placement indices of the drive.
     pub count: u16,
@@ -58,7 +58,7 @@ pub struct TreeShape {
     pub levels: usize,
     /// True if the tree has only level 0.
     pub only_runs: bool,
-    /// Indices of level 0, level 1 and so on for [`Placement::Table`]. All deeper levels use the
+    /// Indices of level 0, level 1 and so on for [`LsmPlacement::Table`]. All deeper levels use the
     /// last one.
     pub table: Vec<u16>,
 }

@@ -155,7 +155,8 @@ mod tests {
         };
         let bytes = || known_footprint(&files).unwrap();
         assert_eq!(bytes(), 100.0);
-        // Changed contents of the same length and time go undetected, so the file is not read again.
+        // Changed contents of the same length and time go undetected, so the file is not read
+        // again.
         let modified = file.path().metadata().unwrap().modified().unwrap();
         let other = b"key,op,size,op_count,key_size\na,SET,42,1,8\n";
         std::fs::write(file.path(), other).unwrap();

@@ -6,13 +6,13 @@
 //! file uses that size. 80 % of the files exist at the start (`prealloc=80`), created in random
 //! order. A round of a thread creates one file and deletes one, so the number of files is stable.
 //!
-//! [`Choice::Rotation`] selects files like Filebench (`fileset.c`, `fileset_pick`). One position
-//! rotates over the existing files for all operations, another over the absent files. A quarter of
-//! the files passed is deleted. The interleaving of the threads decides which quarter.
+//! [`FileSelection::Rotation`] selects files like Filebench (`fileset.c`, `fileset_pick`). One
+//! position rotates over the existing files for all operations, another over the absent files. A
+//! quarter of the files passed is deleted. The interleaving of the threads decides which quarter.
 //!
-//! [`Choice::Random`] draws the time of deletion of each file from an exponential distribution.
-//! This is equivalent to the deletion of a random file, but the time is known in advance. Placement
-//! by lifetime needs that.
+//! [`FileSelection::Random`] draws the time of deletion of each file from an exponential
+//! distribution. This is equivalent to the deletion of a random file, but the time is known in
+//! advance. Placement by lifetime needs that.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
