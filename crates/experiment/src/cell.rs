@@ -1,10 +1,12 @@
-//! Cell: one run of an experiment, complete except for the files that its workload reads.
+//! Cells: runs of an experiment, each complete except for the files that its workload reads.
 //!
 //! ```text
-//! device, workload, seed, RunSettings -> Cell -> run::prepare (runs it), fingerprint (names its result)
+//! device, workload, seed, RunSettings -> RunSpec -> simulate::run::prepare (plans the run)
+//!                                               -> analysis::fingerprint (key of its result)
 //! ```
 //!
-//! A cell defines a run and its sampling. Its key alone refers to the experiment. It runs no code.
+//! A cell defines a run and its sampling. Only its key refers to the experiment. This module runs
+//! no cell.
 
 use std::path::PathBuf;
 

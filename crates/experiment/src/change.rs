@@ -62,7 +62,7 @@ impl RunChange {
         self.feedback = later.feedback.clone().or(self.feedback.take());
     }
 
-    /// Returns settings in the form that [`RunChange::of_settings`] reads.
+    /// Returns settings in the form that [`RunChange::from_settings`] reads.
     pub fn to_settings(&self) -> SettingOverrides {
         let workload = self.settings.iter();
         let workload = workload.map(|(path, value)| (format!("{WORKLOAD}{path}"), value.clone()));

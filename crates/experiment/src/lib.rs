@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! devices/*.toml -> profile, ensemble ---------\
-//! jobs/, workloads/, traces -> workloads -------> definition + selection -> Cell
+//! jobs/, workloads/, traces -> workloads -------> definition + selection -> RunSpec (a cell)
 //! experiments/*/experiment.toml -> definition --/         \-> claim (judged in `analysis`)
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Metrics: names of the numbers of a result in experiments, claims and tables.
 //!
-//! `docs/reference/experiments.md` describes their TOML form. A metric is `None` if its event did not occur,
-//! or if it needs timing that the device lacks.
+//! `docs/reference/experiments.md` describes their TOML form. A metric is `None` if its event did
+//! not occur, or if it needs timing that the device lacks.
 
 use serde::{Deserialize, Serialize};
 use workload::RequestOperation;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! `[run]` and `[quick]` of an experiment, command line, Python, studio session -> RunOptions
-//! RunOptions::or (caller before experiment) -> RunOptions::resolve -> RunSettings of a cell
+//! RunOptions::merged_with (caller before experiment) -> RunOptions::resolve
+//!   -> RunSettings of a cell
 //! ```
 //!
 //! [`RunOptions`] is the only definition of a run option. It holds its name, its text and its
@@ -145,7 +146,8 @@ impl RunOptions {
                 field => field.replace('_', "-"),
             };
             let values = match value {
-                // The flag `--untimed` stands for `timed = false`, `--steady-state` for `steady_state = true`.
+                // The flag `--untimed` stands for `timed = false`, `--steady-state` for
+                // `steady_state = true`.
                 Value::Bool(is_set) if is_set == (field == "steady_state") => vec![String::new()],
                 Value::Bool(_) => Vec::new(),
                 Value::Array(values) => values.iter().map(word).collect(),

@@ -79,7 +79,7 @@ impl ScaledOrigin {
         serde_json::to_vec(self).expect("a device serializes")
     }
 
-    /// Parses a note. `None` if [`ScaledOrigin::note`] did not write it.
+    /// Parses a note. `None` if [`ScaledOrigin::to_note`] did not write it.
     pub fn from_note(note: &[u8]) -> Option<ScaledOrigin> {
         serde_json::from_slice(note).ok()
     }

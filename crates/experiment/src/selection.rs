@@ -1,11 +1,12 @@
 //! Selection of an experiment's cells and overrides of its settings by a caller.
 //!
 //! ```text
-//! command line, Python, studio -> Selection + Experiment -> RunSet (settings, cells) -> run::prepare
+//! command line, Python, studio -> RunOverrides + Experiment -> RunSet (settings, cells)
+//!   -> simulate::run::prepare
 //! ```
 //!
-//! All runs of experiments and workloads pass through a selection. Its missing values default to
-//! the experiment's. This module runs no cell.
+//! All runs of experiments and workloads pass through [`Experiment::select`]. An override that is
+//! not given defaults to the value of the experiment. This module runs no cell.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! Named workloads: job files, tables with a `kind`, block traces, and changes to them.
 //!
 //! ```text
-//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> applications::Spec
+//! jobs/*.fio, workloads/*.toml, a trace + WorkloadChanges -> applications::WorkloadSpec
 //! ```
 //!
 //! A name is searched by path, in the working folder, and among the built-in ones. A trace of cache

@@ -1,8 +1,8 @@
 //! Experiments: drives, workload, variants, amounts to write, and claims about the results.
 //!
 //! [`Experiment`] represents `experiments/<slug>/experiment.toml`. [`Experiment::select`] expands
-//! it into [`crate::cell::RunSpec`]s, each of which is one run. `docs/reference/experiments.md` is the manual of
-//! the format.
+//! it into [`crate::cell::RunSpec`]s, each of which is one run. `docs/reference/experiments.md` is
+//! the manual of the format.
 
 mod cells;
 
