@@ -1,7 +1,7 @@
 //! Device with a virtual clock and a GC log, for callers that issue their own commands.
 //!
 //! ```text
-//! writes, reads (closed loop with a queue depth) -> Device<Log> -> latencies, Stats, GC log
+//! writes, reads (closed loop with a queue depth) -> Device -> latencies, DeviceStats, GC log
 //! ```
 //!
 //! On a device without timing, commands take no time and only [`ClockedDevice::step`] advances the

@@ -1,8 +1,8 @@
 //! Execution of experiment cells on the device model, at full speed or in virtual time.
 //!
 //! ```text
-//! Cell -> run::prepare -> RunPlan -> run (untimed loop) | timed (virtual time) -> CellResult
-//!                                     \-> live: the same in steps, with checkpoints and forks
+//! RunSpec -> run::prepare -> RunPlan -> run (untimed loop) | timed (virtual time) -> RunResult
+//!                                    \-> live: the same in steps, with checkpoints and forks
 //! ```
 //!
 //! `finding` and `steady` assess a run during and after its execution. Their verdicts are part of

@@ -218,8 +218,8 @@ impl LiveRun {
     }
 
     /// Rewinds to the nearest checkpoint at or before `host_bytes`. [`LiveRun::advance`] continues
-    /// from there. A goal ahead of the run changes nothing. A fork from [`Forked::Here`] rewinds at
-    /// most to its origin.
+    /// from there. A goal ahead of the run changes nothing. A fork from [`ForkStart::Here`] rewinds
+    /// at most to its origin.
     ///
     /// # Errors
     /// As [`LiveRun::begin`].

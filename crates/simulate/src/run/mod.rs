@@ -1,10 +1,11 @@
 //! Execution of cells: each run drives a device with a workload and measures it.
 //!
 //! ```text
-//! Cell -> plan (rejects impossible cells) -> work -> CellResult
+//! RunSpec -> plan (rejects impossible cells) -> ActiveRun -> RunResult
 //!
-//! Workload -> batches of requests -> Device<Recorder> -> Stats, GC log, samples -\
-//! timed::Runner -> requests in virtual time -/            \-> latencies, event times -> CellResult
+//! without virtual time: workload -> batches of requests -> Device<RunRecorder>
+//! in virtual time:      workload -> timed::Runner       -> Device<RunRecorder>
+//! Device<RunRecorder> -> DeviceStats, GC log, samples, in virtual time also latencies -> RunResult
 //! ```
 //!
 //! A device with timing runs the jobs in virtual time (`timed`). Any other device runs them as fast

@@ -90,8 +90,8 @@ pub(super) struct JobInstance {
     /// Requests produced. `taken`: number of submitted ones.
     ready: Vec<IoRequest>,
     taken: usize,
-    /// Page locations of `ready` ([`JobInstance::locate`]). `located_after`: number of the last change
-    /// before.
+    /// Page locations of `ready` ([`JobInstance::locate`]). `located_after`: number of the last
+    /// change before.
     locations: Vec<Option<PageLocation>>,
     located_after: u64,
     /// Requests after `ready`.
@@ -625,8 +625,8 @@ impl JobInstance {
         location.filter(|_| self.located_after == change)
     }
 
-    /// Like [`JobInstance::take`], for a fast-path lane. [`JobInstance::taken`] finds the request until the next
-    /// batch.
+    /// Index of the next request of a fast-path lane, which counts as submitted.
+    /// [`JobInstance::request_at`] returns the request until the next batch.
     #[inline]
     pub(super) fn take_request_index(&mut self) -> usize {
         assert!(self.is_plain, "requests of a plain lane are not counted");

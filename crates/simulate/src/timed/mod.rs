@@ -2,7 +2,8 @@
 //! are measured.
 //!
 //! ```text
-//! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times -> Device<Recorder>
+//! job file -> plan_streams -> lanes (closed and open loops) -> turns, by their times
+//!                             -> Device<RunRecorder>
 //!                             -> accounts (in batches) -> latency, series, measure
 //! trace with times -> replay -> a lane
 //!                             -> replay: by volume, process, size; lateness

@@ -47,8 +47,8 @@ impl TimedEvent {
 
 impl Runner {
     /// Submits reads that follow this turn and later ones, until another event
-    /// ([`TimedEvent::is_followed_by`]) or `until`. Before each read, takes the next turn if it precedes
-    /// the read's completion. Both then overlap their cache misses.
+    /// ([`TimedEvent::is_followed_by`]) or `until`. Before each read, takes the next turn if it
+    /// precedes the read's completion. Both then overlap their cache misses.
     #[inline(never)]
     pub(super) fn read_on(
         &mut self,

@@ -1,12 +1,13 @@
-//! Findings: warnings that a write amplification may be misleading.
+//! Warnings that the write amplification of a run may be misleading.
 //!
 //! ```text
-//! CellResult -> detect -> Finding -> sentences (a line for each kind), report, JSON, tables of
+//! RunResult -> detect -> RunWarning -> sentences (a line for each kind), report, JSON, tables of
 //! cells
 //! ```
 //!
-//! A finding means that a number may differ from a reader's expectation. It concerns the run, not
-//! the drive, and leaves the result unchanged. `judge` checks claims about the paper.
+//! A warning means that a number may differ from a reader's expectation. It concerns the run, not
+//! the drive, and leaves the result unchanged. `analysis::claim_checker` compares results with a
+//! paper.
 //! `docs/reference/warnings.md` explains every kind.
 
 mod detect;
