@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! checkpoint -> ServedDrive::checkpoint, if none is in progress -> files, their sizes and times
-//! faults     -> Plan::parse, unlocked -> Subsystem::set_faults, locked -> FaultsReport
+//! faults     -> FaultPlan::parse, unlocked -> Subsystem::set_faults, locked -> FaultsReport
 //! ```
 //!
-//! The studio's pages and `warp drive faults` both call this module. The server's start options fix the
-//! checkpoint's path, so no network request can name a file. The transport of a request checks its
-//! token and limits its rate.
+//! The studio's pages and `warp drive faults` both call this module. The server's start options fix
+//! the checkpoint's path, so no network request can name a file. The transport of a request checks
+//! its token and limits its rate.
 
 use std::sync::{Arc, Mutex, TryLockError, Weak};
 

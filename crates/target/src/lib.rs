@@ -8,9 +8,9 @@
 //! page, metrics <- http <- monitor (units, hosts, counters, status)
 //! ```
 //!
-//! All transports share one subsystem behind a lock ([`SharedSubsystem`]). A thread holds the lock while it
-//! executes a command, never while it waits for a peer or for the disk. The crate `guest_memory`
-//! accesses guest memory. The crate `initiator` is the host side of the transports.
+//! All transports share one subsystem behind a lock ([`SharedSubsystem`]). A thread holds the lock
+//! while it executes a command, never while it waits for a peer or for the disk. The crate
+//! `guest_memory` accesses guest memory. The crate `initiator` is the host side of the transports.
 
 mod account;
 pub mod actions;

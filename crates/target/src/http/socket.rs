@@ -1,8 +1,8 @@
 //! WebSockets: conversations with a page, in which neither side can block the other.
 //!
 //! ```text
-//! page -> text, limited per second -> Conversation::hear
-//! Conversation::changes -> speak, limited per second -> page, with a time limit
+//! page -> text, limited per second -> WebSocketHandler::on_message
+//! WebSocketHandler::changes -> poll_message, limited per second -> page, with a time limit
 //! silence -> ping -> longer silence -> closed
 //! ```
 //!
@@ -36,7 +36,7 @@ pub(super) const TOKEN_PROTOCOL: &str = "warp.token.";
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Messages accepted from the page per second. More messages wait in the page's socket.
 pub const COMMANDS_A_SECOND: u32 = 60;
-/// Calls of [`WebSocketHandler::speak`] per second at most.
+/// Most calls of [`WebSocketHandler::poll_message`] per second.
 pub const SPEECHES_A_SECOND: u32 = 30;
 /// Most bytes of a message to the page.
 const SPEECH_BYTES_MAX: usize = 64 << 20;

@@ -1,8 +1,8 @@
 //! Monitoring of a served drive, in one form for all viewers and tables.
 //!
 //! ```text
-//! look -> current counters and events  (the drive locked once, to copy short rows)
-//!      -> reclaim units                (census: in parts, at most ten times a second)
+//! poll -> current counters and events  (the drive locked once, to copy short rows)
+//!      -> reclaim units                (scanned in parts, at most ten times a second)
 //!      -> activity of hosts            (once a second, by controller: differences of counters)
 //! ```
 //!

@@ -2,8 +2,8 @@
 //! for clients with the token.
 //!
 //! All counters are of one moment. Occupancy of handles and wear of blocks come from the last scan
-//! of all reclaim units ([`crate::monitor::hosts`]), which may be slightly older. The Grafana
-//! dashboard `docs/grafana.json` shows all metrics.
+//! of all reclaim units ([`crate::monitor::unit_scanner`]), which may be slightly older. The
+//! Grafana dashboard `docs/grafana.json` shows all metrics.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,12 +1,12 @@
 //! Scans all reclaim units of a served drive without delaying its hosts.
 //!
 //! ```text
-//! look: is a scan due? -> lock -> a part of the superblocks -> unlock -> next part ... -> Units
-//!            \-> the Units of the previous scan
+//! poll, if a scan is due: lock -> part of the superblocks -> unlock -> next part -> UnitSnapshot
+//!       otherwise:        UnitSnapshot of the previous scan
 //! ```
 //!
 //! A drive has tens of thousands of reclaim units, and millions of blocks. A scan reads a few
-//! thousand per lock. The drive is locked for less than one part in [`HELD_PARTS`] of the time.
+//! thousand per lock. The drive is locked for less than 1/[`HELD_PARTS`] of the time.
 //! Scans begin at most ten times a second, regardless of the number of requests. The parts of a
 //! scan therefore belong to slightly different moments. A unit collected during the scan may appear
 //! twice or not at all. Sums over units may differ from counters by the events between
@@ -26,7 +26,7 @@ const PART_UNITS: u32 = 2048;
 const PART_BLOCKS: usize = 1 << 16;
 /// Shortest time between two scans.
 const INTERVAL_NS: Nanos = 100_000_000;
-/// The drive is locked for less than one in this many parts of the time.
+/// Reciprocal of the largest share of time for which scans lock the drive.
 pub const HELD_PARTS: u64 = 250;
 /// Attempts at a scan, which restarts when the drive's layout changes.
 const BEGINNINGS_MAX: u32 = 3;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! drive locked   has the drive changed? how large are the tables?
-//! drive free     allocate room for a copy of them (ssd::checkpoint::Room)
+//! drive free     allocate room for a copy of them (ssd::checkpoint::CheckpointBuffer)
 //! drive locked   the moment: copy the device's tables and non-volatile state, take a ticket
 //! drive locked   copy a part of the map (256 KiB)                \ repeated for all parts
 //! drive free     restore the part to the moment, write it, pause /
@@ -166,7 +166,8 @@ impl FilePersistence {
         }
         let written = self.state_file.write(moment.ticket, &moment.state.to_bytes(), None);
         written.map_err(|source| DriveError::state_not_stored(self.state_file.path(), source))?;
-        // A host may have written between the two locks. Without a snapshot, the stored device is still the previous one.
+        // A host may have written between the two locks. Without a snapshot, the stored device is
+        // still the previous one.
         if moment.device.is_some() {
             self.stored_device = Some(moment.mark);
         }

@@ -1,5 +1,5 @@
-//! Reads the files of a drive without opening it, for `warp drive inspect`. The drive may be in use. The
-//! result then shows its last checkpoint.
+//! Reads the files of a drive without opening it, for `warp drive inspect`. The drive may be in
+//! use. The result then shows its last checkpoint.
 
 use std::fmt::{Display, Formatter};
 use std::path::Path;

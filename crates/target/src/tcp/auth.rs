@@ -184,7 +184,7 @@ impl Authenticator {
         };
     }
 
-    /// Takes the computation that is due, if any. Return it to [`Authenticator::computed`].
+    /// Takes the computation that is due, if any. Return it to [`Authenticator::finish_dh_job`].
     pub fn take_dh_job(&mut self) -> Option<DhJob> {
         match &mut self.step {
             AuthStep::Compute(work) => work.take(),

@@ -1,4 +1,5 @@
-//! The thread of a connection, which moves bytes between its socket and its [`TcpSession`], and waits.
+//! The thread of a connection, which moves bytes between its socket and its [`TcpSession`], and
+//! waits.
 //!
 //! I/O connections spin for input for some microseconds if spinning has paid lately (`eagerness`),
 //! then wait in a blocking read. Admin connections, and all connections with a deadline, wait in

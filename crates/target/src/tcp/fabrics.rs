@@ -41,7 +41,8 @@ pub struct ConnectionInfo {
     /// Address of the host.
     pub peer: IpAddr,
     pub connection: Arc<dyn ConnectionHandle>,
-    /// Makes the owner call [`TcpSession::deliver_events`](super::session::TcpSession::deliver_events).
+    /// Makes the owner call
+    /// [`TcpSession::deliver_events`](super::session::TcpSession::deliver_events).
     pub waker: EventWaker,
 }
 

@@ -2,8 +2,8 @@
 //! any number of hosts.
 //!
 //! ```text
-//! TcpServer: accepts -> a thread for each connection -> Session (bytes in, bytes out, no socket)
-//!                                                         -> nvme::Subsystem, shared by all
+//! TcpServer: accepts -> a thread for each connection
+//!   -> TcpSession (bytes in, bytes out, no socket) -> nvme::Subsystem, shared by all
 //! ```
 //!
 //! * `pdu`, `input`, `output`: parsing and buffering of bytes
@@ -59,7 +59,7 @@ pub struct AllowedHost {
     pub secret: Option<Secret>,
     /// Secret of the controller, with which it answers a host that asks for authentication.
     pub controller_secret: Option<Secret>,
-    /// The weakest DH group that the host may choose. [`DhGroupId::NullBackend`] allows authentication
+    /// The weakest DH group that the host may choose. [`DhGroupId::Null`] allows authentication
     /// without a DH exchange.
     pub group_min: DhGroupId,
 }

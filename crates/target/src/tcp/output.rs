@@ -110,8 +110,8 @@ impl OutputQueue {
         }
     }
 
-    /// Like [`OutputQueue::send_data`], but `append` copies `bytes` bytes behind the header. A copy of
-    /// little data costs less than a separate slice. If `append` fails, no bytes are added.
+    /// Like [`OutputQueue::send_data`], but `append` copies `bytes` bytes behind the header. A copy
+    /// of little data costs less than a separate slice. If `append` fails, no bytes are added.
     ///
     /// # Errors
     /// The error of `append`.

@@ -2,19 +2,21 @@
 //! host out.
 //!
 //! ```text
-//! host's bytes -> Input -> PDUs -> ready commands -> accept -> subsystem (batch) -> Output -> host
-//!                            \-> data: straight into the buffer of its command
+//! host's bytes -> InputBuffer -> PDUs -> ready commands -> accept -> subsystem (batch)
+//!   -> OutputQueue -> host
+//!   PDUs -> data: straight into the buffer of its command
 //!   write without in-capsule data -> waits for a grant -> R2T -> waits for its data -> ready
-//!   completion not due yet, or to be durable first -> backlog
+//!   completion not due yet, or to be durable first -> DelayedCompletions
 //! ```
 //!
-//! The owner of the socket calls [`TcpSession::advance`] and executes the [`SessionTask`] that it returns.
+//! The owner of the socket calls [`TcpSession::advance`] and executes the [`SessionTask`]
+//! that it returns.
 //! The memory that a host can occupy is limited. The queue size limits its commands, and
 //! [`super::Limits::bytes_in_flight`] limits their data. The session grants R2Ts and executes
 //! commands only within that limit. It accepts one more capsule, and a batch of commands without
 //! data.
 //!
-//! `receive` turns bytes into commands, `carry_out` turns commands into completions. The modules
+//! `receive` turns bytes into commands, and `execute` turns commands into completions. The modules
 //! `fabrics` and `nvme` define the meaning of commands.
 
 mod execute;
@@ -56,7 +58,7 @@ pub enum SessionTask {
     Send,
     /// Call [`TcpSession::sync`], which waits for the disk.
     Sync,
-    /// Call [`TcpSession::compute`], which takes time.
+    /// Call [`TcpSession::run_dh`], which takes time.
     Compute,
     /// Wait for input, for an event, or until a time.
     Wait {

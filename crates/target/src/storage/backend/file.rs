@@ -2,15 +2,14 @@
 //! discarded ranges are holes.
 //!
 //! Reads and writes use the system's page cache, which the controller reports as its volatile write
-//! cache. A Flush, or a write with Force Unit Access, calls `fdatasync`
-//! ([`OpenDataFile::make_durable`](FlushHandle::make_durable)). Concurrent commands share one call. After a
-//! failed call all later ones fail, because the system reports a lost page only once. Data can then
-//! become durable only after a restart of the server. A call also fails if the file has been
-//! unlinked, because its data ends with the server.
+//! cache. A Flush, or a write with Force Unit Access, calls `fdatasync` ([`FlushHandle::flush`]).
+//! Concurrent commands share one call. After a failed call all later ones fail, because the system
+//! reports a lost page only once. Data can then become durable only after a restart of the server.
+//! A call also fails if the file has been unlinked, because its data ends with the server.
 //!
-//! With checksums ([`super::sums`]) a damaged page causes a read error.
+//! With checksums ([`super::checksum_file`]) a damaged page causes a read error.
 //!
-//! The file does not contain the non-volatile state. The `keep` function receives it, and
+//! The file does not contain the non-volatile state. A function (`write_state`) receives it, and
 //! [`crate::storage`] stores it beside the data file.
 
 use std::io::{Error, ErrorKind};

@@ -1,9 +1,10 @@
 //! Storage backends: keep the bytes of a served drive in memory, in a sparse file, or not at all.
 //!
 //! ```text
-//! nvme::Subsystem -> Media::read, write, discard -> Memory: pieces of 2 MiB on huge pages
-//!                                                -> File:   a sparse file, durable by fdatasync
-//!                                                -> Null:   a generation per page of `pattern`
+//! nvme::Subsystem -> Media::read, write, discard
+//!   -> MemoryBackend: pieces of 2 MiB on huge pages
+//!   -> FileBackend:   a sparse file, durable by fdatasync
+//!   -> NullBackend:   a generation per page of `pattern`
 //! ```
 //!
 //! Addresses are bytes of the drive. Metadata follows its capacity ([`nvme::media::bytes_for`]). A
