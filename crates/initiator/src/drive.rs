@@ -2,8 +2,9 @@
 //! a time.
 //!
 //! ```text
-//! DataPort (NVMe/TCP initiator, kernel passthrough) -> Drive::open (namespace, placement identifiers) -> write | read | deallocate
-//!                                                                                \-> statistics (FDP log page)
+//! DataPort (NVMe/TCP initiator, kernel passthrough)
+//!   -> OpenNamespace::open (namespace, placement identifiers)
+//!   -> write | read | deallocate | statistics (FDP log page)
 //! ```
 //!
 //! Placement indices come from the namespace's Reclaim Unit Handle Status, as for any host. This

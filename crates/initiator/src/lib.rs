@@ -1,11 +1,11 @@
 //! Host side of NVMe, the peer of all servers in `target`.
 //!
 //! ```text
-//! tcp, pcie: a host over NVMe/TCP, a driver over vfio-user   <- tests, bench, inspect
-//! inspect:   FDP state of any drive: the kernel's, or one over TCP <- warp drive inspect, warp drive advise
-//! drive:     writes to a drive                               <- warp run --target
+//! tcp, pcie: a host over NVMe/TCP, a driver over vfio-user  <- tests, bench, inspect
+//! inspect:   FDP state of any drive (kernel or TCP)         <- warp drive inspect and advise
+//! drive:     writes to a drive                              <- warp run --target
 //! command:   submission queue entries
-//! bench:     speed of a served drive beside the machine's limit <- warp bench
+//! bench:     speed of a served drive and of the machine     <- warp bench
 //! ```
 //!
 //! This crate and `target` share no code, so each checks the other. Layouts of the standard come

@@ -1,9 +1,9 @@
 //! Small NVMe driver over vfio-user that replaces QEMU and a guest kernel in tests and benchmarks.
 //!
 //! ```text
-//! Driver -> guest RAM (a memfd, shared with the server): queues, data, shadow doorbells
-//!        -> doorbell page (mapped) or messages
-//!        <- completions: polled by their phase, or signaled by an eventfd per vector
+//! NvmeDriver -> guest RAM (a memfd, shared with the server): queues, data, shadow doorbells
+//!            -> doorbell page (mapped) or messages
+//!            <- completions: polled by their phase, or signaled by an eventfd per vector
 //! ```
 //!
 //! As a host, the driver can make every mistake of a host. It submits entries unchanged and writes

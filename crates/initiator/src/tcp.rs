@@ -1,12 +1,14 @@
 //! Small NVMe/TCP host for tests, benchmarks and drives that no kernel has attached.
 //!
 //! ```text
-//! Controller: admin queue (Connect, authentication, properties, admin commands) -> io_queue -> Queue
-//! Queue: submit -> capsules and data are gathered -> flush -> [socket] -> wait -> completions with their data
+//! RemoteController: admin queue (Connect, authentication, properties, admin commands)
+//!   -> io_queue -> TcpQueue
+//! TcpQueue: submit -> capsules and data are gathered -> flush -> [socket]
+//!   -> wait -> completions with their data
 //! ```
 //!
-//! A [`TcpQueue`] is a connection. It keeps up to as many commands outstanding as it has entries. It
-//! never blocks forever, because it reads while it cannot write and gives up after
+//! A [`TcpQueue`] is a connection. It keeps up to as many commands outstanding as it has entries.
+//! It never blocks forever, because it reads while it cannot write and gives up after
 //! [`HostOptions::timeout`]. It is not a block layer and has no retries, reconnection, multipath or
 //! TLS.
 

@@ -2,8 +2,8 @@
 //! pages repeatedly.
 //!
 //! ```text
-//! Namespace::find -> [ Namespace::sample ]*    events, statistics, reclaim unit handles
-//!                 -> handles_without_event     handles that report no events
+//! MonitoredNamespace::find -> sample, repeatedly       events, statistics, reclaim unit handles
+//!                          -> handles_without_event    handles that report no events
 //! ```
 //!
 //! This module draws no conclusions and never waits.

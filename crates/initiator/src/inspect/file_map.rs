@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! directory -> block device (sysfs): namespace, offset of the partition
-//!           -> every regular file  -> FIEMAP -> extents -> owners (the first components of the path)
+//!           -> every regular file  -> FIEMAP -> extents -> owners (first path components)
 //! ```
 //!
 //! The map is read without a flush. Data that the file system has not placed yet is omitted and

@@ -1,8 +1,9 @@
 //! Reads the FDP state of any drive over NVMe/TCP or through this machine's kernel.
 //!
 //! ```text
-//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode -> FdpReport   complete report, once
-//!                                                                          \-> watch     changing logs, repeatedly
+//! CommandPort (NVMe/TCP initiator, kernel passthrough) -> get_log -> decode
+//!   -> FdpReport: complete report, once
+//!   -> feedback_logs: changing logs, repeatedly
 //! file system -> file_map: locations of its files on the namespace
 //! ```
 //!

@@ -48,8 +48,8 @@ pub struct CompletedCommand {
     /// Command identifier, as returned by [`TcpQueue::submit`].
     pub cid: u16,
     pub entry: CompletionEntry,
-    /// Buffer of the command. For data from the controller, bytes after [`CompletedCommand::received`]
-    /// are unchanged.
+    /// Buffer of the command. For data from the controller, bytes after
+    /// [`CompletedCommand::received`] are unchanged.
     pub data: Vec<u8>,
     /// Bytes received from the controller.
     pub received: usize,
