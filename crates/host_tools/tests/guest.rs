@@ -1,4 +1,5 @@
-//! How `guest::boot` ends, with a program in QEMU's place that is told how to behave: no kernel is booted.
+//! How `guest::boot` ends, with a program in QEMU's place that is told how to behave: no kernel is
+//! booted.
 
 use std::fs;
 use std::io::Write;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! work folder (start, command, parameters, warp) -> 9p "warp"     guest
-//! ports of the guest: control (up, exit, problem), output, error, or a terminal -> Unix sockets -> events -> caller
+//! ports of the guest: control (up, exit, problem), output, error, or a terminal
+//!   -> Unix sockets -> events -> caller
 //! ```
 
 use std::ffi::{OsStr, OsString};

@@ -2,8 +2,9 @@
 //! Debian packages.
 //!
 //! ```text
-//! build  Debian packages -> cache: QEMU, kernel, root file system          (once; `guest/build.sh`)
-//! boot   cache, a drive's socket or port, a folder, a command -> QEMU      (each time; `init.sh`, then `start.sh` in the guest)
+//! build  Debian packages -> cache: QEMU, kernel, root file system          (once, `guest/build.sh`)
+//! boot   cache, a drive's socket or port, a folder, a command -> QEMU      (each time)
+//!        in the guest: `guest/init.sh`, then `guest/start.sh`
 //!        ports of QEMU -> output, exit code
 //! shell  this terminal <-> a terminal of the guest
 //! ```
