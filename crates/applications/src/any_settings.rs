@@ -10,7 +10,7 @@ use workload::random::below;
 use workload::{IoRequest, RequestSource, Workload};
 
 use crate::WorkloadSpec;
-use crate::testing::twin;
+use crate::testing::scaled_drive;
 
 /// A setting and its candidate values in TOML.
 type Choices = (&'static str, &'static [&'static str]);
@@ -245,7 +245,7 @@ fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
         let kind = (seed % KINDS.len() as u64) as usize;
         let text = drawn(&mut random, kind);
         let denominator = [1, 64, 128][below(&mut random, 3) as usize];
-        let target = twin([32, 64, 100][below(&mut random, 3) as usize] * denominator, denominator);
+        let target = scaled_drive([32, 64, 100][below(&mut random, 3) as usize] * denominator, denominator);
         let table = toml::from_str(&text).expect("TOML");
         let made = WorkloadSpec::parse("workload", &table, &|_| unreachable!("no job file is named"))
             .and_then(|spec| Ok((spec.source(&target, seed)?, spec.source(&target, seed)?)));

@@ -207,17 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_a_twin_is_as_popular_as_the_keys_it_stands_for() {
-        let (full, twin) = (
+    fn a_key_of_a_scaled_model_is_as_popular_as_the_keys_it_stands_for() {
+        let (full, model) = (
             RankDistribution::new(64_000_000, 1, 0.9),
             RankDistribution::new(1_000_000, 64, 0.9),
         );
         for share in [1_000, 100, 10, 2] {
-            let (full, twin) = (
+            let (full, model) = (
                 draws_below(&full, 64_000_000 / share),
-                draws_below(&twin, 1_000_000 / share),
+                draws_below(&model, 1_000_000 / share),
             );
-            assert!((full - twin).abs() < 0.002, "first 1/{share}: {full} and {twin}");
+            assert!((full - model).abs() < 0.002, "first 1/{share}: {full} and {model}");
         }
     }
 

@@ -94,7 +94,7 @@ impl GeneratorSettings {
     pub(crate) fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
         let unit_bytes = target
             .scaled_model
-            .map_or(self.mapping_unit_bytes, |twin| twin.mapping_unit_bytes);
+            .map_or(self.mapping_unit_bytes, |model| model.mapping_unit_bytes);
         self.generator()?.source(target, unit_bytes, seed)
     }
 
@@ -106,7 +106,7 @@ impl GeneratorSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{drive, twin};
+    use crate::testing::{drive, scaled_drive};
     use crate::{JobsReference, WorkloadSpec};
     use workload::{IoRequest, RequestOperation, Workload as _};
 
@@ -180,9 +180,9 @@ mod tests {
             (requests.len(), requests[0].bytes)
         };
         assert_eq!(units(&drive(1)), (64, 16 << 10), "mapping units of the drive");
-        let small = twin(64, 64);
-        let unit_bytes = small.scaled_model.expect("it is a twin").mapping_unit_bytes;
-        assert_eq!(units(&small).1, unit_bytes as u32, "mapping units of the twin");
+        let small = scaled_drive(64, 64);
+        let unit_bytes = small.scaled_model.expect("it is a scaled model").mapping_unit_bytes;
+        assert_eq!(units(&small).1, unit_bytes as u32, "mapping units of the scaled model");
         assert_eq!(spec.memory_bytes(&drive(1)).expect("it is registered"), 64);
         let again: WorkloadSpec = serde_json_like(&spec);
         assert_eq!(again.generator(), Some("in_order#1"));

@@ -15,7 +15,7 @@ pub(crate) fn drive(mib: u64) -> WorkloadTarget {
 }
 
 /// The same drive as a scaled model with 4 KiB pages. Denominator 1 gives the full drive.
-pub(crate) fn twin(mib: u64, denominator: u64) -> WorkloadTarget {
+pub(crate) fn scaled_drive(mib: u64, denominator: u64) -> WorkloadTarget {
     WorkloadTarget {
         scaled_model: (denominator > 1).then_some(ScaledModel {
             denominator,

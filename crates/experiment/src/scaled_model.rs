@@ -3,7 +3,7 @@
 //! A model at scale 1/d has the same number of reclaim units, each with 1/d of the pages. Valid
 //! shares, and thus write amplification, depend on that number and on the spread of the workload.
 //! They hardly depend on the pages per unit above about a thousand.
-//! `crates/simulate/tests/twins.rs` limits the error to 2 %. The workload shrinks by the same
+//! `crates/simulate/tests/scaled_models.rs` limits the error to 2 %. The workload shrinks by the same
 //! factor (see [`workload::fio`]). In virtual time, requests and flash operations keep their sizes.
 //!
 //! A search measures the smallest sufficient model (`run::search`). [`sizes`] returns its models,
@@ -396,11 +396,11 @@ mod tests {
     }
 
     #[test]
-    fn a_search_goes_from_small_twins_to_the_drive() {
+    fn a_search_goes_from_small_scaled_models_to_the_drive() {
         for device in Profile::names() {
             let config = config(&device);
             let full = DeviceLayout::new(&config).expect("a drive");
-            let scales = sizes(&device, &config, Some(Scale::FULL)).expect("twins");
+            let scales = sizes(&device, &config, Some(Scale::FULL)).expect("scaled models");
             assert_eq!(scales.last(), Some(&Scale::FULL), "{device}");
             for pair in scales.windows(2) {
                 assert!(
@@ -429,14 +429,14 @@ mod tests {
         let config = config("ssd_a");
         let scales =
             |largest| sizes("ssd_a", &config, largest).map(|scales| scales.iter().map(|scale| scale.0).collect());
-        let all: Vec<u32> = scales(Some(Scale::FULL)).expect("twins");
+        let all: Vec<u32> = scales(Some(Scale::FULL)).expect("scaled models");
         assert!(all.len() > 3, "{all:?}");
-        assert_eq!(scales(Some(Scale(all[1]))).expect("twins"), all[..2]);
-        assert_eq!(scales(Some(Scale(all[1] + 1))).expect("twins"), all[..1]);
-        let most = scales(None).expect("twins");
+        assert_eq!(scales(Some(Scale(all[1]))).expect("scaled models"), all[..2]);
+        assert_eq!(scales(Some(Scale(all[1] + 1))).expect("scaled models"), all[..1]);
+        let most = scales(None).expect("scaled models");
         assert_eq!(most, all[..most.len()], "memory only ends it earlier");
         let error = scales(Some(Scale(2 * all[0])))
-            .expect_err("no twin is so small")
+            .expect_err("no scaled model is so small")
             .to_string();
         assert!(
             error.contains(&format!(

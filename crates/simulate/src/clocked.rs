@@ -249,7 +249,7 @@ mod tests {
 
     fn clocked(profile: &str) -> ClockedDevice {
         let config = Profile::find(profile).and_then(|profile| profile.config(&SettingOverrides::new()));
-        let (config, _) = scaled_config(profile, &config.expect("a profile"), Scale(1024)).expect("a twin");
+        let (config, _) = scaled_config(profile, &config.expect("a profile"), Scale(1024)).expect("a scaled model");
         ClockedDevice::new(profile, &config, true).expect("a drive")
     }
 

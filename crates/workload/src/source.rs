@@ -230,7 +230,7 @@ const PART_ALIGNMENT_BYTES: u64 = 1 << 20;
 impl WorkloadTarget {
     /// Capacity that requests may use, bytes. With a scaled model, the capacity of the model.
     pub fn capacity_bytes(&self) -> u64 {
-        self.scaled_model.map_or(self.device_bytes, |twin| twin.device_bytes)
+        self.scaled_model.map_or(self.device_bytes, |model| model.device_bytes)
     }
 
     /// Returns the space between two percentages of the capacity as a drive of its own. The byte
@@ -247,7 +247,7 @@ impl WorkloadTarget {
         let (start, end) = (full(from_percent), full(to_percent));
         let position = |bytes: u64| {
             self.scaled_model
-                .map_or(bytes, |twin| twin.position(bytes, self.device_bytes))
+                .map_or(bytes, |model| model.position(bytes, self.device_bytes))
         };
         let range = position(start)..position(end);
         assert!(
@@ -260,13 +260,13 @@ impl WorkloadTarget {
             range.end,
             self.capacity_bytes()
         );
-        let twin = self.scaled_model.map(|twin| ScaledModel {
+        let model = self.scaled_model.map(|model| ScaledModel {
             device_bytes: range.end - range.start,
-            ..twin
+            ..model
         });
         let part = WorkloadTarget {
             device_bytes: end - start,
-            scaled_model: twin,
+            scaled_model: model,
             ..*self
         };
         (part, range)
@@ -274,21 +274,21 @@ impl WorkloadTarget {
 
     /// Scale factor d of the model. 1 without a scaled model.
     pub fn denominator(&self) -> u64 {
-        self.scaled_model.map_or(1, |twin| twin.denominator)
+        self.scaled_model.map_or(1, |model| model.denominator)
     }
 
     /// Returns the size of a request of `bytes` bytes on this drive. A scaled model shrinks
     /// requests, unless it keeps their sizes or the request covers part of a mapping unit.
     pub fn request_bytes(&self, bytes: u64) -> u64 {
         match self.scaled_model {
-            Some(twin) if !twin.keep_requests && twin.is_whole(bytes) => twin.size(bytes),
+            Some(model) if !model.keep_requests && model.is_whole(bytes) => model.size(bytes),
             _ => bytes,
         }
     }
 
     /// Smallest sensible unit of a request, bytes. 4 KiB, or the mapping unit of the scaled model.
     pub fn unit_bytes(&self) -> u64 {
-        self.scaled_model.map_or(4096, |twin| twin.mapping_unit_bytes)
+        self.scaled_model.map_or(4096, |model| model.mapping_unit_bytes)
     }
 }
 

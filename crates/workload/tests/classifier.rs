@@ -530,7 +530,7 @@ fn without_placement_identifiers_nothing_is_placed() {
 }
 
 #[test]
-fn ranges_shrink_with_a_twin() {
+fn ranges_shrink_with_a_scaled_model() {
     let target = WorkloadTarget {
         scaled_model: Some(ScaledModel {
             denominator: 10,

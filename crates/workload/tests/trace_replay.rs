@@ -145,14 +145,14 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
         error.contains("--capacity 5MiB") && error.contains("mapping = \"modulo\""),
         "{error}"
     );
-    let twin = ScaledModel {
+    let model = ScaledModel {
         denominator: 4,
         device_bytes: 128 * UNIT,
         mapping_unit_bytes: UNIT,
         keep_requests: false,
     };
     let on_twin = refusal(&WorkloadTarget {
-        scaled_model: Some(twin),
+        scaled_model: Some(model),
         ..drive(512)
     });
     assert_eq!(on_twin, error, "sizes are those of the drive");
@@ -194,7 +194,7 @@ fn random_trace(seed: u64, lines: usize, volumes: u64, units: u64) -> String {
 fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
     let text = random_trace(1, 20_000, 3, 10_000);
     let full = drive(65_536);
-    let twin = |keep_requests| WorkloadTarget {
+    let model = |keep_requests| WorkloadTarget {
         scaled_model: Some(ScaledModel {
             denominator: 8,
             device_bytes: 8_100 * UNIT,
@@ -204,7 +204,7 @@ fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
         ..full
     };
     for mapping in [AddressMapping::Modulo, AddressMapping::Scale, AddressMapping::Compact] {
-        for target in [full, twin(false), twin(true)] {
+        for target in [full, model(false), model(true)] {
             let settings = TraceSettings {
                 volume_bytes: Some(10_100 * UNIT),
                 volumes: 3,

@@ -49,7 +49,7 @@ pub(super) struct BTreeOutput {
 impl BTreeOutput {
     pub(super) fn new(settings: &BTreeSettings, target: &WorkloadTarget) -> BTreeOutput {
         let write_bytes = match target.scaled_model {
-            Some(twin) if !twin.keep_requests => twin.size(WRITE_BYTES).next_multiple_of(settings.page_bytes),
+            Some(model) if !model.keep_requests => model.size(WRITE_BYTES).next_multiple_of(settings.page_bytes),
             _ => WRITE_BYTES,
         };
         BTreeOutput {

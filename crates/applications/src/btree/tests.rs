@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::queue::RequestQueue;
-use crate::testing::{MIB, drive, measure, twin};
+use crate::testing::{MIB, drive, measure, scaled_drive};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 fn small(layout: PageUpdate) -> BTreeSettings {
@@ -397,7 +397,7 @@ fn transactions_touch_what_they_should() {
 }
 
 #[test]
-fn a_twin_is_alike() {
+fn a_scaled_model_is_alike() {
     let large = |layout| BTreeSettings {
         log_bytes: 32 * MIB,
         doublewrite_bytes: 32 * MIB,
@@ -416,12 +416,12 @@ fn a_twin_is_alike() {
     for settings in [large(PageUpdate::InPlace), large(PageUpdate::OutOfPlace), commits] {
         let layout = settings.layout;
         let at = |denominator: u64| {
-            let tree = run(&settings, &twin(1024, denominator), 5, 1_000_000 / denominator);
+            let tree = run(&settings, &scaled_drive(1024, denominator), 5, 1_000_000 / denominator);
             ["pool_hit_ratio", "tree_waf", "written_bytes_per_page", "moved_share"].map(|name| measure(&tree, name))
         };
-        let (full, twin) = (at(1), at(16));
-        for (full, twin) in full.into_iter().zip(twin) {
-            assert!((full - twin).abs() <= 0.05 * full, "{layout:?}: {full} and {twin}");
+        let (full, model) = (at(1), at(16));
+        for (full, model) in full.into_iter().zip(model) {
+            assert!((full - model).abs() <= 0.05 * full, "{layout:?}: {full} and {model}");
         }
     }
 }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_on_drive_and_twin() {
+    fn a_rate_is_kept_on_drive_and_scaled_model() {
         const TARGET: f64 = 50.0 * 1024.0 * 1024.0;
         const OPERATIONS_PER_SECOND: f64 = 10_000.0;
         // Items of `STEP` operations in one offer. They offer three times the target.

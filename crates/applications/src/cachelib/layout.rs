@@ -45,7 +45,7 @@ impl CacheLayout {
         let soc_start_bytes = capacity / bucket_bytes * bucket_bytes - buckets * bucket_bytes;
         let loc_start_bytes = share(settings.metadata_percent).next_multiple_of(unit);
         let region_bytes = match target.scaled_model {
-            Some(twin) => twin
+            Some(model) => model
                 .size(settings.region_bytes)
                 .max(REGION_BYTES_MIN.min(settings.region_bytes)),
             None => settings.region_bytes,

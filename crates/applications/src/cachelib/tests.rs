@@ -204,8 +204,8 @@ fn the_same_requests_come_whatever_the_batches_and_the_placement() {
 }
 
 #[test]
-fn a_twin_hits_and_writes_as_the_drive_does() {
-    // Omits the few giant values, because their number on a small twin is random.
+fn a_scaled_model_hits_and_writes_as_the_drive_does() {
+    // Omits the few giant values, because their number on a small scaled model is random.
     let statistics = StatisticsSettings {
         value_quantiles: Some(vec![(0.0, 63), (90.0, 400), (100.0, 20_000)]),
         ..StatisticsSettings::default()

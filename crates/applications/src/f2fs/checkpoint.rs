@@ -59,7 +59,7 @@ impl FileSystem {
         }
         self.checkpoint()?;
         if self.rules.discard == DiscardPolicy::WhenIdle {
-            // A request of the scaled model (twin) stands for d / s requests of the drive.
+            // A request of the scaled model stands for d / s requests of the drive.
             let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
             let requests = requests / self.rules.denominator as f64;
             let granularity = self.discard_granularity();

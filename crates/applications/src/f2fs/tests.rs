@@ -7,7 +7,7 @@ use super::nodes::UNWRITTEN;
 use super::personality::file_count;
 use super::personality::fileserver::FileSelection;
 use super::*;
-use crate::testing::twin;
+use crate::testing::scaled_drive;
 use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel};
 
 const GIB: u64 = 1 << 30;
@@ -394,7 +394,7 @@ fn a_full_file_system_is_an_error_and_not_a_crash() {
 
 /// A scaled model matches the drive in shares and amplification.
 #[test]
-fn a_twin_is_like_the_drive() {
+fn a_scaled_model_is_like_the_drive() {
     let measure = |denominator: u64| {
         let mut settings = small_fileserver(0.7);
         settings.fileserver.file_bytes = 540_000;
@@ -423,9 +423,9 @@ fn a_twin_is_like_the_drive() {
             threaded,
         )
     };
-    let (full, twin) = (measure(1), measure(8));
-    assert!((full.0 / twin.0 - 1.0).abs() < 0.01, "{full:?} {twin:?}");
-    assert!((full.1 - twin.1).abs() < 0.05, "{full:?} {twin:?}");
+    let (full, model) = (measure(1), measure(8));
+    assert!((full.0 / model.0 - 1.0).abs() < 0.01, "{full:?} {model:?}");
+    assert!((full.1 - model.1).abs() < 0.05, "{full:?} {model:?}");
 }
 
 #[test]
@@ -475,9 +475,9 @@ fn impossible_settings_are_refused() {
 fn defaults_fit_any_drive() {
     let paper = WorkloadTarget {
         device_bytes: 7_680_000_000_000,
-        ..twin(7_680_000_000_000 >> 20, 1024)
+        ..scaled_drive(7_680_000_000_000 >> 20, 1024)
     };
-    let part = twin(240 << 10, 64).part(40.0, 100.0).0;
+    let part = scaled_drive(240 << 10, 64).part(40.0, 100.0).0;
     for (target, files) in [(paper, 10_000_000), (drive(4), 5_726), (part, 206_158)] {
         let counted = file_count(None, 10_000_000, 72.0, 540_000, &target);
         assert_eq!(counted, files, "{target:?}");

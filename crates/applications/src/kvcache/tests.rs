@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use super::*;
-use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
+use crate::testing::{MIB, drive, expected_hits, measure, scaled_drive, zipf_weights};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// One worker with chunks of 64 KiB.
@@ -291,7 +291,7 @@ fn twins_are_hit_as_often() {
     ] {
         let run = |denominator: u64| {
             let mut source = one(requests.clone(), TierEviction::Lru)
-                .source(&twin(2048, denominator), 1)
+                .source(&scaled_drive(2048, denominator), 1)
                 .expect("it fits");
             ask(&mut source, 400_000.0 / (denominator as f64 / 16.0).max(1.0));
             (measure(&source, "all.slots"), measure(&source, "hit_ratio"))

@@ -1,7 +1,7 @@
 //! Tests of the tree against a plain set of keys, a record of its space, and known formulas.
 
 use super::*;
-use crate::testing::{MIB, drive, measure, twin};
+use crate::testing::{MIB, drive, measure, scaled_drive};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// A tree of a few levels on a small drive: memtables of 256 entries, a base level of four of them.
@@ -354,7 +354,7 @@ fn batch_sizes_do_not_matter() {
 }
 
 #[test]
-fn a_twin_is_like_the_drive() {
+fn a_scaled_model_is_like_the_drive() {
     let waf = |denominator: u64| {
         let settings = LsmSettings {
             memtable_bytes: 2 * MIB,
@@ -362,14 +362,14 @@ fn a_twin_is_like_the_drive() {
             base_level_bytes: 8 * MIB,
             ..small(Mix::Overwrite)
         };
-        let target = twin(512, denominator);
+        let target = scaled_drive(512, denominator);
         let source = run(&settings, &target, 6, 1500 * MIB / denominator);
         (measure(&source, "table_waf"), measure(&source, "space_amplification"))
     };
-    let (full, twin) = (waf(1), waf(8));
+    let (full, model) = (waf(1), waf(8));
     assert!(
-        (full.0 / twin.0 - 1.0).abs() < 0.05 && (full.1 / twin.1 - 1.0).abs() < 0.03,
-        "{full:?} {twin:?}"
+        (full.0 / model.0 - 1.0).abs() < 0.05 && (full.1 / model.1 - 1.0).abs() < 0.03,
+        "{full:?} {model:?}"
     );
 }
 

@@ -270,7 +270,7 @@ impl ObjectCacheSettings {
         let full_bytes = self.segment_bytes.next_multiple_of(unit_bytes);
         let least_bytes = self.max_object_bytes.next_multiple_of(unit_bytes);
         let segment_bytes = match target.scaled_model {
-            Some(twin) => twin.size(full_bytes).max(least_bytes.min(full_bytes)),
+            Some(model) => model.size(full_bytes).max(least_bytes.min(full_bytes)),
             None => full_bytes,
         };
         (space_bytes, segment_bytes)

@@ -7,7 +7,7 @@ use super::segments::SegmentState;
 use super::source::ObjectStore;
 use super::*;
 use crate::queue::RequestQueue;
-use crate::testing::{MIB, drive, expected_hits, measure, twin, zipf_weights};
+use crate::testing::{MIB, drive, expected_hits, measure, scaled_drive, zipf_weights};
 use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// Gets of objects with sizes within these bounds, and a set after each miss.
@@ -398,7 +398,7 @@ fn twins_are_hit_as_often() {
             let mut settings = gets(layout, (5000, 50_000), 200.0, 0.9);
             settings.eviction = eviction;
             settings.segment_bytes = 64 * MIB;
-            let mut source = settings.source(&twin(4096, denominator), 1).expect("it fits");
+            let mut source = settings.source(&scaled_drive(4096, denominator), 1).expect("it fits");
             ask(&mut source, 3_200_000 / denominator);
             (
                 measure(&source, "hit_ratio"),

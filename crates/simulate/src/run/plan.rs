@@ -220,7 +220,7 @@ impl MemoryNeed {
             HumanBytes(self.workload_bytes),
             HumanBytes(available_bytes)
         );
-        let twin = match self.largest {
+        let model = match self.largest {
             // A scaled model distorts the latencies that a replay measures.
             _ if self.is_replay => "a smaller drive that the trace fills (--capacity)".to_string(),
             Some(largest) => format!("a search that ends at a smaller model than {largest} (--scale auto:1/64)"),
@@ -231,7 +231,7 @@ impl MemoryNeed {
             true => "a workload that keeps less (fewer jobs or objects, larger blocks, norandommap), or ",
             false => "",
         };
-        LabError::invalid(&self.place, format!("{need}. Use {less}{twin}"))
+        LabError::invalid(&self.place, format!("{need}. Use {less}{model}"))
     }
 }
 

@@ -129,12 +129,12 @@ mod tests {
     }
 
     fn compared(found: &SearchResult<u32>) -> (u32, f64) {
-        let compared = found.search.compared.expect("two twins ran");
+        let compared = found.search.compared.expect("two scaled models ran");
         (compared.smaller.0, compared.difference)
     }
 
     #[test]
-    fn the_first_twin_that_agrees_with_the_one_before_is_taken() {
+    fn the_first_scaled_model_that_agrees_with_the_one_before_is_taken() {
         let (found, runs) = searched(&[(256, [1.0, 1.1]), (64, [1.2, 1.5]), (16, [1.21, 1.511])]);
         assert_eq!(runs, [256, 64, 16], "no larger one is run");
         assert_eq!((found.result, found.stopped), (16, false));

@@ -84,7 +84,7 @@ pub(super) struct JobInstance {
     /// The workload decides itself when to submit.
     pub(super) is_paced: bool,
     /// Fast path: a closed loop without log. Only depth and end control its submissions.
-    pub(super) is_plain: bool,
+    pub(super) is_fast_path: bool,
     /// Placement policy that overrides the workload.
     pub(super) placer: Option<PolicyPlacer>,
     /// Requests produced. `taken`: number of submitted ones.
@@ -239,7 +239,7 @@ impl JobInstance {
             requests,
             replay: None,
             is_paced: false,
-            is_plain: false,
+            is_fast_path: false,
             placer: None,
             ready: Vec::new(),
             taken: 0,
@@ -323,7 +323,7 @@ impl JobInstance {
     pub(super) fn begin(&mut self, now: Nanos) -> Nanos {
         assert!(!self.begun, "a lane begins once");
         self.begun = true;
-        self.is_plain = self.is_closed_loop() && self.log.is_none();
+        self.is_fast_path = self.is_closed_loop() && self.log.is_none();
         self.begins_at = now + self.delay_ns;
         self.measured_from = self.begins_at + self.ramp_ns;
         let runtime = |length: Nanos| self.measured_from.saturating_add(length);
@@ -364,7 +364,7 @@ impl JobInstance {
         if now >= self.ends_at || !self.has_request(look_ahead) {
             return NextAction::End;
         }
-        if self.is_plain {
+        if self.is_fast_path {
             return NextAction::Submit;
         }
         self.demand_otherwise(now)
@@ -374,7 +374,7 @@ impl JobInstance {
     #[inline(always)]
     pub(super) fn next_fast_operation(&self, now: Nanos) -> Option<RequestOperation> {
         let next = self.ready.get(self.taken)?;
-        let goes_on = self.is_plain && self.in_flight == self.depth && now < self.ends_at;
+        let goes_on = self.is_fast_path && self.in_flight == self.depth && now < self.ends_at;
         goes_on.then_some(next.operation)
     }
 
@@ -596,7 +596,7 @@ impl JobInstance {
     pub(super) fn take_request(&mut self) -> IoRequest {
         let request = self.ready[self.taken];
         self.taken += 1;
-        if !self.is_plain {
+        if !self.is_fast_path {
             self.count_taken(request.bytes);
         }
         request
@@ -629,7 +629,7 @@ impl JobInstance {
     /// [`JobInstance::request_at`] returns the request until the next batch.
     #[inline]
     pub(super) fn take_request_index(&mut self) -> usize {
-        assert!(self.is_plain, "requests of a plain lane are not counted");
+        assert!(self.is_fast_path, "requests of a lane on the fast path are not counted");
         self.taken += 1;
         self.taken - 1
     }

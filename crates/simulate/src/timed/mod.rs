@@ -348,7 +348,7 @@ impl Runner {
                 TimedEventKind::Wake => lane.wake_at = None,
                 TimedEventKind::Completion(tag) => {
                     lane.tally.completed(at);
-                    if lane.is_plain {
+                    if lane.is_fast_path {
                         lane.in_flight -= 1;
                     } else {
                         self.complete(turn.lane, tag)?;
@@ -438,7 +438,7 @@ impl Runner {
     #[inline(always)]
     fn locate(&mut self, index: u32, device: &Device<RunRecorder>) {
         let lane = &mut self.lanes[index as usize];
-        if lane.is_plain && lane.begins_run() {
+        if lane.is_fast_path && lane.begins_run() {
             let is_located = |request: &IoRequest| match (request.operation, self.mapper.extent(request)) {
                 (RequestOperation::Read, (first, 1)) => device.locate(first),
                 _ => None,

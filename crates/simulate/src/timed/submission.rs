@@ -60,7 +60,7 @@ impl Runner {
     #[inline(always)]
     fn measure(&mut self, index: u32, request: &IoRequest, done: CompletionTime) {
         let lane = &mut self.lanes[index as usize];
-        if !lane.is_plain {
+        if !lane.is_fast_path {
             lane.in_flight_until(self.now, done, request);
         }
         self.account(index, request, done);

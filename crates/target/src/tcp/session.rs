@@ -183,7 +183,7 @@ pub struct TcpSession {
     outstanding: usize,
     spare: BufferPool,
     /// Buffer of a batch, kept for reuse.
-    plain: Vec<PlacedFastIo>,
+    fast_batch: Vec<PlacedFastIo>,
 }
 
 /// A fast-path command whose data is complete, and the offset of its data in the capsule.
@@ -240,7 +240,7 @@ impl TcpSession {
             bytes_in_flight: 0,
             outstanding: 0,
             spare: BufferPool::default(),
-            plain: Vec::new(),
+            fast_batch: Vec::new(),
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) fn segment_units(segment_bytes: u64, target: &WorkloadTarget) -> Resu
     }
     let bytes = target
         .scaled_model
-        .map_or(segment_bytes, |twin| twin.amount(segment_bytes));
+        .map_or(segment_bytes, |model| model.amount(segment_bytes));
     Ok(bytes.div_ceil(target.unit_bytes()).max(1))
 }
 

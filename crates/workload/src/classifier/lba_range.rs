@@ -36,7 +36,7 @@ impl LbaRangeSettings {
             let bytes = bytes.min(target.device_bytes);
             let bytes = target
                 .scaled_model
-                .map_or(bytes, |twin| twin.position(bytes, target.device_bytes));
+                .map_or(bytes, |model| model.position(bytes, target.device_bytes));
             bytes.div_ceil(unit_bytes)
         };
         let mut in_units = Vec::new();

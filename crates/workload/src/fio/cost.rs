@@ -74,16 +74,16 @@ impl Cost {
 
     /// Cost on a scaled model. Each byte of the model stands for d bytes of the drive and for their
     /// requests.
-    pub(super) fn scaled(self, full: &JobPlan, twin: ScaledModel) -> Self {
+    pub(super) fn scaled(self, full: &JobPlan, model: ScaledModel) -> Self {
         let mean_bytes = full.mean_request_bytes();
         assert!(
-            mean_bytes > 0.0 && twin.denominator > 0,
+            mean_bytes > 0.0 && model.denominator > 0,
             "requests of {mean_bytes} bytes are scaled by 1/{}",
-            twin.denominator
+            model.denominator
         );
         Self {
             per_request: 0.0,
-            per_byte: self.request_cost(mean_bytes) / mean_bytes * twin.denominator as f64,
+            per_byte: self.request_cost(mean_bytes) / mean_bytes * model.denominator as f64,
         }
     }
 

@@ -2,7 +2,7 @@
 //! drive.
 //!
 //! `lines` and `parse` turn text into typed jobs, with the option table of `options` and the values
-//! of `value`, `expression` and `grammar`. `plan` resolves a job for a drive in bytes, and `twin`
+//! of `value`, `expression` and `grammar`. `plan` resolves a job for a drive in bytes, and `scaled_jobs`
 //! scales the plan down. `stream` turns a plan into requests, with fio's own random numbers
 //! (`random`, `distribution`, `random_map`, `power`). `planned` lists the streams of all jobs in
 //! the order of their `groups`. `schedule` merges the streams by their `cost`.

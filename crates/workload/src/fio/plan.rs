@@ -5,7 +5,7 @@
 //! `get_start_offset`, `setup_files`, `__init_rand_distribution`). The returned plan is valid. Its
 //! region lies on the drive and holds at least one block.
 //!
-//! This module draws no random numbers and produces no requests (see `stream`). `twin` scales a
+//! This module draws no random numbers and produces no requests (see `stream`). `scaled_jobs` scales a
 //! plan before it becomes a stream.
 
 use crate::{PlacementIndex, RequestOperation, WorkloadTarget};

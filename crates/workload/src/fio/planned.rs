@@ -63,7 +63,7 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &WorkloadTarget) -> Result<Ve
 pub(super) fn plan_instance(job: &Job, instance: u32, target: &WorkloadTarget) -> Result<(JobPlan, JobPlan), JobError> {
     let full = JobPlan::new(job, instance, *target)?;
     let plan = match target.scaled_model {
-        Some(twin) => shrink(job, &full, twin)?,
+        Some(model) => shrink(job, &full, model)?,
         None => full.clone(),
     };
     assert!(plan.start_bytes < plan.device_bytes, "a stream begins on the drive");
@@ -71,10 +71,10 @@ pub(super) fn plan_instance(job: &Job, instance: u32, target: &WorkloadTarget) -
     Ok((full, plan))
 }
 
-fn shrink(job: &Job, full: &JobPlan, twin: ScaledModel) -> Result<JobPlan, JobError> {
-    let shrunk = twin.shrink(full);
+fn shrink(job: &Job, full: &JobPlan, model: ScaledModel) -> Result<JobPlan, JobError> {
+    let shrunk = model.shrink(full);
     if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
-        let problem = format!("the region holds no block at a scale of 1/{}", twin.denominator);
+        let problem = format!("the region holds no block at a scale of 1/{}", model.denominator);
         return Err(job.error("size", problem, "Enlarge the region, or use a larger scale"));
     }
     Ok(shrunk)

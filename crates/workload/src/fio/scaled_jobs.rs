@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequential_pass_and_a_random_map_cover_the_twin_once() {
+    fn a_sequential_pass_and_a_random_map_cover_the_scaled_model_once() {
         for options in ["rw=write\nbs=128k", "rw=randwrite"] {
             let (_, shrunk) = plans(options);
             let mut covered: Vec<u64> = requests(shrunk, usize::MAX >> 1)
@@ -276,28 +276,28 @@ mod tests {
     }
 
     #[test]
-    fn the_hottest_blocks_of_the_drive_are_the_hottest_block_of_the_twin() {
+    fn the_hottest_blocks_of_the_drive_are_the_hottest_block_of_the_scaled_model() {
         let (full, shrunk) = plans("rw=randwrite\nrandom_distribution=zipf:1.2\nio_size=128g");
-        let (full, twin) = (hits(full, 100_000), hits(shrunk, 100_000));
+        let (full, model) = (hits(full, 100_000), hits(shrunk, 100_000));
         let hottest: usize = full[..64].iter().sum();
         assert!(
-            hottest.abs_diff(twin[0]) < 1_000,
-            "{hottest} of 100000 on the drive, {} on the twin",
-            twin[0]
+            hottest.abs_diff(model[0]) < 1_000,
+            "{hottest} of 100000 on the drive, {} on the scaled model",
+            model[0]
         );
-        assert!(full[0] < twin[0], "the blocks were not merged");
+        assert!(full[0] < model[0], "the blocks were not merged");
     }
 
     #[test]
-    fn as_large_a_part_of_the_twin_is_touched() {
+    fn as_large_a_part_of_the_scaled_model_is_touched() {
         let (full, shrunk) = plans("rw=randwrite\nrandom_distribution=zipf:1.2\nio_size=128g");
         // Both get the same number of drive writes. The model has a 64th of the blocks and of the
         // requests.
-        let (full, twin) = (hits(full, 1_280_000).len(), hits(shrunk, 20_000).len());
-        let ratio = twin as f64 * 64.0 / full as f64;
+        let (full, model) = (hits(full, 1_280_000).len(), hits(shrunk, 20_000).len());
+        let ratio = model as f64 * 64.0 / full as f64;
         assert!(
             (0.9..1.1).contains(&ratio),
-            "{full} blocks of the drive, {twin} of the twin's"
+            "{full} blocks of the drive, {model} of the scaled model's"
         );
     }
 

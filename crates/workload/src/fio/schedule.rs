@@ -220,10 +220,10 @@ impl Schedule {
 }
 
 impl ScheduledStream {
-    fn new(planned: PlannedStream<'_>, twin: Option<ScaledModel>) -> Self {
+    fn new(planned: PlannedStream<'_>, model: Option<ScaledModel>) -> Self {
         let mut cost = Cost::new(planned.job, &planned.full);
-        if let Some(twin) = twin {
-            cost = cost.scaled(&planned.full, twin);
+        if let Some(model) = model {
+            cost = cost.scaled(&planned.full, model);
         }
         assert!(
             cost.request_cost(planned.plan.mean_request_bytes()) > 0.0,
@@ -582,9 +582,9 @@ mod tests {
     }
 
     #[test]
-    fn a_twin_keeps_the_shares_of_bytes() {
+    fn a_scaled_model_keeps_the_shares_of_bytes() {
         let text = "[seq]\nrw=write\nbs=128k\nsize=90%\nflow=2\n[random]\nrw=randwrite\noffset=90%\nflow=1\n";
-        let twin = Some(ScaledModel {
+        let model = Some(ScaledModel {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
@@ -596,7 +596,7 @@ mod tests {
             &WorkloadTarget {
                 endless: true,
                 placement_count: 8,
-                scaled_model: twin,
+                scaled_model: model,
                 ..TARGET
             },
         )
@@ -612,15 +612,15 @@ mod tests {
     }
 
     #[test]
-    fn a_region_too_small_for_a_twin_is_refused() {
-        let twin = Some(ScaledModel {
+    fn a_region_too_small_for_a_scaled_model_is_refused() {
+        let model = Some(ScaledModel {
             denominator: 64,
             device_bytes: GIB,
             mapping_unit_bytes: 4096,
             keep_requests: false,
         });
         let options = WorkloadTarget {
-            scaled_model: twin,
+            scaled_model: model,
             ..TARGET
         };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();

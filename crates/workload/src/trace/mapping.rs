@@ -86,7 +86,7 @@ impl AddressMap {
         let volume_bytes = settings.volume_bytes.unwrap_or(0);
         assert!(units <= full_units, "a scaled model is no larger than its drive");
         // Without sampling, touched units are those of the full-size drive.
-        let sampled = target.scaled_model.filter(|twin| !twin.keep_requests);
+        let sampled = target.scaled_model.filter(|model| !model.keep_requests);
         let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
             AddressMapping::Modulo => MappingRule::Modulo {
@@ -107,11 +107,11 @@ impl AddressMap {
             unit_bytes,
             full_units,
             units,
-            sampled: sampled.map(|twin| UnitSample {
-                denominator: twin.denominator,
+            sampled: sampled.map(|model| UnitSample {
+                denominator: model.denominator,
                 seed,
             }),
-            kept: target.scaled_model.filter(|twin| twin.keep_requests),
+            kept: target.scaled_model.filter(|model| model.keep_requests),
         })
     }
 
@@ -137,7 +137,7 @@ impl AddressMap {
     /// Calls `emit` with offset and length of every piece of a record.
     #[inline]
     pub(super) fn map(&mut self, record: &TraceRecord, mut emit: impl FnMut(u64, u32)) -> Result<(), TooManyUnits> {
-        let Some(twin) = self.kept else {
+        let Some(model) = self.kept else {
             return self.map_pieces(record, PieceJoiner::new(emit));
         };
         let (bytes, full_bytes) = (self.units * self.unit_bytes, self.full_units * self.unit_bytes);
@@ -145,7 +145,7 @@ impl AddressMap {
             let length = u64::from(length).min(bytes);
             // The position within its unit does not change, because it determines the number of
             // touched units.
-            let position = twin.position(at, full_bytes) + at % twin.mapping_unit_bytes;
+            let position = model.position(at, full_bytes) + at % model.mapping_unit_bytes;
             emit(position.min(bytes - length), length as u32);
         };
         self.map_pieces(record, PieceJoiner::new(shrunk))

@@ -325,6 +325,6 @@ impl TraceSettings {
 
 /// Units that a trace can touch. Those of a sampled scaled model, or of the drive at full size.
 fn touchable_units(target: &WorkloadTarget) -> u64 {
-    let sampled = target.scaled_model.filter(|twin| !twin.keep_requests);
-    sampled.map_or(target.device_bytes, |twin| twin.device_bytes) / target.unit_bytes()
+    let sampled = target.scaled_model.filter(|model| !model.keep_requests);
+    sampled.map_or(target.device_bytes, |model| model.device_bytes) / target.unit_bytes()
 }

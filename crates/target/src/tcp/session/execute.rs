@@ -54,8 +54,9 @@ impl TcpSession {
         }
         let until = self.bytes_in_flight.saturating_sub(WRITTEN_BYTES);
         while let Some(first) = self.ready.front() {
-            let is_plain = matches!(&first.progress, CommandStage::Capsule(_, Some(command)) if command.may_be_fast());
-            if !is_plain || !self.carry_out_together(&mut subsystem, now, until) {
+            let may_be_fast =
+                matches!(&first.progress, CommandStage::Capsule(_, Some(command)) if command.may_be_fast());
+            if !may_be_fast || !self.carry_out_together(&mut subsystem, now, until) {
                 let ready = self.ready.pop_front().expect("the entry was checked before");
                 if let Some(next) = self.ready.front().filter(|_| is_io) {
                     subsystem.prefetch_command(next.progress.entry());
@@ -111,13 +112,13 @@ impl TcpSession {
         let Some(mut together) = subsystem.begin_fast_path_batch(controller, now, nsid) else {
             return false;
         };
-        let mut plain = std::mem::take(&mut self.plain);
-        plain.clear();
-        let found = self.ready.iter().take(TOGETHER_COMMANDS + PREFETCH_COMMANDS);
-        plain.extend(found.map_while(|ready| find_plain(subsystem, &together, ready)));
+        let mut fast = std::mem::take(&mut self.fast_batch);
+        fast.clear();
+        let candidates = self.ready.iter().take(TOGETHER_COMMANDS + PREFETCH_COMMANDS);
+        fast.extend(candidates.map_while(|ready| find_fast_io(subsystem, &together, ready)));
         let mut failed = None;
-        for (place, PlacedFastIo { command, offset }) in plain.iter().enumerate().take(TOGETHER_COMMANDS) {
-            subsystem.prefetch_fast(plain[place + 1..].iter().map(|next| &next.command));
+        for (place, PlacedFastIo { command, offset }) in fast.iter().enumerate().take(TOGETHER_COMMANDS) {
+            subsystem.prefetch_fast(fast[place + 1..].iter().map(|next| &next.command));
             let ready = self.ready.pop_front().expect("the command was examined before");
             self.release_in_flight(ready.data.len());
             let entry = ready.progress.entry();
@@ -161,8 +162,8 @@ impl TcpSession {
             }
         }
         subsystem.end_fast_path_batch(together);
-        let carried_out = !plain.is_empty();
-        self.plain = plain;
+        let carried_out = !fast.is_empty();
+        self.fast_batch = fast;
         if let Some((ready, failure)) = failed {
             self.refuse(subsystem, ready.progress.entry(), ready.data, failure);
         }
@@ -435,7 +436,7 @@ impl TcpSession {
 
 /// Returns the command if it qualifies for the fast path, its data is complete, and data for the
 /// host is small enough to be copied.
-fn find_plain(subsystem: &Subsystem, together: &FastPathBatch, ready: &ReadyCommand) -> Option<PlacedFastIo> {
+fn find_fast_io(subsystem: &Subsystem, together: &FastPathBatch, ready: &ReadyCommand) -> Option<PlacedFastIo> {
     let CommandStage::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
     };

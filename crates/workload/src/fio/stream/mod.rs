@@ -31,10 +31,10 @@ use read_back::{ReadBack, RegionPiece};
 use sizes::SizeSource;
 use write_mode::WriteModes;
 
-/// Common fields of all requests of a plain stream. Such requests have one operation and one size,
+/// Common fields of all requests of a uniform stream. Such requests have one operation and one size,
 /// and only their addresses are chosen.
 #[derive(Debug, Clone, Copy)]
-struct PlainFields {
+struct UniformFields {
     operation: RequestOperation,
     bytes: u64,
     placement: Option<PlacementIndex>,
@@ -45,7 +45,7 @@ struct PlainFields {
 pub struct JobStream {
     stream: u16,
     plan: JobPlan,
-    plain: Option<PlainFields>,
+    uniform: Option<UniformFields>,
     addresses: Addresses,
     sizes: PerDirection<SizeSource>,
     placement: PlacementSource,
@@ -98,7 +98,7 @@ impl JobStream {
         let takes_notes = read_back.as_ref().is_some_and(|back| back.records_requests());
         Self {
             stream,
-            plain: PlainFields::new(&plan, &placement).filter(|_| !takes_notes),
+            uniform: UniformFields::new(&plan, &placement).filter(|_| !takes_notes),
             addresses: Addresses::new(&plan),
             sizes,
             placement,
@@ -157,9 +157,9 @@ impl JobStream {
         let before = out.len();
         let full = before + limit;
         while out.len() < full {
-            if let Some(plain) = self.plain
+            if let Some(uniform) = self.uniform
                 && self.pass_continues()
-                && self.fill_plainly(plain, out, (full - out.len()) as u64) > 0
+                && self.fill_uniform(uniform, out, (full - out.len()) as u64) > 0
             {
                 continue;
             }
@@ -369,7 +369,7 @@ impl JobStream {
     }
 }
 
-impl PlainFields {
+impl UniformFields {
     fn new(plan: &JobPlan, placement: &PlacementSource) -> Option<Self> {
         let JobOperations::Only(operation) = plan.access.operations else {
             return None;

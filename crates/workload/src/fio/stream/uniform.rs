@@ -1,21 +1,21 @@
-//! Fast path of a plain stream, whose requests differ only in their addresses.
+//! Fast path of a uniform stream, whose requests differ only in their addresses.
 
 use super::addresses::Addresses;
-use super::{JobStream, PlainFields};
+use super::{JobStream, UniformFields};
 use crate::IoRequest;
 
 /// Requests that are drawn ahead so that their cache misses in the random map overlap.
 const LOOKAHEAD: usize = 64;
 
 impl JobStream {
-    /// Appends up to `limit` requests of a plain stream while its pass goes on. After a result of
+    /// Appends up to `limit` requests of a uniform stream while its pass goes on. After a result of
     /// 0, [`Self::issue`] produces the next one.
-    pub(super) fn fill_plainly(&mut self, plain: PlainFields, out: &mut Vec<IoRequest>, limit: u64) -> u64 {
-        let PlainFields {
+    pub(super) fn fill_uniform(&mut self, uniform: UniformFields, out: &mut Vec<IoRequest>, limit: u64) -> u64 {
+        let UniformFields {
             operation,
             bytes,
             placement,
-        } = plain;
+        } = uniform;
         let limit = limit.min(self.requests_within_limits(bytes));
         let (stream, start_bytes) = (self.stream, self.plan.start_bytes);
         let request = |offset: u64| IoRequest {

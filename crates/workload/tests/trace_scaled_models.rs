@@ -56,7 +56,7 @@ fn skewed_trace(lines: u64, units: u64) -> String {
 }
 
 #[test]
-fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
+fn a_scaled_model_lives_as_the_drive_does_at_a_fraction_of_the_size() {
     const D: u64 = 16;
     const UNITS: u64 = 1 << 18;
     let text = skewed_trace(200_000, UNITS);
@@ -71,33 +71,33 @@ fn a_twin_lives_as_the_drive_does_at_a_fraction_of_the_size() {
     };
     for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
         let full = life(&replay(&text, &with(mapping), &drive(UNITS)));
-        let twin = life(&replay(&text, &with(mapping), &target));
-        let near = |what: &str, twin: u64, full: u64, tolerance: f64| {
-            let ratio = twin as f64 * D as f64 / full as f64;
+        let model = life(&replay(&text, &with(mapping), &target));
+        let near = |what: &str, model: u64, full: u64, tolerance: f64| {
+            let ratio = model as f64 * D as f64 / full as f64;
             assert!(
                 (ratio - 1.0).abs() < tolerance,
-                "{mapping:?}: {what} {ratio} ({twin} of {full})"
+                "{mapping:?}: {what} {ratio} ({model} of {full})"
             );
         };
         // The model has 1638 hot units with 9/10 of the bytes, which gives a random deviation of
         // half a percent.
-        near("bytes", twin.bytes, full.bytes, 0.03);
-        near("touched units", twin.touched, full.touched, 0.03);
+        near("bytes", model.bytes, full.bytes, 0.03);
+        near("touched units", model.touched, full.touched, 0.03);
         near(
             "overwrites",
-            twin.distances.len() as u64,
+            model.distances.len() as u64,
             full.distances.len() as u64,
             0.03,
         );
         for percent in [10, 50, 90, 99] {
             let at = |life: &Life| life.distances[life.distances.len() * percent / 100];
-            near(&format!("distance at {percent} %"), at(&twin), at(&full), 0.08);
+            near(&format!("distance at {percent} %"), at(&model), at(&full), 0.08);
         }
     }
 }
 
 #[test]
-fn a_sequential_pass_covers_the_twin_once_in_order() {
+fn a_sequential_pass_covers_the_scaled_model_once_in_order() {
     let lines: Vec<(&str, &str, u64, u64)> = (0..1000).map(|line| ("a", "write", line * 100, 100)).collect();
     for denominator in [7, 64, 512] {
         let target = WorkloadTarget {
@@ -119,7 +119,7 @@ fn a_sequential_pass_covers_the_twin_once_in_order() {
 }
 
 #[test]
-fn a_twin_that_keeps_requests_only_moves_them() {
+fn a_scaled_model_that_keeps_requests_only_moves_them() {
     let text = iolog(&[("a", "write", 0, 64), ("a", "write", 96, 4), ("a", "write", 64, 32)]);
     let target = WorkloadTarget {
         scaled_model: Some(ScaledModel {

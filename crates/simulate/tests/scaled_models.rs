@@ -22,7 +22,7 @@ const UNIT_PAGES_MIN: u64 = 1024;
 fn experiment(drive_writes: f64, workload: &str) -> Experiment {
     let text = format!(
         r#"
-        title = "twins"
+        title = "scaled models"
         source = "none"
         devices = ["warp_default"]
         {workload}
@@ -36,11 +36,11 @@ fn experiment(drive_writes: f64, workload: &str) -> Experiment {
         device = {{ "geometry.physical_bytes" = "64GiB" }}
         "#
     );
-    Experiment::parse("experiments/twins/experiment.toml", &text).expect("the experiment is one")
+    Experiment::parse("experiments/scaled_models/experiment.toml", &text).expect("the experiment is one")
 }
 
 /// Runs the experiment's only cell on a scaled model.
-fn run_twin(experiment: &Experiment, scale: u32) -> RunResult {
+fn run_scaled_model(experiment: &Experiment, scale: u32) -> RunResult {
     let selection = RunOverrides {
         run: RunOptions {
             scale: Some(ScaleChoice::Fixed(Scale(scale))),
@@ -60,8 +60,8 @@ fn run_twin(experiment: &Experiment, scale: u32) -> RunResult {
 }
 
 /// Checks the models for one workload and prints the measurements (`cargo test -- --nocapture`).
-fn assert_twins_agree(what: &str, experiment: &Experiment, scales: [u32; 3]) {
-    let results = scales.map(|scale| run_twin(experiment, scale));
+fn assert_scaled_models_agree(what: &str, experiment: &Experiment, scales: [u32; 3]) {
+    let results = scales.map(|scale| run_scaled_model(experiment, scale));
     let measured = results.each_ref().map(RunResult::write_amplification);
     let least = measured.iter().copied().fold(f64::INFINITY, f64::min);
     let most = measured.iter().copied().fold(0.0, f64::max);
@@ -73,7 +73,7 @@ fn assert_twins_agree(what: &str, experiment: &Experiment, scales: [u32; 3]) {
     for result in &results {
         assert_eq!(
             result.superblocks, results[0].superblocks,
-            "twins have as many reclaim units"
+            "all scaled models have the same number of reclaim units"
         );
     }
     assert!(least > 1.01, "{what}: nothing was collected, so nothing was compared");
@@ -92,22 +92,22 @@ fn uniform_random_writes_without_a_map() {
         name = "norandommap"
         jobs = { random = { norandommap = 1 } }
     "#;
-    assert_twins_agree("uniform, norandommap", &experiment(4.0, workload), SCALES);
+    assert_scaled_models_agree("uniform, norandommap", &experiment(4.0, workload), SCALES);
 }
 
 #[test]
 fn one_stream_of_128_kib() {
-    assert_twins_agree("one_stream", &experiment(4.0, r#"workload = "one_stream""#), SCALES);
+    assert_scaled_models_agree("one_stream", &experiment(4.0, r#"workload = "one_stream""#), SCALES);
 }
 
 #[test]
 fn three_streams_with_placement() {
-    assert_twins_agree("three_stream zipf 1.2 FDP", &three_streams("FDP", "fdp"), SCALES);
+    assert_scaled_models_agree("three_stream zipf 1.2 FDP", &three_streams("FDP", "fdp"), SCALES);
 }
 
 #[test]
 fn three_streams_without_placement() {
-    assert_twins_agree("three_stream zipf 1.2 NoFDP", &three_streams("NoFDP", "none"), SCALES);
+    assert_scaled_models_agree("three_stream zipf 1.2 NoFDP", &three_streams("NoFDP", "none"), SCALES);
 }
 
 /// The few pages that skewed overwrites touch beyond the hottest must not make a reclaim unit
@@ -123,7 +123,7 @@ fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
         device = { "gc.victim_policy" = "benefit_cost_since_invalidation" }
     "#;
     // Reclaim units of 1024 pages are too small here. They differ by 3.9 % from those of 4096.
-    assert_twins_agree(
+    assert_scaled_models_agree(
         "three_stream zipf 2.2 Mixed, by age",
         &experiment(4.0, workload),
         [16, 4, 1],
