@@ -45,7 +45,7 @@ impl BTreeDriver {
         let tpcc = tpcc.map_err(|needed| {
             let problem = format!(
                 "gives {pages} pages, but a warehouse needs {needed}. Use more data, or a larger \
-                                   scale"
+                                   scaled model"
             );
             WorkloadError::setting(format!("data_percent = {}", settings.data_percent), problem)
         })?;

@@ -469,7 +469,7 @@ fn impossible_settings_are_named() {
     );
     assert_eq!(
         with(|settings| settings.driver = DriverKind::Tpcc, PageUpdate::InPlace),
-        "data_percent = 50 gives 8192 pages, but a warehouse needs 16986. Use more data, or a larger scale"
+        "data_percent = 50 gives 8192 pages, but a warehouse needs 16986. Use more data, or a larger scaled model"
     );
     // 14 and 12 TiB alone are below the limit.
     let large = BTreeSettings {

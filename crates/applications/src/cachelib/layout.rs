@@ -72,7 +72,7 @@ impl CacheLayout {
         if soc_percent > 0.0 && self.buckets == 0 {
             let problem = format!(
                 "leaves no room for a bucket on a device of {capacity} bytes. Use a larger \
-                                   soc_percent, or a larger scale"
+                                   soc_percent, or a larger scaled model"
             );
             return Err(WorkloadError::setting(format!("soc_percent = {soc_percent}"), problem));
         }
@@ -81,7 +81,7 @@ impl CacheLayout {
             let setting = format!("region_bytes = {}", settings.region_bytes);
             let problem = format!(
                 "gives LOC room for {} regions of {} bytes, but {needed} are needed. Use smaller regions, a smaller \
-                 soc_percent, or a larger scale",
+                 soc_percent, or a larger scaled model",
                 self.regions, self.region_bytes
             );
             return Err(WorkloadError::setting(setting, problem));

@@ -69,10 +69,12 @@ pub(super) struct Navy {
     max_inserts: u64,
     max_bytes: u64,
     engines: Engines,
+    /// Threads of the program that use the cache, and those that wait for a lookup.
     callers: u32,
     waiting_callers: u32,
     /// One entry per engine, or only the first if the engines share limits.
     in_flight: [InFlightInserts; 2],
+    /// Maximum of the inserts in flight so far.
     most_inserts: u64,
     readers: u64,
     writers: u64,
@@ -82,8 +84,10 @@ pub(super) struct Navy {
     ready: VecDeque<u16>,
     /// Threads that wait for a region.
     blocked: Vec<u16>,
+    /// Buffers for regions that are open or being written.
     buffers: u64,
-    /// Number of LOC regions since the start: opened for items, passed to the flusher, and written.
+    /// Numbers of LOC regions since the start. `open` were opened for items, `full` were passed to
+    /// the flusher, `flushed` were written.
     open: u64,
     full: u64,
     flushed: u64,
@@ -138,18 +142,18 @@ impl Navy {
         self.most_inserts
     }
 
-    /// Accepts an insert of `bytes` bytes (key and value) into an engine, unless too many are in
-    /// flight.
+    /// Counts an insert of `bytes` bytes (key and value) into an engine as in flight and returns
+    /// true. Returns false, and counts nothing, if a limit would be exceeded.
     pub(super) fn admits(&mut self, engine: u16, bytes: u32) -> bool {
         let in_flight = &mut self.in_flight[self.engines.index(engine)];
-        let with = InFlightInserts {
+        let total = InFlightInserts {
             inserts: in_flight.inserts + 1,
             bytes: in_flight.bytes + u64::from(bytes),
         };
-        if with.inserts > self.max_inserts || with.bytes > self.max_bytes {
+        if total.inserts > self.max_inserts || total.bytes > self.max_bytes {
             return false;
         }
-        *in_flight = with;
+        *in_flight = total;
         let inserts = self.in_flight.iter().map(|engine| engine.inserts).sum();
         self.most_inserts = self.most_inserts.max(inserts);
         true

@@ -347,7 +347,8 @@ fn scaled(name: &str, bytes: u64, target: &WorkloadTarget, entry_bytes: u64) -> 
         return Ok(entries);
     }
     let problem = format!(
-        "holds {entries} entries at this scale, but {LEAST_ENTRIES} are needed. Use a larger scale or smaller entries"
+        "holds {entries} entries at this scale, but {LEAST_ENTRIES} are needed. Use a larger scaled model or smaller \
+         entries"
     );
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }

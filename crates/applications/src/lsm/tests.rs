@@ -922,7 +922,7 @@ fn impossible_families_are_refused() {
         (
             "max_total_wal_bytes = 5000",
             two,
-            "max_total_wal_bytes = 5000 holds 4 entries at this scale, but 16 are needed. Use a larger scale or \
+            "max_total_wal_bytes = 5000 holds 4 entries at this scale, but 16 are needed. Use a larger scaled model or \
              smaller entries",
         ),
         (
@@ -954,7 +954,7 @@ fn impossible_families_are_refused() {
             "",
             "[families.one]\nvalue_bytes = 60000",
             "families.one.memtable_bytes = 262144 holds 4 entries at this scale, but 16 are needed. Use a larger \
-             scale or smaller entries",
+             scaled model or smaller entries",
         ),
         (
             "",

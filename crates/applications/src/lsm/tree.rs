@@ -106,11 +106,11 @@ impl LsmTree {
     /// Number of entries of each level from 1, in a tree of `records` records after many updates.
     /// The last level has all records, the levels above have newer versions of some.
     pub fn steady_levels(&self, records: u64) -> Vec<u64> {
-        let mut settled = vec![0; self.levels.len()];
-        let deepest = settled.len() - 1;
+        let mut steady = vec![0; self.levels.len()];
+        let deepest = steady.len() - 1;
         if self.rules.dynamic_levels {
             let mut entries = records;
-            for level in settled.iter_mut().skip(1).rev() {
+            for level in steady.iter_mut().skip(1).rev() {
                 *level = entries;
                 entries /= self.rules.multiplier;
                 if entries <= self.rules.base_entries {
@@ -119,7 +119,7 @@ impl LsmTree {
             }
         } else {
             let mut target = self.rules.base_entries;
-            for (number, level) in settled.iter_mut().enumerate() {
+            for (number, level) in steady.iter_mut().enumerate() {
                 *level = if number == deepest {
                     records
                 } else {
@@ -131,11 +131,11 @@ impl LsmTree {
                 target = target.saturating_mul(self.rules.multiplier);
             }
         }
-        settled
+        steady
     }
 
     /// Writes sorted keys directly into a level for a bulk load. Level 0 means a tiered tree's
-    /// oldest run. The keys must be larger than those before.
+    /// oldest run. The keys must be larger than those of earlier calls.
     pub fn ingest(&mut self, store: &mut FileStore, keys: &[u32], level: usize) -> Result<(), StoreFull> {
         let tier = if level == 0 {
             self.tier(u64::from(u32::MAX))
@@ -191,15 +191,13 @@ impl LsmTree {
         loop {
             let targets = self.targets();
             let base = self.base(&targets);
-            let zero = self.runs.len() as f64 / f64::from(self.rules.level_zero_tables);
+            let level_zero_score = self.runs.len() as f64 / f64::from(self.rules.level_zero_tables);
             let scores = (base..self.levels.len() - 1).map(|level| self.entries[level] as f64 / targets[level] as f64);
-            let (level, score) =
-                (base..).zip(scores).fold(
-                    (usize::MAX, zero),
-                    |best, this| {
-                        if this.1 > best.1 { this } else { best }
-                    },
-                );
+            let (level, score) = (base..)
+                .zip(scores)
+                .fold((usize::MAX, level_zero_score), |best, level| {
+                    if level.1 > best.1 { level } else { best }
+                });
             if score < 1.0 {
                 return Ok(());
             }
@@ -236,7 +234,7 @@ impl LsmTree {
         targets
     }
 
-    /// Level that receives the tables of level 0.
+    /// Index in `levels` of the level that receives the tables of level 0.
     fn base(&self, targets: &[u64]) -> usize {
         let first_used = self.entries.iter().position(|entries| *entries > 0);
         let wanted = targets
@@ -246,7 +244,7 @@ impl LsmTree {
         first_used.map_or(wanted, |used| used.min(wanted))
     }
 
-    /// Merges all of level 0 into the base level.
+    /// Merges all of level 0 into the base level, `levels[base]`.
     fn compact_level_zero(&mut self, store: &mut FileStore, base: usize) -> Result<(), StoreFull> {
         store.output.set_base(self.number, base + 1);
         let runs = std::mem::take(&mut self.runs);
@@ -255,7 +253,7 @@ impl LsmTree {
         self.merge_into(store, base, keys, inputs, 0)
     }
 
-    /// Merges one table into the next level. Selects the smallest overlap relative to its size
+    /// Merges one table of `levels[level]` into the next level. Selects the smallest overlap relative to its size
     /// (`kMinOverlappingRatio`).
     fn compact_level(&mut self, store: &mut FileStore, level: usize) -> Result<(), StoreFull> {
         let next = &self.levels[level + 1];
@@ -285,7 +283,9 @@ impl LsmTree {
         self.merge_into(store, level + 1, keys, vec![table], level + 1)
     }
 
-    /// Merges keys from the tables `inputs` of one level into a level below 0.
+    /// Merges `keys`, those of the tables `inputs`, into `levels[level]`. `from` is the number of the
+    /// level of the inputs. Numbers are one larger than indices in `levels`, because level 0 has
+    /// runs.
     fn merge_into(
         &mut self,
         store: &mut FileStore,

@@ -57,7 +57,7 @@ impl ObjectStore {
         if count < needed {
             let problem = format!(
                 "leaves room for {count} of {}, but {needed} are needed. Use smaller ones, fewer groups, a smaller \
-                 compact_under, or a larger scale",
+                 compact_under, or a larger scaled model",
                 base::HumanBytes(bytes)
             );
             return Err(WorkloadError::setting(setting, problem));

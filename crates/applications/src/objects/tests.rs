@@ -456,7 +456,7 @@ fn impossible_settings_are_named() {
     assert_eq!(
         with(|settings| settings.segment_bytes = 64 * MIB),
         "segment_bytes leaves room for 1 of 64 MiB, but 3 are needed. Use smaller ones, fewer groups, a smaller \
-         compact_under, or a larger scale"
+         compact_under, or a larger scaled model"
     );
     assert_eq!(
         with(|settings| (settings.layout, settings.compact_percent) = (ObjectLayout::Slots, 80.0)),

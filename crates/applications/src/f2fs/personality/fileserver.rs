@@ -247,7 +247,7 @@ impl FileserverSettings {
         };
         if files < 100 {
             return named(format!(
-                "leave {files} files at this scale, but 100 are needed. Use a larger scale"
+                "leave {files} files at this scale, but 100 are needed. Use a larger scaled model"
             ));
         }
         let existing = share(self.preallocated_percent, files) + self.threads.min(files);

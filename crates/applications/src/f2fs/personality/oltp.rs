@@ -115,7 +115,7 @@ impl OltpSettings {
             return wrong(
                 "files",
                 full.into(),
-                "leaves no file at this scale. Use more files, or a larger scale",
+                "leaves no file at this scale. Use more files, or a larger scaled model",
             );
         }
         let blocks = (u64::from(files) * self.file_bytes + self.log_bytes) / BLOCK_BYTES;
