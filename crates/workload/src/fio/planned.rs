@@ -75,7 +75,7 @@ fn shrink(job: &Job, full: &JobPlan, model: ScaledModel) -> Result<JobPlan, JobE
     let shrunk = model.shrink(full);
     if shrunk.size_bytes < shrunk.min_bytes() || shrunk.region_bytes < shrunk.min_bytes() {
         let problem = format!("the region holds no block at a scale of 1/{}", model.denominator);
-        return Err(job.error("size", problem, "Enlarge the region, or use a larger scale"));
+        return Err(job.error("size", problem, "Enlarge the region, or use a larger scaled model"));
     }
     Ok(shrunk)
 }
