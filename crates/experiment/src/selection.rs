@@ -23,7 +23,8 @@ use crate::scaled_model::{self, ScaleChoice};
 pub struct RunOverrides {
     /// Selects the quick form.
     pub quick: bool,
-    /// Options that override the experiment's. A prefill also overrides that of each cell.
+    /// Options that override the experiment's. A preconditioning amount also overrides that of
+    /// each cell.
     pub run: RunOptions,
     /// Change of every cell, applied last.
     pub change: RunChange,

@@ -31,6 +31,7 @@ struct BuiltInJobs;
 #[folder = "../../workloads"]
 struct BuiltInWorkloads;
 
+/// Workload of an experiment, a cell or a session.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum WorkloadChoice {
@@ -85,14 +86,14 @@ fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
 /// Returns true if a file without known extension is a job file, compressed or not. Its first line
 /// without comment then is a section header.
 fn begins_with_section(path: &Path) -> bool {
-    const LOOKED_AT_BYTES: u64 = 64 << 10;
+    const HEAD_BYTES: u64 = 64 << 10;
     let is_other = !is_text(&path.to_string_lossy()) && path.is_file();
     let file = is_other.then(|| std::fs::File::open(path).ok()).flatten();
     let Some(text) = file.and_then(|file| workload::trace::decompressed(file).ok()) else {
         return false;
     };
     let mut start = Vec::new();
-    if text.take(LOOKED_AT_BYTES).read_to_end(&mut start).is_err() {
+    if text.take(HEAD_BYTES).read_to_end(&mut start).is_err() {
         return false;
     }
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -107,11 +108,11 @@ fn begins_with_section(path: &Path) -> bool {
 /// # Errors
 /// A line or change is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
-    let surroundings = fio::IncludeContext {
+    let context = fio::IncludeContext {
         read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
         ..fio::IncludeContext::default()
     };
-    Ok(fio::parse_within(text, file, changes, &surroundings)?)
+    Ok(fio::parse_within(text, file, changes, &context)?)
 }
 
 /// Text of a built-in job file of `jobs/`, for files that include it.
@@ -136,8 +137,10 @@ pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }
 
+/// Changes of a workload, such as those of `--set` and of an experiment's variants.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadChanges {
+    /// Changed options of job files.
     pub jobs: Vec<fio::Override>,
     /// Settings by dotted path of a workload with a `kind`. For a job file: options as
     /// `SECTION.OPTION`, `classifier.SETTING` and `share_percent`.
@@ -153,7 +156,7 @@ impl WorkloadChanges {
         let mut table = table.clone();
         let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
         if is_job_file {
-            // Settings of a job file are its options, independent of its place.
+            // Settings of a job file are its options, also if a table names the job file.
             let jobs = self.from_jobs(file, &mut table)?;
             return WorkloadChanges {
                 jobs,
@@ -166,8 +169,8 @@ impl WorkloadChanges {
                 .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
         }
         // The job files of tenants share only the global section.
-        let of_section = |change: &&fio::Override| change.section != "global";
-        if let Some(change) = self.jobs.iter().find(of_section) {
+        let names_section = |change: &&fio::Override| change.section != "global";
+        if let Some(change) = self.jobs.iter().find(names_section) {
             let problem = format!(
                 "jobs.{} names a section, but the workload is not a job file. Use jobs.global for all job files in it",
                 change.section
@@ -177,11 +180,14 @@ impl WorkloadChanges {
         self.read(file, &table)
     }
 
-    /// Returns true if the changes concern a block trace. A cache trace is then replayed as blocks.
+    /// Returns true if a change applies only to block traces. A file of cache requests is then read
+    /// as a block trace.
     fn is_about_blocks(&self) -> bool {
-        let of_blocks = ["format", "csv", "columns", "mapping", "kv_block_bytes"];
+        let block_settings = ["format", "csv", "columns", "mapping", "kv_block_bytes"];
         self.settings.get("kind").and_then(Value::as_str) == Some(TRACE)
-            || of_blocks.iter().any(|setting| self.settings.contains_key(*setting))
+            || block_settings
+                .iter()
+                .any(|setting| self.settings.contains_key(*setting))
     }
 
     /// Reads a workload's table after its changes.
@@ -206,13 +212,13 @@ impl WorkloadChanges {
         WorkloadSpec::parse("workload", table, &find_jobs).map_err(|error| LabError::invalid(file, error.to_string()))
     }
 
-    /// Returns the changed options of a job file. Settings of any workload go into `of_any`. `file`
-    /// is its name in messages.
-    fn from_jobs(&self, file: &str, of_any: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
+    /// Returns the changed options of a job file. Settings that workloads of every kind have go into
+    /// `common`. `file` is the name of the job file in messages.
+    fn from_jobs(&self, file: &str, common: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
         let mut options = self.jobs.clone();
         for (path, value) in &self.settings {
             if path == "share_percent" || path.starts_with("classifier.") {
-                find::insert(of_any, path, value.clone())
+                find::insert(common, path, value.clone())
                     .map_err(|problem| LabError::invalid(file, format!("workload.{path}: {problem}")))?;
                 continue;
             }
@@ -244,8 +250,8 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSp
         return changes.parse(&file, &table);
     }
     find::check_path(name)?;
-    let mut of_any = toml::Table::new();
-    let options = changes.from_jobs(name, &mut of_any)?;
+    let mut common = toml::Table::new();
+    let options = changes.from_jobs(name, &mut common)?;
     let jobs = read_jobs(name, &options).map_err(|error| match error {
         LabError::Unknown { .. } => {
             let known = names();
@@ -253,7 +259,7 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSp
         }
         error => error,
     });
-    let spec = WorkloadSpec::from(jobs?).with("workload", of_any);
+    let spec = WorkloadSpec::from(jobs?).with("workload", common);
     spec.map_err(|error| LabError::invalid(name, error.to_string()))
 }
 
@@ -261,8 +267,8 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSp
 const TRACE: &str = "trace";
 /// Settings that name the files of a trace.
 const TRACE_FILES: [&str; 2] = ["files", "trace"];
-/// Working set of a cache trace, in percent of the drive that is the cache. The cache holds a
-/// quarter of it.
+/// Working set of a cache trace, in percent of the drive's capacity. The drive is the cache, so it
+/// holds a quarter of the working set.
 const WORKING_SET_PERCENT: f64 = 400.0;
 /// KV cache data of 512 tokens, for a model with 128 KiB per token (docs/reference/workloads.md).
 const MOONCAKE_CHUNK: &str = "64MiB";

@@ -258,7 +258,10 @@ impl Experiment {
         }
         for axis in &mut self.grid {
             if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
-                let problem = format!("grid axis {} needs either values, or sweep with over", axis.axis);
+                let problem = format!(
+                    "grid axis {} needs either the key values, or the keys sweep and over",
+                    axis.axis
+                );
                 return Err(LabError::invalid(&self.file, problem));
             }
             if let Some(path) = &axis.sweep {
