@@ -2,8 +2,8 @@
 //! file.
 //!
 //! ```text
-//! Disks (sysfs) -> tracefs instance -> events -> pending -> file maps -> lines of a capture
-//!                                     mounts  -> file_map, every second /
+//! disks (sysfs) -> tracefs instance -> events -> pending requests \
+//! file systems of the disks -> file maps, about once a second       > lines of a capture
 //! ```
 //!
 //! The kernel reports the thread of a request. The capture finds the file by location. It maps the
@@ -106,11 +106,11 @@ impl Disk {
             let path = path.to_path_buf();
             move |source| CaptureError::Io { path, source }
         };
-        let found = std::fs::metadata(device).map_err(failed(device))?;
-        if !found.file_type().is_block_device() {
+        let metadata = std::fs::metadata(device).map_err(failed(device))?;
+        if !metadata.file_type().is_block_device() {
             return Err(CaptureError::NoDisk(device.to_path_buf()));
         }
-        let number = (rustix::fs::major(found.rdev()), rustix::fs::minor(found.rdev()));
+        let number = (rustix::fs::major(metadata.rdev()), rustix::fs::minor(metadata.rdev()));
         let link = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
         let entry = link.canonicalize().map_err(failed(&link))?;
         let is_partition = entry.join("partition").exists();
@@ -205,6 +205,7 @@ struct PendingRequest {
 pub struct BlockCapture<W> {
     instance: Instance,
     recorder: TraceLineWriter<W>,
+    /// End of the last mapping of files, and its duration.
     mapped: Instant,
     mapping: Duration,
 }
@@ -242,14 +243,14 @@ impl<W: Write> BlockCapture<W> {
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let recorder = &mut self.recorder;
         let event = recorder.event;
-        let came = self
+        let has_events = self
             .instance
             .read_lines(|line| recorder.take(events::parse(line, event)))?;
         let is_due = self.mapped.elapsed() >= MAP_EVERY.max(self.mapping * MAP_SHARE);
         if is_due || self.recorder.pending.len() >= PENDING_MAX {
             self.map_files()?;
         }
-        Ok(came)
+        Ok(has_events)
     }
 
     /// Flushes the file systems, records the resulting requests and ends the capture.
@@ -284,6 +285,7 @@ impl<W: Write> BlockCapture<W> {
             .iter()
             .map(|recorded| recorded.disk.mounts())
             .collect();
+        // Names of files then begin with the mount point.
         let are_several = mounts.iter().flatten().count() > 1;
         let mut maps = Vec::with_capacity(mounts.len());
         for mounts in &mounts {
@@ -301,6 +303,7 @@ impl<W: Write> BlockCapture<W> {
 /// Disk of a capture.
 struct CapturedDisk {
     disk: Disk,
+    /// Previous file map.
     before: FileMap,
 }
 
@@ -344,8 +347,8 @@ impl<W: Write> TraceLineWriter<W> {
                 return;
             }
         };
-        let is_of = |recorded: &CapturedDisk| recorded.disk.numbers.contains(&request.disk);
-        let Some(disk) = self.disks.iter().position(is_of) else {
+        let has_number = |recorded: &CapturedDisk| recorded.disk.numbers.contains(&request.disk);
+        let Some(disk) = self.disks.iter().position(has_number) else {
             return;
         };
         let (first, end) = self.disks[disk].disk.range;

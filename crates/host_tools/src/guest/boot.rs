@@ -172,8 +172,8 @@ pub fn boot(
         is_up: false,
         exited: None,
     };
-    let with_first = run.attempt(machine, stop, on_output);
-    match with_first {
+    let first_attempt = run.attempt(machine, stop, on_output);
+    match first_attempt {
         // Before the guest is up, no part of the command has run.
         Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
             on_notice(&format!(
@@ -191,8 +191,9 @@ pub fn boot(
 
 /// Running guest.
 struct RunningGuest {
-    /// Start of the first attempt, which the time limit refers to, and of this attempt.
+    /// Start of the first attempt. The time limit counts from here.
     begun: Instant,
+    /// Start of the present attempt. The boot limit counts from here.
     started: Instant,
     is_up: bool,
     /// Exit code of the command, and the time of its arrival.
@@ -211,7 +212,7 @@ impl RunningGuest {
         let work = work.map_err(GuestError::io(std::env::temp_dir()))?;
         let files = BootFiles::prepare(machine, work.path())?;
         let ended = Arc::new(AtomicBool::new(false));
-        let leave = Arc::new(AtomicBool::new(false));
+        let exit_requested = Arc::new(AtomicBool::new(false));
         // The threads end after the receiver is dropped.
         let (sender, events) = mpsc::sync_channel(PIECES);
         let is_shell = matches!(machine.task, Task::Shell);
@@ -223,18 +224,18 @@ impl RunningGuest {
             }
         })?;
         for (port, stream) in files.streams() {
-            let (ended_too, leave) = (Arc::clone(&ended), Arc::clone(&leave));
+            let (ended_for_keys, exit_requested) = (Arc::clone(&ended), Arc::clone(&exit_requested));
             files.listen(port, &ended, sender.clone(), move |guest, sender| {
                 if let (true, Ok(keys)) = (is_shell, guest.try_clone()) {
-                    shell::forward_keys(keys, ended_too, leave);
+                    shell::forward_keys(keys, ended_for_keys, exit_requested);
                 }
                 forward_port(guest, stream, &sender);
             })?;
         }
         drop(sender);
-        let qemu_words = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
+        let qemu_stderr = fs::File::create(&files.words).map_err(GuestError::io(&files.words))?;
         let mut command = files.qemu();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_words);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(qemu_stderr);
         let terminal = is_shell.then(shell::RawTerminal::enter).transpose();
         let _terminal = terminal.map_err(GuestError::io("this terminal"))?;
         let mut group = ProcessGroup::start(&mut command, Duration::ZERO).map_err(GuestError::io("QEMU"))?;
@@ -244,7 +245,7 @@ impl RunningGuest {
             &mut group,
             &events,
             &ended,
-            &|| stop() || leave.load(Ordering::Acquire),
+            &|| stop() || exit_requested.load(Ordering::Acquire),
             on_output,
         );
         ended.store(true, Ordering::Release);
@@ -288,7 +289,7 @@ impl RunningGuest {
                 ended.store(true, Ordering::Release);
             }
         }
-        self.verdict(files, group)
+        self.outcome(files, group)
     }
 
     /// Handles a line from the guest's control port.
@@ -305,7 +306,8 @@ impl RunningGuest {
         Ok(())
     }
 
-    fn verdict(&self, files: &BootFiles<'_>, group: &mut ProcessGroup) -> Result<GuestExit, GuestError> {
+    /// Returns the end of a guest whose QEMU has ended.
+    fn outcome(&self, files: &BootFiles<'_>, group: &mut ProcessGroup) -> Result<GuestExit, GuestError> {
         if let Some((code, _)) = self.exited {
             return Ok(GuestExit::Exited(code));
         }

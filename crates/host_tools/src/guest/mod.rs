@@ -45,7 +45,7 @@ pub enum GuestError {
     #[error("cannot use {what} ({source})")]
     Io { what: String, source: io::Error },
     /// QEMU rejected its arguments or was killed.
-    #[error("QEMU ended before the guest was done ({status}). Its last message was {words:?}")]
+    #[error("QEMU ended before the command of the guest ended ({status}). Its last message was {words:?}")]
     Qemu {
         /// Exit status.
         status: std::process::ExitStatus,
@@ -53,7 +53,9 @@ pub enum GuestError {
         words: String,
     },
     /// The kernel ended without an exit code of the command.
-    #[error("the guest died before it was done. Its last message was {0:?} (--console FILE stores all messages)")]
+    #[error(
+        "the guest ended before its command ended. Its last message was {0:?} (--console FILE stores all messages)"
+    )]
     Died(String),
     /// The kernel did not come up in time.
     #[error(

@@ -66,9 +66,9 @@ impl KeyParser {
     }
 }
 
-/// Forwards typed keys in a thread until the guest has `ended`. Sets `leave` after the keys that
+/// Forwards typed keys in a thread until the guest has `ended`. Sets `exit_requested` after the keys that
 /// stop the guest.
-pub fn forward_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<AtomicBool>) {
+pub fn forward_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, exit_requested: Arc<AtomicBool>) {
     thread::spawn(move || {
         let mut keys = KeyParser::default();
         let mut buffer = [0; 1024];
@@ -87,7 +87,7 @@ pub fn forward_keys(mut guest: UnixStream, ended: Arc<AtomicBool>, leave: Arc<At
                 break;
             }
             if is_end {
-                leave.store(true, Ordering::Release);
+                exit_requested.store(true, Ordering::Release);
             }
         }
     });
