@@ -68,7 +68,7 @@ const FIEMAP: u32 = opcode::read_write::<FiemapHeader>(b'f', 11);
 const LAST: u32 = 0x1;
 /// The location is unknown or undecided (delayed allocation), or the bytes there are not the file's
 /// data (compressed, encrypted, inline in metadata, tail in another block).
-const WITHOUT_PLACE: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
+const UNLOCATED: u32 = 0x2 | 0x4 | 0x8 | 0x100 | 0x200 | 0x400;
 const SHARED: u32 = 0x2000;
 
 /// Range of a block device, first byte and first byte after it.
@@ -242,14 +242,14 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<ByteE
                 // The file vanished after the listing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(_) => omissions.unreadable += 1,
-                Ok(found) if found.is_dir() && found.dev() == device => folders.push(path),
-                Ok(found) if found.is_file() && found.dev() == device => {
-                    if seen.insert(found.ino()) {
-                        let of = owners.entry(owner(&path, root, depth)).or_default();
-                        omissions.add(add_file(&path, of)?);
+                Ok(entry) if entry.is_dir() && entry.dev() == device => folders.push(path),
+                Ok(entry) if entry.is_file() && entry.dev() == device => {
+                    if seen.insert(entry.ino()) {
+                        let extents = owners.entry(owner(&path, root, depth)).or_default();
+                        omissions.add(add_file(&path, extents)?);
                     }
                 }
-                Ok(found) if found.is_dir() || found.is_file() => omissions.elsewhere += 1,
+                Ok(entry) if entry.is_dir() || entry.is_file() => omissions.elsewhere += 1,
                 Ok(_) => {}
             }
         }
@@ -266,14 +266,14 @@ fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
 }
 
 /// Adds the extents of a file to its owner.
-fn add_file(path: &Path, of: &mut Vec<ByteExtent>) -> Result<UnownedCounts, FileMapError> {
+fn add_file(path: &Path, owned: &mut Vec<ByteExtent>) -> Result<UnownedCounts, FileMapError> {
     let Ok(file) = File::open(path) else {
         return Ok(UnownedCounts {
             unreadable: 1,
             ..UnownedCounts::default()
         });
     };
-    let found = extents(&file).map_err(|error| match error.raw_os_error() {
+    let located = extents(&file).map_err(|error| match error.raw_os_error() {
         Some(code)
             if [rustix::io::Errno::OPNOTSUPP, rustix::io::Errno::NOTTY]
                 .map(|errno| errno.raw_os_error())
@@ -283,8 +283,8 @@ fn add_file(path: &Path, of: &mut Vec<ByteExtent>) -> Result<UnownedCounts, File
         }
         _ => failed(path)(error),
     })?;
-    of.extend(found.extents);
-    Ok(found.omissions)
+    owned.extend(located.extents);
+    Ok(located.omissions)
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
@@ -304,7 +304,7 @@ impl UnownedCounts {
 
     /// Returns an extent, or counts it as omitted.
     fn keep(&mut self, extent: &FiemapExtent) -> Option<ByteExtent> {
-        if extent.flags & WITHOUT_PLACE != 0 {
+        if extent.flags & UNLOCATED != 0 {
             self.without_place += 1;
             return None;
         }
@@ -321,7 +321,7 @@ impl UnownedCounts {
 /// # Errors
 /// The file system lacks FIEMAP (`EOPNOTSUPP`) or cannot read its maps.
 pub fn extents(file: &File) -> io::Result<FileExtents> {
-    let mut found = FileExtents::default();
+    let mut result = FileExtents::default();
     let mut start = 0;
     loop {
         let mut map = Fiemap {
@@ -336,14 +336,14 @@ pub fn extents(file: &File) -> io::Result<FileExtents> {
         fiemap(file, &mut map)?;
         let mapped = &map.extents[..(map.header.mapped_extents as usize).min(EXTENTS)];
         for extent in mapped {
-            match (found.omissions.keep(extent), found.extents.last_mut()) {
+            match (result.omissions.keep(extent), result.extents.last_mut()) {
                 (Some((first, after)), Some(last)) if last.1 == first => last.1 = after,
-                (Some(kept), _) => found.extents.push(kept),
+                (Some(located), _) => result.extents.push(located),
                 (None, _) => {}
             }
         }
         let Some(last) = mapped.last().filter(|last| last.flags & LAST == 0 && last.length > 0) else {
-            return Ok(found);
+            return Ok(result);
         };
         start = last.logical + last.length;
     }

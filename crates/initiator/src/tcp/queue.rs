@@ -69,7 +69,7 @@ enum UnsentPart {
     Data { cid: u16, range: Range<usize> },
 }
 
-/// Data in reception.
+/// Data PDU that is being received.
 struct IncomingData {
     cid: u16,
     at: usize,
@@ -87,10 +87,14 @@ pub struct TcpQueue {
     data_digest: bool,
     h2c_data_bytes_max: usize,
     in_capsule_bytes_max: usize,
+    /// Outstanding commands, indexed by command identifier.
     pending: Vec<Option<OutstandingCommand>>,
+    /// Free command identifiers, next one last.
     free: Vec<u16>,
+    /// Bytes of the headers in `output`.
     headers: Vec<u8>,
     output: VecDeque<UnsentPart>,
+    /// Read buffer. The bytes `start..end` are not parsed yet.
     input: Box<[u8]>,
     start: usize,
     end: usize,
@@ -104,8 +108,8 @@ fn io(action: &'static str) -> impl Fn(std::io::Error) -> InitiatorError {
     move |source| InitiatorError::Io { action, source }
 }
 
-fn broken(why: impl Into<String>) -> InitiatorError {
-    InitiatorError::Protocol(why.into())
+fn protocol_error(cause: impl Into<String>) -> InitiatorError {
+    InitiatorError::Protocol(cause.into())
 }
 
 impl TcpQueue {
@@ -160,14 +164,14 @@ impl TcpQueue {
         let (response, _) = IcResp::read_from_prefix(self.unread()).expect("the header is complete");
         if response.ch.pdu_type != PduType::IcResp.code() {
             self.check_terminated()?;
-            return Err(broken("it does not answer with an ICResp"));
+            return Err(protocol_error("it does not answer with an ICResp"));
         }
         self.start += size_of::<IcResp>();
         self.header_digest = response.dgst.hdgst_enable();
         self.data_digest = response.dgst.ddgst_enable();
         self.h2c_data_bytes_max = response.maxh2cdata.get() as usize;
         if self.h2c_data_bytes_max < 4096 || response.pfv.get() != PFV_1_0 {
-            return Err(broken("its ICResp is invalid"));
+            return Err(protocol_error("its ICResp is invalid"));
         }
         Ok(())
     }
@@ -216,7 +220,7 @@ impl TcpQueue {
     /// # Panics
     /// No entry is free.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> u16 {
-        let cid = self.free.pop().expect("room for a command");
+        let cid = self.free.pop().expect("an entry is free for the command");
         let (data, to_host) = match data {
             CommandData::None => (Vec::new(), false),
             CommandData::ToController(data) => (data, false),
@@ -466,7 +470,7 @@ impl TcpQueue {
             return Ok(false);
         };
         let kind = PduType::from_u8(common.pdu_type);
-        let kind = kind.ok_or_else(|| broken(format!("the PDU type {:#x} is unknown", common.pdu_type)))?;
+        let kind = kind.ok_or_else(|| protocol_error(format!("the PDU type {:#x} is unknown", common.pdu_type)))?;
         let header_bytes = usize::from(kind.header_length());
         if kind == PduType::C2hTermReq {
             self.check_terminated()?;
@@ -490,7 +494,7 @@ impl TcpQueue {
             }
             PduType::C2hData => self.begin_data()?,
             PduType::R2t => self.answer_request()?,
-            _ => return Err(broken(format!("it sent an unexpected {kind}"))),
+            _ => return Err(protocol_error(format!("it sent an unexpected {kind}"))),
         }
         self.start += needed;
         Ok(true)
@@ -498,12 +502,12 @@ impl TcpQueue {
 
     fn check_header(&self, common: &CommonHeader, header_bytes: usize) -> Result<(), InitiatorError> {
         if usize::from(common.hlen) != header_bytes || common.flags.hdgst() != self.header_digest {
-            return Err(broken("the length or the digest flag of a header is wrong"));
+            return Err(protocol_error("the length or the digest flag of a header is wrong"));
         }
         if self.header_digest {
             let (header, rest) = self.unread().split_at(header_bytes);
             if rest[..DIGEST_LENGTH] != crc32c::crc32c(header).to_le_bytes() {
-                return Err(broken("a header digest does not match"));
+                return Err(protocol_error("a header digest does not match"));
             }
         }
         Ok(())
@@ -511,7 +515,7 @@ impl TcpQueue {
 
     fn outstanding_command(&mut self, cid: u16) -> Result<&mut OutstandingCommand, InitiatorError> {
         let pending = self.pending.get_mut(usize::from(cid)).and_then(Option::as_mut);
-        pending.ok_or_else(|| broken(format!("command {cid} is not outstanding")))
+        pending.ok_or_else(|| protocol_error(format!("command {cid} is not outstanding")))
     }
 
     fn complete(&mut self, entry: CompletionEntry) -> Result<(), InitiatorError> {
@@ -541,15 +545,15 @@ impl TcpQueue {
         let total = offset + bytes + if flags.ddgst() { DIGEST_LENGTH } else { 0 };
         let smallest = self.header_end(size_of::<C2hData>());
         if offset < smallest || !offset.is_multiple_of(alignment) || total != header.ch.plen.get() as usize {
-            return Err(broken("a C2HData PDU has a wrong data offset or length"));
+            return Err(protocol_error("a C2HData PDU has a wrong data offset or length"));
         }
         if flags.ddgst() != self.data_digest || (flags.success() && !flags.last_pdu()) {
-            return Err(broken("a C2HData PDU has wrong flags"));
+            return Err(protocol_error("a C2HData PDU has wrong flags"));
         }
         let cid = header.cccid.get();
         let pending = self.outstanding_command(cid)?;
         if !pending.to_host || at != pending.received || bytes > pending.data.len() - at {
-            return Err(broken("C2HData is out of range"));
+            return Err(protocol_error("C2HData is out of range"));
         }
         self.receiving = Some(IncomingData {
             cid,
@@ -582,7 +586,7 @@ impl TcpQueue {
                 return Ok(false);
             };
             if *expected != digest.to_le_bytes() {
-                return Err(broken("a data digest does not match"));
+                return Err(protocol_error("a data digest does not match"));
             }
             self.start += DIGEST_LENGTH;
         }
@@ -593,7 +597,7 @@ impl TcpQueue {
             if self.options.flow_control && self.heads_left_out >= (self.pending.len() / 10).max(1) {
                 let count = self.heads_left_out;
                 let why = format!("{count} consecutive completions did not report the submission queue head");
-                return Err(broken(why));
+                return Err(protocol_error(why));
             }
             self.complete(CompletionEntry {
                 cid: receiving.cid.into(),
@@ -624,7 +628,7 @@ impl TcpQueue {
         let cid = request.cccid.get();
         let pending = self.outstanding_command(cid)?;
         if pending.to_host || bytes == 0 || at + bytes > pending.data.len() {
-            return Err(broken("an R2T is out of range"));
+            return Err(protocol_error("an R2T is out of range"));
         }
         let end = at + bytes;
         while at < end {
