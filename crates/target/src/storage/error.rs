@@ -19,13 +19,13 @@ pub enum DriveError {
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
     /// The system has no memory for a checkpoint.
-    #[error("there is no memory for a checkpoint in addition to the drive's maps: {0}")]
+    #[error("there is no memory for a checkpoint in addition to the drive's maps ({0})")]
     NoMemory(std::io::Error),
     /// The device changed too much, or was replaced.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointAbort),
     /// The server is stopping, which makes the checkpoint unnecessary.
-    #[error("the drive is stopping, which stores it completely")]
+    #[error("the server is stopping and stores the complete drive, so there is no checkpoint now")]
     Stopping,
     /// A fault plan has cut the power.
     #[error("the fault plan made the drive lose its power, so nothing is stored any more")]
@@ -122,8 +122,8 @@ pub enum DriveError {
     },
     /// An earlier command panicked because of a bug.
     #[error(
-        "an earlier command failed because of a bug, so the drive's memory was not stored. The next start recovers the \
-         mapping from the last checkpoint and the data"
+        "an earlier command failed because of a bug, so the drive's mapping and counters were not stored. The next start \
+         recovers the mapping from the last checkpoint and the data"
     )]
     Failed,
 }

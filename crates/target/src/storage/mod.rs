@@ -2,7 +2,7 @@
 //! served, closes it, and recovers it after an unclean end.
 //!
 //! ```text
-//! drive.img            data (backend::File), written by commands, durable with Flush and FUA
+//! drive.img            data (backend::file), written by commands, durable with Flush and FUA
 //! drive.img.state      identity, clean mark, non-volatile state, replaced on change, checkpoint
 //! drive.img.ftl        snapshot of the device, replaced at checkpoints and at the end
 //! drive.img.counters   counters reported to hosts, written every 50 ms and before host reads
@@ -253,7 +253,7 @@ impl ServedDrive {
             Some(stored) => stored.header.drive,
             None => new_identity(&files).inspect_err(|_| files.undo(made))?,
         };
-        let look = DriveError::io(path, "the data file cannot be examined");
+        let failed = DriveError::io(path, "the data file cannot be examined");
         let files = files.guarded(&file, drive).map_err(look)?;
         let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
@@ -338,19 +338,19 @@ impl ServedDrive {
             opened.snapshot_age = snapshot_age(files);
             let namespaces = state.namespaces.iter().map(|(_, namespace)| namespace);
             let rebuilt = recover::reconcile(&mut device, namespaces, storage);
-            let look = DriveError::io(files.data.path(), "the data file cannot be searched for data");
+            let failed = DriveError::io(files.data.path(), "the data file cannot be searched for data");
             let Repairs {
                 pages_mapped_again,
                 pages_deallocated,
                 bytes_given_back,
-            } = rebuilt.map_err(look)?;
+            } = rebuilt.map_err(failed)?;
             opened.pages_mapped_again = pages_mapped_again;
             opened.pages_deallocated = pages_deallocated;
             opened.bytes_given_back = bytes_given_back;
             state.smart.unsafe_shutdowns += 1;
-            if let Some(told) = counters::read(&files.counters, stored.header.drive.into_bytes()) {
-                device.raise_totals(&told.totals);
-                state.smart.raise(&told);
+            if let Some(reported) = counters::read(&files.counters, stored.header.drive.into_bytes()) {
+                device.raise_totals(&reported.totals);
+                state.smart.raise(&reported);
             }
         }
         let recovered = CleanMark::new(&device);
@@ -393,8 +393,8 @@ impl ServedDrive {
     }
 
     /// Sets the handler for a power loss by a fault plan. The drive is not stored afterwards, so
-    /// that the next start finds the state of a real power loss. `tell` runs with the drive locked.
-    pub fn on_power_loss(&self, tell: Option<fn(&PowerLoss)>) {
+    /// that the next start finds the state of a real power loss. `notify` runs with the drive locked.
+    pub fn on_power_loss(&self, notify: Option<fn(&PowerLoss)>) {
         let storage = self
             .persistence
             .as_ref()
@@ -403,8 +403,8 @@ impl ServedDrive {
             if let Some(storage) = &storage {
                 storage.close();
             }
-            if let Some(tell) = tell {
-                tell(loss);
+            if let Some(notify) = notify {
+                notify(loss);
             }
         }));
     }

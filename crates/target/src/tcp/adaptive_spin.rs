@@ -18,8 +18,8 @@ const SPIN_TIME: Duration = Duration::from_micros(50);
 const FAILURES_MAX: u32 = 10;
 
 /// Number of threads that spin now, and their limit.
-static LOOKING: AtomicUsize = AtomicUsize::new(0);
-static LOOKING_MAX: LazyLock<usize> = LazyLock::new(|| {
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+static SPINNING_MAX: LazyLock<usize> = LazyLock::new(|| {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     (processors / 2).max(1)
 });
@@ -34,22 +34,23 @@ pub struct AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// Calls `read` once, then again whenever `comes` reports input, until it returns input or the
-    /// spin ends. Returns the input, or `None` if `read` fails.
+    /// Calls `read` once. If it returns no input and this wait may spin, calls it again whenever
+    /// `has_input` returns true, until it returns input or the spin ends. The result is `None` if
+    /// `read` fails, and `Some(None)` if no input came.
     pub fn read_spinning<T>(
         &mut self,
         pauses: u32,
-        comes: impl Fn() -> bool,
+        has_input: impl Fn() -> bool,
         read: &mut impl FnMut() -> Option<Option<T>>,
     ) -> Option<Option<T>> {
-        if let Some(found) = read()? {
-            return Some(Some(found));
+        if let Some(input) = read()? {
+            return Some(Some(input));
         }
         if !self.should_spin() {
             return Some(None);
         }
-        let _place = match SpinPermit::take() {
-            Some(place) => place,
+        let _permit = match SpinPermit::take() {
+            Some(permit) => permit,
             None => return Some(None),
         };
         let start = Instant::now();
@@ -57,11 +58,11 @@ impl AdaptiveSpin {
             for _ in 0..pauses {
                 std::hint::spin_loop();
             }
-            if comes()
-                && let Some(found) = read()?
+            if has_input()
+                && let Some(input) = read()?
             {
                 self.note(true);
-                return Some(Some(found));
+                return Some(Some(input));
             }
         }
         self.note(false);
@@ -75,14 +76,14 @@ impl AdaptiveSpin {
             "{} waits skip their spin, fewer than 2^{FAILURES_MAX}",
             self.without
         );
-        let wants_to = self.without == 0;
+        let spins = self.without == 0;
         self.without = self.without.saturating_sub(1);
-        wants_to
+        spins
     }
 
     /// Records the result of a spin.
-    fn note(&mut self, found: bool) {
-        self.failures = match found {
+    fn note(&mut self, succeeded: bool) {
+        self.failures = match succeeded {
             true => self.failures.saturating_sub(1),
             false => (self.failures + 1).min(FAILURES_MAX),
         };
@@ -95,16 +96,16 @@ struct SpinPermit;
 
 impl SpinPermit {
     fn take() -> Option<SpinPermit> {
-        let before = LOOKING.fetch_add(1, Ordering::AcqRel);
-        let place = SpinPermit;
-        (before < *LOOKING_MAX).then_some(place)
+        let before = SPINNING.fetch_add(1, Ordering::AcqRel);
+        let permit = SpinPermit;
+        (before < *SPINNING_MAX).then_some(permit)
     }
 }
 
 impl Drop for SpinPermit {
     fn drop(&mut self) {
-        let before = LOOKING.fetch_sub(1, Ordering::AcqRel);
-        assert!(before > 0, "a polling thread holds a place");
+        let before = SPINNING.fetch_sub(1, Ordering::AcqRel);
+        assert!(before > 0, "a spinning thread holds a permit");
     }
 }
 
@@ -113,43 +114,43 @@ mod tests {
     use super::*;
 
     /// Returns how many of these waits began with a spin.
-    fn looks(eagerness: &mut AdaptiveSpin, waits: u32, found: bool) -> u32 {
+    fn spins(spin: &mut AdaptiveSpin, waits: u32, succeeds: bool) -> u32 {
         (0..waits)
             .filter(|_| {
-                let looks = eagerness.should_spin();
-                if looks {
-                    eagerness.note(found);
+                let spun = spin.should_spin();
+                if spun {
+                    spin.note(succeeds);
                 }
-                looks
+                spun
             })
             .count() as u32
     }
 
     #[test]
-    fn looks_in_vain_become_rare_and_those_that_pay_come_back() {
-        let mut eagerness = AdaptiveSpin::default();
-        assert_eq!(looks(&mut eagerness, 100, true), 100);
-        assert_eq!(looks(&mut eagerness, 1 << FAILURES_MAX, false), FAILURES_MAX);
+    fn failed_spins_become_rare_and_successful_ones_return() {
+        let mut spin = AdaptiveSpin::default();
+        assert_eq!(spins(&mut spin, 100, true), 100);
+        assert_eq!(spins(&mut spin, 1 << FAILURES_MAX, false), FAILURES_MAX);
         let waits = 16 << FAILURES_MAX;
-        assert_eq!(looks(&mut eagerness, waits, false), waits >> FAILURES_MAX);
+        assert_eq!(spins(&mut spin, waits, false), waits >> FAILURES_MAX);
         // The first success comes after a long pause, each later one after half of the previous
         // pause.
-        looks(&mut eagerness, 4 << FAILURES_MAX, true);
-        assert_eq!(looks(&mut eagerness, 100, true), 100);
+        spins(&mut spin, 4 << FAILURES_MAX, true);
+        assert_eq!(spins(&mut spin, 100, true), 100);
     }
 
     #[test]
-    fn what_is_there_is_taken_without_a_look() {
-        let mut eagerness = AdaptiveSpin::default();
+    fn input_that_is_present_is_read_without_a_spin() {
+        let mut spin = AdaptiveSpin::default();
         let mut reads = 0;
-        let found = eagerness.read_spinning(1, || true, &mut || {
+        let input = spin.read_spinning(1, || true, &mut || {
             reads += 1;
             Some(Some(reads))
         });
-        assert_eq!((found, eagerness.failures), (Some(Some(1)), 0));
-        let lost: Option<Option<u32>> = eagerness.read_spinning(1, || true, &mut || None);
+        assert_eq!((input, spin.failures), (Some(Some(1)), 0));
+        let lost: Option<Option<u32>> = spin.read_spinning(1, || true, &mut || None);
         assert_eq!(lost, None);
-        let nothing: Option<Option<u32>> = eagerness.read_spinning(1, || true, &mut || Some(None));
-        assert_eq!((nothing, eagerness.failures, eagerness.without), (Some(None), 1, 1));
+        let nothing: Option<Option<u32>> = spin.read_spinning(1, || true, &mut || Some(None));
+        assert_eq!((nothing, spin.failures, spin.without), (Some(None), 1, 1));
     }
 }

@@ -15,7 +15,7 @@ use super::check_range;
 
 /// Most bytes prefetched per access. The processor can track the cache lines of one such range at a
 /// time, and its own prefetcher continues longer ones.
-const EXPECTED_BYTES_MAX: u64 = 4096;
+const PREFETCH_BYTES_MAX: u64 = 4096;
 
 /// Bytes by logical address, in memory.
 pub struct MemoryBackend {
@@ -25,7 +25,7 @@ pub struct MemoryBackend {
 
 impl MemoryBackend {
     /// Creates an empty drive without allocating memory. Check the available memory with
-    /// [`super::room`].
+    /// [`super::memory_check::check`].
     pub fn new(capacity_bytes: u64) -> MemoryBackend {
         let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
         MemoryBackend {
@@ -65,7 +65,7 @@ impl Media for MemoryBackend {
     #[inline]
     fn prefetch(&self, offset: u64, bytes: u64) {
         check_range(self.capacity_bytes, offset, bytes);
-        if let Some((index, at, bytes)) = parts(offset, bytes.min(EXPECTED_BYTES_MAX)).next() {
+        if let Some((index, at, bytes)) = parts(offset, bytes.min(PREFETCH_BYTES_MAX)).next() {
             self.store.prefetch(index, at..at + bytes);
         }
     }

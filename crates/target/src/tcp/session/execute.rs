@@ -140,10 +140,10 @@ impl TcpSession {
                     ready.data.len()
                 );
                 let mut data = &ready.data[*offset..];
-                subsystem.write_fast(&mut together, command, &mut |room| {
+                subsystem.write_fast(&mut together, command, &mut |buffer| {
                     let piece;
-                    (piece, data) = data.split_at(room.len());
-                    room.copy_from(piece);
+                    (piece, data) = data.split_at(buffer.len());
+                    buffer.copy_from(piece);
                     Ok(())
                 })
             };
@@ -259,7 +259,7 @@ impl TcpSession {
         if std::mem::take(&mut self.endpoint.shuts_down) {
             let durable = outcome.durable.clone();
             self.backlog
-                .shut_down(durable.expect("otherwise it is shut down already"));
+                .shut_down(durable.expect("a shutdown waits for durable data"));
         }
         let completion = SessionCompletion { entry, reply, data };
         self.complete_when_due(completion, outcome.due, outcome.durable, now);
@@ -373,7 +373,7 @@ impl TcpSession {
             subsystem.finish_shutdown(controller);
         }
         for SyncedCommand {
-            delayed_at: held_at,
+            delayed_at,
             due,
             command,
         } in synced.commands
@@ -383,7 +383,7 @@ impl TcpSession {
             match &result {
                 Ok(()) => {
                     let entry = &completion.entry;
-                    subsystem.note_latency(controller, queue_id, entry, held_at, due.max(now));
+                    subsystem.note_latency(controller, queue_id, entry, delayed_at, due.max(now));
                 }
                 Err(error) => {
                     completion.reply = subsystem.failed_to_sync(controller, queue_id, &completion.entry, error);
@@ -400,8 +400,8 @@ impl TcpSession {
             return;
         };
         let context = Arc::clone(&self.context);
-        let surroundings = &self.endpoint.connection_info;
-        let Some(work) = context.exponents.run(surroundings, until, work) else {
+        let connection = &self.endpoint.connection_info;
+        let Some(work) = context.exponents.run(connection, until, work) else {
             self.closing = true;
             return;
         };
