@@ -594,7 +594,7 @@ fn findings_are_shown_in_every_form() {
         (
             &["--scale", "1/64", "--drive-writes", "8"],
             "too_few_pages",
-            "too few pages: a reclaim unit has 256, and a scaled model needs at least 1024",
+            "too few pages: a reclaim unit has 256 pages, and a scaled model needs at least 1024",
         ),
         (
             &[

@@ -7,9 +7,9 @@
 //!
 //! A live run is the loop of [`crate::run::run_all`] in steps. Its result does not depend on their
 //! length. Pauses, rewinds and observers change no integer of it. A rewind restores the nearest
-//! earlier checkpoint. A checkpoint is a copy of the device and the number of requests taken, which
-//! a new workload repeats. A run in virtual time, or with placement feedback, rewinds to its
-//! beginning.
+//! earlier checkpoint. A checkpoint is a copy of the device and the number of requests taken. The
+//! run then builds its workload again and skips that number of requests. A run in virtual time, or
+//! with placement feedback, rewinds to its beginning.
 //!
 //! Checkpoints use memory that no run needs ([`MemoryAccount`]), and release it on demand.
 //!
@@ -69,7 +69,9 @@ struct RunCheckpoints {
     run: u64,
     /// Maximum memory of a checkpoint.
     each_bytes: u64,
+    /// Bytes written by the host between two checkpoints.
     every_bytes: u64,
+    /// Bytes written by the host at which the next checkpoint is due.
     next_bytes: u64,
 }
 
@@ -85,28 +87,28 @@ impl RunCheckpoints {
     }
 
     /// Reserves memory for a checkpoint if one is due and memory allows.
-    fn room(&mut self, host_bytes: u64) -> Option<MemoryShare> {
+    fn reserve(&mut self, host_bytes: u64) -> Option<MemoryShare> {
         if host_bytes < self.next_bytes {
             return None;
         }
         self.next_bytes = host_bytes.saturating_add(self.every_bytes);
-        assert!(self.next_bytes > host_bytes, "the next moment to keep is still to come");
+        assert!(self.next_bytes > host_bytes, "the next checkpoint is due later");
         if self.account.has_near(self.run, host_bytes, self.every_bytes / 2 + 1) {
             return None;
         }
-        let (room, gave_up) = self.account.take_for_checkpoint(self.run, self.each_bytes);
-        self.spread(gave_up);
-        room
+        let (share, was_halved) = self.account.take_for_checkpoint(self.run, self.each_bytes);
+        self.spread(was_halved);
+        share
     }
 
-    fn store(&mut self, checkpoint: RunCheckpoint, room: MemoryShare) {
-        let were_too_many = self.account.store_checkpoint(self.run, checkpoint, room);
-        self.spread(were_too_many);
+    fn store(&mut self, checkpoint: RunCheckpoint, share: MemoryShare) {
+        let was_halved = self.account.store_checkpoint(self.run, checkpoint, share);
+        self.spread(was_halved);
     }
 
     /// Doubles the interval after the account dropped every other checkpoint.
-    fn spread(&mut self, are_half_gone: bool) {
-        if are_half_gone {
+    fn spread(&mut self, was_halved: bool) {
+        if was_halved {
             self.next_bytes = self.next_bytes.saturating_add(self.every_bytes);
             self.every_bytes = self.every_bytes.saturating_mul(2);
         }
@@ -179,8 +181,8 @@ impl LiveRun {
         loop {
             let left = end.saturating_sub(self.progress());
             let pages = pages_end.saturating_sub(self.run.pages_named());
-            let is_there = self.phase() == RunPhase::Running && self.position().host_bytes >= host_bytes;
-            if left == 0 || pages == 0 || is_there || self.phase() == RunPhase::Ended {
+            let has_arrived = self.phase() == RunPhase::Running && self.position().host_bytes >= host_bytes;
+            if left == 0 || pages == 0 || has_arrived || self.phase() == RunPhase::Ended {
                 return Ok(self.phase());
             }
             // Requests in flight at the last written byte must complete too.
@@ -194,7 +196,7 @@ impl LiveRun {
             self.run.step(stride, &())?;
             assert!(
                 self.position().host_bytes >= host_bytes_before,
-                "a step takes back what was written"
+                "a step reduced the bytes written"
             );
             self.keep_checkpoint();
         }
@@ -206,14 +208,15 @@ impl LiveRun {
         position.requests + self.run.extents_filled()
     }
 
+    /// Stores a checkpoint if one is possible and due, and if memory allows.
     fn keep_checkpoint(&mut self) {
         if !self.run.can_checkpoint() {
             return;
         }
-        let room = self.checkpoints.room(self.position().host_bytes);
-        let Some(room) = room else { return };
+        let share = self.checkpoints.reserve(self.position().host_bytes);
+        let Some(share) = share else { return };
         if let Some(checkpoint) = self.run.checkpoint() {
-            self.checkpoints.store(checkpoint, room);
+            self.checkpoints.store(checkpoint, share);
         }
     }
 
@@ -240,9 +243,9 @@ impl LiveRun {
         let now = self.position().host_bytes;
         assert!(
             self.origin.is_some() || now <= host_bytes,
-            "a run that is set back is not beyond its goal"
+            "a rewound run is beyond its goal"
         );
-        // Takes released checkpoints again on the way.
+        // Checkpoints that the account released are taken again on the way.
         self.checkpoints.next_bytes = now.saturating_add(1);
         Ok(())
     }
@@ -299,11 +302,11 @@ impl LiveRun {
         let (dies, channels) = self.run.device().activity();
         let begun_at = self.run.begun_at();
         let all = dies.iter().chain(&channels);
-        let cut = all.filter(|kept| kept.pieces().overwritten() > 0);
-        let first = |kept: &&ssd::timing::ActivityLog| kept.pieces().iter().map(|piece| piece.from).min();
+        let cut = all.filter(|log| log.pieces().overwritten() > 0);
+        let first = |log: &&ssd::timing::ActivityLog| log.pieces().iter().map(|piece| piece.from).min();
         let complete_from = cut.filter_map(first).max().unwrap_or(0).max(begun_at);
-        let since = |kept: &&ssd::timing::ActivityLog| {
-            let pieces = kept.pieces().iter().filter(|piece| piece.from >= complete_from);
+        let since = |log: &&ssd::timing::ActivityLog| {
+            let pieces = log.pieces().iter().filter(|piece| piece.from >= complete_from);
             let mut pieces: Vec<BusyInterval> = pieces.copied().collect();
             for piece in &mut pieces {
                 assert!(piece.until >= piece.from, "an operation ends after it began");
@@ -346,11 +349,11 @@ impl LiveRun {
         assert_eq!(
             run.position().host_bytes,
             self.position().host_bytes,
-            "a fork begins where its run is"
+            "a fork begins at the position of its run"
         );
         let mut checkpoints = RunCheckpoints::new(&plan, account);
-        let room = account.reserve(checkpoints.each_bytes).ok();
-        let origin = room.and_then(|room| Some((Arc::new(run.checkpoint()?), room)));
+        let share = account.reserve(checkpoints.each_bytes).ok();
+        let origin = share.and_then(|share| Some((Arc::new(run.checkpoint()?), share)));
         if origin.is_none() {
             // No memory for a checkpoint means no memory for a second drive.
             return Err(LabError::invalid(

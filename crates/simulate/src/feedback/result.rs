@@ -19,7 +19,7 @@ pub struct FeedbackResult {
 /// A poll of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReadingRow {
-    /// Bytes written by the host, without prefill.
+    /// Bytes written by the host, without preconditioning.
     pub host_bytes: u64,
     /// Collections before the poll.
     pub collections: usize,
@@ -31,7 +31,7 @@ pub struct ReadingRow {
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CollectionRow {
-    /// Bytes written by the host, without prefill.
+    /// Bytes written by the host, without preconditioning.
     pub host_bytes: u64,
     /// Pages copied by owner. The last entry counts pages without owner.
     pub copied: Vec<u32>,

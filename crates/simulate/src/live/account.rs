@@ -1,8 +1,9 @@
 //! Memory account shared by runs and their checkpoints.
 //!
 //! ```text
-//! take -> the share of a run, until it is dropped \
-//! keep -> a checkpoint, until a run needs its memory  > never more than one sum
+//! reserve             -> memory of a run, until its share is dropped     \
+//! take_for_checkpoint,                                                    > at most the account
+//! store_checkpoint    -> memory of a checkpoint, until a run needs it    /
 //! ```
 //!
 //! Bytes are counted before their use. Checkpoints only take memory that no run has. A run that
@@ -25,7 +26,7 @@ struct AccountState {
     free_bytes: u64,
     /// Checkpoints of all runs, oldest first.
     checkpoints: VecDeque<StoredCheckpoint>,
-    /// Number of runs with a number.
+    /// Number of the last run, counted from 1.
     runs: u64,
 }
 
@@ -58,7 +59,7 @@ impl MemoryAccount {
     }
 
     fn lock(&self) -> MutexGuard<'_, AccountState> {
-        // Sums are consistent between any two statements that can panic.
+        // The state is consistent between any two statements that can panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,65 +73,65 @@ impl MemoryAccount {
     /// # Errors
     /// Memory is too low. Returns the available bytes.
     pub fn reserve(&self, bytes: u64) -> Result<MemoryShare, u64> {
-        let mut sums = self.lock();
-        let available = sums.available_bytes();
+        let mut state = self.lock();
+        let available = state.available_bytes();
         if available < bytes {
             return Err(available);
         }
-        while sums.free_bytes < bytes {
-            assert!(sums.drop_oldest(None), "what is available can be taken");
+        while state.free_bytes < bytes {
+            assert!(state.drop_oldest(None), "what is available can be taken");
         }
-        Ok(sums.share(self, bytes))
+        Ok(state.share(self, bytes))
     }
 
     /// Returns a number for a run with checkpoints.
     pub(super) fn next_run(&self) -> u64 {
-        let mut sums = self.lock();
-        sums.runs += 1;
-        sums.runs
+        let mut state = self.lock();
+        state.runs += 1;
+        state.runs
     }
 
     /// Takes memory for a checkpoint of a run. If memory is short, a run with at least as many
     /// checkpoints as any other drops every other one of its own. A run with fewer takes the memory
     /// of the oldest. The second value is true if the run dropped its own.
     pub(super) fn take_for_checkpoint(&self, run: u64, bytes: u64) -> (Option<MemoryShare>, bool) {
-        let mut sums = self.lock();
-        let own = sums.count(run);
-        let gives_up = sums.free_bytes < bytes && own > 1 && own >= sums.most_of_another(run);
-        if gives_up {
-            sums.drop_every_other(run);
+        let mut state = self.lock();
+        let own = state.count(run);
+        let halves = state.free_bytes < bytes && own > 1 && own >= state.most_checkpoints_of_other_runs(run);
+        if halves {
+            state.drop_every_other(run);
         }
-        while sums.free_bytes < bytes && sums.drop_oldest(Some(run)) {}
-        let share = (sums.free_bytes >= bytes).then(|| sums.share(self, bytes));
-        (share, gives_up)
+        while state.free_bytes < bytes && state.drop_oldest(Some(run)) {}
+        let share = (state.free_bytes >= bytes).then(|| state.share(self, bytes));
+        (share, halves)
     }
 
     /// Keeps a checkpoint in memory taken for it. Returns true if the run exceeded its limit and
     /// dropped every other one.
     pub(super) fn store_checkpoint(&self, run: u64, checkpoint: RunCheckpoint, mut share: MemoryShare) -> bool {
         let bytes = std::mem::take(&mut share.bytes);
-        let mut sums = self.lock();
-        sums.checkpoints.push_back(StoredCheckpoint {
+        let mut state = self.lock();
+        state.checkpoints.push_back(StoredCheckpoint {
             run,
             bytes,
             checkpoint: Arc::new(checkpoint),
         });
-        let are_too_many = sums.count(run) > CHECKPOINTS_MAX;
+        let are_too_many = state.count(run) > CHECKPOINTS_MAX;
         if are_too_many {
-            sums.drop_every_other(run);
+            state.drop_every_other(run);
         }
         assert!(
-            sums.count(run) <= CHECKPOINTS_MAX,
+            state.count(run) <= CHECKPOINTS_MAX,
             "run {run} has {} checkpoints, at most {CHECKPOINTS_MAX}",
-            sums.count(run)
+            state.count(run)
         );
         are_too_many
     }
 
     /// Last checkpoint of a run at or before a moment. A reference retains its memory.
     pub(super) fn latest_before(&self, run: u64, host_bytes: u64) -> Option<Arc<RunCheckpoint>> {
-        let sums = self.lock();
-        let before = sums
+        let state = self.lock();
+        let before = state
             .checkpoints_of(run)
             .filter(|checkpoint| checkpoint.host_bytes() <= host_bytes);
         before.max_by_key(|checkpoint| checkpoint.host_bytes()).cloned()
@@ -138,14 +139,15 @@ impl MemoryAccount {
 
     /// Returns true if a run has a checkpoint closer than `within_bytes`.
     pub(super) fn has_near(&self, run: u64, host_bytes: u64, within_bytes: u64) -> bool {
-        let sums = self.lock();
-        sums.checkpoints_of(run)
+        let state = self.lock();
+        state
+            .checkpoints_of(run)
             .any(|checkpoint| checkpoint.host_bytes().abs_diff(host_bytes) < within_bytes)
     }
 
     /// Drops all checkpoints of a run.
     pub(super) fn drop_checkpoints(&self, run: u64) {
-        self.lock().retain(|kept| kept.run != run);
+        self.lock().retain(|stored| stored.run != run);
     }
 
     /// Checkpoints of a run.
@@ -157,7 +159,10 @@ impl MemoryAccount {
 
 impl AccountState {
     fn share(&mut self, account: &MemoryAccount, bytes: u64) -> MemoryShare {
-        self.free_bytes = self.free_bytes.checked_sub(bytes).expect("the caller has looked");
+        self.free_bytes = self
+            .free_bytes
+            .checked_sub(bytes)
+            .expect("the caller checked that there is enough");
         MemoryShare {
             account: account.clone(),
             bytes,
@@ -165,8 +170,8 @@ impl AccountState {
     }
 
     fn checkpoints_of(&self, run: u64) -> impl Iterator<Item = &Arc<RunCheckpoint>> {
-        let own = self.checkpoints.iter().filter(move |kept| kept.run == run);
-        own.map(|kept| &kept.checkpoint)
+        let own = self.checkpoints.iter().filter(move |stored| stored.run == run);
+        own.map(|stored| &stored.checkpoint)
     }
 
     fn count(&self, run: u64) -> usize {
@@ -174,10 +179,10 @@ impl AccountState {
     }
 
     /// Largest number of checkpoints of another run.
-    fn most_of_another(&self, run: u64) -> usize {
+    fn most_checkpoints_of_other_runs(&self, run: u64) -> usize {
         let mut counts = HashMap::new();
-        for kept in self.checkpoints.iter().filter(|kept| kept.run != run) {
-            *counts.entry(kept.run).or_insert(0) += 1;
+        for stored in self.checkpoints.iter().filter(|stored| stored.run != run) {
+            *counts.entry(stored.run).or_insert(0) += 1;
         }
         counts.into_values().max().unwrap_or(0)
     }
@@ -186,8 +191,8 @@ impl AccountState {
         let free = self
             .checkpoints
             .iter()
-            .filter(|kept| kept.is_free())
-            .map(|kept| kept.bytes);
+            .filter(|stored| stored.is_free())
+            .map(|stored| stored.bytes);
         self.free_bytes + free.sum::<u64>()
     }
 
@@ -196,10 +201,10 @@ impl AccountState {
         let oldest = self
             .checkpoints
             .iter()
-            .position(|kept| kept.is_free() && Some(kept.run) != but_of);
-        let kept = oldest.and_then(|oldest| self.checkpoints.remove(oldest));
-        self.free_bytes += kept.as_ref().map_or(0, |kept| kept.bytes);
-        kept.is_some()
+            .position(|stored| stored.is_free() && Some(stored.run) != but_of);
+        let stored = oldest.and_then(|oldest| self.checkpoints.remove(oldest));
+        self.free_bytes += stored.as_ref().map_or(0, |stored| stored.bytes);
+        stored.is_some()
     }
 
     /// Drops every other checkpoint of a run, except the first.
@@ -210,16 +215,16 @@ impl AccountState {
             .collect();
         moments.sort_unstable();
         let gone: Vec<u64> = moments.into_iter().skip(1).step_by(2).collect();
-        self.retain(|kept| kept.run != run || gone.binary_search(&kept.checkpoint.host_bytes()).is_err());
+        self.retain(|stored| stored.run != run || gone.binary_search(&stored.checkpoint.host_bytes()).is_err());
     }
 
     fn retain(&mut self, stays: impl Fn(&StoredCheckpoint) -> bool) {
         let before = std::mem::take(&mut self.checkpoints);
-        for kept in before {
-            if stays(&kept) {
-                self.checkpoints.push_back(kept);
+        for stored in before {
+            if stays(&stored) {
+                self.checkpoints.push_back(stored);
             } else {
-                self.free_bytes += kept.bytes;
+                self.free_bytes += stored.bytes;
             }
         }
     }

@@ -92,14 +92,14 @@ impl BuiltWorkload {
     }
 }
 
-/// Memory reservation for a workload that waits for its run. A workload takes memory once it is
-/// built, and a sweep plans hundreds. At most one per thread waits, within a share of the free
-/// memory. The runs rebuild the rest.
+/// Permit to keep a built workload until its run. A workload takes memory as soon as it is built,
+/// and a sweep plans hundreds. At most one per thread is kept, within a share of the free memory.
+/// The runs build the others again.
 struct BuildPermit {
     bytes: u64,
 }
 
-/// Waiting workloads of the whole process.
+/// Kept workloads of the whole process.
 static WAITING: Mutex<BuiltTotals> = Mutex::new(BuiltTotals { workloads: 0, bytes: 0 });
 
 struct BuiltTotals {
@@ -107,16 +107,16 @@ struct BuiltTotals {
     bytes: u64,
 }
 
-/// Divisor of the free memory. Waiting workloads may take the quotient.
+/// Divisor of the free memory. Kept workloads may take the quotient.
 const WAITING_SHARE: u64 = 8;
 
 impl BuildPermit {
     fn try_acquire(bytes: u64) -> Option<BuildPermit> {
         let most_bytes = super::memory::memory_available() / WAITING_SHARE;
         let mut waiting = WAITING.lock().expect("nobody panics with it");
-        let has_room =
+        let fits =
             waiting.workloads < rayon::current_num_threads() && bytes <= most_bytes.saturating_sub(waiting.bytes);
-        has_room.then(|| {
+        fits.then(|| {
             waiting.workloads += 1;
             waiting.bytes += bytes;
             BuildPermit { bytes }
@@ -127,7 +127,7 @@ impl BuildPermit {
 impl Drop for BuildPermit {
     fn drop(&mut self) {
         let mut waiting = WAITING.lock().expect("nobody panics with it");
-        assert!(waiting.workloads > 0, "room is given back once");
+        assert!(waiting.workloads > 0, "a permit is returned once");
         assert!(
             waiting.bytes >= self.bytes,
             "a workload returns {} bytes of {} that wait",
@@ -243,15 +243,15 @@ impl RunPlan {
     ) -> Result<(RunPlan, S), LabError> {
         let largest = match cell.run.scale {
             ScaleChoice::Fixed(scale) => {
-                let ground = DeviceSetup::new(&cell, scale)?;
-                let reserved = reserve(&ground.memory_need(&cell, None))?;
-                return Ok((RunPlan::with_device(ground, cell, true)?, reserved));
+                let setup = DeviceSetup::new(&cell, scale)?;
+                let reserved = reserve(&setup.memory_need(&cell, None))?;
+                return Ok((RunPlan::with_device(setup, cell, true)?, reserved));
             }
             ScaleChoice::Auto { largest } => largest,
         };
         if cell.device.timing.is_some() {
-            let problem = "scale = auto compares write amplification, not latencies or rates. Give a scale, or run \
-                           it untimed (--untimed)";
+            let problem = "scale = auto needs a run without virtual time, because it compares only write \
+                           amplification. Give a scale such as 1/64, or run without time (--untimed)";
             return Err(LabError::invalid(&cell.key.to_string(), problem));
         }
         let scales = scaled_model::sizes(&cell.key.device, &cell.device, largest)?;
@@ -260,8 +260,8 @@ impl RunPlan {
             "the {} scaled models of a search do not grow",
             scales.len()
         );
-        let ground = DeviceSetup::new(&cell, scales[0])?;
-        let mut need = ground.memory_need(&cell, scales.last());
+        let setup = DeviceSetup::new(&cell, scales[0])?;
+        let mut need = setup.memory_need(&cell, scales.last());
         for scale in &scales[1..] {
             let larger = DeviceSetup::new(&cell, *scale)?.memory_need(&cell, scales.last());
             need = if larger.bytes() > need.bytes() { larger } else { need };
@@ -271,7 +271,7 @@ impl RunPlan {
             memory_bytes: need.bytes(),
             need,
             scales,
-            ..RunPlan::with_device(ground, cell, true)?
+            ..RunPlan::with_device(setup, cell, true)?
         };
         Ok((plan, reserved))
     }
@@ -311,8 +311,8 @@ impl RunPlan {
 
     /// Plans a run on this device. Builds the workload if `is_built` is set or feedback needs its
     /// owners.
-    fn with_device(ground: DeviceSetup, cell: RunSpec, is_built: bool) -> Result<RunPlan, LabError> {
-        let need = ground.memory_need(&cell, None);
+    fn with_device(setup: DeviceSetup, cell: RunSpec, is_built: bool) -> Result<RunPlan, LabError> {
+        let need = setup.memory_need(&cell, None);
         let DeviceSetup {
             scale,
             config,
@@ -320,7 +320,7 @@ impl RunPlan {
             handles,
             target,
             workload_bytes,
-        } = ground;
+        } = setup;
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
@@ -335,7 +335,7 @@ impl RunPlan {
             let feedback = cell.feedback.as_ref();
             let found = feedback.map(|settings| feedback::owners(settings, &cell.workload, workload.source(), &target));
             owners = found.transpose()?;
-            waiting = BuildPermit::try_acquire(workload_bytes).map(|room| (workload, room));
+            waiting = BuildPermit::try_acquire(workload_bytes).map(|permit| (workload, permit));
         }
         let capacity_bytes = layout.capacity_bytes();
         let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
@@ -439,7 +439,7 @@ impl RunPlan {
         let built = self.workload.lock().expect("nobody panics with it").take();
         built.map_or_else(
             || BuiltWorkload::build(&self.cell, &self.config, self.mapper(), &self.target),
-            |(workload, _room)| Ok(workload),
+            |(workload, _permit)| Ok(workload),
         )
     }
 
@@ -470,7 +470,8 @@ impl RunPlan {
         };
         let device = Device::load(snapshot)?;
         if *device.config() != self.config {
-            let problem = "the snapshot holds another device than when the run was planned. Start the run again";
+            let problem = "the snapshot has changed since the run was planned, and now contains another device. Start the run \
+                           again";
             return Err(LabError::invalid(&snapshot.display().to_string(), problem));
         }
         Ok(device)

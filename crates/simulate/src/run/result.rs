@@ -47,7 +47,7 @@ pub struct RunResult {
     pub without_effect: Vec<String>,
     /// Pages read in virtual time, then the unwritten ones among them.
     pub pages_read: [u64; 2],
-    /// Counters of the run without prefill.
+    /// Counters of the run without preconditioning.
     pub stats: DeviceStats,
     pub samples: Vec<RunSample>,
     /// One row per garbage collection, if enabled.

@@ -15,7 +15,7 @@ use std::collections::BinaryHeap;
 use ssd::Nanos;
 use workload::fio::LatencyGoal;
 
-/// Windows at the depth below the shallowest bad one before the latter is tried again.
+/// Windows at one less than the shallowest bad depth, after which that depth is tried again.
 const STABLE_WINDOWS: u32 = 3;
 
 /// Consequence of a completion.
@@ -35,7 +35,7 @@ pub(super) enum DepthStep {
 #[derive(Debug)]
 pub(super) struct DepthSearch {
     goal: LatencyGoal,
-    /// `iodepth`
+    /// Largest depth, the option `iodepth`.
     most: u64,
     depth: u64,
     /// Shallowest bad depth. `low`: deepest good one.

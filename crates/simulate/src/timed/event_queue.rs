@@ -12,7 +12,7 @@ const DIGIT_BITS: u32 = 9;
 const SLOTS_OF_DIGIT: usize = 1 << DIGIT_BITS;
 /// Slots of all digits, the lowest digit first.
 const SLOTS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize * SLOTS_OF_DIGIT;
-/// Bits per word of slot marks.
+/// Bits per word of the bitmap of occupied slots.
 const WORD_BITS: usize = u64::BITS as usize;
 /// End of a list.
 const NONE: u32 = u32::MAX;
@@ -22,16 +22,19 @@ const NONE: u32 = u32::MAX;
 pub(super) struct EventQueue<T> {
     /// Lower bound of the times of new entries.
     now: Nanos,
-    /// Non-empty slots. `marked`: non-zero words of `marks`.
-    marks: [u64; SLOTS / WORD_BITS],
-    marked: u64,
+    /// Bitmap of non-empty slots. `occupied_words`: bitmap of the non-zero words of `occupied`.
+    occupied: [u64; SLOTS / WORD_BITS],
+    occupied_words: u64,
     lists: Box<[SlotList; SLOTS]>,
     entries: Vec<QueueEntry<T>>,
     /// First entry of the free list.
     free: u32,
 }
 
-const _: () = assert!(SLOTS / WORD_BITS <= WORD_BITS, "there is a bit for each word of marks");
+const _: () = assert!(
+    SLOTS / WORD_BITS <= WORD_BITS,
+    "there is a bit for each word of the bitmap"
+);
 
 /// Entries of a slot in order. Undefined for an empty slot.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +47,7 @@ struct SlotList {
 struct QueueEntry<T> {
     at: Nanos,
     next: u32,
-    what: T,
+    event: T,
 }
 
 impl<T: Copy> EventQueue<T> {
@@ -55,8 +58,8 @@ impl<T: Copy> EventQueue<T> {
         };
         EventQueue {
             now: 0,
-            marks: [0; SLOTS / WORD_BITS],
-            marked: 0,
+            occupied: [0; SLOTS / WORD_BITS],
+            occupied_words: 0,
             lists: Box::new([empty; SLOTS]),
             entries: Vec::new(),
             free: NONE,
@@ -65,7 +68,7 @@ impl<T: Copy> EventQueue<T> {
 
     /// Adds an event. Its time must not precede the last event taken.
     #[inline(always)]
-    pub(super) fn push(&mut self, at: Nanos, what: T) {
+    pub(super) fn push(&mut self, at: Nanos, event: T) {
         assert!(at >= self.now, "time does not go back");
         let index = self.free;
         match self.entries.get_mut(index as usize) {
@@ -75,10 +78,10 @@ impl<T: Copy> EventQueue<T> {
                 // than written, and the processor would stall.
                 entry.at = at;
                 entry.next = NONE;
-                entry.what = what;
+                entry.event = event;
                 self.append(index, at);
             }
-            None => self.push_another(QueueEntry { at, next: NONE, what }),
+            None => self.push_another(QueueEntry { at, next: NONE, event }),
         }
     }
 
@@ -97,10 +100,10 @@ impl<T: Copy> EventQueue<T> {
         let digit = differing / DIGIT_BITS;
         let slot = digit as usize * SLOTS_OF_DIGIT + (at >> (digit * DIGIT_BITS)) as usize % SLOTS_OF_DIGIT;
         let list = &mut self.lists[slot];
-        let (word, mark) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
-        if self.marks[word] & mark == 0 {
-            self.marks[word] |= mark;
-            self.marked |= 1 << word;
+        let (word, bit) = (slot / WORD_BITS, 1 << (slot % WORD_BITS));
+        if self.occupied[word] & bit == 0 {
+            self.occupied[word] |= bit;
+            self.occupied_words |= 1 << word;
             list.first = index;
         } else {
             self.entries[list.last as usize].next = index;
@@ -119,11 +122,11 @@ impl<T: Copy> EventQueue<T> {
     #[inline(always)]
     pub(super) fn pop_until(&mut self, last: Nanos, is_wanted: impl Fn(Nanos, &T) -> bool) -> Option<(Nanos, T)> {
         loop {
-            if self.marked == 0 {
+            if self.occupied_words == 0 {
                 return None;
             }
-            let word = self.marked.trailing_zeros() as usize;
-            let slot = word * WORD_BITS + self.marks[word].trailing_zeros() as usize;
+            let word = self.occupied_words.trailing_zeros() as usize;
+            let slot = word * WORD_BITS + self.occupied[word].trailing_zeros() as usize;
             let list = &mut self.lists[slot];
             let (first, is_last) = (list.first, list.first == list.last);
             let entry = &mut self.entries[first as usize];
@@ -135,8 +138,8 @@ impl<T: Copy> EventQueue<T> {
                 self.cascade(slot, begin);
                 continue;
             }
-            let (at, what) = (entry.at, entry.what);
-            if at > last || !is_wanted(at, &what) {
+            let (at, event) = (entry.at, entry.event);
+            if at > last || !is_wanted(at, &event) {
                 return None;
             }
             list.first = std::mem::replace(&mut entry.next, self.free);
@@ -145,7 +148,7 @@ impl<T: Copy> EventQueue<T> {
                 self.unmark(slot);
             }
             self.now = at;
-            return Some((at, what));
+            return Some((at, event));
         }
     }
 
@@ -153,9 +156,9 @@ impl<T: Copy> EventQueue<T> {
     #[inline]
     fn unmark(&mut self, slot: usize) {
         let word = slot / WORD_BITS;
-        self.marks[word] &= !(1 << (slot % WORD_BITS));
-        if self.marks[word] == 0 {
-            self.marked &= !(1 << word);
+        self.occupied[word] &= !(1 << (slot % WORD_BITS));
+        if self.occupied[word] == 0 {
+            self.occupied_words &= !(1 << word);
         }
     }
 

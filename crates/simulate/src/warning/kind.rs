@@ -1,4 +1,4 @@
-//! Kinds of findings, and the commands that show them.
+//! Kinds of warnings, called findings on pages and in JSON, and the commands that show them.
 
 use std::fmt;
 
@@ -262,7 +262,7 @@ impl WarningCommand {
         }
     }
 
-    /// Options for more writes, a larger prefill, another scale and larger reclaim units.
+    /// Options for more writes, more preconditioning, another scale and larger reclaim units.
     pub(super) fn remedies(self) -> [&'static str; 4] {
         match self {
             WarningCommand::Run | WarningCommand::WhatIf => [

@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [
-                "too few pages: a reclaim unit has 1023, and a scaled model needs at least 1024. Use a larger model \
-              (--scale)"
+                "too few pages: a reclaim unit has 1023 pages, and a scaled model needs at least 1024. Use a larger \
+                 model (--scale)"
             ]
         );
         result.scale = Scale::FULL;

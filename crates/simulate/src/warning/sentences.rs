@@ -50,7 +50,7 @@ pub fn is_empty_of_meaning(results: &[RunResult]) -> bool {
 
 /// Worst extent of findings of one kind. `None` without findings.
 pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until_steady: bool) -> Option<String> {
-    let [write, prefill, scale, units] = command.remedies();
+    let [write, precondition, scale, units] = command.remedies();
     let more = command.more_writes(is_until_steady);
     let differences = || findings.iter().filter_map(|finding| finding.difference());
     let shares = || findings.iter().filter_map(|finding| finding.share());
@@ -119,7 +119,7 @@ pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
                 "{up_to}{most} of the pages read were never written, and such reads take no time in the flash. Fill \
-                 the drive first ({prefill})"
+                 the drive first ({precondition})"
             )
         }
         (RunWarning::ReplayScaled { scale }, _) => format!(
@@ -154,7 +154,7 @@ pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until
             };
             let fewest = findings.iter().filter_map(pages).min()?;
             format!(
-                "a reclaim unit has {fewest}, and a scaled model needs at least {}. Use a larger model ({scale})",
+                "a reclaim unit has {fewest} pages, and a scaled model needs at least {}. Use a larger model ({scale})",
                 scaled_model::UNIT_PAGES_MIN
             )
         }
