@@ -50,7 +50,7 @@ fn registered() -> MutexGuard<'static, Registered> {
 pub fn register(name: &str, generator: &Arc<dyn RequestGenerator>) {
     assert!(
         name.contains(DIGEST_MARK),
-        "{name}: a generator's name tells its versions apart"
+        "the generator name {name} has no digest of its code"
     );
     let mut registered = registered();
     registered.retain(|_, known| known.strong_count() > 0);

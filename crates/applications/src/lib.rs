@@ -4,7 +4,7 @@
 //! ```text
 //! btree, cachelib, f2fs, kvcache, lsm, objects        \
 //! generator (written by the caller)                    \
-//! workload: fio::JobFile, TraceSettings, TenantsSettings > WorkloadSpec -> dyn RequestSource
+//! workload: fio::JobFile, TraceSettings, TenantWorkloads > WorkloadSpec -> dyn RequestSource
 //! ```
 //!
 //! A model decides the offset, the size and the order of a program's writes and stores no data. It

@@ -22,7 +22,7 @@ const IDLE_PROMPTS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassCounters {
     /// Number of requested chunks.
-    asked: u64,
+    requested: u64,
     /// Number of requested chunks that were stored.
     hits: u64,
     /// Number of chunks evicted, and number of chunks expired.
@@ -33,7 +33,7 @@ pub(super) struct ClassCounters {
 
 impl ClassCounters {
     fn add(&mut self, other: &ClassCounters) {
-        self.asked += other.asked;
+        self.requested += other.requested;
         self.hits += other.hits;
         self.evictions += other.evictions;
         self.expired += other.expired;
@@ -131,7 +131,7 @@ impl CacheWorker {
         let mut parent = None;
         for at in 0..self.prompt.chunks.len() {
             let key = self.prompt.chunks[at];
-            self.counters.asked += 1;
+            self.counters.requested += 1;
             if let Some(slot) = self.tier.lookup(key) {
                 self.counters.hits += 1;
                 output.read(&self.place, slot);
@@ -232,8 +232,8 @@ impl RequestSource for KvCache {
     fn measures(&self) -> Vec<WorkloadMeasure> {
         let sum = self.counters(None);
         let mut measures = vec![
-            WorkloadMeasure::new("hit_ratio", ratio(sum.hits, sum.asked)),
-            WorkloadMeasure::new("chunks_requested", sum.asked as f64),
+            WorkloadMeasure::new("hit_ratio", ratio(sum.hits, sum.requested)),
+            WorkloadMeasure::new("chunks_requested", sum.requested as f64),
             WorkloadMeasure::new("evictions", sum.evictions as f64),
             WorkloadMeasure::new("expired", sum.expired as f64),
             WorkloadMeasure::new("discarded_bytes", self.output.discarded_bytes as f64),
@@ -249,7 +249,7 @@ impl RequestSource for KvCache {
             });
             let name = |measure: &str| format!("{}.{measure}", range.name);
             measures.extend([
-                WorkloadMeasure::new(name("hit_ratio"), ratio(class.hits, class.asked)),
+                WorkloadMeasure::new(name("hit_ratio"), ratio(class.hits, class.requested)),
                 WorkloadMeasure::new(name("written_share"), ratio(class.written_bytes, sum.written_bytes)),
                 WorkloadMeasure::new(name("slots"), slots as f64),
                 WorkloadMeasure::new(name("stored_share"), ratio(stored, slots)),
