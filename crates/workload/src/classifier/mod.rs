@@ -1,14 +1,14 @@
-//! Placement classifiers, with which a host finds out which writes belong together when its
-//! applications do not say so.
+//! Placement classifiers, which guess the placement of each write from the history of its
+//! addresses. Hosts use them if their applications give no placement.
 //!
 //! ```text
 //! any RequestSource -> ClassifiedSource -> the same requests with placement
-//!               (asks a Classifier about each unit of each write)
+//!                       calls a Classifier for each unit of each write
 //! ```
 //!
 //! A [`Classifier`] sees the same as a host, namely the order in which units are written and
-//! trimmed. It does not see garbage collection or the contents of reclaim units. Placement indices
-//! are the drive's, from the first on. The first is for the data with the shortest expected
+//! trimmed. It does not see garbage collection or the contents of reclaim units. It uses the
+//! drive's placement indices in order. Index 0 is for the data with the shortest expected
 //! lifetime. The [`Oracle`] also knows the future and serves as a reference for the rest.
 //!
 //! Every classifier needs 4 bytes for each unit of the drive (1 GiB per TiB at 4 KiB). Exceptions
