@@ -343,12 +343,12 @@ impl Experiment {
             }
             Some(false) => device.timing = None,
             Some(true) if device.timing.is_none() => {
-                let asked = match run.replay {
+                let option = match run.replay {
                     Some(_) => "replay = \"timed\" (--replay timed)",
                     None => "timed = true",
                 };
                 let problem = format!(
-                    "{asked} needs [timing], which device {} does not have. Choose another \
+                    "{option} needs [timing], which device {} does not have. Choose another \
                                        device, such as ssd_a or pm9d3a",
                     key.device
                 );
