@@ -259,7 +259,7 @@ impl Server {
     /// Ends all connections, then closes the drive: data durable, mapping and counters stored.
     ///
     /// # Errors
-    /// The drive could not be stored completely. The message says which part will be missing at the
+    /// The drive could not be stored completely. The message names the part that will be missing at the
     /// next start.
     pub fn stop(mut self) -> Result<(), ServeError> {
         self.end_transports();

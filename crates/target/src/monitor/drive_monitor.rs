@@ -336,12 +336,12 @@ impl HostView {
         let means = now.queues.iter().zip(before).map(|(now, before)| {
             assert!(
                 now.samples >= before.samples && now.commands >= before.commands,
-                "{} looks and {} commands of a queue do not become fewer",
+                "{} samples and {} commands of a queue do not become fewer",
                 before.samples,
                 before.commands
             );
-            let (looks, commands) = (now.samples - before.samples, now.commands - before.commands);
-            commands as f64 / looks.max(1) as f64
+            let (samples, commands) = (now.samples - before.samples, now.commands - before.commands);
+            commands as f64 / samples.max(1) as f64
         });
         self.queue_depth = means.sum();
     }

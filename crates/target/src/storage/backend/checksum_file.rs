@@ -114,8 +114,8 @@ fn boot() -> [u8; 16] {
 
 impl ChecksumFile {
     /// Opens or creates the sums beside a data file of `data_bytes` bytes. `closed` is the digest
-    /// of the drive's last shutdown, `None` without one. The second result tells the standing of
-    /// the existing sums. Only current ones are kept.
+    /// of the drive's last shutdown, `None` without one. The second result states whether the
+    /// existing sums are valid. Sums that may not match the data start again.
     ///
     /// # Errors
     /// A system call failed.
