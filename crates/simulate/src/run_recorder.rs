@@ -76,7 +76,7 @@ impl ssd::EventSink for RunRecorder {
                 self.gc_log
                     .last()
                     .is_none_or(|before| before.host_pages_written <= reclaim.host_pages_written),
-                "collections are told of in their order"
+                "collections are reported in their order"
             );
             self.gc_log.push(reclaim.clone());
         }

@@ -135,7 +135,7 @@ impl DriveLog {
         assert_eq!(
             copied.iter().sum::<u32>(),
             reclaim.pages_copied,
-            "a collection copies the pages that were told of"
+            "a collection copies the pages that were reported before"
         );
         let host_bytes = reclaim.host_pages_written * self.page_bytes;
         let host_bytes = host_bytes.saturating_sub(self.host_bytes_at_start);
