@@ -122,8 +122,8 @@ pub enum DriveError {
     },
     /// An earlier command panicked because of a bug.
     #[error(
-        "an earlier command failed because of a bug, so the drive's mapping and counters were not stored. The next start \
-         recovers the mapping from the last checkpoint and the data"
+        "an earlier command failed because of a bug, so the drive's mapping and counters were not stored. The next \
+         start recovers the mapping from the last checkpoint and the data"
     )]
     Failed,
 }

@@ -254,7 +254,7 @@ impl ServedDrive {
             None => new_identity(&files).inspect_err(|_| files.undo(made))?,
         };
         let failed = DriveError::io(path, "the data file cannot be examined");
-        let files = files.guarded(&file, drive).map_err(look)?;
+        let files = files.guarded(&file, drive).map_err(failed)?;
         let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
         assert!(
