@@ -470,8 +470,8 @@ impl RunPlan {
         };
         let device = Device::load(snapshot)?;
         if *device.config() != self.config {
-            let problem = "the snapshot has changed since the run was planned, and now contains another device. Start the run \
-                           again";
+            let problem = "the snapshot has changed since the run was planned, and now contains another device. \
+                           Start the run again";
             return Err(LabError::invalid(&snapshot.display().to_string(), problem));
         }
         Ok(device)
