@@ -180,7 +180,7 @@ fn a_search_compares_no_latencies() {
         .expect_err("it has timing")
         .to_string();
     assert!(
-        error.contains("not latencies or rates") && error.contains("Give a scale"),
+        error.contains("only write amplification") && error.contains("Give a scale"),
         "{error}"
     );
 }

@@ -183,7 +183,7 @@ fn a_guest_that_does_not_come_up_with_kvm_is_emulated() {
             "echo 'failed to initialize kvm' >&2; exit 1",
             "failed to initialize kvm",
         ),
-        ("exit 0", "died before it was done"),
+        ("exit 0", "ended before its command ended"),
         ("exec sleep 1000", "was not up after"),
     ];
     for (does, words) in ways {
