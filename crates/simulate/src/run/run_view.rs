@@ -65,7 +65,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     /// Returns the event log.
     ///
     /// # Panics
-    /// The log is not enabled, see [`ActiveRun::enable_live_log`].
+    /// The log is not enabled, see [`ActiveRun::enable_event_log`].
     pub(crate) fn live_log(&mut self) -> &mut RecentEvents {
         let log = self.drive.device.sink_mut().live_log.as_mut();
         log.expect("the live log is kept")
