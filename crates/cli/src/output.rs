@@ -170,7 +170,9 @@ impl CreatedFolders {
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
-        let tried = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+        let create = || std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+        // Another run beside this one may just remove its own empty folders.
+        let tried = create().or_else(|_| create());
         match tried {
             Ok(_) => Ok(made),
             Err(error) => {

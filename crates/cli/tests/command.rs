@@ -252,7 +252,7 @@ fn settings() {
     refused(
         &folder,
         &["run", "latency", "--scale", "auto"],
-        &["latencies", "Give a scale"],
+        &["virtual time", "Give a scale"],
     );
     refused(
         &folder,

@@ -149,7 +149,7 @@ const ARGUMENTS: &[Row] = &[
     ),
     ("", "run one_stream --wriet 4", "--wriet|--drive-writes"),
     ("", "run one_stream --host-nqn nqn.x", "--target"),
-    ("", "run latency --scale auto", "latencies|Give a scale"),
+    ("", "run latency --scale auto", "virtual time|Give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
     ("", "run latency --fio-json x", "--fio-json|one run"),
     (

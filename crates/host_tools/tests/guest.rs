@@ -63,7 +63,10 @@ fn a_kernel_that_dies_leaves_its_last_words() {
         &format!("echo 'Kernel panic' >{}/console", folder.path().display()),
     );
     let text = run(&machine).expect_err("it died").to_string();
-    assert!(text.contains("died") && text.contains("Kernel panic"), "{text}");
+    assert!(
+        text.contains("ended before its command") && text.contains("Kernel panic"),
+        "{text}"
+    );
 }
 
 #[test]

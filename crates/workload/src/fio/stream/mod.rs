@@ -295,12 +295,6 @@ impl JobStream {
         if operation == RequestOperation::Write || self.plan.access.operations != JobOperations::TrimWrite {
             self.counted_bytes += bytes;
         }
-        assert!(
-            self.counted_bytes <= self.bytes,
-            "{} bytes are counted of {} issued",
-            self.counted_bytes,
-            self.bytes
-        );
         Some(IoRequest {
             stream: self.stream,
             operation,
