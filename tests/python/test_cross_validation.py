@@ -68,7 +68,7 @@ def test_numbers_are_those_of_all_cells() -> None:
     parts = [FigureError("a", 3, 0.1, 0.2, 3), FigureError("b", 1, 0.5, 0.6, 0)]
     validation = CrossValidation(parts, "1/64", 0.1)
     assert validation.total == FigureError("all", 4, pytest.approx(0.2), pytest.approx(0.3), 3)
-    assert "mean absolute error 0.300 (in-sample 0.200), 3 of 4 cells (75%) inside" in validation.sentence
+    assert "mean absolute error of 0.300 (in-sample 0.200), and 3 of 4 cells (75%) are inside" in validation.sentence
     assert validation.table().splitlines()[-1].split() == ["0.200", "0.300", "3", "of", "4", "all"]
 
 

@@ -53,7 +53,7 @@ def test_points_are_picked_by_name(result: warp_ssd.Result) -> None:
     assert one.steady_write_amplification is None, "it did not go on until it was steady"
     assert len(result[{"overwrite": "80/20", "device": "ssd_a"}]) == 3
     assert result[-1].key == result[17].key
-    with pytest.raises(WarpError, match='there is no point of "FPD": there are device "ssd_a"'):
+    with pytest.raises(WarpError, match='there is no point of "FPD". Choose one of device "ssd_a"'):
         result["FPD"]
     with pytest.raises(WarpError, match='no point of variant "80/20"'):
         result[{"variant": "80/20"}]

@@ -70,7 +70,7 @@ def test_half_a_file_is_never_seen(tmp_path: Path, content: tuple[str, bytes]) -
 def test_another_version_is_refused(tmp_path: Path) -> None:
     Store(tmp_path)
     (tmp_path / "store.json").write_text('{"format": "warp-store", "version": 99}')
-    with pytest.raises(WarpError, match=r"store\.json: not a store of version 1"):
+    with pytest.raises(WarpError, match=r"store\.json: this is not a store of version 1"):
         Store(tmp_path)
 
 
