@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use experiment::profile::{Overrides, Profile};
+use experiment::profile::{Profile, SettingOverrides};
 use serde_json::Value;
 
 const PAGE: &str = include_str!("../../../docs/reference/devices.md");
@@ -32,7 +32,7 @@ fn each_setting_has_a_row() {
     let mut settings = BTreeSet::new();
     for name in Profile::names() {
         let profile = Profile::find(&name).expect("it is built in");
-        let config = profile.config(&Overrides::new()).expect("it is valid");
+        let config = profile.config(&SettingOverrides::new()).expect("it is valid");
         let config = serde_json::to_value(&config).expect("settings are JSON");
         add_paths("", &config, &mut settings);
     }

@@ -247,7 +247,7 @@ test("two kept experiments are compared cell by cell, with what the lab says of 
     await beside.getByText("2 cells of the same name in both are compared").waitFor();
     await beside.getByText("1 cell only in A (not compared), large").waitFor();
     await beside.getByText("1 cell only in B (not compared), huge").waitFor();
-    const said = JSON.parse(await warp("compare", first, second, "--json")).rows.filter((row) => row.metric === "WAF");
+    const said = JSON.parse(await warp("results", "compare", first, second, "--json")).rows.filter((row) => row.metric === "WAF");
     const shown = await beside.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((one) => one.textContent)));
     const words = { same: "the same", less: "less" };
     assert.deepEqual(
@@ -417,7 +417,7 @@ async function pressTwice(within, name, again) {
 
 /** What the drive itself says that its hosts and its media wrote. */
 async function statistics(port) {
-    const { statistics } = JSON.parse(await warp("inspect", `tcp:127.0.0.1:${port}`, "--json")).enabled;
+    const { statistics } = JSON.parse(await warp("drive", "inspect", `tcp:127.0.0.1:${port}`, "--json")).enabled;
     return [statistics.host_bytes_written, statistics.media_bytes_written];
 }
 
@@ -442,7 +442,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await pressTwice(page, "Save a snapshot", "Press again to save");
     await page.getByText(/^The drive was stored at .*acted\.img\.ftl \(/).waitFor();
     assert.ok((await readFile(`${data}.ftl`)).length > 10_000);
-    await warp("inspect", data);
+    await warp("drive", "inspect", data);
     await pressTwice(page, "Save a snapshot", "Press again to save");
     await page.getByText(/^The drive has not changed since it was stored at /).waitFor();
 
