@@ -33,19 +33,19 @@ const RUNS: [Counted; 3] = [
             "1",
             "--untimed",
         ],
-        instructions: 772_573_886,
+        instructions: 781_005_482,
     },
     Counted {
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
         options: &["--scale", "1/2048", "--precondition", "1"],
-        instructions: 366_551_075,
+        instructions: 381_062_242,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
         workload: "kvcache_202206",
         options: &["--scale", "1/4096", "--drive-writes", "0.5"],
-        instructions: 775_163_315,
+        instructions: 790_163_878,
     },
 ];
 
