@@ -1,7 +1,7 @@
 //! Settings and keys of older builds, and the names that they have now.
 
 /// Old name, new name.
-const RENAMED: [(&str, &str); 12] = [
+const RENAMED: [(&str, &str); 14] = [
     ("background_mark", "background_watermark"),
     ("foreground_mark", "foreground_watermark"),
     ("handle_selection", "source_policy"),
@@ -13,6 +13,8 @@ const RENAMED: [(&str, &str); 12] = [
     ("separation_bytes", "hot_window_bytes"),
     ("tail_capacities", "tail_drive_writes"),
     ("unit_selection", "victim_policy"),
+    ("until", "steady_state"),
+    ("write", "drive_writes"),
     ("write_capacities", "drive_writes"),
 ];
 

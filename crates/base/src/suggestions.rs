@@ -72,7 +72,7 @@ mod tests {
             hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]),
             " (renamed to gc.watermark_base)"
         );
-        assert_eq!(hint("prefill", ["write"]), "");
+        assert_eq!(hint("prefill", ["gc.copies"]), "");
         let known = ["kvcache_202206", "one_stream", "kvcache_202401"];
         assert_eq!(similar_names("kvcache", known, 8), ["kvcache_202206", "kvcache_202401"]);
         assert_eq!(similar_names("kvcache", known, 1), ["kvcache_202206"]);

@@ -299,7 +299,7 @@ test("ten pages watch at once", async () => {
 });
 
 test("latencies of a lane in virtual time are drawn while it is on its way", async () => {
-    const { page } = await open(threeStreams(["FDP"], { timed: true, write: 3 }));
+    const { page } = await open(threeStreams(["FDP"], { timed: true, drive_writes: 3 }));
     await page.locator(".curves").getByText("latency").click();
     await seek(page, 0.4);
     const rows = page.locator(".curves tbody tr");
