@@ -243,7 +243,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
     pickled = [point.__reduce__() for point in experiment.points(**small)]
     for shown, says in [
         (experiment.points(**SMALL), "9 runs, but a session shows 1 to 8"),
-        (experiment.points(scale="1/2048", variants=["FDP", "80/20"]), "show device ssd_a and ssd_b"),
+        (experiment.points(scale="1/2048", variants=["FDP", "80/20"]), "devices ssd_a and ssd_b"),
         (experiment.points(**small, seeds=[1, 2]), "seeds 1 and 2"),
         (one.points(capacity_bytes=16 << 30, drive_writes=0.5), "told its capacity_bytes"),
         (experiment.points(**small, feedback={"policy": "lifetimes"}), "told its feedback"),

@@ -496,7 +496,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     // What was stored is what a drive that is killed goes on from; without a token nobody acts.
     await served.kill();
     const again = await Server.start(...parameters);
-    assert.match(again.introduction, /mapping and counters are those of a checkpoint/);
+    assert.match(again.introduction, /mapping and counters come from a checkpoint/);
     const watcher = await newPage(browser);
     await watcher.goto(`${again.address}#/drive`);
     await watcher.getByText("This page only monitors the drive").waitFor();
