@@ -157,7 +157,7 @@ impl WorkloadChanges {
         let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
         if is_job_file {
             // Settings of a job file are its options, also if a table names the job file.
-            let jobs = self.from_jobs(file, &mut table)?;
+            let jobs = self.job_overrides(file, &mut table)?;
             return WorkloadChanges {
                 jobs,
                 settings: toml::Table::new(),
@@ -214,7 +214,7 @@ impl WorkloadChanges {
 
     /// Returns the changed options of a job file. Settings that workloads of every kind have go into
     /// `common`. `file` is the name of the job file in messages.
-    fn from_jobs(&self, file: &str, common: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
+    fn job_overrides(&self, file: &str, common: &mut toml::Table) -> Result<Vec<fio::Override>, LabError> {
         let mut options = self.jobs.clone();
         for (path, value) in &self.settings {
             if path == "share_percent" || path.starts_with("classifier.") {
@@ -251,7 +251,7 @@ pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSp
     }
     find::check_path(name)?;
     let mut common = toml::Table::new();
-    let options = changes.from_jobs(name, &mut common)?;
+    let options = changes.job_overrides(name, &mut common)?;
     let jobs = read_jobs(name, &options).map_err(|error| match error {
         LabError::Unknown { .. } => {
             let known = names();

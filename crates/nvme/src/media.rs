@@ -42,7 +42,8 @@ pub const fn bytes_for(capacity_bytes: u64) -> u64 {
 pub const fn metadata_of(capacity_bytes: u64, data: ByteRange) -> ByteRange {
     assert!(data.offset + data.bytes <= capacity_bytes, "data lies inside the drive");
     assert!(
-        data.offset % DATA_BYTES_PER_METADATA_BYTE == 0 && data.bytes % DATA_BYTES_PER_METADATA_BYTE == 0,
+        data.offset.is_multiple_of(DATA_BYTES_PER_METADATA_BYTE)
+            && data.bytes.is_multiple_of(DATA_BYTES_PER_METADATA_BYTE),
         "data with metadata consists of whole blocks"
     );
     ByteRange {

@@ -9,7 +9,7 @@ use nvme::pcie::{DOORBELL_BYTES, Doorbells, REGISTER_BYTES};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 const _: () = assert!(
-    REGISTER_BYTES % 4096 == 0 && DOORBELL_BYTES % 4096 == 0,
+    REGISTER_BYTES.is_multiple_of(4096) && DOORBELL_BYTES.is_multiple_of(4096),
     "the doorbells are whole pages"
 );
 

@@ -23,7 +23,7 @@ pub const BLOCK_BYTES: usize = 512;
 pub const MAGIC: [u8; 4] = *b"WARP";
 const HEADER_BYTES: usize = 24;
 const _: () = assert!(
-    HEADER_BYTES < BLOCK_BYTES && (BLOCK_BYTES - HEADER_BYTES) % 8 == 0,
+    HEADER_BYTES < BLOCK_BYTES && (BLOCK_BYTES - HEADER_BYTES).is_multiple_of(8),
     "whole words follow the header of a block"
 );
 
