@@ -129,5 +129,5 @@ wait_for 10 grep -q 'reading 2' "$SCRATCH/output"
 echo 1 >"/sys/class/nvme/$(controller pcie)/device/remove"
 wait $advising
 same "a drive that is removed ends it" $? 2
-matches "in a sentence" "$(tail -n 1 "$SCRATCH/output")" "^warp: $generic: .*gone"
+matches "in a sentence" "$(tail -n 1 "$SCRATCH/output")" "^warp: .*the device was removed"
 exit 0
