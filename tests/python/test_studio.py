@@ -245,8 +245,8 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
         (experiment.points(**SMALL), "9 runs, but a session shows 1 to 8"),
         (experiment.points(scale="1/2048", variants=["FDP", "80/20"]), "devices ssd_a and ssd_b"),
         (experiment.points(**small, seeds=[1, 2]), "seeds 1 and 2"),
-        (one.points(capacity_bytes=16 << 30, drive_writes=0.5), "told its capacity_bytes"),
-        (experiment.points(**small, feedback={"policy": "lifetimes"}), "told its feedback"),
+        (one.points(capacity_bytes=16 << 30, drive_writes=0.5), "cannot change its capacity_bytes"),
+        (experiment.points(**small, feedback={"policy": "lifetimes"}), "cannot change its feedback"),
         (one.points(snapshot=saved, drive_writes=0.5), "saved device"),
         (
             [warp_ssd.Point(*arguments) for _, arguments in pickled],
