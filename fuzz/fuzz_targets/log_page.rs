@@ -15,7 +15,7 @@ mod bytes;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use nvme::{ControllerKind, Host, Subsystem, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport, Subsystem};
 use nvme_spec::Status;
 use nvme_spec::register::Property;
 use simulation::entropy::Seeded;
@@ -97,7 +97,7 @@ fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
         ControllerKind::Discovery,
     ];
     let kind = kinds[usize::from(before / 2 % 4)];
-    let connected = subsystem.connect(0, Transport::Fabrics, kind, Host::default());
+    let connected = subsystem.connect(0, HostTransport::Fabrics, kind, HostIdentity::default());
     let id = connected.unwrap_or_else(|_| subsystem.controllers().next().expect("there are too many").id);
     subsystem.establish(id);
     subsystem.reset_controller(id);

@@ -1,12 +1,12 @@
-//! Orders of a studio's page: any bytes as an Order, or as the text of a workload in one.
+//! Orders of a studio's page: any bytes as an SessionSpec, or as the text of a workload in one.
 //!
 //! Input: a byte that chooses which, then the bytes. Whatever can be refused is refused in a sentence, before memory is taken.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
-use studio::Order;
-use studio::order::Prepared;
+use studio::SessionSpec;
+use studio::session_spec::SessionPlan;
 
 /// Memory that the runs of an order may take.
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -26,7 +26,7 @@ fuzz_target!(|input: &[u8]| {
         .to_string()
         .into_bytes(),
     };
-    let prepared = Order::parse(&text).and_then(|order| Prepared::new(order, &[]));
+    let prepared = SessionSpec::parse(&text).and_then(|order| SessionPlan::new(order, &[]));
     let Ok(prepared) = prepared else { return };
     let lanes = prepared.lanes(|need| match need.bytes() <= MEMORY_BYTES {
         true => Ok(()),

@@ -23,9 +23,9 @@ use nvme::Subsystem;
 use simulation::entropy::Seeded;
 use simulation::generate;
 use simulation::wire::u32_at;
-use target::tcp::session::{Next, Session, Surroundings};
-use target::tcp::{Context, TcpOptions};
-use target::{Clock, Shared, locked};
+use target::tcp::session::{ConnectionInfo, SessionTask, TcpSession};
+use target::tcp::{TargetContext, TcpOptions};
+use target::{ServerClock, SharedSubsystem, lock};
 
 /// Kinds of drives, as seeds of the generator.
 const DRIVES: u64 = 16;
@@ -38,21 +38,21 @@ const TURNS_MAX: usize = 10_000;
 
 /// A connection, as its thread has it.
 struct Connection {
-    session: Session,
+    session: TcpSession,
     /// What went out and is no whole PDU yet.
     sent: Vec<u8>,
 }
 
 impl Connection {
-    fn new(context: &Arc<Context>) -> Connection {
-        let surroundings = Surroundings {
+    fn new(context: &Arc<TargetContext>) -> Connection {
+        let surroundings = ConnectionInfo {
             local: ADDRESS.parse().expect("an address"),
             peer: Ipv4Addr::LOCALHOST.into(),
-            line: Arc::new(()),
+            connection: Arc::new(()),
             waker: Arc::new(|| {}),
         };
         Connection {
-            session: Session::new(Arc::clone(context), surroundings),
+            session: TcpSession::new(Arc::clone(context), surroundings),
             sent: Vec::new(),
         }
     }
@@ -62,10 +62,10 @@ impl Connection {
         for _ in 0..TURNS_MAX {
             self.session.deliver_events();
             match self.session.advance() {
-                Ok(Next::Send) => self.drain(),
-                Ok(Next::Sync) => self.session.sync(),
-                Ok(Next::Compute) => self.session.compute(Instant::now()),
-                Ok(Next::Wait { input, .. }) => {
+                Ok(SessionTask::Send) => self.drain(),
+                Ok(SessionTask::Sync) => self.session.sync(),
+                Ok(SessionTask::Compute) => self.session.run_dh(Instant::now()),
+                Ok(SessionTask::Wait { input, .. }) => {
                     assert!(input, "nothing is outstanding here, so input is wanted");
                     return true;
                 }
@@ -131,9 +131,9 @@ fuzz_target!(|input: &[u8]| {
     let setup = generate::setup(&mut Seeded::new(u64::from(bytes.byte()) % DRIVES));
     let (storage, _) = setup.storage();
     let subsystem = Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
-    let shared: Shared = Arc::new(Mutex::new(subsystem));
+    let shared: SharedSubsystem = Arc::new(Mutex::new(subsystem));
     let options = TcpOptions::new(ADDRESS.parse().expect("an address"));
-    let context = Context::new(options, Arc::clone(&shared), Clock::start());
+    let context = TargetContext::new(options, Arc::clone(&shared), ServerClock::start());
     let mut connections = [Connection::new(&context), Connection::new(&context)];
     while !bytes.is_empty() {
         let control = bytes.byte();
@@ -144,7 +144,7 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     connections.into_iter().for_each(Connection::close);
-    let subsystem = locked(&shared);
+    let subsystem = lock(&shared);
     assert_eq!(
         subsystem.controllers().count(),
         0,

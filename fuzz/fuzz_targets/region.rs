@@ -17,12 +17,12 @@ mod bytes;
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use nvme::pcie::{DOORBELL_BYTES, PcieController, REGISTER_BYTES};
-use nvme::{ControllerKind, Host, Subsystem, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport, Subsystem};
 use nvme_spec::pci::EXTENDED_CONFIG_SPACE_SIZE;
 use simulation::entropy::Seeded;
 use simulation::generate;
 use simulation::host::PciHost;
-use target::vfio_user::config_space::{ConfigEffect, ConfigSpace, Layout};
+use target::vfio_user::config_space::{BarLayout, ConfigEffect, ConfigSpace};
 
 /// Kinds of drives, as seeds of the generator.
 const DRIVES: u64 = 64;
@@ -92,13 +92,13 @@ impl Fuzz<'_> {
             }
             14 => {
                 if let Some(durable) = self.controller.start_sync() {
-                    let result = durable.make_durable();
+                    let result = durable.flush();
                     self.controller
                         .finish_sync(&mut self.subsystem, self.host.bus(), self.now, &result);
                 }
             }
             _ => {
-                self.controller.announce_sleep(bus);
+                self.controller.prepare_sleep(bus);
                 self.now += u64::from(u32::from_le_bytes(self.bytes.array()));
                 self.subsystem.tick(self.now);
             }
@@ -120,14 +120,14 @@ fuzz_target!(|input: &[u8]| {
     let mut subsystem =
         Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
     let id = subsystem
-        .connect(0, Transport::Pcie, ControllerKind::Io, Host::default())
+        .connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default())
         .expect("the first host");
     let mut fuzz = Fuzz {
         bytes,
         subsystem,
         controller: PcieController::new(id, queues, queues + 1),
         host: PciHost::new(RAM_BYTES),
-        config: ConfigSpace::new(Layout { vectors: queues + 1 }),
+        config: ConfigSpace::new(BarLayout { vectors: queues + 1 }),
         vectors: queues + 1,
         now: 0,
     };

@@ -18,7 +18,7 @@ mod edits;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use nvme::{ControllerKind, Host, Persistent, Subsystem, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport, NonVolatileState, Subsystem};
 use nvme_spec::register::Property;
 use simulation::entropy::Seeded;
 use simulation::generate::{self, Generator};
@@ -51,7 +51,7 @@ fuzz_target!(|input: &[u8]| {
         run.step(&operation).expect("as the model says");
     }
     let state = edits::edited(&run.subsystem.state_for_checkpoint().to_bytes(), bytes.0);
-    let Ok(state) = Persistent::from_bytes(&state) else {
+    let Ok(state) = NonVolatileState::from_bytes(&state) else {
         return;
     };
     let device = run.subsystem.device().try_clone().expect("there is memory");
@@ -59,7 +59,7 @@ fuzz_target!(|input: &[u8]| {
     let Ok(mut subsystem) = Subsystem::restore(setup.config.clone(), device, storage, state) else {
         return;
     };
-    let connected = subsystem.connect(0, Transport::Fabrics, ControllerKind::Io, Host::default());
+    let connected = subsystem.connect(0, HostTransport::Fabrics, ControllerKind::Io, HostIdentity::default());
     let Ok(id) = connected else { return };
     subsystem.establish(id);
     subsystem.property_set(0, id, Property::Cc, ENABLE);
@@ -68,10 +68,20 @@ fuzz_target!(|input: &[u8]| {
             ask(&mut subsystem, id, 0, &Wire::new(0x06, nsid).dword(10, structure));
         }
         for log in 0..=0xff {
-            ask(&mut subsystem, id, 0, &Wire::new(0x02, nsid).dword(10, log | 0x3ff << 16).dword(11, 1 << 16));
+            ask(
+                &mut subsystem,
+                id,
+                0,
+                &Wire::new(0x02, nsid).dword(10, log | 0x3ff << 16).dword(11, 1 << 16),
+            );
         }
         for feature in 0..=0xff {
-            ask(&mut subsystem, id, 0, &Wire::new(0x0a, nsid).dword(10, feature).dword(11, 1));
+            ask(
+                &mut subsystem,
+                id,
+                0,
+                &Wire::new(0x0a, nsid).dword(10, feature).dword(11, 1),
+            );
         }
         for opcode in [0x01, 0x02, 0x08, 0x0c, 0x00] {
             ask(&mut subsystem, id, 1, &Wire::new(opcode, nsid).lba(8).dword(12, 7));
@@ -81,9 +91,12 @@ fuzz_target!(|input: &[u8]| {
         subsystem.tick(tick << 34);
     }
     let stored = subsystem.state_for_checkpoint().to_bytes();
-    if let Err(error) = Persistent::from_bytes(&stored) {
+    if let Err(error) = NonVolatileState::from_bytes(&stored) {
         let said = error.to_string();
-        assert!(said.contains("which is impossible"), "what is stored can be read, but for a counter at its end: {said}");
+        assert!(
+            said.contains("which is impossible"),
+            "what is stored can be read, but for a counter at its end: {said}"
+        );
     }
     subsystem.device().check().expect("the device is consistent");
 });

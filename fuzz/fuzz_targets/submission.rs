@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
-use nvme::{ControllerKind, Direction, Host, Outcome, Subsystem, Transport};
+use nvme::{ControllerKind, HostIdentity, HostTransport, PendingReply, Subsystem, TransferDirection};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::Property;
 use nvme_spec::{AdminOpcode, Status};
@@ -88,11 +88,14 @@ impl Fuzz<'_> {
 
     fn connect(&mut self, control: u8) {
         let (transport, kind) = match control >> 6 {
-            0 | 1 => (Transport::Pcie, ControllerKind::Io),
-            2 => (Transport::Fabrics, ControllerKind::Io),
-            _ => (Transport::Fabrics, ControllerKind::Discovery),
+            0 | 1 => (HostTransport::Pcie, ControllerKind::Io),
+            2 => (HostTransport::Fabrics, ControllerKind::Io),
+            _ => (HostTransport::Fabrics, ControllerKind::Discovery),
         };
-        if let Ok(id) = self.subsystem.connect(self.now, transport, kind, Host::default()) {
+        if let Ok(id) = self
+            .subsystem
+            .connect(self.now, transport, kind, HostIdentity::default())
+        {
             // Every other host says who it is and does not prove it.
             if control >> 5 & 1 == 0 {
                 self.subsystem.establish(id);
@@ -122,12 +125,12 @@ impl Fuzz<'_> {
         };
         let transfer = accepted.transfer();
         assert_eq!(
-            transfer.direction == Direction::None,
+            transfer.direction == TransferDirection::None,
             transfer.total_bytes() == 0,
             "{transfer:?}"
         );
         let mut data = Vec::new();
-        if transfer.direction == Direction::ToController {
+        if transfer.direction == TransferDirection::ToController {
             data = self.data(transfer.total_bytes());
         }
         let sent = data.clone();
@@ -136,14 +139,14 @@ impl Fuzz<'_> {
         let succeeded = outcome.reply.is_some_and(|reply| reply.status == Status::SUCCESS);
         match transfer.direction {
             _ if !succeeded => assert!(data.is_empty(), "data of what failed: {entry:?}"),
-            Direction::ToHost => assert_eq!(data.len(), transfer.total_bytes(), "{entry:?} with {transfer:?}"),
-            Direction::ToController | Direction::None => {
+            TransferDirection::ToHost => assert_eq!(data.len(), transfer.total_bytes(), "{entry:?} with {transfer:?}"),
+            TransferDirection::ToController | TransferDirection::None => {
                 assert!(data == sent, "what the host sent has changed: {entry:?}");
             }
         }
         if let Some(durable) = outcome.durable {
             assert!(succeeded, "what failed has nothing to make durable");
-            durable.make_durable().expect("this storage can");
+            durable.flush().expect("this storage can");
         }
     }
 
@@ -164,7 +167,7 @@ impl Fuzz<'_> {
     }
 
     /// A command is completed once: now, or later if it asks for an event.
-    fn check(&mut self, controller: u16, queue: u16, entry: &SubmissionEntry, outcome: &Outcome) {
+    fn check(&mut self, controller: u16, queue: u16, entry: &SubmissionEntry, outcome: &PendingReply) {
         assert!(outcome.due >= self.now, "due before it came");
         let requests = self.controllers.get_mut(&controller).expect("connected");
         if outcome.reply.is_none() {

@@ -7,21 +7,21 @@
 mod trace;
 
 use libfuzzer_sys::fuzz_target;
-use workload::trace::{BlkparseAction, Format, PlacementRule, Settings};
+use workload::trace::{BlkparseAction, PlacementRule, TraceFormat, TraceSettings};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, bytes)) = input.split_first() else {
         return;
     };
-    let settings = Settings {
-        format: Some(Format::Blkparse),
+    let settings = TraceSettings {
+        format: Some(TraceFormat::Blkparse),
         blkparse_action: match choice >> 6 {
             0 => BlkparseAction::Queued,
             1 => BlkparseAction::Completed,
             _ => BlkparseAction::Issued,
         },
         placement: PlacementRule::Process,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     trace::check(*choice, bytes, &settings);
 });

@@ -7,17 +7,22 @@
 mod trace;
 
 use libfuzzer_sys::fuzz_target;
-use workload::trace::{Format, PlacementRule, Settings};
+use workload::trace::{PlacementRule, TraceFormat, TraceSettings};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, bytes)) = input.split_first() else {
         return;
     };
-    let settings = Settings {
-        format: [Some(Format::Msr), Some(Format::Alibaba), Some(Format::Tencent), None][usize::from(choice >> 6)],
+    let settings = TraceSettings {
+        format: [
+            Some(TraceFormat::Msr),
+            Some(TraceFormat::Alibaba),
+            Some(TraceFormat::Tencent),
+            None,
+        ][usize::from(choice >> 6)],
         placement: PlacementRule::RequestSize,
         request_sizes_bytes: vec![4096, 65536, 1 << 20],
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     trace::check(*choice, bytes, &settings);
 });

@@ -9,7 +9,7 @@ mod trace;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use workload::trace::Settings;
+use workload::trace::TraceSettings;
 
 /// Columns by number and by name, one for two purposes, with all delimiters and units.
 const TABLES: [&str; 4] = [
@@ -24,7 +24,7 @@ const TABLES: [&str; 4] = [
      operation.column = 1024\n",
 ];
 
-static SETTINGS: LazyLock<Vec<Settings>> = LazyLock::new(|| {
+static SETTINGS: LazyLock<Vec<TraceSettings>> = LazyLock::new(|| {
     let parse = |table| toml::from_str(&format!("format = \"csv\"\n[csv]\n{table}")).expect("a good table");
     TABLES.iter().map(parse).collect()
 });

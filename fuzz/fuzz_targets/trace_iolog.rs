@@ -7,7 +7,7 @@
 mod trace;
 
 use libfuzzer_sys::fuzz_target;
-use workload::trace::{Format, PlacementRule, Settings};
+use workload::trace::{PlacementRule, TraceFormat, TraceSettings};
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, bytes)) = input.split_first() else {
@@ -18,14 +18,14 @@ fuzz_target!(|input: &[u8]| {
         2 => b"fio version 3 iolog\n",
         _ => b"",
     };
-    let settings = Settings {
-        format: Some(Format::Iolog),
+    let settings = TraceSettings {
+        format: Some(TraceFormat::Iolog),
         placement: if choice & 32 == 32 {
             PlacementRule::Column
         } else {
             PlacementRule::Volume
         },
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     trace::check(*choice, &[header, bytes].concat(), &settings);
 });

@@ -7,24 +7,24 @@
 mod trace;
 
 use libfuzzer_sys::fuzz_target;
-use workload::trace::{Format, Settings};
+use workload::trace::{TraceFormat, TraceSettings};
 
-const FORMATS: [Format; 5] = [
-    Format::Blktrace,
-    Format::Vscsi,
-    Format::OracleGeneral,
-    Format::Mooncake,
-    Format::Capture,
+const FORMATS: [TraceFormat; 5] = [
+    TraceFormat::Blktrace,
+    TraceFormat::Vscsi,
+    TraceFormat::OracleGeneral,
+    TraceFormat::Mooncake,
+    TraceFormat::Capture,
 ];
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, bytes)) = input.split_first() else {
         return;
     };
-    let settings = Settings {
+    let settings = TraceSettings {
         format: Some(FORMATS[usize::from(*choice) % FORMATS.len()]),
         kv_block_bytes: 512,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
     trace::check(*choice, bytes, &settings);
 });

@@ -3,9 +3,10 @@
 use std::io::{Cursor, Read};
 
 use workload::trace::{
-    ExportSettings, Feed, IologVersion, Mapping, PlacementRule, Reader, Record, Settings, TraceSource, export,
+    AddressMapping, ExportSettings, ExportSource, IologVersion, PlacementRule, TraceReader, TraceRecord, TraceSettings,
+    TraceSource, export,
 };
-use workload::{Request, Source, Target, Twin};
+use workload::{IoRequest, RequestSource, ScaledModel, WorkloadTarget};
 
 /// Bytes that come in pieces of a few.
 struct Pieces {
@@ -22,26 +23,26 @@ impl Read for Pieces {
 }
 
 const UNIT: u64 = 4096;
-/// Mapping units of the drive.
+/// AddressMapping units of the drive.
 const UNITS: u64 = 1000;
 
-fn drive(choice: u8) -> Target {
-    let twin = Twin {
+fn drive(choice: u8) -> WorkloadTarget {
+    let twin = ScaledModel {
         denominator: 10,
         device_bytes: UNITS / 10 * UNIT,
         mapping_unit_bytes: UNIT,
         keep_requests: choice & 1 == 1,
     };
-    Target {
+    WorkloadTarget {
         device_bytes: UNITS * UNIT,
         placement_count: 4,
         endless: false,
-        twin: (choice & 2 == 2).then_some(twin),
+        scaled_model: (choice & 2 == 2).then_some(twin),
     }
 }
 
 /// Records until the end or an error, and the error.
-fn records(mut reader: Reader) -> (Vec<Record>, Option<String>) {
+fn records(mut reader: TraceReader) -> (Vec<TraceRecord>, Option<String>) {
     let mut records = Vec::new();
     loop {
         match reader.next_record() {
@@ -59,29 +60,29 @@ fn records(mut reader: Reader) -> (Vec<Record>, Option<String>) {
 }
 
 /// Requests until the end or an error.
-fn requests(mut source: TraceSource, batch: usize) -> Vec<Request> {
+fn requests(mut source: TraceSource, batch: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while let Ok(1..) = source.next_batch(&mut requests, batch) {}
     requests
 }
 
 /// Reads bytes as a trace with these settings, in every way, and compares.
-pub fn check(choice: u8, bytes: &[u8], settings: &Settings) {
-    let whole = |settings: &Settings| Reader::from_stream("trace", Cursor::new(bytes.to_vec()), settings);
+pub fn check(choice: u8, bytes: &[u8], settings: &TraceSettings) {
+    let whole = |settings: &TraceSettings| TraceReader::from_stream("trace", Cursor::new(bytes.to_vec()), settings);
     let Ok(reader) = whole(settings) else { return };
     let (strict, error) = records(reader);
     let pieces = Pieces {
         bytes: Cursor::new(bytes.to_vec()),
         next: 0,
     };
-    let pieces = Reader::from_stream("trace", pieces, settings).expect("it could be opened before");
+    let pieces = TraceReader::from_stream("trace", pieces, settings).expect("it could be opened before");
     let in_pieces = records(pieces);
     assert_eq!(
         in_pieces,
         (strict.clone(), error.clone()),
         "pieces of a stream are the stream"
     );
-    let skipping = Settings {
+    let skipping = TraceSettings {
         skip_bad_lines: true,
         ..settings.clone()
     };
@@ -97,10 +98,14 @@ pub fn check(choice: u8, bytes: &[u8], settings: &Settings) {
     check_replay(choice, &skipping, &whole);
 }
 
-fn check_replay<E: std::fmt::Debug>(choice: u8, settings: &Settings, whole: &dyn Fn(&Settings) -> Result<Reader, E>) {
+fn check_replay<E: std::fmt::Debug>(
+    choice: u8,
+    settings: &TraceSettings,
+    whole: &dyn Fn(&TraceSettings) -> Result<TraceReader, E>,
+) {
     let target = drive(choice);
-    let settings = Settings {
-        mapping: [Mapping::Modulo, Mapping::Scale, Mapping::Compact][usize::from(choice / 4) % 3],
+    let settings = TraceSettings {
+        mapping: [AddressMapping::Modulo, AddressMapping::Scale, AddressMapping::Compact][usize::from(choice / 4) % 3],
         volume_bytes: Some(3 * UNITS * UNIT),
         volumes: 2,
         ..settings.clone()
@@ -120,25 +125,25 @@ fn check_replay<E: std::fmt::Debug>(choice: u8, settings: &Settings, whole: &dyn
 }
 
 /// What is written as an iolog comes back.
-fn check_export(target: &Target, mut source: TraceSource, replayed: &[Request]) {
+fn check_export(target: &WorkloadTarget, mut source: TraceSource, replayed: &[IoRequest]) {
     let settings = ExportSettings {
         version: IologVersion::Three,
         requests_max: Some(replayed.len() as u64),
         ..ExportSettings::default()
     };
     let mut iolog = Vec::new();
-    export(Feed::Timed(&mut source), &settings, "iolog", &mut iolog).expect("as many requests as came before");
-    let import = Settings {
-        mapping: Mapping::Modulo,
+    export(ExportSource::Timed(&mut source), &settings, "iolog", &mut iolog).expect("as many requests as came before");
+    let import = TraceSettings {
+        mapping: AddressMapping::Modulo,
         placement: PlacementRule::Column,
-        ..Settings::default()
+        ..TraceSettings::default()
     };
-    let target = Target {
+    let target = WorkloadTarget {
         device_bytes: target.capacity_bytes(),
-        twin: None,
+        scaled_model: None,
         ..*target
     };
-    let reader = Reader::from_stream("iolog", Cursor::new(iolog), &import).expect("it is an iolog");
+    let reader = TraceReader::from_stream("iolog", Cursor::new(iolog), &import).expect("it is an iolog");
     let source = TraceSource::new(&import, reader, &target, 0).expect("a drive of that size takes any trace");
     assert_eq!(requests(source, 64), replayed, "what was written is not what is read");
 }
