@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::interval::{Intervals, PredictionInterval as Prediction};
+use crate::interval::{Intervals, PredictionInterval};
 use crate::measurement::measure;
 use experiment::cell::CellKey;
 use experiment::claim::{
@@ -55,7 +55,7 @@ pub struct PaperComparison {
     pub ours: Option<f64>,
     /// Interval of the measured number over the ensemble, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Prediction>,
+    pub interval: Option<PredictionInterval>,
     /// Table or figure of the paper.
     pub source: String,
     /// True if settings of the experiment were fitted to this number.
@@ -165,7 +165,7 @@ impl<'a> ClaimChecker<'a> {
 
     /// Interval of a metric over the ensemble of the cell's device. `None` if the ensemble was not
     /// run.
-    pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<Prediction> {
+    pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<PredictionInterval> {
         let (intervals, own) = (self.intervals?, self.value(key, metric)?);
         let measure = |result: &RunResult| measure(metric, result, self.tail_drive_writes);
         if metric.is_write_amplification() {

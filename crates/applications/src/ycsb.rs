@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::RankDistribution as Ranks;
+use crate::distribution::RankDistribution;
 use workload::random::below;
 
 /// Popularity of records.
@@ -135,7 +135,7 @@ impl Permutation {
 pub struct YcsbKeys {
     random: Xoshiro256PlusPlus,
     popularity: RecordPopularity,
-    ranks: Ranks,
+    ranks: RankDistribution,
     permutation: Permutation,
     /// Existing records. Inserts may add more, up to the size of the permutation.
     records: u32,
@@ -148,7 +148,7 @@ impl YcsbKeys {
         YcsbKeys {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             popularity,
-            ranks: Ranks::new(u64::from(most), merged, exponent),
+            ranks: RankDistribution::new(u64::from(most), merged, exponent),
             permutation: Permutation::new(most),
             records: 0,
         }

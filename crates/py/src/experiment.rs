@@ -7,7 +7,7 @@ use analysis::claim_checker::ClaimChecker;
 use analysis::export::tables;
 use experiment::LabError;
 use experiment::change::RunChange;
-use experiment::definition::Experiment as LabExperiment;
+use experiment::definition::Experiment;
 use experiment::feedback;
 use experiment::find;
 use experiment::selection::{ExperimentForm, RunOverrides, RunSet};
@@ -38,7 +38,7 @@ use crate::table::PyTable;
 ///     The experiment does not exist, or a value in it is invalid.
 #[pyclass(frozen, name = "Experiment", module = "warp_ssd")]
 pub struct PyExperiment {
-    pub experiment: LabExperiment,
+    pub experiment: Experiment,
     /// Generators of its workloads that are written in Python.
     generators: GeneratorRegistry,
 }
@@ -71,10 +71,10 @@ impl PyExperiment {
     fn new(experiment: &Bound<'_, PyAny>) -> PyResult<PyExperiment> {
         let mut generators = GeneratorRegistry::new();
         let found = match path_or_name(experiment)? {
-            Some(name) => LabExperiment::find(&name),
+            Some(name) => Experiment::find(&name),
             None => {
                 let table = table_of_workloads("experiment", experiment, &mut generators)?;
-                LabExperiment::from_table("experiment", table)
+                Experiment::from_table("experiment", table)
             }
         };
         Ok(PyExperiment {
@@ -98,7 +98,7 @@ impl PyExperiment {
         let mut generators = GeneratorRegistry::new();
         let name = PythonGenerator::name_of(workload, &mut generators)?;
         Ok(PyExperiment {
-            experiment: LabExperiment::from_workload(&name, device),
+            experiment: Experiment::from_workload(&name, device),
             generators,
         })
     }

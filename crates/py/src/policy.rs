@@ -22,7 +22,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use simulate::policy::{PlacementPolicy, RequestPlacements};
 use ssd::RuId;
-use ssd::gc::{DeviceRng, VictimCandidates as DeviceCandidates, VictimPolicy};
+use ssd::gc::{DeviceRng, VictimCandidates, VictimPolicy};
 use workload::{IoRequest, PlacementIndex};
 
 /// Marks writes without a placement index in arrays. The drive places them by default.
@@ -134,7 +134,7 @@ struct UnitAttributes {
 }
 
 impl UnitAttributes {
-    fn new(candidates: &DeviceCandidates<'_>, number: RuId) -> UnitAttributes {
+    fn new(candidates: &VictimCandidates<'_>, number: RuId) -> UnitAttributes {
         let state = candidates.unit(number);
         UnitAttributes {
             number,
@@ -164,7 +164,7 @@ pub struct PyCandidates {
 }
 
 impl PyCandidates {
-    fn new(units: Arc<Vec<UnitAttributes>>, candidates: &DeviceCandidates<'_>) -> PyCandidates {
+    fn new(units: Arc<Vec<UnitAttributes>>, candidates: &VictimCandidates<'_>) -> PyCandidates {
         PyCandidates {
             units,
             host_pages_written: candidates.host_pages_written(),
@@ -263,7 +263,7 @@ impl PythonVictimPolicy {
 }
 
 impl VictimPolicy for PythonVictimPolicy {
-    fn select(&mut self, candidates: &DeviceCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
+    fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         let PythonVictimPolicy { policy, shared, units } = self;
         candidates.iter().next()?;
         let position = shared.call(|py| {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use analysis::claim_checker::ClaimChecker;
 use analysis::export::{self, tables};
 use analysis::interval::Intervals;
-use experiment::definition::Experiment as LabExperiment;
+use experiment::definition::Experiment;
 use experiment::selection::ExperimentForm;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -363,7 +363,7 @@ impl PyPointResult {
 /// Measurements of an experiment's points, and their comparison with the paper.
 #[pyclass(frozen, extends = PyResults, name = "Result", module = "warp_ssd")]
 pub struct PyRunResult {
-    pub experiment: LabExperiment,
+    pub experiment: Experiment,
     pub form: ExperimentForm,
     pub intervals: Intervals,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::whatif::{Factors, WhatIfAnswer as LabAnswer, WhatIfQuestion};
+use ::whatif::{Factors, WhatIfAnswer, WhatIfQuestion};
 use experiment::scaled_model::Scale;
 use pyo3::prelude::*;
 use report::PlotLibrary;
@@ -16,7 +16,7 @@ use crate::table::PyTable;
 /// Effect of placement on a workload: a sentence, and the numbers behind it.
 #[pyclass(frozen, name = "Answer", module = "warp_ssd")]
 pub struct PyAnswer {
-    answer: LabAnswer,
+    answer: WhatIfAnswer,
 }
 
 /// Estimate the effect of placement on a workload, as ``warp whatif`` does.
