@@ -38,6 +38,5 @@ pub use file_place::FilePlace;
 pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};
 pub use placement::PlacementIndex;
-pub use renamed::renamed;
 pub use suggestions::{hint, hinted, nearest, similar_names};
-pub use wording::translate_message;
+pub use wording::{capitalized, translate_message};

@@ -17,7 +17,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// similar name, or an empty string. Belongs behind an unknown name in an error message.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    if let Some(new) = crate::renamed(name).filter(|new| known.contains(&new.as_str())) {
+    if let Some(new) = crate::renamed::renamed(name).filter(|new| known.contains(&new.as_str())) {
         return format!(" (renamed to {new})");
     }
     nearest(name, known).map_or_else(String::new, |candidate| format!(" (did you mean {candidate}?)"))

@@ -41,6 +41,13 @@ pub fn translate_message(sentence: &str) -> String {
     }
 }
 
+/// Returns a text with a capital first letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -139,7 +139,7 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
         match message.chars().last() {
             None => message.push_str(line),
             Some(':') => message += &format!(" {line}"),
-            Some(_) => message += &format!(". {}", capitalized(line)),
+            Some(_) => message += &format!(". {}", base::capitalized(line)),
         }
     }
     if error.kind() == ErrorKind::MissingRequiredArgument
@@ -156,14 +156,6 @@ fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
             .unwrap_or_else(|| base::translate_message(&message)),
     );
     std::process::exit(i32::from(BAD_INPUT))
-}
-
-/// The sentence with a capital first letter.
-fn capitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().to_string() + letters.as_str())
 }
 
 /// Message for a negative value, which clap mistakes for an option.

@@ -107,12 +107,12 @@ impl<'a> NamedRows<'a> {
             }
             (None, Some(row)) if row.change > MATTERS => format!(
                 "No placement that a host can choose helps. {writes}. {} gives {}",
-                capitalised(&row.phrase),
+                base::capitalized(&row.phrase),
                 row.amplification()
             ),
             (None, Some(row)) => format!(
                 "A host's placement makes no difference that the model can see. {writes}. {} gives {}{}",
-                capitalised(&row.phrase),
+                base::capitalized(&row.phrase),
                 row.amplification(),
                 convergence_note(row.unsettled.max(none.unsettled))
             ),
@@ -163,7 +163,7 @@ impl<'a> NamedRows<'a> {
         };
         format!(
             "{} would cut flash writes by {} %, {flash}{}{life}",
-            capitalised(&row.phrase),
+            base::capitalized(&row.phrase),
             percent(row.change),
             members.unwrap_or_default()
         )
@@ -263,12 +263,6 @@ pub(super) fn years(years: f64) -> String {
         years if years < 1.0 => format!("{years:.3}"),
         years => format!("{years:.1}"),
     }
-}
-
-fn capitalised(phrase: &str) -> String {
-    let mut letters = phrase.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 #[cfg(test)]
