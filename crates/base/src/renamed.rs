@@ -7,7 +7,7 @@ const RENAMED: [(&str, &str); 14] = [
     ("handle_selection", "source_policy"),
     ("marks_of", "watermark_base"),
     ("only", "variants"),
-    ("prefill", "precondition"),
+    ("prefill", "precondition_drive_writes"),
     ("prefill_capacities", "precondition_drive_writes"),
     ("sample_capacities", "sample_drive_writes"),
     ("separation_bytes", "hot_window_bytes"),

@@ -73,6 +73,10 @@ mod tests {
             " (renamed to gc.watermark_base)"
         );
         assert_eq!(hint("prefill", ["gc.copies"]), "");
+        assert_eq!(
+            hint("prefill", ["precondition_drive_writes"]),
+            " (renamed to precondition_drive_writes)"
+        );
         let known = ["kvcache_202206", "one_stream", "kvcache_202401"];
         assert_eq!(similar_names("kvcache", known, 8), ["kvcache_202206", "kvcache_202401"]);
         assert_eq!(similar_names("kvcache", known, 1), ["kvcache_202206"]);
