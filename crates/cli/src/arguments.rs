@@ -6,7 +6,7 @@ mod faults;
 mod guest;
 mod output;
 mod results;
-mod run_on;
+mod run_on_drive;
 mod served_drive;
 mod show;
 mod studies;
@@ -30,7 +30,7 @@ pub use faults::FaultsArgs;
 pub use guest::{GuestArgs, GuestTransport};
 pub use output::{OutputFormat, PrintedFormat};
 pub use results::{CompareArgs, ListResults, ResultsArgs, ResultsCommand, SaveRunArgs, ShowResult};
-pub use run_on::{HostCredentials, RemoteTargetArgs};
+pub use run_on_drive::{HostCredentials, RemoteTargetArgs};
 pub use served_drive::ServedDriveArgs;
 pub use show::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
 pub use studies::{ListArgs, NewArgs, NewCommand};
@@ -403,7 +403,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub keep: SaveRunArgs,
     #[command(flatten)]
-    pub drive: RemoteTargetArgs,
+    pub remote: RemoteTargetArgs,
 }
 
 /// Options that select and change the runs of an experiment.

@@ -77,7 +77,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
     let is_bare = arguments.len() <= 2;
     let arguments = Arguments::try_parse_from(&arguments).unwrap_or_else(|error| refuse(&error, &arguments));
     let outcome: Result<ExitOutcome, AnyError> = match &arguments.command {
-        WarpCommand::Run(command) if command.drive.drive.is_some() => run_on_drive::run(command),
+        WarpCommand::Run(command) if command.remote.drive.is_some() => run_on_drive::run(command),
         WarpCommand::Run(command) => run::run(command, is_bare).map_err(AnyError::from),
         WarpCommand::WhatIf(command) => whatif::whatif(command).map_err(AnyError::from),
         WarpCommand::Reproduce(command) => reproduce::reproduce(command).map_err(AnyError::from),

@@ -58,7 +58,7 @@ impl DriveMeasurement {
 }
 
 pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
-    let on = command.drive.drive.as_deref().expect("the caller checked --target");
+    let on = command.remote.drive.as_deref().expect("the caller checked --target");
     let name = command.target.as_deref();
     let name = name.ok_or_else(|| {
         bad_option(
@@ -148,7 +148,7 @@ fn cell(command: &RunArgs, name: &str) -> Result<RunSpec, AnyError> {
 type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 
 fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
-    match DriveTarget::parse_drive("--target", on, &command.drive.host)? {
+    match DriveTarget::parse_drive("--target", on, &command.remote.host)? {
         DriveTarget::Tcp(address, identity) => opened(Box::new(Remote::connect(address, &identity)?), on, NSID),
         DriveTarget::Device(path) | DriveTarget::File(path) => local(command, on, &path),
     }
@@ -160,7 +160,7 @@ fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDriv
 
 /// Opens an unused namespace of this machine, with permission to overwrite it.
 fn local(command: &RunArgs, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
-    if !command.drive.overwrite {
+    if !command.remote.overwrite {
         let problem = format!("the run destroys all data on {on}. Confirm this with --overwrite");
         return Err(bad_option("--target", problem).into());
     }
