@@ -23,17 +23,15 @@ PAGES += [ROOT / "examples" / "README.md"] + sorted(DOCS.rglob("*.md")) + sorted
 LINK = re.compile(r"\]\(([^()\s]+(?:\([^()]*\))?[^()\s]*)\)|\b(?:src|srcset|href)=\"([^\"]+)\"")
 
 
-def text_of(page):
-    """Returns a page without blocks and spans of code."""
-    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"`[^`\n]*`", lambda span: "c" * len(span[0]), text)
+def without_blocks(page):
+    """Returns a page without blocks of code."""
+    return re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(page):
     """Returns the anchors of a page's headings, as GitHub and mdBook make them."""
     found, counts = set(), {}
-    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for heading in re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE):
+    for heading in re.findall(r"^#+ +(.*?) *$", without_blocks(page), re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         count = counts[anchor] = counts.get(anchor, -1) + 1
@@ -43,7 +41,8 @@ def anchors(page):
 
 def links(page):
     """Yields the relative links of a page as target and anchor."""
-    for match in LINK.finditer(text_of(page)):
+    text = re.sub(r"`[^`\n]*`", lambda span: "c" * len(span[0]), without_blocks(page))
+    for match in LINK.finditer(text):
         link = match[1] or match[2]
         if not re.match(r"[a-z]+:", link):
             path, _, anchor = link.partition("#")
