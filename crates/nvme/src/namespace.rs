@@ -317,10 +317,6 @@ impl BlockSet {
         if start < end {
             self.0.insert(start, end);
         }
-        assert!(
-            count == 0 || self.first_in(first, count) == Some(first),
-            "block {first} is in the set with its {count} blocks"
-        );
     }
 
     /// Removes a range.

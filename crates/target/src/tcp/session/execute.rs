@@ -134,11 +134,6 @@ impl TcpSession {
                     })
                 })
             } else {
-                assert!(
-                    offset + bytes <= ready.data.len(),
-                    "a write of {bytes} bytes begins at byte {offset} of {}",
-                    ready.data.len()
-                );
                 let mut data = &ready.data[*offset..];
                 subsystem.write_fast(&mut together, command, &mut |buffer| {
                     let piece;
@@ -468,12 +463,6 @@ fn prepare(command: &FabricsCommand, data: &mut Vec<u8>) -> Result<bool, Failure
             return Err(Failure::new(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause).at(Parameter::DATA_POINTER));
         }
         (TransferDirection::ToController, DataLocation::Capsule(offset)) => {
-            assert!(
-                offset + transfer.bytes <= data.len(),
-                "a command's {} bytes begin at byte {offset} of {}",
-                transfer.bytes,
-                data.len()
-            );
             data.copy_within(offset..offset + transfer.bytes, 0);
             data.truncate(transfer.bytes);
         }

@@ -125,11 +125,6 @@ impl JobStream {
 
     /// Number of requests of this size before a limit can cut one short.
     pub(super) fn requests_within_limits(&self, bytes: u64) -> u64 {
-        assert!(
-            self.pass_continues(),
-            "the limits of a pass are used after its end at {} bytes",
-            self.bytes
-        );
         if self.is_unbounded() {
             return u64::MAX;
         }
