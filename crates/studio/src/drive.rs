@@ -154,6 +154,8 @@ impl DriveEngine {
             measured: None,
         };
         engine.poll();
+        // No page can see the writes that follow, until one connects.
+        engine.is_unobserved = true;
         engine
     }
 
