@@ -5,7 +5,7 @@
 //! updates, collections, remapped blocks. Such work happens between any two steps of a checkpoint.
 //! The expected result is [`Device::to_bytes`] of a clone made at the start.
 //!
-//! `crates/target/tests/drive.rs` covers locking of the drive and the disk.
+//! `crates/target/tests/drive/` covers locking of the drive and the disk.
 
 mod common;
 

@@ -149,6 +149,23 @@ pub fn set_fdp(client: &Client, enabled: bool) {
     );
 }
 
+/// Runs one test of this binary in a child process with the variable set, for tests that change the
+/// limits of their process. `test` is its name with its modules.
+pub fn run_in_child(test: &str, variable: &str) {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    let output = child.env(variable, "1").output().unwrap();
+    let (printed, errors) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{printed}{errors}");
+    assert!(
+        printed.contains("1 passed"),
+        "{test} must be a test of this binary: {printed}"
+    );
+}
+
 /// The small drive's storage in memory, with a custom sync.
 pub struct Disk {
     memory: MemoryBackend,

@@ -1,6 +1,19 @@
 //! Attacks by peers without a secret or with bad behaviour. Each one once worked.
 
-use super::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use initiator::tcp::{HostOptions, RemoteController, connect_command};
+use nvme_spec::Status;
+use nvme_spec::auth::DhGroupId;
+use nvme_spec::fabrics::{CNTLID_DYNAMIC, FabricsCommandType};
+use nvme_spec::tcp::DigestFlags;
+use target::lock;
+use target::tcp::{AllowedHost, Limits, TcpOptions, TcpServer};
+use zerocopy::IntoBytes;
+
+use crate::authentication::{SECRET, authentication, descriptor, guarded, negotiate, unproved, with_secret};
+use crate::{HOST, Raw, Target, as_entry, eventually, loopback, write};
 
 /// Requests a challenge of the largest group.
 fn ask_for_large_challenge(raw: &mut Raw) {
