@@ -1,0 +1,88 @@
+//! Tests of jobs in virtual time on a drive with simple timing: closed and open loops, groups,
+//! pauses, and measurements.
+
+mod jobs;
+mod logs;
+mod replay;
+
+use experiment::cell::{CellKey, RunSpec};
+use experiment::run_options::RunSettings;
+use simulate::run::{self, RunResult};
+use simulate::timed::result::TimedResult;
+use workload::fio;
+
+/// 64 MiB on 4 dies. A read of 4 KiB from flash takes `READ_NS`.
+const DEVICE: &str = r#"
+[geometry]
+capacity_bytes = "64MiB"
+over_provisioning = 0.25
+reclaim_unit_bytes = "2MiB"
+mapping_unit_bytes = "4KiB"
+channels = 4
+dies_per_channel = 1
+planes_per_die = 1
+reclaim_groups = 1
+[handles]
+count = 1
+[timing]
+write_buffer_bytes = "1MiB"
+[timing.nand]
+page_bytes = "4KiB"
+bits_per_cell = 1
+read_ns = [50000]
+program_ns = 200000
+erase_ns = 2000000
+suspend_ns = 10000
+[timing.channel]
+bytes_per_second = 1000000000
+[timing.controller]
+cores = 4
+read_ns = 2000
+write_ns = 2000
+[timing.link]
+generation = 4
+lanes = 4
+payload_share = 1.0
+"#;
+
+/// Core, sensing, channel (4096 bytes at 1 GB/s), link (at 4 x 1969230769 B/s).
+const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
+
+fn settings() -> RunSettings {
+    RunSettings {
+        sample_drive_writes: 0.1,
+        precondition_drive_writes: 1.0,
+        ..RunSettings::default()
+    }
+}
+
+/// Jobs on the simple device.
+fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
+    RunSpec {
+        key: CellKey {
+            device: "simple".to_string(),
+            variant: String::new(),
+            grid: Vec::new(),
+        },
+        seed: 1,
+        device: toml::from_str(DEVICE).expect("the device is one"),
+        ensemble: None,
+        workload_name: "test".to_string(),
+        workload: fio::parse(jobs, "test.fio")
+            .unwrap_or_else(|error| panic!("{error}"))
+            .into(),
+        run: settings,
+        feedback: None,
+        snapshot: None,
+    }
+}
+
+fn run_with(jobs: &str, settings: RunSettings) -> RunResult {
+    let prepared = run::prepare(vec![cell(jobs, settings)]).unwrap_or_else(|error| panic!("{error}"));
+    let results = run::run_all(&prepared, true, u64::MAX, &()).expect("there is memory");
+    results.into_iter().next().expect("one cell")
+}
+
+fn timed(jobs: &str) -> TimedResult {
+    run_with(jobs, settings()).timed.expect("the device has timing")
+}
