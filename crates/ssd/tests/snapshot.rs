@@ -5,7 +5,7 @@
 //! persistently isolated handles, random victims, remapped blocks. The tests damage every part of
 //! the file.
 //!
-//! `crates/cli/tests/command.rs` covers the command line's `--save-snapshot` and `--load-snapshot`.
+//! `crates/cli/tests/command/` covers the command line's `--save-snapshot` and `--load-snapshot`.
 
 mod common;
 
