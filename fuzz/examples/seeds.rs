@@ -32,7 +32,7 @@ fn main() -> Result<()> {
             write(target, drive, &bytes)?;
         }
         for (target, file) in traces() {
-            // Each trace with each mapping, on the drive and its twin.
+            // Each trace with each mapping, on the drive and its scaled model.
             write(target, drive, &[&[drive * 43][..], file].concat())?;
         }
     }

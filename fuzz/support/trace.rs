@@ -27,7 +27,7 @@ const UNIT: u64 = 4096;
 const UNITS: u64 = 1000;
 
 fn drive(choice: u8) -> WorkloadTarget {
-    let twin = ScaledModel {
+    let model = ScaledModel {
         denominator: 10,
         device_bytes: UNITS / 10 * UNIT,
         mapping_unit_bytes: UNIT,
@@ -37,7 +37,7 @@ fn drive(choice: u8) -> WorkloadTarget {
         device_bytes: UNITS * UNIT,
         placement_count: 4,
         endless: false,
-        scaled_model: (choice & 2 == 2).then_some(twin),
+        scaled_model: (choice & 2 == 2).then_some(model),
     }
 }
 

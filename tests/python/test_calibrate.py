@@ -20,13 +20,14 @@ from warp_ssd.sweep import sweep
 OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.victim_policy", "handles.isolation"
 TRUTH: dict[str, object] = {OP: 0.135, POLICY: "cost_age", ISOLATION: "persistently_isolated"}
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
-"""A drive of 128 reclaim units, so that small twins of it still have large ones."""
+"""A drive of 128 reclaim units, so that small scaled models of it still have large ones."""
 STEP = 1 / 128
 """What one reclaim unit more or less is of over-provisioning: nothing finer can be told."""
 
 
 def measured(noise: float) -> list[Measurement]:
-    """The nine cells of the three streams on a drive whose knobs we know, with noise, from twins larger than the search's."""
+    """The nine cells of the three streams on a drive whose knobs we know, with noise, from larger scaled models
+    than the search's."""
     run: dict[str, Any] = {"devices": ["warp_default"], "drive_writes": 2.0, "scale": "1/32", "seeds": [5]}
     points = sweep("three_stream", overrides=TRUTH | SMALL, progress=False, **run).points()
     generator = random.Random(7)
@@ -226,7 +227,7 @@ def test_knobs_have_usual_ranges_or_given_ones() -> None:
     ]
 
 
-def test_the_usual_twins_have_reclaim_units_of_enough_pages() -> None:
+def test_the_usual_scaled_models_have_reclaim_units_of_enough_pages() -> None:
     for device, scales in {"warp_default": ["1/128", "1/32"], "ssd_a": ["1/4096", "1/1024"]}.items():
         assert usual_scales(profile_text(device), read_knobs([OP])) == scales
         assert Experiment("one_stream").points(devices=[device], scale=scales[0])

@@ -37,8 +37,8 @@ CELLS: dict[str, list[dict[str, object]]] = {
 
 
 def true_cells() -> list[Measurement]:
-    """What the hidden drive measures: means over seeds that the calibration does not run, since a drive is no twin, whose draws
-    of single pages count for more."""
+    """What the hidden drive measures: means over seeds that the calibration does not run, since the draws of single pages
+    count for more on a scaled model than on a drive."""
     found = []
     options: dict[str, Any] = {"devices": ["warp_default"], "scale": SCALE, "overrides": SMALL | TRUTH}
     for experiment, places in CELLS.items():

@@ -151,11 +151,11 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
         mapping_unit_bytes: UNIT,
         keep_requests: false,
     };
-    let on_twin = refusal(&WorkloadTarget {
+    let on_scaled_model = refusal(&WorkloadTarget {
         scaled_model: Some(model),
         ..drive(512)
     });
-    assert_eq!(on_twin, error, "sizes are those of the drive");
+    assert_eq!(on_scaled_model, error, "sizes are those of the drive");
 }
 
 #[test]

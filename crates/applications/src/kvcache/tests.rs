@@ -284,7 +284,7 @@ fn rates_and_placement_are_what_the_settings_say() {
 
 /// A scaled model has the same slots, requests and hit ratio, until its chunks are mapping units.
 #[test]
-fn twins_are_hit_as_often() {
+fn scaled_models_are_hit_as_often() {
     for requests in [
         popular(200.0, 0.9),
         PromptSettings::Conversation(SessionSettings::default()),

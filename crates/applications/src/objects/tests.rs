@@ -389,7 +389,7 @@ fn objects_live_as_long_as_they_may() {
 
 /// A scaled model has the same hit ratio and the same relative writes, with one object in d.
 #[test]
-fn twins_are_hit_as_often() {
+fn scaled_models_are_hit_as_often() {
     for (layout, eviction) in [
         (ObjectLayout::Slots, ObjectEviction::Lru),
         (ObjectLayout::Segments, ObjectEviction::Fifo),

@@ -94,7 +94,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     let memory = MemoryBudget::new(options.memory_budget_bytes);
     // Each run gets its own thread first. Runs then use spare threads of the pool.
     let threads = rayon::current_num_threads() / plans.len().max(1);
-    let run_twin = |plan: &RunPlan| {
+    let run_plan = |plan: &RunPlan| {
         let _share = memory.reserve(plan.scaled_bytes);
         run_cell(plan, options, threads, watch)
     };
@@ -102,7 +102,7 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
         if watch.should_stop() {
             return None;
         }
-        let result = search::run(cell.borrow(), run_twin, watch);
+        let result = search::run(cell.borrow(), run_plan, watch);
         if let Ok(result) = &result {
             watch.record_result(result);
         }

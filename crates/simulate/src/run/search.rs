@@ -76,29 +76,29 @@ fn difference(smaller: [f64; 2], larger: [f64; 2]) -> f64 {
 /// Runs a plan once on its scaled model, or on several until two agree.
 pub(super) fn run(
     plan: &RunPlan,
-    run_twin: impl Fn(&RunPlan) -> Result<RunResult, LabError>,
+    run_plan: impl Fn(&RunPlan) -> Result<RunResult, LabError>,
     watch: &dyn ProgressObserver,
 ) -> Result<RunResult, LabError> {
     if plan.scales.is_empty() {
-        return run_twin(plan);
+        return run_plan(plan);
     }
     let tail_drive_writes = plan.cell().run.tail_drive_writes;
-    let on_twin = |scale: Scale| {
+    let run_scaled = |scale: Scale| {
         if scale == plan.scale {
-            return run_twin(plan);
+            return run_plan(plan);
         }
         let larger = plan.larger(scale)?;
         // `expected_work` already included the first two models.
         if plan.scales.get(1) != Some(&scale) {
             watch.add_expected(larger.total_work());
         }
-        run_twin(&larger)
+        run_plan(&larger)
     };
     let amplifications = |result: &RunResult| {
         let tail = result.tail_write_amplification(tail_drive_writes);
         result.complete.then_some([result.write_amplification(), tail])
     };
-    let found = search(&plan.scales, on_twin, amplifications)?;
+    let found = search(&plan.scales, run_scaled, amplifications)?;
     Ok(RunResult {
         complete: found.result.complete && !found.stopped,
         search: Some(found.search),

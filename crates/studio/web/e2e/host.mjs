@@ -127,7 +127,7 @@ export async function newPage(browser, options = {}) {
     return page;
 }
 
-/** An order of the three streams on a small twin, a lane for each of these variants. */
+/** An order of the three streams on a small scaled model, a lane for each of these variants. */
 export function threeStreams(variants, more = {}) {
     const lanes = variants.map((name) => ({ name, variants: [name, "80/20"], set: {} }));
     return { experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/2048", drive_writes: 2, precondition_drive_writes: null, timed: null, seed: 1, forks: [], lanes, ...more };

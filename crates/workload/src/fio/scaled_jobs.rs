@@ -135,7 +135,7 @@ mod tests {
 
     const UNIT: u64 = 4096;
     const FULL: u64 = 64 << 30;
-    const TWIN: ScaledModel = ScaledModel {
+    const SCALED_MODEL: ScaledModel = ScaledModel {
         denominator: 64,
         device_bytes: 1 << 30,
         mapping_unit_bytes: UNIT,
@@ -154,7 +154,7 @@ mod tests {
             },
         )
         .unwrap();
-        let shrunk = TWIN.shrink(&full);
+        let shrunk = SCALED_MODEL.shrink(&full);
         (full, shrunk)
     }
 
