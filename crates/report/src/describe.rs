@@ -167,9 +167,9 @@ fn units(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
         layout.spare_superblocks, layout.reserve_superblocks
     );
     let handles = format!(
-        "{} ({:?} unless overridden)",
+        "{} ({} unless overridden)",
         layout.handles.len(),
-        config.handles.isolation
+        setting(config.handles.isolation)
     );
     vec![
         ("dies", dies),
@@ -201,7 +201,11 @@ fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
             percent(watermark)
         )
     };
-    let policy = format!("source {:?}, victim {:?}", gc.source_policy, gc.victim_policy);
+    let policy = format!(
+        "source {}, victim {}",
+        setting(gc.source_policy),
+        setting(gc.victim_policy)
+    );
     let background = if layout.background_free_slices == 0 {
         "off".to_string()
     } else {
@@ -216,6 +220,11 @@ fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
         ),
         ("background collection", background),
     ]
+}
+
+/// A setting as a user writes it, such as `greedy` or `{ d_choices = 8 }`.
+fn setting(value: impl serde::Serialize) -> String {
+    plain(&toml::Value::try_from(value).expect("a setting is a TOML value"))
 }
 
 /// A share in percent, without the spurious digits of binary fractions.
@@ -251,4 +260,18 @@ pub fn bench(bench: &BenchResult) -> ReportTable {
         bench.yardstick_ns
     );
     rows.note(device).note(yardstick)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::setting;
+    use ssd::config::{Isolation, SourcePolicy, VictimRule};
+
+    #[test]
+    fn settings_are_printed_as_a_user_writes_them() {
+        assert_eq!(setting(Isolation::InitiallyIsolated), "initially_isolated");
+        assert_eq!(setting(SourcePolicy::Global), "global");
+        assert_eq!(setting(VictimRule::Greedy), "greedy");
+        assert_eq!(setting(VictimRule::DChoices(8)), "{ d_choices = 8 }");
+    }
 }
