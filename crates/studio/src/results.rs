@@ -6,6 +6,7 @@ use simulate::run::RunResult;
 use simulate::timed::measure::{DirectionResult, JobResult};
 use simulate::timed::result::TimedResult;
 use simulate::timed::series::LatencySeries;
+use simulate::warning::{self, WarningCommand};
 use ssd::WearSummary;
 use workload::RequestOperation;
 
@@ -14,7 +15,7 @@ use crate::session_spec::LanePlan;
 /// Maximum points of the bandwidth over time.
 const POINTS_MAX: usize = 400;
 
-/// Result of a lane in the format of `warp run --json`.
+/// Result of a lane in the format of `warp run --json`, with its warnings as sentences of the page.
 pub fn cell(plan: &LanePlan, result: &RunResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
     let mut json = export::to_json(
@@ -26,6 +27,7 @@ pub fn cell(plan: &LanePlan, result: &RunResult) -> Value {
     let mut cell = json["cells"][0].take();
     // The fio JSON is a separate export.
     cell.as_object_mut().map(|cell| cell.remove("fio"));
+    cell["warnings"] = warning::lines(std::slice::from_ref(result), WarningCommand::Studio).into();
     cell
 }
 

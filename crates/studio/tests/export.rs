@@ -142,6 +142,21 @@ fn results_a_report_and_a_trace() {
         for key in ["waf", "tail_waf", "host_bytes_written", "media_bytes_written", "owners"] {
             assert_eq!(cell[key], result[key], "{key}");
         }
+        // The page shows the sentences of the server, which name its own fields as remedies.
+        let warnings = cell["warnings"].as_array().expect("warnings");
+        let sentences = result["warnings"].as_array().expect("sentences");
+        assert!(
+            !warnings.is_empty() && warnings.len() == sentences.len(),
+            "{warnings:?} {sentences:?}"
+        );
+        for (warning, sentence) in warnings.iter().zip(sentences) {
+            let name = warning["name"].as_str().expect("a name").replace('_', " ");
+            let sentence = sentence.as_str().expect("a sentence");
+            assert!(
+                sentence.starts_with(&format!("{name}: ")) && !sentence.contains("--"),
+                "{sentence}"
+            );
+        }
     }
     let report = export(&studio, &id, "report.html");
     assert!(report.contains("NoFDP") && report.contains("</html>"));

@@ -58,7 +58,7 @@ export function LanePanel({ session, state, index, grouping, mostHeight }: { ses
                 <Fact name="requests" value={short(state.requests)} />
                 <Fact name="pages/s" value={state.pagesPerSecond > 0 ? short(state.pagesPerSecond) : "–"} />
             </dl>
-            <Findings state={state} />
+            <Warnings state={state} />
             </div>
         </article>
     );
@@ -158,29 +158,16 @@ function Owners({ state }: { state: LaneState }) {
     );
 }
 
-const FINDINGS: Record<string, string> = {
-    nothing_written: "The host wrote no data.",
-    never_collected: "The drive never collected garbage, so the WAF does not show the effect of placement. Write more.",
-    partial_writes: "Requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection.",
-    not_steady: "The run ended before it was steady. Write more.",
-    not_settled: "The run has not converged, because the last two full drive writes differ by more than 2 %. Write more.",
-    start_included: "The run has converged. The WAF of the whole run differs, because it includes the start.",
-    little_used: "Less than half of the drive holds data. Fill it first.",
-    unwritten_read: "The run read pages that were never written. Fill the drive first.",
-    without_effect: "The job file has options without effect.",
-    not_converged: "No two scaled models agreed.",
-    too_few_pages: "The reclaim units of the scaled model are too small. Use a larger scale.",
-    spare_held: "Open reclaim units use much of the over-provisioning. Use fewer handles or smaller reclaim units.",
-};
-
-function Findings({ state }: { state: LaneState }) {
-    const findings = state.result?.findings ?? [];
+function Warnings({ state }: { state: LaneState }) {
+    const warnings = state.result?.warnings ?? [];
     // These numbers appear at the end of a run.
-    if (findings.length === 0) return <div class="findings" />;
+    if (warnings.length === 0) return <div class="warnings" />;
     return (
-        <ul class="findings">
-            {findings.map((finding) => (
-                <li key={finding.name}><Prose>{finding.message ?? FINDINGS[finding.name] ?? finding.name.replaceAll("_", " ")}</Prose></li>
+        <ul class="warnings">
+            {warnings.map((warning) => (
+                <li key={warning}>
+                    <Prose>{warning}</Prose>
+                </li>
             ))}
         </ul>
     );

@@ -231,17 +231,13 @@ export interface Checkpoint {
     files: { name: string; bytes: number; at_unix_ms: number }[];
 }
 
-export interface Finding {
-    name: string;
-    message?: string;
-}
-
 export interface CellResult {
     waf: number | null;
     tail_waf: number | null;
     host_bytes_written: number;
     media_bytes_written: number;
-    findings: Finding[];
+    /** A sentence for each reason to doubt the write amplification. */
+    warnings: string[];
     block_erases?: { min: number; avg: number; max: number };
     [key: string]: unknown;
 }
