@@ -1,7 +1,8 @@
-//! Settings and keys of older builds, and the names that they have now.
+//! Settings, keys and values of older builds, and the names that they have now.
 
 /// Old name, new name.
-const RENAMED: [(&str, &str); 14] = [
+const RENAMED: [(&str, &str); 16] = [
+    ("apart", "own_threads"),
     ("background_mark", "background_watermark"),
     ("foreground_mark", "foreground_watermark"),
     ("handle_selection", "source_policy"),
@@ -12,6 +13,7 @@ const RENAMED: [(&str, &str); 14] = [
     ("sample_capacities", "sample_drive_writes"),
     ("separation_bytes", "hot_window_bytes"),
     ("tail_capacities", "tail_drive_writes"),
+    ("together", "shared_threads"),
     ("unit_selection", "victim_policy"),
     ("until", "steady_state"),
     ("write", "drive_writes"),

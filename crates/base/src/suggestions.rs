@@ -89,6 +89,11 @@ mod tests {
             hinted(message),
             "unknown field `chanels` (did you mean channels?), expected one of `channels`, `dies`"
         );
+        let message = "unknown variant `together`, expected `shared_threads` or `own_threads`";
+        assert_eq!(
+            hinted(message),
+            "unknown variant `together` (renamed to shared_threads), expected `shared_threads` or `own_threads`"
+        );
         for message in [
             "unknown field `x`, there are no fields",
             "missing field `x`",

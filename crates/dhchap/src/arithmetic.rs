@@ -86,7 +86,7 @@ impl KeyPair {
     /// Shared secret of the exchange, from the other side's public value. The standard hashes it to
     /// the session key. `None` if the public value has the wrong length or would reveal the secret.
     /// The latter holds for 0, 1, p - 1 and all values from p on (RFC 7919, section 5.1).
-    pub fn session_key(&self, public: &[u8]) -> Option<Vec<u8>> {
+    pub fn shared_secret(&self, public: &[u8]) -> Option<Vec<u8>> {
         let parameters = parameters(self.group)?;
         let mut largest = parameters.modulus().to_be_bytes().to_vec();
         // The prime is odd, so p - 1 differs in the last bit.
@@ -155,9 +155,9 @@ mod tests {
         for group in GROUPS_WITH_PRIME {
             let (host, controller) = (KeyPair::new(group).unwrap(), KeyPair::new(group).unwrap());
             assert_ne!(host.public(), controller.public());
-            let key = host.session_key(controller.public()).unwrap();
+            let secret = host.shared_secret(controller.public()).unwrap();
             assert_eq!(key.len(), usize::from(group.public_value_length()));
-            assert_eq!(controller.session_key(host.public()), Some(key), "{group}");
+            assert_eq!(controller.shared_secret(host.public()), Some(secret), "{group}");
         }
         assert!(KeyPair::new(DhGroupId::Null).is_none());
     }
@@ -169,7 +169,7 @@ mod tests {
         pair.exponent = BoxedUint::from_be_slice(&[10], 512).unwrap();
         let mut two = vec![0; 256];
         two[255] = 2;
-        let key = pair.session_key(&two).unwrap();
+        let secret = pair.shared_secret(&two).unwrap();
         assert_eq!((key[253], key[254], key[255]), (0, 4, 0), "2^10");
     }
 
@@ -183,14 +183,14 @@ mod tests {
             value[255] -= less;
             value
         };
-        assert_eq!(pair.session_key(&number(0)), None);
-        assert_eq!(pair.session_key(&number(1)), None);
-        assert_eq!(pair.session_key(&below(1)), None);
-        assert_eq!(pair.session_key(&prime), None);
-        assert_eq!(pair.session_key(&[0xff; 256]), None);
-        assert_eq!(pair.session_key(&[2; 255]), None);
-        assert!(pair.session_key(&number(2)).is_some());
-        assert!(pair.session_key(&below(2)).is_some());
+        assert_eq!(pair.shared_secret(&number(0)), None);
+        assert_eq!(pair.shared_secret(&number(1)), None);
+        assert_eq!(pair.shared_secret(&below(1)), None);
+        assert_eq!(pair.shared_secret(&prime), None);
+        assert_eq!(pair.shared_secret(&[0xff; 256]), None);
+        assert_eq!(pair.shared_secret(&[2; 255]), None);
+        assert!(pair.shared_secret(&number(2)).is_some());
+        assert!(pair.shared_secret(&below(2)).is_some());
     }
 
     /// RFC 4231, test case 2.

@@ -120,7 +120,7 @@ impl ChunkStore {
     /// # Panics
     /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]
-    pub fn room(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
+    pub fn write_buffer(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();
         let before = self.unflushed.replace(here);
         assert!(
@@ -163,8 +163,8 @@ mod tests {
         let mut store = ChunkStore::new(2);
         assert_eq!((store.piece(1), store.pieces_taken()), (None, 0));
         let data: Vec<u8> = (0..8192).map(|at| at as u8).collect();
-        store.room(1, 4096..12288).expect("memory").copy_from(&data);
-        store.room(1, 0..4096).expect("memory").copy_from(&data[..4096]);
+        store.write_buffer(1, 4096..12288).expect("memory").copy_from(&data);
+        store.write_buffer(1, 0..4096).expect("memory").copy_from(&data[..4096]);
         store.prefetch(1, 0..12288);
         let piece = store.piece(1).expect("it was taken");
         assert_eq!(piece[..4096], data[..4096]);
@@ -178,13 +178,13 @@ mod tests {
     fn only_flushed_bytes_may_go_to_another_thread() {
         let mut store = ChunkStore::new(1);
         let look = |store: ChunkStore| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
-        store.room(0, 0..4096).expect("memory").copy_from(&[1; 4096]);
+        store.write_buffer(0, 0..4096).expect("memory").copy_from(&[1; 4096]);
         store.flush_nontemporal();
         let Ok((looked, mut store)) = look(store) else {
             panic!("the store was flushed")
         };
         assert_eq!(looked, Some(PIECE_BYTES));
-        store.room(0, 0..4096).expect("memory").copy_from(&[2; 4096]);
+        store.write_buffer(0, 0..4096).expect("memory").copy_from(&[2; 4096]);
         assert!(look(store).is_err(), "the store was not flushed");
     }
 }

@@ -34,7 +34,7 @@ mod source;
 mod tests;
 
 pub use block_cache::RegionEviction;
-pub use pace::{Engines, Pace};
+pub use pace::{EngineResources, Pace};
 pub use source::CacheSource;
 
 use std::path::PathBuf;

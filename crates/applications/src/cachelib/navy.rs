@@ -28,7 +28,7 @@
 use std::collections::VecDeque;
 
 use super::layout::{LOC_STREAM, SOC_STREAM};
-use super::pace::{Engines, Pace};
+use super::pace::{EngineResources, Pace};
 use workload::{IoRequest, TaggedRequest};
 
 /// Next step of a thread.
@@ -68,7 +68,7 @@ struct InFlightInserts {
 pub(super) struct Navy {
     max_inserts: u64,
     max_bytes: u64,
-    engines: Engines,
+    engines: EngineResources,
     /// Threads of the program that use the cache, and those that wait for a lookup.
     callers: u32,
     waiting_callers: u32,
@@ -98,8 +98,8 @@ impl Navy {
     /// settings.
     pub(super) fn new(pace: &Pace, denominator: u64, clean_regions: u64) -> Navy {
         let sets = match pace.engines {
-            Engines::Together => 1,
-            Engines::Apart => 2,
+            EngineResources::SharedThreads => 1,
+            EngineResources::OwnThreads => 2,
         };
         let threads = pace.reader_threads + sets * pace.writer_threads + 1;
         Navy {
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use workload::RequestOperation;
 
-    fn navy(engines: Engines) -> Navy {
+    fn navy(engines: EngineResources) -> Navy {
         let pace = Pace {
             callers: 2,
             reader_threads: 2,
@@ -297,20 +297,20 @@ mod tests {
 
     #[test]
     fn the_limits_are_of_both_engines_unless_each_has_its_own() {
-        let mut shared = navy(Engines::Together);
+        let mut shared = navy(EngineResources::SharedThreads);
         assert!((0..3).all(|_| shared.admits(SOC_STREAM, 100)));
         assert!(!shared.admits(SOC_STREAM, 100) && !shared.admits(LOC_STREAM, 100));
-        let mut own = navy(Engines::Apart);
+        let mut own = navy(EngineResources::OwnThreads);
         assert!((0..3).all(|_| own.admits(SOC_STREAM, 100)));
         assert!(!own.admits(SOC_STREAM, 100) && own.admits(LOC_STREAM, 100));
-        let mut bytes = navy(Engines::Together);
+        let mut bytes = navy(EngineResources::SharedThreads);
         assert!(bytes.admits(LOC_STREAM, 9_000) && !bytes.admits(LOC_STREAM, 1_001) && bytes.admits(SOC_STREAM, 1_000));
         assert_eq!(bytes.most_inserts(), 2);
     }
 
     #[test]
     fn a_thread_does_one_job_after_the_other_and_then_makes_room() {
-        let mut navy = navy(Engines::Together);
+        let mut navy = navy(EngineResources::SharedThreads);
         for key in [2, 4, 5] {
             assert!(navy.admits(SOC_STREAM, 100));
             navy.insert_small(key, 100, [request(key * 10), request(key * 10 + 1)].into_iter());
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_large_item_waits_behind_small_ones_of_its_thread_unless_engines_are_apart() {
-        for (engines, in_flight) in [(Engines::Together, 2), (Engines::Apart, 1)] {
+        for (engines, in_flight) in [(EngineResources::SharedThreads, 2), (EngineResources::OwnThreads, 1)] {
             let mut navy = navy(engines);
             assert!(navy.admits(SOC_STREAM, 100) && navy.admits(LOC_STREAM, 100));
             navy.insert_small(2, 100, [request(0)].into_iter());
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn regions_are_flushed_in_order_and_their_buffers_waited_for() {
-        let mut navy = navy(Engines::Together);
+        let mut navy = navy(EngineResources::SharedThreads);
         let region = |number: u64| Some(vec![request(number * 100), request(number * 100 + 1)].into());
         for number in 0..3 {
             assert!(navy.admits(LOC_STREAM, 100));
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn callers_wait_for_their_answers() {
-        let mut navy = navy(Engines::Together);
+        let mut navy = navy(EngineResources::SharedThreads);
         navy.start_lookup(0, [request(1)].into_iter());
         assert!(navy.has_caller());
         navy.start_lookup(0, [request(2)].into_iter());

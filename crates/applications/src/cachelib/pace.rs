@@ -32,26 +32,26 @@ pub struct Pace {
     pub max_parcel_bytes: u64,
     /// Resources that the engines share.
     #[serde(default)]
-    pub engines: Engines,
+    pub engines: EngineResources,
 }
 
 /// Resources that the two engines share in virtual time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Engines {
+pub enum EngineResources {
     /// Shared limits and writer threads, as in CacheLib.
     #[default]
-    Together,
+    SharedThreads,
     /// Separate limits and writer threads. Each engine has the configured numbers.
-    Apart,
+    OwnThreads,
 }
 
-impl Engines {
+impl EngineResources {
     /// Index of an engine's resources.
     pub(super) fn index(self, engine: u16) -> usize {
         match self {
-            Engines::Together => 0,
-            Engines::Apart => usize::from(engine),
+            EngineResources::SharedThreads => 0,
+            EngineResources::OwnThreads => usize::from(engine),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Pace {
             writer_threads: default_threads(),
             max_concurrent_inserts: default_inserts(),
             max_parcel_bytes: default_parcel_bytes(),
-            engines: Engines::default(),
+            engines: EngineResources::default(),
         }
     }
 

@@ -314,7 +314,7 @@ impl RunningGuest {
         let status = group.child().wait().map_err(GuestError::io("QEMU"))?;
         if status.success() {
             // QEMU succeeds when the kernel panics or restarts.
-            return Err(GuestError::Died(last_line(&files.console).unwrap_or_default()));
+            return Err(GuestError::EndedEarly(last_line(&files.console).unwrap_or_default()));
         }
         let words = last_line(&files.words).unwrap_or_else(|| "(nothing)".to_string());
         Err(GuestError::Qemu { status, words })

@@ -56,7 +56,7 @@ pub enum GuestError {
     #[error(
         "the guest ended before its command ended. Its last message was {0:?} (--console FILE stores all messages)"
     )]
-    Died(String),
+    EndedEarly(String),
     /// The kernel did not come up in time.
     #[error(
         "the guest was not up after {} s. Its last message was {words:?} (--console FILE stores all messages)",
@@ -78,7 +78,7 @@ impl GuestError {
     fn is_of_start(&self) -> bool {
         matches!(
             self,
-            GuestError::Qemu { .. } | GuestError::Died(_) | GuestError::NotUp { .. }
+            GuestError::Qemu { .. } | GuestError::EndedEarly(_) | GuestError::NotUp { .. }
         )
     }
 

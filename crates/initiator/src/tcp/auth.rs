@@ -64,27 +64,27 @@ fn receive(queue: &mut TcpQueue, transaction: u16, expected: MessageId) -> Resul
 struct Transaction {
     id: u16,
     hash: HashId,
-    /// H(session key), `None` with the NULL group.
-    session: Option<Vec<u8>>,
+    /// Session key, the hash of the shared secret. `None` with the NULL group.
+    session_key: Option<Vec<u8>>,
 }
 
 impl Transaction {
     fn new(id: u16, offer: &ChallengeParameters<'_>, keys: Option<&KeyPair>) -> Result<Transaction, InitiatorError> {
-        let session = |keys: &KeyPair| {
-            let key = keys.session_key(offer.public);
-            let key = key.ok_or_else(|| refused("the controller's DH value is weak"))?;
-            Ok(arithmetic::digest(offer.hash, &key))
+        let session_key = |keys: &KeyPair| {
+            let secret = keys.shared_secret(offer.public);
+            let secret = secret.ok_or_else(|| refused("the controller's DH value is weak"))?;
+            Ok(arithmetic::digest(offer.hash, &secret))
         };
         Ok(Transaction {
             id,
             hash: offer.hash,
-            session: keys.map(session).transpose()?,
+            session_key: keys.map(session_key).transpose()?,
         })
     }
 
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, role: &str, names: [&str; 2]) -> Vec<u8> {
-        let mut text = match &self.session {
-            Some(session) => arithmetic::hmac(self.hash, session, &[challenge]),
+        let mut text = match &self.session_key {
+            Some(session_key) => arithmetic::hmac(self.hash, session_key, &[challenge]),
             None => challenge.to_vec(),
         };
         text.extend(sequence.to_le_bytes());

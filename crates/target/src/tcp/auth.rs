@@ -106,7 +106,7 @@ pub struct DhJob {
     reply: Option<Vec<u8>>,
     /// Result of the second computation. `None` afterwards means that the host's public value
     /// reveals the key.
-    session_key: Option<Vec<u8>>,
+    shared_secret: Option<Vec<u8>>,
 }
 
 impl DhJob {
@@ -127,7 +127,7 @@ impl DhJob {
                 let public_bytes = usize::from(self.offer.group.public_value_length());
                 let public = self.offer.public_value(reply);
                 assert_eq!(public.len(), public_bytes, "lengths were checked");
-                self.session_key = keys.session_key(public);
+                self.shared_secret = keys.shared_secret(public);
             }
             (Some(_), None) => {}
         }
@@ -202,7 +202,7 @@ impl Authenticator {
         );
         let next = match &work.reply {
             None => Ok(AuthStep::SendChallenge(work.offer)),
-            Some(reply) => self.check_reply(&work.offer, reply, work.session_key.as_deref()),
+            Some(reply) => self.check_reply(&work.offer, reply, work.shared_secret.as_deref()),
         };
         self.step = next.unwrap_or_else(|reason| self.failed(reason));
     }
@@ -228,7 +228,7 @@ impl Authenticator {
                 Ok(AuthStep::Compute(Some(DhJob {
                     offer: Box::new(choose(message, self.credentials.group_min)?),
                     reply: None,
-                    session_key: None,
+                    shared_secret: None,
                 })))
             }
             (AuthStep::ExpectReply(offer), MessageId::Reply) => {
@@ -236,7 +236,7 @@ impl Authenticator {
                 Ok(AuthStep::Compute(Some(DhJob {
                     offer,
                     reply: Some(message.to_vec()),
-                    session_key: None,
+                    shared_secret: None,
                 })))
             }
             (AuthStep::ExpectSuccess2, MessageId::Success2) => {
@@ -328,7 +328,7 @@ impl Authenticator {
         &self,
         offer: &ChallengeOffer,
         message: &[u8],
-        session_key: Option<&[u8]>,
+        shared_secret: Option<&[u8]>,
     ) -> Result<AuthStep, FailureReason> {
         let wrong_payload = FailureReason::IncorrectPayload;
         let hash_bytes = usize::from(offer.hash.digest_length());
@@ -340,12 +340,12 @@ impl Authenticator {
         );
         let (response, values) = values.split_at(hash_bytes);
         let (host_challenge, _) = values.split_at(hash_bytes);
-        if offer.keys.is_some() && session_key.is_none() {
+        if offer.keys.is_some() && shared_secret.is_none() {
             return Err(wrong_payload);
         }
         let binding = ResponseInputs {
             hash: offer.hash,
-            session_key,
+            shared_secret,
             transaction: self.transaction,
         };
         let names = &self.credentials;
@@ -389,17 +389,19 @@ impl Authenticator {
 /// Values that bind a response to its transaction.
 struct ResponseInputs<'a> {
     hash: HashId,
-    session_key: Option<&'a [u8]>,
+    shared_secret: Option<&'a [u8]>,
     transaction: u16,
 }
 
 impl ResponseInputs<'_> {
     /// HMAC(key, Ca || S || T_ID || SC_C || role || name || 00h || other name). Ca is the
-    /// challenge, or HMAC(H(session key), challenge) with a DH group.
+    /// challenge, or HMAC(H(shared secret), challenge) with a DH group.
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, [role, name, other]: [&[u8]; 3]) -> Vec<u8> {
-        let augmented = match self.session_key {
+        let augmented = match self.shared_secret {
             None => challenge.to_vec(),
-            Some(session_key) => arithmetic::hmac(self.hash, &arithmetic::digest(self.hash, session_key), &[challenge]),
+            Some(shared_secret) => {
+                arithmetic::hmac(self.hash, &arithmetic::digest(self.hash, shared_secret), &[challenge])
+            }
         };
         let parts: [&[u8]; 8] = [
             &augmented,

@@ -70,7 +70,7 @@ fn run(settings: &CachelibSettings, drive: Drive) -> Run {
 }
 
 /// Operation rate per second of virtual time, and number of operations.
-fn paced(operations_per_second: f64, engines: Engines) -> CachelibSettings {
+fn paced(operations_per_second: f64, engines: EngineResources) -> CachelibSettings {
     CachelibSettings {
         operations: Some(100_000),
         dram_bytes: Some(1 << 20),
@@ -93,7 +93,7 @@ const SLOW: Drive = Drive {
 
 #[test]
 fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
-    let mut settings = paced(10_000.0, Engines::Together);
+    let mut settings = paced(10_000.0, EngineResources::SharedThreads);
     // A large item that enters DRAM evicts thousands of small ones.
     settings.pace.as_mut().unwrap().max_concurrent_inserts = 10_000;
     let run = run(&settings, FAST);
@@ -124,7 +124,7 @@ fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
 
 #[test]
 fn what_a_slow_drive_cannot_take_is_rejected_and_counted() {
-    let settings = paced(100_000.0, Engines::Together);
+    let settings = paced(100_000.0, EngineResources::SharedThreads);
     let run = run(&settings, SLOW);
     let counters = run.source.cache.counters;
     let rejected: u64 = counters.inserts_rejected.iter().sum();
@@ -152,18 +152,18 @@ fn limits_of_all_thin_both_engines_and_limits_of_each_the_slow_one() {
         let run = run(&paced(100_000.0, engines), SLOW);
         ["soc", "loc"].map(|engine| run.measure(&format!("{engine}.inserts_rejected_percent")))
     };
-    let [soc, loc] = rejected(Engines::Together);
+    let [soc, loc] = rejected(EngineResources::SharedThreads);
     assert!(
         soc > 20.0 && (loc / soc - 1.0).abs() < 0.25,
         "together {soc} % and {loc} %"
     );
-    let [soc, loc] = rejected(Engines::Apart);
+    let [soc, loc] = rejected(EngineResources::OwnThreads);
     assert!(soc > 20.0 && loc < soc / 4.0, "apart {soc} % and {loc} %");
 }
 
 #[test]
 fn the_same_times_give_the_same_requests() {
-    let settings = paced(100_000.0, Engines::Together);
+    let settings = paced(100_000.0, EngineResources::SharedThreads);
     let (one, other) = (run(&settings, SLOW), run(&settings, SLOW));
     assert!(one.requests == other.requests && one.elapsed_ns == other.elapsed_ns);
     assert_eq!(one.source.measures(), other.source.measures());
@@ -172,7 +172,7 @@ fn the_same_times_give_the_same_requests() {
 #[test]
 fn callers_wait_for_reads_so_a_slow_drive_is_asked_less() {
     let alone = |callers| {
-        let mut settings = paced(1e6, Engines::Together);
+        let mut settings = paced(1e6, EngineResources::SharedThreads);
         settings.pace.as_mut().unwrap().callers = callers;
         run(&settings, SLOW).measure("operations_per_second")
     };

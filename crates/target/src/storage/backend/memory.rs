@@ -101,8 +101,8 @@ impl Media for MemoryBackend {
     ) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, bytes);
         for (index, at, part) in parts(offset, bytes) {
-            let room = self.store.room(index, at..at + part);
-            if !give(room.map_err(|source| no_memory(offset, bytes, source))?) {
+            let buffer = self.store.write_buffer(index, at..at + part);
+            if !give(buffer.map_err(|source| no_memory(offset, bytes, source))?) {
                 break;
             }
         }
@@ -131,10 +131,10 @@ impl Media for MemoryBackend {
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
         let mut rest = data;
-        let written = self.write_with(offset, data.len() as u64, &mut Vec::new(), &mut |room| {
+        let written = self.write_with(offset, data.len() as u64, &mut Vec::new(), &mut |buffer| {
             let part;
-            (part, rest) = rest.split_at(room.len());
-            room.copy_from(part);
+            (part, rest) = rest.split_at(buffer.len());
+            buffer.copy_from(part);
             true
         });
         self.flush_nontemporal();
@@ -204,10 +204,10 @@ mod tests {
         memory.prefetch(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
-        let mut give = |room: NonTemporalBuf<'_>| {
-            let bytes: Vec<u8> = (0..room.len()).map(|at| next.wrapping_add(at as u8)).collect();
+        let mut give = |buffer: NonTemporalBuf<'_>| {
+            let bytes: Vec<u8> = (0..buffer.len()).map(|at| next.wrapping_add(at as u8)).collect();
             next = next.wrapping_add(bytes.len() as u8);
-            room.copy_from(&bytes);
+            buffer.copy_from(&bytes);
             true
         };
         let filled = 3 * 4096;

@@ -22,7 +22,7 @@ use crate::tcp::output::ReadData;
 use crate::{lock, pause_between_parts};
 
 /// Most fast-path commands in one batch.
-const TOGETHER_COMMANDS: usize = 16;
+const BATCH_COMMANDS: usize = 16;
 /// Write data in bytes after which the lock is released, some tens of microseconds of work.
 const WRITTEN_BYTES: usize = 512 << 10;
 /// Up to this size, data is copied behind its header.
@@ -56,7 +56,7 @@ impl TcpSession {
         while let Some(first) = self.ready.front() {
             let may_be_fast =
                 matches!(&first.progress, CommandStage::Capsule(_, Some(command)) if command.may_be_fast());
-            if !may_be_fast || !self.carry_out_together(&mut subsystem, now, until) {
+            if !may_be_fast || !self.execute_fast_batch(&mut subsystem, now, until) {
                 let ready = self.ready.pop_front().expect("the entry was checked before");
                 if let Some(next) = self.ready.front().filter(|_| is_io) {
                     subsystem.prefetch_command(next.progress.entry());
@@ -102,22 +102,22 @@ impl TcpSession {
     /// Executes one batch of the fast-path commands that are next in an I/O queue and whose data is
     /// complete. Stops early when less than `until` bytes are in flight. Returns `false` if no such
     /// command is next.
-    fn carry_out_together(&mut self, subsystem: &mut Subsystem, now: Nanos, until: usize) -> bool {
+    fn execute_fast_batch(&mut self, subsystem: &mut Subsystem, now: Nanos, until: usize) -> bool {
         let queue = self.endpoint.queue.as_ref().expect("an I/O queue");
         let controller = queue.association.controller();
         let nsid = self.ready[0].progress.entry().nsid.get();
         if !queue.is_authenticated() {
             return false;
         }
-        let Some(mut together) = subsystem.begin_fast_path_batch(controller, now, nsid) else {
+        let Some(mut batch) = subsystem.begin_fast_path_batch(controller, now, nsid) else {
             return false;
         };
         let mut fast = std::mem::take(&mut self.fast_batch);
         fast.clear();
-        let candidates = self.ready.iter().take(TOGETHER_COMMANDS + PREFETCH_COMMANDS);
-        fast.extend(candidates.map_while(|ready| find_fast_io(subsystem, &together, ready)));
+        let candidates = self.ready.iter().take(BATCH_COMMANDS + PREFETCH_COMMANDS);
+        fast.extend(candidates.map_while(|ready| find_fast_io(subsystem, &batch, ready)));
         let mut failed = None;
-        for (place, PlacedFastIo { command, offset }) in fast.iter().enumerate().take(TOGETHER_COMMANDS) {
+        for (place, PlacedFastIo { command, offset }) in fast.iter().enumerate().take(BATCH_COMMANDS) {
             subsystem.prefetch_fast(fast[place + 1..].iter().map(|next| &next.command));
             let ready = self.ready.pop_front().expect("the command was examined before");
             self.release_in_flight(ready.data.len());
@@ -128,14 +128,14 @@ impl TcpSession {
             let moved = if reads {
                 let cid = entry.cid.get();
                 self.output.send_little_data(cid, bytes, is_left_out, |output| {
-                    subsystem.read_fast(&mut together, command, &mut |piece| {
+                    subsystem.read_fast(&mut batch, command, &mut |piece| {
                         output.extend_from_slice(piece);
                         Ok(())
                     })
                 })
             } else {
                 let mut data = &ready.data[*offset..];
-                subsystem.write_fast(&mut together, command, &mut |buffer| {
+                subsystem.write_fast(&mut batch, command, &mut |buffer| {
                     let piece;
                     (piece, data) = data.split_at(buffer.len());
                     buffer.copy_from(piece);
@@ -156,7 +156,7 @@ impl TcpSession {
                 break;
             }
         }
-        subsystem.end_fast_path_batch(together);
+        subsystem.end_fast_path_batch(batch);
         let carried_out = !fast.is_empty();
         self.fast_batch = fast;
         if let Some((ready, failure)) = failed {
@@ -431,11 +431,11 @@ impl TcpSession {
 
 /// Returns the command if it qualifies for the fast path, its data is complete, and data for the
 /// host is small enough to be copied.
-fn find_fast_io(subsystem: &Subsystem, together: &FastPathBatch, ready: &ReadyCommand) -> Option<PlacedFastIo> {
+fn find_fast_io(subsystem: &Subsystem, batch: &FastPathBatch, ready: &ReadyCommand) -> Option<PlacedFastIo> {
     let CommandStage::Capsule(entry, Some(command)) = &ready.progress else {
         return None;
     };
-    let command = subsystem.classify_fast(together, command).filter(|_| !ready.damaged)?;
+    let command = subsystem.classify_fast(batch, command).filter(|_| !ready.damaged)?;
     let transfer = command.transfer();
     let placed = place(entry, transfer, ready.data.len()).ok()?;
     let offset = match (transfer.direction, placed) {
