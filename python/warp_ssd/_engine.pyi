@@ -65,7 +65,7 @@ class PointOptions(RunOptions, total=False):
     workload: str | os.PathLike[str] | Mapping[str, object] | _Workload | None
     capacity_bytes: int | str | None
     feedback: Mapping[str, object] | None
-    interval: bool
+    uncertainty: bool
     snapshot: str | os.PathLike[str] | None
 
 class StudioServer:
@@ -389,5 +389,5 @@ def whatif(
     seed: int = 1,
     dollars_per_terabyte: float | None = None,
     embodied_kg_per_gigabyte: float | None = None,
-    interval: bool = True,
+    uncertainty: bool = True,
 ) -> Answer: ...

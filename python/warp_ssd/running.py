@@ -42,7 +42,7 @@ def run(
         Called every 50 ms with the finished share, the number of finished points, and the number of points. Without it, a bar
         appears on standard error if that is a terminal.
     **options
-        Choice of points and settings of the runs, see `Experiment.points`. With ``interval`` every member of the devices'
+        Choice of points and settings of the runs, see `Experiment.points`. With ``uncertainty`` every member of the devices'
         ensembles runs too. `Result.summary`, `published` and `intervals` then contain the intervals.
 
     Returns

@@ -94,7 +94,7 @@ def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tm
     file = tmp_path / "mine.toml"
     found.write(file)
     choice: dict[str, Any] = {"devices": [str(file)], "scale": "1/1024", "drive_writes": 2.0, "seeds": [1, 2]}
-    result = run("one_stream", interval=True, **choice)
+    result = run("one_stream", uncertainty=True, **choice)
     own = run("one_stream", **choice)
     assert result.cells().to_pandas().equals(own.cells().to_pandas()), "all else is of the profile itself"
     rows = {row["metric"]: row for row in result.intervals().to_pyarrow().to_pylist()}
@@ -107,8 +107,11 @@ def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tm
     assert all(row["low"] is None for row in published), "the paper's numbers are about other devices"
     assert own.intervals().to_pyarrow().num_rows == 0
     # A point of a member can be run by itself, elsewhere too.
-    points = Experiment("one_stream").points(interval=True, **choice)
+    points = Experiment("one_stream").points(uncertainty=True, **choice)
     assert len(points) == 2 * (row["members"] + 1)
     assert points[-1].run().cells().to_pyarrow().num_rows == 1
     with pytest.raises(WarpError, match=r"has no ensemble.*calibrate"):
-        run("one_stream", devices=["pm9d3a"], interval=True, quick=True)
+        run("one_stream", devices=["pm9d3a"], uncertainty=True, quick=True)
+    old: dict[str, Any] = {"interval": True}
+    with pytest.raises(WarpError, match="interval was renamed. Use uncertainty"):
+        run("one_stream", **old)

@@ -320,7 +320,7 @@ def test_on_ray_it_is_the_same(tmp_path: Path) -> None:
 def test_whatif_lifetimes_and_the_oracle_take_it() -> None:
     few_units = {"geometry.reclaim_unit_bytes": "1GiB"}
     answer = whatif(
-        overwrites, "warp_default", scale="1/1024", drive_writes=2.0, overrides=few_units, interval=False
+        overwrites, "warp_default", scale="1/1024", drive_writes=2.0, overrides=few_units, uncertainty=False
     )
     placements = answer.placements().to_pyarrow()["placement"].to_pylist()
     assert placements[0] == "none" and "the workload's own" in placements

@@ -174,7 +174,7 @@ def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
     best = {path: value for path, value in members[0].items() if path != OP}
     assert {f"workload.{path}": value for path, value in written["change"].get("settings", {}).items()} == best
     assert written["change"]["device"] == {"geometry.physical_bytes": "32GiB", "handles.count": 3, OP: members[0][OP]}
-    result = run(str(file), interval=True)
+    result = run(str(file), uncertainty=True)
     (row,) = result.published().to_pyarrow().to_pylist()
     assert row["fitted"]
     assert row["low"] <= row["ours"] <= row["high"]

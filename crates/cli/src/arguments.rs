@@ -458,7 +458,7 @@ impl SelectionArgs {
         RunOverrides {
             run: self.run.clone(),
             change: RunChange::from_settings(&self.set.iter().cloned().collect()),
-            interval: self.uncertainty,
+            uncertainty: self.uncertainty,
             ..RunOverrides::default()
         }
     }

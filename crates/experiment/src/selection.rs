@@ -37,7 +37,7 @@ pub struct RunOverrides {
     /// Saved device from which runs continue, instead of a new one.
     pub snapshot: Option<PathBuf>,
     /// Also runs the members of the profiles' ensembles, for `analysis::interval::Intervals`.
-    pub interval: bool,
+    pub uncertainty: bool,
 }
 
 /// Form of an experiment. A claim belongs to one form and is judged on no other.
@@ -91,7 +91,7 @@ impl RunOverrides {
             ("capacity", self.capacity_bytes.is_some()),
             ("scale", self.run.scale.is_some()),
             ("seeds", self.run.seeds.is_some()),
-            ("interval", self.interval),
+            ("uncertainty", self.uncertainty),
         ];
         match of_device.iter().find(|(_, is_given)| *is_given) {
             Some((name, _)) if self.snapshot.is_some() => {
@@ -122,7 +122,7 @@ impl Experiment {
                 .or(selection.change.precondition_drive_writes),
             ..selection.change.clone()
         };
-        let mut cells = experiment.cells(&settings, &change, saved.as_ref(), selection.interval)?;
+        let mut cells = experiment.cells(&settings, &change, saved.as_ref(), selection.uncertainty)?;
         let is_selected = |name: &str| settings.variants.iter().any(|variant| variant == name);
         if self.variants.iter().any(|variant| is_selected(&variant.name)) {
             cells.retain(|cell| is_selected(&cell.key.variant));

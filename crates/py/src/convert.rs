@@ -56,6 +56,9 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     let Some(given) = given else {
         return Ok(RunOptions::default());
     };
+    if given.contains("interval")? {
+        return Err(warp_error("interval was renamed. Use uncertainty"));
+    }
     let py = given.py();
     let options = PyDict::new(py);
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {

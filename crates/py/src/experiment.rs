@@ -177,7 +177,7 @@ impl PyExperiment {
     /// feedback
     ///     Settings of placement feedback, as ``feedback`` of a variant: ``{"policy":
     ///     "lifetimes"}``.
-    /// interval
+    /// uncertainty
     ///     Add the points of all members of the devices' ensembles. `Result` shows the resulting
     ///     intervals.
     /// snapshot
@@ -191,7 +191,7 @@ impl PyExperiment {
     /// WarpError
     ///     A setting is unknown or impossible. The message names it and the allowed values.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, workload = None, capacity_bytes = None,
-                        feedback = None, interval = false, snapshot = None, **options))]
+                        feedback = None, uncertainty = false, snapshot = None, **options))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
         &self,
@@ -203,7 +203,7 @@ impl PyExperiment {
         workload: Option<&Bound<'_, PyAny>>,
         capacity_bytes: Option<&Bound<'_, PyAny>>,
         feedback: Option<&Bound<'_, PyAny>>,
-        interval: bool,
+        uncertainty: bool,
         snapshot: Option<PathBuf>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<PyPoint>> {
@@ -225,7 +225,7 @@ impl PyExperiment {
             devices,
             capacity_bytes: convert::capacity("capacity_bytes", capacity_bytes)?,
             snapshot,
-            interval,
+            uncertainty,
             device: None,
         };
         let axes = Arc::new(self.experiment.axes());

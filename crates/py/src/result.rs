@@ -404,7 +404,7 @@ impl PyRunResult {
     }
 
     /// Intervals of the write amplifications over the devices' ensembles, for runs with
-    /// ``interval``.
+    /// ``uncertainty``.
     fn intervals(slf: &Bound<'_, Self>) -> PyTable {
         let results = slf.as_super().get();
         tables::intervals(&results.axes, &slf.get().judge(results)).into()

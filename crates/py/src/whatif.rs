@@ -52,7 +52,7 @@ pub struct PyAnswer {
 ///     Seed of device and workload.
 /// dollars_per_terabyte, embodied_kg_per_gigabyte
 ///     Price of the drive, and embodied CO2e of its flash.
-/// interval
+/// uncertainty
 ///     Also run the members of the device's ensemble.
 ///
 /// Raises
@@ -62,7 +62,7 @@ pub struct PyAnswer {
 #[pyfunction]
 #[pyo3(signature = (workload, device = "ssd_a", *, drive_bytes = None, over_provisioning = None, fill = None,
                     drive_writes_per_day = None, scale = None, drive_writes = None, overrides = None, seed = 1, dollars_per_terabyte = None,
-                    embodied_kg_per_gigabyte = None, interval = true))]
+                    embodied_kg_per_gigabyte = None, uncertainty = true))]
 #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
 pub fn whatif(
     py: Python<'_>,
@@ -78,7 +78,7 @@ pub fn whatif(
     seed: u64,
     dollars_per_terabyte: Option<f64>,
     embodied_kg_per_gigabyte: Option<f64>,
-    interval: bool,
+    uncertainty: bool,
 ) -> PyResult<PyAnswer> {
     // The generators must live until the end of the runs.
     let mut generators = GeneratorRegistry::new();
@@ -102,7 +102,7 @@ pub fn whatif(
     };
     let study = py.detach(|| question.study()).map_err(lab_error)?;
     let progress = RunProgress::default();
-    let answer = stoppable(py, &progress, || Ok(()), || study.run(interval, &progress))?;
+    let answer = stoppable(py, &progress, || Ok(()), || study.run(uncertainty, &progress))?;
     let answer = answer.map_err(lab_error)?.expect("a stopped run raises before");
     Ok(PyAnswer { answer })
 }

@@ -542,17 +542,17 @@ pub struct WhatIfStudy {
 }
 
 impl WhatIfStudy {
-    /// Runs all placements. With `interval` it also runs the members of the device's ensemble, for
+    /// Runs all placements. With `uncertainty` it also runs the members of the device's ensemble, for
     /// no placement and for the best one. Returns `None` if the run was stopped early.
     ///
     /// # Errors
     /// A run needs more memory than the system has, or its workload cannot be read.
-    pub fn run(&self, interval: bool, observer: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
+    pub fn run(&self, uncertainty: bool, observer: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
         let Some((results, _)) = self.run_cells(&self.selection, observer)? else {
             return Ok(None);
         };
         let answer = self.evaluate(results, Intervals::default());
-        let Some(selection) = self.interval_selection(&answer).filter(|_| interval) else {
+        let Some(selection) = self.interval_selection(&answer).filter(|_| uncertainty) else {
             return Ok(Some(answer));
         };
         let with_members = self.run_cells(&selection, observer)?;
@@ -588,7 +588,7 @@ impl WhatIfStudy {
                 variants: Some(names.collect()),
                 ..RunOptions::default()
             },
-            interval: true,
+            uncertainty: true,
             ..self.selection.clone()
         })
     }

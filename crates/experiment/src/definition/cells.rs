@@ -133,7 +133,7 @@ fn is_same_run(one: &RunSpec, other: &RunSpec) -> bool {
 
 impl Experiment {
     /// All runs, in the order devices, grid, variants, seeds. `last` changes each run last. With
-    /// `interval`, the runs of ensemble members follow those of each profile. They come from the
+    /// `uncertainty`, the runs of ensemble members follow those of each profile. They come from the
     /// experiment's ensemble or, if it has none, from the profile's.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Experiment {
         run: &RunSettings,
         last: &RunChange,
         saved: Option<&SavedDevice>,
-        interval: bool,
+        uncertainty: bool,
     ) -> Result<Vec<RunSpec>, LabError> {
         let unchanged = [Variant {
             name: String::new(),
@@ -155,7 +155,7 @@ impl Experiment {
             &self.variants
         };
         let mut cells: Vec<RunSpec> = Vec::new();
-        for start in self.starts(saved, interval)? {
+        for start in self.starts(saved, uncertainty)? {
             for point in self.grid_points(run) {
                 for variant in variants {
                     // Grid and variants override the common settings of a member.
@@ -185,10 +185,10 @@ impl Experiment {
         Ok(cells)
     }
 
-    /// Starting points of cells in order: the saved device, or the profiles. With `interval`,
+    /// Starting points of cells in order: the saved device, or the profiles. With `uncertainty`,
     /// ensemble members follow each profile. They come from the experiment's ensemble or, if it has
     /// none, from the profile's.
-    fn starts<'a>(&self, saved: Option<&'a SavedDevice>, interval: bool) -> Result<Vec<StartDevice<'a>>, LabError> {
+    fn starts<'a>(&self, saved: Option<&'a SavedDevice>, uncertainty: bool) -> Result<Vec<StartDevice<'a>>, LabError> {
         let mut starts = Vec::new();
         for device in &self.devices {
             if let Some(saved) = saved {
@@ -196,7 +196,7 @@ impl Experiment {
                 continue;
             }
             let profile = Profile::find(&self.resolve_name(device))?;
-            let members = if interval {
+            let members = if uncertainty {
                 self.members(device, &profile)?
             } else {
                 Vec::new()
@@ -206,7 +206,7 @@ impl Experiment {
             starts.push(StartDevice::new(device, DeviceOrigin::Profile(Box::new(profile)), own));
             starts.extend(members);
         }
-        if interval && starts.iter().all(|start| start.part.is_none()) {
+        if uncertainty && starts.iter().all(|start| start.part.is_none()) {
             let problem = "the device has no ensemble, so there is no interval. Create an ensemble with `warp \
                            calibrate` (docs/reference/devices.md)";
             return Err(LabError::invalid(
