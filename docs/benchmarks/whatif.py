@@ -36,9 +36,9 @@ def cell(answer: dict | None) -> str:
 
 
 def contradictions(answer: dict) -> list[str]:
-    """Placements that know more and reach less, beyond what the run has not settled."""
+    """Placements that know more and reach less, beyond the change at the end of the run."""
     oracle = next(p for p in answer["placements"] if p["knowledge"] == "future")
-    slack = lambda p: 1 + max(p["unsettled"] or 0, oracle["unsettled"] or 0, 0.02)
+    slack = lambda p: 1 + max(p["end_difference"] or 0, oracle["end_difference"] or 0, 0.02)
     return [p["name"] for p in answer["placements"] if oracle["write_amplification"] > p["write_amplification"] * slack(p)]
 
 

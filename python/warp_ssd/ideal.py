@@ -43,7 +43,7 @@ def oracle(
     pyarrow.Table
         One row for each of `none`, `its own` and `oracle`. The columns are `placement`, `write_amplification`,
         `tail_write_amplification` (at the end of the run), `above_oracle` (a share of the oracle's write amplification) and
-        `findings`. The oracle's value is its result, not a bound.
+        `warnings`. The oracle's value is its result, not a bound.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def oracle(
                 "write_amplification": row["write_amplification"],
                 "tail_write_amplification": row["tail_write_amplification"],
                 "above_oracle": row["write_amplification"] / best - 1,
-                "findings": row["findings"],
+                "warnings": row["warnings"],
             }
             for row in rows
         ]

@@ -25,7 +25,7 @@ def result(result: Result) -> str:
     """The write amplification of each point and the verdicts on claims."""
     cells = result.cells().to_pyarrow()
     coordinates = cells.column_names[: cells.column_names.index("seed") + 1]
-    shown = [*coordinates, "write_amplification", "tail_write_amplification", "findings"]
+    shown = [*coordinates, "write_amplification", "tail_write_amplification", "warnings"]
     names = [name for name in shown if name in cells.column_names and any(cells[name].to_pylist())]
     html = _table(names, (list(row.values()) for row in cells.select(names).slice(0, ROWS).to_pylist()))
     more = f"<p>and {len(result) - ROWS} more points</p>" if len(result) > ROWS else ""

@@ -286,10 +286,10 @@ def test_a_scale_is_found_once_and_its_limit_is_part_of_the_point(tmp_path: Path
     found, limited, fixed = swept.points().to_pylist()
     assert len({row["hash"] for row in (found, limited, fixed)}) == 3
     assert found["smaller_scale_denominator"] == 4 * found["scale_denominator"]
-    assert found["scale_difference"] <= 0.01 and "not_converged" not in found["findings"]
+    assert found["scale_difference"] <= 0.01 and "not_converged" not in found["warnings"]
     assert (limited["scale_denominator"], limited["scale_difference"]) == (16, None)
-    assert limited["findings"] == "not_settled, not_converged"
-    assert fixed["smaller_scale_denominator"] is None and fixed["findings"] == "not_settled"
+    assert limited["warnings"] == "not_steady, not_converged"
+    assert fixed["smaller_scale_denominator"] is None and fixed["warnings"] == "not_steady"
     if found["scale_denominator"] == 4:
         assert found["media_bytes_written"] == fixed["media_bytes_written"]
     again = sweep("one_stream", grid, **options)
@@ -298,4 +298,4 @@ def test_a_scale_is_found_once_and_its_limit_is_part_of_the_point(tmp_path: Path
         Experiment("one_stream").points(devices=["warp_default"], overrides=small, scale=scale)[0].memory_bytes
         for scale in ("auto:1/1", "auto:1/16")
     )
-    assert largest > 10 * smallest, "a search needs what its largest twin needs"
+    assert largest > 10 * smallest, "a search needs the memory of its largest scaled model"

@@ -334,7 +334,7 @@ mod tests {
     fn answer(name: &str, drive_bytes: u64, placements: &[(&str, f64, Option<[f64; 2]>)]) -> Json {
         let placements = placements
             .iter()
-            .map(|(name, waf, interval)| json!({ "name": name, "write_amplification": waf, "interval": interval, "unsettled": 0.0 }));
+            .map(|(name, waf, interval)| json!({ "name": name, "write_amplification": waf, "interval": interval, "end_difference": 0.0 }));
         json!({
             "headline": "A sentence.", "workload": name, "device": "ssd_a", "drive_bytes": drive_bytes, "drive_writes_per_day": 1.0,
             "placements": placements.collect::<Vec<_>>(), "question": { "seed": 1, "overrides": {} },

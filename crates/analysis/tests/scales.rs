@@ -138,7 +138,7 @@ impl ProgressObserver for Stopping {
 }
 
 #[test]
-fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
+fn a_search_that_is_stopped_keeps_the_scaled_model_that_ran() {
     let plans = plans(None);
     let first = run_all(fixed(16), &()).remove(0);
     let stopped_after = |bytes: u64| {
@@ -158,7 +158,7 @@ fn a_search_that_is_stopped_keeps_the_twin_that_ran() {
         other: None,
         difference: None,
     };
-    assert!(result.findings().contains(&not_converged), "{:?}", result.findings());
+    assert!(result.warnings().contains(&not_converged), "{:?}", result.warnings());
 
     let result = stopped_after(written / 2);
     assert!(!result.complete && result.stats.host_bytes_written() < written);

@@ -85,9 +85,9 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
         assert_eq!(of(path), by_name, "{path}");
     }
     prints(&folder, &["reproduce", "my_study", "--scale", "1/512", "--seed", "1"]);
-    let settled = json(&prints(&folder, &["run", "my_study", "--json"]));
-    for cell in settled["cells"].as_array().expect("a list") {
-        assert_eq!(cell["findings"].as_array().map(Vec::len), Some(0), "{cell}");
+    let steady = json(&prints(&folder, &["run", "my_study", "--json"]));
+    for cell in steady["cells"].as_array().expect("a list") {
+        assert_eq!(cell["warnings"].as_array().map(Vec::len), Some(0), "{cell}");
     }
 }
 

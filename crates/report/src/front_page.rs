@@ -30,7 +30,7 @@ pub struct Bar {
     pub value: f64,
     /// Interval over the device's ensemble: low, high.
     pub interval: Option<[f64; 2]>,
-    /// True if a finding makes the value doubtful.
+    /// True if a warning makes the value doubtful.
     pub is_doubtful: bool,
     /// True for the subject of the headline.
     pub is_best: bool,

@@ -25,8 +25,8 @@ pub fn note(text: &str) -> Markup {
 }
 
 /// A line about doubtful numbers.
-pub fn finding(text: &str) -> Markup {
-    html! { p.finding { (prose(text)) } }
+pub fn warning(text: &str) -> Markup {
+    html! { p.warning { (prose(text)) } }
 }
 
 /// A heading within a section.
@@ -231,7 +231,7 @@ impl HtmlPage {
                             }
                         }
                         noscript { p { "The plots need JavaScript." } }
-                        p #missing .finding hidden {
+                        p #missing .warning hidden {
                             "There are no plots because " (LIBRARY_FILE) " is missing. Copy it to the folder of \
                                                                           this page, or write the report with \
                                                                           --single-file."

@@ -120,11 +120,11 @@ pub fn headline(panels: &Panels<'_>) -> String {
     }
 }
 
-/// Findings that make numbers doubtful, and the scales from searches.
+/// Warnings that make numbers doubtful, and the scales from searches.
 fn warnings_section(results: &[RunResult], command: WarningCommand) -> Markup {
     let is_marked = results.iter().any(RunResult::is_doubtful);
-    let lines = rows::finding_lines(is_marked, results, command);
-    html! { @for line in lines { (html::finding(&line)) } (html::table(&rows::scales(results))) }
+    let lines = rows::warning_sentences(is_marked, results, command);
+    html! { @for line in lines { (html::warning(&line)) } (html::table(&rows::scales(results))) }
 }
 
 fn seeds(results: &[RunResult]) -> String {
@@ -330,7 +330,7 @@ pub fn device(report: &Report<'_>) -> Markup {
 /// Parameters of all measurements.
 pub fn runs(report: &Report<'_>) -> Markup {
     let text = "Scale 1/d is a scaled model of the drive. It has the same number of reclaim units, each with 1/d of \
-                the pages. Capacity is that of the model. Mapping unit is the size of a page. Findings are reasons \
+                the pages. Capacity is that of the model. Mapping unit is the size of a page. Warnings are reasons \
                 to doubt the write amplification.";
     per_run_tables(report, text, "Settings of each run", rows::run)
 }

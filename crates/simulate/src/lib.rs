@@ -5,7 +5,7 @@
 //!                                    \-> live: the same in steps, with checkpoints and forks
 //! ```
 //!
-//! `finding` and `steady` assess a run during and after its execution. Their verdicts are part of
+//! `warning` and `steady` assess a run during and after its execution. Their verdicts are part of
 //! its result. This crate neither prints, exports nor draws.
 
 pub mod bench;

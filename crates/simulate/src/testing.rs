@@ -63,7 +63,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> RunResult {
         capacity_bytes: CAPACITY_BYTES,
         superblocks: UNITS as u32,
         unit_pages: UNIT_PAGES,
-        spare_held: 0.05,
+        open_unit_share: 0.05,
         steady_state: false,
         steady: None,
         without_effect: Vec::new(),
@@ -92,12 +92,12 @@ fn shares(handles: usize) -> Vec<f64> {
 fn sample(progress: f64, copies: f64, handles: usize) -> RunSample {
     let host_pages = progress * WRITTEN * (CAPACITY_BYTES / PAGE_BYTES) as f64;
     // Collection starts when the drive is full and settles towards its steady state.
-    let settled = 1.0 - (-((progress * WRITTEN - 1.0).max(0.0)) * 1.5).exp();
-    let copied = host_pages * copies * settled;
+    let converged = 1.0 - (-((progress * WRITTEN - 1.0).max(0.0)) * 1.5).exp();
+    let copied = host_pages * copies * converged;
     let mut owners = vec![OwnerStats::default(); HANDLES + 1];
     let mut units = vec![0; HANDLES + 1];
     let mut held = UNITS as f64 * (0.08 + 0.88 * (progress * WRITTEN).min(1.0));
-    let pool = held * 0.35 * settled * copies.min(1.2);
+    let pool = held * 0.35 * converged * copies.min(1.2);
     held -= pool;
     for (handle, share) in shares(handles).into_iter().enumerate() {
         let own = copied * 0.4 * if handle == 0 { 1.0 } else { share };

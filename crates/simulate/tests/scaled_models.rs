@@ -1,6 +1,6 @@
 //! Tests that scaled models behave like the drive: write amplification hardly depends on the scale.
 //!
-//! Each workload runs on three models of the same drive until garbage collection has settled. Their
+//! Each workload runs on three models of the same drive until garbage collection is steady. Their
 //! reclaim units have 1024, 4096 and 16384 pages. The drive is the WARP paper's default with 256
 //! reclaim units of 256 MiB, so the largest model runs in seconds. Reclaim units below 1024 pages
 //! are not covered, because no accuracy is promised there.

@@ -104,7 +104,7 @@ impl WhatIfStudy {
         notes.extend(self.simulated.notes.iter().cloned());
         notes.extend(partial_write_note(&results, &rows[0]));
         let is_doubtful = rows.iter().any(|row| row.is_doubtful);
-        notes.extend(rows::finding_lines(is_doubtful, &results, WarningCommand::WhatIf));
+        notes.extend(rows::warning_sentences(is_doubtful, &results, WarningCommand::WhatIf));
         notes.push(rate.note.clone());
         if let Some(wear) = wear {
             let interval = rows.iter().any(|row| row.years_interval.is_some());
@@ -213,7 +213,7 @@ impl WhatIfStudy {
             })
         });
         let ends = interval.map(|interval| [interval.low, interval.high]);
-        let findings = result.findings();
+        let warnings = result.warnings();
         let totals = result.stats.handles.iter().chain([&result.stats.shared]);
         PlacementAnswer {
             name: placement.name.clone(),
@@ -224,18 +224,18 @@ impl WhatIfStudy {
             cumulative_write_amplification: result.write_amplification(),
             change,
             change_interval,
-            unsettled: findings
+            end_difference: warnings
                 .iter()
                 .filter_map(RunWarning::end_difference)
                 .fold(0.0, f64::max),
-            is_comparable: !findings.iter().any(RunWarning::is_not_of_placement),
-            is_doubtful: findings.iter().any(|finding| finding.is_doubt(WarningCommand::WhatIf)),
+            is_comparable: !warnings.iter().any(RunWarning::is_not_of_placement),
+            is_doubtful: warnings.iter().any(|warning| warning.is_doubt(WarningCommand::WhatIf)),
             handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
             life: wear.map(|wear| wear.life(own, &self.question.factors)),
             years_interval: wear
                 .zip(ends)
                 .map(|(wear, [low, high])| [high, low].map(|waf| wear.life(waf, &self.question.factors).years)),
-            findings: findings.iter().map(|finding| finding.name().to_string()).collect(),
+            warnings: warnings.iter().map(|warning| warning.name().to_string()).collect(),
         }
     }
 
@@ -276,7 +276,7 @@ impl WhatIfAnswer {
                     "carbon_kg_per_terabyte_written",
                     life(|life| life.carbon_kg_per_terabyte_written),
                 )
-                .owned_text("findings", |row| row.findings.join(", "))
+                .owned_text("warnings", |row| row.warnings.join(", "))
                 .batch()
         })
     }

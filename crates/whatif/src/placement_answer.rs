@@ -25,7 +25,7 @@ pub struct PlacementAnswer {
     /// Minimum and maximum of `change` over the device's ensemble.
     pub change_interval: Option<[f64; 2]>,
     /// Relative difference of the last two full drive writes. 0 if they agree.
-    pub unsettled: f64,
+    pub end_difference: f64,
     /// True if the number measures the placement. The drive had room for all open reclaim units,
     /// and garbage collection ran.
     pub is_comparable: bool,
@@ -37,6 +37,6 @@ pub struct PlacementAnswer {
     pub life: Option<DriveLife>,
     /// Minimum and maximum of the years, at the ends of `interval`.
     pub years_interval: Option<[f64; 2]>,
-    /// Names of the findings that make the number doubtful.
-    pub findings: Vec<String>,
+    /// Names of the warnings that make the number doubtful.
+    pub warnings: Vec<String>,
 }

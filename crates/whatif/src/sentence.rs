@@ -36,7 +36,7 @@ pub(super) struct NamedRows<'a> {
 impl PlacementAnswer {
     /// True if the model can tell that this placement writes less than no placement.
     fn is_better_than(&self, none: &PlacementAnswer) -> bool {
-        let noise = self.unsettled.max(none.unsettled).max(MATTERS);
+        let noise = self.end_difference.max(none.end_difference).max(MATTERS);
         let do_members_agree = self.change_interval.is_none_or(|[_, most]| most < 0.0);
         self.is_comparable && none.is_comparable && self.change < -noise && do_members_agree
     }
@@ -114,7 +114,7 @@ impl<'a> NamedRows<'a> {
                 "A host's placement makes no difference that the model can see. {writes}. {} gives {}{}",
                 base::capitalized(&row.phrase),
                 row.amplification(),
-                convergence_note(row.unsettled.max(none.unsettled))
+                convergence_note(row.end_difference.max(none.end_difference))
             ),
             (None, None) => format!("The {what} does not tell a host which data belongs together. {writes}"),
         };
@@ -204,7 +204,7 @@ impl<'a> NamedRows<'a> {
             notes.push(format!("{} come to the same result, because {why}.", names(&equal)));
         }
         let more_than = |row: &PlacementAnswer, than: f64| {
-            row.is_comparable && row.write_amplification > than * (1.0 + MATTERS.max(row.unsettled))
+            row.is_comparable && row.write_amplification > than * (1.0 + MATTERS.max(row.end_difference))
         };
         let none = self.none.write_amplification;
         if !blocks.is_empty() && blocks.iter().all(|row| more_than(row, none)) {
@@ -279,13 +279,13 @@ mod tests {
             cumulative_write_amplification: write_amplification,
             change: write_amplification / none - 1.0,
             change_interval: None,
-            unsettled: 0.0,
+            end_difference: 0.0,
             is_comparable: true,
             is_doubtful: false,
             handles: 2,
             life: None,
             years_interval: None,
-            findings: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -317,10 +317,10 @@ mod tests {
 
     #[test]
     fn what_the_model_cannot_see_is_not_said() {
-        let mut unsettled = rows(2.07, 2.03, 2.2, 2.2, 1.9);
-        unsettled[1].unsettled = 0.085;
-        unsettled[0].interval = Some([1.62, 2.65]);
-        let said = sentence(&unsettled);
+        let mut changing = rows(2.07, 2.03, 2.2, 2.2, 1.9);
+        changing[1].end_difference = 0.085;
+        changing[0].interval = Some([1.62, 2.65]);
+        let said = sentence(&changing);
         let expected = "A host's placement makes no difference that the model can see. The flash writes 2.07 \
                         (1.62-2.65) times what the host writes. Separating by volume gives 2.03 (it still changes \
                         by 8.5 %). The oracle reaches 1.90.";
@@ -407,7 +407,7 @@ mod tests {
             let mut all = rows(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]);
             for row in &mut all {
                 row.is_comparable = random() < 0.9;
-                row.unsettled = if random() < 0.2 { 0.1 } else { 0.0 };
+                row.end_difference = if random() < 0.2 { 0.1 } else { 0.0 };
             }
             let choice = NamedRows::new(&all);
             let (said, notes) = (sentence(&all), choice.exceptions(&all).join(" "));
@@ -428,7 +428,7 @@ mod tests {
             }
             let comparable = all[..4].iter().filter(|row| row.is_comparable);
             let least = comparable.map(|row| row.write_amplification).fold(numbers[0], f64::min);
-            if all[4].is_comparable && numbers[4] > least * (1.01 + all[4].unsettled) {
+            if all[4].is_comparable && numbers[4] > least * (1.01 + all[4].end_difference) {
                 assert!(notes.contains("The oracle comes to"), "{place}");
             }
         }

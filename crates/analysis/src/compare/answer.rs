@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::run::{ModelRange, SeedRun, WAF};
+use super::run::{ModelRange, SeedRun, WAF, placement_value};
 use base::distinct;
 
 /// True if a document is an output of `warp whatif --json`.
@@ -53,16 +53,19 @@ pub(super) fn not_comparable(answer: &Value) -> Option<String> {
     })
 }
 
-/// A note on placements with doubtful numbers, with the names of their findings.
+/// A note on placements with doubtful numbers, with the names of their warnings.
 pub(super) fn warning_note(answer: &Value) -> Option<String> {
     let placements = answer["placements"].as_array().into_iter().flatten();
     let placements = placements.filter(|placement| placement["is_doubtful"] == true);
     let words = placements.filter_map(|placement| {
-        let findings = placement["findings"].as_array().into_iter().flatten();
-        let findings: Vec<String> = findings
+        let warnings = placement_value(placement, ["warnings", "findings"])
+            .as_array()
+            .into_iter()
+            .flatten();
+        let warnings: Vec<String> = warnings
             .filter_map(|name| Some(name.as_str()?.replace('_', " ")))
             .collect();
-        Some(format!("{} ({})", placement["name"].as_str()?, findings.join(", ")))
+        Some(format!("{} ({})", placement["name"].as_str()?, warnings.join(", ")))
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| format!("* doubtful: {}", words.join(", ")))

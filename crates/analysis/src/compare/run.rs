@@ -52,13 +52,18 @@ impl SeedRun {
     }
 }
 
+/// Value of a key of a placement. Answers of older builds have it under another name.
+pub(super) fn placement_value<'a>(placement: &'a Value, [name, old]: [&str; 2]) -> &'a Value {
+    placement.get(name).unwrap_or(&placement[old])
+}
+
 /// Range of a write amplification by the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelRange {
     /// Interval over the device's ensemble, if the ensemble was run.
     pub(super) interval: Option<[f64; 2]>,
     /// Ends of `interval` if it exists. Otherwise the value with a margin: half of the smallest
-    /// reported change, or the unsettled share if that is larger.
+    /// reported change, or the difference of the last drive writes if that is larger.
     low: f64,
     high: f64,
 }
@@ -67,7 +72,10 @@ impl ModelRange {
     pub(super) fn new(placement: &Value, waf: f64) -> ModelRange {
         let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
         let interval = placement["interval"].as_array().and_then(ends);
-        let noise = placement["unsettled"].as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
+        let noise = placement_value(placement, ["end_difference", "unsettled"])
+            .as_f64()
+            .unwrap_or(0.0)
+            .max(MATTERS / 2.0);
         let [low, high] = interval.unwrap_or([waf * (1.0 - noise), waf * (1.0 + noise)]);
         ModelRange { interval, low, high }
     }

@@ -17,7 +17,7 @@ use simulate::timed::replay::{Burst, RequestGroup, ResponseTimes, TracePace};
 
 /// Version of the schema of [`to_json`]. It increases when a key is removed or changes its meaning.
 /// New keys do not increase it.
-pub const JSON_VERSION: u32 = 1;
+pub const JSON_VERSION: u32 = 2;
 
 /// All measurements and verdicts as JSON. This is the output of `warp run --json` and the content
 /// of a stored run.
@@ -105,7 +105,7 @@ fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, sample
         "seed": result.seed,
         "scale_denominator": result.scale.0,
         "complete": result.complete,
-        "findings": result.findings(),
+        "warnings": result.warnings(),
         "capacity_bytes": result.capacity_bytes,
         "reclaim_units": result.superblocks,
         "page_bytes": stats.page_bytes,
@@ -288,7 +288,7 @@ mod tests {
         let value = to_json(&sample::axes(), 1.0, results, true);
         assert_eq!(
             (&value["format"], &value["version"]),
-            (&json!("warp-results"), &json!(1))
+            (&json!("warp-results"), &json!(2))
         );
         let cell = &value["cells"][0];
         let keys: Vec<&str> = cell
@@ -297,13 +297,13 @@ mod tests {
             .keys()
             .map(String::as_str)
             .collect();
-        let expected = "device variant grid seed scale_denominator complete findings capacity_bytes reclaim_units page_bytes waf \
+        let expected = "device variant grid seed scale_denominator complete warnings capacity_bytes reclaim_units page_bytes waf \
                         headline_waf tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
                         pages_redirected background_collections foreground_collections forced_collections \
                         units_closed_by_host units_closed_early block_erases owners samples";
         assert_eq!(keys.join(" "), expected);
         assert_eq!(cell["grid"], json!({ "overwrite": "zipf 2.2" }));
-        assert_eq!(cell["findings"], json!([]));
+        assert_eq!(cell["warnings"], json!([]));
         assert_eq!(
             cell["media_bytes_written"],
             json!(results[0].stats.media_bytes_written())

@@ -85,7 +85,7 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
                 compared(result).map(|compared| compared.difference)
             })
             .boolean("complete", |result| result.complete)
-            .owned_text("findings", finding_names)
+            .owned_text("warnings", warning_names)
             .u64("capacity_bytes", |result| result.capacity_bytes)
             .u64("page_bytes", |result| result.stats.page_bytes)
             .u32("reclaim_units", |result| result.superblocks)
@@ -145,9 +145,9 @@ fn compared(result: &RunResult) -> Option<ScaleComparison> {
     result.search.and_then(|search| search.compared)
 }
 
-/// Names of the findings that make a result doubtful, separated by commas.
-fn finding_names(result: &RunResult) -> String {
-    let names: Vec<&str> = result.findings().iter().map(RunWarning::name).collect();
+/// Names of the warnings that make a result doubtful, separated by commas.
+fn warning_names(result: &RunResult) -> String {
+    let names: Vec<&str> = result.warnings().iter().map(RunWarning::name).collect();
     names.join(", ")
 }
 

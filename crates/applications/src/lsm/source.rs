@@ -58,8 +58,8 @@ fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, 
         Compaction::Tiered => return vec![(0, all)],
         Compaction::Levelled => {}
     }
-    let settled = tree.steady_levels(u64::from(load));
-    let used = settled.iter().enumerate().filter(|(_, entries)| **entries > 0);
+    let steady = tree.steady_levels(u64::from(load));
+    let used = steady.iter().enumerate().filter(|(_, entries)| **entries > 0);
     used.map(|(number, entries)| {
         if *entries == u64::from(load) {
             return (number + 1, all.clone());

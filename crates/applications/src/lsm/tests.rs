@@ -426,7 +426,7 @@ fn impossible_settings_are_refused() {
 
 /// A bulk load gives the same levels as a long run of updates.
 #[test]
-fn a_bulk_load_is_a_settled_tree() {
+fn a_bulk_load_is_a_tree_in_steady_state() {
     for dynamic_levels in [true, false] {
         let settings = LsmSettings {
             dynamic_levels,

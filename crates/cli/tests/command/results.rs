@@ -209,7 +209,7 @@ fn a_scale_is_found() {
 }
 
 #[test]
-fn findings_are_shown_in_every_form() {
+fn warnings_are_shown_in_every_form() {
     let folder = folder();
     let cases: [(&[&str], &str, &str); 7] = [
         (
@@ -229,8 +229,8 @@ fn findings_are_shown_in_every_form() {
         ),
         (
             &["--scale", "1/16", "--drive-writes", "1.5"],
-            "not_settled",
-            "not settled: there are fewer than two drive writes",
+            "not_steady",
+            "not steady: there are fewer than two drive writes",
         ),
         (
             &["--scale", "auto:1/16", "--drive-writes", "8"],
@@ -253,8 +253,8 @@ fn findings_are_shown_in_every_form() {
                 "--scale",
                 "1/16",
             ],
-            "spare_held",
-            "spare held: handles have ",
+            "too_many_open_units",
+            "too many open units: handles have ",
         ),
     ];
     for (options, name, line) in cases {
@@ -265,16 +265,16 @@ fn findings_are_shown_in_every_form() {
         );
         let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
         let words = name.replace('_', " ");
-        assert!(report.contains(&format!("<p class=\"finding\">{line}")), "{line}");
-        assert!(report.contains("<th>findings</th>"), "what was run says it");
+        assert!(report.contains(&format!("<p class=\"warning\">{line}")), "{line}");
+        assert!(report.contains("<th>warnings</th>"), "what was run says it");
         assert!(
             report.matches(&words).count() >= 2,
             "{words}: in the summary and in what was run"
         );
         let value = json(&random_writes(&folder, &[options, &["--json"]].concat()));
-        let findings = value["cells"][0]["findings"].as_array().expect("a list").clone();
-        let named: Vec<_> = findings.iter().map(|finding| &finding["name"]).collect();
-        assert!(named.iter().any(|found| *found == name), "{findings:?}");
+        let warnings = value["cells"][0]["warnings"].as_array().expect("a list").clone();
+        let named: Vec<_> = warnings.iter().map(|warning| &warning["name"]).collect();
+        assert!(named.iter().any(|found| *found == name), "{warnings:?}");
     }
 }
 
@@ -426,8 +426,8 @@ fn a_run_goes_on_until_it_is_steady() {
         &folder,
         &["--scale", "1/16", "--steady-state", "--drive-writes", "3", "--json"],
     ));
-    let names = short["cells"][0]["findings"].to_string();
-    assert!(names.contains("not_steady"), "{names}");
+    let names = short["cells"][0]["warnings"].to_string();
+    assert!(names.contains("steady_state_not_reached"), "{names}");
     // fio says it in the job file.
     write(
         &folder,

@@ -99,7 +99,8 @@ mod tests {
     }
 
     fn answer(waf: f64, interval: [f64; 2]) -> Side {
-        let placement = json!({ "name": "none", "write_amplification": waf, "interval": interval, "unsettled": 0.0 });
+        let placement =
+            json!({ "name": "none", "write_amplification": waf, "interval": interval, "end_difference": 0.0 });
         let answer = json!({
             "headline": "A sentence.", "workload": "t.csv", "device": "ssd_a", "drive_bytes": 480_000_000_000_u64,
             "drive_writes_per_day": 1.0, "placements": [placement], "question": { "seed": 1, "overrides": {} },
@@ -124,18 +125,23 @@ mod tests {
     #[test]
     fn a_doubtful_placement_keeps_its_mark() {
         let placement = json!({
-            "name": "none", "write_amplification": 2.0, "interval": null, "unsettled": 0.0, "is_doubtful": true, "findings": ["not_settled"],
+            "name": "none", "write_amplification": 2.0, "interval": null, "end_difference": 0.08, "is_doubtful": true, "warnings": ["not_steady"],
         });
-        let doubtful = json!({
-            "headline": "A sentence.", "workload": "t.csv", "device": "ssd_a", "drive_bytes": 480_000_000_000_u64,
-            "drive_writes_per_day": 1.0, "placements": [placement], "question": { "seed": 1, "overrides": {} },
+        let older = json!({
+            "name": "none", "write_amplification": 2.0, "interval": null, "unsettled": 0.08, "is_doubtful": true, "findings": ["not_steady"],
         });
-        let compared = compare(side("doubtful", &doubtful), answer(2.2, [2.0, 2.4])).expect("both have no placement");
-        let table = comparison(&compared).text();
-        for said in ["2.000*", "doubtful: * doubtful: none (not settled)"] {
-            assert!(table.contains(said), "{said}: {table}");
+        for placement in [placement, older] {
+            let doubtful = json!({
+                "headline": "A sentence.", "workload": "t.csv", "device": "ssd_a", "drive_bytes": 480_000_000_000_u64,
+                "drive_writes_per_day": 1.0, "placements": [placement], "question": { "seed": 1, "overrides": {} },
+            });
+            let [doubtful, other] = [side("doubtful", &doubtful), answer(2.2, [2.1, 2.4])];
+            let table = comparison(&compare(doubtful, other).expect("both have no placement")).text();
+            for said in ["2.000*", "doubtful: * doubtful: none (not steady)", "no difference"] {
+                assert!(table.contains(said), "{said}: {table}");
+            }
+            assert!(!table.contains("2.20 (2.10-2.40)*"), "{table}");
         }
-        assert!(!table.contains("2.20 (2.00-2.40)*"), "{table}");
     }
 
     #[test]

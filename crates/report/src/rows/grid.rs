@@ -50,7 +50,7 @@ pub struct GridCell {
     pub is_written: bool,
     /// Interval over the device's ensemble: low, high. `None` if it was not run.
     pub interval: Option<[f64; 2]>,
-    /// True if a finding makes the value doubtful.
+    /// True if a warning makes the value doubtful.
     pub is_doubtful: bool,
 }
 

@@ -39,7 +39,7 @@ pub use results::{
 };
 pub use stored_runs::{kept_run, kept_runs};
 pub use text::{TextFormat, wrapped};
-pub use warnings::{finding_lines, scales, warning, warning_lines};
+pub use warnings::{scales, warning, warning_lines, warning_sentences};
 
 /// A cell: its value and its format.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ pub enum CellValue {
     Interval(f64, [f64; 2]),
     /// Write amplification of a run that was stopped early.
     Stopped(f64),
-    /// A number that a finding makes doubtful. The notes below the table explain it.
+    /// A number that a warning makes doubtful. The notes below the table explain it.
     Doubtful(Box<CellValue>),
     /// A difference of write amplifications.
     Difference(f64),

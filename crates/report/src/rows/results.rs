@@ -534,11 +534,11 @@ pub fn run(result: &RunResult) -> ReportTable {
         TableColumn::number("written", CAPACITIES),
         TableColumn::number("samples", ""),
         TableColumn::text(""),
-        TableColumn::text("findings"),
+        TableColumn::text("warnings"),
     ]));
     let [scale, others @ ..] = scale_values(result);
     let others = others.into_iter().filter(|_| has_search);
-    let findings: Vec<String> = result.findings().iter().map(RunWarning::to_string).collect();
+    let warnings: Vec<String> = result.warnings().iter().map(RunWarning::to_string).collect();
     let cells = [CellValue::Index(result.seed), scale].into_iter().chain(others);
     rows.add(cells.chain([
         CellValue::Bytes(result.capacity_bytes),
@@ -548,7 +548,7 @@ pub fn run(result: &RunResult) -> ReportTable {
         CellValue::Capacities(written),
         CellValue::Count(result.samples.len() as u64),
         end.into(),
-        findings.join("; ").into(),
+        warnings.join("; ").into(),
     ]));
     rows
 }

@@ -394,9 +394,9 @@ before
 
     #[test]
     fn lines_are_broken_between_words() {
-        let line = "not settled: WAF 1.701 over the run, 2.227 over its end";
+        let line = "not steady: WAF 1.701 over the run, 2.227 over its end";
         let text = wrapped_within(line, 30);
-        assert_eq!(text, "not settled: WAF 1.701 over\n  the run, 2.227 over its end\n");
+        assert_eq!(text, "not steady: WAF 1.701 over\n  the run, 2.227 over its end\n");
         assert_eq!(wrapped_within(line, usize::MAX), format!("{line}\n"));
         assert_eq!(wrapped_within("", 30), "");
     }

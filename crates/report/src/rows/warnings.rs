@@ -1,4 +1,4 @@
-//! Notes below a summary: findings that make numbers doubtful, and scales from searches.
+//! Notes below a summary: warnings that make numbers doubtful, and scales from searches.
 
 use super::{CellValue, ReportTable, TableColumn, TextFormat};
 use simulate::run::{AGREEMENT, RunResult};
@@ -8,16 +8,20 @@ use simulate::warning::{self, RunWarning, WarningCommand};
 /// Explanation of the star at doubtful numbers in a table.
 const MARK: &str = "* doubtful for the reasons below";
 
-/// A line for each kind of finding, preceded by the explanation of the star if the table has one.
-pub fn finding_lines(has_stars: bool, results: &[RunResult], command: WarningCommand) -> impl Iterator<Item = String> {
+/// A line for each kind of warning, preceded by the explanation of the star if the table has one.
+pub fn warning_sentences(
+    has_stars: bool,
+    results: &[RunResult],
+    command: WarningCommand,
+) -> impl Iterator<Item = String> {
     let mark = has_stars.then(|| MARK.to_string());
     mark.into_iter().chain(warning::lines(results, command))
 }
 
-/// A line for each kind of finding, and the scale of each run that searched for one.
+/// A line for each kind of warning, and the scale of each run that searched for one.
 pub fn warning_lines(results: &[RunResult], command: WarningCommand, format: TextFormat) -> String {
     let has_stars = results.iter().any(RunResult::is_doubtful);
-    let lines = finding_lines(has_stars, results, command);
+    let lines = warning_sentences(has_stars, results, command);
     let lines: String = lines.map(|line| format!("{line}\n")).collect();
     let lines = format.words(&super::wrapped(&format!("{}{lines}", steady(results))));
     let scales = scales(results);
@@ -54,8 +58,8 @@ pub fn warning(results: &[RunResult]) -> String {
     if !results.is_empty() && !results.iter().any(has_writes) {
         super::wrapped("The host wrote nothing, so there is no write amplification.")
     } else if warning::is_empty_of_meaning(results) {
-        let is_partial = |finding: &RunWarning| matches!(finding, RunWarning::PartialWrites { .. });
-        let source = if results.iter().any(|result| result.findings().iter().any(is_partial)) {
+        let is_partial = |warning: &RunWarning| matches!(warning, RunWarning::PartialWrites { .. });
+        let source = if results.iter().any(|result| result.warnings().iter().any(is_partial)) {
             "of requests smaller than its mapping unit"
         } else {
             "of a new drive"
@@ -125,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_of_each_cell_stands_above_the_findings() {
+    fn the_scale_of_each_cell_stands_above_the_warnings() {
         let mut results = sample::results();
         results.truncate(2);
         assert!(scales(&results).is_empty());

@@ -330,16 +330,16 @@ fn arrivals_at_random_keep_the_rate_and_wait_more() {
 }
 
 #[test]
-fn reads_of_what_was_never_written_and_options_without_effect_are_findings() {
+fn reads_of_what_was_never_written_and_options_without_effect_are_warnings() {
     let names = |jobs: &str, prefill: f64| {
         let settings = RunSettings {
             precondition_drive_writes: prefill,
             ..settings()
         };
-        let findings = run_with(jobs, settings).findings();
-        findings
+        let warnings = run_with(jobs, settings).warnings();
+        warnings
             .iter()
-            .map(|finding| finding.name())
+            .map(|warning| warning.name())
             .collect::<Vec<_>>()
             .join(" ")
     };
@@ -394,9 +394,9 @@ fn the_first_job_that_ends_ends_the_others() {
     let endless = "[a]\nexitall\nrw=write\nbs=64k\n[b]\nrw=write\nbs=64k\n";
     assert!(
         run_with(endless, settings(1.5))
-            .findings()
+            .warnings()
             .iter()
-            .any(|finding| finding.name() == "without_effect")
+            .any(|warning| warning.name() == "without_effect")
     );
 }
 

@@ -174,7 +174,7 @@ fn a_trace_out_of_order_says_what_that_does_and_the_remedy() {
 }
 
 #[test]
-fn a_replay_on_a_scaled_model_is_a_finding() {
+fn a_replay_on_a_scaled_model_is_a_warning() {
     let text = reads_at((0..10).map(|read| read * 1000));
     let at = |scale: &str| {
         let settings = RunSettings {
@@ -183,7 +183,7 @@ fn a_replay_on_a_scaled_model_is_a_finding() {
         };
         let result = run_trace(&text, settings).expect("it runs");
         let names: Vec<&str> = result
-            .findings()
+            .warnings()
             .iter()
             .map(simulate::warning::RunWarning::name)
             .collect();

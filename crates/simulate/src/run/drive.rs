@@ -129,8 +129,8 @@ impl RunDrive {
     }
 
     /// Open reclaim units of host handles, per over-provisioned unit.
-    pub(super) fn spare_held(&self) -> f64 {
-        spare_held(&self.device)
+    pub(super) fn open_unit_share(&self) -> f64 {
+        open_unit_share(&self.device)
     }
 
     /// Endurance of the full-size drive that this device models.
@@ -152,7 +152,7 @@ fn write_batch(device: &mut Device<RunRecorder>, writes: &mut Vec<WriteRequest>)
 
 /// Open reclaim units of host handles, per over-provisioned unit. A full drive's data and reserves
 /// do not use the latter.
-fn spare_held(device: &Device<impl EventSink>) -> f64 {
+fn open_unit_share(device: &Device<impl EventSink>) -> f64 {
     let layout = device.layout();
     let open = device.units().filter(|unit| unit.state == UnitState::OpenForHost);
     let open_pages: u64 = open.map(|unit| u64::from(unit.pages)).sum();
@@ -173,7 +173,7 @@ mod tests {
         )
         .expect("a device");
         let mut device = Device::new(&config).expect("it is possible");
-        assert!(spare_held(&device).abs() < f64::EPSILON, "nothing is open");
+        assert!(open_unit_share(&device).abs() < f64::EPSILON, "nothing is open");
         let spare = f64::from(device.layout().spare_superblocks);
         for handle in 0..16 {
             let placement = ssd::Placement {
@@ -188,7 +188,7 @@ mod tests {
             };
             let _ = device.write(0, &write).expect("it is in the drive");
             let expected = f64::from(handle + 1) / spare;
-            assert!((spare_held(&device) - expected).abs() < 1e-12, "{handle}");
+            assert!((open_unit_share(&device) - expected).abs() < 1e-12, "{handle}");
         }
     }
 }

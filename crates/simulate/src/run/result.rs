@@ -38,7 +38,7 @@ pub struct RunResult {
     /// Pages of the smallest reclaim units.
     pub unit_pages: u64,
     /// Open reclaim units of host handles at the end, as a share of the over-provisioned ones.
-    pub spare_held: f64,
+    pub open_unit_share: f64,
     /// Condition that ends the run besides its write limit.
     pub steady_state: bool,
     /// Steady state at the end, if the run waited for it and wrote enough.

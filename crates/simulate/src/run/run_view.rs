@@ -144,7 +144,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             capacity_bytes: plan.layout.capacity_bytes(),
             superblocks: plan.layout.superblocks(),
             unit_pages: scaled_model::unit_pages(&plan.layout),
-            spare_held: self.drive.spare_held(),
+            open_unit_share: self.drive.open_unit_share(),
             steady_state: plan.cell().run.steady_state,
             steady: series.steady,
             without_effect: plan.without_effect(),

@@ -1,36 +1,36 @@
-//! Detection of findings in a result.
+//! Detection of warnings in a result.
 
 use super::kind::{RunWarning, WarningCommand};
 use crate::run::RunResult;
 use experiment::scaled_model::{self, Scale};
 
-/// Largest relative difference of write amplification between two drive writes of a converged run.
-pub const SETTLED: f64 = 0.02;
+/// Relative difference of write amplification up to which no warning is given.
+pub const WAF_TOLERANCE: f64 = 0.02;
 
 /// Minimum share of a drive's pages with data. Below it, a result does not describe a drive in use.
-pub const USED_LEAST: f64 = 0.5;
+pub const USED_SHARE_MIN: f64 = 0.5;
 
 /// Share of open reclaim units among the over-provisioned ones above which they dominate write
 /// amplification. Half of the open space is unusable for garbage collection. Random writes of 64
 /// KiB on `warp_default` have 4 % more write amplification at a tenth, 10 % at a fifth, 20 % at two
 /// fifths and 60 % at four fifths.
-pub const SPARE_HELD_MOST: f64 = 0.25;
+pub const OPEN_UNIT_SHARE_MAX: f64 = 0.25;
 
 impl RunResult {
-    /// All findings of the result, in the order of the kinds.
-    pub fn findings(&self) -> Vec<RunWarning> {
+    /// All warnings of the result, in the order of the kinds.
+    pub fn warnings(&self) -> Vec<RunWarning> {
         detect_all(self)
     }
 
     /// Returns true if its write amplification may be misleading.
     pub fn is_doubtful(&self) -> bool {
-        self.findings()
+        self.warnings()
             .iter()
-            .any(|finding| finding.is_doubt(WarningCommand::Run))
+            .any(|warning| warning.is_doubt(WarningCommand::Run))
     }
 }
 
-/// All findings of a result, in the order of the kinds.
+/// All warnings of a result, in the order of the kinds.
 fn detect_all(result: &RunResult) -> Vec<RunWarning> {
     let collected = result.stats.total().units_reclaimed > 0;
     let is_read_only = result.stats.total().host_bytes_written == 0;
@@ -40,9 +40,9 @@ fn detect_all(result: &RunResult) -> Vec<RunWarning> {
         is_read_only.then_some(RunWarning::NothingWritten),
         partial_writes(result),
         (!collected && !is_read_only).then_some(RunWarning::NeverCollected),
-        not_steady(result),
+        steady_state_not_reached(result),
         if collected { detect_end(result) } else { None },
-        (share < USED_LEAST).then_some(RunWarning::LittleUsed { share }),
+        (share < USED_SHARE_MIN).then_some(RunWarning::LittleUsed { share }),
         (unwritten > 0).then(|| RunWarning::UnwrittenRead {
             share: unwritten as f64 / read as f64,
         }),
@@ -52,7 +52,7 @@ fn detect_all(result: &RunResult) -> Vec<RunWarning> {
         }),
         not_converged(result),
         too_few_pages(result),
-        if collected { little_spare(result) } else { None },
+        if collected { too_many_open_units(result) } else { None },
     ];
     kinds.into_iter().flatten().collect()
 }
@@ -61,24 +61,24 @@ fn detect_all(result: &RunResult) -> Vec<RunWarning> {
 fn partial_writes(result: &RunResult) -> Option<RunWarning> {
     let (total, unit_bytes) = (result.stats.total(), result.stats.page_bytes);
     let waf = (total.host_pages_written * unit_bytes) as f64 / total.host_bytes_written.max(1) as f64;
-    (waf > 1.0 + SETTLED).then_some(RunWarning::PartialWrites { waf, unit_bytes })
+    (waf > 1.0 + WAF_TOLERANCE).then_some(RunWarning::PartialWrites { waf, unit_bytes })
 }
 
-/// Detects handles that hold many over-provisioned units while pages are copied.
-fn little_spare(result: &RunResult) -> Option<RunWarning> {
+/// Detects handles that keep many over-provisioned units open while pages are copied.
+fn too_many_open_units(result: &RunResult) -> Option<RunWarning> {
     let totals = result.stats.totals();
-    let copies = totals.media_bytes_written as f64 > totals.host_bytes_written as f64 * (1.0 + SETTLED);
-    (copies && result.spare_held > SPARE_HELD_MOST).then_some(RunWarning::SpareHeld {
-        share: result.spare_held,
+    let copies = totals.media_bytes_written as f64 > totals.host_bytes_written as f64 * (1.0 + WAF_TOLERANCE);
+    (copies && result.open_unit_share > OPEN_UNIT_SHARE_MAX).then_some(RunWarning::TooManyOpenUnits {
+        share: result.open_unit_share,
     })
 }
 
-fn not_steady(result: &RunResult) -> Option<RunWarning> {
-    (result.steady_state && !result.is_steady()).then_some(RunWarning::NotSteady { steady: result.steady })
+fn steady_state_not_reached(result: &RunResult) -> Option<RunWarning> {
+    (result.steady_state && !result.is_steady()).then_some(RunWarning::SteadyStateNotReached { steady: result.steady })
 }
 
 /// Detects an end that has not converged, or a whole run that differs from its converged end. A run
-/// with steady state has neither finding.
+/// with steady state has neither warning.
 fn detect_end(result: &RunResult) -> Option<RunWarning> {
     if result.is_steady() {
         return None;
@@ -86,11 +86,11 @@ fn detect_end(result: &RunResult) -> Option<RunWarning> {
     let [last, before] = result.last_drive_writes();
     let end = result.samples.last()?;
     let (last, whole) = (last?, end.media_bytes as f64 / end.host_bytes as f64);
-    let finding = RunWarning::NotSettled { last, before, whole };
-    if finding.difference().is_none_or(|difference| difference > SETTLED) {
-        return Some(finding);
+    let warning = RunWarning::NotSteady { last, before, whole };
+    if warning.difference().is_none_or(|difference| difference > WAF_TOLERANCE) {
+        return Some(warning);
     }
-    ((whole / last - 1.0).abs() > SETTLED).then_some(RunWarning::StartIncluded { last, whole })
+    ((whole / last - 1.0).abs() > WAF_TOLERANCE).then_some(RunWarning::StartIncluded { last, whole })
 }
 
 /// Detects scaled models that disagree. The full-size drive is never doubtful.

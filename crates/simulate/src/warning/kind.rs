@@ -1,4 +1,4 @@
-//! Kinds of warnings, called findings on pages and in JSON, and the commands that show them.
+//! Kinds of warnings, and the programs that show them.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ pub(super) const KINDS: [&str; 13] = [
     "nothing_written",
     "partial_writes",
     "never_collected",
+    "steady_state_not_reached",
     "not_steady",
-    "not_settled",
     "start_included",
     "little_used",
     "unwritten_read",
@@ -21,7 +21,7 @@ pub(super) const KINDS: [&str; 13] = [
     "without_effect",
     "not_converged",
     "too_few_pages",
-    "spare_held",
+    "too_many_open_units",
 ];
 
 /// Reason to doubt a result.
@@ -39,13 +39,13 @@ pub enum RunWarning {
         /// Bytes of a mapping unit.
         unit_bytes: u64,
     },
-    /// The run should have reached steady state, but ended before.
-    NotSteady {
+    /// The run should have reached steady state, but reached its write limit first.
+    SteadyStateNotReached {
         /// State at the end. `None` if the run has too few drive writes.
         steady: Option<SteadyState>,
     },
     /// Write amplification still changes, or the run is too short.
-    NotSettled {
+    NotSteady {
         /// Write amplification of the last drive write.
         last: f64,
         /// Write amplification of the drive write before. `None` if the run has only one.
@@ -93,7 +93,7 @@ pub enum RunWarning {
     },
     /// The handles in use hold so many open reclaim units that too few remain for garbage
     /// collection.
-    SpareHeld {
+    TooManyOpenUnits {
         /// Open units per over-provisioned unit.
         share: f64,
     },
@@ -106,8 +106,8 @@ impl RunWarning {
             RunWarning::NeverCollected => "never_collected",
             RunWarning::NothingWritten => "nothing_written",
             RunWarning::PartialWrites { .. } => "partial_writes",
+            RunWarning::SteadyStateNotReached { .. } => "steady_state_not_reached",
             RunWarning::NotSteady { .. } => "not_steady",
-            RunWarning::NotSettled { .. } => "not_settled",
             RunWarning::StartIncluded { .. } => "start_included",
             RunWarning::LittleUsed { .. } => "little_used",
             RunWarning::UnwrittenRead { .. } => "unwritten_read",
@@ -115,12 +115,12 @@ impl RunWarning {
             RunWarning::WithoutEffect { .. } => "without_effect",
             RunWarning::NotConverged { .. } => "not_converged",
             RunWarning::TooFewPages { .. } => "too_few_pages",
-            RunWarning::SpareHeld { .. } => "spare_held",
+            RunWarning::TooManyOpenUnits { .. } => "too_many_open_units",
         }
     }
 
-    /// Returns true if the finding casts doubt on the write amplification that a command shows.
-    /// Findings about times and options do not. `warp whatif` reports the beginning of a run and
+    /// Returns true if the warning casts doubt on the write amplification that a command shows.
+    /// Warnings about times and options do not. `warp whatif` reports the beginning of a run and
     /// partial mapping units separately.
     pub fn is_doubt(&self, command: WarningCommand) -> bool {
         match self {
@@ -134,14 +134,14 @@ impl RunWarning {
     pub fn is_not_of_placement(&self) -> bool {
         matches!(
             self,
-            RunWarning::SpareHeld { .. } | RunWarning::NeverCollected | RunWarning::NothingWritten
+            RunWarning::TooManyOpenUnits { .. } | RunWarning::NeverCollected | RunWarning::NothingWritten
         )
     }
 
     /// Relative difference of the last drive writes, if it is the reason for doubt.
     pub fn end_difference(&self) -> Option<f64> {
         match self {
-            RunWarning::NotSettled { .. } | RunWarning::NotSteady { .. } => self.difference(),
+            RunWarning::NotSteady { .. } | RunWarning::SteadyStateNotReached { .. } => self.difference(),
             _ => None,
         }
     }
@@ -149,9 +149,9 @@ impl RunWarning {
     /// Relative difference of two numbers that should agree. `None` without two.
     pub(super) fn difference(&self) -> Option<f64> {
         match *self {
-            RunWarning::NotSettled { last, before, .. } => before.map(|before| (last / before - 1.0).abs()),
+            RunWarning::NotSteady { last, before, .. } => before.map(|before| (last / before - 1.0).abs()),
             RunWarning::StartIncluded { last, whole } => Some((whole / last - 1.0).abs()),
-            RunWarning::NotSteady { steady } => steady.map(|state| state.range),
+            RunWarning::SteadyStateNotReached { steady } => steady.map(|state| state.range),
             RunWarning::NotConverged { difference, .. } => difference,
             _ => None,
         }
@@ -162,7 +162,7 @@ impl RunWarning {
         match *self {
             RunWarning::LittleUsed { share }
             | RunWarning::UnwrittenRead { share }
-            | RunWarning::SpareHeld { share } => Some(share),
+            | RunWarning::TooManyOpenUnits { share } => Some(share),
             _ => None,
         }
     }
@@ -172,21 +172,23 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Short form of one finding.
+/// Short form of one warning.
 impl fmt::Display for RunWarning {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.name().replace('_', " "))?;
         match self {
             RunWarning::NeverCollected | RunWarning::NothingWritten => Ok(()),
             RunWarning::PartialWrites { waf, .. } => write!(out, " (WAF {waf:.3} without garbage collection)"),
-            RunWarning::NotSteady { steady: Some(state) } => write!(out, " ({} apart)", percent(state.range)),
-            RunWarning::NotSteady { steady: None } => write!(out, " (fewer than {ROUNDS} drive writes)"),
-            RunWarning::NotSettled {
+            RunWarning::SteadyStateNotReached { steady: Some(state) } => {
+                write!(out, " ({} apart)", percent(state.range))
+            }
+            RunWarning::SteadyStateNotReached { steady: None } => write!(out, " (fewer than {ROUNDS} drive writes)"),
+            RunWarning::NotSteady {
                 last,
                 before: Some(before),
                 ..
             } => write!(out, " ({before:.3}, then {last:.3})"),
-            RunWarning::NotSettled { before: None, .. } => out.write_str(" (fewer than two drive writes)"),
+            RunWarning::NotSteady { before: None, .. } => out.write_str(" (fewer than two drive writes)"),
             RunWarning::StartIncluded { last, whole } => write!(out, " ({whole:.3}, at the end {last:.3})"),
             RunWarning::LittleUsed { share } => write!(out, " ({} of the drive)", percent(*share)),
             RunWarning::UnwrittenRead { share } => write!(out, " ({} of the pages)", percent(*share)),
@@ -199,14 +201,14 @@ impl fmt::Display for RunWarning {
             } => write!(out, " ({} from {other})", percent(*difference)),
             RunWarning::NotConverged { .. } => out.write_str(" (no other scaled model to compare with)"),
             RunWarning::TooFewPages { pages } => write!(out, " ({pages} in a reclaim unit)"),
-            RunWarning::SpareHeld { share } => {
+            RunWarning::TooManyOpenUnits { share } => {
                 write!(out, " ({} of the spare reclaim units are open)", percent(*share))
             }
         }
     }
 }
 
-/// Command that shows a finding. Remedies name only its options.
+/// Command or page that shows a warning. Remedies name only its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningCommand {
     /// `warp run`.
@@ -215,6 +217,8 @@ pub enum WarningCommand {
     WhatIf,
     /// `warp_ssd.run` in Python, whose options are keyword arguments.
     Python,
+    /// The page of `warp studio`, whose options are labels of fields.
+    Studio,
 }
 
 impl WarningCommand {
@@ -248,6 +252,7 @@ impl WarningCommand {
                 "scale",
                 "overrides",
             ],
+            WarningCommand::Studio => &[],
         }
     }
 
@@ -259,6 +264,7 @@ impl WarningCommand {
             (WarningCommand::WhatIf, _) => "Write more (--drive-writes)",
             (WarningCommand::Python, false) => "Write more (steady_state=True)",
             (WarningCommand::Python, true) => "Write more (a larger drive_writes)",
+            (WarningCommand::Studio, _) => "Write more (`drive writes`)",
         }
     }
 
@@ -277,6 +283,12 @@ impl WarningCommand {
                 "scale",
                 "overrides={\"geometry.reclaim_unit_bytes\": SIZE}",
             ],
+            WarningCommand::Studio => [
+                "`drive writes`",
+                "`drive writes before the run`",
+                "`scale`",
+                "`geometry.reclaim_unit_bytes`",
+            ],
         }
     }
 
@@ -288,6 +300,7 @@ impl WarningCommand {
             WarningCommand::Python => {
                 "Use a smaller drive (capacity_bytes) or fill it first (precondition_drive_writes)"
             }
+            WarningCommand::Studio => "Fill the drive first (`drive writes before the run`)",
         }
     }
 }

@@ -14,7 +14,7 @@ mod detect;
 mod kind;
 mod sentences;
 
-pub use detect::{SETTLED, SPARE_HELD_MOST, USED_LEAST};
+pub use detect::{OPEN_UNIT_SHARE_MAX, USED_SHARE_MIN, WAF_TOLERANCE};
 pub use kind::{RunWarning, WarningCommand};
 pub use sentences::{is_empty_of_meaning, lines};
 
@@ -29,14 +29,14 @@ mod tests {
     use experiment::scaled_model::Scale;
 
     /// A result of a run that has converged.
-    fn settled() -> RunResult {
+    fn converged() -> RunResult {
         let mut result = sample::results().remove(2);
         let last = result.samples.len() as u64;
         let (host, media) = (result.capacity_bytes / 20, result.capacity_bytes / 10);
         for (index, sample) in (1..=last).zip(&mut result.samples) {
             (sample.host_bytes, sample.media_bytes) = (index * host, index * media);
         }
-        assert_eq!(result.findings(), []);
+        assert_eq!(result.warnings(), []);
         result
     }
 
@@ -54,12 +54,12 @@ mod tests {
 
     #[test]
     fn a_drive_that_is_only_read_has_no_write_amplification() {
-        let mut result = settled();
+        let mut result = converged();
         result.stats = ssd::DeviceStats::new(4096, 1);
         result.samples.clear();
-        assert_eq!(result.findings()[0], RunWarning::NothingWritten);
+        assert_eq!(result.warnings()[0], RunWarning::NothingWritten);
         assert!(
-            !result.findings().contains(&RunWarning::NeverCollected),
+            !result.warnings().contains(&RunWarning::NeverCollected),
             "which says: write more"
         );
         assert!(is_empty_of_meaning(&[result]));
@@ -67,15 +67,15 @@ mod tests {
 
     #[test]
     fn what_was_never_collected_says_nothing() {
-        let mut result = settled();
+        let mut result = converged();
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
             owner.units_reclaimed = 0;
         }
         result.samples.truncate(20);
         assert_eq!(
-            result.findings(),
+            result.warnings(),
             [RunWarning::NeverCollected],
-            "whether it settled is no question"
+            "a run without collections is not judged by its end"
         );
         assert_eq!(
             said(&[result]),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn requests_smaller_than_the_mapping_unit_are_named_as_the_cause() {
-        let mut result = settled();
+        let mut result = converged();
         result.stats = ssd::DeviceStats::new(4096, 1);
         result.stats.handles[0].host_bytes_written = 512_000;
         result.stats.handles[0].host_pages_written = 1000;
@@ -97,7 +97,7 @@ mod tests {
             waf: 8.0,
             unit_bytes: 4096,
         };
-        assert_eq!(result.findings(), [waf.clone(), RunWarning::NeverCollected]);
+        assert_eq!(result.warnings(), [waf.clone(), RunWarning::NeverCollected]);
         assert_eq!(waf.to_string(), "partial writes (WAF 8.000 without garbage collection)");
         assert_eq!(
             said(std::slice::from_ref(&result)),
@@ -110,13 +110,13 @@ mod tests {
         );
         // A small number of them, which changes no compared digit.
         result.stats.handles[0].host_bytes_written = 4_096_000 - 40_000;
-        assert_eq!(result.findings(), [RunWarning::NeverCollected]);
+        assert_eq!(result.warnings(), [RunWarning::NeverCollected]);
     }
 
     #[test]
-    fn a_run_has_settled_when_two_drive_writes_agree() {
+    fn a_run_is_steady_when_two_drive_writes_agree() {
         let media_of_the_last = |share: f64| {
-            let mut result = settled();
+            let mut result = converged();
             let capacity = result.capacity_bytes;
             let end = result.samples.last().expect("samples").host_bytes;
             let more = |sample: &RunSample| sample.host_bytes.saturating_sub(end - capacity) as f64 * 2.0 * share;
@@ -125,51 +125,51 @@ mod tests {
             }
             result
         };
-        assert_eq!(media_of_the_last(0.019).findings(), []);
+        assert_eq!(media_of_the_last(0.019).warnings(), []);
         let result = media_of_the_last(0.05);
         let [
-            RunWarning::NotSettled {
+            RunWarning::NotSteady {
                 last,
                 before: Some(before),
                 whole,
             },
-        ] = result.findings()[..]
+        ] = result.warnings()[..]
         else {
-            panic!("{:?}", result.findings());
+            panic!("{:?}", result.warnings());
         };
         assert!(
             (last - 2.1).abs() < 1e-6 && (before - 2.0).abs() < 1e-6,
             "{before}, {last}"
         );
-        assert_eq!(result.findings()[0].to_string(), "not settled (2.000, then 2.100)");
+        assert_eq!(result.warnings()[0].to_string(), "not steady (2.000, then 2.100)");
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [format!(
-                "not settled: WAF is {whole:.3} over the run, and 2.000 and 2.100 in the last two drive writes. It \
+                "not steady: WAF is {whole:.3} over the run, and 2.000 and 2.100 in the last two drive writes. It \
                  still changes, so the last value is nearest to the answer. Write more (--steady-state)"
             )]
         );
 
-        let mut short = settled();
+        let mut short = converged();
         short.samples.truncate(39);
-        let findings = short.findings();
+        let warnings = short.warnings();
         assert!(
-            matches!(findings[..], [RunWarning::NotSettled { before: None, .. }]),
-            "{findings:?}"
+            matches!(warnings[..], [RunWarning::NotSteady { before: None, .. }]),
+            "{warnings:?}"
         );
         assert_eq!(
             said(std::slice::from_ref(&short)),
-            ["not settled: there are fewer than two drive writes. Write more (--steady-state)"]
+            ["not steady: there are fewer than two drive writes. Write more (--steady-state)"]
         );
-        short.samples.push(settled().samples[39].clone());
-        assert_eq!(short.findings(), [], "two drive-writes are enough");
+        short.samples.push(converged().samples[39].clone());
+        assert_eq!(short.warnings(), [], "two drive-writes are enough");
 
         let mut other = media_of_the_last(0.08);
         other.key.variant = "other".to_string();
-        let mut third = settled();
+        let mut third = converged();
         third.key.variant = "third".to_string();
         let all = [result, other, third];
-        let line = "not settled (2 of 3 cells): the last two drive writes are up to 8.0 % apart, so WAF still \
+        let line = "not steady (2 of 3 cells): the last two drive writes are up to 8.0 % apart, so WAF still \
                     changes. ";
         assert_eq!(said(&all), [format!("{line}Write more (--steady-state)")]);
         assert_eq!(
@@ -180,16 +180,16 @@ mod tests {
 
     #[test]
     fn a_search_without_agreement_has_not_converged() {
-        let mut result = settled();
+        let mut result = converged();
         compared(&mut result, Some(0.0099));
-        assert_eq!(result.findings(), []);
+        assert_eq!(result.warnings(), []);
         compared(&mut result, Some(0.032));
         let not_converged = RunWarning::NotConverged {
             scale: Scale(64),
             other: Some(Scale(256)),
             difference: Some(0.032),
         };
-        assert_eq!(result.findings(), std::slice::from_ref(&not_converged));
+        assert_eq!(result.warnings(), std::slice::from_ref(&not_converged));
         assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
         assert_eq!(
             said(std::slice::from_ref(&result)),
@@ -201,14 +201,14 @@ mod tests {
             ["not converged: there is no other scaled model to compare with"]
         );
         result.scale = Scale::FULL;
-        assert_eq!(result.findings(), [], "the drive itself needs no other");
+        assert_eq!(result.warnings(), [], "the drive itself needs no other");
     }
 
     #[test]
-    fn twins_with_small_reclaim_units_have_too_few_pages() {
-        let mut result = settled();
+    fn scaled_models_with_small_reclaim_units_have_too_few_pages() {
+        let mut result = converged();
         result.unit_pages = 1023;
-        assert_eq!(result.findings(), [RunWarning::TooFewPages { pages: 1023 }]);
+        assert_eq!(result.warnings(), [RunWarning::TooFewPages { pages: 1023 }]);
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [
@@ -217,7 +217,7 @@ mod tests {
             ]
         );
         result.scale = Scale::FULL;
-        assert_eq!(result.findings(), [], "a drive may have what it has");
+        assert_eq!(result.warnings(), [], "a drive may have what it has");
     }
 
     #[test]
@@ -240,13 +240,13 @@ mod tests {
                 unit_bytes: 4096,
             },
             RunWarning::NeverCollected,
-            RunWarning::NotSteady { steady: None },
-            RunWarning::NotSettled {
+            RunWarning::SteadyStateNotReached { steady: None },
+            RunWarning::NotSteady {
                 last: 2.0,
                 before: Some(1.0),
                 whole: 1.5,
             },
-            RunWarning::NotSettled {
+            RunWarning::NotSteady {
                 last: 2.0,
                 before: None,
                 whole: 1.5,
@@ -264,23 +264,28 @@ mod tests {
             },
             RunWarning::ReplayScaled { scale: Scale(64) },
             RunWarning::TooFewPages { pages: 1 },
-            RunWarning::SpareHeld { share: 0.5 },
+            RunWarning::TooManyOpenUnits { share: 0.5 },
         ];
         for name in KINDS {
-            assert!(kinds.iter().any(|finding| finding.name() == name), "{name}");
+            assert!(kinds.iter().any(|warning| warning.name() == name), "{name}");
         }
-        for command in [WarningCommand::Run, WarningCommand::WhatIf, WarningCommand::Python] {
-            for (finding, count) in kinds.iter().flat_map(|finding| [(finding, 1), (finding, 2)]) {
+        for command in [
+            WarningCommand::Run,
+            WarningCommand::WhatIf,
+            WarningCommand::Python,
+            WarningCommand::Studio,
+        ] {
+            for (warning, count) in kinds.iter().flat_map(|warning| [(warning, 1), (warning, 2)]) {
                 // Runs of `whatif` have no timing, so they have no timed reads.
                 let is_timed = matches!(
-                    finding,
+                    warning,
                     RunWarning::UnwrittenRead { .. } | RunWarning::ReplayScaled { .. }
                 );
                 if command == WarningCommand::WhatIf && is_timed {
                     continue;
                 }
                 let lines =
-                    [false, true].map(|is_until_steady| extent(&vec![finding; count], command, is_until_steady));
+                    [false, true].map(|is_until_steady| extent(&vec![warning; count], command, is_until_steady));
                 let line = lines.into_iter().flatten().collect::<Vec<_>>().join(" ");
                 let words = line.split(|letter: char| !(letter.is_ascii_lowercase() || letter == '-'));
                 for option in words.filter(|word| word.starts_with("--")) {
@@ -291,20 +296,20 @@ mod tests {
     }
 
     #[test]
-    fn open_reclaim_units_that_hold_the_spare_ones_are_named() {
-        let mut result = settled();
-        result.spare_held = SPARE_HELD_MOST;
-        assert_eq!(result.findings(), []);
-        result.spare_held = 0.78;
-        assert_eq!(result.findings(), [RunWarning::SpareHeld { share: 0.78 }]);
+    fn too_many_open_reclaim_units_are_named() {
+        let mut result = converged();
+        result.open_unit_share = OPEN_UNIT_SHARE_MAX;
+        assert_eq!(result.warnings(), []);
+        result.open_unit_share = 0.78;
+        assert_eq!(result.warnings(), [RunWarning::TooManyOpenUnits { share: 0.78 }]);
         assert_eq!(
-            result.findings()[0].to_string(),
-            "spare held (78.0 % of the spare reclaim units are open)"
+            result.warnings()[0].to_string(),
+            "too many open units (78.0 % of the spare reclaim units are open)"
         );
         assert_eq!(
             said(std::slice::from_ref(&result)),
             [
-                "spare held: handles have 78.0 % of the spare reclaim units open. WAF shows a drive too small for \
+                "too many open units: handles have 78.0 % of the spare reclaim units open. WAF shows a drive too small for \
                  its handles, not the effect of placement. Use fewer handles or smaller reclaim units (--set \
                  geometry.reclaim_unit_bytes=SIZE)"
             ]
@@ -313,44 +318,44 @@ mod tests {
             owner.units_reclaimed = 0;
         }
         assert_eq!(
-            result.findings(),
+            result.warnings(),
             [RunWarning::NeverCollected],
-            "nothing wanted the room"
+            "garbage collection needed no space"
         );
     }
 
     #[test]
-    fn a_finding_is_its_name_and_its_numbers() {
-        let finding = RunWarning::NotSettled {
+    fn the_json_of_a_warning_is_its_name_and_its_numbers() {
+        let warning = RunWarning::NotSteady {
             last: 1.5,
             before: None,
             whole: 1.25,
         };
-        let json = serde_json::to_value(&finding).expect("it serializes");
+        let json = serde_json::to_value(&warning).expect("it serializes");
         assert_eq!(
             json,
-            serde_json::json!({ "name": "not_settled", "last": 1.5, "before": null, "whole": 1.25 })
+            serde_json::json!({ "name": "not_steady", "last": 1.5, "before": null, "whole": 1.25 })
         );
-        for finding in [
+        for warning in [
             RunWarning::NeverCollected,
-            finding,
+            warning,
             RunWarning::TooFewPages { pages: 1 },
         ] {
-            let json = serde_json::to_value(&finding).expect("it serializes");
-            assert_eq!(json["name"], finding.name());
+            let json = serde_json::to_value(&warning).expect("it serializes");
+            assert_eq!(json["name"], warning.name());
         }
     }
 
     #[test]
     fn a_run_with_another_beginning_says_both() {
-        let mut result = settled();
+        let mut result = converged();
         // The first drive-write copied no pages.
         let capacity = result.capacity_bytes;
         for sample in &mut result.samples {
             sample.media_bytes -= sample.host_bytes.min(capacity);
         }
-        let [RunWarning::StartIncluded { last, whole }] = result.findings()[..] else {
-            panic!("{:?}", result.findings());
+        let [RunWarning::StartIncluded { last, whole }] = result.warnings()[..] else {
+            panic!("{:?}", result.warnings());
         };
         assert!((last - 2.0).abs() < 1e-6 && whole < 1.9, "{last}, {whole}");
         let line = format!(
@@ -369,24 +374,24 @@ mod tests {
 
     #[test]
     fn a_drive_that_is_hardly_used_is_named() {
-        let mut result = settled();
+        let mut result = converged();
         let pages = result.capacity_bytes / result.stats.page_bytes;
         let last = result.samples.last_mut().expect("samples");
         last.valid_pages.fill(0);
         last.valid_pages[0] = pages / 2;
-        assert_eq!(result.findings(), []);
+        assert_eq!(result.warnings(), []);
         result.samples.last_mut().expect("samples").valid_pages[0] = pages / 250;
-        assert!(matches!(result.findings()[..], [RunWarning::LittleUsed { share }] if (share - 0.004).abs() < 1e-4));
+        assert!(matches!(result.warnings()[..], [RunWarning::LittleUsed { share }] if (share - 0.004).abs() < 1e-4));
         assert!(said(&[result])[0].starts_with("little used: 0.4 % of the drive holds data"));
     }
 
     #[test]
     fn what_a_run_read_and_accepted_is_said() {
-        let mut result = settled();
+        let mut result = converged();
         result.pages_read = [1000, 0];
-        assert_eq!(result.findings(), []);
+        assert_eq!(result.warnings(), []);
         result.pages_read = [1000, 250];
-        assert_eq!(result.findings(), [RunWarning::UnwrittenRead { share: 0.25 }]);
+        assert_eq!(result.warnings(), [RunWarning::UnwrittenRead { share: 0.25 }]);
         result.without_effect = vec!["fsync".to_string()];
         let said = said(&[result]);
         assert_eq!(
@@ -401,9 +406,9 @@ mod tests {
 
     #[test]
     fn a_run_that_was_to_be_steady_and_is_not_says_so() {
-        let mut result = settled();
+        let mut result = converged();
         result.steady_state = true;
-        assert_eq!(result.findings(), [RunWarning::NotSteady { steady: None }]);
+        assert_eq!(result.warnings(), [RunWarning::SteadyStateNotReached { steady: None }]);
         let steady = SteadyState {
             reached: false,
             waf: 2.0,
@@ -416,18 +421,18 @@ mod tests {
         let said = said(std::slice::from_ref(&result));
         assert_eq!(
             said,
-            ["not steady: the last 5 drive writes are 8.0 % apart. Allow more with --drive-writes"]
+            ["steady state not reached: the last 5 drive writes are 8.0 % apart. Allow more with --drive-writes"]
         );
         result.steady = Some(SteadyState {
             reached: true,
             ..steady
         });
-        assert_eq!(result.findings(), []);
+        assert_eq!(result.warnings(), []);
     }
 
     #[test]
     fn a_steady_run_has_one_write_amplification() {
-        let mut result = settled();
+        let mut result = converged();
         result.steady_state = true;
         result.steady = Some(SteadyState {
             reached: true,
@@ -440,7 +445,7 @@ mod tests {
         for sample in &mut result.samples {
             sample.media_bytes -= sample.host_bytes.min(result.capacity_bytes);
         }
-        assert_eq!(result.findings(), [], "the beginning is not in the number");
+        assert_eq!(result.warnings(), [], "the beginning is not in the number");
         assert!((result.headline_write_amplification() - 2.0).abs() < 1e-12);
         result.steady = result.steady.map(|state| SteadyState {
             reached: false,
@@ -451,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_remedy_is_not_what_was_done_already() {
-        let mut result = settled();
+        let mut result = converged();
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
             owner.units_reclaimed = 0;
         }

@@ -1,18 +1,18 @@
-//! Findings as sentences: a line per kind, with its remedy.
+//! Warnings as sentences: a line per kind, with its remedy.
 
 use super::kind::{KINDS, RunWarning, WarningCommand, percent};
 use crate::run::RunResult;
 use crate::steady::ROUNDS;
 use experiment::scaled_model;
 
-/// Lines about the findings of results, one per kind: count, worst extent and remedy.
+/// Lines about the warnings of results, one per kind: count, worst extent and remedy.
 pub fn lines(results: &[RunResult], command: WarningCommand) -> Vec<String> {
-    let of_results: Vec<RunWarning> = results.iter().flat_map(RunResult::findings).collect();
+    let of_results: Vec<RunWarning> = results.iter().flat_map(RunResult::warnings).collect();
     let keys: std::collections::BTreeSet<_> = results.iter().map(|result| &result.key).collect();
     let things = if keys.len() == results.len() { "cells" } else { "runs" };
     // An answer of `whatif` always describes the end.
-    let is_said = |finding: &&RunWarning| {
-        command != WarningCommand::WhatIf || !matches!(finding, RunWarning::StartIncluded { .. })
+    let is_said = |warning: &&RunWarning| {
+        command != WarningCommand::WhatIf || !matches!(warning, RunWarning::StartIncluded { .. })
     };
     let of_results: Vec<&RunWarning> = of_results.iter().filter(is_said).collect();
     let is_until_steady = results.iter().all(|result| result.steady_state);
@@ -21,10 +21,10 @@ pub fn lines(results: &[RunResult], command: WarningCommand) -> Vec<String> {
         let kind: Vec<&RunWarning> = of_results
             .iter()
             .copied()
-            .filter(|finding| finding.name() == name)
+            .filter(|warning| warning.name() == name)
             .collect();
         let what = extent(&kind, command, is_until_steady)?;
-        let is_short = ["never_collected", "not_steady", "not_settled"].contains(&name);
+        let is_short = ["never_collected", "steady_state_not_reached", "not_steady"].contains(&name);
         // The run stopped before its write limit.
         let what = match what.rsplit_once(". ").filter(|_| is_stopped && is_short) {
             Some((what, _)) => format!("{what}. The run was stopped early, so let it run to its end"),
@@ -43,45 +43,45 @@ pub fn lines(results: &[RunResult], command: WarningCommand) -> Vec<String> {
 /// numbers.
 pub fn is_empty_of_meaning(results: &[RunResult]) -> bool {
     let says_nothing =
-        |finding: &RunWarning| matches!(finding, RunWarning::NeverCollected | RunWarning::NothingWritten);
-    let is_new = |result: &RunResult| result.findings().iter().any(says_nothing);
+        |warning: &RunWarning| matches!(warning, RunWarning::NeverCollected | RunWarning::NothingWritten);
+    let is_new = |result: &RunResult| result.warnings().iter().any(says_nothing);
     !results.is_empty() && results.iter().all(is_new)
 }
 
-/// Worst extent of findings of one kind. `None` without findings.
-pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until_steady: bool) -> Option<String> {
+/// Worst extent of warnings of one kind. `None` without warnings.
+pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until_steady: bool) -> Option<String> {
     let [write, precondition, scale, units] = command.remedies();
     let more = command.more_writes(is_until_steady);
-    let differences = || findings.iter().filter_map(|finding| finding.difference());
-    let shares = || findings.iter().filter_map(|finding| finding.share());
-    let up_to = if findings.len() > 1 { "up to " } else { "" };
-    let from = if findings.len() > 1 { "as little as " } else { "" };
+    let differences = || warnings.iter().filter_map(|warning| warning.difference());
+    let shares = || warnings.iter().filter_map(|warning| warning.share());
+    let up_to = if warnings.len() > 1 { "up to " } else { "" };
+    let from = if warnings.len() > 1 { "as little as " } else { "" };
     let most = differences().reduce(f64::max).map(percent);
-    let all_compared = differences().count() == findings.len();
-    Some(match (*findings.first()?, findings.len()) {
+    let all_compared = differences().count() == warnings.len();
+    Some(match (*warnings.first()?, warnings.len()) {
         (RunWarning::NeverCollected, _) => {
             format!("no reclaim unit was collected, so WAF does not include garbage collection. {more}")
         }
         (RunWarning::NothingWritten, _) => "the host wrote nothing, so there is no write amplification".to_string(),
         (RunWarning::PartialWrites { unit_bytes, .. }, _) => {
-            let waf = |finding: &&RunWarning| match finding {
+            let waf = |warning: &&RunWarning| match warning {
                 RunWarning::PartialWrites { waf, .. } => Some(*waf),
                 _ => None,
             };
-            let most = findings.iter().filter_map(waf).reduce(f64::max)?;
+            let most = warnings.iter().filter_map(waf).reduce(f64::max)?;
             format!(
                 "writes smaller than the mapping unit of {unit_bytes} bytes, or not aligned to it, program whole \
                  units. This alone makes WAF {up_to}{most:.3}. Write whole units (bs, blockalign)"
             )
         }
-        (RunWarning::NotSteady { .. }, _) => match most {
+        (RunWarning::SteadyStateNotReached { .. }, _) => match most {
             Some(most) if all_compared => {
                 format!("the last {ROUNDS} drive writes are {up_to}{most} apart. Allow more with {write}")
             }
             _ => format!("there are fewer than {ROUNDS} drive writes. Allow more with {write}"),
         },
         (
-            RunWarning::NotSettled {
+            RunWarning::NotSteady {
                 last,
                 before: Some(before),
                 whole,
@@ -91,7 +91,7 @@ pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until
             "WAF is {whole:.3} over the run, and {before:.3} and {last:.3} in the last two drive writes. It still \
              changes, so the last value is nearest to the answer. {more}"
         ),
-        (RunWarning::NotSettled { .. }, _) => match most {
+        (RunWarning::NotSteady { .. }, _) => match most {
             Some(most) if all_compared => {
                 format!("the last two drive writes are {up_to}{most} apart, so WAF still changes. {more}")
             }
@@ -129,10 +129,11 @@ pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until
                 WarningCommand::Run | WarningCommand::WhatIf =>
                     "Replay on a drive that the trace fills (--capacity), without --scale",
                 WarningCommand::Python => "Replay on a drive that the trace fills (capacity_bytes), without scale",
+                WarningCommand::Studio => "Replay on a drive that the trace fills (`scale` 1/1)",
             }
         ),
         (RunWarning::WithoutEffect { .. }, _) => {
-            let names = findings.iter().flat_map(|finding| match finding {
+            let names = warnings.iter().flat_map(|warning| match warning {
                 RunWarning::WithoutEffect { options } => options.as_slice(),
                 _ => &[],
             });
@@ -148,17 +149,17 @@ pub(super) fn extent(findings: &[&RunWarning], command: WarningCommand, is_until
             None => "there is no other scaled model to compare with".to_string(),
         },
         (RunWarning::TooFewPages { .. }, _) => {
-            let pages = |finding: &&RunWarning| match finding {
+            let pages = |warning: &&RunWarning| match warning {
                 RunWarning::TooFewPages { pages } => Some(*pages),
                 _ => None,
             };
-            let fewest = findings.iter().filter_map(pages).min()?;
+            let fewest = warnings.iter().filter_map(pages).min()?;
             format!(
                 "a reclaim unit has {fewest} pages, and a scaled model needs at least {}. Use a larger model ({scale})",
                 scaled_model::UNIT_PAGES_MIN
             )
         }
-        (RunWarning::SpareHeld { .. }, _) => {
+        (RunWarning::TooManyOpenUnits { .. }, _) => {
             let most = shares().reduce(f64::max).map(percent)?;
             format!(
                 "handles have {up_to}{most} of the spare reclaim units open. WAF shows a drive too small for its \
