@@ -4971,7 +4971,7 @@ function Nc({ session: e, state: t, index: n, grouping: r, mostHeight: i }) {
 							})
 						]
 					}),
-					/* @__PURE__ */ q(Rc, { state: t })
+					/* @__PURE__ */ q(Lc, { state: t })
 				]
 			})
 		]
@@ -5118,29 +5118,15 @@ function Ic({ state: e }) {
 		})
 	});
 }
-var Lc = {
-	nothing_written: "The host wrote no data.",
-	never_collected: "The drive never collected garbage, so the WAF does not show the effect of placement. Write more.",
-	partial_writes: "Requests smaller than the mapping unit, or not aligned to it, raise the WAF without any collection.",
-	not_steady: "The run ended before it was steady. Write more.",
-	not_settled: "The run has not converged, because the last two full drive writes differ by more than 2 %. Write more.",
-	start_included: "The run has converged. The WAF of the whole run differs, because it includes the start.",
-	little_used: "Less than half of the drive holds data. Fill it first.",
-	unwritten_read: "The run read pages that were never written. Fill the drive first.",
-	without_effect: "The job file has options without effect.",
-	not_converged: "No two scaled models agreed.",
-	too_few_pages: "The reclaim units of the scaled model are too small. Use a larger scale.",
-	spare_held: "Open reclaim units use much of the over-provisioning. Use fewer handles or smaller reclaim units."
-};
-function Rc({ state: e }) {
-	let t = e.result?.findings ?? [];
-	return t.length === 0 ? /* @__PURE__ */ q("div", { class: "findings" }) : /* @__PURE__ */ q("ul", {
-		class: "findings",
-		children: t.map((e) => /* @__PURE__ */ q("li", { children: /* @__PURE__ */ q(_c, { children: e.message ?? Lc[e.name] ?? e.name.replaceAll("_", " ") }) }, e.name))
+function Lc({ state: e }) {
+	let t = e.result?.warnings ?? [];
+	return t.length === 0 ? /* @__PURE__ */ q("div", { class: "warnings" }) : /* @__PURE__ */ q("ul", {
+		class: "warnings",
+		children: t.map((e) => /* @__PURE__ */ q("li", { children: /* @__PURE__ */ q(_c, { children: e }) }, e))
 	});
 }
 // src/parts/Stage.tsx
-function zc({ session: e }) {
+function Rc({ session: e }) {
 	e.told.value;
 	let t = Cc(e.lanes.value, e.order.value?.forks ?? [], e.isDrive);
 	return /* @__PURE__ */ q("div", {
@@ -5156,8 +5142,8 @@ function zc({ session: e }) {
 		})]
 	});
 }
-var Bc = 430;
-function Vc({ session: e, isTour: t = !1 }) {
+var zc = 430;
+function Bc({ session: e, isTour: t = !1 }) {
 	let n = ut("handle"), r = e.lanes.value;
 	if (r.length === 0) return /* @__PURE__ */ q("div", {
 		class: "lanes skeleton",
@@ -5170,7 +5156,7 @@ function Vc({ session: e, isTour: t = !1 }) {
 			})
 		})
 	});
-	let i = r.some((e) => e.lane.groups > 1), a = r.some((e) => e.lane.units > 16384), o = r.length > 1 ? 400 : a ? 620 : 430, s = t ? Math.min(o, Math.max(200, globalThis.innerHeight - Bc)) : o;
+	let i = r.some((e) => e.lane.groups > 1), a = r.some((e) => e.lane.units > 16384), o = r.length > 1 ? 400 : a ? 620 : 430, s = t ? Math.min(o, Math.max(200, globalThis.innerHeight - zc)) : o;
 	return /* @__PURE__ */ q("section", {
 		"aria-label": "Drive",
 		children: [/* @__PURE__ */ q("div", {
@@ -5203,41 +5189,41 @@ function Vc({ session: e, isTour: t = !1 }) {
 	});
 }
 // src/parts/Transport.tsx
-var Hc = [
+var Vc = [
 	["0.001 ×/s", .001],
 	["0.01 ×/s", .01],
 	["0.05 ×/s", .05],
 	["0.2 ×/s", .2],
 	["1 ×/s", 1],
 	["full speed", null]
-], Uc = [
+], Hc = [
 	1,
 	100,
 	1e4
-], Wc = 1e4, Gc = 120;
-function Kc(e) {
+], Uc = 1e4, Wc = 120;
+function Gc(e) {
 	let t = e.lanes.value;
 	return t.length > 0 && t.every((e) => e.phase === "ended" || e.phase === "failed");
 }
-function qc(e) {
-	Kc(e) ? (e.seek(0), e.play()) : e.running.value ? e.pause() : e.play();
+function Kc(e) {
+	Gc(e) ? (e.seek(0), e.play()) : e.running.value ? e.pause() : e.play();
 }
-function Jc({ session: e }) {
+function qc({ session: e }) {
 	e.told.value;
 	let t = e.lanes.value[0], n = ut(null), r = Ce(0), i = Ce(null);
 	if (xe(() => {
 		let t = i.current?.getRootNode() ?? document, n = (e) => r(e), r = (t) => {
 			let n = t.target;
-			t.ctrlKey || t.metaKey || t.altKey || n.closest("input, select, textarea, button, dialog, [contenteditable]") !== null || (t.key === " " ? (t.preventDefault(), qc(e)) : t.key === "." && e.step(1));
+			t.ctrlKey || t.metaKey || t.altKey || n.closest("input, select, textarea, button, dialog, [contenteditable]") !== null || (t.key === " " ? (t.preventDefault(), Kc(e)) : t.key === "." && e.step(1));
 		};
 		return t.addEventListener("keydown", n), () => t.removeEventListener("keydown", n);
 	}, [e, t === void 0]), t === void 0) return null;
-	let a = t.lane.capacity_bytes, o = e.endBytes, s = n.value ?? e.seeking.value ?? e.hostBytes, c = Kc(e), l = e.running.value && !c, u = (t, i) => {
-		let a = t / Wc * o;
+	let a = t.lane.capacity_bytes, o = e.endBytes, s = n.value ?? e.seeking.value ?? e.hostBytes, c = Gc(e), l = e.running.value && !c, u = (t, i) => {
+		let a = t / Uc * o;
 		n.value = i ? null : a;
 		let s = performance.now();
-		(i || s - r.current > Gc) && (r.current = s, e.seek(a));
-	}, d = e.speed.value, f = Hc.some(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6);
+		(i || s - r.current > Wc) && (r.current = s, e.seek(a));
+	}, d = e.speed.value, f = Vc.some(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6);
 	return /* @__PURE__ */ q("div", {
 		class: "transport",
 		ref: i,
@@ -5248,7 +5234,7 @@ function Jc({ session: e }) {
 			/* @__PURE__ */ q("button", {
 				type: "button",
 				class: "play",
-				onClick: () => qc(e),
+				onClick: () => Kc(e),
 				title: c ? "Play from the beginning (Space)" : "Space",
 				children: [/* @__PURE__ */ q("svg", {
 					viewBox: "0 0 16 16",
@@ -5265,7 +5251,7 @@ function Jc({ session: e }) {
 				class: "steps",
 				role: "group",
 				"aria-label": "Step",
-				children: Uc.map((t) => /* @__PURE__ */ q("button", {
+				children: Hc.map((t) => /* @__PURE__ */ q("button", {
 					type: "button",
 					onClick: () => e.step(t),
 					disabled: c,
@@ -5292,9 +5278,9 @@ function Jc({ session: e }) {
 				children: [/* @__PURE__ */ q("input", {
 					type: "range",
 					min: 0,
-					max: Wc,
+					max: Uc,
 					step: 1,
-					value: o === 0 ? 0 : Math.round(s / o * Wc),
+					value: o === 0 ? 0 : Math.round(s / o * Uc),
 					"aria-label": "Position in the run",
 					"aria-valuetext": `${xn(s / a)} of ${xn(o / a)} drive writes`,
 					onInput: (e) => u(Number(e.currentTarget.value), !1),
@@ -5323,12 +5309,12 @@ function Jc({ session: e }) {
 					class: "hidden",
 					children: "Speed"
 				}), /* @__PURE__ */ q("select", {
-					value: f ? String(Hc.findIndex(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6)) : "given",
+					value: f ? String(Vc.findIndex(([, e]) => e === null ? d === null : d !== null && Math.abs(e * a - d) < a * 1e-6)) : "given",
 					onChange: (t) => {
-						let n = Hc[Number(t.currentTarget.value)]?.[1];
+						let n = Vc[Number(t.currentTarget.value)]?.[1];
 						n !== void 0 && e.setSpeed(n === null ? null : n * a);
 					},
-					children: [Hc.map(([e], t) => /* @__PURE__ */ q("option", {
+					children: [Vc.map(([e], t) => /* @__PURE__ */ q("option", {
 						value: t,
 						children: e
 					}, e)), !f && /* @__PURE__ */ q("option", {
@@ -5341,13 +5327,13 @@ function Jc({ session: e }) {
 	});
 }
 // src/state/host.ts
-function Yc(e) {
+function Jc(e) {
 	let t = e.dataset.jpThemeLight;
 	return t === "true" ? "light" : t === "false" ? "dark" : e.classList.contains("vscode-light") || e.classList.contains("vscode-high-contrast-light") ? "light" : e.classList.contains("vscode-dark") || e.classList.contains("vscode-high-contrast") ? "dark" : "system";
 }
-function Xc(e) {
+function Yc(e) {
 	let t = () => {
-		Vs.value = Yc(document.body), Vs.value === "system" ? delete e.dataset.theme : e.dataset.theme = Vs.value;
+		Vs.value = Jc(document.body), Vs.value === "system" ? delete e.dataset.theme : e.dataset.theme = Vs.value;
 	};
 	t();
 	let n = new MutationObserver(t);
@@ -5357,13 +5343,13 @@ function Xc(e) {
 	}), () => n.disconnect();
 }
 // src/wire/api.ts
-var Zc = "warp.token", Qc = class extends Error {
+var Xc = "warp.token", Zc = class extends Error {
 	status;
 	line;
 	constructor(e, t, n = null) {
 		super(t), this.status = e, this.line = n;
 	}
-}, $c = class e {
+}, Qc = class e {
 	base;
 	token;
 	constructor(e, t) {
@@ -5371,7 +5357,7 @@ var Zc = "warp.token", Qc = class extends Error {
 	}
 	static ofPage() {
 		let t = new URL(location.href), n = t.searchParams.get("token");
-		return n !== null && (sessionStorage.setItem(Zc, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Zc));
+		return n !== null && (sessionStorage.setItem(Xc, n), t.searchParams.delete("token"), history.replaceState(null, "", t)), new e(t.origin, sessionStorage.getItem(Xc));
 	}
 	async ask(e, t, n) {
 		let r = {};
@@ -5385,11 +5371,11 @@ var Zc = "warp.token", Qc = class extends Error {
 				keepalive: e === "DELETE"
 			});
 		} catch {
-			throw new Qc(0, "The server does not answer. Start it again with `warp studio`. The page then reconnects automatically.");
+			throw new Zc(0, "The server does not answer. Start it again with `warp studio`. The page then reconnects automatically.");
 		}
 		if (i.ok) return i;
 		let a = await i.json().catch(() => null), o = typeof a == "object" && a && "error" in a && typeof a.error == "string" ? a.error : `The server answered ${i.status} to ${e} ${t}.`, s = typeof a == "object" && a && "line" in a && typeof a.line == "number" ? a.line : null;
-		throw new Qc(i.status, o, s);
+		throw new Zc(i.status, o, s);
 	}
 	async json(e) {
 		return await (await this.ask("GET", e)).json();
@@ -5437,21 +5423,21 @@ var Zc = "warp.token", Qc = class extends Error {
 		return (await (await this.ask("DELETE", "/api/drive/faults")).json()).faults;
 	}
 	socket(e) {
-		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${el(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
+		let t = this.base.replace(/^http/, "ws") + e, n = this.token === null ? [] : [`warp.token.${$c(new TextEncoder().encode(this.token))}`], r = new WebSocket(t, n);
 		return r.binaryType = "arraybuffer", r;
 	}
 };
-function el(e) {
+function $c(e) {
 	let t = "";
 	for (let n of e) t += String.fromCharCode(n);
 	return btoa(t).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 // src/wire/live.ts
-var tl = 300, nl = 8e3;
-function rl(e) {
-	return Math.min(nl, tl * 1.7 ** e);
+var el = 300, tl = 8e3;
+function nl(e) {
+	return Math.min(tl, el * 1.7 ** e);
 }
-var il = class {
+var rl = class {
 	api;
 	path;
 	listener;
@@ -5469,11 +5455,11 @@ var il = class {
 			await this.isKnown(this.api);
 		} catch (e) {
 			if (this.closed) return;
-			if (e instanceof Qc && e.status === 404) {
+			if (e instanceof Zc && e.status === 404) {
 				this.closed = !0, this.listener.onConnection("gone");
 				return;
 			}
-			e instanceof Qc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
+			e instanceof Zc && e.status !== 0 && this.listener.onTrouble(e.message), this.again();
 			return;
 		}
 		if (this.closed) return;
@@ -5493,7 +5479,7 @@ var il = class {
 		}
 	}
 	again() {
-		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), rl(this.tries - 1));
+		this.tries += 1, this.listener.onConnection("lost"), this.timer = setTimeout(() => void this.open(), nl(this.tries - 1));
 	}
 	send(e) {
 		return this.socket?.readyState === WebSocket.OPEN && (this.socket.send(JSON.stringify(e)), !0);
@@ -5501,7 +5487,7 @@ var il = class {
 	close() {
 		this.closed = !0, clearTimeout(this.timer), this.socket?.close();
 	}
-}, al = 64, ol = class {
+}, il = 64, al = class {
 	values = /* @__PURE__ */ new Float64Array(256);
 	length = 0;
 	push(e) {
@@ -5517,7 +5503,7 @@ var il = class {
 	clear() {
 		this.length = 0;
 	}
-}, sl = class {
+}, ol = class {
 	lane;
 	phase = "waiting";
 	hostBytes = 0;
@@ -5541,8 +5527,8 @@ var il = class {
 	changedCount = 0;
 	generation = 0;
 	isChanged;
-	sampleHost = new ol();
-	sampleMedia = new ol();
+	sampleHost = new al();
+	sampleMedia = new al();
 	sampleOwnerHost;
 	sampleOwnerCopied;
 	events = [];
@@ -5554,7 +5540,7 @@ var il = class {
 	constructor(e) {
 		this.lane = e;
 		let t = e.units;
-		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.span = new Uint8Array(t).fill(1), this.openedPages = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new ol()), this.sampleOwnerCopied = e.owners.map(() => new ol()), this.forget();
+		this.state = new Uint8Array(t), this.owner = new Uint8Array(t).fill(255), this.group = new Uint16Array(t), this.valid = new Uint32Array(t), this.written = new Uint32Array(t), this.span = new Uint8Array(t).fill(1), this.openedPages = new Uint32Array(t), this.changed = new Uint32Array(t), this.isChanged = new Uint8Array(t), this.freeUnits = t, this.sampleOwnerHost = e.owners.map(() => new al()), this.sampleOwnerCopied = e.owners.map(() => new al()), this.forget();
 	}
 	fits(e) {
 		let t = this.lane;
@@ -5622,7 +5608,7 @@ var il = class {
 	applyEvents(e) {
 		for (let t = 0; t < e.events; t += 1) {
 			let n = e.event(t);
-			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "open" && n.unit < this.openedPages.length && (this.openedPages[n.unit] = n.pages), n.kind === "reclaim" && this.moves.length < al && this.moves.push(n);
+			n.number = this.eventNumber, this.eventNumber += 1, this.events.push(n), n.kind === "open" && n.unit < this.openedPages.length && (this.openedPages[n.unit] = n.pages), n.kind === "reclaim" && this.moves.length < il && this.moves.push(n);
 		}
 		this.events.length > 8192 && (this.events = this.events.slice(-4096));
 	}
@@ -5658,7 +5644,7 @@ var il = class {
 	}
 };
 // src/state/permalink.ts
-function cl(e) {
+function sl(e) {
 	let t = (e) => Object.fromEntries(Object.entries(e).sort(([e], [t]) => e < t ? -1 : 1)), { name: n, experiment: r, workload: i, device: a, scale: o, drive_writes: s, precondition_drive_writes: c, timed: l, seed: u, lanes: d, forks: f, ...p } = e;
 	return {
 		...n === void 0 ? {} : { name: n },
@@ -5687,15 +5673,15 @@ function cl(e) {
 		...t(p)
 	};
 }
-function ll(e, t) {
-	let n = ({ name: e, ...t }) => JSON.stringify(cl({
+function cl(e, t) {
+	let n = ({ name: e, ...t }) => JSON.stringify(sl({
 		...t,
 		forks: []
 	}));
 	return n(e) === n(t);
 }
 // src/state/session.ts
-var ul = 120, dl = class e {
+var ll = 120, ul = class e {
 	api;
 	id;
 	name = U("");
@@ -5715,12 +5701,12 @@ var ul = 120, dl = class e {
 	toldAt = 0;
 	toldTimer;
 	constructor(e, t, n, r) {
-		this.api = e, this.id = t, this.live = new il(e, n, r, this);
+		this.api = e, this.id = t, this.live = new rl(e, n, r, this);
 	}
 	static of(t, n) {
 		let r = `/api/sessions/${encodeURIComponent(n)}/live`, i = new e(t, n, r, async (e) => {
 			let t = await e.order(n), r = i.order.peek();
-			if (r !== null && !ll(r, t)) throw new Qc(404, `Session ${n} shows another run now.`);
+			if (r !== null && !cl(r, t)) throw new Zc(404, `Session ${n} shows another run now.`);
 		});
 		return i;
 	}
@@ -5742,9 +5728,9 @@ var ul = 120, dl = class e {
 	}
 	tell() {
 		let e = performance.now();
-		e - this.toldAt >= ul ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
+		e - this.toldAt >= ll ? (this.toldAt = e, this.told.value += 1) : this.toldTimer ??= setTimeout(() => {
 			this.toldTimer = void 0, this.toldAt = performance.now(), this.told.value += 1;
-		}, ul);
+		}, ll);
 	}
 	onMessage(e) {
 		switch (e.type) {
@@ -5776,7 +5762,7 @@ var ul = 120, dl = class e {
 		let t = this.lanes.value;
 		this.lanes.value = e.map((e, n) => {
 			let r = t[n];
-			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new sl(e) : (r.lane = e, r);
+			return r === void 0 || !r.fits(e) || r.lane.name !== e.name ? new ol(e) : (r.lane = e, r);
 		});
 	}
 	async learnOrder() {
@@ -5841,9 +5827,9 @@ var ul = 120, dl = class e {
 	close() {
 		clearTimeout(this.toldTimer), this.live.close();
 	}
-}, fl = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", pl = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light],.warp-studio[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark],.warp-studio[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;left:0;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0;position:relative}label{position:relative}legend{margin-bottom:8px;padding:0;font-weight:650}legend em{color:var(--muted);font-style:normal;font-weight:400}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.below .bar h2{min-width:3.6em}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);box-shadow:inset 0 0 0 1px var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block;position:relative}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{border-radius:var(--radius);height:32px;color:var(--muted);white-space:nowrap;border:1px solid #0000;align-items:center;padding:0 12px;display:grid}.choice span:hover{color:var(--ink)}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.actions[hidden]{display:none}.theme{color:var(--muted);align-items:center;display:flex}.theme circle{fill:none;stroke:currentColor;stroke-width:1.5px}.theme path{fill:currentColor}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{border-bottom:1px solid var(--line);margin-top:6px}.running li{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr) auto;align-items:center;gap:4px 16px;padding:4px 0;display:grid}.running li>a{overflow-wrap:anywhere}.running li>span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input[type],dialog select,dialog input[type]{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block;position:relative}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:none}.editor:focus-within{outline:2px solid var(--focus);outline-offset:1px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.named,.naming{flex-wrap:wrap;flex:22em;align-items:center;gap:2px 10px;min-width:0;display:flex}.named h1{color:var(--ink);overflow-wrap:anywhere;font-weight:550}.named .note{width:100%;max-width:none;font-size:var(--s)}.naming input{width:min(24em,100%)}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:9.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .figure[data-empty]{color:var(--muted);font-weight:400}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{grid-template-columns:minmax(0,1fr);align-content:start;gap:14px;min-width:0;display:grid;container-type:inline-size}.lane-side{grid-template-columns:minmax(0,1fr);align-content:start;gap:16px;display:grid}@media (min-width:1101px){.lanes[data-lanes=\"1\"] .lane{grid-template-columns:minmax(0,1fr) 400px;gap:14px 48px}.lanes[data-lanes=\"1\"] .lane-head{grid-column:1/-1}.lanes[data-lanes=\"1\"] .lane-side{gap:24px;padding-top:4px}}@media (min-width:700px){.lanes[data-lanes=\"1\"] .unit-line{min-height:1.5em}}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;height:32px;display:flex}.lane-name .lane-tag{flex:none}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}@container (width<=340px){.lane-head{grid-template-columns:minmax(0,1fr)}.lane-head .lane-phase{text-align:left}.lane-name h2{font-size:var(--l)}.lane-side .numbers :is(th,td):is(:nth-child(2),:nth-child(3)),.lane-side .facts div:last-child{display:none}}.unit-map-scroll,.lane-side .scroll{max-height:900px;overflow:auto}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame:focus-visible{outline-offset:-2px}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;top:0;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{text-overflow:ellipsis;min-width:0;font-style:normal;overflow:hidden}.region b,.region span{flex:none}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{gap:4px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .gauge{background:var(--free);border-radius:2px;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.lane-side [data-tour=handles]{min-height:150px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers th.text,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers .cut{text-overflow:ellipsis;vertical-align:bottom;max-width:30em;display:inline-block;overflow:hidden}.beside .note{max-width:90ch;padding-top:6px}.beside .scroll{max-height:50vh;margin:10px 0}.numbers .long>span{text-overflow:ellipsis;vertical-align:bottom;max-width:34em;display:inline-block;overflow:hidden}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.findings{min-height:44px}.findings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.events select{max-width:13em}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{vertical-align:middle;width:18px;border-width:2px 0 0!important;height:0!important}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path,.to-collection path{fill:currentColor}.to-collection{align-items:center;gap:8px;font-weight:400;display:inline-flex}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input[type]{width:100%;height:36px}dialog .value-now{font-size:var(--s);min-height:1.5em;margin-top:-10px}.buttons{flex-wrap:wrap;gap:8px;display:flex}.drive .since{margin-bottom:20px}dialog.wide{width:min(720px,100vw - 32px)}.faults{gap:14px;min-width:0;display:grid}.faults .editor{height:min(240px,40vh)}.faults .notice{margin:0}.two-press{place-content:center;justify-items:center;display:inline-grid}.two-press>span{grid-area:1/1}.two-press>span[aria-hidden=true]{visibility:hidden}.two-press[data-asked=true]{border-color:var(--alarm);box-shadow:inset 0 0 0 1px var(--alarm)}.two-press[aria-disabled=true]{cursor:progress}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.motif rect.none{fill:var(--free)}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:44px 100px minmax(0,1fr);align-items:center;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}html:has(.in-tour){scroll-padding-bottom:290px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"],.lanes[data-lanes=large]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto auto minmax(0,1fr) auto;gap:4px 8px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.to-collection{justify-content:center;justify-self:start;width:44px}.to-collection span{clip-path:inset(50%);width:1px;position:absolute;overflow:hidden}.transport .position{text-align:right;grid-area:1/4;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/4}.transport .speed{grid-area:2/4}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:116px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (pointer:coarse),(max-width:480px){button,select,input[type=text],input[type=search],input[type=number],.choice span,.slider,.slider input,dialog select,dialog input[type],.notice button{height:44px}button.link{height:44px;padding:0 4px}.notice button,.lane-list button.quiet{min-width:44px}.notice{align-items:center}.chip span{padding:11px 16px}.pick input[type=search],.compare>input[type=search]{height:44px}.chips legend{align-items:center;min-height:44px}.lane-list li{grid-template-columns:10em minmax(0,1fr) 44px}.lane-name{height:44px}.top nav a{justify-content:center;min-width:44px}.top .mark,.running a,.caption a,.intro a{align-items:center;min-width:44px;min-height:44px;display:inline-flex}.numbers td input[type=checkbox]{width:24px;height:24px;margin:10px}.slider input::-webkit-slider-thumb{width:26px;height:26px;margin-top:-10px}.slider input::-moz-range-thumb{width:22px;height:22px}.steps button{min-width:44px}}@media (max-width:480px){.running li{grid-template-columns:minmax(0,1fr) auto}.running li>a{grid-column:1/-1}.top .mark span{display:none}.run-head h1{min-height:2.6em}.run-head .actions{grid-template-columns:1fr 1fr;width:100%;display:grid}.run-head .actions[hidden]{display:none}.export select{width:100%}.lane-sub{white-space:normal}.fields label{width:calc(50% - 8px)}.fields select,.fields input[type],.fields .wide select,.begin .primary{width:100%}.numbers .long>span{max-width:8em}.top{gap:8px}.top nav{gap:6px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:6.5em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 44px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}.widget{padding:4px 2px}.widget .curves{margin-top:32px}.widget .transport{border-top:0;margin:8px 0 24px;padding:10px 0;position:static}";
+}, dl = ".uplot,.uplot *,.uplot :before,.uplot :after{box-sizing:border-box}.uplot{width:min-content;font-family:system-ui,-apple-system,Segoe UI,Roboto,Helvetica Neue,Arial,Noto Sans,sans-serif,Apple Color Emoji,Segoe UI Emoji,Segoe UI Symbol,Noto Color Emoji;line-height:1.5}.u-title{text-align:center;font-size:18px;font-weight:700}.u-wrap{-webkit-user-select:none;user-select:none;position:relative}.u-over,.u-under{position:absolute}.u-under{overflow:hidden}.uplot canvas{width:100%;height:100%;display:block;position:relative}.u-axis{position:absolute}.u-legend{text-align:center;margin:auto;font-size:14px}.u-inline{display:block}.u-inline *{display:inline-block}.u-inline tr{margin-right:16px}.u-legend th{font-weight:600}.u-legend th>*{vertical-align:middle;display:inline-block}.u-legend .u-marker{width:1em;height:1em;margin-right:4px;background-clip:padding-box!important}.u-inline.u-live th:after{content:\":\";vertical-align:middle}.u-inline:not(.u-live) .u-value{display:none}.u-series>*{padding:4px}.u-series th{cursor:pointer}.u-legend .u-off>*{opacity:.3}.u-select{pointer-events:none;background:#00000012;position:absolute}.u-cursor-x,.u-cursor-y{pointer-events:none;will-change:transform;position:absolute;top:0;left:0}.u-hz .u-cursor-x,.u-vt .u-cursor-y{border-right:1px dashed #607d8b;height:100%}.u-hz .u-cursor-y,.u-vt .u-cursor-x{border-bottom:1px dashed #607d8b;width:100%}.u-cursor-pt{pointer-events:none;will-change:transform;border:0 solid;border-radius:50%;position:absolute;top:0;left:0;background-clip:padding-box!important}.u-axis.u-off,.u-select.u-off,.u-cursor-x.u-off,.u-cursor-y.u-off,.u-cursor-pt.u-off{display:none}", fl = ":root,.warp-studio{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light dark;--paper:var(--lightningcss-light,#fff)var(--lightningcss-dark,#0d1117);--raised:var(--lightningcss-light,#f6f8fa)var(--lightningcss-dark,#161b22);--ink:var(--lightningcss-light,#1f2328)var(--lightningcss-dark,#e6edf3);--muted:var(--lightningcss-light,#59636e)var(--lightningcss-dark,#9198a1);--line:var(--lightningcss-light,#d9dee3)var(--lightningcss-dark,#2b323b);--edge:var(--lightningcss-light,#818b98)var(--lightningcss-dark,#656c76);--free:var(--lightningcss-light,#edf0f2)var(--lightningcss-dark,#20262e);--link:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--focus:var(--lightningcss-light,#0072b2)var(--lightningcss-dark,#56b4e9);--alarm:var(--lightningcss-light,#a40e26)var(--lightningcss-dark,#ff8182);--alarm-paper:var(--lightningcss-light,#fff1f0)var(--lightningcss-dark,#2a1516);--wait-paper:var(--lightningcss-light,#fff8e6)var(--lightningcss-dark,#241d0c);--code-name:var(--lightningcss-light,#0550ae)var(--lightningcss-dark,#79b8ff);--code-value:var(--lightningcss-light,#7a3e00)var(--lightningcss-dark,#f0a868);--sans:system-ui, -apple-system, \"Segoe UI\", Roboto, \"Noto Sans\", \"Liberation Sans\", sans-serif;--mono:ui-monospace, \"SF Mono\", \"Cascadia Mono\", \"Noto Sans Mono\", \"Liberation Mono\", monospace;--s:.75rem;--m:.875rem;--l:1rem;--xl:1.25rem;--xxl:1.75rem;--huge:2.75rem;--radius:6px;--page:1480px}@media (prefers-color-scheme:dark){:root,.warp-studio{--lightningcss-light: ;--lightningcss-dark:initial}}:root[data-theme=light],.warp-studio[data-theme=light]{--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light}:root[data-theme=dark],.warp-studio[data-theme=dark]{--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}*,:before,:after{box-sizing:border-box}html{background:var(--paper);scroll-padding:64px 0 96px}body,.warp-studio{background:var(--paper);color:var(--ink);font:var(--m) / 1.5 var(--sans);font-variant-numeric:tabular-nums;-webkit-text-size-adjust:100%;margin:0}h1,h2,p,dl,dd,ul,ol,figure,fieldset{margin:0;padding:0}ul,ol{list-style:none}h1{font-size:var(--xl);text-wrap:balance;font-weight:650;line-height:1.3}h2{font-size:var(--l);font-weight:650;line-height:1.4}small{font-size:var(--s);color:var(--muted);margin-left:4px;font-weight:400}a{color:var(--link);text-underline-offset:3px}code{font-family:var(--mono);font-size:.93em}.hidden{clip-path:inset(50%);white-space:nowrap;width:1px;height:1px;position:absolute;left:0;overflow:hidden}.note,.empty,figcaption{color:var(--muted);max-width:68ch}.empty{padding:16px 0}.lead{font-size:var(--l);color:var(--muted);max-width:60ch;margin-top:4px}button,select,input[type=text],input[type=search],input[type=number]{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--edge);border-radius:var(--radius);max-width:100%;height:32px;padding:0 10px}select{text-overflow:ellipsis;padding:0 6px}button{cursor:pointer;white-space:nowrap;font-weight:550}button:hover:not(:disabled),select:hover{border-color:var(--ink)}button:disabled{color:var(--muted);border-color:var(--line);cursor:default}button.primary{background:var(--ink);color:var(--paper);border-color:var(--ink)}button.primary:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}button.large{height:44px;font-size:var(--l);padding:0 28px}button.quiet{color:var(--muted);background:0 0;border-color:#0000;padding:0 6px;font-weight:400}button.link{color:var(--link);text-underline-offset:3px;background:0 0;border:0;height:auto;padding:0;font-weight:400;text-decoration:underline}::placeholder{color:var(--muted);opacity:1}:focus-visible{outline:2px solid var(--focus);outline-offset:2px}main:focus{outline:none}fieldset{border:0;min-width:0;position:relative}label{position:relative}legend{margin-bottom:8px;padding:0;font-weight:650}legend em{color:var(--muted);font-style:normal;font-weight:400}.inline{color:var(--muted);align-items:center;gap:6px;display:inline-flex}.below .bar h2{min-width:3.6em}.bar{flex-wrap:wrap;align-items:center;gap:8px 16px;margin-bottom:12px;display:flex}.choice{background:var(--raised);border-radius:var(--radius);box-shadow:inset 0 0 0 1px var(--line);scrollbar-width:none;max-width:100%;display:inline-flex;overflow-x:auto}.choice label{cursor:pointer;display:block;position:relative}.choice input{opacity:0;width:1px;height:1px;position:absolute}.choice span{border-radius:var(--radius);height:32px;color:var(--muted);white-space:nowrap;border:1px solid #0000;align-items:center;padding:0 12px;display:grid}.choice span:hover{color:var(--ink)}.choice input:checked+span{background:var(--paper);color:var(--ink);border-color:var(--edge);font-weight:550}.choice input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.skip{position:absolute;left:-999px}.skip:focus{z-index:9;background:var(--paper);padding:8px;top:8px;left:8px}.top{z-index:5;height:52px;padding:0 max(24px, calc((100vw - var(--page)) / 2));background:var(--paper);border-bottom:1px solid var(--line);align-items:center;gap:24px;display:flex;position:sticky;top:0}.top .mark{color:var(--ink);font-size:var(--l);white-space:nowrap;align-items:center;gap:10px;text-decoration:none;display:flex}.top .mark b{font-weight:650}.pale{fill:var(--edge)}.top nav{gap:20px;height:100%;display:flex}.top nav a{color:var(--muted);border-top:2px solid #0000;border-bottom:2px solid #0000;align-items:center;text-decoration:none;display:flex}.top nav a:hover{color:var(--ink)}.top nav a[aria-current]{color:var(--ink);border-bottom-color:var(--ink);font-weight:550}.theme{margin-left:auto}.actions[hidden]{display:none}.theme{color:var(--muted);align-items:center;display:flex}.theme circle{fill:none;stroke:currentColor;stroke-width:1.5px}.theme path{fill:currentColor}.theme select{color:var(--muted);background:var(--paper);border-color:#0000}main{max-width:var(--page);margin:0 auto;padding:32px 24px 64px}main.narrow{max-width:720px}.notice{border-radius:var(--radius);border:1px solid var(--edge);background:var(--raised);justify-content:space-between;align-items:flex-start;gap:12px;margin:8px 0 16px;padding:10px 14px;display:flex}.notice p{overflow-wrap:anywhere;max-width:90ch}.notice.waiting{background:var(--wait-paper)}.notice.error{background:var(--alarm-paper);border-color:var(--alarm)}.notice button{height:24px}.skeleton,.skeleton .unit-map-frame{background:var(--raised);border-radius:var(--radius)}.intro{margin-bottom:28px}.intro h1{font-size:var(--huge);letter-spacing:-.02em;margin-bottom:12px;line-height:1.1}.intro p{font-size:var(--l);color:var(--muted);max-width:62ch}.intro p+p{margin-top:8px}.running{border-top:1px solid var(--line);padding:16px 0 20px}.running ul{border-bottom:1px solid var(--line);margin-top:6px}.running li{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr) auto;align-items:center;gap:4px 16px;padding:4px 0;display:grid}.running li>a{overflow-wrap:anywhere}.running li>span{color:var(--muted)}.columns{grid-template-columns:minmax(0,5fr) minmax(0,6fr);gap:24px 56px;min-height:560px;margin-top:24px;display:grid}.columns.own{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}.pick{min-width:0}.pick input[type=search],.compare>input[type=search]{width:100%;height:40px;margin-bottom:8px}.choices{border-top:1px solid var(--line);border-bottom:1px solid var(--line);max-height:620px;overflow-y:auto}.choices li+li{border-top:1px solid var(--line)}.choices label{cursor:pointer;display:block;position:relative}.choices input{opacity:0;position:absolute}.choices span{border-left:3px solid #0000;padding:10px 12px 10px 14px;display:block}.choices b{font-weight:500;line-height:1.35;display:block}.choices code{color:var(--muted);font-size:var(--s)}.choices span:hover{background:var(--raised)}.choices input:checked+span{border-left-color:var(--ink);background:var(--raised)}.choices input:checked+span b{font-weight:650}.choices input:focus-visible+span{outline:2px solid var(--focus);outline-offset:-2px}.form{flex-direction:column;gap:24px;min-width:0;display:flex}.form h2{font-size:var(--xl);line-height:1.3}.fields{flex-wrap:wrap;gap:12px 16px;display:flex}.fields legend{float:left;width:100%;margin-bottom:0}.fields label,dialog label{color:var(--muted);font-size:var(--s);flex-direction:column;gap:4px;display:flex}.fields select,.fields input[type],dialog select,dialog input[type]{font-size:var(--m);width:11em}.fields .wide select{width:min(100%,32em)}.fields .wide{width:100%}.chips legend{align-items:baseline;gap:10px;display:flex}.chip{cursor:pointer;margin:0 8px 8px 0;display:inline-block;position:relative}.chip input{opacity:0;position:absolute}.chip span{border:1px solid var(--edge);border-radius:99px;padding:5px 12px;display:inline-block}.chip span:hover{border-color:var(--ink)}.chip input:checked+span{background:var(--ink);color:var(--paper);border-color:var(--ink)}.chip input:focus-visible+span{outline:2px solid var(--focus);outline-offset:2px}.begin{border-top:1px solid var(--line);flex-wrap:wrap;justify-content:space-between;align-items:center;gap:12px 24px;padding-top:16px;display:flex}.begin .notice{width:100%;margin:0}.begin p{max-width:48ch}.lane-list li{border-top:1px solid var(--line);grid-template-columns:10em minmax(0,1fr) 28px;align-items:center;gap:10px;padding:5px 0;display:grid}.lane-list ul{border-bottom:1px solid var(--line);margin-bottom:8px}.lane-list li span{color:var(--muted);overflow-wrap:anywhere;font-family:var(--mono);font-size:var(--s)}.lane-list .fields{align-items:flex-end}.editor{border:1px solid var(--edge);border-radius:var(--radius);background:var(--paper);height:520px;overflow:hidden}.editor .cm-editor{height:100%}.editor .cm-scroller{font:13px/1.55 var(--mono)}.editor .cm-editor.cm-focused{outline:none}.editor:focus-within{outline:2px solid var(--focus);outline-offset:1px}.editor .cm-gutters{background:var(--raised);color:var(--muted);border-right:1px solid var(--line)}.editor .cm-activeLine,.editor .cm-activeLineGutter{background:color-mix(in srgb, var(--ink) 5%, transparent)}.editor .cm-cursor{border-left-color:var(--ink)}.editor .cm-tooltip{background:var(--paper);color:var(--ink);border:1px solid var(--edge);border-radius:var(--radius);font-size:13px;overflow:hidden}.editor .cm-tooltip-autocomplete ul li[aria-selected]{background:var(--ink);color:var(--paper)}.editor .cm-completionInfo{max-width:320px;padding:8px 10px}.editor .cm-diagnostic-error{border-left-color:var(--alarm)}.problems{color:var(--alarm);min-height:1.5em;margin-top:8px}.upload{border:1px dashed var(--edge);border-radius:var(--radius);text-align:center;height:200px;color:var(--muted);cursor:pointer;place-items:center;padding:24px;display:grid}.upload:hover{border-color:var(--ink)}.upload input{max-width:100%}.run{padding-bottom:40px}.run-head{flex-wrap:wrap;justify-content:space-between;align-items:center;gap:8px 24px;display:flex}.run-head h1{font-size:var(--m);color:var(--muted);text-overflow:ellipsis;min-width:0;min-height:1.3em;font-weight:500;overflow:hidden}.named,.naming{flex-wrap:wrap;flex:22em;align-items:center;gap:2px 10px;min-width:0;display:flex}.named h1{color:var(--ink);overflow-wrap:anywhere;font-weight:550}.named .note{width:100%;max-width:none;font-size:var(--s)}.naming input{width:min(24em,100%)}.actions{flex-wrap:wrap;gap:8px;display:flex}.export select{width:9.5em;font-weight:550}.headline{border-bottom:1px solid var(--line);grid-template-columns:auto minmax(0,1fr);align-items:baseline;gap:4px 20px;margin-bottom:20px;padding:12px 0 24px;display:grid}.headline .figure{font-size:var(--huge);letter-spacing:-.02em;min-width:3.1em;font-weight:650;line-height:1.15}.headline .figure[data-empty]{color:var(--muted);font-weight:400}.headline .sentence{font-size:var(--xl);text-wrap:pretty;min-height:1.35em;line-height:1.35}.lanes{grid-template-columns:repeat(var(--columns,1), minmax(0, 1fr));gap:32px;display:grid}.lanes[data-lanes=\"2\"],.lanes[data-lanes=\"4\"]{--columns:2}.lanes[data-lanes=\"3\"],.lanes[data-lanes=\"5\"],.lanes[data-lanes=\"6\"]{--columns:3}.lanes[data-lanes=\"7\"],.lanes[data-lanes=\"8\"]{--columns:4}.lane{grid-template-columns:minmax(0,1fr);align-content:start;gap:14px;min-width:0;display:grid;container-type:inline-size}.lane-side{grid-template-columns:minmax(0,1fr);align-content:start;gap:16px;display:grid}@media (min-width:1101px){.lanes[data-lanes=\"1\"] .lane{grid-template-columns:minmax(0,1fr) 400px;gap:14px 48px}.lanes[data-lanes=\"1\"] .lane-head{grid-column:1/-1}.lanes[data-lanes=\"1\"] .lane-side{gap:24px;padding-top:4px}}@media (min-width:700px){.lanes[data-lanes=\"1\"] .unit-line{min-height:1.5em}}.lane-head{grid-template-columns:minmax(0,1fr) auto;align-items:baseline;gap:0 16px;display:grid}.lane-name{align-items:center;gap:10px;min-width:0;height:32px;display:flex}.lane-name .lane-tag{flex:none}.lane-name h2{text-overflow:ellipsis;white-space:nowrap;font-size:var(--xl);overflow:hidden}.lane-tag{align-items:center;gap:6px;display:inline-flex}.lane-tag b{border:1px solid var(--ink);width:22px;height:22px;font-size:var(--s);border-radius:4px;place-items:center;display:inline-grid}.lane-tag line.ink{stroke:var(--ink)}.lane-tag line.muted{stroke:var(--muted)}.lane-waf{white-space:nowrap}.lane-waf span{color:var(--muted);font-size:var(--s)}.lane-waf b{font-size:var(--xxl);letter-spacing:-.01em;font-weight:650;line-height:1.1}.lane-sub,.lane-phase{color:var(--muted);font-size:var(--s);text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.lane-phase{text-align:right}.lane-phase[data-phase=failed]{color:var(--alarm)}@container (width<=340px){.lane-head{grid-template-columns:minmax(0,1fr)}.lane-head .lane-phase{text-align:left}.lane-name h2{font-size:var(--l)}.lane-side .numbers :is(th,td):is(:nth-child(2),:nth-child(3)),.lane-side .facts div:last-child{display:none}}.unit-map-scroll,.lane-side .scroll{max-height:900px;overflow:auto}.unit-map-frame{touch-action:pan-y;position:relative;overflow:hidden}.unit-map-frame:focus-visible{outline-offset:-2px}.unit-map-frame canvas{width:100%;height:100%;image-rendering:pixelated;position:absolute;inset:0 auto auto 0}.unit-map-frame .above{pointer-events:none}.region{height:24px;font-size:var(--s);color:var(--muted);pointer-events:none;white-space:nowrap;align-items:center;gap:6px;display:flex;position:absolute;top:0;left:0;right:0;overflow:hidden}.region b{color:var(--ink);font-weight:550}.region em{text-overflow:ellipsis;min-width:0;font-style:normal;overflow:hidden}.region b,.region span{flex:none}.region span{margin-left:auto}.swatch{border-radius:2px;flex:none;width:10px;height:10px;display:inline-block}.swatch.free{background:var(--free);box-shadow:inset 0 0 0 1px var(--edge)}.swatch.key{background:var(--edge)}.swatch.key.dead{opacity:.35}.swatch.key.open,.swatch.key.collecting{background:var(--free);box-shadow:inset 0 0 0 2px var(--ink)}.swatch.key.collecting{box-shadow:none;border:2px dotted var(--ink)}.unit-line{min-height:3em;font-size:var(--s);color:var(--muted);margin-top:6px}.unit-line b{color:var(--ink)}.legend{font-size:var(--s);color:var(--muted);flex-wrap:wrap;gap:2px 16px;margin-left:auto;display:flex}.legend span{white-space:nowrap}.legend .key{margin-right:3px}.free-units{gap:4px;display:grid}.free-units p{font-size:var(--s);color:var(--muted)}.free-units p b{color:var(--ink);font-size:var(--m)}.free-units .gauge{background:var(--free);border-radius:2px;height:10px;position:relative}.gauge .level{background:var(--muted);border-radius:2px;position:absolute;inset:0 auto 0 0}.free-units[data-level=foreground] .level{background:var(--alarm)}.gauge .mark{background:var(--ink);width:2px;margin-left:-1px;position:absolute;top:-3px;bottom:-3px}.lane-side [data-tour=handles]{min-height:150px}.scroll{min-width:0;overflow-x:auto}.scroll.tall{max-height:70vh;overflow:auto}table.numbers{border-collapse:collapse;width:100%;font-size:var(--m)}.numbers th,.numbers td{text-align:right;white-space:nowrap;padding:4px 0 4px 12px;font-weight:400}.numbers th:first-child,.numbers td:first-child,.numbers th.text,.numbers td.text{text-align:left}.numbers th:first-child,.numbers td:first-child{padding-left:0}.lane .numbers{font-size:.8125rem}.lane .numbers th,.lane .numbers td{padding-left:6px}.lane .numbers th:first-child{padding-left:0}.numbers thead th{color:var(--muted);font-size:var(--s);border-bottom:1px solid var(--line)}.numbers .cut{text-overflow:ellipsis;vertical-align:bottom;max-width:30em;display:inline-block;overflow:hidden}.beside .note{max-width:90ch;padding-top:6px}.beside .scroll{max-height:50vh;margin:10px 0}.numbers .long>span{text-overflow:ellipsis;vertical-align:bottom;max-width:34em;display:inline-block;overflow:hidden}.numbers tbody tr+tr>*{border-top:1px solid var(--line)}.numbers .quiet-row>*{color:var(--muted)}.facts{flex-wrap:wrap;justify-content:space-between;gap:8px 16px;display:flex}.facts dt{font-size:var(--s);color:var(--muted)}.facts dd{min-width:3.6em}.warnings{min-height:44px}.warnings li{border-left:3px solid var(--edge);font-size:var(--s);margin-top:4px;padding:2px 0 2px 10px}.below{border-top:1px solid var(--line);grid-template-columns:minmax(0,3fr) minmax(0,2fr);gap:32px 48px;margin-top:36px;padding-top:24px;display:grid}.curves,.events,.hosts{min-width:0}.events select{max-width:13em}.hosts{margin-bottom:28px}.plot{width:100%}.plot .uplot,.plot .u-wrap{font-family:var(--sans)}.plot .u-legend{text-align:left;font-size:var(--s);color:var(--ink);line-height:1.6}.plot .u-legend th{font-weight:400}.plot .u-legend .u-marker{vertical-align:middle;width:18px;border-width:2px 0 0!important;height:0!important}.plot .u-legend .u-value{min-width:3.6em;display:inline-block}.plot .u-hz .u-cursor-x{border-right:1px dashed var(--muted)}.plot .u-hz .u-cursor-y{border-bottom:1px dashed var(--muted)}.log{border-top:1px solid var(--line);height:292px;font-size:var(--s);overflow-y:auto}.log li{border-bottom:1px solid var(--line);grid-template-columns:3.2em 10px minmax(0,1fr);align-items:baseline;gap:10px;padding:5px 0;display:grid}.log li.empty{display:block}.log .when{color:var(--muted);text-align:right}.log .what{overflow-wrap:anywhere;color:var(--muted)}.log .what b{color:var(--ink);font-weight:550;display:block}.events .note{font-size:var(--s);margin-top:6px}.transport{z-index:4;background:var(--paper);border-top:1px solid var(--line);grid-template-columns:auto auto auto minmax(0,1fr) auto auto;align-items:center;gap:16px;margin-top:32px;padding:10px 0;display:grid;position:sticky;bottom:0}.transport .play{background:var(--ink);width:44px;height:44px;color:var(--paper);border-color:var(--ink);border-radius:50%;place-items:center;padding:0;display:grid}.transport .play:disabled{background:var(--raised);color:var(--muted);border-color:var(--line)}.play path,.to-collection path{fill:currentColor}.to-collection{align-items:center;gap:8px;font-weight:400;display:inline-flex}.steps{display:flex}.steps button{border-radius:0;margin-left:-1px;padding:0 9px;font-weight:400}.steps button:first-child{border-radius:var(--radius) 0 0 var(--radius)}.steps button:last-child{border-radius:0 var(--radius) var(--radius) 0}.slider{align-items:center;height:32px;display:flex;position:relative}.slider input{appearance:none;cursor:pointer;background:0 0;width:100%;height:32px;margin:0}.slider input::-webkit-slider-runnable-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-moz-range-track{background:linear-gradient(to right, var(--ink) var(--at,0%), var(--line) var(--at,0%));border-radius:3px;height:6px}.slider input::-webkit-slider-thumb{appearance:none;background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:18px;height:18px;margin-top:-6px}.slider input::-moz-range-thumb{background:var(--paper);border:2px solid var(--ink);border-radius:50%;width:14px;height:14px}.fork-mark{background:var(--ink);pointer-events:none;width:2px;height:8px;position:absolute;top:2px}.position{white-space:nowrap;color:var(--muted);min-width:12.5em}.position b{color:var(--ink);text-align:right;min-width:2.4em;display:inline-block}.speed select{width:7.6em}dialog{border:1px solid var(--edge);background:var(--paper);width:min(440px,100vw - 32px);color:var(--ink);border-radius:10px;padding:24px}dialog::backdrop{background:#00000073}dialog form{gap:14px;display:grid}dialog select,dialog input[type]{width:100%;height:36px}dialog .value-now{font-size:var(--s);min-height:1.5em;margin-top:-10px}.buttons{flex-wrap:wrap;gap:8px;display:flex}.drive .since{margin-bottom:20px}dialog.wide{width:min(720px,100vw - 32px)}.faults{gap:14px;min-width:0;display:grid}.faults .editor{height:min(240px,40vh)}.faults .notice{margin:0}.two-press{place-content:center;justify-items:center;display:inline-grid}.two-press>span{grid-area:1/1}.two-press>span[aria-hidden=true]{visibility:hidden}.two-press[data-asked=true]{border-color:var(--alarm);box-shadow:inset 0 0 0 1px var(--alarm)}.two-press[aria-disabled=true]{cursor:progress}.tour{max-width:820px}.tour h1{font-size:var(--huge);letter-spacing:-.02em;line-height:1.1}.stories{border-top:1px solid var(--line);margin-top:28px}.motif rect.none{fill:var(--free)}.stories a{border-bottom:1px solid var(--line);color:var(--ink);grid-template-columns:44px 100px minmax(0,1fr);align-items:center;padding:18px 8px 18px 0;text-decoration:none;display:grid}.stories a:hover{background:var(--raised)}.stories .ordinal{font-size:var(--xxl);color:var(--muted);padding-left:8px;line-height:1}.stories b{font-size:var(--xl);font-weight:650;line-height:1.3;display:block}.stories em{color:var(--muted);font-style:normal}.caption{z-index:4;background:var(--ink);width:min(560px,100%);color:var(--paper);border-radius:10px;margin:24px auto 0;padding:16px 20px;position:sticky;bottom:76px}.caption-title{font-size:var(--s);justify-content:space-between;gap:16px;display:flex}.caption-title b{font-weight:550}.caption-text{font-size:var(--l);min-height:4.35em;margin:6px 0 12px;line-height:1.45}.caption-bar{align-items:center;gap:8px;display:flex}.caption button{color:var(--paper);border-color:color-mix(in srgb, var(--paper) 55%, var(--ink));background:0 0}.caption button:disabled{color:color-mix(in srgb, var(--paper) 60%, var(--ink))}.caption button.primary{background:var(--paper);color:var(--ink)}.caption a{color:var(--paper);margin-left:auto}.pointed-at{outline:2px solid var(--focus);outline-offset:8px;border-radius:2px}html:has(.in-tour){scroll-padding-bottom:290px}.compare>input[type=search]{max-width:480px;margin-top:20px}.beside-hint{color:var(--muted);padding:4px 0 12px}.beside{background:var(--raised);border-radius:var(--radius);margin:4px 0 20px;padding:8px 16px}@media (max-width:1100px){.lanes{--columns:2!important}.lanes[data-lanes=\"1\"],.lanes[data-lanes=large]{--columns:1!important}.below{grid-template-columns:minmax(0,1fr)}}@media (max-width:820px){main{padding:20px 16px 48px}.top{gap:16px;padding:0 16px}.columns,.columns.own{grid-template-columns:minmax(0,1fr)}.choices{max-height:300px}.lanes{gap:40px;--columns:1!important}.intro h1,.tour h1{font-size:2rem}.transport{grid-template-columns:auto auto minmax(0,1fr) auto;gap:4px 8px;margin-inline:-16px;padding:8px 16px}.transport .slider{grid-row:1}.to-collection{justify-content:center;justify-self:start;width:44px}.to-collection span{clip-path:inset(50%);width:1px;position:absolute;overflow:hidden}.transport .position{text-align:right;grid-area:1/4;min-width:7em}.transport .position span{display:none}.transport .slider{grid-column:1/4}.transport .speed{grid-area:2/4}.transport .speed select{width:7em}.caption{padding:12px 14px;bottom:116px}.caption-text{min-height:5.8em;font-size:var(--m)}}@media (pointer:coarse),(max-width:480px){button,select,input[type=text],input[type=search],input[type=number],.choice span,.slider,.slider input,dialog select,dialog input[type],.notice button{height:44px}button.link{height:44px;padding:0 4px}.notice button,.lane-list button.quiet{min-width:44px}.notice{align-items:center}.chip span{padding:11px 16px}.pick input[type=search],.compare>input[type=search]{height:44px}.chips legend{align-items:center;min-height:44px}.lane-list li{grid-template-columns:10em minmax(0,1fr) 44px}.lane-name{height:44px}.top nav a{justify-content:center;min-width:44px}.top .mark,.running a,.caption a,.intro a{align-items:center;min-width:44px;min-height:44px;display:inline-flex}.numbers td input[type=checkbox]{width:24px;height:24px;margin:10px}.slider input::-webkit-slider-thumb{width:26px;height:26px;margin-top:-10px}.slider input::-moz-range-thumb{width:22px;height:22px}.steps button{min-width:44px}}@media (max-width:480px){.running li{grid-template-columns:minmax(0,1fr) auto}.running li>a{grid-column:1/-1}.top .mark span{display:none}.run-head h1{min-height:2.6em}.run-head .actions{grid-template-columns:1fr 1fr;width:100%;display:grid}.run-head .actions[hidden]{display:none}.export select{width:100%}.lane-sub{white-space:normal}.fields label{width:calc(50% - 8px)}.fields select,.fields input[type],.fields .wide select,.begin .primary{width:100%}.numbers .long>span{max-width:8em}.top{gap:8px}.top nav{gap:6px}.headline{grid-template-columns:minmax(0,1fr)}.headline .sentence{font-size:var(--l);min-height:4.05em}.theme select{width:6.5em}.numbers th,.numbers td{padding-left:8px}.facts{gap:8px 16px}.lane-list li{grid-template-columns:minmax(0,1fr) 44px}.lane-list li span{grid-area:2/1/auto/-1}}@media (prefers-reduced-motion:reduce){*{scroll-behavior:auto!important;transition:none!important}}.widget{padding:4px 2px}.widget .curves{margin-top:32px}.widget .transport{border-top:0;margin:8px 0 24px;padding:10px 0;position:static}";
 // src/widget.tsx
-function ml({ session: e }) {
+function pl({ session: e }) {
 	let t = U(!1), n = e.connection.value;
 	return /* @__PURE__ */ q("div", {
 		class: "run widget",
@@ -5872,9 +5858,9 @@ function ml({ session: e }) {
 				kind: "error",
 				children: e.problem.value
 			}),
-			/* @__PURE__ */ q(zc, { session: e }),
-			/* @__PURE__ */ q(Jc, { session: e }),
-			/* @__PURE__ */ q(Vc, { session: e }),
+			/* @__PURE__ */ q(Rc, { session: e }),
+			/* @__PURE__ */ q(qc, { session: e }),
+			/* @__PURE__ */ q(Bc, { session: e }),
 			/* @__PURE__ */ q(Xs, { session: e }),
 			/* @__PURE__ */ q(gc, {
 				session: e,
@@ -5883,33 +5869,33 @@ function ml({ session: e }) {
 		]
 	});
 }
-function hl(e, t) {
-	return e instanceof Qc && e.status === 0 ? `The browser cannot reach the notebook's kernel at ${t}. If the kernel was restarted, run the cell again. If it is on another machine, forward its port to this machine with ssh -L ${new URL(t).port}:${new URL(t).host} MACHINE.` : e instanceof Error ? e.message : String(e);
+function ml(e, t) {
+	return e instanceof Zc && e.status === 0 ? `The browser cannot reach the notebook's kernel at ${t}. If the kernel was restarted, run the cell again. If it is on another machine, forward its port to this machine with ssh -L ${new URL(t).port}:${new URL(t).host} MACHINE.` : e instanceof Error ? e.message : String(e);
 }
-async function gl(e, t) {
-	let n = new $c(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
+async function hl(e, t) {
+	let n = new Qc(String(e.get("url") ?? ""), e.get("token") || null), r = e.get("order"), i = e.get("session"), a = i || (r ? await n.begin(r) : null);
 	if (a === null) throw Error("The widget has neither an order nor a session. Give it one of them.");
-	let o = dl.of(n, a);
-	return I(/* @__PURE__ */ q(ml, { session: o }), t), () => {
+	let o = ul.of(n, a);
+	return I(/* @__PURE__ */ q(pl, { session: o }), t), () => {
 		I(null, t), o.close(), i || n.end(a).catch(() => {});
 	};
 }
-var _l = { render({ model: e, el: t }) {
+var gl = { render({ model: e, el: t }) {
 	t.dataset.lmSuppressShortcuts = "true";
 	let n = t.attachShadow({ mode: "open" }), r = document.createElement("style");
-	r.textContent = fl + pl;
+	r.textContent = dl + fl;
 	let i = document.createElement("div");
 	i.className = "warp-studio", n.append(r, i);
-	let a = Xc(i), o = null, s = !1;
-	return gl(e, i).then((e) => {
+	let a = Yc(i), o = null, s = !1;
+	return hl(e, i).then((e) => {
 		s ? e() : o = e;
 	}, (t) => {
 		I(/* @__PURE__ */ q(yc, {
 			kind: "error",
-			children: hl(t, String(e.get("url") ?? ""))
+			children: ml(t, String(e.get("url") ?? ""))
 		}), i);
 	}), () => {
 		s = !0, a(), o?.();
 	};
 } };
-export { _l as default };
+export { gl as default };
