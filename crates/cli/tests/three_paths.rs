@@ -38,7 +38,7 @@ use workload::fio::{JobFile, Override, Schedule};
 use workload::{IoRequest, RequestOperation, WorkloadTarget};
 use zerocopy::{FromBytes, IntoBytes};
 
-const CAPACITY_BYTES: u64 = 128 << 20;
+const CAPACITY_BYTES: u64 = 64 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
 /// Everything that a host moves at once: the largest request of the job file.
 const BUFFER_BYTES: usize = 128 << 10;
