@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_get_the_same_key() {
+    fn both_sides_get_the_same_secret() {
         for group in GROUPS_WITH_PRIME {
             let (host, controller) = (KeyPair::new(group).unwrap(), KeyPair::new(group).unwrap());
             assert_ne!(host.public(), controller.public());
             let secret = host.shared_secret(controller.public()).unwrap();
-            assert_eq!(key.len(), usize::from(group.public_value_length()));
+            assert_eq!(secret.len(), usize::from(group.public_value_length()));
             assert_eq!(controller.shared_secret(host.public()), Some(secret), "{group}");
         }
         assert!(KeyPair::new(DhGroupId::Null).is_none());
@@ -170,7 +170,7 @@ mod tests {
         let mut two = vec![0; 256];
         two[255] = 2;
         let secret = pair.shared_secret(&two).unwrap();
-        assert_eq!((key[253], key[254], key[255]), (0, 4, 0), "2^10");
+        assert_eq!((secret[253], secret[254], secret[255]), (0, 4, 0), "2^10");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use nvme_spec::command::{DirectiveCdw11, EnableDirectiveCdw12, SubmissionEntry};
 use nvme_spec::{AdminOpcode, NSID_ALL, Status};
 use ssd::config::Isolation;
 
-use crate::common::{Drive, config, set_fdp};
+use crate::common::{Drive, admin, config, set_fdp};
 use crate::{delete, make_namespace};
 
 #[test]

@@ -4,7 +4,7 @@ use nvme_spec::command::{DeviceSelfTestCdw10, FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::log::DeviceSelfTestLog;
 use nvme_spec::{AdminOpcode, IdentifyController, IoOpcode, NSID_ALL, Status};
 
-use crate::common::{Drive, get_log, identify, io};
+use crate::common::{Drive, admin, get_log, identify, io};
 use crate::{format_entry, identify_namespace, make_namespace, read};
 
 #[test]

@@ -4,7 +4,6 @@ use nvme::{ControllerKind, HostTransport};
 use nvme_spec::command::SubmissionEntry;
 use nvme_spec::identify::{Cns, Flbas, IdentifyNamespaceIndependent, IoCommandSets};
 use nvme_spec::{AdminOpcode, IdentifyController, IdentifyNamespace, NSID_ALL, Status};
-use zerocopy::IntoBytes;
 
 use crate::common::{CAPACITY_BYTES, Drive, PAGE_BYTES, admin, config, identify};
 use crate::{

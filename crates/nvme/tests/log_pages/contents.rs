@@ -15,7 +15,7 @@ use crate::common::commands::{
     CURRENT, drive_with_namespace, events, get_feature, get_piece, request_event, u16_at, u32_at, u64_at, u128_at,
     write_until_collected,
 };
-use crate::common::{Drive, PAGE_BYTES, admin, get_log, set_feature};
+use crate::common::{Drive, PAGE_BYTES, admin, get_log, io, set_feature};
 
 /// SMART / Health Information Extended. Data center tools compute the same write amplification as
 /// the device.

@@ -9,7 +9,7 @@ use crate::common::commands::{
     CAPABILITIES, CURRENT, drive_with_namespace, enable_event, get_feature, get_piece, u16_at, u32_at,
     write_until_collected,
 };
-use crate::common::{self, Drive, get_log};
+use crate::common::{self, Drive, admin, get_log};
 
 /// Every log page with its other parameters.
 const PAGES: [(u8, u16, u32); 20] = [

@@ -1,5 +1,6 @@
 //! Doorbells, shadow doorbells and interrupts.
 
+use nvme::pcie::HostMemory;
 use nvme_spec::{AdminOpcode, Status};
 
 use crate::common::{admin, get_log, identify};

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use nvme::pcie::HostMemory;
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use zerocopy::IntoBytes;
 

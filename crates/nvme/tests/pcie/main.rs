@@ -14,7 +14,7 @@ mod random;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{Drive, MIB, admin, io};
+use common::{Drive, MIB, admin, config, io};
 use nvme::pcie::{Bus, HostMemory, Interrupts, MemoryFault, PcieController, QUEUES_MAX};
 use nvme::{ControllerKind, HostIdentity, HostTransport, Subsystem, SubsystemConfig};
 use nvme_spec::command::{

@@ -1,6 +1,7 @@
 //! PRPs, SGLs and metadata pointers, correct and malformed.
 
 use base::table;
+use nvme::pcie::HostMemory;
 use nvme_spec::command::{SGL_SUBTYPE_ADDRESS, SGL_SUBTYPE_OFFSET, SglDescriptor, SglType, SubmissionEntry};
 use nvme_spec::{AdminOpcode, IoOpcode, Status};
 use zerocopy::IntoBytes;

@@ -5,7 +5,7 @@ use nvme_spec::command::SubmissionEntry;
 use nvme_spec::register::{self, Cap};
 use nvme_spec::{AdminOpcode, Status};
 
-use crate::common::identify;
+use crate::common::{admin, identify};
 use crate::{DATA, Machine, PAGE, RAM_BYTES, VECTORS, prps, write};
 
 #[test]

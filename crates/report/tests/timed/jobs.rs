@@ -7,7 +7,7 @@ use simulate::timed::measure::JobResult;
 use simulate::timed::result::TimedResult;
 use workload::RequestOperation;
 
-use crate::{READ_NS, cell, run_with, timed};
+use crate::{READ_NS, cell, run_with, settings, timed};
 
 fn per_second(job: &JobResult, operation: RequestOperation) -> f64 {
     job.direction(operation).requests as f64 * 1e9 / job.elapsed_ns() as f64

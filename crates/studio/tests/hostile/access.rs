@@ -3,7 +3,6 @@
 use studio::Studio;
 
 use crate::common::{Socket, begin, options, parse, raw, small_order, start};
-use crate::served::TOKEN;
 
 #[test]
 fn other_sites_are_refused() {

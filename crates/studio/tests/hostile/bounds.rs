@@ -9,7 +9,8 @@ use studio::{SESSIONS_MAX, Studio, StudioOptions};
 use target::http::CONNECTIONS_MAX;
 
 use crate::common::{
-    Message, PATIENCE, Socket, ask, begin, connect, get, lives, parse, post, raw, small_order, start, upgrade_head,
+    Message, PATIENCE, Socket, ask, begin, connect, get, lives, options, parse, post, raw, small_order, start,
+    upgrade_head,
 };
 
 #[test]

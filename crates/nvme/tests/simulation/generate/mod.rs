@@ -8,8 +8,8 @@ mod drive;
 mod io;
 
 use super::entropy::Entropy;
-use super::model::{ALL, Model, Namespace, Sanitize};
-use super::operation::{Command, Format, GetFeature, Kind, Operation, SetFeature};
+use super::model::{ALL, Model, Sanitize};
+use super::operation::{Command, Format, GetFeature, Kind, Operation};
 use super::storage::Fault;
 
 pub use drive::{Setup, setup};
