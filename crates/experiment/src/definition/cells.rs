@@ -159,8 +159,10 @@ impl Experiment {
             for point in self.grid_points(run) {
                 for variant in variants {
                     // Grid and variants override the common settings of a member.
-                    let changes = [&self.change, &start.change]
+                    let changes = [&self.change]
                         .into_iter()
+                        .chain(self.change_on.get(&start.device))
+                        .chain([&start.change])
                         .chain(point.iter().map(|value| &value.change));
                     let changes: Vec<&RunChange> = changes.chain([&variant.change, last]).collect();
                     let key = CellKey {
@@ -386,6 +388,39 @@ mod tests {
         let cells = experiment.cells(&settings, &RunChange::default(), None, false);
         let cells = cells.map_err(|error| error.to_string())?;
         Ok(cells.iter().map(|cell| cell.run.drive_writes).collect())
+    }
+
+    #[test]
+    fn a_change_applies_to_the_cells_of_its_device_only() {
+        let text = |device: &str| {
+            format!(
+                "devices = [\"ssd_a\", \"ssd_b\"]\nworkload = \"three_stream\"\n[run]\ndrive_writes = 4.0\n\
+                 [change]\nwrite_share = 0.5\n[change_on.{device}]\nwrite_share = 0.875\n"
+            )
+        };
+        let experiment = Experiment::parse("experiments/t/experiment.toml", &text("ssd_b")).expect("it is valid");
+        let settings = experiment.run.resolve().expect("they are valid");
+        let cells = experiment
+            .cells(&settings, &RunChange::default(), None, true)
+            .expect("they are valid");
+        let written = |device: &str| -> Vec<Option<f64>> {
+            let cells = cells.iter().filter(|cell| cell.key.device == device);
+            cells.map(|cell| cell.run.drive_writes).collect()
+        };
+        // Members of the profile's ensemble are read like the profile.
+        for (device, capacities) in [("ssd_a", 2.0), ("ssd_b", 3.5)] {
+            let written = written(device);
+            assert!(written.len() > 1, "{device} has an ensemble");
+            assert!(
+                written.iter().all(|one| *one == Some(capacities)),
+                "{device}: {written:?}"
+            );
+        }
+        let error = Experiment::parse("experiments/t/experiment.toml", &text("ssd_c")).expect_err("no such device");
+        assert!(
+            error.to_string().contains("change_on.ssd_c: devices does not list it"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod cells;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -59,6 +60,9 @@ pub struct Experiment {
     /// Changes common to all cells.
     #[serde(default)]
     pub change: RunChange,
+    /// Changes of the cells on one of the `devices`, after `change`.
+    #[serde(default)]
+    pub change_on: BTreeMap<String, RunChange>,
     /// Variants of the workload (NoFDP, FDP, ...), at least one, in file order.
     #[serde(default)]
     pub variants: Vec<Variant>,
@@ -251,6 +255,12 @@ impl Experiment {
         if self.devices.is_empty() {
             return invalid("devices is empty. Name at least one device profile".to_string());
         }
+        if let Some(device) = self.change_on.keys().find(|name| !self.devices.contains(*name)) {
+            let devices = self.devices.join(", ");
+            return invalid(format!(
+                "change_on.{device}: devices does not list it. Name one of {devices}"
+            ));
+        }
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
             if let Err(problem) = run.resolve() {
                 return invalid(format!("{name}: {problem}"));
@@ -337,6 +347,7 @@ impl Experiment {
             quick: RunOptions::default(),
             run: RunOptions::default(),
             change: RunChange::default(),
+            change_on: BTreeMap::new(),
             variants: Vec::new(),
             grid: Vec::new(),
             published: Vec::new(),
