@@ -4,6 +4,7 @@
 //! particular experiment.
 
 use serde::{Deserialize, Deserializer};
+use toml::value::Date;
 
 use crate::coordinates::{CellSelector, ExperimentAxes};
 use crate::metric::{LatencyStatistic, Metric};
@@ -32,6 +33,25 @@ pub struct PaperFigures {
     /// True if settings of the experiment were fitted to these numbers, so they do not test it.
     #[serde(default)]
     pub fitted: bool,
+    /// Reason why these numbers say nothing about the model. Without one, and not fitted, they are
+    /// predicted.
+    #[serde(default)]
+    pub not_comparable: Option<String>,
+}
+
+/// A rule that was made weaker or removed, for the record.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerEntry {
+    /// The rule in words.
+    pub rule: String,
+    /// Bound before the change.
+    pub old: String,
+    /// Bound after the change, or `removed`.
+    pub new: String,
+    pub reason: String,
+    /// Day of the change.
+    pub date: Date,
 }
 
 /// Cells without published number. Our value appears among the published ones, with its interval.
@@ -304,6 +324,20 @@ impl ClaimRule {
     }
 }
 
+impl LedgerEntry {
+    /// Rejects an entry that records no change.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let place = |problem: &str| Err(format!("ledger {:?}: {problem}", self.rule));
+        if [&self.rule, &self.old, &self.new, &self.reason].contains(&&String::new()) {
+            return place("rule, old, new and reason must not be empty");
+        }
+        if self.old == self.new {
+            return place("old and new are equal. Give the bounds before and after the change");
+        }
+        Ok(())
+    }
+}
+
 impl PredictedCells {
     /// Rejects cells that an experiment with these coordinates lacks.
     pub(crate) fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
@@ -337,6 +371,15 @@ impl PaperFigures {
         if self.drive.is_empty() && self.emulator.is_empty() {
             return Err(place(
                 "the row has no numbers. Give those of the drive or of the emulator".to_string(),
+            ));
+        }
+        if self
+            .not_comparable
+            .as_ref()
+            .is_some_and(|reason| self.fitted || reason.is_empty())
+        {
+            return Err(place(
+                "not_comparable needs a reason, and excludes fitted. Give the reason, or remove a key".to_string(),
             ));
         }
         Ok(())

@@ -185,6 +185,8 @@ impl Experiment {
         self.published.clear();
         self.predicted.clear();
         self.claims.clear();
+        self.regression.clear();
+        self.ledger.clear();
         self.ensemble = None;
         Ok(self)
     }

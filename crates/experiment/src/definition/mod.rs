@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::claim::{Claim, PaperFigures, PredictedCells};
+use crate::claim::{Claim, LedgerEntry, PaperFigures, PredictedCells};
 use crate::coordinates::ExperimentAxes;
 use crate::ensemble::Ensemble;
 use crate::error::LabError;
@@ -78,6 +78,13 @@ pub struct Experiment {
     /// Claims about the results.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// Bounds round our own results. Like claims they must hold, but they are no statements about
+    /// drives.
+    #[serde(default)]
+    pub regression: Vec<Claim>,
+    /// Rules that were loosened or removed.
+    #[serde(default)]
+    pub ledger: Vec<LedgerEntry>,
     /// Alternative settings of device and workload that explain the published numbers equally well,
     /// where the paper is open.
     #[serde(skip)]
@@ -289,12 +296,14 @@ impl Experiment {
             }
         }
         let coordinates = self.coordinates();
-        let claims = self.claims.iter().map(|claim| claim.check(&coordinates));
+        let rules = self.claims.iter().chain(&self.regression);
+        let claims = rules.map(|claim| claim.check(&coordinates));
         let published = self.published.iter().map(|row| row.check(&coordinates));
         let predicted = self.predicted.iter().map(|row| row.check(&coordinates));
         claims
             .chain(published)
             .chain(predicted)
+            .chain(self.ledger.iter().map(LedgerEntry::check))
             .collect::<Result<(), String>>()
             .map_err(|problem| LabError::invalid(&self.file, problem))
     }
@@ -353,6 +362,8 @@ impl Experiment {
             published: Vec::new(),
             predicted: Vec::new(),
             claims: Vec::new(),
+            regression: Vec::new(),
+            ledger: Vec::new(),
             ensemble: None,
         }
     }
