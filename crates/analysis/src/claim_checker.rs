@@ -41,6 +41,20 @@ impl ClaimVerdict {
     }
 }
 
+/// Maximum relative error of a hit.
+const HIT_ERROR: f64 = 0.1;
+
+/// Meaning of a published number as a test of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NumberStatus {
+    /// No setting was fitted to the number.
+    Predicted,
+    /// Settings were fitted to the number.
+    Fitted,
+    /// The number says nothing about the model.
+    NotComparable,
+}
+
 /// A published number and the measured one.
 #[derive(Clone, Debug, Serialize)]
 pub struct PaperComparison {
@@ -61,17 +75,53 @@ pub struct PaperComparison {
     /// True if settings of the experiment were fitted to this number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
+    /// Reason why the number says nothing about the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_comparable: Option<String>,
 }
 
 impl PaperComparison {
-    /// Measured number minus the drive's, or minus the emulator's if the paper measured no drive.
+    /// The drive's number, or the emulator's if the paper measured no drive.
+    pub fn published(&self) -> Option<f64> {
+        self.drive.or(self.emulator)
+    }
+
+    /// Measured number minus the published one.
     pub fn error(&self) -> Option<f64> {
-        Some(self.ours? - self.drive.or(self.emulator)?)
+        Some(self.ours? - self.published()?)
+    }
+
+    pub fn status(&self) -> NumberStatus {
+        match (&self.not_comparable, self.fitted) {
+            (Some(_), _) => NumberStatus::NotComparable,
+            (None, true) => NumberStatus::Fitted,
+            (None, false) => NumberStatus::Predicted,
+        }
+    }
+
+    /// True if the measured number is within 10 % of the published one, without the rounding error
+    /// of the subtraction. `None` if a number is missing.
+    pub fn is_hit(&self) -> Option<bool> {
+        let published = self.published()?.abs();
+        Some(self.error()?.abs() <= published * (HIT_ERROR + 1e-9))
+    }
+
+    /// The verdict in words. `None` without a published number.
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.published()?;
+        Some(match (self.status(), self.is_hit()) {
+            (NumberStatus::NotComparable, _) => "not comparable",
+            (_, None) => "not run",
+            (NumberStatus::Fitted, Some(true)) => "fitted, hit",
+            (NumberStatus::Fitted, Some(false)) => "fitted, miss",
+            (NumberStatus::Predicted, Some(true)) => "hit",
+            (NumberStatus::Predicted, Some(false)) => "miss",
+        })
     }
 
     /// The error as a share of the published number.
     pub fn relative_error(&self) -> Option<f64> {
-        let published = self.drive.or(self.emulator)?;
+        let published = self.published()?;
         (published != 0.0).then_some(self.error()? / published)
     }
 
@@ -205,6 +255,7 @@ impl<'a> ClaimChecker<'a> {
             interval: self.interval(key, metric),
             source: "not published".to_string(),
             fitted: false,
+            not_comparable: None,
         }
     }
 
@@ -236,13 +287,23 @@ impl<'a> ClaimChecker<'a> {
                 emulator: published.emulator.get(index).copied(),
                 source: published.source.clone(),
                 fitted: published.fitted,
+                not_comparable: published.not_comparable.clone(),
             })
         })
         .collect()
     }
 
-    /// All verdicts, in the order of the file.
+    /// Verdicts on the claims, in the order of the file.
     pub fn verdicts(&self) -> Vec<ClaimVerdict> {
+        self.verdicts_on(&self.experiment.claims)
+    }
+
+    /// Verdicts on the regression tests, in the order of the file.
+    pub fn regression(&self) -> Vec<ClaimVerdict> {
+        self.verdicts_on(&self.experiment.regression)
+    }
+
+    fn verdicts_on(&self, claims: &[Claim]) -> Vec<ClaimVerdict> {
         let judge = |claim: &Claim| {
             let (holds, found) = match self.unjudged(claim) {
                 Some(reason) => (None, format!("not judged, because {reason}")),
@@ -258,7 +319,7 @@ impl<'a> ClaimChecker<'a> {
                 found,
             }
         };
-        self.experiment.claims.iter().map(judge).collect()
+        claims.iter().map(judge).collect()
     }
 
     /// Reason why a claim does not apply to these results. `None` if it applies.
@@ -273,11 +334,11 @@ impl<'a> ClaimChecker<'a> {
         }
     }
 
-    /// Checks the claims on results of the quick form. Returns the number of judged claims, and one
-    /// sentence for each problem. A claim marked for the quick form must hold, and a claim that
-    /// holds must be marked.
-    pub fn quick_problems(&self) -> (usize, Vec<String>) {
-        let claims = &self.experiment.claims;
+    /// Checks the claims and regression tests on results of the quick form. Returns the number of
+    /// judged claims and of judged regression tests, and one sentence for each problem. A claim
+    /// marked for the quick form must hold, and a claim that holds must be marked.
+    pub fn quick_problems(&self) -> ([usize; 2], Vec<String>) {
+        let both = [&self.experiment.claims, &self.experiment.regression];
         let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
             (QuickTreatment::Judged, (false, found)) => Some(format!(
                 "\"{}\" does not hold in the quick form ({found})",
@@ -290,11 +351,9 @@ impl<'a> ClaimChecker<'a> {
             )),
             _ => None,
         };
-        let judged = claims
-            .iter()
-            .filter(|claim| claim.quick == QuickTreatment::Judged)
-            .count();
-        (judged, claims.iter().filter_map(problem).collect())
+        let is_judged = |claim: &&Claim| claim.quick == QuickTreatment::Judged;
+        let judged = both.map(|claims| claims.iter().filter(is_judged).count());
+        (judged, both.into_iter().flatten().filter_map(problem).collect())
     }
 
     fn judge(&self, rule: &ClaimRule) -> (bool, String) {
@@ -463,19 +522,24 @@ impl<'a> ClaimChecker<'a> {
             let position: f64 = value.parse().expect("checked when the experiment was read");
             points.push((position, a - b));
         }
-        let crossing = points.windows(2).find(|pair| pair[0].1 < 0.0 && pair[1].1 >= 0.0);
-        let Some([before, after]) = crossing else {
-            return (
-                false,
-                format!("the curves do not cross, allowed {}", range(rule.low, rule.high)),
-            );
+        let changes = points.windows(2).filter(|pair| (pair[0].1 < 0.0) != (pair[1].1 < 0.0));
+        let position = |pair: &[(f64, f64)]| {
+            let [before, after] = [pair[0], pair[1]];
+            before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1)
         };
-        let position = before.0 + (after.0 - before.0) * before.1 / (before.1 - after.1);
-        let holds = (rule.low..=rule.high).contains(&position);
-        (
-            holds,
-            format!("at {position:.3}, allowed {}", range(rule.low, rule.high)),
-        )
+        let positions: Vec<f64> = changes.map(position).collect();
+        let starts_below = points.first().is_some_and(|(_, difference)| *difference < 0.0);
+        let found = match positions.as_slice() {
+            [] => "the curves do not cross".to_string(),
+            [position] if starts_below => format!("at {position:.3}"),
+            [position] => format!("at {position:.3} the other way round"),
+            several => {
+                let several: Vec<String> = several.iter().map(|position| format!("{position:.3}")).collect();
+                format!("the curves cross {} times, at {}", several.len(), several.join(", "))
+            }
+        };
+        let holds = starts_below && positions.len() == 1 && (rule.low..=rule.high).contains(&positions[0]);
+        (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
     }
 
     fn selected(&self, selector: &CellSelector) -> Vec<CellKey> {
@@ -511,29 +575,148 @@ fn range(low: f64, high: f64) -> String {
 mod tests {
     use super::*;
 
+    /// An experiment of two variants with four values on an axis, and with these tables.
+    fn experiment(tables: &str) -> Experiment {
+        let run = "drive_writes = 1.0\nscale = \"1/2048\"\n";
+        let axis = "[[grid]]\naxis = \"OP\"\nsweep = \"geometry.over_provisioning\"\nover = [0.1, 0.2, 0.3, 0.4]\n";
+        let variants = "[[variants]]\nname = \"II\"\n[[variants]]\nname = \"PI\"\n";
+        let text = format!(
+            "devices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\n{run}[quick]\n{run}{variants}{axis}{tables}"
+        );
+        Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one")
+    }
+
+    /// A result of each cell of a variant, with these write amplifications along the axis.
+    fn results(variant: &str, wafs: [f64; 4]) -> Vec<RunResult> {
+        let of_cell = |(value, waf): (&str, f64)| {
+            let mut result = simulate::testing::results().swap_remove(0);
+            result.key.variant = variant.to_string();
+            result.key.grid = vec![value.to_string()];
+            for owner in &mut result.stats.handles {
+                owner.gc_pages_copied = 0;
+            }
+            let host_pages = result.stats.total().host_pages_written;
+            result.stats.shared.gc_pages_copied = (host_pages as f64 * (waf - 1.0)).round() as u64;
+            assert!((result.write_amplification() - waf).abs() < 1e-6, "{waf}");
+            result
+        };
+        ["0.1", "0.2", "0.3", "0.4"]
+            .into_iter()
+            .zip(wafs)
+            .map(of_cell)
+            .collect()
+    }
+
+    fn compared(published: f64, ours: Option<f64>) -> PaperComparison {
+        PaperComparison {
+            key: simulate::testing::results().swap_remove(0).key,
+            metric: Metric::WriteAmplification,
+            drive: Some(published),
+            emulator: Some(7.0),
+            ours,
+            interval: None,
+            source: "Table 1".to_string(),
+            fitted: false,
+            not_comparable: None,
+        }
+    }
+
+    #[test]
+    fn ten_percent_is_a_hit_and_more_is_a_miss() {
+        for (published, ours, is_hit) in [
+            // Subtraction makes the error of both greater than 0.1.
+            (1.0, 1.1, true),
+            (1.0, 0.9, true),
+            (1.0, 1.1001, false),
+            (1.0, 0.8999, false),
+            (0.0, 0.0, true),
+            (0.0, 0.001, false),
+        ] {
+            let compared = compared(published, Some(ours));
+            assert_eq!(compared.is_hit(), Some(is_hit), "{published} {ours}");
+            assert_eq!(compared.verdict(), Some(if is_hit { "hit" } else { "miss" }));
+            assert_eq!(compared.status(), NumberStatus::Predicted);
+        }
+        let verdict = |change: fn(&mut PaperComparison)| {
+            let mut compared = compared(1.0, Some(1.2));
+            change(&mut compared);
+            compared.verdict()
+        };
+        assert_eq!(verdict(|row| row.ours = None), Some("not run"));
+        assert_eq!(verdict(|row| row.fitted = true), Some("fitted, miss"));
+        assert_eq!(
+            verdict(|row| row.not_comparable = Some("why".to_string())),
+            Some("not comparable")
+        );
+        assert_eq!(verdict(|row| (row.drive, row.emulator) = (None, None)), None);
+    }
+
+    #[test]
+    fn curves_that_cross_several_times_have_no_crossover() {
+        let rule = "crossover = { along = \"OP\", left = { variant = \"II\" }, right = { variant = \"PI\" }, low = 0.2, high = 0.3 }";
+        let experiment = experiment(&format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{rule}\n"));
+        let found = |two: [f64; 4], pi: [f64; 4]| {
+            let results = [results("II", two), results("PI", pi)].concat();
+            let verdict = ClaimChecker::new(&experiment, ExperimentForm::Full, &results, 1.0)
+                .verdicts()
+                .swap_remove(0);
+            (verdict.holds, verdict.found)
+        };
+        let pi = [2.0; 4];
+        let allowed = "allowed 0.200 to 0.300";
+        for (two, holds, words) in [
+            ([1.5, 1.9, 2.1, 2.5], true, "at 0.250"),
+            ([1.5, 1.6, 1.9, 2.1], false, "at 0.350"),
+            ([1.5, 1.6, 1.7, 1.8], false, "the curves do not cross"),
+            ([2.5, 2.1, 1.9, 1.5], false, "at 0.250 the other way round"),
+            (
+                [1.9, 2.1, 1.9, 2.1],
+                false,
+                "the curves cross 3 times, at 0.150, 0.250, 0.350",
+            ),
+        ] {
+            assert_eq!(found(two, pi), (Some(holds), format!("{words}, {allowed}")), "{two:?}");
+        }
+    }
+
+    #[test]
+    fn regression_tests_are_judged_apart_from_claims() {
+        let rule = |low: f64| format!("within = {{ at = {{ variant = \"II\" }}, low = {low:.1} }}\n");
+        let tables = format!(
+            "[[claims]]\nwhat = \"a claim\"\nsource = \"us\"\n{}[[regression]]\nwhat = \"a bound\"\nsource = \"us\"\nquick = true\n{}",
+            rule(1.5),
+            rule(3.0)
+        );
+        let (experiment, results) = (experiment(&tables), results("II", [2.0; 4]));
+        let judge = ClaimChecker::new(&experiment, ExperimentForm::Full, &results, 1.0);
+        let held = |verdicts: Vec<ClaimVerdict>| (verdicts[0].what.clone(), ClaimVerdict::count(&verdicts));
+        assert_eq!(held(judge.verdicts()), ("a claim".to_string(), (1, 1)));
+        assert_eq!(held(judge.regression()), ("a bound".to_string(), (0, 1)));
+        let (judged, problems) = ClaimChecker::new(&experiment, ExperimentForm::Quick, &results, 1.0).quick_problems();
+        assert_eq!(judged, [0, 1]);
+        assert!(
+            problems[0].starts_with("\"a claim\" holds in the quick form"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("\"a bound\" does not hold in the quick form"),
+            "{problems:?}"
+        );
+    }
+
     /// Without results every claim fails. With a result, the rule of this claim cannot fail.
     #[test]
     fn a_broken_mark_and_a_missing_one_are_told() {
         let problems = |mark: &str, results: &[RunResult]| {
-            let claim =
-                format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{}}, low = 0.0 }}\n");
-            let run = "drive_writes = 1.0\nscale = \"1/2048\"\n";
-            let text = format!(
-                "title = \"t\"\nsource = \"s\"\ndevices = [\"ssd_a\"]\nworkload = \"three_stream\"\n\
-                 [run]\n{run}[quick]\n{run}{claim}"
+            let claim = format!(
+                "[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{mark}within = {{ at = {{ variant = \"II\" }}, low = 0.0 }}\n"
             );
-            let experiment = Experiment::parse("experiments/t/experiment.toml", &text).expect("it is one");
-            let (judged, problems) =
+            let experiment = experiment(&claim);
+            let ([judged, _], problems) =
                 ClaimChecker::new(&experiment, ExperimentForm::Quick, results, 1.0).quick_problems();
             (judged, problems.join("\n"))
         };
-        let mut held = simulate::testing::results();
-        held.truncate(1);
-        held[0].key = CellKey {
-            device: "ssd_a".to_string(),
-            variant: String::new(),
-            grid: Vec::new(),
-        };
+        let held = results("II", [2.0; 4]);
         assert_eq!(problems("", &[]), (0, String::new()));
         assert!(problems("", &held).1.contains("but is not marked"));
         assert_eq!(problems("quick = \"chance\"\n", &held), (0, String::new()));

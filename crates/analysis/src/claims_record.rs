@@ -1,5 +1,5 @@
-//! Writes the record of a full run as Markdown: each claim with its verdict, and date, machine and
-//! duration.
+//! Writes the record of a full run as Markdown: each claim and regression test with its verdict,
+//! and date, machine and duration.
 //!
 //! ```text
 //! Experiment, seconds, [ClaimVerdict] -> ClaimsRecord -> docs/reference/claims.md, complete after each experiment
@@ -8,8 +8,7 @@
 //! The verdicts come from `claim_checker`. The record of an interrupted run names the experiments
 //! that are missing.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -40,15 +39,17 @@ pub struct ClaimsRecord {
     path: PathBuf,
     begun: String,
     machine: String,
-    waiting: VecDeque<String>,
+    waiting: Vec<String>,
     seconds: f64,
     /// Number of claims that hold, and of all judged claims.
-    held: [usize; 2],
+    claims: [usize; 2],
+    /// The same for regression tests.
+    regression: [usize; 2],
     sections: String,
 }
 
 impl ClaimsRecord {
-    /// Creates a record of these experiments. They must be added in the same order.
+    /// Creates a record of these experiments.
     pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
         ClaimsRecord {
             path: path.to_path_buf(),
@@ -56,7 +57,8 @@ impl ClaimsRecord {
             machine: machine(),
             waiting: experiments.iter().map(|experiment| experiment.slug.clone()).collect(),
             seconds: 0.0,
-            held: [0, 0],
+            claims: [0, 0],
+            regression: [0, 0],
             sections: String::new(),
         }
     }
@@ -69,19 +71,16 @@ impl ClaimsRecord {
         &mut self,
         experiment: &Experiment,
         took: Duration,
-        verdicts: Vec<ClaimVerdict>,
+        claims: &[ClaimVerdict],
+        regression: &[ClaimVerdict],
     ) -> Result<(), LabError> {
-        let next = self.waiting.pop_front();
-        assert_eq!(
-            next.as_ref(),
-            Some(&experiment.slug),
-            "experiments are added in their order"
-        );
+        self.waiting.retain(|waiting| *waiting != experiment.slug);
         self.seconds += took.as_secs_f64();
-        let (held, judged) = ClaimVerdict::count(&verdicts);
-        self.held[0] += held;
-        self.held[1] += judged;
-        self.sections.push_str(&section(experiment, took, &verdicts));
+        for (counts, verdicts) in [(&mut self.claims, claims), (&mut self.regression, regression)] {
+            let (held, judged) = ClaimVerdict::count(verdicts);
+            *counts = [counts[0] + held, counts[1] + judged];
+        }
+        self.sections.push_str(&section(experiment, took, claims, regression));
         let text = self.markdown();
         write_atomically(&self.path, |file| file.write_all(text.as_bytes()))
     }
@@ -91,53 +90,67 @@ impl ClaimsRecord {
             begun,
             machine,
             seconds,
-            held: [held, all],
+            claims: [held, all],
+            regression: [regression_held, regression_all],
             sections,
             ..
         } = self;
-        let waiting = if self.waiting.is_empty() {
-            String::new()
-        } else {
-            let names: Vec<&str> = self.waiting.iter().map(String::as_str).collect();
-            format!("\nNot run: {}.\n", names.join(", "))
-        };
         format!(
             "# Claims\n\nWritten by `warp reproduce --claims`. Do not edit it by hand. **{held} of {all} claims \
-             hold** at full settings.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on \
-             {machine}.\n{waiting}{sections}",
+             hold** at full settings. Bounds round our own results are no claims. Of these regression tests, \
+             {regression_held} of {regression_all} hold.\n\nBegun {begun}, {seconds:.0} s of running, WARP {} on \
+             {machine}.\n{}{sections}",
             env!("CARGO_PKG_VERSION"),
+            not_run(&self.waiting),
         )
     }
 }
 
-fn section(experiment: &Experiment, took: Duration, verdicts: &[ClaimVerdict]) -> String {
+/// Paragraph about the experiments that were not run yet. Empty if there are none.
+pub(crate) fn not_run(waiting: &[String]) -> String {
+    if waiting.is_empty() {
+        return String::new();
+    }
+    format!("\nNot run: {}.\n", waiting.join(", "))
+}
+
+fn section(experiment: &Experiment, took: Duration, claims: &[ClaimVerdict], regression: &[ClaimVerdict]) -> String {
     let Experiment {
         slug, title, source, ..
     } = experiment;
     let mut text = format!("\n## {slug}\n\n{title}");
     if !source.is_empty() {
-        write!(text, " ({source})").expect("a string takes everything");
+        text += &format!(" ({source})");
     }
-    writeln!(text, ", {:.1} s.\n", took.as_secs_f64()).expect("a string takes everything");
+    text += &format!(", {:.1} s.\n", took.as_secs_f64());
+    if claims.is_empty() {
+        text += "\nThis experiment makes no claims.\n";
+    }
+    for (heading, verdicts) in [("claim", claims), ("regression test", regression)] {
+        text += &verdict_table(heading, verdicts);
+    }
+    text
+}
+
+fn verdict_table(heading: &str, verdicts: &[ClaimVerdict]) -> String {
     if verdicts.is_empty() {
-        text.push_str("This experiment makes no claims.\n");
-        return text;
+        return String::new();
     }
-    text.push_str("| | claim | found | source |\n|---|---|---|---|\n");
+    let mut text = format!("\n| | {heading} | found | source |\n|---|---|---|---|\n");
     for verdict in verdicts {
         let holds = match verdict.holds {
             Some(true) => "holds",
             Some(false) => "**does not hold**",
             None => "not judged",
         };
-        let [what, found, source] = [&verdict.what, &verdict.found, &verdict.source].map(|text| cell(text));
-        writeln!(text, "| {holds} | {what} | {found} | {source} |").expect("a string takes everything");
+        let [what, found, source] = [&verdict.what, &verdict.found, &verdict.source].map(|text| table_cell(text));
+        text += &format!("| {holds} | {what} | {found} | {source} |\n");
     }
     text
 }
 
 /// Text with escaped separators of table cells.
-fn cell(text: &str) -> String {
+pub(crate) fn table_cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
@@ -175,13 +188,13 @@ mod tests {
         let names = ["three_stream", "one_stream"];
         let experiments = names.map(|name| Experiment::find(name).expect("it is built in"));
         let mut record = ClaimsRecord::new(&path, &experiments);
-        let mut read = |experiment, verdicts| {
+        let mut read = |experiment, claims: &[ClaimVerdict]| {
             record
-                .add(experiment, Duration::from_secs(2), verdicts)
+                .add(experiment, Duration::from_secs(2), claims, &[verdict("a bound", true)])
                 .expect("it can be written");
             std::fs::read_to_string(&path).expect("it was written")
         };
-        let first = read(&experiments[0], vec![verdict("a", true), verdict("b", false)]);
+        let first = read(&experiments[0], &[verdict("a", true), verdict("b", false)]);
         assert!(
             first.contains("**1 of 2 claims hold**") && first.contains("Not run: one_stream."),
             "{first}"
@@ -190,7 +203,10 @@ mod tests {
             first.contains("| **does not hold** | b | 1 \\| 2 | Table 1 |"),
             "{first}"
         );
-        let second = read(&experiments[1], Vec::new());
+        let bound =
+            "\n\n| | regression test | found | source |\n|---|---|---|---|\n| holds | a bound | 1 \\| 2 | Table 1 |\n";
+        assert!(first.contains("1 of 1 hold.") && first.contains(bound), "{first}");
+        let second = read(&experiments[1], &[]);
         assert!(
             second.contains("4 s of running") && !second.contains("Not run"),
             "{second}"

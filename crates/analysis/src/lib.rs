@@ -1,7 +1,8 @@
 //! Results as data: metrics, verdicts on claims, intervals, comparisons, stored runs, export.
 //!
 //! ```text
-//! RunResult -> measurement -> claim_checker (claims), interval (ensembles), compare
+//! RunResult -> measurement -> claim_checker (claims, published numbers), interval (ensembles), compare
+//!           -> claims_record, fidelity (pages of a full run)
 //!           -> export (tables, Parquet, JSON) -> store (stored runs; points named by fingerprint)
 //! ```
 //!
@@ -12,6 +13,7 @@ pub mod claims_record;
 pub mod compare;
 mod engine;
 pub mod export;
+pub mod fidelity;
 pub mod fingerprint;
 pub mod golden;
 mod hexadecimal;

@@ -507,6 +507,10 @@ pub struct ReproduceArgs {
     /// Write each claim with its verdict to this Markdown file, updated after each experiment
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub claims: Option<PathBuf>,
+    /// Write each published number with its error to this Markdown file, updated after each
+    /// experiment
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    pub fidelity: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::time::Instant;
 use analysis::claim_checker::{ClaimChecker, PaperComparison};
 use analysis::claims_record::ClaimsRecord;
 use analysis::export;
+use analysis::fidelity::FidelityPage;
 use analysis::golden;
 use analysis::interval::Intervals;
 use analysis::store::RunProvenance;
@@ -19,9 +20,9 @@ use simulate::warning::WarningCommand;
 
 use crate::arguments::{ReproduceArgs, typed_line};
 use crate::execute;
-use crate::output;
+use crate::output::{self, OutputContent, OutputFile};
 use crate::run::refused_text;
-use crate::{ExitOutcome, bad_option, print, results};
+use crate::{ExitOutcome, print, results};
 
 pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
     let names = if command.experiments.is_empty() {
@@ -34,20 +35,19 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
         .iter()
         .map(|name| Experiment::find(name))
         .collect::<Result<_, _>>()?;
-    if let Some(path) = &command.claims {
-        if output::is_standard_output(path) {
-            return Err(bad_option(
-                "--claims",
-                "standard output cannot take this file, which is rewritten after each experiment. Give a file",
-            ));
-        }
-        output::check_file(path)?;
-    }
+    let pages = [("--claims", &command.claims), ("--fidelity", &command.fidelity)];
+    let pages = pages.into_iter().filter_map(|(option, path)| {
+        let path = path.as_deref()?;
+        // Each page is rewritten after each experiment.
+        let content = OutputContent::Random;
+        Some(OutputFile { option, path, content })
+    });
+    output::check(&pages.collect::<Vec<_>>(), None, false)?;
     let progress = execute::stoppable();
-    let mut record = command
-        .claims
-        .as_deref()
-        .map(|path| ClaimsRecord::new(path, &experiments));
+    let record = command.claims.as_deref();
+    let mut record = record.map(|path| ClaimsRecord::new(path, &experiments));
+    let page = command.fidelity.as_deref();
+    let mut page = page.map(|path| FidelityPage::new(path, &experiments));
     let mut report = ClaimReporter::new(command);
     for experiment in &experiments {
         let selected = experiment.select(&RunOverrides {
@@ -76,7 +76,10 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
             .with_intervals(&intervals)
             .with_refused(&refused);
             if let Some(record) = &mut record {
-                record.add(experiment, begun.elapsed(), judge.verdicts())?;
+                record.add(experiment, begun.elapsed(), &judge.verdicts(), &judge.regression())?;
+            }
+            if let Some(page) = &mut page {
+                page.add(experiment, judge.comparisons())?;
             }
             let json = export::judged_json(experiment, &judge, &results);
             let origin = RunProvenance {
@@ -152,12 +155,11 @@ impl<'a> ClaimReporter<'a> {
                 }
             }
         } else if names.len() > 1 {
-            let covered = rows::covered(&self.comparisons);
-            print(&if covered.is_empty() {
-                covered
-            } else {
-                format!("all experiments: {covered}")
-            });
+            let format = self.command.output.tables();
+            let lines = [rows::score(&self.comparisons), rows::covered(&self.comparisons)].concat();
+            for line in lines.lines() {
+                print(&format.words(&rows::wrapped(&format!("all experiments: {line}"))));
+            }
         }
     }
 
@@ -169,7 +171,7 @@ impl<'a> ClaimReporter<'a> {
         results: &[RunResult],
         intervals: &Intervals,
     ) {
-        let verdicts = judge.verdicts();
+        let (verdicts, regression) = (judge.verdicts(), judge.regression());
         let of_experiment = judge.comparisons();
         if !self.command.output.is_json() {
             let format = self.command.output.tables();
@@ -182,15 +184,17 @@ impl<'a> ClaimReporter<'a> {
             let above = rows::above_the_oracle(results, &experiment.axes());
             let above = above.map(|rows| rows.render(format)).unwrap_or_default();
             let warnings = rows::warning_lines(results, WarningCommand::Run, format);
+            let words = [rows::score(&of_experiment), rows::covered(&of_experiment)].concat();
             print(&format!(
                 "{}{above}{}{warnings}\n{}\n",
                 numbers.render(format),
-                format.words(&rows::covered(&of_experiment)),
-                rows::verdicts(&verdicts).render(format)
+                format.words(&rows::wrapped(&words)),
+                rows::judged(&verdicts, &regression, &experiment.ledger, format)
             ));
         }
         self.comparisons.extend(of_experiment);
-        self.count(verdicts.iter().all(|verdict| verdict.holds != Some(false)));
+        let mut all = verdicts.iter().chain(&regression);
+        self.count(all.all(|verdict| verdict.holds != Some(false)));
     }
 
     /// Adds the result as a document, or prints the name of the stored run.
@@ -246,7 +250,8 @@ impl<'a> ClaimReporter<'a> {
             "experiment": slug,
             "cells": rows.len(),
             "differences": differences,
-            "claims_judged": judged,
+            "claims_judged": judged[0],
+            "regression_judged": judged[1],
             "claims_broken": problems,
         });
         if !refused.is_empty() {
@@ -262,7 +267,7 @@ impl<'a> ClaimReporter<'a> {
         slug: &str,
         path: &str,
         rows: &[golden::GoldenRow],
-        judged: usize,
+        judged: [usize; 2],
         claims_hold: bool,
     ) -> Result<(), LabError> {
         if !claims_hold {
@@ -273,17 +278,22 @@ impl<'a> ClaimReporter<'a> {
         }
         golden::write(path, rows)?;
         self.print(&format!(
-            "{slug}: wrote {} golden rows, {judged} claims hold\n",
-            rows.len()
+            "{slug}: wrote {} golden rows, {} claims and {} regression tests hold\n",
+            rows.len(),
+            judged[0],
+            judged[1]
         ));
         Ok(())
     }
 }
 
 /// Describes the differences from the golden results.
-fn described(slug: &str, path: &str, differences: &[String], cells: usize, judged: usize) -> String {
+fn described(slug: &str, path: &str, differences: &[String], cells: usize, judged: [usize; 2]) -> String {
     if differences.is_empty() {
-        return format!("{slug}: {cells} cells equal the golden results, {judged} claims judged\n");
+        let [claims, regression] = judged;
+        return format!(
+            "{slug}: {cells} cells equal the golden results, {claims} claims and {regression} regression tests judged\n"
+        );
     }
     let count = differences.len();
     format!(

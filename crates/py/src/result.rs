@@ -390,10 +390,9 @@ impl PyRunResult {
             WarningCommand::Python,
             rows::TextFormat::Lines,
         );
-        let verdicts = run.judge(results).verdicts();
-        if !verdicts.is_empty() {
-            text += &rows::verdicts(&verdicts).text();
-        }
+        let judge = run.judge(results);
+        let ledger = &run.experiment.ledger;
+        text += &rows::judged(&judge.verdicts(), &judge.regression(), ledger, rows::TextFormat::Lines);
         text.trim_end().to_string()
     }
 
@@ -414,6 +413,11 @@ impl PyRunResult {
     /// form that was run.
     fn claims(slf: &Bound<'_, Self>) -> PyTable {
         tables::claims(&slf.get().judge(slf.as_super().get()).verdicts()).into()
+    }
+
+    /// Verdicts on the experiment's regression tests, in the form of `claims`.
+    fn regression(slf: &Bound<'_, Self>) -> PyTable {
+        tables::claims(&slf.get().judge(slf.as_super().get()).regression()).into()
     }
 
     /// Return all measurements and verdicts as JSON on one line. The text equals the output of

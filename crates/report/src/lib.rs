@@ -82,6 +82,8 @@ pub struct Report<'a> {
     pub comparisons: &'a [PaperComparison],
     /// Verdicts on the claims.
     pub verdicts: &'a [ClaimVerdict],
+    /// Verdicts on the regression tests.
+    pub regression: &'a [ClaimVerdict],
 }
 
 /// Writes the report of an experiment, for the command and for Python.
@@ -109,6 +111,7 @@ pub fn write_judged(
         intervals,
         comparisons: &judge.comparisons(),
         verdicts: &judge.verdicts(),
+        regression: &judge.regression(),
     };
     report.write(library, path)
 }
@@ -148,7 +151,9 @@ impl Report<'_> {
             page.section("refused", "Refused", html::table(&rows::refused(self.refused)));
         }
         page.section("summary", "Write amplification", sections::summary(self, &panels));
-        page.section("claims", "Claims", sections::claims(self.verdicts));
+        page.section("claims", "Claims", sections::verdicts("claim", self.verdicts));
+        let regression = sections::verdicts("regression test", self.regression);
+        page.section("regression", "Regression tests", regression);
         page.section("published", "Published numbers", sections::published(self.comparisons));
         page.section("workload", "The workload's own figures", sections::measures(self));
         page.section("latency", "Latency", timed::latency(&panels));
@@ -190,13 +195,13 @@ impl Report<'_> {
         if stopped > 0 {
             parts.push(format!("{stopped} stopped before the end"));
         }
-        if !self.verdicts.is_empty() {
-            let (held, judged) = ClaimVerdict::count(self.verdicts);
+        for (name, verdicts) in [("claims", self.verdicts), ("regression tests", self.regression)] {
+            let (held, judged) = ClaimVerdict::count(verdicts);
             if judged > 0 {
-                parts.push(format!("{held} of {judged} claims hold"));
+                parts.push(format!("{held} of {judged} {name} hold"));
             }
-            if judged < self.verdicts.len() {
-                parts.push(format!("{} claims not judged", self.verdicts.len() - judged));
+            if judged < verdicts.len() {
+                parts.push(format!("{} {name} not judged", verdicts.len() - judged));
             }
         }
         parts.join(" · ")
@@ -224,6 +229,7 @@ mod tests {
             intervals: &analysis::interval::NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
+            regression: &[],
         }
     }
 

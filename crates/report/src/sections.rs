@@ -181,9 +181,9 @@ pub fn measures(report: &Report<'_>) -> Markup {
     per_cell_tables(report, report.results.iter(), rows::measures)
 }
 
-/// Claims and their verdicts.
-pub fn claims(verdicts: &[ClaimVerdict]) -> Markup {
-    html::table(&rows::verdicts(verdicts))
+/// Verdicts on claims or on regression tests, as the heading says.
+pub fn verdicts(heading: &str, verdicts: &[ClaimVerdict]) -> Markup {
+    html::table(&rows::verdicts(heading, verdicts))
 }
 
 /// Published numbers and the measured ones.
@@ -369,6 +369,7 @@ mod tests {
             intervals: &analysis::interval::NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
+            regression: &[],
         };
         assert_eq!(collections(&report, &panels).into_string(), "");
         let empty = [claims(&[]), published(&[]), notes(" \n\n ")];

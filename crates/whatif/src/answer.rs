@@ -299,6 +299,7 @@ impl WhatIfAnswer {
             intervals: &self.intervals,
             comparisons: &[],
             verdicts: &[],
+            regression: &[],
         };
         report.write(library, path)
     }

@@ -36,6 +36,7 @@ pub fn judged_json(experiment: &Experiment, judge: &ClaimChecker<'_>, results: &
     json["experiment"] = experiment.slug.clone().into();
     json["comparisons"] = json!(judge.comparisons());
     json["verdicts"] = json!(judge.verdicts());
+    json["regression"] = json!(judge.regression());
     json
 }
 

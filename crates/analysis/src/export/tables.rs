@@ -540,6 +540,8 @@ pub fn published<'a>(axes: &[String], comparisons: &[PaperComparison]) -> Export
             .optional_f64("error", PaperComparison::error)
             .optional_f64("relative_error", PaperComparison::relative_error)
             .boolean("fitted", |row| row.fitted)
+            .optional_text("not_comparable", |row| row.not_comparable.as_deref())
+            .optional_boolean("hit", PaperComparison::is_hit)
             .text("source", |row| &row.source)
             .with_key(axes, |row| &row.key)
     })

@@ -1,23 +1,27 @@
 //! Tables of published numbers, and of claims with their verdicts.
 
-use super::{CellValue, Mark, ReportTable, TableColumn};
-use analysis::claim_checker::{ClaimVerdict, PaperComparison};
+use super::{CellValue, Mark, ReportTable, TableColumn, TextFormat, wrapped};
+use analysis::claim_checker::{ClaimVerdict, NumberStatus, PaperComparison};
+use analysis::fidelity::HitScore;
+use experiment::claim::LedgerEntry;
 
-/// Published numbers and the measured ones.
+/// Published numbers and the measured ones. Columns that would be empty are left out.
 pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
-    let numbers = ["paper's drive", "paper's emulator", "ours", "error"];
+    let has = |number: fn(&PaperComparison) -> bool| comparisons.iter().any(number);
+    let with_drive = has(|row| row.drive.is_some());
+    let with_emulator = has(|row| row.emulator.is_some());
+    let with_intervals = has(|row| row.interval.is_some());
     let labels = ["cell", "measured"].map(TableColumn::label);
-    let numbers = numbers.map(|heading| TableColumn::number(heading, ""));
-    let with_intervals = comparisons.iter().any(|comparison| comparison.interval.is_some());
+    let drive = with_drive.then(|| TableColumn::number("paper's drive", ""));
+    let emulator = with_emulator.then(|| TableColumn::number("paper's emulator", ""));
     let inside = with_intervals.then(|| TableColumn::text("inside"));
-    let with_fitted = comparisons.iter().any(|comparison| comparison.fitted);
-    let fitted = with_fitted.then(|| TableColumn::text("fitted"));
     let mut rows = ReportTable::new(
         labels
             .into_iter()
-            .chain(numbers)
+            .chain(drive)
+            .chain(emulator)
+            .chain([TableColumn::number("ours", ""), TableColumn::text("verdict")])
             .chain(inside)
-            .chain(fitted)
             .chain([TableColumn::text("source")]),
     );
     for comparison in comparisons {
@@ -27,53 +31,67 @@ pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
         } else {
             CellValue::Amplification
         };
-        let error = if is_relative {
-            CellValue::optional(comparison.relative_error(), CellValue::Change)
-        } else {
-            CellValue::optional(comparison.error(), CellValue::Difference)
-        };
         let ours = |ours: f64| match &comparison.interval {
             Some(interval) if is_relative => CellValue::SignificantInterval(ours, [interval.low, interval.high]),
             Some(interval) => CellValue::Interval(ours, [interval.low, interval.high]),
             None => value(ours),
         };
-        let cells = [
-            comparison.key.to_string().into(),
-            comparison.metric.name().into(),
-            CellValue::optional(comparison.drive, value),
-            CellValue::optional(comparison.emulator, value),
-            CellValue::optional(comparison.ours, ours),
-            error,
-        ];
+        let verdict = comparison.verdict().map(|verdict| match comparison.relative_error() {
+            Some(error) if comparison.not_comparable.is_none() => format!("{verdict} {}", CellValue::Change(error)),
+            _ => verdict.to_string(),
+        });
         let inside = CellValue::optional(comparison.is_inside(), |inside| {
             if inside { "yes" } else { "no" }.into()
         });
-        let inside = with_intervals.then_some(inside);
-        let fitted = with_fitted.then(|| CellValue::from(if comparison.fitted { "yes" } else { "no" }));
+        let labels = [comparison.key.to_string().into(), comparison.metric.name().into()];
+        let ours = [
+            CellValue::optional(comparison.ours, ours),
+            CellValue::optional(verdict, CellValue::Text),
+        ];
         rows.add(
-            cells
+            labels
                 .into_iter()
-                .chain(inside)
-                .chain(fitted)
+                .chain(with_drive.then(|| CellValue::optional(comparison.drive, value)))
+                .chain(with_emulator.then(|| CellValue::optional(comparison.emulator, value)))
+                .chain(ours)
+                .chain(with_intervals.then_some(inside))
                 .chain([comparison.source.as_str().into()]),
         );
     }
     rows
 }
 
+/// Hits among predicted and among fitted numbers, each in a line. Empty without such numbers.
+pub fn score(comparisons: &[PaperComparison]) -> String {
+    let of = |status: NumberStatus, name: &str| {
+        let score = HitScore::of(comparisons.iter().filter(|row| row.status() == status));
+        let (share, error) = (CellValue::Share(score.share()?), score.mean_error());
+        let error = error.map_or_else(String::new, |error| format!(", mean error {}", CellValue::Share(error)));
+        Some(format!(
+            "{name} numbers: {} of {} hit ({share}){error}\n",
+            score.hits, score.numbers
+        ))
+    };
+    let lines = [
+        of(NumberStatus::Predicted, "predicted"),
+        of(NumberStatus::Fitted, "fitted"),
+    ];
+    lines.into_iter().flatten().collect()
+}
+
 /// Number of published write amplifications of drives that the intervals contain, in a line. Empty
 /// without intervals. Fitted numbers are counted separately, because the intervals must contain
 /// them.
 pub fn covered(comparisons: &[PaperComparison]) -> String {
-    let inside = |fitted: bool| -> Vec<bool> {
-        let those = comparisons.iter().filter(|comparison| comparison.fitted == fitted);
+    let inside = |status: NumberStatus| -> Vec<bool> {
+        let those = comparisons.iter().filter(|comparison| comparison.status() == status);
         those.filter_map(PaperComparison::is_inside).collect()
     };
     let counted = |inside: &[bool]| {
         let count = inside.iter().filter(|inside| **inside).count();
         format!("{count} of {}", inside.len())
     };
-    let (predicted, fitted) = (inside(false), inside(true));
+    let (predicted, fitted) = (inside(NumberStatus::Predicted), inside(NumberStatus::Fitted));
     const WHAT: &str = "write amplifications of the paper's drive";
     let mut parts = Vec::new();
     if !predicted.is_empty() {
@@ -91,9 +109,31 @@ pub fn covered(comparisons: &[PaperComparison]) -> String {
     format!("our interval contains {}\n", parts.join(", and "))
 }
 
-/// Claims and their verdicts.
-pub fn verdicts(verdicts: &[ClaimVerdict]) -> ReportTable {
-    let [claim, found, source] = ["claim", "found", "source"].map(TableColumn::text);
+/// Tables of claims and of regression tests, and a line about the rules that were loosened.
+pub fn judged(
+    claims: &[ClaimVerdict],
+    regression: &[ClaimVerdict],
+    ledger: &[LedgerEntry],
+    format: TextFormat,
+) -> String {
+    let tables = [("claim", claims), ("regression test", regression)];
+    let tables = tables.into_iter().filter(|(_, verdicts)| !verdicts.is_empty());
+    let text: String = tables
+        .map(|(heading, rows)| verdicts(heading, rows).render(format))
+        .collect();
+    let change = |entry: &LedgerEntry| format!("{} ({}, now {})", entry.rule, entry.old, entry.new);
+    let changes: Vec<String> = ledger.iter().map(change).collect();
+    let count = match ledger.len() {
+        0 => return text,
+        1 => "1 rule was".to_string(),
+        count => format!("{count} rules were"),
+    };
+    text + &format.words(&wrapped(&format!("{count} loosened: {}\n", changes.join("; "))))
+}
+
+/// Verdicts on claims or on regression tests, as the heading says.
+pub fn verdicts(heading: &str, verdicts: &[ClaimVerdict]) -> ReportTable {
+    let [claim, found, source] = [heading, "found", "source"].map(TableColumn::text);
     let mut rows = ReportTable::new([TableColumn::label(""), claim, found, source]);
     for verdict in verdicts {
         let (mark, word) = match verdict.holds {

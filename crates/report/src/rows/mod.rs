@@ -25,7 +25,7 @@ use std::fmt;
 
 use base::HumanBytes;
 
-pub use claims::{comparisons, covered, verdicts};
+pub use claims::{comparisons, covered, judged, score, verdicts};
 pub use comparison::comparison;
 pub use experiment::coordinates::axis_name;
 pub(crate) use grid::axes_of;

@@ -160,6 +160,7 @@ impl ExportData {
             intervals: &NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
+            regression: &[],
         };
         let folder = tempfile::tempdir().map_err(|source| LabError::output(&std::env::temp_dir(), source))?;
         let file = folder.path().join(ExportFormat::Report.file_name());
