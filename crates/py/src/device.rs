@@ -467,7 +467,7 @@ type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, bool));
 pub struct PyStats {
     /// Bytes written by the host (HBMW).
     host_bytes_written: u64,
-    /// Bytes programmed, for host writes and copies (MBMW).
+    /// Bytes programmed, for host writes, copies and overhead (MBMW).
     media_bytes_written: u64,
     /// Bytes erased (MBE).
     media_bytes_erased: u64,
@@ -475,6 +475,8 @@ pub struct PyStats {
     write_amplification: Option<f64>,
     /// Bytes that garbage collection has copied.
     gc_bytes_copied: u64,
+    /// Bytes of its own that the drive wrote beside data.
+    overhead_bytes: u64,
     /// Number of collections at the background watermark.
     background_collections: u64,
     /// Number of collections at the foreground watermark.
@@ -508,6 +510,7 @@ impl PyStats {
             media_bytes_erased: stats.media_bytes_erased(),
             write_amplification: stats.write_amplification(),
             gc_bytes_copied: total.gc_pages_copied * stats.page_bytes,
+            overhead_bytes: stats.overhead_pages() * stats.page_bytes,
             background_collections: stats.background_collections,
             foreground_collections: stats.foreground_collections,
             forced_collections: stats.forced_collections,

@@ -120,7 +120,9 @@ impl Endurance {
             .zip(config.limits(seed))
             .filter(|(count, limit)| *count >= limit);
         let amplification = stats.write_amplification().unwrap_or(1.0);
-        let physical_bytes = f64::from(layout.physical_pages) * to_f64(layout.page_bytes);
+        // Overhead wears flash of its own, in proportion to the data.
+        let overhead = 1.0 + stats.overhead.share();
+        let physical_bytes = f64::from(layout.physical_pages) * to_f64(layout.page_bytes) * overhead;
         let capacity_bytes = f64::from(layout.logical_pages) * to_f64(layout.page_bytes);
         let host_bytes_total = rated * physical_bytes / amplification;
         let life_used = config.life_used(&wear);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::to_f64;
 use crate::event::{CloseReason, DeviceEvent, Trigger};
+use crate::overhead::MediaOverhead;
 use crate::types::{RuhId, UnitOwner};
 
 /// Counters of one owner, which is a reclaim unit handle or the shared pool.
@@ -39,7 +40,7 @@ pub struct OwnerStats {
 
 impl OwnerStats {
     /// Write amplification of the handle, (host + copied) / host pages (WARP Fig. 17). `None`
-    /// before any write.
+    /// before any write. The drive's overhead belongs to no handle.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
         (host > 0).then(|| to_f64(host + self.gc_pages_copied) / to_f64(host))
@@ -66,6 +67,8 @@ impl OwnerStats {
 pub struct DeviceStats {
     /// Size of a page in bytes.
     pub page_bytes: u64,
+    /// Pages of the drive's own for data pages.
+    pub overhead: MediaOverhead,
     /// Rows of the handles.
     pub handles: Vec<OwnerStats>,
     /// Row of the shared pool.
@@ -92,7 +95,7 @@ pub struct DeviceStats {
 pub struct FdpTotals {
     /// Host Bytes with Metadata Written (HBMW).
     pub host_bytes_written: u64,
-    /// Media Bytes with Metadata Written (MBMW).
+    /// Media Bytes with Metadata Written (MBMW), overhead included.
     pub media_bytes_written: u64,
     /// Media Bytes Erased (MBE).
     pub media_bytes_erased: u64,
@@ -115,7 +118,8 @@ impl DeviceStats {
         let now = self.totals();
         let (page_bytes, block_bytes) = (self.page_bytes, self.page_bytes * block_pages);
         let missing = |at_least: u64, now: u64, unit: u64| at_least.saturating_sub(now).div_ceil(unit);
-        let pages = missing(at_least.media_bytes_written, now.media_bytes_written, page_bytes);
+        let media_pages = missing(at_least.media_bytes_written, now.media_bytes_written, page_bytes);
+        let pages = self.overhead.data_pages(media_pages);
         let blocks = missing(at_least.media_bytes_erased, now.media_bytes_erased, block_bytes);
         let first = &mut self.handles[0];
         first.host_bytes_written += at_least.host_bytes_written.saturating_sub(now.host_bytes_written);
@@ -134,8 +138,8 @@ impl DeviceStats {
     /// Returns true if all counters are small enough for a drive's further life to be added without
     /// overflow, and for their sums.
     pub(crate) fn is_countable(&self) -> bool {
-        /// 8 EiB in pages of 64 KiB.
-        const PAGES_MAX: u128 = 1 << 47;
+        /// 2 EiB in pages of 64 KiB, so that the bytes of all causes together fit 64 bits.
+        const PAGES_MAX: u128 = 1 << 45;
         const BYTES_MAX: u128 = 1 << 62;
         let sum = |of: fn(&OwnerStats) -> u64| -> u128 {
             let rows = self.handles.iter().chain([&self.shared]);
@@ -166,10 +170,11 @@ impl DeviceStats {
             && alone.iter().all(|count| u128::from(*count) <= PAGES_MAX)
     }
 
-    /// Creates zeroed counters for a device with this many handles.
+    /// Creates zeroed counters for a device with this many handles and without overhead.
     pub fn new(page_bytes: u64, handles: u16) -> DeviceStats {
         DeviceStats {
             page_bytes,
+            overhead: MediaOverhead::default(),
             handles: vec![OwnerStats::default(); usize::from(handles)],
             shared: OwnerStats::default(),
             pages_deallocated: 0,
@@ -180,6 +185,12 @@ impl DeviceStats {
             units_closed_early: 0,
             pages_redirected: 0,
         }
+    }
+
+    /// Same counters for a device with overhead.
+    #[must_use]
+    pub fn with_overhead(self, overhead: MediaOverhead) -> DeviceStats {
+        DeviceStats { overhead, ..self }
     }
 
     /// Iterates over the owners with their counters. The handles come first, in order, then the
@@ -240,6 +251,7 @@ impl DeviceStats {
         let rows = self.handles.iter().zip(&earlier.handles);
         DeviceStats {
             page_bytes: self.page_bytes,
+            overhead: earlier.overhead.from_now(earlier.data_pages()),
             handles: rows.map(|(now, then)| now.combine(then, fewer)).collect(),
             shared: self.shared.combine(&earlier.shared, fewer),
             pages_deallocated: self.pages_deallocated - earlier.pages_deallocated,
@@ -257,13 +269,23 @@ impl DeviceStats {
         self.total().host_bytes_written
     }
 
-    /// Media Bytes with Metadata Written (MBMW), which are host pages and copies.
-    pub fn media_bytes_written(&self) -> u64 {
+    /// Pages programmed for data, which are host pages and copies.
+    pub fn data_pages(&self) -> u64 {
         let total = self.total();
-        (total.host_pages_written + total.gc_pages_copied) * self.page_bytes
+        total.host_pages_written + total.gc_pages_copied
     }
 
-    /// Media Bytes Erased (MBE).
+    /// Pages that the drive wrote beside data (`geometry.media_overhead_share`).
+    pub fn overhead_pages(&self) -> u64 {
+        self.overhead.pages(self.data_pages())
+    }
+
+    /// Media Bytes with Metadata Written (MBMW), which are data and overhead.
+    pub fn media_bytes_written(&self) -> u64 {
+        (self.data_pages() + self.overhead_pages()) * self.page_bytes
+    }
+
+    /// Media Bytes Erased (MBE), without the flash of the overhead.
     pub fn media_bytes_erased(&self) -> u64 {
         self.total().pages_erased * self.page_bytes
     }

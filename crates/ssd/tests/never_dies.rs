@@ -38,6 +38,7 @@ const FEATURES: &[&str] = &[
     "case with copies among host data",
     "case with marks of all",
     "case with separation",
+    "case with overhead",
     "case with several groups",
     "case with several sizes",
     "case with forced collection",
@@ -357,6 +358,9 @@ const REFUSED: &[Refused] = &[
     }),
     ("geometry.over_provisioning", "between 0.01 and 1", |config| {
         config.geometry.over_provisioning = f64::NAN
+    }),
+    ("geometry.media_overhead_share", "between 0 and 0.5", |config| {
+        config.geometry.media_overhead_share = 0.6
     }),
     ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| {
         config.geometry.reclaim_unit_bytes = 1 << 15

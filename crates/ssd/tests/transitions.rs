@@ -31,6 +31,7 @@ fn mixed() -> DeviceConfig {
         capacity_bytes: Some(125_325_803),
         physical_bytes: None,
         over_provisioning: 0.25,
+        media_overhead_share: 0.1,
         reclaim_unit_bytes: MIXED_BYTES,
         mapping_unit_bytes: 4096,
         program_unit_bytes: Some(8192),

@@ -181,7 +181,7 @@ fn the_view_agrees_with_the_counters_and_the_logs() {
 
 /// The events agree with the counters, and the log has the events reported to hosts.
 fn check_events(target: &Target, stats: &DeviceStats, events: &[DeviceEvent], logged: &[FdpEvent]) {
-    let mut folded = DeviceStats::new(stats.page_bytes, stats.handles.len() as u16);
+    let mut folded = DeviceStats::new(stats.page_bytes, stats.handles.len() as u16).with_overhead(stats.overhead);
     events.iter().for_each(|event| folded.apply(event));
     for (owner, row) in &mut folded.handles.iter_mut().zip(&stats.handles) {
         owner.host_bytes_written = row.host_bytes_written;

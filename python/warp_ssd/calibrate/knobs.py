@@ -130,6 +130,7 @@ _UNIT_SELECTIONS: tuple[object, ...] = (
 
 _KNOWN = (
     Knob("geometry.over_provisioning", low=0.03, high=0.40),
+    Knob("geometry.media_overhead_share", low=0.0, high=0.15),
     Knob("geometry.reclaim_unit_bytes", tuple(1 << power for power in range(26, 35)), ordered=True),
     Knob("gc.victim_policy", _UNIT_SELECTIONS),
     Knob("gc.source_policy", ("global", "highest_pressure")),

@@ -116,6 +116,7 @@ fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, sample
         "host_bytes_written": stats.host_bytes_written(),
         "media_bytes_written": stats.media_bytes_written(),
         "media_bytes_erased": stats.media_bytes_erased(),
+        "overhead_pages": stats.overhead_pages(),
         "pages_deallocated": stats.pages_deallocated,
         "pages_redirected": stats.pages_redirected,
         "background_collections": stats.background_collections,
@@ -299,7 +300,7 @@ mod tests {
             .map(String::as_str)
             .collect();
         let expected = "device variant grid seed scale_denominator complete warnings capacity_bytes reclaim_units page_bytes waf \
-                        headline_waf tail_waf host_bytes_written media_bytes_written media_bytes_erased pages_deallocated \
+                        headline_waf tail_waf host_bytes_written media_bytes_written media_bytes_erased overhead_pages pages_deallocated \
                         pages_redirected background_collections foreground_collections forced_collections \
                         units_closed_by_host units_closed_early block_erases owners samples";
         assert_eq!(keys.join(" "), expected);

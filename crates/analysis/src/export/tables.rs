@@ -100,6 +100,7 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .u64("gc_bytes_copied", |result| {
                 total(result).gc_pages_copied * result.stats.page_bytes
             })
+            .u64("overhead_pages", |result| result.stats.overhead_pages())
             .u64("host_pages_written", |result| total(result).host_pages_written)
             .u64("gc_pages_copied", |result| total(result).gc_pages_copied)
             .u64("blocks_remapped", |result| total(result).blocks_remapped)

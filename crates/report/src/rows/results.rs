@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ssd::event::{ReclaimRecord, Trigger};
-use ssd::{Endurance, OwnerStats, UnitOwner};
+use ssd::{DeviceStats, Endurance, OwnerStats, UnitOwner};
 use workload::classifier::ORACLE_MEASURE;
 use workload::{RequestOperation, WorkloadMeasure};
 
@@ -125,7 +125,7 @@ pub fn results(
                 "{}{}{}\n",
                 format.words(&format!("{}\n", result.key)),
                 handles(result).render(format),
-                format.words(&wear(result))
+                format.words(&(causes(&result.stats) + &wear(result)))
             );
         }
     }
@@ -212,6 +212,21 @@ pub fn handles(result: &RunResult) -> ReportTable {
         ]);
     }
     rows
+}
+
+/// Shares of the media writes by cause. Empty if host writes and copies are the only causes.
+fn causes(stats: &DeviceStats) -> String {
+    let (total, media_pages) = (stats.total(), stats.data_pages() + stats.overhead_pages());
+    let causes = [
+        ("host writes", total.host_pages_written),
+        ("copies", total.gc_pages_copied),
+        ("overhead", stats.overhead_pages()),
+    ];
+    if stats.overhead_pages() == 0 {
+        return String::new();
+    }
+    let shares = causes.map(|(name, pages)| format!("{name} {}", CellValue::Share(pages as f64 / media_pages as f64)));
+    super::wrapped(&format!("media writes are {}", shares.join(", ")))
 }
 
 /// Measures of the workload, and of the device for each tenant, with a column for each.
@@ -489,11 +504,16 @@ pub fn device(result: &RunResult) -> ReportTable {
     let stats = &result.stats;
     let wear = &result.wear;
     let [life_used, drive_writes, left] = wear_values(result.endurance.as_ref());
-    let mut cells = Vec::new();
-    let columns = [
+    let totals = [
         ("seed", CellValue::Index(result.seed)),
         ("host written", CellValue::Bytes(stats.host_bytes_written())),
         ("media written", CellValue::Bytes(stats.media_bytes_written())),
+    ];
+    // Columns of causes that most drives do not have.
+    let causes = [("overhead", stats.overhead_pages())].into_iter();
+    let causes = causes.filter(|(_, pages)| *pages > 0);
+    let causes = causes.map(|(heading, pages)| (heading, CellValue::Bytes(pages * stats.page_bytes)));
+    let others = [
         ("media erased", CellValue::Bytes(stats.media_bytes_erased())),
         ("background GC", CellValue::Count(stats.background_collections)),
         ("foreground GC", CellValue::Count(stats.foreground_collections)),
@@ -508,12 +528,12 @@ pub fn device(result: &RunResult) -> ReportTable {
         ("life used", life_used),
         ("drive writes a day", drive_writes),
         ("left to write", left),
-    ]
-    .map(|(heading, value)| {
-        cells.push(value);
-        TableColumn::number(heading, "")
-    });
-    let mut rows = ReportTable::new(columns);
+    ];
+    let columns = totals.into_iter().chain(causes).chain(others);
+    let (headings, cells): (Vec<TableColumn>, Vec<CellValue>) = columns
+        .map(|(heading, value)| (TableColumn::number(heading, ""), value))
+        .unzip();
+    let mut rows = ReportTable::new(headings);
     rows.add(cells);
     rows
 }

@@ -66,8 +66,8 @@ fn partial_writes(result: &RunResult) -> Option<RunWarning> {
 
 /// Detects handles that keep many over-provisioned units open while pages are copied.
 fn too_many_open_units(result: &RunResult) -> Option<RunWarning> {
-    let totals = result.stats.totals();
-    let copies = totals.media_bytes_written as f64 > totals.host_bytes_written as f64 * (1.0 + WAF_TOLERANCE);
+    let total = result.stats.total();
+    let copies = total.gc_pages_copied as f64 > total.host_pages_written as f64 * WAF_TOLERANCE;
     (copies && result.open_unit_share > OPEN_UNIT_SHARE_MAX).then_some(RunWarning::TooManyOpenUnits {
         share: result.open_unit_share,
     })

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::overhead::MediaOverhead;
 
 /// Maximum size of a reclaim unit.
 pub const RECLAIM_UNIT_BYTES_MAX: u64 = 16 << 30;
@@ -23,6 +24,11 @@ pub struct Geometry {
     pub physical_bytes: Option<u64>,
     /// (physical - logical) / logical, 0.01 to 1.
     pub over_provisioning: f64,
+    /// Pages of its own that the drive writes for each page of data (mapping journal, parity,
+    /// tables), 0 to 0.5. They lie in flash beside that of the data, so `over_provisioning` is the
+    /// spare that is left for data. Rounded to millionths.
+    #[serde(default)]
+    pub media_overhead_share: f64,
     /// Size of a full reclaim unit (a superblock over all dies of its reclaim group), at most 16
     /// GiB. Real drives have at least 1 MiB. Scaled models may use less, down to one program unit
     /// on each block.
@@ -78,6 +84,7 @@ impl Default for Geometry {
             capacity_bytes: None,
             physical_bytes: None,
             over_provisioning: 0.28,
+            media_overhead_share: 0.0,
             reclaim_unit_bytes: 256 << 20,
             mapping_unit_bytes: default_mapping_unit_bytes(),
             program_unit_bytes: None,
@@ -96,6 +103,11 @@ impl Geometry {
         let dies = u64::from(self.channels).saturating_mul(u64::from(self.dies_per_channel));
         let blocks = (dies / u64::from(self.reclaim_groups.max(1))).saturating_mul(u64::from(self.planes_per_die));
         blocks.saturating_mul(self.program_unit_bytes.unwrap_or(self.mapping_unit_bytes))
+    }
+
+    /// Overhead of the drive's own data.
+    pub fn media_overhead(&self) -> MediaOverhead {
+        MediaOverhead::new(self.media_overhead_share)
     }
 
     /// Valid reclaim unit size that is nearest to `wanted_bytes`. Returns `wanted_bytes` if no size
@@ -127,6 +139,12 @@ impl Geometry {
             "geometry.over_provisioning",
             self.over_provisioning,
             "must be between 0.01 and 1 (spare divided by logical capacity)",
+        )?;
+        ConfigError::require(
+            (0.0..=0.5).contains(&self.media_overhead_share),
+            "geometry.media_overhead_share",
+            self.media_overhead_share,
+            "must be between 0 and 0.5 (pages of the drive's own for each page of data)",
         )?;
         let reclaim_unit = self.reclaim_unit_bytes;
         ConfigError::require(

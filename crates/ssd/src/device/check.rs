@@ -232,6 +232,10 @@ impl DeviceState {
             self.stats.page_bytes == layout.page_bytes,
             "the counters use another page size"
         );
+        ensure!(
+            self.stats.overhead == config.geometry.media_overhead(),
+            "the counters use another overhead"
+        );
         ensure!(self.stats.is_countable(), "a counter has an impossible value");
         ensure!(
             self.units_closed <= COUNT_MAX,

@@ -132,7 +132,8 @@ impl DeviceState {
                 .map(|group| ReclaimGroup::new(config, layout, group))
                 .collect(),
             default_group: RgId(0),
-            stats: DeviceStats::new(layout.page_bytes, layout.handle_count()),
+            stats: DeviceStats::new(layout.page_bytes, layout.handle_count())
+                .with_overhead(config.geometry.media_overhead()),
             host_pages_written: 0,
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),

@@ -274,6 +274,12 @@ impl FlashGeometry {
         first..first + blocks.div_ceil(self.planes_per_die.get())
     }
 
+    /// Die of a reclaim group that is next in turn, and its channel.
+    pub(super) fn die_in_turn(&self, group: u16, turn: u32) -> (u32, u32) {
+        let die = u32::from(group) * self.dies_per_group + turn % self.dies_per_group;
+        (die, self.channels[index(die)])
+    }
+
     /// Channels of a range of dies.
     pub(super) fn channels_of(&self, dies: Range<u32>) -> Range<usize> {
         index(self.channels[index(dies.start)])..index(self.channels[index(dies.end) - 1]) + 1

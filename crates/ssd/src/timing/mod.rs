@@ -108,6 +108,7 @@ pub(crate) struct TimingModel {
     erase_positions: FxHashMap<u32, Box<[u64]>>,
     /// Work of the current collection.
     collection: CollectionWork,
+    overhead: OverheadPrograms,
     /// Submission time of the current command. Later requests have no earlier time.
     submitted_at: Nanos,
     /// Flash pages that the current command has sensed, if it may sense several.
@@ -126,9 +127,41 @@ struct CollectionWork {
 }
 
 impl CollectionWork {
-    fn add(&mut self, place: FlashPage, work_ns: Nanos, transfer_ns: Nanos) {
-        self.dies[index(place.die)].ns += work_ns;
-        self.channels[index(place.channel)] += transfer_ns;
+    fn add(&mut self, (die, channel): (u32, u32), work_ns: Nanos, transfer_ns: Nanos) {
+        self.dies[index(die)].ns += work_ns;
+        self.channels[index(channel)] += transfer_ns;
+    }
+
+    /// Adds a program operation.
+    fn add_program(&mut self, (die, channel): (u32, u32), work_ns: Nanos, transfer_ns: Nanos) {
+        self.add((die, channel), work_ns, transfer_ns);
+        self.dies[index(die)].count += 1;
+    }
+}
+
+/// Programs of the drive's own data (`geometry.media_overhead_share`). They follow the programs of
+/// data and go to the dies of a reclaim group in turn.
+#[derive(Clone)]
+struct OverheadPrograms {
+    millionths: u64,
+    /// Overhead not yet programmed, in millionths of a page.
+    due: u64,
+    turn: u32,
+}
+
+impl OverheadPrograms {
+    /// Adds programmed data pages. Returns a number for the choice of the die if an operation of
+    /// overhead is due.
+    #[inline]
+    fn next(&mut self, data_pages: u32, operation_pages: u32) -> Option<u32> {
+        self.due += u64::from(data_pages) * self.millionths;
+        let operation = u64::from(operation_pages) * 1_000_000;
+        if self.due < operation {
+            return None;
+        }
+        self.due -= operation;
+        self.turn = self.turn.wrapping_add(1);
+        Some(self.turn)
     }
 }
 
@@ -168,6 +201,11 @@ impl TimingModel {
                 dies: vec![OperationBatch::default(); dies],
                 channels: vec![0; index(geometry.channels)],
                 last_sensed: None,
+            },
+            overhead: OverheadPrograms {
+                millionths: u64::from(geometry.media_overhead().millionths()),
+                due: 0,
+                turn: 0,
             },
             submitted_at: 0,
             sensed: SensedPages::default(),
@@ -375,14 +413,7 @@ impl TimingModel {
         };
         let place = self.geometry.flash_page_at(*unit, operation);
         let bytes = u64::from(pages) * self.page_bytes;
-        let length = self.operation_transfer_ns(bytes);
-        let die = &mut self.dies[index(place.die)];
-        // The channel transfer for a die's next program starts only shortly before the die is free,
-        // so that it blocks no earlier transfer.
-        let from = erased_at.max(die.programmed_at(now).saturating_sub(length));
-        let there = self.channels[index(place.channel)].transfer(now, from, length, WorkKind::Program);
-        let end = die.program(now, there, self.geometry.program_ns());
-        assert!(end >= there, "a program ends after its data came");
+        let end = self.program_on((place.die, place.channel), now, erased_at, bytes);
         if let Some(cache) = &mut self.cache {
             for page in (0..pages).step_by(index(self.geometry.flash_pages())) {
                 cache.pop(&self.geometry.flash_page(Ppn(unit.first.0 + operation + page)));
@@ -390,6 +421,26 @@ impl TimingModel {
         }
         let first = unit.first.0 + operation;
         self.buffer.programmed(first, bytes, end, erased_at - at);
+        let operation_pages = self.geometry.operation_pages(*unit).get();
+        if let Some(turn) = self.overhead.next(pages, operation_pages) {
+            let place = self.geometry.die_in_turn(unit.group, turn);
+            let _ = self.program_on(place, now, at, u64::from(operation_pages) * self.page_bytes);
+        }
+    }
+
+    /// Transfers the data of an operation to a die and programs it, not before `from`. Returns the
+    /// end.
+    #[inline(always)]
+    fn program_on(&mut self, (die, channel): (u32, u32), now: Nanos, from: Nanos, bytes: u64) -> Nanos {
+        let length = self.operation_transfer_ns(bytes);
+        let die = &mut self.dies[index(die)];
+        // The channel transfer for a die's next program starts only shortly before the die is free,
+        // so that it blocks no earlier transfer.
+        let from = from.max(die.programmed_at(now).saturating_sub(length));
+        let there = self.channels[index(channel)].transfer(now, from, length, WorkKind::Program);
+        let end = die.program(now, there, self.geometry.program_ns());
+        assert!(end >= there, "a program ends after its data came");
+        end
     }
 
     /// Ends a write. The write is complete when all of its data is in the buffer.
@@ -569,16 +620,21 @@ impl TimingModel {
                 work_ns += self.geometry.read_ns(place) + self.config.channel.command_ns;
                 self.collection.dies[index(place.die)].count += 1;
             }
+            let place = (place.die, place.channel);
             self.collection.add(place, work_ns, transfers_ns);
         }
         let operation_pages = self.geometry.operation_pages(destination).get();
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
+        let work_ns = transfer_ns + self.geometry.program_ns();
         let mut end = (position / operation_pages + 1) * operation_pages;
         while end <= position + count(from.len()) {
             let place = self.geometry.flash_page_at(destination, end - operation_pages);
-            self.collection
-                .add(place, transfer_ns + self.geometry.program_ns(), transfer_ns);
-            self.collection.dies[index(place.die)].count += 1;
+            let place = (place.die, place.channel);
+            self.collection.add_program(place, work_ns, transfer_ns);
+            if let Some(turn) = self.overhead.next(operation_pages, operation_pages) {
+                let place = self.geometry.die_in_turn(destination.group, turn);
+                self.collection.add_program(place, work_ns, transfer_ns);
+            }
             end += operation_pages;
         }
     }

@@ -165,7 +165,8 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
 /// Checks the device's invariants, and that its events add up to its counters.
 pub fn prove(device: &Recorded) {
     device.check().expect("every invariant holds");
-    let mut folded = ssd::DeviceStats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
+    let folded = ssd::DeviceStats::new(device.layout().page_bytes, device.layout().handles.len() as u16);
+    let mut folded = folded.with_overhead(device.config().geometry.media_overhead());
     for event in device.sink() {
         folded.apply(event);
     }
@@ -221,10 +222,12 @@ pub fn write_amplification_since(before: &ssd::DeviceStats, after: &ssd::DeviceS
     (after.media_bytes_written() - before.media_bytes_written()) as f64 / host as f64
 }
 
-/// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups.
+/// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups,
+/// overhead.
 pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
+    config.geometry.media_overhead_share = 0.07;
     config.gc.victim_policy = VictimRule::Random;
     config.gc.block_remapping = true;
     config.handles.isolation = Isolation::PersistentlyIsolated;

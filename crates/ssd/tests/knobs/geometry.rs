@@ -56,6 +56,60 @@ fn mapping_unit_is_what_a_small_write_costs() {
     }
 }
 
+/// Overhead changes no decision. After n pages of data it is floor(n * share) pages.
+#[test]
+fn media_overhead_follows_the_data_and_takes_no_space_from_it() {
+    let run = |share: f64| {
+        let mut config = small(64, 0.25);
+        config.geometry.media_overhead_share = share;
+        config.endurance = Some(EnduranceConfig {
+            rated_erases: 3000,
+            spread: 0.0,
+            warranty_years: 5.0,
+        });
+        let mut device = recorded(&config);
+        let pages = device.layout().logical_pages;
+        write(&mut device, 0, pages, 0);
+        let filled = device.stats().clone();
+        overwrite_uniformly(&mut device, &mut Uniform::new(3), (0, pages), 3 * u64::from(pages), 0);
+        prove(&device);
+        (filled, device)
+    };
+    let (filled, without) = run(0.0);
+    let pages = filled.total().host_pages_written;
+    assert_eq!((filled.overhead_pages(), filled.write_amplification()), (0, Some(1.0)));
+    assert!(without.stats().total().gc_pages_copied > 10_000);
+    for (share, in_a_thousand) in [(0.025, 25), (0.1, 100), (0.5, 500)] {
+        let (filled_with, with) = run(share);
+        assert_eq!(
+            filled_with.overhead_pages(),
+            pages * in_a_thousand / 1000,
+            "of a sequential fill"
+        );
+        let waf = filled_with.write_amplification().expect("the host has written");
+        assert!((waf - 1.0 - share).abs() < 1.0 / pages as f64, "{waf}");
+
+        let (stats, data_pages) = (with.stats(), without.stats().data_pages());
+        assert_eq!(stats.overhead_pages(), data_pages * in_a_thousand / 1000);
+        assert_eq!(
+            stats.media_bytes_written(),
+            (data_pages + stats.overhead_pages()) * 4096
+        );
+        let rows = |stats: &DeviceStats| (stats.handles.clone(), stats.shared, stats.foreground_collections);
+        assert_eq!(rows(stats), rows(without.stats()), "overhead changes no decision");
+        assert_eq!(with.block_erase_counts(), without.block_erase_counts());
+        // Counters of a period are differences of counters.
+        let since = stats.since(&filled_with);
+        assert_eq!(
+            since.overhead_pages(),
+            stats.overhead_pages() - filled_with.overhead_pages()
+        );
+        // Overhead wears flash of its own.
+        let writes = |device: &Recorded| device.endurance().expect("it is configured").drive_writes_per_day;
+        assert!((writes(&with) / writes(&without) - 1.0).abs() < 1e-4, "{share}");
+    }
+}
+
 /// Four reclaim groups of one channel with two dies each, 32 superblocks of 256 pages in each, two
 /// handles.
 fn four_groups() -> DeviceConfig {

@@ -28,7 +28,10 @@ use ssd::config::{
     SourcePolicy, UnitOpenPolicy, VictimRule, WatermarkBase,
 };
 use ssd::event::{CloseReason, Trigger};
-use ssd::{Device, DeviceEvent, DeviceLayout, HostError, Lpn, Placement, RgId, RuId, RuhId, UnitOwner, WriteRequest};
+use ssd::{
+    Device, DeviceEvent, DeviceLayout, DeviceStats, EnduranceConfig, HostError, Lpn, Placement, RgId, RuId, RuhId,
+    UnitOwner, WriteRequest,
+};
 
 /// Superblocks of [`Staged`] devices, and the closed reclaim units that hold their data.
 const STAGED_SUPERBLOCKS: u64 = 16;

@@ -174,6 +174,7 @@ fn geometry(entropy: &mut impl Entropy) -> Geometry {
         capacity_bytes: None,
         physical_bytes: None,
         over_provisioning: 1.0,
+        media_overhead_share: overhead_share(entropy),
         reclaim_unit_bytes: rows * stripe_bytes,
         mapping_unit_bytes,
         program_unit_bytes: (program_unit_pages > 1).then_some(program_unit_pages * mapping_unit_bytes),
@@ -182,6 +183,11 @@ fn geometry(entropy: &mut impl Entropy) -> Geometry {
         planes_per_die,
         reclaim_groups,
     }
+}
+
+fn overhead_share(entropy: &mut impl Entropy) -> f64 {
+    let share = entropy.share() / 2.0;
+    entropy.pick(&[0.0, 0.0, 0.1, 0.5, 1.0 / 3.0, share])
 }
 
 fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> HandlesConfig {

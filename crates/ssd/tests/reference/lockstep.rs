@@ -110,7 +110,8 @@ impl Lockstep {
         let device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
         let mut lockstep = Lockstep {
             reference: Reference::new(config, layout.clone()),
-            folded: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16),
+            folded: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16)
+                .with_overhead(config.geometry.media_overhead()),
             mapped: vec![false; layout.logical_pages as usize],
             commands: 0,
             reclaiming: 0,
@@ -205,6 +206,10 @@ impl Lockstep {
         }
         same("counters", self.device.stats(), &self.reference.stats)?;
         same("folded events", &self.folded, self.device.stats())?;
+        let (stats, overhead_pages) = (self.device.stats(), self.reference.overhead_pages);
+        same("overhead pages", &stats.overhead_pages(), &overhead_pages)?;
+        let media_bytes = (self.reference.data_pages + overhead_pages) * stats.page_bytes;
+        same("media bytes", &stats.media_bytes_written(), &media_bytes)?;
         Ok(got.iter().any(|event| matches!(event, DeviceEvent::Reclaim(_))))
     }
 
@@ -414,6 +419,7 @@ impl Lockstep {
             ),
             ("case with separation", counted && layout.separation_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
+            ("case with overhead", self.reference.overhead_pages > 0),
             ("case with several sizes", counted && layout.classes.len() > 1),
         ];
         for (feature, here) in cases {

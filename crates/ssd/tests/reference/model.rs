@@ -78,6 +78,10 @@ pub struct Reference {
     pub groups: Vec<Group>,
     pub stats: DeviceStats,
     pub host_pages_written: u64,
+    /// Data pages programmed, overhead pages, and the millionths of a page that are due.
+    pub data_pages: u64,
+    pub overhead_pages: u64,
+    pub overhead_due: u64,
     /// Pages in the hot-data window, oldest first.
     pub written_last: Vec<u32>,
     pub units_closed: u64,
@@ -104,8 +108,12 @@ impl Reference {
             written_through: vec![None; layout.logical_pages as usize],
             units: vec![None; layout.slices() as usize],
             groups: groups.collect(),
-            stats: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16),
+            stats: DeviceStats::new(layout.page_bytes, layout.handles.len() as u16)
+                .with_overhead(config.geometry.media_overhead()),
             host_pages_written: 0,
+            data_pages: 0,
+            overhead_pages: 0,
+            overhead_due: 0,
             written_last: Vec::new(),
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
@@ -354,6 +362,12 @@ impl Reference {
         self.programmed[physical] = Some(page);
         self.map[page as usize] = Some(physical as u32);
         self.unit_mut(unit).last_write = self.host_pages_written;
+        self.data_pages += 1;
+        self.overhead_due += (self.config.geometry.media_overhead_share * 1e6).round() as u64;
+        if self.overhead_due >= 1_000_000 {
+            self.overhead_due -= 1_000_000;
+            self.overhead_pages += 1;
+        }
     }
 
     /// Number of pages of a unit that can be programmed next without skipping remapped blocks.

@@ -85,6 +85,55 @@ fn twice_the_times_are_twice_the_results_of_collection() {
     }
 }
 
+/// Programs of overhead take their share of the dies, on each die alike.
+#[test]
+fn overhead_takes_program_time_on_every_die() {
+    let writes = |share| {
+        let mut config = timed(100, 0.9);
+        config.geometry.media_overhead_share = share;
+        let mut device = silent(&config);
+        let mut first = 0;
+        let next = || {
+            first += 24;
+            HostCommand::Write {
+                first: first - 24,
+                pages: 24,
+                handle: 0,
+            }
+        };
+        let time = end(&closed_loop(&mut device, 0, 64, 1600, next));
+        (time as f64, device)
+    };
+    let (base, _) = writes(0.0);
+    for share in [0.1, 0.25, 0.5] {
+        let (time, device) = writes(share);
+        assert!(
+            (time / base / (1.0 + share) - 1.0).abs() < 0.02,
+            "{share}: {}",
+            time / base
+        );
+        assert_eq!(device.stats().overhead_pages(), (share * 24.0 * 1600.0) as u64);
+    }
+}
+
+/// The same for the copies of collection.
+#[test]
+fn overhead_takes_program_time_of_collection() {
+    let elapsed = |share| {
+        let mut config = timed(40, 0.25);
+        config.geometry.media_overhead_share = share;
+        let mut device = recorded(&config);
+        let start = fill(&mut device);
+        let _ = closed_loop(&mut device, start, 1, 30_000, mixed(&config, 3));
+        let reclaims = reclaims(&device);
+        let copied: u32 = reclaims.iter().map(|reclaim| reclaim.pages_copied).sum();
+        assert!(copied > 20_000, "{copied} pages were copied");
+        reclaims.iter().map(|reclaim| reclaim.elapsed_ns).sum::<u64>() as f64
+    };
+    let ratio = elapsed(0.5) / elapsed(0.0);
+    assert!((1.2..1.6).contains(&ratio), "{ratio}");
+}
+
 /// Bytes of the reads or writes among the completions.
 fn bytes(completions: &[Observation], reads: bool) -> u64 {
     let pages = completions.iter().map(|completion| match completion.ask {

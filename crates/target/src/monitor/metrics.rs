@@ -113,6 +113,8 @@ type HandleRow = (&'static str, &'static str, fn(&OwnerStats) -> u64);
 const BYTE_COUNTERS: &[Row] = &table! {
     "warp_host_written": "Bytes written by hosts (HBMW)" => |status| status.stats.host_bytes_written(),
     "warp_media_written": "Bytes written to media (MBMW)" => |status| status.stats.media_bytes_written(),
+    "warp_media_overhead": "Bytes of the drive's own within the bytes written to media"
+        => |status| status.stats.overhead_pages() * status.stats.page_bytes,
     "warp_media_erased": "Bytes erased (MBE)" => |status| status.stats.media_bytes_erased(),
     "warp_host_read": "Bytes read by hosts" => |status| status.host_bytes_read,
 };

@@ -3,8 +3,9 @@
 //! capabilities of the drive.
 //!
 //! All values follow from counters of the device and the controller. The modelled flash has no
-//! errors, no system area and no throttling, and its capacitor does not age. A panic of the drive
-//! ends its process. The related fields have the values of a drive without such events.
+//! errors, no system area and no throttling, and its capacitor does not age. The media units
+//! written include the overhead (`geometry.media_overhead_share`). A panic of the drive ends its
+//! process. The related fields have the values of a drive without such events.
 
 use nvme_spec::LogId;
 use nvme_spec::ocp::{
