@@ -11,7 +11,7 @@
 
 use base::HumanBytes;
 use ssd::DeviceConfig;
-use ssd::config::{MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
+use ssd::config::{HandlesConfig, MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
 use ssd::layout::DeviceLayout;
 
 use crate::error::LabError;
@@ -244,8 +244,9 @@ pub fn scaled_config(
     geometry.program_unit_bytes = geometry
         .program_unit_bytes
         .map(|bytes| scaled_program_unit(bytes / program_divisor, page_bytes, block_bytes / divisor));
-    let window_bytes = config.handles.hot_window_bytes;
-    config.handles.hot_window_bytes = scaled_window(window_bytes, window_bytes / divisor, page_bytes);
+    for window_bytes in windows(&mut config.handles) {
+        *window_bytes = scaled_window(*window_bytes, *window_bytes / divisor, page_bytes);
+    }
     if let Some(timing) = &mut config.timing {
         timing.nand.erase_ns /= divisor;
     }
@@ -318,11 +319,12 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
         // More dies do not slow an erase.
         timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio.min(1.0)) as u64;
     }
-    let window_bytes = config.handles.hot_window_bytes;
-    config.handles.hot_window_bytes =
-        scaled_window(window_bytes, (window_bytes as f64 * ratio) as u64, full.page_bytes);
     geometry.capacity_bytes = Some(capacity_bytes / full.page_bytes * full.page_bytes);
     geometry.physical_bytes = None;
+    for window_bytes in windows(&mut config.handles) {
+        let shrunk_bytes = (*window_bytes as f64 * ratio) as u64;
+        *window_bytes = scaled_window(*window_bytes, shrunk_bytes, full.page_bytes);
+    }
     DeviceLayout::new(&config).map_err(impossible)?;
     Ok(config)
 }
@@ -345,6 +347,11 @@ const ROUNDING: f64 = 1.05;
 fn divisible(pages: u64) -> u64 {
     let shift = (pages.ilog2() + 1).saturating_sub(5);
     ((pages + (1 << shift >> 1)) >> shift) << shift
+}
+
+/// Windows of written bytes, which shrink with the drive.
+fn windows(handles: &mut HandlesConfig) -> [&mut u64; 2] {
+    [&mut handles.hot_window_bytes, &mut handles.write_absorption_bytes]
 }
 
 /// Scales a window of host bytes to a model: the same share of the drive, at least one page unless
@@ -448,14 +455,18 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_separation_shrinks_with_the_drive() {
+    fn windows_of_written_bytes_shrink_with_the_drive() {
         let mut full = config("ssd_b");
         full.handles.hot_window_bytes = 384 << 20;
         let capacity_bytes = full.geometry.capacity_bytes.expect("it is given");
+        full.handles.write_absorption_bytes = 8192;
         let (small, _) = scaled_config("ssd_b", &full, Scale(64)).expect("it is possible");
         let similar = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
         assert_eq!(small.handles.hot_window_bytes, 6 << 20);
         assert_eq!(similar.handles.hot_window_bytes, 6 << 20);
+        // Less than a page would be none.
+        assert_eq!(small.handles.write_absorption_bytes, 4096);
+        assert_eq!(similar.handles.write_absorption_bytes, 4096);
         full.handles.hot_window_bytes = 0;
         let without = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
         assert_eq!(without.handles.hot_window_bytes, 0);

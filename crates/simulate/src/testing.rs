@@ -108,10 +108,7 @@ fn sample(progress: f64, copies: f64, handles: usize) -> RunSample {
     let from_handles: u64 = owners.iter().map(|row| row.gc_pages_copied).sum();
     owners[HANDLES] = owner(0.0, copied - from_handles as f64, copied);
     units[HANDLES] = pool as u64;
-    let media: u64 = owners
-        .iter()
-        .map(|row| row.host_pages_written + row.gc_pages_copied)
-        .sum();
+    let media: u64 = owners.iter().map(OwnerStats::data_pages).sum();
     let host: u64 = owners.iter().map(|row| row.host_bytes_written).sum();
     let valid_pages = units.iter().map(|units| units * UNIT_PAGES * 3 / 4).collect();
     RunSample {
@@ -129,6 +126,7 @@ fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
     OwnerStats {
         host_bytes_written: host_pages * PAGE_BYTES,
         host_pages_written: host_pages,
+        host_pages_absorbed: 0,
         gc_pages_copied: copied,
         gc_pages_received: received as u64,
         blocks_remapped: 0,

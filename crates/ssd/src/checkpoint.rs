@@ -44,7 +44,9 @@ fn log_bytes_max(layout: &DeviceLayout) -> u64 {
 /// Memory of a checkpoint without the log: the state, its encoding while it grows, parts and
 /// buffers.
 fn fixed_bytes(layout: &DeviceLayout) -> u64 {
-    4 * layout.table_bytes() + 64 * u64::from(layout.separation_pages) + (8 << 20)
+    4 * layout.table_bytes()
+        + 64 * (u64::from(layout.separation_pages) + u64::from(layout.absorption_pages))
+        + (8 << 20)
 }
 
 /// Maximum memory of a checkpoint of such a device, in bytes, in addition to the device itself.

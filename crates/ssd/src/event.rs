@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cast::narrow;
 use crate::config::ReportedPage;
-use crate::types::{Lpn, MappedRun, Nanos, Placement, RgId, RuId, UnitOwner, WriteRequest};
+use crate::types::{Lpn, MappedRun, Nanos, Placement, RgId, RuId, RuhId, UnitOwner, WriteRequest};
 
 /// Kinds of events that a sink wants to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub enum EventFilter {
     /// Life-cycle events of reclaim units, and pages redirected to another group. These are rare
     /// compared with host commands.
     ReclaimUnits,
-    /// Also host commands ([`DeviceEvent::HostWrite`], [`DeviceEvent::Deallocate`]), with a call
-    /// for each.
+    /// Also host commands ([`DeviceEvent::HostWrite`], [`DeviceEvent::Absorb`],
+    /// [`DeviceEvent::Deallocate`]), with a call for each.
     All,
 }
 
@@ -130,6 +130,14 @@ pub enum DeviceEvent {
         /// Pages that were mapped before.
         pages: u32,
     },
+    /// Pages of a host write replaced waiting pages in the write buffer
+    /// (`handles.write_absorption_bytes`).
+    Absorb {
+        /// Handle of the write.
+        handle: RuhId,
+        /// Number of pages.
+        pages: u32,
+    },
     /// Pages of a host write went to another reclaim group because the requested group is full.
     Redirect {
         /// Requested group.
@@ -176,7 +184,7 @@ pub struct HostWrite {
     pub placement: Placement,
     /// Bytes that the host sent.
     pub host_bytes: u64,
-    /// Number of pages programmed.
+    /// Number of pages, programmed or absorbed.
     pub pages: u32,
 }
 

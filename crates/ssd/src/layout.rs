@@ -97,6 +97,8 @@ pub struct DeviceLayout {
     pub handles: Vec<HandleConfig>,
     /// Size of the hot-data window in pages, 0 if disabled.
     pub separation_pages: u32,
+    /// Number of host pages that wait in the write buffer, 0 if disabled.
+    pub absorption_pages: u32,
     /// Owner of the copies of initially isolated handles. It is the shared pool, or the handle
     /// whose open reclaim unit they share.
     pub pooled_copies: UnitOwner,
@@ -341,12 +343,11 @@ impl DeviceLayout {
     }
 }
 
-/// Size of the window `handles.hot_window_bytes` in pages.
-fn separation_pages(config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
-    let bytes = config.handles.hot_window_bytes;
+/// Size of a window of written bytes in pages. `field` is its setting.
+fn window_pages(field: &str, bytes: u64, config: &DeviceConfig, logical_pages: u64) -> Result<u32, ConfigError> {
     let pages = bytes.div_ceil(config.geometry.mapping_unit_bytes);
     let allowed = "must be less than the capacity (0 disables it)";
-    ConfigError::require(pages < logical_pages, "handles.hot_window_bytes", bytes, allowed)?;
+    ConfigError::require(pages < logical_pages, field, bytes, allowed)?;
     Ok(narrow(pages))
 }
 
@@ -483,6 +484,7 @@ impl FlashShape {
         // request for a whole one.
         let scattered_slices = u64::from(slices_per_superblock) - 1;
         let hard_floor = slices(reserve_superblocks + collection_superblocks) + scattered_slices;
+        let window = |field, bytes| window_pages(field, bytes, config, logical_pages);
         let mut layout = DeviceLayout {
             page_bytes: geometry.mapping_unit_bytes,
             logical_pages: narrow(logical_pages),
@@ -497,7 +499,8 @@ impl FlashShape {
             slice_pages: self.superblock_pages / slices_per_superblock,
             classes,
             handles,
-            separation_pages: separation_pages(config, logical_pages)?,
+            separation_pages: window("handles.hot_window_bytes", config.handles.hot_window_bytes)?,
+            absorption_pages: window("handles.write_absorption_bytes", config.handles.write_absorption_bytes)?,
             pooled_copies: pooled_copies(config),
             reserve_superblocks,
             spare_superblocks,

@@ -56,7 +56,7 @@ impl RecentEvents {
             DeviceEvent::Reclaim(reclaim) if reclaim.pages_copied > 0 => {
                 destination = self.destination(reclaim.group, reclaim.destination_owner);
             }
-            DeviceEvent::HostWrite(_) | DeviceEvent::Deallocate { .. } => return,
+            DeviceEvent::HostWrite(_) | DeviceEvent::Absorb { .. } | DeviceEvent::Deallocate { .. } => return,
             _ => {}
         }
         let event = RecentEvent {

@@ -17,8 +17,10 @@ use crate::types::{RuhId, UnitOwner};
 pub struct OwnerStats {
     /// Bytes that the host sent through this handle.
     pub host_bytes_written: u64,
-    /// Pages programmed for host writes. Exceeds the bytes if writes cover mapping units partially.
+    /// Pages of host writes. Exceeds the bytes if writes cover mapping units partially.
     pub host_pages_written: u64,
+    /// Pages of host writes that replaced a page in the write buffer and were not programmed.
+    pub host_pages_absorbed: u64,
     /// Pages that collection copied out of this owner's reclaim units.
     pub gc_pages_copied: u64,
     /// Pages that collection copied into this owner's reclaim units.
@@ -39,17 +41,23 @@ pub struct OwnerStats {
 }
 
 impl OwnerStats {
+    /// Pages programmed for data of this owner.
+    pub fn data_pages(&self) -> u64 {
+        self.host_pages_written - self.host_pages_absorbed + self.gc_pages_copied
+    }
+
     /// Write amplification of the handle, (host + copied) / host pages (WARP Fig. 17). `None`
     /// before any write. The drive's overhead belongs to no handle.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
-        (host > 0).then(|| to_f64(host + self.gc_pages_copied) / to_f64(host))
+        (host > 0).then(|| to_f64(self.data_pages()) / to_f64(host))
     }
 
     fn combine(&self, other: &OwnerStats, with: fn(u64, u64) -> u64) -> OwnerStats {
         OwnerStats {
             host_bytes_written: with(self.host_bytes_written, other.host_bytes_written),
             host_pages_written: with(self.host_pages_written, other.host_pages_written),
+            host_pages_absorbed: with(self.host_pages_absorbed, other.host_pages_absorbed),
             gc_pages_copied: with(self.gc_pages_copied, other.gc_pages_copied),
             gc_pages_received: with(self.gc_pages_received, other.gc_pages_received),
             blocks_remapped: with(self.blocks_remapped, other.blocks_remapped),
@@ -145,8 +153,9 @@ impl DeviceStats {
             let rows = self.handles.iter().chain([&self.shared]);
             rows.map(|row| u128::from(of(row))).sum()
         };
-        let in_pages: [fn(&OwnerStats) -> u64; 9] = [
+        let in_pages: [fn(&OwnerStats) -> u64; 10] = [
             |row| row.host_pages_written,
+            |row| row.host_pages_absorbed,
             |row| row.gc_pages_copied,
             |row| row.gc_pages_received,
             |row| row.blocks_remapped,
@@ -165,7 +174,9 @@ impl DeviceStats {
             self.units_closed_early,
             self.pages_redirected,
         ];
-        in_pages.iter().all(|of| sum(*of) <= PAGES_MAX)
+        let is_written = |row: &OwnerStats| row.host_pages_absorbed <= row.host_pages_written;
+        self.handles.iter().chain([&self.shared]).all(is_written)
+            && in_pages.iter().all(|of| sum(*of) <= PAGES_MAX)
             && sum(|row| row.host_bytes_written) <= BYTES_MAX
             && alone.iter().all(|count| u128::from(*count) <= PAGES_MAX)
     }
@@ -269,10 +280,9 @@ impl DeviceStats {
         self.total().host_bytes_written
     }
 
-    /// Pages programmed for data, which are host pages and copies.
+    /// Pages programmed for data, which are host pages that were not absorbed, and copies.
     pub fn data_pages(&self) -> u64 {
-        let total = self.total();
-        total.host_pages_written + total.gc_pages_copied
+        self.total().data_pages()
     }
 
     /// Pages that the drive wrote beside data (`geometry.media_overhead_share`).
@@ -304,6 +314,9 @@ impl DeviceStats {
                 let row = self.owner_mut(UnitOwner::from_handle(write.placement.handle));
                 row.host_bytes_written += write.host_bytes;
                 row.host_pages_written += u64::from(write.pages);
+            }
+            DeviceEvent::Absorb { handle, pages } => {
+                self.handles[handle.index()].host_pages_absorbed += u64::from(*pages);
             }
             DeviceEvent::Deallocate { pages } => self.pages_deallocated += u64::from(*pages),
             DeviceEvent::Redirect { pages, .. } => self.pages_redirected += u64::from(*pages),

@@ -37,6 +37,8 @@ const FEATURES: &[&str] = &[
     "case with a reserve",
     "case with copies among host data",
     "case with marks of all",
+    "absorbed write",
+    "case with absorption",
     "case with separation",
     "case with overhead",
     "case with several groups",

@@ -50,6 +50,8 @@ fn mixed() -> DeviceConfig {
         ],
         ..config.handles
     };
+    // Two and a half pages.
+    config.handles.write_absorption_bytes = 10_240;
     config.gc.reserve_share = 0.33;
     config.gc.background_watermark = 0.9;
     config.gc.foreground_watermark = 0.5;
@@ -106,6 +108,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
             handle(Isolation::InitiallyIsolated, ReclaimUnitSize::Fraction(4), 1),
         ],
         separation_pages: 0,
+        absorption_pages: 3,
         pooled_copies: UnitOwner::SHARED_POOL,
         // 100 - 80 = 20 superblocks. A third of them is 6.6.
         reserve_superblocks: 6,

@@ -125,7 +125,7 @@ pub fn record(
             };
             (record, from.0, 0)
         }
-        DeviceEvent::HostWrite(_) | DeviceEvent::Deallocate { .. } => {
+        DeviceEvent::HostWrite(_) | DeviceEvent::Absorb { .. } | DeviceEvent::Deallocate { .. } => {
             unreachable!("nobody listens to the host's commands")
         }
     };

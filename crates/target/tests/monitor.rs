@@ -186,6 +186,7 @@ fn check_events(target: &Target, stats: &DeviceStats, events: &[DeviceEvent], lo
     for (owner, row) in &mut folded.handles.iter_mut().zip(&stats.handles) {
         owner.host_bytes_written = row.host_bytes_written;
         owner.host_pages_written = row.host_pages_written;
+        owner.host_pages_absorbed = row.host_pages_absorbed;
     }
     assert_eq!(folded, *stats, "what the host wrote is all that events do not tell");
     assert!(

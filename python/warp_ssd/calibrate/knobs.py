@@ -147,6 +147,7 @@ _KNOWN = (
     Knob("handles.open_reclaim_units", (1, 2, 4, 8), ordered=True),
     Knob("handles.reclaim_unit", ("superblock", "channel", "die")),
     Knob("handles.hot_window_bytes", (0, *(1 << power for power in range(24, 33))), ordered=True),
+    Knob("handles.write_absorption_bytes", (0, *(1 << power for power in range(16, 28))), ordered=True),
 )
 
 KNOBS = {knob.path: knob for knob in _KNOWN}

@@ -159,12 +159,12 @@ impl Side {
         }
     }
 
-    /// Adds a note on a write amplification below 1, which only a drive with compression can have.
+    /// Adds a note on a write amplification below 1, which few drives can have.
     fn note_impossible(&mut self) {
         let is_low = |run: &SeedRun| run.metrics.iter().any(|(name, value)| name == WAF && *value < 1.0);
         if self.kind == SideKind::Statistics && self.runs.iter().any(is_low) {
             self.add_note(
-                "media bytes (MBMW) are fewer than host bytes (HBMW), which needs a drive that compresses. Check \
+                "media bytes (MBMW) are fewer than host bytes (HBMW), which needs a drive that compresses or absorbs overwrites. Check \
                  that both are of one reading",
             );
         }

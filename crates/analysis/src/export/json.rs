@@ -251,6 +251,7 @@ fn owner_json(owner: UnitOwner, row: &OwnerStats) -> Value {
         "waf": row.write_amplification(),
         "host_bytes_written": row.host_bytes_written,
         "host_pages_written": row.host_pages_written,
+        "host_pages_absorbed": row.host_pages_absorbed,
         "gc_pages_copied": row.gc_pages_copied,
         "gc_pages_received": row.gc_pages_received,
         "blocks_remapped": row.blocks_remapped,

@@ -218,15 +218,23 @@ pub fn handles(result: &RunResult) -> ReportTable {
 fn causes(stats: &DeviceStats) -> String {
     let (total, media_pages) = (stats.total(), stats.data_pages() + stats.overhead_pages());
     let causes = [
-        ("host writes", total.host_pages_written),
+        ("host writes", total.host_pages_written - total.host_pages_absorbed),
         ("copies", total.gc_pages_copied),
         ("overhead", stats.overhead_pages()),
     ];
-    if stats.overhead_pages() == 0 {
+    if stats.overhead_pages() + total.host_pages_absorbed == 0 {
         return String::new();
     }
-    let shares = causes.map(|(name, pages)| format!("{name} {}", CellValue::Share(pages as f64 / media_pages as f64)));
-    super::wrapped(&format!("media writes are {}", shares.join(", ")))
+    let share = |part: u64, whole: u64| CellValue::optional(ratio(part, whole), CellValue::Share);
+    let shares = causes.map(|(name, pages)| format!("{name} {}", share(pages, media_pages)));
+    let absorbed = match total.host_pages_absorbed {
+        0 => String::new(),
+        pages => format!(
+            ". The write buffer absorbed {} of the host's pages",
+            share(pages, total.host_pages_written)
+        ),
+    };
+    super::wrapped(&format!("media writes are {}{absorbed}", shares.join(", ")))
 }
 
 /// Measures of the workload, and of the device for each tenant, with a column for each.
@@ -510,7 +518,11 @@ pub fn device(result: &RunResult) -> ReportTable {
         ("media written", CellValue::Bytes(stats.media_bytes_written())),
     ];
     // Columns of causes that most drives do not have.
-    let causes = [("overhead", stats.overhead_pages())].into_iter();
+    let causes = [
+        ("absorbed", stats.total().host_pages_absorbed),
+        ("overhead", stats.overhead_pages()),
+    ];
+    let causes = causes.into_iter();
     let causes = causes.filter(|(_, pages)| *pages > 0);
     let causes = causes.map(|(heading, pages)| (heading, CellValue::Bytes(pages * stats.page_bytes)));
     let others = [

@@ -30,6 +30,11 @@ pub struct HandlesConfig {
     /// an exact window instead of counting filters.
     #[serde(with = "base::size")]
     pub hot_window_bytes: u64,
+    /// Bytes of host data that wait in the write buffer before they are programmed, in the order in
+    /// which they came, 0 to disable. A write to a page that waits replaces it there. The page is
+    /// then not programmed again. `DeviceCore::absorbable_run` has the exact rule.
+    #[serde(with = "base::size")]
+    pub write_absorption_bytes: u64,
     /// Overrides for individual handles.
     pub overrides: Vec<HandleOverride>,
 }
@@ -43,6 +48,7 @@ impl Default for HandlesConfig {
             open_reclaim_units: 1, // WARP section 4.2.
             opening: UnitOpenPolicy::OnFirstUse,
             hot_window_bytes: 0,
+            write_absorption_bytes: 0,
             overrides: Vec::new(),
         }
     }

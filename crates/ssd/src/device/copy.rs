@@ -6,8 +6,8 @@ use crate::cast::{count, index, narrow};
 use crate::layout::DeviceLayout;
 use crate::unit::ReclaimUnit;
 
-/// Preallocated memory for a copy of the state, except for lists of reclaim units and the hot-data
-/// window. The memory is already touched, so the copy causes no page faults.
+/// Preallocated memory for a copy of the state, except for lists of reclaim units and the
+/// windows of written pages. The memory is already touched, so the copy causes no page faults.
 pub(crate) struct StateBuffer {
     units: Vec<ReclaimUnit>,
     unit_of_slice: Vec<u32>,
@@ -96,6 +96,7 @@ impl DeviceState {
             block_at: BlockTable::from(buffer.block_at),
             erase_counts: BlockTable::from(buffer.erase_counts),
             recency: self.recency.clone(),
+            absorbing: self.absorbing.clone(),
         };
         StateCopy {
             state,

@@ -40,6 +40,8 @@ pub(crate) struct DeviceState {
     pub(super) erase_counts: BlockTable,
     /// Recency of the pages that the host wrote last, if hot data is separated.
     pub(super) recency: Option<RecencyWindow>,
+    /// Host pages that were programmed last and wait in the write buffer, if it absorbs writes.
+    pub(super) absorbing: Option<RecencyWindow>,
 }
 
 /// Division of a superblock.
@@ -143,7 +145,8 @@ impl DeviceState {
                 BlockTable::default()
             },
             erase_counts: BlockTable::from(vec![0; index(narrow(layout.blocks()))]),
-            recency: (layout.separation_pages > 0).then(|| RecencyWindow::new(layout.separation_pages)),
+            recency: window_of(layout.separation_pages),
+            absorbing: window_of(layout.absorption_pages),
         }
     }
 
@@ -174,10 +177,20 @@ impl DeviceState {
             && self.stats.handles.len() == layout.handles.len()
             && (self.block_at.is_empty() || wide(self.block_at.len()) == layout.blocks())
             && wide(self.erase_counts.len()) == layout.blocks()
-            && match &self.recency {
-                Some(recency) => recency.fits(layout.separation_pages, layout.logical_pages),
-                None => layout.separation_pages == 0,
-            }
+            && window_fits(self.recency.as_ref(), layout.separation_pages, layout)
+            && window_fits(self.absorbing.as_ref(), layout.absorption_pages, layout)
+    }
+}
+
+/// Empty window of a size, or none if it is disabled.
+fn window_of(pages: u32) -> Option<RecencyWindow> {
+    (pages > 0).then(|| RecencyWindow::new(pages))
+}
+
+fn window_fits(window: Option<&RecencyWindow>, pages: u32, layout: &DeviceLayout) -> bool {
+    match window {
+        Some(window) => window.fits(pages, layout.logical_pages),
+        None => pages == 0,
     }
 }
 

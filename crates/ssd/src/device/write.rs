@@ -4,8 +4,9 @@ use crate::cast::{index, narrow};
 use crate::device::engine::DeviceCore;
 use crate::error::HostError;
 use crate::event::{DeviceEvent, EventEmitter};
+use crate::recency::RecencyWindow;
 use crate::timing::{CompletionTime, WriteProgress};
-use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId, WriteRequest};
+use crate::types::{Lpn, Nanos, Placement, Ppn, RgId, RuId, RuhId, UnitOwner, WriteRequest};
 
 impl DeviceCore {
     pub(super) fn write(
@@ -141,7 +142,7 @@ impl DeviceCore {
     #[inline]
     fn has_single_open_unit(&self, placement: Placement) -> bool {
         let rotates = self.layout.handles[placement.handle.index()].open_reclaim_units > 1;
-        !rotates && self.state.recency.is_none()
+        !rotates && self.state.recency.is_none() && self.state.absorbing.is_none()
     }
 
     /// Executes the longest prefix of writes with one placement that fits into its open reclaim
@@ -425,8 +426,18 @@ impl DeviceCore {
         let (mut lpn, mut left) = (write.first, write.pages);
         while left > 0 {
             let mut pages = left;
+            if let Some(window) = &self.state.absorbing {
+                let (absorbable, run) = self.absorbable_run(window, write.placement, lpn, left);
+                if absorbable {
+                    self.absorb(events, handle, run);
+                    lpn.0 += run;
+                    left -= run;
+                    continue;
+                }
+                pages = run;
+            }
             if self.layout.groups > 1 {
-                (group, pages) = self.group_with_space(write.placement.group, left);
+                (group, pages) = self.group_with_space(write.placement.group, pages);
             }
             let owner = &mut self.state.groups[group.index()].owners[handle.index()];
             let mut slot = owner.turn;
@@ -446,6 +457,9 @@ impl DeviceCore {
             assert!(pages > 0, "a write to reclaim unit {} makes no progress", unit.0);
             let run_ends = open.advance(pages);
             writer.append(self, group, unit, position, lpn, pages);
+            if let Some(window) = &mut self.state.absorbing {
+                window.record_write(lpn, pages);
+            }
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
                 events.emit(|| DeviceEvent::Redirect {
@@ -461,6 +475,45 @@ impl DeviceCore {
             left -= pages;
         }
         group
+    }
+
+    /// Returns true if the next write of a page replaces it in the write buffer, and the number of
+    /// pages from it on in the same state, at most `pages`.
+    ///
+    /// A page waits in the buffer while it is among the last `absorption_pages` pages programmed for
+    /// hosts. Absorbed pages are not programmed and do not count. A write is absorbed if the page is
+    /// mapped and still in a reclaim unit of the requested handle and group.
+    #[inline(never)]
+    fn absorbable_run(&self, window: &RecencyWindow, placement: Placement, lpn: Lpn, pages: u32) -> (bool, u32) {
+        let (mut absorbable, mut run) = (None, 0);
+        while run < pages {
+            let next = Lpn(lpn.0 + run);
+            let (waits, part) = window.run(next, pages - run);
+            let (is_absorbable, part) = match waits {
+                true => (self.is_placed(next, placement), 1),
+                false => (false, part),
+            };
+            if *absorbable.get_or_insert(is_absorbable) != is_absorbable {
+                break;
+            }
+            run += part;
+        }
+        (absorbable.expect("an extent has a page"), run)
+    }
+
+    /// Returns true if a page is in a reclaim unit of a placement.
+    fn is_placed(&self, lpn: Lpn, Placement { group, handle }: Placement) -> bool {
+        self.lookup(lpn).is_some_and(|ppn| {
+            let entry = self.unit(self.unit_of(ppn));
+            entry.owner == UnitOwner::from_handle(handle) && entry.group == group.0
+        })
+    }
+
+    /// Counts host pages that replace waiting ones.
+    fn absorb(&mut self, events: &mut EventEmitter<'_>, handle: RuhId, pages: u32) {
+        self.state.host_pages_written += u64::from(pages);
+        self.state.stats.handles[handle.index()].host_pages_absorbed += u64::from(pages);
+        events.command(|| DeviceEvent::Absorb { handle, pages });
     }
 
     /// Number of further valid pages that a group can take before it reaches its limit.

@@ -39,6 +39,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             open_reclaim_units: 1,
             opening: UnitOpenPolicy::OnFirstUse,
             hot_window_bytes: 0,
+            write_absorption_bytes: 0,
             overrides: Vec::new(),
         },
         gc: GcConfig {
@@ -223,11 +224,12 @@ pub fn write_amplification_since(before: &ssd::DeviceStats, after: &ssd::DeviceS
 }
 
 /// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups,
-/// overhead.
+/// overhead, absorption.
 pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
     config.geometry.media_overhead_share = 0.07;
+    config.handles.write_absorption_bytes = 64 * 4096;
     config.gc.victim_policy = VictimRule::Random;
     config.gc.block_remapping = true;
     config.handles.isolation = Isolation::PersistentlyIsolated;

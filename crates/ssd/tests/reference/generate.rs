@@ -211,6 +211,11 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> HandlesConfig {
         } else {
             0
         },
+        write_absorption_bytes: if entropy.percent(25) {
+            entropy.between(1, 64) * geometry.mapping_unit_bytes
+        } else {
+            0
+        },
         overrides: Vec::new(),
     };
     let different = if entropy.percent(50) { 0 } else { 40 };

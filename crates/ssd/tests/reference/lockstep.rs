@@ -337,6 +337,7 @@ impl Lockstep {
     fn count(&mut self, event: &DeviceEvent) {
         let feature = match event {
             DeviceEvent::Redirect { .. } => "redirect",
+            DeviceEvent::Absorb { .. } => "absorbed write",
             DeviceEvent::Deallocate { pages } if *pages > 0 => "deallocation",
             DeviceEvent::Close { reason, .. } => match reason {
                 CloseReason::Full => "close: full",
@@ -418,6 +419,7 @@ impl Lockstep {
                 counted && config.gc.watermark_base == WatermarkBase::All,
             ),
             ("case with separation", counted && layout.separation_pages > 0),
+            ("case with absorption", counted && layout.absorption_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
             ("case with overhead", self.reference.overhead_pages > 0),
             ("case with several sizes", counted && layout.classes.len() > 1),

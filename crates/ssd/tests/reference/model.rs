@@ -84,6 +84,8 @@ pub struct Reference {
     pub overhead_due: u64,
     /// Pages in the hot-data window, oldest first.
     pub written_last: Vec<u32>,
+    /// Host pages programmed last, which wait in the write buffer, oldest first.
+    pub programmed_last: Vec<u32>,
     pub units_closed: u64,
     pub random: Xoshiro256PlusPlus,
     /// Physical block at each place.
@@ -115,6 +117,7 @@ impl Reference {
             overhead_pages: 0,
             overhead_due: 0,
             written_last: Vec::new(),
+            programmed_last: Vec::new(),
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
             block_at: (0..layout.blocks() as usize).collect(),
@@ -240,6 +243,13 @@ impl Reference {
         self.config.handles.hot_window_bytes.div_ceil(self.layout.page_bytes) as usize
     }
 
+    fn absorption_pages(&self) -> usize {
+        self.config
+            .handles
+            .write_absorption_bytes
+            .div_ceil(self.layout.page_bytes) as usize
+    }
+
     fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let end = u64::from(first.0) + u64::from(pages);
         if pages == 0 || end > u64::from(self.layout.logical_pages) {
@@ -272,6 +282,19 @@ impl Reference {
         let mut pages: Range<u32> = write.first.0..write.first.0 + write.pages;
         let mut group = asked;
         while !pages.is_empty() {
+            let absorbable = self.is_absorbable(pages.start, asked, handle);
+            let is_alike = |page: &u32| self.is_absorbable(*page, asked, handle) == absorbable;
+            let same_fate = pages.clone().take_while(is_alike).count() as u32;
+            if absorbable {
+                pages.start += same_fate;
+                self.host_pages_written += u64::from(same_fate);
+                self.stats.handles[handle].host_pages_absorbed += u64::from(same_fate);
+                self.events.push(DeviceEvent::Absorb {
+                    handle: write.placement.handle,
+                    pages: same_fate,
+                });
+                continue;
+            }
             let (chosen, room) = self.group_with_room(asked);
             group = chosen;
             let recent = self.written_last.contains(&pages.start);
@@ -287,7 +310,7 @@ impl Reference {
             let unwritten = self.next_run(unit);
             let is_alike = |page: &u32| self.written_last.contains(page) == recent;
             let alike = pages.clone().take_while(is_alike).count() as u64;
-            let count = alike.min(room).min(u64::from(unwritten)) as u32;
+            let count = alike.min(room).min(u64::from(unwritten)).min(u64::from(same_fate)) as u32;
             let now_placed = pages.start..pages.start + count;
             pages.start += count;
             self.invalidate(now_placed.clone());
@@ -295,7 +318,10 @@ impl Reference {
             for page in now_placed {
                 self.append(unit, page);
                 self.written_through[page as usize] = Some(write.placement.handle.0);
+                self.programmed_last.push(page);
             }
+            let programmed = self.programmed_last.len().saturating_sub(self.absorption_pages());
+            self.programmed_last.drain(..programmed);
             if group != asked {
                 self.stats.pages_redirected += u64::from(count);
                 self.events.push(DeviceEvent::Redirect {
@@ -313,6 +339,16 @@ impl Reference {
             }
         }
         group
+    }
+
+    /// Returns true if a write of a page replaces it in the write buffer: the page waits there and
+    /// lies in a unit of the requested handle and group.
+    fn is_absorbable(&self, page: u32, group: usize, handle: usize) -> bool {
+        let lies_there = |physical: u32| {
+            let unit = self.unit(self.unit_at(physical));
+            unit.group == group && self.row_index(unit.owner) == handle
+        };
+        self.programmed_last.contains(&page) && self.map[page as usize].is_some_and(lies_there)
     }
 
     /// Returns the requested group while it may hold more live pages, and then the group with the

@@ -300,6 +300,8 @@ fn time_changes_nothing_but_time() {
         let mut config = timed(60, 0.2);
         config.gc.background_watermark = 0.7;
         config.gc.block_remapping = true;
+        config.geometry.media_overhead_share = 0.1 * seed as f64;
+        config.handles.write_absorption_bytes = 500 * PAGE * (seed % 2);
         let mut untimed = config.clone();
         untimed.timing = None;
         let (mut device, mut untimed_device) = (recorded(&config), recorded(&untimed));
@@ -395,7 +397,11 @@ fn a_batch_of_writes_equals_single_writes() {
     several.geometry.reclaim_groups = 2;
     several.gc.background_watermark = 0.7;
     several.gc.block_remapping = true;
+    several.geometry.media_overhead_share = 0.1;
     let _ = compare_batch(&several, 2);
+    let mut absorbing = plain.clone();
+    absorbing.handles.write_absorption_bytes = 200 * PAGE;
+    let _ = compare_batch(&absorbing, 5);
     let mut with_tails = plain.clone();
     times(&mut with_tails).tails = vec![ssd::timing::Tail {
         of: ssd::timing::TailOf::Write,

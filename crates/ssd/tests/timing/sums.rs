@@ -140,6 +140,28 @@ fn writes_and_other_commands() {
     assert_eq!(device.command(3 * LATER).at - 3 * LATER, 3_000 + 7_000);
 }
 
+/// An absorbed write is complete when its data is in the buffer. The flash has no work from it.
+#[test]
+fn an_absorbed_write_takes_no_flash_time() {
+    let mut config = timed(40, 0.25);
+    config.handles.write_absorption_bytes = 64 * PAGE;
+    let mut device = silent(&config);
+    device.enable_activity_log(1 << 10);
+    for write in 0..10_000 {
+        let asked = HostCommand::Write {
+            first: write % 20,
+            pages: 1,
+            handle: 0,
+        };
+        let now = u64::from(write) * 1_000_000;
+        assert_eq!(ask(&mut device, now, asked).at - now, WRITE_OF_A_PAGE);
+    }
+    assert_eq!(device.stats().total().host_pages_absorbed, 9_980);
+    let (dies, channels) = device.activity();
+    let busy = dies.iter().chain(&channels).flat_map(|log| log.pieces().iter());
+    assert_eq!(busy.count(), 0, "20 pages fill no program operation");
+}
+
 /// Half a page. The device reads the rest from flash before the page is in the buffer.
 #[test]
 fn a_write_of_a_part_of_a_page_reads_it_first() {

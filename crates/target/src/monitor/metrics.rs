@@ -164,6 +164,8 @@ const HANDLE_BYTE_COUNTERS: &[HandleRow] = &table! {
 };
 
 const HANDLE_COUNTERS: &[HandleRow] = &table! {
+    "warp_handle_pages_absorbed": "Pages of host writes that replaced a page in the write buffer"
+        => |row| row.host_pages_absorbed,
     "warp_handle_pages_received": "Pages that collection copied into reclaim units of the handle"
         => |row| row.gc_pages_received,
     "warp_handle_pages_erased": "Pages erased with reclaim units of the handle, the wear that its data caused"
