@@ -27,6 +27,7 @@ pub fn measure(metric: &Metric, result: &RunResult, tail_drive_writes: f64) -> O
         Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
         Metric::SharedCopiedCapacities => capacities(result.stats.shared.gc_pages_copied),
         Metric::EraseImbalance => f64::from(result.wear.most_erases) / result.wear.mean_erases().max(f64::MIN_POSITIVE),
+        Metric::EraseSpread => f64::from(result.wear.most_erases - result.wear.fewest_erases),
         Metric::LatencyUs(of) => {
             let latencies = total(timed?, of.job.as_deref(), of.direction)?.latencies;
             let nanoseconds = match of.statistic? {

@@ -25,6 +25,8 @@ pub enum Metric {
     SharedCopiedCapacities,
     /// Maximum / mean erase count of blocks.
     EraseImbalance,
+    /// Maximum - minimum erase count of blocks.
+    EraseSpread,
     /// A statistic of the latencies, microseconds.
     LatencyUs(LatencyMetric),
     /// Requests per second.
@@ -148,6 +150,7 @@ impl Metric {
             Metric::HandleCopiedCapacities(handle) => format!("copied x capacity of RUH {handle}"),
             Metric::SharedCopiedCapacities => "copied x capacity of shared".to_string(),
             Metric::EraseImbalance => "most / mean erase count".to_string(),
+            Metric::EraseSpread => "most - fewest erases".to_string(),
             Metric::LatencyUs(of) => {
                 let statistic = of.statistic.map_or_else(|| "all".to_string(), String::from);
                 format!(

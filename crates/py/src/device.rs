@@ -475,6 +475,8 @@ pub struct PyStats {
     write_amplification: Option<f64>,
     /// Bytes that garbage collection has copied.
     gc_bytes_copied: u64,
+    /// Bytes that static wear levelling has copied.
+    wear_levelling_bytes: u64,
     /// Bytes of host writes that replaced data in the write buffer and were not programmed.
     host_bytes_absorbed: u64,
     /// Bytes of its own that the drive wrote beside data.
@@ -512,6 +514,7 @@ impl PyStats {
             media_bytes_erased: stats.media_bytes_erased(),
             write_amplification: stats.write_amplification(),
             gc_bytes_copied: total.gc_pages_copied * stats.page_bytes,
+            wear_levelling_bytes: total.wear_levelling_pages * stats.page_bytes,
             host_bytes_absorbed: total.host_pages_absorbed * stats.page_bytes,
             overhead_bytes: stats.overhead_pages() * stats.page_bytes,
             background_collections: stats.background_collections,

@@ -320,7 +320,9 @@ fn per_run_tables(report: &Report<'_>, text: &str, title: &str, table: fn(&RunRe
 
 /// Counters of the whole device, and the erase counts of its blocks.
 pub fn device(report: &Report<'_>) -> Markup {
-    let text = "Absorbed host writes replaced data in the write buffer and are not within \"media written\". Overhead is what the drive wrote beside data, within \"media written\". GC columns count collections. \"closed\" columns count reclaim units closed before they were full. \
+    let text = "Absorbed host writes replaced data in the write buffer, so the drive did not program them. Media writes \
+                include the copies of static wear levelling, and overhead, which the drive wrote beside data. GC \
+                columns count collections. \"closed\" columns count reclaim units closed before they were full. \
                 Erases are for each block. Life used is the share of the rated erases. Drive writes a day are those \
                 that the flash survives for the warranty at this write amplification. Both need an [endurance] in \
                 the profile.";

@@ -129,6 +129,8 @@ fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
         host_pages_absorbed: 0,
         gc_pages_copied: copied,
         gc_pages_received: received as u64,
+        wear_levelling_pages: 0,
+        wear_levelling_pages_erased: 0,
         blocks_remapped: 0,
         pages_remapped: 0,
         units_opened: reclaimed + 1,

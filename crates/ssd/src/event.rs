@@ -175,6 +175,20 @@ pub enum DeviceEvent {
     },
     /// A reclaim unit was reclaimed and erased.
     Reclaim(ReclaimRecord),
+    /// Static wear levelling moved the data of a closed reclaim unit to more worn blocks. The unit
+    /// keeps its identity and its place.
+    LevelWear {
+        /// Reclaim group of the unit.
+        group: RgId,
+        /// Identity of the reclaim unit.
+        unit: RuId,
+        /// Owner of the reclaim unit.
+        owner: UnitOwner,
+        /// Size of the reclaim unit in pages, all of which are erased.
+        unit_pages: u32,
+        /// Valid pages, which are copied.
+        pages_copied: u32,
+    },
 }
 
 /// A host write.

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The lab and the served drive both use it as part of their event sinks. It ignores host commands
-//! and has no clock. Only collections carry a time.
+//! and wear levelling, which moves no reclaim unit, and has no clock. Only collections carry a time.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,10 @@ impl RecentEvents {
             DeviceEvent::Reclaim(reclaim) if reclaim.pages_copied > 0 => {
                 destination = self.destination(reclaim.group, reclaim.destination_owner);
             }
-            DeviceEvent::HostWrite(_) | DeviceEvent::Absorb { .. } | DeviceEvent::Deallocate { .. } => return,
+            DeviceEvent::HostWrite(_)
+            | DeviceEvent::Absorb { .. }
+            | DeviceEvent::Deallocate { .. }
+            | DeviceEvent::LevelWear { .. } => return,
             _ => {}
         }
         let event = RecentEvent {

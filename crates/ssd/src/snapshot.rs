@@ -37,7 +37,7 @@ use crate::types::{Lpn, Ppn};
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
 /// Version of the format. Incremented for every change of a stored type.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// Maximum size of a configuration or state section. A device with 2^32 pages in single-page
 /// reclaim units stays below it, so larger sizes are corruption and must not be allocated.
 const SECTION_BYTES_MAX: u64 = 64 << 30;

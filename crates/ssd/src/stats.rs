@@ -25,6 +25,11 @@ pub struct OwnerStats {
     pub gc_pages_copied: u64,
     /// Pages that collection copied into this owner's reclaim units.
     pub gc_pages_received: u64,
+    /// Pages that static wear levelling copied to worn blocks. Collection's copies do not include
+    /// them.
+    pub wear_levelling_pages: u64,
+    /// Pages of `pages_erased` that static wear levelling erased.
+    pub wear_levelling_pages_erased: u64,
     /// Fully valid blocks that collection moved out of this owner's reclaim units without copying.
     pub blocks_remapped: u64,
     /// Pages in remapped blocks.
@@ -33,7 +38,7 @@ pub struct OwnerStats {
     pub units_opened: u64,
     /// Reclaim units reclaimed (evictions).
     pub units_reclaimed: u64,
-    /// Pages erased with the reclaim units. A blank block that a reclaim unit received in exchange
+    /// Pages erased with the reclaim units, by collection and wear levelling. A blank block that a reclaim unit received in exchange
     /// for a remapped block is not erased again.
     pub pages_erased: u64,
     /// Pages that were still valid at the time their reclaim unit was reclaimed.
@@ -43,10 +48,10 @@ pub struct OwnerStats {
 impl OwnerStats {
     /// Pages programmed for data of this owner.
     pub fn data_pages(&self) -> u64 {
-        self.host_pages_written - self.host_pages_absorbed + self.gc_pages_copied
+        self.host_pages_written - self.host_pages_absorbed + self.gc_pages_copied + self.wear_levelling_pages
     }
 
-    /// Write amplification of the handle, (host + copied) / host pages (WARP Fig. 17). `None`
+    /// Write amplification of the handle, data pages / host pages (WARP Fig. 17). `None`
     /// before any write. The drive's overhead belongs to no handle.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.host_pages_written;
@@ -60,6 +65,8 @@ impl OwnerStats {
             host_pages_absorbed: with(self.host_pages_absorbed, other.host_pages_absorbed),
             gc_pages_copied: with(self.gc_pages_copied, other.gc_pages_copied),
             gc_pages_received: with(self.gc_pages_received, other.gc_pages_received),
+            wear_levelling_pages: with(self.wear_levelling_pages, other.wear_levelling_pages),
+            wear_levelling_pages_erased: with(self.wear_levelling_pages_erased, other.wear_levelling_pages_erased),
             blocks_remapped: with(self.blocks_remapped, other.blocks_remapped),
             pages_remapped: with(self.pages_remapped, other.pages_remapped),
             units_opened: with(self.units_opened, other.units_opened),
@@ -146,14 +153,16 @@ impl DeviceStats {
     /// Returns true if all counters are small enough for a drive's further life to be added without
     /// overflow, and for their sums.
     pub(crate) fn is_countable(&self) -> bool {
-        /// 2 EiB in pages of 64 KiB, so that the bytes of all causes together fit 64 bits.
-        const PAGES_MAX: u128 = 1 << 45;
+        /// 1 EiB in pages of 64 KiB, so that the bytes of all causes together fit 64 bits.
+        const PAGES_MAX: u128 = 1 << 44;
         const BYTES_MAX: u128 = 1 << 62;
         let sum = |of: fn(&OwnerStats) -> u64| -> u128 {
             let rows = self.handles.iter().chain([&self.shared]);
             rows.map(|row| u128::from(of(row))).sum()
         };
-        let in_pages: [fn(&OwnerStats) -> u64; 10] = [
+        let in_pages: [fn(&OwnerStats) -> u64; 12] = [
+            |row| row.wear_levelling_pages,
+            |row| row.wear_levelling_pages_erased,
             |row| row.host_pages_written,
             |row| row.host_pages_absorbed,
             |row| row.gc_pages_copied,
@@ -280,7 +289,8 @@ impl DeviceStats {
         self.total().host_bytes_written
     }
 
-    /// Pages programmed for data, which are host pages that were not absorbed, and copies.
+    /// Pages programmed for data, which are host pages that were not absorbed, and the copies of
+    /// collection and wear levelling.
     pub fn data_pages(&self) -> u64 {
         self.total().data_pages()
     }
@@ -326,6 +336,17 @@ impl DeviceStats {
                 CloseReason::HostUpdate => self.units_closed_by_host += 1,
                 CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.units_closed_early += 1,
             },
+            DeviceEvent::LevelWear {
+                owner,
+                unit_pages,
+                pages_copied,
+                ..
+            } => {
+                let row = self.owner_mut(*owner);
+                row.wear_levelling_pages += u64::from(*pages_copied);
+                row.wear_levelling_pages_erased += u64::from(*unit_pages);
+                row.pages_erased += u64::from(*unit_pages);
+            }
             DeviceEvent::Reclaim(reclaim) => {
                 match reclaim.trigger {
                     Trigger::Background => self.background_collections += 1,

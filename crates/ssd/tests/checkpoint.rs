@@ -39,6 +39,7 @@ fn everything_of(superblocks: u64) -> DeviceConfig {
     (config.geometry.channels, config.geometry.dies_per_channel) = (8, 8);
     config.handles.overrides[0].reclaim_unit = Some(ReclaimUnitSize::Fraction(4));
     config.geometry.physical_bytes = Some(superblocks * MIB);
+    config.gc.wear_levelling_erases = 2;
     config
 }
 

@@ -74,6 +74,7 @@ const FEATURES: &[&str] = &[
     "remapped block",
     "unit begun by copies",
     "victim not affordable",
+    "wear levelling",
 ];
 
 /// One case of the swarm, determined by its seed.

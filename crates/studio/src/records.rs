@@ -125,8 +125,11 @@ pub fn record(
             };
             (record, from.0, 0)
         }
-        DeviceEvent::HostWrite(_) | DeviceEvent::Absorb { .. } | DeviceEvent::Deallocate { .. } => {
-            unreachable!("nobody listens to the host's commands")
+        DeviceEvent::HostWrite(_)
+        | DeviceEvent::Absorb { .. }
+        | DeviceEvent::Deallocate { .. }
+        | DeviceEvent::LevelWear { .. } => {
+            unreachable!("the log of recent events has neither host commands nor wear levelling")
         }
     };
     LoggedEvent {

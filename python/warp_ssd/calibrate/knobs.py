@@ -142,6 +142,7 @@ _KNOWN = (
     Knob("gc.reserve_share", low=0.0, high=0.5),
     Knob("gc.block_remapping", (True, False)),
     Knob("gc.allocation", ("oldest", "least_worn")),
+    Knob("gc.wear_levelling_erases", (0, 1, 2, 4, 8, 16, 32, 64), ordered=True),
     Knob("handles.isolation", ("initially_isolated", "persistently_isolated")),
     Knob("handles.opening", ("on_first_use", "eager")),
     Knob("handles.open_reclaim_units", (1, 2, 4, 8), ordered=True),

@@ -254,6 +254,8 @@ fn owner_json(owner: UnitOwner, row: &OwnerStats) -> Value {
         "host_pages_absorbed": row.host_pages_absorbed,
         "gc_pages_copied": row.gc_pages_copied,
         "gc_pages_received": row.gc_pages_received,
+        "wear_levelling_pages": row.wear_levelling_pages,
+        "wear_levelling_pages_erased": row.wear_levelling_pages_erased,
         "blocks_remapped": row.blocks_remapped,
         "pages_remapped": row.pages_remapped,
         "units_opened": row.units_opened,

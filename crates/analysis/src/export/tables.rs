@@ -104,6 +104,10 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .u64("host_pages_written", |result| total(result).host_pages_written)
             .u64("host_pages_absorbed", |result| total(result).host_pages_absorbed)
             .u64("gc_pages_copied", |result| total(result).gc_pages_copied)
+            .u64("wear_levelling_pages", |result| total(result).wear_levelling_pages)
+            .u64("wear_levelling_pages_erased", |result| {
+                total(result).wear_levelling_pages_erased
+            })
             .u64("blocks_remapped", |result| total(result).blocks_remapped)
             .u64("pages_remapped", |result| total(result).pages_remapped)
             .u64("units_opened", |result| total(result).units_opened)
@@ -187,6 +191,10 @@ pub(super) fn owner_columns<'a, T>(
         .u64("host_pages_absorbed", |row| of(row).1.host_pages_absorbed)
         .u64("gc_pages_copied", |row| of(row).1.gc_pages_copied)
         .u64("gc_pages_received", |row| of(row).1.gc_pages_received)
+        .u64("wear_levelling_pages", |row| of(row).1.wear_levelling_pages)
+        .u64("wear_levelling_pages_erased", |row| {
+            of(row).1.wear_levelling_pages_erased
+        })
         .u64("blocks_remapped", |row| of(row).1.blocks_remapped)
         .u64("pages_remapped", |row| of(row).1.pages_remapped)
         .u64("units_opened", |row| of(row).1.units_opened)

@@ -162,7 +162,10 @@ impl OwnerRow {
             host_capacities: stats.host_bytes_written as f64 / result.capacity_bytes as f64,
             copied_capacities: capacities(result, stats.gc_pages_copied),
             // Blocks that were remapped are not erased.
-            mean_valid_share: ratio(stats.valid_pages_reclaimed, stats.pages_erased + stats.pages_remapped),
+            mean_valid_share: ratio(
+                stats.valid_pages_reclaimed,
+                stats.pages_erased - stats.wear_levelling_pages_erased + stats.pages_remapped,
+            ),
         }
     }
 
@@ -220,9 +223,10 @@ fn causes(stats: &DeviceStats) -> String {
     let causes = [
         ("host writes", total.host_pages_written - total.host_pages_absorbed),
         ("copies", total.gc_pages_copied),
+        ("wear levelling", total.wear_levelling_pages),
         ("overhead", stats.overhead_pages()),
     ];
-    if stats.overhead_pages() + total.host_pages_absorbed == 0 {
+    if stats.overhead_pages() + total.wear_levelling_pages + total.host_pages_absorbed == 0 {
         return String::new();
     }
     let share = |part: u64, whole: u64| CellValue::optional(ratio(part, whole), CellValue::Share);
@@ -520,6 +524,7 @@ pub fn device(result: &RunResult) -> ReportTable {
     // Columns of causes that most drives do not have.
     let causes = [
         ("absorbed", stats.total().host_pages_absorbed),
+        ("wear levelling", stats.total().wear_levelling_pages),
         ("overhead", stats.overhead_pages()),
     ];
     let causes = causes.into_iter();

@@ -117,6 +117,10 @@ pub struct GcConfig {
     pub block_remapping: bool,
     /// Choice of the next free superblock (wear levelling).
     pub allocation: Allocation,
+    /// Static wear levelling: erases by which a superblock may exceed the least erased one with
+    /// data, on average over its blocks. Beyond that the drive moves the data of the least erased
+    /// one into its blocks. 0 disables it.
+    pub wear_levelling_erases: u32,
     /// Share of the spare reclaim units that host data never uses (bad-block replacement, the
     /// drive's own data).
     pub reserve_share: f64,
@@ -138,6 +142,7 @@ impl Default for GcConfig {
             copies: GcDestination::Apart,
             block_remapping: true, // WARP section 5.
             allocation: Allocation::Oldest,
+            wear_levelling_erases: 0,
             reserve_share: 0.0,
             adaptive_isolation_spare: 10.0, // Crossover of II and PI in the experiment ii_vs_pi.
         }
@@ -145,6 +150,11 @@ impl Default for GcConfig {
 }
 
 impl GcConfig {
+    /// Returns true if blocks can move to other places.
+    pub(crate) fn moves_blocks(&self) -> bool {
+        self.block_remapping || self.wear_levelling_erases > 0
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
         ConfigError::require_range("gc.lazy_valid_share", self.lazy_valid_share, 0.0..=1.0)?;
         ConfigError::require_range("gc.background_watermark", self.background_watermark, 0.0..=1.0)?;

@@ -273,7 +273,7 @@ impl DeviceState {
             "the number of reclaim units in use contradicts the counters"
         );
         ensure!(
-            self.block_at.is_empty() != config.gc.block_remapping,
+            self.block_at.is_empty() != config.gc.moves_blocks(),
             "the presence of block places contradicts the configuration"
         );
         let mut blocks = vec![false; self.block_at.len()];

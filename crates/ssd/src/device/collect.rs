@@ -262,6 +262,9 @@ impl DeviceCore {
         };
         self.count_collection(&reclaim, pages_remapped);
         events.emit(|| DeviceEvent::Reclaim(reclaim));
+        if self.config.gc.wear_levelling_erases > 0 {
+            self.level_wear(events, now, victim.0 / self.layout.slices_per_superblock);
+        }
     }
 
     /// Counts a collection. `pages_remapped` pages left the victim without a copy.
@@ -640,12 +643,7 @@ impl DeviceCore {
         if self.state.superblocks[index(superblock)].parts_used == 0 {
             return None;
         }
-        let first = superblock * self.layout.slices_per_superblock;
-        let slices = first..first + self.layout.slices_per_superblock;
-        let units: Vec<RuId> = slices
-            .map(RuId)
-            .filter(|unit| self.unit(*unit).state != UnitState::Free)
-            .collect();
+        let units: Vec<RuId> = self.units_in_use(superblock).collect();
         if units.iter().any(|unit| self.takes_copies(*unit)) {
             return None;
         }

@@ -32,6 +32,8 @@ pub struct DeviceCore {
     pub(super) timing: Option<Box<TimingModel>>,
     /// External victim policy, used instead of `config.gc.victim_policy`.
     pub(super) victim_policy: ExternalPolicy,
+    /// Fewest erases of a block when they were last counted, a lower bound for wear levelling.
+    pub(super) fewest_erases: u32,
     /// Scratch buffer of the copy loop with the runs of pages to move.
     pub(super) moving: Vec<MappedRun>,
 }
@@ -88,6 +90,7 @@ impl DeviceCore {
             layout,
             maps,
             state,
+            fewest_erases: 0,
             moving: Vec::new(),
         };
         engine.resume_in_time();
@@ -120,6 +123,7 @@ impl DeviceCore {
             state: self.state.clone(),
             timing: self.timing.clone(),
             victim_policy: ExternalPolicy(None),
+            fewest_erases: self.fewest_erases,
             moving: Vec::new(),
         })
     }

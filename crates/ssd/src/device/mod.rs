@@ -8,7 +8,8 @@
 //! A write takes the open reclaim unit of its (reclaim group, handle), invalidates the old copies
 //! of its pages, appends the new ones and maps them (`write.rs`). Only opening a reclaim unit needs
 //! free space, so foreground collection runs then (`unit_lifecycle.rs` takes and returns reclaim
-//! units, `collect.rs` reclaims them). `check.rs` verifies the whole state by a full scan, for
+//! units, `collect.rs` reclaims them). `wear.rs` moves data that does not change to worn
+//! blocks. `check.rs` verifies the whole state by a full scan, for
 //! tests.
 
 pub(crate) mod blocks;
@@ -21,6 +22,7 @@ mod state;
 mod timed;
 mod unit_lifecycle;
 mod view;
+mod wear;
 mod write;
 
 use std::ops::{Deref, DerefMut};

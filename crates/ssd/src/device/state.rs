@@ -35,7 +35,7 @@ pub(crate) struct DeviceState {
     pub(super) host_pages_written: u64,
     pub(super) units_closed: u64,
     pub(super) random: Xoshiro256PlusPlus,
-    /// Physical block at each place of each superblock. Empty if block remapping is disabled.
+    /// Physical block at each place of each superblock. Empty if blocks never move.
     pub(super) block_at: BlockTable,
     pub(super) erase_counts: BlockTable,
     /// Recency of the pages that the host wrote last, if hot data is separated.
@@ -115,7 +115,6 @@ impl DeviceState {
     pub(super) fn new(config: &DeviceConfig, layout: &DeviceLayout) -> DeviceState {
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
-        let remaps = config.gc.block_remapping;
         DeviceState {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: if divided {
@@ -139,7 +138,7 @@ impl DeviceState {
             host_pages_written: 0,
             units_closed: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(config.seed),
-            block_at: if remaps {
+            block_at: if config.gc.moves_blocks() {
                 BlockTable::from((0..narrow(layout.blocks())).collect::<Vec<u32>>())
             } else {
                 BlockTable::default()

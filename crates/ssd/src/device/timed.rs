@@ -231,6 +231,24 @@ impl DeviceCore {
         }
     }
 
+    /// Times the move of a closed reclaim unit to the same blocks of another superblock, `worn`,
+    /// which takes the unit's blocks in exchange.
+    pub(super) fn move_in_time(&mut self, now: Nanos, unit: RuId, worn: u32) {
+        let Some(mut timing) = self.timing.take() else { return };
+        let source = self.place(unit);
+        let in_superblock = source.first.0 % self.layout.superblock_pages;
+        let destination = UnitPlace {
+            first: Ppn(worn * self.layout.superblock_pages + in_superblock),
+            ..source
+        };
+        let pages = source.first.0..source.first.0 + self.unit(unit).pages;
+        let valid: Vec<u32> = pages.filter(|page| self.maps.is_valid(Ppn(*page))).collect();
+        timing.copy_and_fill(source, &valid, destination);
+        // The erased blocks come to the place of the worn ones.
+        let _ = timing.reclaim(now, destination, worn);
+        self.timing = Some(timing);
+    }
+
     /// Times the opening of a reclaim unit for host writes.
     pub(super) fn open_in_time(&mut self, now: Nanos, unit: RuId) {
         assert!(

@@ -233,7 +233,7 @@ impl DeviceCore {
     }
 
     /// Total erases of all blocks of a superblock.
-    fn erases(&self, superblock: u32) -> u64 {
+    pub(super) fn erases(&self, superblock: u32) -> u64 {
         let first = superblock * self.layout.blocks_per_superblock;
         let places = first..first + self.layout.blocks_per_superblock;
         let block = |place: u32| self.state.block_at.get(index(place)).copied().unwrap_or(place);

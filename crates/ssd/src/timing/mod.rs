@@ -47,7 +47,7 @@ use cores::ControllerCores;
 use die::{Die, OperationBatch, ReadSlot};
 pub use flash_geometry::PageLocation;
 pub(crate) use flash_geometry::UnitPlace;
-use flash_geometry::{FlashGeometry, FlashPage, SenseOp};
+use flash_geometry::{FlashGeometry, SenseOp};
 use sensed_pages::SensedPages;
 
 /// Separates the random numbers of the timing from those of the policies.
@@ -637,6 +637,14 @@ impl TimingModel {
             }
             end += operation_pages;
         }
+    }
+
+    /// Copies pages out of a reclaim unit, `from` in ascending order, to another unit that takes no
+    /// others. Its last operation may be incomplete.
+    pub(crate) fn copy_and_fill(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace) {
+        let pages = count(from.len());
+        let end = pages.next_multiple_of(self.geometry.operation_pages(destination).get());
+        self.copy(source, from, destination, end - pages);
     }
 
     /// Ends a collection after all copies. Adds the erase and the copies to the dies' backlog.

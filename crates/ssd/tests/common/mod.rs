@@ -52,6 +52,7 @@ pub fn small(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             copies: GcDestination::Apart,
             block_remapping: false,
             allocation: Allocation::Oldest,
+            wear_levelling_erases: 0,
             reserve_share: 0.0,
             adaptive_isolation_spare: 16.0,
         },
@@ -224,12 +225,13 @@ pub fn write_amplification_since(before: &ssd::DeviceStats, after: &ssd::DeviceS
 }
 
 /// Divided superblocks, persistent isolation, random victims, block remapping, two reclaim groups,
-/// overhead, absorption.
+/// overhead, absorption, wear levelling.
 pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
     config.geometry.media_overhead_share = 0.07;
     config.handles.write_absorption_bytes = 64 * 4096;
+    config.gc.wear_levelling_erases = 1;
     config.gc.victim_policy = VictimRule::Random;
     config.gc.block_remapping = true;
     config.handles.isolation = Isolation::PersistentlyIsolated;

@@ -329,6 +329,63 @@ fn the_least_worn_superblock_is_used_first() {
     assert_eq!(exceptions(Allocation::LeastWorn), 0);
 }
 
+/// Three quarters of the drive never change. Collection makes the same decisions with static wear
+/// levelling, because data keeps its place and only blocks move.
+#[test]
+fn static_wear_levelling_bounds_the_spread_of_erases_and_counts_its_copies_apart() {
+    let run = |erases: u32| {
+        let mut config = small(64, 0.25);
+        config.gc.wear_levelling_erases = erases;
+        let mut device = recorded(&config);
+        let pages = device.layout().logical_pages;
+        write(&mut device, 0, pages, 0);
+        let hot = pages / 4;
+        overwrite_uniformly(&mut device, &mut Uniform::new(3), (0, hot), 40 * u64::from(hot), 0);
+        prove(&device);
+        device
+    };
+    let without = run(0);
+    let spread = |device: &Recorded| device.wear().most_erases - device.wear().fewest_erases;
+    assert!(spread(&without) > 20, "{:?}", without.wear());
+    let mut copied_before = u64::MAX;
+    for erases in [1, 2, 4, 8] {
+        let with = run(erases);
+        // The most worn superblock is erased once more before its data moves. A young one waits
+        // until its turn in the list of free ones.
+        assert!(spread(&with) <= erases + 2, "threshold {erases}: {:?}", with.wear());
+        let is_decision = |event: &&DeviceEvent| !matches!(event, DeviceEvent::LevelWear { .. });
+        assert!(
+            with.sink().iter().filter(is_decision).eq(without.sink()),
+            "threshold {erases}: wear levelling changed a decision"
+        );
+        let same_places =
+            (0..with.layout().logical_pages).all(|page| with.lookup(Lpn(page)) == without.lookup(Lpn(page)));
+        assert!(same_places, "data moves with its blocks");
+
+        let moved = |event: &DeviceEvent| match event {
+            DeviceEvent::LevelWear { pages_copied, .. } => u64::from(*pages_copied),
+            _ => 0,
+        };
+        let total = with.stats().total();
+        assert_eq!(total.wear_levelling_pages, with.sink().iter().map(moved).sum::<u64>());
+        assert_eq!(total.gc_pages_copied, without.stats().total().gc_pages_copied);
+        let media_pages = total.host_pages_written + total.gc_pages_copied + total.wear_levelling_pages;
+        assert_eq!(with.stats().media_bytes_written(), media_pages * 4096);
+        // A superblock with cold data falls behind by the threshold between two moves.
+        let moves = total.wear_levelling_pages_erased / u64::from(UNIT_PAGES);
+        let erased = total.pages_erased / u64::from(UNIT_PAGES);
+        assert!(
+            moves > 0 && moves * u64::from(erases) <= erased,
+            "{moves} of {erased} erases"
+        );
+        assert!(
+            total.wear_levelling_pages < copied_before,
+            "a smaller threshold copies more"
+        );
+        copied_before = total.wear_levelling_pages;
+    }
+}
+
 #[test]
 fn block_remapping_keeps_erase_counts_with_the_block() {
     // The first collection moves three blocks and erases the one that lost its pages. Moved blocks

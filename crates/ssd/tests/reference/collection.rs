@@ -178,6 +178,59 @@ impl Reference {
             blocks_remapped,
             elapsed_ns: 0,
         }));
+        self.level_wear(entry.group, victim / self.layout.slices_per_superblock);
+    }
+
+    /// Moves the data of the least erased superblock of closed units (of equals the one written
+    /// first) into the blocks of a superblock
+    /// that has become free, if their erases differ by more than the threshold for each block. The
+    /// data keeps its place, and the blocks change theirs.
+    fn level_wear(&mut self, group: usize, worn: u32) {
+        let blocks = self.layout.blocks_per_superblock as usize;
+        let places = |superblock: u32| superblock as usize * blocks..(superblock as usize + 1) * blocks;
+        let erases = |reference: &Reference, superblock: u32| -> u64 {
+            let count = |place| u64::from(reference.erase_counts[reference.block_at[place]]);
+            places(superblock).map(count).sum()
+        };
+        let is_closed = |unit: u32| self.unit(unit).state == UnitState::Closed;
+        let first = group as u32 * self.layout.superblocks_per_group;
+        let cold = (first..first + self.layout.superblocks_per_group)
+            .filter(|&superblock| self.units_of(superblock).next().is_some())
+            .filter(|&superblock| self.units_of(superblock).all(is_closed))
+            .min_by_key(|&superblock| {
+                let last_write = self.units_of(superblock).map(|unit| self.unit(unit).last_write).max();
+                (erases(self, superblock), last_write, superblock)
+            });
+        let threshold = u64::from(self.config.gc.wear_levelling_erases) * blocks as u64;
+        let (Some(cold), true, true) = (cold, threshold > 0, self.units_of(worn).next().is_none()) else {
+            return;
+        };
+        if erases(self, worn) <= erases(self, cold) + threshold {
+            return;
+        }
+        for unit in self.units_of(cold).collect::<Vec<u32>>() {
+            for block in 0..self.layout.classes[self.unit(unit).class].blocks {
+                let physical = self.block_at[self.block_place(unit, block)];
+                self.erase_counts[physical] += 1;
+            }
+            let (unit_pages, pages_copied) = (self.unit_pages(unit), self.valid_pages(unit));
+            (0..pages_copied).for_each(|_| self.count_data_page());
+            let owner = self.unit(unit).owner;
+            let row = self.row_mut(owner);
+            row.wear_levelling_pages += u64::from(pages_copied);
+            row.wear_levelling_pages_erased += u64::from(unit_pages);
+            row.pages_erased += u64::from(unit_pages);
+            self.events.push(DeviceEvent::LevelWear {
+                group: RgId(group as u16),
+                unit: RuId(unit),
+                owner,
+                unit_pages,
+                pages_copied,
+            });
+        }
+        for (one, other) in places(cold).zip(places(worn)) {
+            self.block_at.swap(one, other);
+        }
     }
 
     /// Copied pages that the event names.

@@ -315,6 +315,7 @@ fn collection(entropy: &mut impl Entropy) -> GcConfig {
         copies: GcDestination::Apart,
         block_remapping: entropy.percent(60),
         allocation: entropy.pick(&[Allocation::Oldest, Allocation::LeastWorn]),
+        wear_levelling_erases: entropy.pick(&[0, 0, 1, 2, 5]),
         reserve_share: entropy.pick(&[0.0, 0.0, 0.1, 0.5, 0.9]),
         adaptive_isolation_spare: entropy.pick(&[0.0, 0.5, 1.0, 2.0, 4.0, 16.0]),
     }

@@ -338,6 +338,7 @@ impl Lockstep {
         let feature = match event {
             DeviceEvent::Redirect { .. } => "redirect",
             DeviceEvent::Absorb { .. } => "absorbed write",
+            DeviceEvent::LevelWear { .. } => "wear levelling",
             DeviceEvent::Deallocate { pages } if *pages > 0 => "deallocation",
             DeviceEvent::Close { reason, .. } => match reason {
                 CloseReason::Full => "close: full",

@@ -398,6 +398,11 @@ impl Reference {
         self.programmed[physical] = Some(page);
         self.map[page as usize] = Some(physical as u32);
         self.unit_mut(unit).last_write = self.host_pages_written;
+        self.count_data_page();
+    }
+
+    /// Counts a data page, and an overhead page if one is due.
+    pub fn count_data_page(&mut self) {
         self.data_pages += 1;
         self.overhead_due += (self.config.geometry.media_overhead_share * 1e6).round() as u64;
         if self.overhead_due >= 1_000_000 {

@@ -302,6 +302,7 @@ fn time_changes_nothing_but_time() {
         config.gc.block_remapping = true;
         config.geometry.media_overhead_share = 0.1 * seed as f64;
         config.handles.write_absorption_bytes = 500 * PAGE * (seed % 2);
+        config.gc.wear_levelling_erases = 2 - seed as u32;
         let mut untimed = config.clone();
         untimed.timing = None;
         let (mut device, mut untimed_device) = (recorded(&config), recorded(&untimed));

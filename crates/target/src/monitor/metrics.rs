@@ -172,6 +172,8 @@ const HANDLE_COUNTERS: &[HandleRow] = &table! {
         => |row| row.pages_erased,
     "warp_handle_pages_copied": "Pages that collection copied out of reclaim units of the handle"
         => |row| row.gc_pages_copied,
+    "warp_handle_pages_wear_levelled": "Pages of the handle that static wear levelling copied to worn blocks"
+        => |row| row.wear_levelling_pages,
     "warp_handle_units_opened": "Reclaim units opened for the handle" => |row| row.units_opened,
     "warp_handle_units_reclaimed": "Reclaim units of the handle that were reclaimed" => |row| row.units_reclaimed,
 };

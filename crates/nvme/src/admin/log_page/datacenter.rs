@@ -46,8 +46,9 @@ impl Subsystem {
         let counted = &self.state.smart;
         let stats = self.device.stats();
         let wear = self.device.wear();
-        // Garbage collection reads the pages that it copies.
-        let media_bytes_read = counted.host_bytes_read + stats.total().gc_pages_copied * stats.page_bytes;
+        // Garbage collection and wear levelling read the pages that they copy.
+        let pages_copied = stats.total().gc_pages_copied + stats.total().wear_levelling_pages;
+        let media_bytes_read = counted.host_bytes_read + pages_copied * stats.page_bytes;
         SmartExtendedLog {
             pmuw: wide(stats.media_bytes_written()),
             pmur: wide(media_bytes_read),
