@@ -213,6 +213,13 @@ impl<'a> ClaimChecker<'a> {
         Some(values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// A metric of a cell divided by that of the cell with these other coordinates.
+    fn quotient(&self, key: &CellKey, to: &CellSelector, metric: &Metric) -> Option<f64> {
+        let denominator = self.value(&self.coordinates.moved(key, to), metric)?;
+        let numerator = self.value(key, metric)?;
+        (denominator != 0.0).then(|| numerator / denominator)
+    }
+
     /// Interval of a metric over the ensemble of the cell's device. `None` if the ensemble was not
     /// run.
     pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<PredictionInterval> {
@@ -278,9 +285,13 @@ impl<'a> ClaimChecker<'a> {
         let rows = rows.into_iter().enumerate();
         rows.filter_map(|(index, (at, metric))| {
             let key = self.keys.iter().find(|key| self.coordinates.selects(&at, key))?.clone();
+            let (ours, interval) = match &published.relative_to {
+                None => (self.value(&key, &metric), self.interval(&key, &metric)),
+                Some(to) => (self.quotient(&key, to, &metric), None),
+            };
             Some(PaperComparison {
-                ours: self.value(&key, &metric),
-                interval: self.interval(&key, &metric),
+                ours,
+                interval,
                 key,
                 metric,
                 drive: published.drive.get(index).copied(),
@@ -702,6 +713,36 @@ mod tests {
             problems[1].starts_with("\"a bound\" does not hold in the quick form"),
             "{problems:?}"
         );
+    }
+
+    #[test]
+    fn a_number_relative_to_another_cell_is_compared_with_the_quotient() {
+        let text = "devices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[[variants]]\nname = \"uniform\"\n\
+                    [[variants]]\nname = \"zipf\"\n[[published]]\nat = { variant = \"zipf\" }\n\
+                    relative_to = { variant = \"uniform\" }\ndrive = [1.25]\nsource = \"s\"\n";
+        let parse = |text: &str| Experiment::parse("experiments/t/experiment.toml", text);
+        let experiment = parse(text).expect("it is valid");
+        let result = |variant: &str| {
+            let mut result = simulate::testing::results().swap_remove(0);
+            result.key = CellKey {
+                device: "ssd_a".to_string(),
+                variant: variant.to_string(),
+                grid: Vec::new(),
+            };
+            result
+        };
+        let mut results = vec![result("zipf"), result("uniform")];
+        results[1].stats.shared.gc_pages_copied += results[1].stats.total().host_pages_written;
+        let wafs: Vec<f64> = results.iter().map(RunResult::write_amplification).collect();
+        assert!(wafs[0] < wafs[1], "{wafs:?}");
+        let ours = |results: &[RunResult]| {
+            let checker = ClaimChecker::new(&experiment, ExperimentForm::Full, results, 1.0);
+            checker.comparisons()[0].ours
+        };
+        assert_eq!(ours(&results), Some(wafs[0] / wafs[1]));
+        assert_eq!(ours(&results[..1]), None);
+        let error = parse(&text.replace("= \"uniform\" }", "= \"even\" }")).expect_err("no such variant");
+        assert!(error.to_string().contains("variant has no value \"even\""), "{error}");
     }
 
     /// Without results every claim fails. With a result, the rule of this claim cannot fail.

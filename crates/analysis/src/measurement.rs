@@ -22,6 +22,7 @@ pub fn measure(metric: &Metric, result: &RunResult, tail_drive_writes: f64) -> O
     Some(match metric {
         Metric::WriteAmplification => result.write_amplification(),
         Metric::TailWriteAmplification => result.tail_write_amplification(tail_drive_writes),
+        Metric::LastWriteAmplification(capacities) => result.tail_write_amplification(*capacities),
         Metric::HandleWriteAmplification(index) => handle(index).write_amplification().unwrap_or(1.0),
         Metric::HandleHostCapacities(index) => capacities(handle(index).host_pages_written),
         Metric::HandleCopiedCapacities(index) => capacities(handle(index).gc_pages_copied),
@@ -136,4 +137,19 @@ fn variation(of: &RateWindow, timed: &TimedResult) -> Option<f64> {
         .sum::<f64>()
         / count;
     (mean > 0.0).then(|| variance.sqrt() / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_writes_have_a_write_amplification_of_their_own() {
+        let result = &simulate::testing::results()[2];
+        let value = |metric: Metric| measure(&metric, result, 1.0).expect("it is measured");
+        // The first drive write copies nothing, so later writes copy more than all writes.
+        let [last, half] = [1.0, 2.5].map(|capacities| value(Metric::LastWriteAmplification(capacities)));
+        assert_eq!(last, value(Metric::TailWriteAmplification));
+        assert!(value(Metric::WriteAmplification) < half && half < last, "{half} {last}");
+    }
 }

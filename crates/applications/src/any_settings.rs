@@ -15,7 +15,26 @@ use crate::testing::scaled_drive;
 /// A setting and its candidate values in TOML.
 type Choices = (&'static str, &'static [&'static str]);
 
-const KINDS: [(&str, &[Choices]); 4] = [
+const KINDS: [(&str, &[Choices]); 5] = [
+    (
+        "random_writes",
+        &[
+            ("block_bytes", &["4096", "65536", "1000"]),
+            ("zipf_exponent", &["0.0", "0.8", "1.0", "3.0", "-1.0"]),
+            ("hot_blocks_percent", &["0.001", "20", "100", "101"]),
+            ("hot_writes_percent", &["0", "80", "100"]),
+            ("scattered", &["true", "false"]),
+            (
+                "zones",
+                &[
+                    "{ bytes = \"1MiB\", open = 1 }",
+                    "{ bytes = \"16MiB\", open = 2, discard = true }",
+                    "{ bytes = \"1TiB\", open = 1 }",
+                    "{ bytes = \"1MiB\", open = 0 }",
+                ],
+            ),
+        ],
+    ),
     (
         "btree",
         &[
@@ -240,7 +259,7 @@ fn requests(source: &mut dyn RequestSource, batch: usize) -> Vec<IoRequest> {
 #[test]
 fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
     let mut ran = [0; KINDS.len()];
-    for seed in 0..400_u64 {
+    for seed in 0..500_u64 {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let kind = (seed % KINDS.len() as u64) as usize;
         let text = drawn(&mut random, kind);

@@ -23,6 +23,7 @@ pub mod kvcache;
 pub mod lsm;
 pub mod objects;
 mod queue;
+mod random_writes;
 mod spec;
 #[cfg(test)]
 mod testing;

@@ -15,12 +15,13 @@ use toml::{Table, Value};
 use workload::fio::JobFile;
 use workload::{RequestSource, Workload, WorkloadError, WorkloadTarget, classifier, deserialize, tenants, trace};
 
-use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects};
+use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects, random_writes};
 
 /// Names of the kinds that a file can use. `generator` is missing, because a caller registers it.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "fio",
     "trace",
+    "random_writes",
     "cachelib",
     "kvcache_tier",
     "object_cache",
@@ -66,6 +67,7 @@ pub struct WorkloadSpec {
 enum WorkloadKind {
     Fio(JobFile),
     Trace(Box<trace::TraceSettings>),
+    RandomWrites(Box<random_writes::RandomWriteSettings>),
     Cachelib(Box<cachelib::CachelibSettings>),
     KvcacheTier(Box<kvcache::KvCacheSettings>),
     ObjectCache(Box<objects::ObjectCacheSettings>),
@@ -110,6 +112,7 @@ impl WorkloadSpec {
         let kind = match kind.as_str() {
             "fio" => WorkloadKind::Fio(jobs(place, settings, find_jobs)?),
             "trace" => WorkloadKind::Trace(deserialize(place, Value::Table(settings))?),
+            "random_writes" => WorkloadKind::RandomWrites(deserialize(place, Value::Table(settings))?),
             "cachelib" => WorkloadKind::Cachelib(deserialize(place, Value::Table(settings))?),
             "kvcache_tier" => WorkloadKind::KvcacheTier(deserialize(place, Value::Table(settings))?),
             "object_cache" => WorkloadKind::ObjectCache(deserialize(place, Value::Table(settings))?),
@@ -223,6 +226,7 @@ impl WorkloadKind {
         Ok(match self {
             WorkloadKind::Fio(jobs) => jobs.source(target, seed)?,
             WorkloadKind::Trace(settings) => Box::new(settings.source(target, seed)?),
+            WorkloadKind::RandomWrites(settings) => Box::new(settings.source(target, seed)?),
             WorkloadKind::Cachelib(settings) => Box::new(settings.source(target, seed)?),
             WorkloadKind::KvcacheTier(settings) => Box::new(settings.source(target, seed)?),
             WorkloadKind::ObjectCache(settings) => Box::new(settings.source(target, seed)?),
@@ -240,6 +244,7 @@ impl WorkloadKind {
         Ok(match self {
             WorkloadKind::Fio(jobs) => jobs.memory_bytes(target)?,
             WorkloadKind::Trace(settings) => settings.memory_bytes(target),
+            WorkloadKind::RandomWrites(settings) => settings.memory_bytes(),
             WorkloadKind::Cachelib(settings) => settings.memory_bytes(target)?,
             WorkloadKind::KvcacheTier(settings) => settings.memory_bytes(target)?,
             WorkloadKind::ObjectCache(settings) => settings.memory_bytes(target)?,
@@ -269,6 +274,7 @@ impl Workload for WorkloadSpec {
             WorkloadKind::ObjectCache(settings) => settings.trace.iter_mut().collect(),
             WorkloadKind::Tenants(settings) => settings.files_mut(),
             WorkloadKind::Fio(_)
+            | WorkloadKind::RandomWrites(_)
             | WorkloadKind::F2fs(_)
             | WorkloadKind::Lsm(_)
             | WorkloadKind::Btree(_)
@@ -399,13 +405,13 @@ mod tests {
         for (text, message) in [
             (
                 "file = \"x\"",
-                "workload.kind is missing. The kinds are fio, trace, cachelib, kvcache_tier, object_cache, f2fs, \
-                 lsm, btree, tenants",
+                "workload.kind is missing. The kinds are fio, trace, random_writes, cachelib, kvcache_tier, \
+                 object_cache, f2fs, lsm, btree, tenants",
             ),
             (
                 "kind = \"cachlib\"",
                 "workload.kind = \"cachlib\" is not a kind of workload (did you mean cachelib?). The kinds are fio, \
-                 trace, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
+                 trace, random_writes, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
             ),
             (
                 "kind = \"fio\"",

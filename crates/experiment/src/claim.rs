@@ -25,6 +25,10 @@ pub struct PaperFigures {
     pub emulator: Vec<f64>,
     #[serde(default)]
     pub metric: Metric,
+    /// Cell of the denominator, if the numbers are quotients of two cells. It differs in these
+    /// coordinates.
+    #[serde(default)]
+    pub relative_to: Option<CellSelector>,
     /// Statistics of a latency, as the index of the lists instead of an axis.
     #[serde(default)]
     pub statistics: Vec<LatencyStatistic>,
@@ -351,7 +355,9 @@ impl PaperFigures {
     /// Rejects numbers that do not fit an experiment with these coordinates.
     pub(crate) fn check(&self, coordinates: &ExperimentAxes) -> Result<(), String> {
         let place = |problem: String| format!("published {}: {problem}", self.source);
-        coordinates.check(&self.at).map_err(place)?;
+        for selector in [&self.at].into_iter().chain(&self.relative_to) {
+            coordinates.check(selector).map_err(place)?;
+        }
         if !self.statistics.is_empty() && (self.along.is_some() || !matches!(self.metric, Metric::LatencyUs(_))) {
             return Err(place(
                 "statistics need the metric latency_us and exclude along".to_string(),

@@ -15,6 +15,8 @@ pub enum Metric {
     WriteAmplification,
     /// Write amplification at the end of the run (`run.tail_drive_writes`).
     TailWriteAmplification,
+    /// Write amplification of the last writes of the run, which are this many capacities.
+    LastWriteAmplification(f64),
     /// (host + copied) / host of one handle.
     HandleWriteAmplification(u16),
     /// Host bytes of one handle, in capacities.
@@ -145,6 +147,7 @@ impl Metric {
         match self {
             Metric::WriteAmplification => "WAF".to_string(),
             Metric::TailWriteAmplification => "WAF at the end".to_string(),
+            Metric::LastWriteAmplification(capacities) => format!("WAF of the last {capacities} x capacity"),
             Metric::HandleWriteAmplification(handle) => format!("WAF of RUH {handle}"),
             Metric::HandleHostCapacities(handle) => format!("host x capacity of RUH {handle}"),
             Metric::HandleCopiedCapacities(handle) => format!("copied x capacity of RUH {handle}"),
@@ -182,10 +185,10 @@ impl Metric {
 
     /// Returns true for a write amplification.
     pub fn is_write_amplification(&self) -> bool {
-        use Metric::{HandleWriteAmplification, TailWriteAmplification, WriteAmplification};
+        use Metric::{HandleWriteAmplification, LastWriteAmplification, TailWriteAmplification, WriteAmplification};
         matches!(
             self,
-            WriteAmplification | TailWriteAmplification | HandleWriteAmplification(_)
+            WriteAmplification | TailWriteAmplification | LastWriteAmplification(_) | HandleWriteAmplification(_)
         )
     }
 
@@ -226,6 +229,9 @@ impl Metric {
                 Err("latency_us needs a statistic, such as p99.9".to_string())
             }
             Metric::Iops(of) | Metric::BandwidthMbS(of) | Metric::BandwidthVariation(of) => of.check(),
+            Metric::LastWriteAmplification(capacities) if capacities.is_nan() || *capacities <= 0.0 => Err(format!(
+                "last_write_amplification = {capacities} is out of range. Give a number of capacities above 0"
+            )),
             _ => Ok(()),
         }
     }
@@ -298,9 +304,12 @@ mod tests {
             "{ gc_wait_share = { job = \"a\" } }",
             "{ gc_wait_us = { direction = \"write\" } }",
             "{ handle_write_amplification = 1 }",
+            "{ last_write_amplification = 0.25 }",
         ] {
             metric(text).expect(text).check().expect(text);
         }
+        let empty = metric("{ last_write_amplification = 0.0 }").expect("a form").check();
+        assert!(empty.expect_err("no writes").contains("above 0"));
         let wrong = metric(r#"{ latency_us = { statistic = "median" } }"#).expect_err("it is none");
         assert!(wrong.contains("p99.9"), "{wrong}");
         assert!(

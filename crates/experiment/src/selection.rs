@@ -184,6 +184,7 @@ impl Experiment {
         self.devices = vec![device.to_string()];
         self.published.clear();
         self.predicted.clear();
+        self.published_only = false;
         self.claims.clear();
         self.regression.clear();
         self.ledger.clear();

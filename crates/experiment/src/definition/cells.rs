@@ -154,6 +154,7 @@ impl Experiment {
         } else {
             &self.variants
         };
+        let coordinates = self.coordinates();
         let mut cells: Vec<RunSpec> = Vec::new();
         for start in self.starts(saved, uncertainty)? {
             for point in self.grid_points(run) {
@@ -170,6 +171,9 @@ impl Experiment {
                         variant: variant.name.clone(),
                         grid: point.iter().map(|value| value.name.clone()).collect(),
                     };
+                    if self.published_only && !self.is_listed(&coordinates, &key) {
+                        continue;
+                    }
                     for &seed in &run.seeds {
                         let cell = self.cell(key.clone(), &start.origin, &changes, run, seed);
                         let cell = cell
@@ -421,6 +425,36 @@ mod tests {
             error.to_string().contains("change_on.ssd_c: devices does not list it"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn published_only_runs_the_cells_with_a_number() {
+        let text = |tables: &str| {
+            format!(
+                "devices = [\"ssd_a\", \"ssd_b\"]\nworkload = \"three_stream\"\npublished_only = true\n[run]\ndrive_writes = 1.0\n\
+                 [[variants]]\nname = \"one\"\n[[variants]]\nname = \"two\"\n{tables}"
+            )
+        };
+        let parse = |tables: &str| Experiment::parse("experiments/t/experiment.toml", &text(tables));
+        let experiment = parse(
+            "[[published]]\nat = { device = \"ssd_a\", variant = \"one\" }\ndrive = [2.0]\nsource = \"s\"\n\
+             [[predicted]]\nat = { variant = \"two\" }\n",
+        );
+        let experiment = experiment.expect("it is valid");
+        let settings = experiment.run.resolve().expect("they are valid");
+        let cells = experiment.cells(&settings, &RunChange::default(), None, false);
+        let keys: Vec<(String, String)> = cells
+            .expect("they are valid")
+            .into_iter()
+            .map(|cell| (cell.key.device, cell.key.variant))
+            .collect();
+        let expected = [("ssd_a", "one"), ("ssd_a", "two"), ("ssd_b", "two")];
+        assert_eq!(
+            keys,
+            expected.map(|(device, variant)| (device.to_string(), variant.to_string()))
+        );
+        let error = parse("").expect_err("no cell has a number").to_string();
+        assert!(error.contains("published_only leaves no cell"), "{error}");
     }
 
     #[test]

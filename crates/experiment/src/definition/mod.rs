@@ -12,6 +12,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Value;
 
+use crate::cell::CellKey;
 use crate::claim::{Claim, LedgerEntry, PaperFigures, PredictedCells};
 use crate::coordinates::ExperimentAxes;
 use crate::ensemble::Ensemble;
@@ -75,6 +76,9 @@ pub struct Experiment {
     /// Predictions to list among them, without published numbers.
     #[serde(default)]
     pub predicted: Vec<PredictedCells>,
+    /// Runs only the cells of `published` and `predicted`.
+    #[serde(default)]
+    pub published_only: bool,
     /// Claims about the results.
     #[serde(default)]
     pub claims: Vec<Claim>,
@@ -268,6 +272,11 @@ impl Experiment {
                 "change_on.{device}: devices does not list it. Name one of {devices}"
             ));
         }
+        if self.published_only && self.published.is_empty() && self.predicted.is_empty() {
+            let problem =
+                "published_only leaves no cell. Add a table [[published]] or [[predicted]], or remove the key";
+            return invalid(problem.to_string());
+        }
         for (name, run) in [("run", &self.run), ("quick", &self.quick)] {
             if let Err(problem) = run.resolve() {
                 return invalid(format!("{name}: {problem}"));
@@ -361,11 +370,19 @@ impl Experiment {
             grid: Vec::new(),
             published: Vec::new(),
             predicted: Vec::new(),
+            published_only: false,
             claims: Vec::new(),
             regression: Vec::new(),
             ledger: Vec::new(),
             ensemble: None,
         }
+    }
+
+    /// Returns true if `published` or `predicted` has a number of this cell.
+    fn is_listed(&self, coordinates: &ExperimentAxes, key: &CellKey) -> bool {
+        let published = self.published.iter().map(|row| &row.at);
+        let mut rows = published.chain(self.predicted.iter().map(|row| &row.at));
+        rows.any(|at| coordinates.selects(at, key))
     }
 
     /// Names of the grid axes.
