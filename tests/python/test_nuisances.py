@@ -176,7 +176,7 @@ def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
     assert written["change"]["device"] == {"geometry.physical_bytes": "32GiB", "handles.count": 3, OP: members[0][OP]}
     result = run(str(file), uncertainty=True)
     (row,) = result.published().to_pyarrow().to_pylist()
-    assert row["fitted"]
+    assert row["fitted"] and row["not_comparable"] is None and row["hit"] is not None
     assert row["low"] <= row["ours"] <= row["high"]
     assert row["low"] < row["high"], "the members differ"
     with pytest.raises(WarpError, match="is of an experiment"):

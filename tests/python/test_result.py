@@ -63,15 +63,19 @@ def test_points_are_picked_by_name(result: warp_ssd.Result) -> None:
 
 def test_claims_are_judged_on_the_form_they_are_made_for(result: warp_ssd.Result) -> None:
     marked = (ROOT / "experiments" / QUICK / "experiment.toml").read_text().count("quick = true")
-    claims = pa.table(result.claims()).to_pylist()
-    judged = [claim for claim in claims if claim["holds"] is not None]
-    assert 0 < marked == len(judged) < len(claims) and all(claim["holds"] for claim in judged)
-    assert all(claim["found"].startswith("not judged, because ") for claim in claims if claim["holds"] is None)
+    both = [pa.table(table).to_pylist() for table in (result.claims(), result.regression())]
+    claims, regression = both
+    judged = [rule for rules in both for rule in rules if rule["holds"] is not None]
+    unjudged = [rule for rules in both for rule in rules if rule["holds"] is None]
+    assert 0 < marked == len(judged) and all(rule["holds"] for rule in judged) and unjudged
+    assert all(rule["found"].startswith("not judged, because ") for rule in unjudged)
+    assert not {rule["what"] for rule in claims} & {rule["what"] for rule in regression}
     assert "FAILS" not in result.summary()
     # Neither form: a part of the quick one, and one of another size.
     small = warp_ssd.run(QUICK, scale=2048, drive_writes=0.1, devices=["ssd_a"])
     for other in (result["ssd_a"], small):
         assert pa.table(other.claims())["holds"].null_count == len(claims)
+        assert pa.table(other.regression())["holds"].null_count == len(regression)
 
 
 def test_a_notebook_shows_tables(result: warp_ssd.Result) -> None:

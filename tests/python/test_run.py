@@ -121,9 +121,11 @@ def test_tables(result: warp_ssd.Result) -> None:
     assert owners.gc_pages_copied.sum() == frame.gc_pages_copied.sum()
     samples = result.samples().to_polars()
     assert {"host_bytes", "waf", "owner", "owner_valid_pages"} <= set(samples.columns)
-    assert result.claims().column_names == ["what", "holds", "found", "source"]
+    assert result.claims().column_names == result.regression().column_names == ["what", "holds", "found", "source"]
     published = result.published().to_pandas()
     assert len(published) == 18 and published.ours.notna().all()
+    assert published.fitted.all() and published.not_comparable.isna().all(), "Table 2 was fitted"
+    assert ((published.relative_error.abs() <= 0.1) == published.hit).all()
     assert result.jobs().num_rows == result.latencies().num_rows == 0
 
 

@@ -271,7 +271,7 @@ fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
         .collect();
     assert_eq!(rows.len(), 2, "{text}");
     assert!(
-        rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("yes"),
+        rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("fitted, "),
         "{text}"
     );
     assert!(

@@ -191,6 +191,7 @@ fn to_files(to: &Path) -> Vec<String> {
         format!("{EXPORT} {}", to("one.iolog")),
         format!("{EXPORT} {} --per-placement", to("all")),
         format!("reproduce ./own.toml --claims {}", to("claims.md")),
+        format!("reproduce ./own.toml --fidelity {}", to("fidelity.md")),
     ]
 }
 
@@ -338,6 +339,10 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     refused(
         "reproduce ./own.toml --claims missing/claims.md",
         &["missing/claims.md"],
+    );
+    refused(
+        "reproduce ./own.toml --claims same.md --fidelity same.md",
+        &["--fidelity", "same.md is the file of --claims already"],
     );
     refused("export job.fio missing/one.iolog", &["missing/one.iolog"]);
     refused("export job.fio job.fio/all --per-placement", &["job.fio/all", "folder"]);

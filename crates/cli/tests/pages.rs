@@ -1,7 +1,7 @@
 //! Checks README and the pages of `docs/`.
 //!
-//! - The errors that README prints are those of `docs/reference/claims.md`, which
-//!   `warp reproduce --claims docs/reference/claims.md` writes.
+//! - The scores and errors that README and the page of accuracy print are those of
+//!   `docs/fidelity.md` and `docs/reference/claims.md`, which `warp reproduce` writes.
 //! - Every command line of the pages runs to its end, or runs for a while and stops as with Ctrl-C.
 
 mod common;
@@ -14,6 +14,8 @@ use common::{ServerProcess, folder, kept_in, prints, write, write_secret};
 use tempfile::TempDir;
 
 const README: &str = include_str!("../../../README.md");
+const ACCURACY: &str = include_str!("../../../docs/explanation/accuracy.md");
+const FIDELITY: &str = include_str!("../../../docs/fidelity.md");
 const CLAIMS: &str = include_str!("../../../docs/reference/claims.md");
 
 /// The part of a page below a heading, up to the next one like it.
@@ -23,37 +25,53 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     found.unwrap_or_else(|| panic!("there is no section {heading:?}"))
 }
 
-/// Mean errors that were found for an experiment: the numbers before "over N cells".
-fn mean_errors(experiment: &str) -> Vec<&'static str> {
-    let words: Vec<_> = section(CLAIMS, experiment).split_whitespace().collect();
-    let before_over = words.windows(2).filter(|pair| pair[1] == "over");
-    before_over.map(|pair| pair[0]).collect()
+/// The cells of a row of the table of scores.
+fn score(name: &str) -> Vec<&'static str> {
+    let rows = section(FIDELITY, "Score").lines();
+    let mut rows = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
+    rows.find(|cells| cells[0] == name)
+        .unwrap_or_else(|| panic!("docs/fidelity.md has no row {name:?}"))
 }
 
 #[test]
-fn readme_prints_the_errors_that_were_found() {
-    let mut compared = 0;
-    for row in section(README, "How close it is").lines() {
-        let cells: Vec<_> = row.split('|').map(str::trim).collect();
-        let [_, what, ours, ..] = cells[..] else { continue };
-        let Some(experiment) = what.split('`').nth(1) else {
-            continue;
+fn readme_prints_the_score_that_was_found() {
+    for name in ["predicted", "predicted, in `predictions`", "fitted"] {
+        let cells = score(name);
+        let expected = match cells[1] {
+            "0" => "no numbers yet".to_string(),
+            numbers => format!("{} of {numbers} hit ({}), mean error {}", cells[2], cells[3], cells[4]),
         };
-        let found = mean_errors(experiment);
-        let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
-        for number in ours.split([' ', ',']).filter(is_number) {
+        for (page, text) in [("README", README), ("docs/explanation/accuracy.md", ACCURACY)] {
             assert!(
-                found.contains(&number),
-                "README says {number} of {experiment}, docs/reference/claims.md has {found:?}. \
-                 Write the record again, then correct README"
+                text.contains(&expected),
+                "{page} does not say {expected:?} of the numbers {name}. Write docs/fidelity.md again, then correct it"
             );
-            compared += 1;
         }
     }
-    assert!(
-        compared >= 7,
-        "README compares {compared} errors: have its tables changed?"
-    );
+}
+
+#[test]
+fn the_errors_of_the_nine_cells_are_those_that_were_found() {
+    for (experiment, pages) in [
+        ("three_stream", vec![README, ACCURACY]),
+        ("three_stream_published_shares", vec![README, ACCURACY]),
+        ("three_stream_emulator", vec![ACCURACY]),
+    ] {
+        let words: Vec<_> = section(CLAIMS, experiment).split_whitespace().collect();
+        let before_over = words.windows(2).filter(|pair| pair[1] == "over");
+        let found: Vec<_> = before_over.map(|pair| pair[0]).collect();
+        assert!(
+            found.len() >= 2,
+            "docs/reference/claims.md has no mean errors of {experiment}"
+        );
+        for (number, page) in found
+            .iter()
+            .flat_map(|number| pages.iter().map(move |page| (number, page)))
+        {
+            let title = page.lines().next().unwrap_or_default();
+            assert!(page.contains(number), "{title}: {number} of {experiment} is missing");
+        }
+    }
 }
 
 /// How the command is called in the pages.

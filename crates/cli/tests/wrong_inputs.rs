@@ -258,6 +258,8 @@ const ARGUMENTS: &[Row] = &[
         "--per-placement|Give a folder",
     ),
     ("", "reproduce one_stream --claims -", "--claims|Give a file"),
+    ("", "reproduce one_stream --fidelity -", "--fidelity|Give a file"),
+    ("", "reproduce one_stream --fidelity x --quick", "--fidelity|--quick"),
     ("", "drive inspect missing.warp", "missing.warp"),
     (
         "a word",

@@ -374,7 +374,7 @@ mod tests {
             regression: &[],
         };
         assert_eq!(collections(&report, &panels).into_string(), "");
-        let empty = [claims(&[]), published(&[]), notes(" \n\n ")];
+        let empty = [verdicts("claim", &[]), published(&[]), notes(" \n\n ")];
         assert!(empty.iter().all(|section| section.0.is_empty()));
     }
 
@@ -386,7 +386,7 @@ mod tests {
             holds: Some(holds),
             found: "1".into(),
         };
-        let html = claims(&[verdict(true), verdict(false)]).into_string();
+        let html = verdicts("claim", &[verdict(true), verdict(false)]).into_string();
         assert!(
             html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"),
             "{html}"

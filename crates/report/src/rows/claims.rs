@@ -146,3 +146,64 @@ pub fn verdicts(heading: &str, verdicts: &[ClaimVerdict]) -> ReportTable {
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use experiment::metric::Metric;
+
+    fn number(published: [Option<f64>; 2], ours: f64) -> PaperComparison {
+        PaperComparison {
+            key: simulate::testing::results().swap_remove(0).key,
+            metric: Metric::WriteAmplification,
+            drive: published[0],
+            emulator: published[1],
+            ours: Some(ours),
+            interval: None,
+            source: "Table 2".to_string(),
+            fitted: false,
+            not_comparable: None,
+        }
+    }
+
+    #[test]
+    fn the_verdict_stands_beside_each_number_at_80_columns() {
+        let excluded = PaperComparison {
+            not_comparable: Some("no size".to_string()),
+            ..number([Some(1.0), None], 3.0)
+        };
+        let rows = [
+            number([Some(1.0), Some(2.0)], 1.42),
+            number([Some(1.0), None], 0.95),
+            excluded,
+        ];
+        let text = comparisons(&rows).text_within(80);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for verdict in [
+            "┆ 1.420 ┆ miss +42.0 %",
+            "┆ 0.950 ┆ hit -5.0 %",
+            "┆ 3.000 ┆ not comparable",
+        ] {
+            assert!(text.contains(verdict), "{verdict}: {text}");
+        }
+        assert!(!comparisons(&rows[1..]).text_within(80).contains("emulator"));
+        assert_eq!(
+            score(&rows),
+            "predicted numbers: 1 of 2 hit (50.0 %), mean error 23.5 %\n"
+        );
+        assert_eq!(score(&rows[2..]), "");
+    }
+
+    #[test]
+    fn loosened_rules_are_a_line_below_the_verdicts() {
+        let entry = |rule: &str| {
+            let text = format!("rule = \"{rule}\"\nold = \"0.1\"\nnew = \"0.2\"\nreason = \"r\"\ndate = 2026-01-02\n");
+            toml::from_str::<LedgerEntry>(&text).expect("it is an entry")
+        };
+        let judged = |ledger: &[LedgerEntry]| judged(&[], &[], ledger, TextFormat::Lines);
+        assert_eq!(judged(&[]), "");
+        assert_eq!(judged(&[entry("a")]), "1 rule was loosened: a (0.1, now 0.2)\n");
+        let both = "2 rules were loosened: a (0.1, now 0.2); b (0.1, now 0.2)\n";
+        assert_eq!(judged(&[entry("a"), entry("b")]), both);
+    }
+}
