@@ -43,7 +43,7 @@ impl MediaOverhead {
     /// Overhead for counting from now on, after this many data pages. The pages of both parts add
     /// up to those of the whole.
     #[must_use]
-    pub(crate) fn from_now(self, data_pages: u64) -> MediaOverhead {
+    pub(crate) fn counting_from(self, data_pages: u64) -> MediaOverhead {
         let due = u32::try_from(self.millionths_after(data_pages) % PAGE);
         MediaOverhead {
             due: due.expect("less than a page is due"),
@@ -79,7 +79,7 @@ mod tests {
             let mut pages = 0;
             for (data_pages, step) in [0, 1, 9, 17, 1_000_003, 1 << 40].into_iter().zip(1..) {
                 pages += rest.pages(data_pages);
-                rest = rest.from_now(data_pages);
+                rest = rest.counting_from(data_pages);
                 let whole = [0, 1, 9, 17, 1_000_003, 1 << 40].iter().take(step).sum();
                 assert_eq!(pages, overhead.pages(whole), "{share}, {step} parts");
             }

@@ -271,7 +271,7 @@ impl DeviceStats {
         let rows = self.handles.iter().zip(&earlier.handles);
         DeviceStats {
             page_bytes: self.page_bytes,
-            overhead: earlier.overhead.from_now(earlier.data_pages()),
+            overhead: earlier.overhead.counting_from(earlier.data_pages()),
             handles: rows.map(|(now, then)| now.combine(then, fewer)).collect(),
             shared: self.shared.combine(&earlier.shared, fewer),
             pages_deallocated: self.pages_deallocated - earlier.pages_deallocated,

@@ -93,6 +93,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
             capacity_bytes: Some(capacity_bytes),
             physical_bytes: None,
             over_provisioning: entropy.pick(&[0.15, 0.3, 0.6, 1.0]),
+            media_overhead_share: entropy.pick(&[0.0, 0.07]),
             reclaim_unit_bytes: entropy.pick(&[128, 256, 512]) * KIB,
             mapping_unit_bytes: entropy.pick(&[4, 4, 4, 8, 16]) * KIB,
             program_unit_bytes: None,
