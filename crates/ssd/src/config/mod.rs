@@ -117,9 +117,9 @@ pub struct GcConfig {
     pub block_remapping: bool,
     /// Choice of the next free superblock (wear levelling).
     pub allocation: Allocation,
-    /// Static wear levelling: erases by which a superblock may exceed the least erased one with
-    /// data, on average over its blocks. Beyond that the drive moves the data of the least erased
-    /// one into its blocks. 0 disables it.
+    /// Static wear levelling: erases by which a superblock may exceed another one with data, on
+    /// average over its blocks. Beyond that the drive moves data of such a superblock into its
+    /// blocks. 0 disables it.
     pub wear_levelling_erases: u32,
     /// Share of the spare reclaim units that host data never uses (bad-block replacement, the
     /// drive's own data).

@@ -16,7 +16,7 @@ impl DeviceCore {
     #[inline]
     pub fn soonest_write(&self, now: Nanos) -> Nanos {
         let timing = self.timing.as_ref();
-        timing.map_or(now, |timing| timing.soonest_write(now))
+        timing.map_or(now, |timing| timing.soonest_write(now, self.state.absorbing.is_none()))
     }
 
     /// Lower bound of the completion time of a read submitted at `now`. Returns `now` without

@@ -1,10 +1,14 @@
 //! Static wear levelling: data that does not change moves to worn blocks.
 //!
-//! A superblock that has just been erased is compared with the least erased one that holds data. If
-//! their erases differ by more than `gc.wear_levelling_erases`, the data is copied into the blocks
-//! of the first, and its old blocks are erased. Both superblocks keep their places and exchange
-//! their blocks, as in block remapping. So no logical page changes its place, and no decision of
-//! garbage collection changes. A collection moves one superblock at most.
+//! A superblock that has just been erased is compared with those that hold data. Some may have
+//! fewer erases by more than `gc.wear_levelling_erases`. The data of the one that was written first
+//! is then copied into the blocks of the erased one, and its old blocks are erased. Both
+//! superblocks keep their places and exchange their blocks, as in block remapping. So no logical
+//! page changes its place, and no decision of garbage collection changes. A collection moves one
+//! superblock at most.
+//!
+//! The least erased superblock would be the wrong choice. Its blocks may come from the last
+//! exchange and hold data that changes often, so worn blocks would get this data again.
 
 use crate::cast::index;
 use crate::device::engine::DeviceCore;
@@ -19,17 +23,15 @@ impl DeviceCore {
             return;
         }
         let blocks = self.layout.blocks_per_superblock;
-        let exceeds = |erases: u64, least: u64| {
-            let threshold = u64::from(self.config.gc.wear_levelling_erases) * u64::from(blocks);
-            erases > least + threshold
+        let threshold = u64::from(self.config.gc.wear_levelling_erases) * u64::from(blocks);
+        let Some(limit) = self.erases(worn).checked_sub(threshold) else {
+            return;
         };
         // No block has fewer erases than the fewest that were ever found. That saves most scans.
-        let worn_erases = self.erases(worn);
-        if !exceeds(worn_erases, u64::from(self.fewest_erases) * u64::from(blocks)) {
+        if u64::from(self.fewest_erases) * u64::from(blocks) >= limit {
             return;
         }
-        let cold = self.least_erased_with_data(worn / self.layout.superblocks_per_group);
-        let Some(cold) = cold.filter(|cold| exceeds(worn_erases, self.erases(*cold))) else {
+        let Some(cold) = self.first_written_below(limit, worn / self.layout.superblocks_per_group) else {
             self.fewest_erases = self.wear().fewest_erases;
             return;
         };
@@ -41,15 +43,16 @@ impl DeviceCore {
         }
     }
 
-    /// Superblock of a group with the fewest erases among those whose reclaim units are all closed.
-    /// Among equals the one that was written first, because its data is the least likely to change.
-    fn least_erased_with_data(&self, group: u32) -> Option<u32> {
+    /// Superblock of a group that was written first, among those with fewer erases than `limit` whose
+    /// reclaim units are all closed. Its data is the least likely to change.
+    fn first_written_below(&self, limit: u64, group: u32) -> Option<u32> {
         let first = group * self.layout.superblocks_per_group;
         let is_closed = |unit: RuId| self.unit(unit).state == UnitState::Closed;
         (first..first + self.layout.superblocks_per_group)
             .filter(|superblock| self.state.superblocks[index(*superblock)].parts_used > 0)
+            .filter(|superblock| self.erases(*superblock) < limit)
             .filter(|superblock| self.units_in_use(*superblock).all(is_closed))
-            .min_by_key(|superblock| (self.erases(*superblock), self.last_write(*superblock)))
+            .min_by_key(|superblock| self.last_write(*superblock))
     }
 
     /// Host pages written to the device when a page was last added to a superblock.

@@ -239,10 +239,10 @@ impl TimingConfig {
         )?;
         ConfigError::require_range("timing.link.lanes", link.lanes, 1..=LANES_MAX)?;
         ConfigError::require(
-            link.payload_share > 0.0 && link.payload_share <= 1.0,
+            (0.01..=1.0).contains(&link.payload_share),
             "timing.link.payload_share",
             link.payload_share,
-            "must be above 0 and at most 1",
+            "must be between 0.01 and 1",
         )
     }
 

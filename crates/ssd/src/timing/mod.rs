@@ -377,11 +377,13 @@ impl TimingModel {
         !self.config.tails.is_empty()
     }
 
-    /// Lower bound of the completion time of a write submitted at `now`.
+    /// Lower bound of the completion time of a write submitted at `now`. An absorbed write needs no
+    /// room in the buffer.
     #[inline]
-    pub(crate) fn soonest_write(&self, now: Nanos) -> Nanos {
+    pub(crate) fn soonest_write(&self, now: Nanos, needs_room: bool) -> Nanos {
         let controller = &self.config.controller;
-        (now + controller.write_ns).max(self.buffer.room_at()) + controller.write_pipeline_ns
+        let room_at = if needs_room { self.buffer.room_at() } else { 0 };
+        (now + controller.write_ns).max(room_at) + controller.write_pipeline_ns
     }
 
     /// Resumes a loaded drive's open reclaim unit that is written up to `position`. The pages of

@@ -230,7 +230,7 @@ pub fn everything() -> DeviceConfig {
     let mut config = small(96, 0.3);
     config.geometry.reclaim_groups = 2;
     config.geometry.media_overhead_share = 0.07;
-    config.handles.write_absorption_bytes = 64 * 4096;
+    config.handles.write_absorption_bytes = 2 * 4096;
     config.gc.wear_levelling_erases = 1;
     config.gc.victim_policy = VictimRule::Random;
     config.gc.block_remapping = true;

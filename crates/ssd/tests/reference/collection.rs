@@ -181,10 +181,9 @@ impl Reference {
         self.level_wear(entry.group, victim / self.layout.slices_per_superblock);
     }
 
-    /// Moves the data of the least erased superblock of closed units (of equals the one written
-    /// first) into the blocks of a superblock
-    /// that has become free, if their erases differ by more than the threshold for each block. The
-    /// data keeps its place, and the blocks change theirs.
+    /// Moves the data of a superblock of closed units into the blocks of a superblock that has become
+    /// free, if its erases are fewer by more than the threshold for each block. Of several it is the
+    /// one written first. The data keeps its place, and the blocks change theirs.
     fn level_wear(&mut self, group: usize, worn: u32) {
         let blocks = self.layout.blocks_per_superblock as usize;
         let places = |superblock: u32| superblock as usize * blocks..(superblock as usize + 1) * blocks;
@@ -194,20 +193,18 @@ impl Reference {
         };
         let is_closed = |unit: u32| self.unit(unit).state == UnitState::Closed;
         let first = group as u32 * self.layout.superblocks_per_group;
+        let threshold = u64::from(self.config.gc.wear_levelling_erases) * blocks as u64;
+        if threshold == 0 || self.units_of(worn).next().is_some() {
+            return;
+        }
         let cold = (first..first + self.layout.superblocks_per_group)
             .filter(|&superblock| self.units_of(superblock).next().is_some())
             .filter(|&superblock| self.units_of(superblock).all(is_closed))
-            .min_by_key(|&superblock| {
-                let last_write = self.units_of(superblock).map(|unit| self.unit(unit).last_write).max();
-                (erases(self, superblock), last_write, superblock)
-            });
-        let threshold = u64::from(self.config.gc.wear_levelling_erases) * blocks as u64;
-        let (Some(cold), true, true) = (cold, threshold > 0, self.units_of(worn).next().is_none()) else {
+            .filter(|&superblock| erases(self, superblock) + threshold < erases(self, worn))
+            .min_by_key(|&superblock| self.units_of(superblock).map(|unit| self.unit(unit).last_write).max());
+        let Some(cold) = cold else {
             return;
         };
-        if erases(self, worn) <= erases(self, cold) + threshold {
-            return;
-        }
         for unit in self.units_of(cold).collect::<Vec<u32>>() {
             for block in 0..self.layout.classes[self.unit(unit).class].blocks {
                 let physical = self.block_at[self.block_place(unit, block)];
