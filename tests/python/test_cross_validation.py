@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import random
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 from warp_ssd import WarpError
 from warp_ssd.calibrate import Calibration, CrossValidation, FigureError, Measurement, Nuisance, calibrate
 from warp_ssd.calibrate.__main__ import main
-from warp_ssd.calibrate.cross_validation import _Prediction, _reaching
+from warp_ssd.calibrate.cross_validation import _COMBINATIONS, _combinations, _Prediction, _reaching
+from warp_ssd.calibrate.knobs import Knob, knob_of
 from warp_ssd.sweep import sweep
 
 OP, POLICY = "geometry.over_provisioning", "gc.victim_policy"
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
 METRIC = Nuisance("metric", ["write_amplification", "tail_write_amplification"], of=["one_stream"])
+SPLIT = Nuisance(
+    "change:split",
+    [
+        None,
+        {"name": "half", "workload:random.offset": "50%", "workload:random.size": "50%"},
+        {"name": "twentieth", "workload:random.offset": "95%", "workload:random.size": "5%"},
+    ],
+    of=["workload:three_stream"],
+)
+"""Where the random stream of three_stream and three_stream_uniform writes."""
 FREE: dict[str, object] = {OP: (0.08, 0.3), POLICY: ["greedy", "cost_age", "fifo"]}
 OPTIONS: dict[str, Any] = {"known": SMALL, "scales": ["1/128"], "trials": 24, "seeds": [1], "progress": False}
 
@@ -36,8 +48,12 @@ def figures(noise: float) -> list[Measurement]:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
-    store = tmp_path_factory.mktemp("store")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def found(store: Path) -> Calibration:
     return calibrate(figures(0.02), FREE, nuisances=[METRIC], cross_validate=True, store=store, **OPTIONS)
 
 
@@ -54,6 +70,36 @@ def test_every_figure_is_predicted_from_the_others(found: Calibration) -> None:
     # What its own figure alone could tell of the reading is not known without it: it is between the two.
     plateau = validation.figures[2]
     assert plateau.out_of_sample > 2 * plateau.in_sample
+    assert all(one.width > 0 for one in validation.figures)
+    assert plateau.width > validation.figures[1].width, "the interval is as wide as the two readings are apart"
+
+
+def test_a_fold_does_not_know_what_only_its_figure_determines(found: Calibration, store: Path) -> None:
+    """Two figures share the split. The fold of the one has only the other's word for it."""
+    unknown = [METRIC, SPLIT]
+    again = calibrate(
+        figures(0.02), FREE, nuisances=unknown, cross_validate=True, intervals=False, store=store, **OPTIONS
+    )
+    assert {one.path: one.value for one in again.nuisances}[SPLIT.path] is None, "the truth"
+    assert all(one.sentence.endswith(": without an interval") for one in (*again.knobs, *again.nuisances))
+    assert found.validation is not None
+    assert again.validation is not None
+    shared, known = again.validation.figures[0], found.validation.figures[0]
+    assert shared.figure == known.figure == "three_stream"
+    assert shared.width > known.width
+    assert shared.inside == shared.cells
+
+
+def test_values_of_unknown_nuisances_are_tried_evenly() -> None:
+    few = [knob_of("a", (1, 9), whole=True, nuisance=True), knob_of("b", ["x", "y"], nuisance=True)]
+    assert _combinations(few) == [(1, "x"), (1, "y"), (5, "x"), (5, "y"), (9, "x"), (9, "y")]
+    assert _combinations([]) == [()]
+    many = [Knob(str(number), tuple("wxyz"), nuisance=True) for number in range(4)]
+    chosen = _combinations(many)
+    assert len(chosen) == _COMBINATIONS
+    assert _combinations(many) == chosen
+    for column in zip(*chosen, strict=True):
+        assert {value: column.count(value) for value in "wxyz"} == dict.fromkeys("wxyz", _COMBINATIONS // 4)
 
 
 def test_it_is_printed_and_kept(found: Calibration) -> None:
@@ -65,11 +111,14 @@ def test_it_is_printed_and_kept(found: Calibration) -> None:
 
 
 def test_numbers_are_those_of_all_cells() -> None:
-    parts = [FigureError("a", 3, 0.1, 0.2, 3), FigureError("b", 1, 0.5, 0.6, 0)]
+    parts = [FigureError("a", 3, 0.1, 0.2, 3, 0.2, 1.0), FigureError("b", 1, 0.5, 0.6, 0, 0.6, 5.0)]
     validation = CrossValidation(parts, "1/64", 0.1)
-    assert validation.total == FigureError("all", 4, pytest.approx(0.2), pytest.approx(0.3), 3)
-    assert "mean absolute error of 0.300 (in-sample 0.200), and 3 of 4 cells (75%) are inside" in validation.sentence
-    assert validation.table().splitlines()[-1].split() == ["0.200", "0.300", "3", "of", "4", "all"]
+    means = [pytest.approx(mean) for mean in (0.2, 0.3, 0.3, 2.0)]
+    assert validation.total == FigureError("all", 4, *means[:2], 3, *means[2:])
+    assert validation.sentence.endswith(
+        "mean absolute error of 0.300 (in-sample 0.200), and 3 of 4 cells (75%) are inside intervals of +-30% on average"
+    )
+    assert validation.table().splitlines()[-1].split() == ["0.200", "0.300", "3", "of", "4", "+-30%", "2.00", "all"]
 
 
 def test_intervals_reach_nine_tenths_of_what_was_not_seen() -> None:
@@ -81,6 +130,19 @@ def test_intervals_reach_nine_tenths_of_what_was_not_seen() -> None:
     assert _reaching(cells) == pytest.approx(0.25)
     assert _reaching(cells[:18]) == pytest.approx(0.1)
     assert _reaching(cells[:10]) == 0
+
+
+def test_a_wide_interval_has_a_width_and_a_miss_has_a_score() -> None:
+    within = _Prediction(measured=1.5, model=2.0, low=1.6, high=2.5)
+    assert within.interval(0.0) == (1.6, 2.5)
+    assert within.width(0.0) == pytest.approx(0.225)
+    assert within.score(0.0) == pytest.approx(0.9 + 20 * 0.1)
+    assert within.interval(0.1) == pytest.approx((1.44, 2.75))
+    assert within.score(0.1) == pytest.approx(1.31), "inside, the score is the length"
+    assert within.interval(0.5) == pytest.approx((1.0, 3.75)), "no drive writes less than its host does"
+    assert within.score(0.5) > within.score(0.1), "a wide interval costs"
+    above = _Prediction(measured=3.0, model=2.0, low=1.6, high=2.5)
+    assert above.score(0.0) == pytest.approx(0.9 + 20 * 0.5)
 
 
 def test_one_figure_is_too_few(capsys: pytest.CaptureFixture[str]) -> None:

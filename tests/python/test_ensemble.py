@@ -111,7 +111,7 @@ def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tm
     assert len(points) == 2 * (row["members"] + 1)
     assert points[-1].run().cells().to_pyarrow().num_rows == 1
     with pytest.raises(WarpError, match=r"has no ensemble.*calibrate"):
-        run("one_stream", devices=["pm9d3a"], uncertainty=True, quick=True)
+        run("one_stream", devices=["warp_a"], uncertainty=True, quick=True)
     old: dict[str, Any] = {"interval": True}
     with pytest.raises(WarpError, match="interval was renamed. Use uncertainty"):
         run("one_stream", **old)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from warp_ssd import WarpError, run
+from warp_ssd import Experiment, WarpError, run
 from warp_ssd.calibrate import Calibration, Measurement, Nuisance, calibrate, read_nuisances
 from warp_ssd.calibrate.__main__ import main
-from warp_ssd.calibrate.knobs import label
+from warp_ssd.calibrate.knobs import Knob, label
 from warp_ssd.calibrate.nuisances import parse_nuisance
+from warp_ssd.calibrate.objective import Evaluation, Settings
+from warp_ssd.calibrate.search import recombine, refine
 from warp_ssd.sweep import sweep
 
 OP = "geometry.over_provisioning"
@@ -114,6 +118,75 @@ def test_nuisances_are_read_from_text_and_files(tmp_path: Path) -> None:
         file.write_text(text)
         with pytest.raises(WarpError, match=problem):
             read_nuisances(file)
+
+
+UNKNOWN = Path(__file__).parents[2] / "experiments/nuisances.toml"
+
+
+def test_the_papers_unknowns_say_where_their_ranges_come_from() -> None:
+    entries = tomllib.loads(UNKNOWN.read_text())["nuisance"]
+    assert all(len(entry["source"]) > 40 for entry in entries)
+    nuisances = read_nuisances(UNKNOWN)
+    assert len({one.path for one in nuisances}) == len(entries)
+    for nuisance in nuisances:
+        for name in nuisance.of:
+            if not name.startswith("workload:"):
+                assert Experiment(name).published().to_pyarrow().num_rows > 0
+    # A change of the three streams that forgot an option would leave a gap or an overlap between the regions.
+    regions = next(one for one in nuisances if one.key == "change:regions")
+    for value in regions.values:
+        assert isinstance(value, dict)
+        first, second = (int(part) for part in str(value["name"]).split(":"))
+        assert first + second == 100
+        assert {value[f"workload:{job}.size"] for job in ("fill_sequential", "sequential", "overwrite")} == {f"{first}%"}
+        assert {value[f"workload:{job}.offset"] for job in ("fill_random", "random")} == {f"{first}%"}
+        assert {value[f"workload:{job}.size"] for job in ("fill_random", "random")} == {f"{second}%"}
+        assert value["workload:fill_sequential.rate"] == f"{first}0m"
+        assert value["workload:fill_random.rate"] == f"{second}0m"
+
+
+@dataclass
+class Separable:
+    """Stands for an objective of two measurements with a nuisance each, and counts what it evaluates."""
+
+    parts: list[tuple[set[str], list[int]]] = field(default_factory=lambda: [({"a"}, [0]), ({"b"}, [1])])
+    counted: Sequence[int] = (0, 1)
+    seen: dict[str, Evaluation] = field(default_factory=dict)
+
+    def evaluate(self, candidates: Sequence[Settings]) -> list[Evaluation]:
+        for one in candidates:
+            losses = [abs(one["op"] - 5) + abs("xyz".index(str(one[path]))) for path in "ab"]  # type: ignore[operator]
+            loss = float(sum(losses[index] for index in self.counted))
+            self.seen[repr(sorted(one.items()))] = Evaluation(one, (1.0, 1.0), (0.0, 0.0), loss)
+        return [self.seen[repr(sorted(one.items()))] for one in candidates]
+
+    def subset(self, indices: Sequence[int]) -> Separable:
+        part = Separable(counted=indices)
+        part.evaluate([one.settings for one in self.seen.values()])
+        return part
+
+
+SEPARABLE = [Knob("op", low=0, high=10), *(Knob(path, ("y", "z", "x"), nuisance=True) for path in "ab")]
+
+
+def test_a_good_value_of_a_nuisance_is_tried_with_the_best_drives() -> None:
+    objective: Any = Separable()
+    objective.evaluate([{"op": 5, "a": "y", "b": "z"}, {"op": 9, "a": "x", "b": "z"}, {"op": 1, "a": "z", "b": "x"}])
+    assert min(one.loss for one in objective.seen.values()) == 3
+    recombine(objective, SEPARABLE, lambda count: None)
+    best = min(objective.seen.values(), key=lambda one: one.loss)
+    assert (best.settings, best.loss) == ({"op": 5, "a": "x", "b": "x"}, 0), "as the second best of either figure has it"
+
+
+def test_nuisances_of_different_figures_move_together() -> None:
+    objective: Any = Separable()
+    (begin,) = objective.evaluate([{"op": 5, "a": "z", "b": "z"}])
+    told: list[int] = []
+    best = refine(objective, SEPARABLE, begin, told.append)
+    assert best.settings == {"op": 5, "a": "x", "b": "x"}
+    steps = [count for count in told if count]
+    assert steps[0] == 6, "two neighbours of the spare, and two other choices of either nuisance"
+    assert len(steps) == 1 + 5, "after one step only the spare is refined"
 
 
 def test_what_cannot_be_a_nuisance_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -255,8 +255,8 @@ fn members_of_an_experiment_change_its_workload_too() {
     // Of another device nothing is left open here, and nothing was fitted.
     refused(
         &folder,
-        &["run", "./open.toml", "--device", "pm9d3a", "--uncertainty"],
-        &["pm9d3a: the device has no ensemble"],
+        &["run", "./open.toml", "--device", "warp_a", "--uncertainty"],
+        &["warp_a: the device has no ensemble"],
     );
 }
 
@@ -359,8 +359,8 @@ fn what_has_no_interval_is_refused() {
     let no_ensemble = ["warp_default", "has no ensemble", "warp calibrate"];
     refused(
         &folder,
-        &["run", "one_stream", "--device", "pm9d3a", "--uncertainty"],
-        &["pm9d3a: the device has no ensemble"],
+        &["run", "one_stream", "--device", "warp_a", "--uncertainty"],
+        &["warp_a: the device has no ensemble"],
     );
     refused(
         &folder,

@@ -144,8 +144,8 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --feedback-every 2", "--feedback"),
     (
         "",
-        "run one_stream --uncertainty --device pm9d3a",
-        "pm9d3a|has no ensemble",
+        "run one_stream --uncertainty --device warp_a",
+        "warp_a|has no ensemble",
     ),
     ("", "run one_stream --wriet 4", "--wriet|--drive-writes"),
     ("", "run one_stream --host-nqn nqn.x", "--target"),

@@ -86,6 +86,7 @@ def calibrate(
     members: int = MEMBERS,
     ensemble_of: str = "device",
     cross_validate: bool | str = False,
+    intervals: bool = True,
     title: str | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -131,6 +132,8 @@ def calibrate(
     cross_validate
         Predicts each figure from a fit to the others. A figure is an experiment (`True`, `"experiment"`). With `"source"`, the
         numbers of an experiment with one `source` are a figure.
+    intervals
+        False omits the intervals of the knobs, which take most of the runs.
     title
         Title of the profile. Default: that of the start profile.
     engine, workers, memory_budget_bytes, store, progress
@@ -181,7 +184,7 @@ def calibrate(
             )
             fit = Fit(objective, knobs, start, seeds, tell, text, nuisances)
             try:
-                return fit.run(scales, trials, seed, _description(cells), title, members, leave_out)
+                return fit.run(scales, trials, seed, _description(cells), title, members, leave_out, intervals)
             except KeyboardInterrupt as stop:
                 raise CalibrationStopped(fit.so_far(), results.path) from stop
         finally:

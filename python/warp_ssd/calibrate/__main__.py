@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             members=options.members,
             ensemble_of=options.ensemble_of,
             cross_validate=options.leave_one_out or False,
+            intervals=options.intervals,
             title=options.title,
             engine=options.engine,
             workers=options.workers,
@@ -119,6 +120,12 @@ def _parser() -> argparse.ArgumentParser:
         const=BY[0],
         choices=BY,
         help="predict each figure from a fit to the others, with a figure for each experiment (default) or for each source",
+    )
+    parser.add_argument(
+        "--no-intervals",
+        action="store_false",
+        dest="intervals",
+        help="omit the intervals of the knobs, which take most of the runs",
     )
     parser.add_argument("--title", help="title of the profile (default: the start profile's)")
     parser.add_argument(

@@ -4,25 +4,26 @@
 
 A good fit to nine numbers does not show how well it predicts a tenth. This module reports the error of numbers that the fit has
 seen beside the error of unseen ones. It also counts how often an unseen number lies within its interval. Most runs are those of
-the fit itself, because a fold is the same evaluations with another loss. A fold cannot know a nuisance that only its figure
-determines, so it tries all values of the nuisance.
+the fit itself, because a fold is the same evaluations with another loss. A fold does not know the nuisances of its figure better
+than the other figures do, so it tries their values, and weighs each by its fit to the others.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from .._engine import WarpError
-from .determine import threshold
+from .determine import misfit, threshold
 from .ensemble import residual, spread
 from .knobs import Knob
 from .measurement import Measurement
 from .objective import Evaluation, Objective, Settings
-from .search import Tell, best_of_each_kind, refine
+from .search import Tell, best_of_each_kind, recombine, refine
 
 BY = ("experiment", "source")
 """Ways to group numbers into figures."""
@@ -36,6 +37,9 @@ _AGAIN = 8
 _COVERED = 0.9
 """Share of unseen numbers that the intervals should contain."""
 
+_COMBINATIONS = 24
+"""Maximum number of combinations of values of a fold's unknown nuisances."""
+
 
 @dataclass(frozen=True)
 class FigureError:
@@ -47,6 +51,11 @@ class FigureError:
         Mean of abs(model - measured) of its cells.
     inside
         Number of cells within an interval that has not seen them.
+    width
+        Mean half-width of these intervals, as a share of the prediction.
+    score
+        Mean interval score of these intervals (Gneiting & Raftery 2007) for nine tenths: the width, plus twenty times the distance
+        of a cell outside. Less is better.
     """
 
     figure: str
@@ -54,6 +63,8 @@ class FigureError:
     in_sample: float
     out_of_sample: float
     inside: int
+    width: float
+    score: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,8 @@ class CrossValidation:
             return sum(float(getattr(one, name)) * one.cells for one in self.figures) / cells
 
         inside = sum(one.inside for one in self.figures)
-        return FigureError("all", cells, mean("in_sample"), mean("out_of_sample"), inside)
+        errors = mean("in_sample"), mean("out_of_sample")
+        return FigureError("all", cells, *errors, inside, mean("width"), mean("score"))
 
     @property
     def sentence(self) -> str:
@@ -90,15 +102,18 @@ class CrossValidation:
         return (
             f"each of {len(self.figures)} figures was predicted from the others "
             f"with a mean absolute error of {total.out_of_sample:.3f} (in-sample {total.in_sample:.3f}), "
-            f"and {total.inside} of {total.cells} cells ({total.inside / total.cells:.0%}) are inside"
+            f"and {total.inside} of {total.cells} cells ({total.inside / total.cells:.0%}) are inside "
+            f"intervals of +-{total.width:.0%} on average"
         )
 
     def table(self) -> str:
         """A line for each figure and one for all, under headings."""
-        lines = [f"{self.sentence}, scale {self.scale}", f"{'in-sample':>9} {'out':>7} {'inside':>9}  figure"]
+        heads = f"{'in-sample':>9} {'out':>7} {'inside':>9} {'width':>7} {'score':>7}  figure"
+        lines = [f"{self.sentence}, scale {self.scale}", heads]
         for one in (*self.figures, self.total):
             inside = f"{one.inside} of {one.cells}"
-            lines.append(f"{one.in_sample:>9.3f} {one.out_of_sample:>7.3f} {inside:>9}  {one.figure}")
+            errors = f"{one.in_sample:>9.3f} {one.out_of_sample:>7.3f} {inside:>9}"
+            lines.append(f"{errors} {f'+-{one.width:.0%}':>7} {one.score:>7.2f}  {one.figure}")
         return "\n".join(lines)
 
 
@@ -115,6 +130,20 @@ class _Prediction:
     def outside(self) -> float:
         """Share by which the nearer end of the range would have to move to reach the cell."""
         return max(0.0, 1 - self.measured / self.low, self.measured / self.high - 1)
+
+    def interval(self, widening: float) -> tuple[float, float]:
+        """The range, widened by a share at either end. No drive writes less than its host does."""
+        return max(1.0, self.low * (1 - widening)), self.high * (1 + widening)
+
+    def width(self, widening: float) -> float:
+        """Half of the interval's length, as a share of the prediction."""
+        low, high = self.interval(widening)
+        return (high - low) / 2 / self.model
+
+    def score(self, widening: float) -> float:
+        """Interval score, see `FigureError.score`."""
+        low, high = self.interval(widening)
+        return high - low + 2 / (1 - _COVERED) * max(0.0, low - self.measured, self.measured - high)
 
 
 def check_by(cross_validate: bool | str) -> str | None:
@@ -180,7 +209,8 @@ def cross_validate(
         seen = [abs(best.wafs[index] - objective.measurements[index].waf) for index in held]
         out = [abs(one.model - one.measured) for one in cells]
         inside = sum(one.outside <= widening for one in cells)
-        errors.append(FigureError(name, len(held), fmean(seen), fmean(out), inside))
+        width, score = (fmean(part) for part in zip(*((one.width(widening), one.score(widening)) for one in cells)))
+        errors.append(FigureError(name, len(held), fmean(seen), fmean(out), inside, width, score))
     return CrossValidation(errors, objective.scale, _reaching(one for cells in found.values() for one in cells))
 
 
@@ -208,7 +238,10 @@ class _Fold:
         self._first = first.subset(others)
         told = self._others.nuisances
         self._knobs = [knob for knob in knobs if not knob.nuisance or knob.path in told]
-        self._open = [knob for knob in knobs if knob.nuisance and knob.path in self._held.nuisances - told]
+        unknown = [knob for knob in knobs if knob.nuisance and knob.path in self._held.nuisances]
+        self._open = [knob for knob in unknown if knob.path not in told]
+        # Nuisances that another figure has too. It may determine them, but with one number it hardly does.
+        self._shared = [knob for knob in unknown if knob.path in told]
         self._drive = [knob for knob in knobs if not knob.nuisance]
         self._members = members
         self._tell = tell
@@ -227,33 +260,60 @@ class _Fold:
 
     def predict(self) -> list[_Prediction]:
         """Predictions of the fit for the cells of its unseen figure."""
+        recombine(self._first, self._knobs, self._tell)
         promising = sorted(self._first.seen.values(), key=lambda one: one.loss)[:_AGAIN]
         self._others.evaluate([one.settings for one in promising if one.settings])
         for one in best_of_each_kind(self._others, self._drive, _KINDS):
             refine(self._others, self._knobs, one, self._tell, first_step=0.04, last_step=0.016)
-        limit = threshold(self._others, self.best, self._knobs)
-        chosen = spread(self._others, self._drive, self.best, limit, self._members)
-        combinations = list(itertools.product(*(_trials(knob) for knob in self._open)))
-        of_best = [self._with(chosen[0].settings, values) for values in combinations]
+        same_drive = self._alternatives()
+        best = self.best
+        limit = threshold(self._others, best, self._knobs)
+        chosen = spread(self._others, [*self._drive, *self._shared], best, limit, self._members)
+        likely = [one for one in same_drive if one.loss <= limit]
+        combinations = _combinations(self._open)
+        of_likely = [_with(one, self._open, values) for one in likely for values in combinations]
+        noise = misfit(self._others, best, self._knobs)
+        weights = [math.exp((best.loss - one.loss) / 2 / noise) for one in likely for _ in combinations]
         of_others = [
-            self._with(one.settings, combinations[index % len(combinations)]) for index, one in enumerate(chosen[1:])
+            _with(one, self._open, combinations[index % len(combinations)]) for index, one in enumerate(chosen[1:])
         ]
-        found = self._held.evaluate([*of_best, *of_others])
+        found = self._held.evaluate([*of_likely, *of_others])
         self._tell(len(found))
         runs = [one.wafs for one in found if one.wafs]
         if not found[0].wafs:
             raise WarpError(f"cross-validation: {found[0].error}")
-        center = [
-            fmean(column) for column in zip(*(one.wafs for one in found[: len(of_best)] if one.wafs), strict=True)
-        ]
+        weighed = [(one.wafs, weight) for one, weight in zip(found, weights, strict=False) if one.wafs]
+        total = sum(weight for _, weight in weighed)
+        center = [sum(wafs[index] * weight for wafs, weight in weighed) / total for index in range(len(runs[0]))]
         columns = zip(*runs, strict=True)
         return [
             _Prediction(one.waf, model, min(column), max(column))
             for one, model, column in zip(self._held.measurements, center, columns, strict=True)
         ]
 
-    def _with(self, settings: Settings, values: Sequence[object]) -> Mapping[str, object]:
-        return dict(settings) | {knob.path: value for knob, value in zip(self._open, values, strict=True)}
+    def _alternatives(self) -> list[Evaluation]:
+        """The best settings, and the same drive with other values of the nuisances that it shares with the unseen figure."""
+        best = self.best
+        others = self._others.evaluate([_with(best, self._shared, values) for values in _combinations(self._shared)])
+        self._tell(len(others))
+        return list({repr(sorted(one.settings.items())): one for one in (best, *others)}.values())
+
+
+def _with(one: Evaluation, knobs: Sequence[Knob], values: Sequence[object]) -> Settings:
+    return dict(one.settings) | {knob.path: value for knob, value in zip(knobs, values, strict=True)}
+
+
+def _combinations(knobs: Sequence[Knob]) -> list[tuple[object, ...]]:
+    """All combinations of values that represent nuisances, or an even selection of `_COMBINATIONS` of them."""
+    values = [_trials(knob) for knob in knobs]
+    if math.prod(map(len, values)) <= _COMBINATIONS:
+        return list(itertools.product(*values))
+    generator, columns = random.Random(1), []
+    for column in values:
+        repeated = list(itertools.islice(itertools.cycle(column), _COMBINATIONS))
+        generator.shuffle(repeated)
+        columns.append(repeated)
+    return list(zip(*columns, strict=True))
 
 
 def _trials(knob: Knob) -> Sequence[object]:

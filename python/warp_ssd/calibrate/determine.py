@@ -63,10 +63,15 @@ class KnobFit:
 
 def threshold(objective: Objective, best: Evaluation, knobs: Sequence[Knob]) -> float:
     """The loss up to which settings cannot be told from the best ones."""
+    return best.loss + _THRESHOLD * misfit(objective, best, knobs)
+
+
+def misfit(objective: Objective, best: Evaluation, knobs: Sequence[Knob]) -> float:
+    """Loss of the best settings as a multiple of the loss from noise alone, at least 1."""
     count = len(objective.measurements)
     # Each fitted knob takes the misfit of one measurement away.
     expected = objective.expected_loss * max(1, count - len(knobs)) / count
-    return best.loss + _THRESHOLD * max(1.0, best.loss / expected)
+    return max(1.0, best.loss / expected)
 
 
 def determine(
@@ -97,6 +102,11 @@ def knob_fit(interval: Interval, value: object) -> KnobFit:
     high = interval.high if interval.high >= knob.high else interval.high + moved
     determined = high - low < 0.5 * (knob.high - knob.low)
     return KnobFit(knob.path, number, low, high, (), determined, _about_range(knob, number, low, high))
+
+
+def without_interval(knob: Knob, value: object) -> KnobFit:
+    """The value of a knob whose interval was not searched."""
+    return KnobFit(knob.path, value, None, None, (), False, f"{knob.path} = {label(value)}: without an interval")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ import pyarrow as pa
 
 from .._engine import WarpError
 from .cross_validation import cross_validate
-from .determine import determine, knob_fit, threshold
+from .determine import determine, knob_fit, threshold, without_interval
 from .ensemble import residual, spread
 from .knobs import Knob, label, plain_value
 from .nuisances import Nuisance
 from .objective import Evaluation, Objective, Settings
 from .result import Calibration, Member, experiment_with_fit, residual_table, with_fit
-from .search import Tell, best_of_each_kind, refine, search
+from .search import Tell, best_of_each_kind, recombine, refine, search
 
 _CANDIDATES = 3
 """Number of combinations of names that are refined and run at larger scales."""
@@ -73,6 +73,7 @@ class Fit:
         title: str | None,
         members: int,
         leave_out: str | None,
+        find_intervals: bool,
     ) -> Calibration:
         """Runs the whole calibration. The other arguments are those of `calibrate`.
 
@@ -82,11 +83,15 @@ class Fit:
             The measurements, in words.
         leave_out
             Way to group figures for cross-validation, or `None` for no cross-validation.
+        find_intervals
+            True to find the interval of each knob.
         """
         small = self._objective
         small.check_names(self._knobs)
         first = self._search(trials, seed)
-        intervals = determine(small, self._knobs, self._best(small), self._limit(small), self._tell)
+        intervals = (
+            determine(small, self._knobs, self._best(small), self._limit(small), self._tell) if find_intervals else []
+        )
         # The profile likelihoods may have found better settings.
         found = best_of_each_kind(small, self._spanned, _CANDIDATES)
         validation = None
@@ -104,6 +109,7 @@ class Fit:
         if validation is not None:
             widening = max(widening, min(1.0, validation.widening))
         fits = [knob_fit(interval, best.settings[interval.knob.path]) for interval in intervals]
+        fits = fits or [without_interval(knob, best.settings[knob.path]) for knob in self._knobs]
         # Knobs of the drive come first.
         knobs, nuisances = fits[: len(self._drive)], fits[len(self._drive) :]
         seen = [*{*first.seen, *small.seen}, *(last.seen if last is not small else ())]
@@ -155,6 +161,7 @@ class Fit:
         first = small.other(seeds=self._seeds[:1])
         self._objectives += [first, small]
         search(first, knobs, self._start_values(), trials, seed, self._tell)
+        recombine(first, knobs, self._tell)
         promising = best_of_each_kind(first, self._spanned, _CANDIDATES)
         if not promising:
             raise WarpError(f"no setting can run ({next(iter(first.seen.values())).error})")

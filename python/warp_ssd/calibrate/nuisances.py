@@ -112,6 +112,8 @@ def parse_nuisance(text: str, values: object) -> Nuisance:
 def read_nuisances(path: str | os.PathLike[str]) -> list[Nuisance]:
     """Reads nuisances from a TOML file: a `[[nuisance]]` for each, with `key`, `of`, and `values` or `range = [low, high]`.
 
+    `source` says where the values come from. The calibration does not use it.
+
     Raises
     ------
     WarpError
@@ -128,7 +130,7 @@ def read_nuisances(path: str | os.PathLike[str]) -> list[Nuisance]:
 
 
 def _of_table(place: str, entry: Mapping[str, object]) -> Nuisance:
-    unknown = [name for name in entry if name not in ("key", "of", "values", "range")]
+    unknown = [name for name in entry if name not in ("key", "of", "values", "range", "source")]
     key, of, values, span = (entry.get(name) for name in ("key", "of", "values", "range"))
     if unknown or not isinstance(key, str) or (values is None) == (span is None):
         raise WarpError(f"{place}: the keys are wrong. Give key, values or range, and optionally of")

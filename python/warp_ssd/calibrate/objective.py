@@ -122,6 +122,21 @@ class Objective:
         """Paths of the nuisances that concern any of the measurements."""
         return {nuisance.path for about in self._about for nuisance in about}
 
+    @property
+    def parts(self) -> list[tuple[set[str], list[int]]]:
+        """Measurements that share nuisances: the paths of the nuisances and the indices of the measurements. No nuisance is in
+        two parts, so the values of one part do not change the model's WAFs of another.
+        """
+        found: list[tuple[set[str], list[int]]] = []
+        for index, about in enumerate(self._about):
+            paths, indices = {nuisance.path for nuisance in about}, [index]
+            for joined in [part for part in found if part[0] & paths]:
+                found.remove(joined)
+                paths, indices = paths | joined[0], joined[1] + indices
+            if paths:
+                found.append((paths, indices))
+        return found
+
     def other(self, *, scale: str | None = None, seeds: Sequence[int] | None = None) -> Objective:
         """The same at another scale, or with other seeds, without evaluations."""
         other = object.__new__(Objective)

@@ -20,6 +20,9 @@ from .objective import Evaluation, Objective, Settings
 BATCH = 8
 """Number of settings that are evaluated in parallel."""
 
+_DRIVES, _RANKS = 2, 3
+"""Number of drives, and of values of the nuisances for each, that `recombine` evaluates."""
+
 _FIRST_STEP, _LAST_STEP = 0.08, 0.004
 """Steps of a pattern search, as shares of a knob's range."""
 
@@ -71,6 +74,30 @@ def best_of_each_kind(objective: Objective, knobs: Sequence[Knob], count: int) -
     return found[:count]
 
 
+def recombine(objective: Objective, knobs: Sequence[Knob], tell: Tell) -> None:
+    """Evaluates the best drives with the nuisances that explained each part of the measurements best, with whatever drive.
+
+    The nuisances of one part do not change another part, so the search need not meet good values of all of them at once.
+    """
+    parts = objective.parts
+    if not parts:
+        return
+    drive = [knob for knob in knobs if not knob.nuisance]
+    by_part = [(paths, _ranked(objective.subset(indices))) for paths, indices in parts]
+    tried = [
+        dict(one.settings)
+        | {path: ranked[min(rank, len(ranked) - 1)].settings[path] for paths, ranked in by_part for path in paths}
+        for one in best_of_each_kind(objective, drive, _DRIVES)
+        for rank in range(_RANKS)
+    ]
+    tell(len(objective.evaluate(tried)))
+
+
+def _ranked(objective: Objective) -> list[Evaluation]:
+    complete = (one for one in objective.seen.values() if one.settings)
+    return sorted(complete, key=lambda one: one.loss)
+
+
 def refine(
     objective: Objective,
     knobs: Sequence[Knob],
@@ -102,7 +129,18 @@ def refine(
         found = min(objective.evaluate(nearby), key=lambda one: one.loss)
         tell(len(nearby))
         if found.loss < best.loss:
-            best = found
+            best = min(found, _together(objective, knobs, best, nearby), key=lambda one: one.loss)
         else:
             step /= 2
     return best
+
+
+def _together(objective: Objective, knobs: Sequence[Knob], best: Evaluation, nearby: Sequence[Settings]) -> Evaluation:
+    """The better values of all nuisances at once. Most nuisances concern different measurements, so their gains add up."""
+    better = dict(best.settings)
+    for knob in (knob for knob in knobs if knob.nuisance):
+        moved = [one for one in nearby if one[knob.path] != best.settings[knob.path]]
+        found = min(objective.evaluate(moved), key=lambda one: one.loss, default=best)
+        if found.loss < best.loss:
+            better[knob.path] = found.settings[knob.path]
+    return objective.evaluate([better])[0]
