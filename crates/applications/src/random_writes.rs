@@ -346,8 +346,9 @@ mod tests {
                 let expected = weights[rank] / total * 1e6;
                 assert!((f64::from(found[rank]) / expected - 1.0).abs() < 0.05, "rank {rank}");
             }
-            let first = drawn.iter().filter(|block| **block == 0).count();
-            assert_eq!(first as u32 == found[0], !scattered);
+            // The first rank may stay where it is.
+            let second = drawn.iter().filter(|block| **block == 1).count();
+            assert_eq!(second as u32 == found[1], !scattered);
         }
     }
 
