@@ -396,7 +396,7 @@ before
     fn lines_are_broken_between_words() {
         let line = "not steady: WAF 1.701 over the run, 2.227 over its end";
         let text = wrapped_within(line, 30);
-        assert_eq!(text, "not steady: WAF 1.701 over\n  the run, 2.227 over its end\n");
+        assert_eq!(text, "not steady: WAF 1.701 over the\n  run, 2.227 over its end\n");
         assert_eq!(wrapped_within(line, usize::MAX), format!("{line}\n"));
         assert_eq!(wrapped_within("", 30), "");
     }
