@@ -153,9 +153,9 @@ impl DeviceStats {
     /// Returns true if all counters are small enough for a drive's further life to be added without
     /// overflow, and for their sums.
     pub(crate) fn is_countable(&self) -> bool {
-        /// 1 EiB in pages of 64 KiB, so that the bytes of all causes together fit 64 bits.
-        const PAGES_MAX: u128 = 1 << 44;
         const BYTES_MAX: u128 = 1 << 62;
+        // 1 EiB for each counter, so that the bytes of all causes together fit 64 bits.
+        let pages_max = (1 << 60) / u128::from(self.page_bytes.max(1));
         let sum = |of: fn(&OwnerStats) -> u64| -> u128 {
             let rows = self.handles.iter().chain([&self.shared]);
             rows.map(|row| u128::from(of(row))).sum()
@@ -185,9 +185,9 @@ impl DeviceStats {
         ];
         let is_written = |row: &OwnerStats| row.host_pages_absorbed <= row.host_pages_written;
         self.handles.iter().chain([&self.shared]).all(is_written)
-            && in_pages.iter().all(|of| sum(*of) <= PAGES_MAX)
+            && in_pages.iter().all(|of| sum(*of) <= pages_max)
             && sum(|row| row.host_bytes_written) <= BYTES_MAX
-            && alone.iter().all(|count| u128::from(*count) <= PAGES_MAX)
+            && alone.iter().all(|count| u128::from(*count) <= pages_max)
     }
 
     /// Creates zeroed counters for a device with this many handles and without overhead.
