@@ -17,7 +17,7 @@ use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// Experiment of the predictions that are never edited to fit.
+/// Beginning of the names of the experiments with predictions that are never edited to fit.
 const FROZEN: &str = "predictions";
 
 const INTRODUCTION: &str = "\
@@ -28,7 +28,8 @@ writes it. Do not edit it by hand.
 A measured number within 10 % of the published one is a hit, and every other one is a miss. A
 number is *fitted* if settings were fitted to it, so a hit proves nothing. A number is *not
 comparable* if it says nothing about the model, for the reason beside it. All others are
-*predicted*. The experiment `predictions` is frozen, so nobody edits it to fit.
+*predicted*. The experiments `predictions` and `predictions_emulators` are frozen, so nobody edits
+them to fit. They count together.
 [Claims](reference/claims.md) has the statements in words.
 ";
 
@@ -150,7 +151,7 @@ impl FidelityPage {
 
     fn summary(&self) -> String {
         let of = |status: NumberStatus, frozen: Option<bool>| {
-            let is_chosen = |slug: &str| frozen.is_none_or(|frozen| frozen == (slug == FROZEN));
+            let is_chosen = |slug: &str| frozen.is_none_or(|frozen| frozen == slug.starts_with(FROZEN));
             let rows = self.rows.iter();
             let rows = rows.filter(|(slug, row)| row.status() == status && is_chosen(slug));
             HitScore::of(rows.map(|(_, row)| row))
