@@ -34,19 +34,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, has_classifier) in [("one handle", false), ("classified", true)] {
         let mut device = Device::new(&config)?;
         let pages = u64::from(device.layout().logical_pages);
-        let mut classifier = MoreThanAverage {
-            writes: vec![0; pages as usize],
-            total: 0,
-        };
+        let mut classifier = MoreThanAverage { writes: vec![0; pages as usize], total: 0 };
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         for index in 0..8 * pages {
             // The first pass fills the drive. Then nine of ten writes go to a tenth of the pages.
             let below = if index % 10 < 9 { pages / 10 } else { pages };
-            let page = if index < pages {
-                index
-            } else {
-                random.next_u64() % below
-            };
+            let page = if index < pages { index } else { random.next_u64() % below };
             let placement = classifier.handle(page).filter(|_| has_classifier);
             let write = WriteRequest {
                 first: Lpn(page as u32),

@@ -42,15 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             write(&mut device, half + (random.next_u64() % u64::from(half)) as u32, table)?;
         }
         let stats = device.stats();
-        println!(
-            "{name}: write amplification {:.3}",
-            stats.write_amplification().unwrap_or(1.0)
-        );
+        println!("{name}: write amplification {:.3}", stats.write_amplification().unwrap_or(1.0));
         for (owner, row) in stats.owners().filter(|(_, row)| row.host_pages_written > 0) {
-            println!(
-                "  {owner}: host pages {}, copied by GC {}",
-                row.host_pages_written, row.gc_pages_copied
-            );
+            println!("  {owner}: host pages {}, copied by GC {}", row.host_pages_written, row.gc_pages_copied);
         }
     }
     Ok(())

@@ -46,12 +46,8 @@ pub fn write_amplification(policy: Option<Box<dyn VictimPolicy + Send + Sync>>) 
         random(index) / 10 % below
     });
     for page in (0..pages).chain(overwrites) {
-        let write = WriteRequest {
-            first: Lpn(page as u32),
-            pages: 1,
-            host_bytes: 4096,
-            placement: Placement::handle(0),
-        };
+        let write =
+            WriteRequest { first: Lpn(page as u32), pages: 1, host_bytes: 4096, placement: Placement::handle(0) };
         let _ = device.write(0, &write).expect("the page exists");
     }
     device.stats().write_amplification().expect("the host has written")

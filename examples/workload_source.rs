@@ -51,12 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut device = Device::new(&config)?;
         let half = u64::from(device.layout().logical_pages) / 2;
         let random = Xoshiro256PlusPlus::seed_from_u64(1);
-        let mut source = LogAndTable {
-            half,
-            table_placement,
-            random,
-            issued: 0,
-        };
+        let mut source = LogAndTable { half, table_placement, random, issued: 0 };
         let mut requests = Vec::new();
         source.next_batch(&mut requests, 8 * half as usize)?; // four times the capacity
         for request in requests {

@@ -57,10 +57,7 @@ fn traces() -> [(&'static str, &'static [u8]); 4] {
             b"128166372003061629,usr,0,Read,7014609920,24576,41286\n0,R,126703644672,4096,1577808000000626\n\
               1538323200,12910952,128,0,1063\n17,W,8192,65536,1577808000000627\n",
         ),
-        (
-            "trace_columns",
-            b"\x01t;v;o;l;op\n1.5;sda;7;8;W\n1.75;sdb;9;16;read\n#\n\n1;2;3;4;D\n",
-        ),
+        ("trace_columns", b"\x01t;v;o;l;op\n1.5;sda;7;8;W\n1.75;sdb;9;16;read\n#\n\n1;2;3;4;D\n"),
     ]
 }
 
@@ -76,79 +73,28 @@ fn commands() -> Vec<Command> {
     let placement = Directive { kind: 2, specific: 1 };
     let none = Directive { kind: 0, specific: 0 };
     let mut all = vec![
-        Command::Write {
-            nsid,
-            range,
-            placement,
-            fua: true,
-        },
-        Command::Write {
-            nsid,
-            range,
-            placement: none,
-            fua: false,
-        },
+        Command::Write { nsid, range, placement, fua: true },
+        Command::Write { nsid, range, placement: none, fua: false },
         Command::Read { nsid, range },
         Command::Verify { nsid, range },
-        Command::Copy {
-            nsid,
-            to: 64,
-            ranges: vec![range],
-            format: 0,
-            placement: none,
-            fua: false,
-        },
-        Command::DatasetManagement {
-            nsid,
-            ranges: vec![range],
-            deallocate: true,
-        },
-        Command::WriteZeroes {
-            nsid,
-            range,
-            placement: none,
-            fua: false,
-            deallocate: true,
-        },
+        Command::Copy { nsid, to: 64, ranges: vec![range], format: 0, placement: none, fua: false },
+        Command::DatasetManagement { nsid, ranges: vec![range], deallocate: true },
+        Command::WriteZeroes { nsid, range, placement: none, fua: false, deallocate: true },
         Command::WriteUncorrectable { nsid, range },
-        Command::HandleStatus {
-            nsid,
-            operation: 1,
-            dwords: 100,
-        },
-        Command::HandleUpdate {
-            nsid,
-            operation: 1,
-            identifiers: vec![0, 1],
-        },
+        Command::HandleStatus { nsid, operation: 1, dwords: 100 },
+        Command::HandleUpdate { nsid, operation: 1, identifiers: vec![0, 1] },
         Command::Flush { nsid },
         Command::AsyncEvent,
         Command::Abort { queue: 0, cid: 1 },
         Command::SelfTest { nsid: 0, code: 1 },
-        Command::DirectiveReceive(DirectiveReceive {
-            nsid,
-            operation: 1,
-            kind: 0,
-            dwords: 1024,
-        }),
+        Command::DirectiveReceive(DirectiveReceive { nsid, operation: 1, kind: 0, dwords: 1024 }),
     ];
-    let identify = |&cns: &u8| Command::Identify {
-        cns,
-        nsid,
-        controller: 0,
-        command_set: 0,
-        specific: 0,
-    };
+    let identify = |&cns: &u8| Command::Identify { cns, nsid, controller: 0, command_set: 0, specific: 0 };
     all.extend(STRUCTURES.iter().map(identify));
     all.extend(LOGS.iter().map(|&log| get_log(log)));
-    all.extend(FEATURES.iter().map(|&feature| {
-        Command::GetFeature(GetFeature {
-            feature,
-            select: 0,
-            nsid,
-            dword11: 1,
-        })
-    }));
+    all.extend(
+        FEATURES.iter().map(|&feature| Command::GetFeature(GetFeature { feature, select: 0, nsid, dword11: 1 })),
+    );
     let events = vec![0x00, 0x03, 0x80];
     all.push(Command::SetFeature(SetFeature {
         feature: 0x1e,
@@ -158,17 +104,8 @@ fn commands() -> Vec<Command> {
         dword12: 1,
         data: events,
     }));
-    all.push(Command::Format(Format {
-        nsid,
-        format: 1,
-        extended: true,
-        erase: 0,
-        protection: 0,
-    }));
-    all.push(Command::Manage {
-        nsid: u32::MAX,
-        operation: 1,
-    });
+    all.push(Command::Format(Format { nsid, format: 1, extended: true, erase: 0, protection: 0 }));
+    all.push(Command::Manage { nsid: u32::MAX, operation: 1 });
     all.push(Command::SetFeature(SetFeature {
         feature: 0x1d,
         save: true,
@@ -191,18 +128,8 @@ fn commands() -> Vec<Command> {
         handles: 1,
         handle_list: vec![0],
     }));
-    all.push(Command::Attach {
-        nsid,
-        operation: 0,
-        controllers: vec![1],
-        count: 1,
-    });
-    all.push(Command::Sanitize {
-        action: 2,
-        unrestricted: true,
-        no_deallocate: false,
-        verify: false,
-    });
+    all.push(Command::Attach { nsid, operation: 0, controllers: vec![1], count: 1 });
+    all.push(Command::Sanitize { action: 2, unrestricted: true, no_deallocate: false, verify: false });
     all
 }
 
@@ -274,45 +201,18 @@ fn region(drive: u8) -> Vec<u8> {
     register(&mut input, 0x30, QUEUES[0].1 as u32);
     register(&mut input, 0x14, 0x0046_0001);
     let (contiguous, misaligned) = (true, false);
-    let completion = QueueCommand::CreateCompletion {
-        id: 1,
-        entries: 16,
-        vector: 1,
-        interrupts: true,
-        contiguous,
-        misaligned,
-    };
-    let queue = QueueCommand::CreateSubmission {
-        id: 1,
-        entries: 16,
-        completion: 1,
-        contiguous,
-        misaligned,
-    };
+    let completion =
+        QueueCommand::CreateCompletion { id: 1, entries: 16, vector: 1, interrupts: true, contiguous, misaligned };
+    let queue = QueueCommand::CreateSubmission { id: 1, entries: 16, completion: 1, contiguous, misaligned };
     let (nsid, range) = (1, Range { first: 0, count: 1 });
-    let identify = Command::Identify {
-        cns: 1,
-        nsid: 0,
-        controller: 0,
-        command_set: 0,
-        specific: 0,
-    };
+    let identify = Command::Identify { cns: 1, nsid: 0, controller: 0, command_set: 0, specific: 0 };
     let placement = Directive { kind: 0, specific: 0 };
     let steps = [
         (0, Command::Queue(completion), QUEUES[1].1),
         (0, Command::Queue(queue), QUEUES[1].0),
         (0, identify, 0x6000),
         (0, Command::AsyncEvent, 0),
-        (
-            1,
-            Command::Write {
-                nsid,
-                range,
-                placement,
-                fua: true,
-            },
-            0x8000,
-        ),
+        (1, Command::Write { nsid, range, placement, fua: true }, 0x8000),
         (1, Command::Read { nsid, range }, 0x9004),
         (1, Command::Flush { nsid }, 0),
         (0, Command::Queue(QueueCommand::DeleteSubmission { id: 1 }), 0),
@@ -322,11 +222,7 @@ fn region(drive: u8) -> Vec<u8> {
         let mut entry = command.wire().entry(cid);
         entry.set_prps(address, 0xa000);
         let tail = &mut tails[usize::from(queue == 1)];
-        put(
-            &mut input,
-            QUEUES[usize::from(queue == 1)].0 + u64::from(*tail) * 64,
-            entry.as_bytes(),
-        );
+        put(&mut input, QUEUES[usize::from(queue == 1)].0 + u64::from(*tail) * 64, entry.as_bytes());
         *tail += 1;
         register(&mut input, 0x1000 + 8 * queue, (*tail).into());
         // Process, and make durable.
@@ -379,10 +275,7 @@ fn pdu(drive: u8) -> Vec<u8> {
     };
     // CC at 14h.
     let enable = capsule(&fabrics(0x00, &[0, 0, 0, 0, 0x14, 0, 0, 0, 0x01, 0, 0x46, 0]), &[]);
-    let mut streams = [
-        [icreq.clone(), connect(0, 0xffff), enable].concat(),
-        [icreq, connect(1, 1)].concat(),
-    ];
+    let mut streams = [[icreq.clone(), connect(0, 0xffff), enable].concat(), [icreq, connect(1, 1)].concat()];
     for (cid, command) in (10..).zip(commands()) {
         let mut entry = command.wire().entry(cid).as_bytes().to_vec();
         let data = command.fixed_data();

@@ -48,10 +48,7 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     let progress = std::cell::Cell::new(0);
     if let Err(difference) = lockstep::run(&config, &layout, &operations, &progress) {
         let at = operations.get(progress.get());
-        panic!(
-            "{difference}\n  at command {}: {at:?}\n{config:#?}\n{layout:?}",
-            progress.get()
-        );
+        panic!("{difference}\n  at command {}: {at:?}\n{config:#?}\n{layout:?}", progress.get());
     }
     Corpus::Keep
 });

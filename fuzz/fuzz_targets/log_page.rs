@@ -55,14 +55,8 @@ impl Get {
             .dword(13, (offset >> 32) as u32)
             .dword(14, self.dword14)
             .entry(1);
-        let accepted = subsystem
-            .accept(controller, 0, &entry)
-            .map_err(|failure| failure.status)?;
-        assert_eq!(
-            accepted.transfer().total_bytes() as u64,
-            bytes,
-            "what is asked for is what is moved"
-        );
+        let accepted = subsystem.accept(controller, 0, &entry).map_err(|failure| failure.status)?;
+        assert_eq!(accepted.transfer().total_bytes() as u64, bytes, "what is asked for is what is moved");
         let mut data = Vec::new();
         let outcome = subsystem.execute(0, accepted, &mut data);
         match outcome.reply.expect("completed at once").status {
@@ -90,12 +84,7 @@ fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
     if let Some(id) = first.filter(|_| before % 2 == 0) {
         subsystem.disconnect(id);
     }
-    let kinds = [
-        ControllerKind::Io,
-        ControllerKind::Io,
-        ControllerKind::Io,
-        ControllerKind::Discovery,
-    ];
+    let kinds = [ControllerKind::Io, ControllerKind::Io, ControllerKind::Io, ControllerKind::Discovery];
     let kind = kinds[usize::from(before / 2 % 4)];
     let connected = subsystem.connect(0, HostTransport::Fabrics, kind, HostIdentity::default());
     let id = connected.unwrap_or_else(|_| subsystem.controllers().next().expect("there are too many").id);
@@ -127,20 +116,15 @@ fuzz_target!(|input: &[u8]| {
         let whole = get.read(&mut subsystem, controller, 0, WHOLE_BYTES);
         let piece = get.read(&mut subsystem, controller, offset, length);
         match (whole, piece) {
-            (Err(whole), Err(piece)) => assert!(
-                piece == whole || piece == Status::INVALID_FIELD,
-                "{get:?}: {whole}, {piece}"
-            ),
+            (Err(whole), Err(piece)) => {
+                assert!(piece == whole || piece == Status::INVALID_FIELD, "{get:?}: {whole}, {piece}")
+            }
             (Err(whole), Ok(_)) => panic!("{get:?}: a piece can be read, the whole fails with {whole}"),
             (Ok(whole), Ok(piece)) => {
                 assert_eq!(offset % 4, 0, "{get:?}: an offset that is no multiple of 4");
                 let rest = whole.get(offset as usize..).unwrap_or(&[]);
                 for (index, &byte) in piece.iter().enumerate() {
-                    assert_eq!(
-                        byte,
-                        rest.get(index).copied().unwrap_or(0),
-                        "{get:?}: byte {index} from {offset} on"
-                    );
+                    assert_eq!(byte, rest.get(index).copied().unwrap_or(0), "{get:?}: byte {index} from {offset} on");
                 }
                 for before in [0, offset / 2 & !3] {
                     assert!(
@@ -152,10 +136,7 @@ fuzz_target!(|input: &[u8]| {
             (Ok(whole), Err(status)) => {
                 assert_eq!(status, Status::INVALID_FIELD, "{get:?} from {offset} on");
                 let rest = whole.get(offset as usize..).unwrap_or(&[]);
-                assert!(
-                    offset % 4 != 0 || rest.iter().all(|&byte| byte == 0),
-                    "{get:?}: {offset} is in the page"
-                );
+                assert!(offset % 4 != 0 || rest.iter().all(|&byte| byte == 0), "{get:?}: {offset} is in the page");
                 if let Some(after) = offset.checked_add(4) {
                     assert!(
                         get.read(&mut subsystem, controller, after, 4).is_err(),

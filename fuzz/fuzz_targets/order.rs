@@ -40,10 +40,7 @@ fuzz_target!(|input: &[u8]| {
         // What a workload reads may be wrong.
         let _ = source.next_batch(&mut requests, 1000);
         for request in requests {
-            assert!(
-                request.offset_bytes + u64::from(request.bytes) <= capacity,
-                "{request:?} is beyond the drive"
-            );
+            assert!(request.offset_bytes + u64::from(request.bytes) <= capacity, "{request:?} is beyond the drive");
         }
     }
 });

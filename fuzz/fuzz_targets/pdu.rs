@@ -51,10 +51,7 @@ impl Connection {
             connection: Arc::new(()),
             waker: Arc::new(|| {}),
         };
-        Connection {
-            session: TcpSession::new(Arc::clone(context), surroundings),
-            sent: Vec::new(),
-        }
+        Connection { session: TcpSession::new(Arc::clone(context), surroundings), sent: Vec::new() }
     }
 
     /// Does all that can be done without input. `false`: the connection has ended.
@@ -107,10 +104,7 @@ impl Connection {
         while self.sent.len() >= 8 {
             let (kind, header_bytes) = (self.sent[0], usize::from(self.sent[2]));
             let pdu_bytes = u32_at(&self.sent, 4) as usize;
-            assert!(
-                OF_CONTROLLER.contains(&kind),
-                "a controller sends no PDU of type {kind:#x}"
-            );
+            assert!(OF_CONTROLLER.contains(&kind), "a controller sends no PDU of type {kind:#x}");
             let possible = header_bytes >= 8 && pdu_bytes >= header_bytes;
             assert!(possible, "a PDU of {pdu_bytes} bytes with a header of {header_bytes}");
             if self.sent.len() < pdu_bytes {
@@ -145,10 +139,6 @@ fuzz_target!(|input: &[u8]| {
     }
     connections.into_iter().for_each(Connection::close);
     let subsystem = lock(&shared);
-    assert_eq!(
-        subsystem.controllers().count(),
-        0,
-        "the controller of a lost connection is still there"
-    );
+    assert_eq!(subsystem.controllers().count(), 0, "the controller of a lost connection is still there");
     subsystem.device().check().expect("the device is consistent");
 });

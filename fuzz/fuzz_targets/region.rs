@@ -61,13 +61,11 @@ impl Fuzz<'_> {
             0..=3 => {
                 let (offset, bytes) = self.place(REGISTER_BYTES + DOORBELL_BYTES);
                 let data = &self.bytes.array::<ACCESS_BYTES_MAX>()[..bytes];
-                self.controller
-                    .write_register(&mut self.subsystem, self.host.bus(), self.now, offset, data);
+                self.controller.write_register(&mut self.subsystem, self.host.bus(), self.now, offset, data);
             }
             4 => {
                 let (offset, bytes) = self.place(REGISTER_BYTES + DOORBELL_BYTES);
-                self.controller
-                    .read_register(&self.subsystem, offset, &mut vec![0; bytes]);
+                self.controller.read_register(&self.subsystem, offset, &mut vec![0; bytes]);
             }
             5 => {
                 let (offset, bytes) = self.place(EXTENDED_CONFIG_SPACE_SIZE as u64);
@@ -93,8 +91,7 @@ impl Fuzz<'_> {
             14 => {
                 if let Some(durable) = self.controller.start_sync() {
                     let result = durable.flush();
-                    self.controller
-                        .finish_sync(&mut self.subsystem, self.host.bus(), self.now, &result);
+                    self.controller.finish_sync(&mut self.subsystem, self.host.bus(), self.now, &result);
                 }
             }
             _ => {
@@ -104,11 +101,7 @@ impl Fuzz<'_> {
             }
         }
         let raised = self.host.vectors.take();
-        assert!(
-            raised.iter().all(|&vector| vector < self.vectors),
-            "raised {raised:?} of {}",
-            self.vectors
-        );
+        assert!(raised.iter().all(|&vector| vector < self.vectors), "raised {raised:?} of {}", self.vectors);
     }
 }
 
@@ -119,9 +112,8 @@ fuzz_target!(|input: &[u8]| {
     let queues = setup.config.io_queues_max;
     let mut subsystem =
         Subsystem::new(setup.config, Box::new(storage)).expect("the generator only keeps drives that work");
-    let id = subsystem
-        .connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default())
-        .expect("the first host");
+    let id =
+        subsystem.connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default()).expect("the first host");
     let mut fuzz = Fuzz {
         bytes,
         subsystem,

@@ -43,11 +43,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
     let chosen = usize::from(*chosen) % sections.len();
     let mut bytes = header.clone();
     for (number, whole) in sections.iter().enumerate() {
-        let section = if number == chosen {
-            edits::edited(whole, edits)
-        } else {
-            whole.clone()
-        };
+        let section = if number == chosen { edits::edited(whole, edits) } else { whole.clone() };
         bytes.extend((section.len() as u64).to_le_bytes());
         bytes.extend(&section);
         bytes.extend(crc32fast::hash(&section).to_le_bytes());

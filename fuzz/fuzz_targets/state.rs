@@ -68,20 +68,10 @@ fuzz_target!(|input: &[u8]| {
             ask(&mut subsystem, id, 0, &Wire::new(0x06, nsid).dword(10, structure));
         }
         for log in 0..=0xff {
-            ask(
-                &mut subsystem,
-                id,
-                0,
-                &Wire::new(0x02, nsid).dword(10, log | 0x3ff << 16).dword(11, 1 << 16),
-            );
+            ask(&mut subsystem, id, 0, &Wire::new(0x02, nsid).dword(10, log | 0x3ff << 16).dword(11, 1 << 16));
         }
         for feature in 0..=0xff {
-            ask(
-                &mut subsystem,
-                id,
-                0,
-                &Wire::new(0x0a, nsid).dword(10, feature).dword(11, 1),
-            );
+            ask(&mut subsystem, id, 0, &Wire::new(0x0a, nsid).dword(10, feature).dword(11, 1));
         }
         for opcode in [0x01, 0x02, 0x08, 0x0c, 0x00] {
             ask(&mut subsystem, id, 1, &Wire::new(opcode, nsid).lba(8).dword(12, 7));

@@ -43,11 +43,8 @@ struct Fuzz<'a> {
 impl Fuzz<'_> {
     fn step(&mut self) {
         let control = self.bytes.byte();
-        let controller = self
-            .controllers
-            .keys()
-            .nth(usize::from(control >> 5) % self.controllers.len().max(1))
-            .copied();
+        let controller =
+            self.controllers.keys().nth(usize::from(control >> 5) % self.controllers.len().max(1)).copied();
         let Some(controller) = controller.filter(|_| control & 0x1f != 0x1f) else {
             self.connect(control);
             return;
@@ -92,19 +89,13 @@ impl Fuzz<'_> {
             2 => (HostTransport::Fabrics, ControllerKind::Io),
             _ => (HostTransport::Fabrics, ControllerKind::Discovery),
         };
-        if let Ok(id) = self
-            .subsystem
-            .connect(self.now, transport, kind, HostIdentity::default())
-        {
+        if let Ok(id) = self.subsystem.connect(self.now, transport, kind, HostIdentity::default()) {
             // Every other host says who it is and does not prove it.
             if control >> 5 & 1 == 0 {
                 self.subsystem.establish(id);
             }
             self.subsystem.property_set(self.now, id, Property::Cc, ENABLE);
-            assert!(
-                self.controllers.insert(id, Vec::new()).is_none(),
-                "two controllers with identifier {id}"
-            );
+            assert!(self.controllers.insert(id, Vec::new()).is_none(), "two controllers with identifier {id}");
         }
     }
 
@@ -124,11 +115,7 @@ impl Fuzz<'_> {
             }
         };
         let transfer = accepted.transfer();
-        assert_eq!(
-            transfer.direction == TransferDirection::None,
-            transfer.total_bytes() == 0,
-            "{transfer:?}"
-        );
+        assert_eq!(transfer.direction == TransferDirection::None, transfer.total_bytes() == 0, "{transfer:?}");
         let mut data = Vec::new();
         if transfer.direction == TransferDirection::ToController {
             data = self.data(transfer.total_bytes());
@@ -171,11 +158,7 @@ impl Fuzz<'_> {
         assert!(outcome.due >= self.now, "due before it came");
         let requests = self.controllers.get_mut(&controller).expect("connected");
         if outcome.reply.is_none() {
-            assert_eq!(
-                (queue, entry.opcode),
-                (0, AdminOpcode::AsynchronousEventRequest.code()),
-                "never completed"
-            );
+            assert_eq!((queue, entry.opcode), (0, AdminOpcode::AsynchronousEventRequest.code()), "never completed");
             requests.push(entry.cid.get());
         }
     }

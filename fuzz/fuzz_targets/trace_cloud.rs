@@ -14,12 +14,8 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let settings = TraceSettings {
-        format: [
-            Some(TraceFormat::Msr),
-            Some(TraceFormat::Alibaba),
-            Some(TraceFormat::Tencent),
-            None,
-        ][usize::from(choice >> 6)],
+        format: [Some(TraceFormat::Msr), Some(TraceFormat::Alibaba), Some(TraceFormat::Tencent), None]
+            [usize::from(choice >> 6)],
         placement: PlacementRule::RequestSize,
         request_sizes_bytes: vec![4096, 65536, 1 << 20],
         ..TraceSettings::default()

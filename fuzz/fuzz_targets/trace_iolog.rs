@@ -20,11 +20,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let settings = TraceSettings {
         format: Some(TraceFormat::Iolog),
-        placement: if choice & 32 == 32 {
-            PlacementRule::Column
-        } else {
-            PlacementRule::Volume
-        },
+        placement: if choice & 32 == 32 { PlacementRule::Column } else { PlacementRule::Volume },
         ..TraceSettings::default()
     };
     trace::check(*choice, &[header, bytes].concat(), &settings);

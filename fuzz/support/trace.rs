@@ -49,10 +49,7 @@ fn records(mut reader: TraceReader) -> (Vec<TraceRecord>, Option<String>) {
             Ok(Some(record)) => records.push(record),
             Ok(None) => return (records, None),
             Err(error) => {
-                assert!(
-                    matches!(reader.next_record(), Ok(None)),
-                    "there is something behind an error"
-                );
+                assert!(matches!(reader.next_record(), Ok(None)), "there is something behind an error");
                 return (records, Some(error.to_string()));
             }
         }
@@ -71,29 +68,15 @@ pub fn check(choice: u8, bytes: &[u8], settings: &TraceSettings) {
     let whole = |settings: &TraceSettings| TraceReader::from_stream("trace", Cursor::new(bytes.to_vec()), settings);
     let Ok(reader) = whole(settings) else { return };
     let (strict, error) = records(reader);
-    let pieces = Pieces {
-        bytes: Cursor::new(bytes.to_vec()),
-        next: 0,
-    };
+    let pieces = Pieces { bytes: Cursor::new(bytes.to_vec()), next: 0 };
     let pieces = TraceReader::from_stream("trace", pieces, settings).expect("it could be opened before");
     let in_pieces = records(pieces);
-    assert_eq!(
-        in_pieces,
-        (strict.clone(), error.clone()),
-        "pieces of a stream are the stream"
-    );
-    let skipping = TraceSettings {
-        skip_bad_lines: true,
-        ..settings.clone()
-    };
+    assert_eq!(in_pieces, (strict.clone(), error.clone()), "pieces of a stream are the stream");
+    let skipping = TraceSettings { skip_bad_lines: true, ..settings.clone() };
     let (lenient, lenient_error) = records(whole(&skipping).expect("it could be opened before"));
     // Times count from the first request, which a bad line may have been.
     assert!(lenient.len() >= strict.len() && (error.is_some() || lenient_error.is_none()));
-    assert_eq!(
-        lenient[..strict.len()],
-        strict,
-        "the same comes before the first bad line"
-    );
+    assert_eq!(lenient[..strict.len()], strict, "the same comes before the first bad line");
     assert!(lenient.iter().all(|record| record.bytes > 0));
     check_replay(choice, &skipping, &whole);
 }
@@ -133,16 +116,9 @@ fn check_export(target: &WorkloadTarget, mut source: TraceSource, replayed: &[Io
     };
     let mut iolog = Vec::new();
     export(ExportSource::Timed(&mut source), &settings, "iolog", &mut iolog).expect("as many requests as came before");
-    let import = TraceSettings {
-        mapping: AddressMapping::Modulo,
-        placement: PlacementRule::Column,
-        ..TraceSettings::default()
-    };
-    let target = WorkloadTarget {
-        device_bytes: target.capacity_bytes(),
-        scaled_model: None,
-        ..*target
-    };
+    let import =
+        TraceSettings { mapping: AddressMapping::Modulo, placement: PlacementRule::Column, ..TraceSettings::default() };
+    let target = WorkloadTarget { device_bytes: target.capacity_bytes(), scaled_model: None, ..*target };
     let reader = TraceReader::from_stream("iolog", Cursor::new(iolog), &import).expect("it is an iolog");
     let source = TraceSource::new(&import, reader, &target, 0).expect("a drive of that size takes any trace");
     assert_eq!(requests(source, 64), replayed, "what was written is not what is read");

@@ -198,19 +198,11 @@ mod tests {
     }
 
     fn counters(host: u128, media: u128) -> WriteStatistics {
-        WriteStatistics {
-            host_bytes_written: host,
-            media_bytes_written: media,
-        }
+        WriteStatistics { host_bytes_written: host, media_bytes_written: media }
     }
 
     fn event(timestamp: u64, offset_bytes: Option<u64>) -> ReallocationEvent {
-        ReallocationEvent {
-            timestamp,
-            placement: Some(0),
-            moved_bytes: Some(10),
-            offset_bytes,
-        }
+        ReallocationEvent { timestamp, placement: Some(0), moved_bytes: Some(10), offset_bytes }
     }
 
     /// Twelve events for a byte, the minimum on which the policy acts.
@@ -219,10 +211,7 @@ mod tests {
     }
 
     fn fresh(events: &[ReallocationEvent]) -> FreshEvents {
-        FreshEvents {
-            events: events.to_vec(),
-            loss: EventLoss::None,
-        }
+        FreshEvents { events: events.to_vec(), loss: EventLoss::None }
     }
 
     #[test]
@@ -230,18 +219,12 @@ mod tests {
         let events = [dozen(150), vec![event(2, None), event(3, Some(500))]].concat();
         let mut advisor = advisor(false);
         let advice = advisor.update(fresh(&events), counters(1000, 1500));
-        assert_eq!(
-            (advice.events, advice.events_without_block, advice.events_without_owner),
-            (14, 1, 1)
-        );
+        assert_eq!((advice.events, advice.events_without_block, advice.events_without_owner), (14, 1, 1));
         assert_eq!(advisor.placements(), [None, Some(0)]);
         let moves: Vec<(usize, u16)> = advice.moves.iter().map(|step| (step.owner, step.to)).collect();
         assert_eq!(moves, [(1, 1)]);
         let again = advisor.update(fresh(&dozen(150)), counters(2000, 2600));
-        assert_eq!(
-            (again.moves.len(), again.host_bytes, again.copied_bytes),
-            (1, 1000, 100)
-        );
+        assert_eq!((again.moves.len(), again.host_bytes, again.copied_bytes), (1, 1000, 100));
     }
 
     /// The log held events from before the first counters, which do not count their copies.
@@ -250,12 +233,7 @@ mod tests {
         let mut advisor = advisor(false);
         let advice = advisor.update(fresh(&dozen(150)), counters(1000, 1500));
         assert_eq!((advice.copied_bytes, advice.moves[0].expected_saving_bytes), (120, 120));
-        assert_eq!(
-            advisor
-                .update(fresh(&[event(2, Some(150))]), counters(1000, 1500))
-                .copied_bytes,
-            0
-        );
+        assert_eq!(advisor.update(fresh(&[event(2, Some(150))]), counters(1000, 1500)).copied_bytes, 0);
     }
 
     #[test]

@@ -38,10 +38,7 @@ pub struct Evidence {
 impl Evidence {
     /// Creates empty evidence. An event counts half after `half_life_readings` readings.
     pub fn new(half_life_readings: f64) -> Evidence {
-        Evidence {
-            rows: BTreeMap::new(),
-            decay: 0.5_f64.powf(1.0 / half_life_readings),
-        }
+        Evidence { rows: BTreeMap::new(), decay: 0.5_f64.powf(1.0 / half_life_readings) }
     }
 
     /// Ages the evidence and adds the events of a reading. Returns the owner that each event names.
@@ -50,10 +47,8 @@ impl Evidence {
             row.events *= self.decay;
             row.moved_bytes *= self.decay;
         }
-        let event_owners: Vec<Option<usize>> = events
-            .iter()
-            .map(|event| event.offset_bytes.and_then(|offset| owners.find(offset)))
-            .collect();
+        let event_owners: Vec<Option<usize>> =
+            events.iter().map(|event| event.offset_bytes.and_then(|offset| owners.find(offset))).collect();
         for (event, owner) in events.iter().zip(&event_owners) {
             let (Some(owner), Some(placement)) = (*owner, event.placement) else {
                 continue;
@@ -109,10 +104,7 @@ fn lower_bound(of: f64, all: f64) -> f64 {
     }
     let share = of / all;
     let centre = share + Z * Z / (2.0 * all);
-    let spread = Z
-        * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all))
-            .max(0.0)
-            .sqrt();
+    let spread = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).max(0.0).sqrt();
     ((centre - spread) / (1.0 + Z * Z / all)).max(0.0)
 }
 
@@ -131,28 +123,14 @@ mod tests {
     }
 
     fn event(offset_bytes: u64, placement: Option<u16>) -> ReallocationEvent {
-        ReallocationEvent {
-            timestamp: 0,
-            placement,
-            moved_bytes: Some(10),
-            offset_bytes: Some(offset_bytes),
-        }
+        ReallocationEvent { timestamp: 0, placement, moved_bytes: Some(10), offset_bytes: Some(offset_bytes) }
     }
 
     #[test]
     fn evidence_is_counted_by_owner_and_fades() {
         let mut evidence = Evidence::new(1.0);
-        let events = [
-            event(5, Some(0)),
-            event(150, Some(0)),
-            event(6, Some(0)),
-            event(7, None),
-            event(999, Some(0)),
-        ];
-        assert_eq!(
-            evidence.add(&owners(), &events),
-            [Some(0), Some(1), Some(0), Some(0), None]
-        );
+        let events = [event(5, Some(0)), event(150, Some(0)), event(6, Some(0)), event(7, None), event(999, Some(0))];
+        assert_eq!(evidence.add(&owners(), &events), [Some(0), Some(1), Some(0), Some(0), None]);
         let row = evidence.row(0, 0).expect("a row");
         assert_eq!((row.events, row.moved_bytes, row.events_total), (2.0, 20.0, 2));
         assert!(row.confidence > evidence.row(1, 0).expect("a row").confidence);

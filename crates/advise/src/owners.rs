@@ -130,22 +130,16 @@ fn parse_line(content: &str) -> Result<DataOwner, String> {
         return Err("has no name of an owner".to_string());
     }
     let number = |what: &str, text: &str| {
-        text.parse::<u64>()
-            .map_err(|_| format!("has {what} = {text:?}, which is not a number"))
+        text.parse::<u64>().map_err(|_| format!("has {what} = {text:?}, which is not a number"))
     };
     let start = number("START_BYTES", start)?;
     let bytes = number("BYTES", bytes)?;
     let end = start.checked_add(bytes).filter(|end| *end > start);
     let end = end.ok_or_else(|| format!("has BYTES = {bytes}, which makes no range from {start}"))?;
     let placement = placement.map(|text| {
-        text.parse::<u16>()
-            .map_err(|_| format!("has PLACEMENT = {text:?}, which is not a placement identifier"))
+        text.parse::<u16>().map_err(|_| format!("has PLACEMENT = {text:?}, which is not a placement identifier"))
     });
-    Ok(DataOwner {
-        name: name.to_string(),
-        extents: vec![(start, end)],
-        placement: placement.transpose()?,
-    })
+    Ok(DataOwner { name: name.to_string(), extents: vec![(start, end)], placement: placement.transpose()? })
 }
 
 #[cfg(test)]

@@ -129,10 +129,7 @@ impl PaperComparison {
     /// missing, and for other metrics, because an ensemble's residual is known only for write
     /// amplification.
     pub fn is_inside(&self) -> Option<bool> {
-        let interval = self
-            .interval
-            .as_ref()
-            .filter(|_| self.metric.is_write_amplification())?;
+        let interval = self.interval.as_ref().filter(|_| self.metric.is_write_amplification())?;
         Some(interval.contains(self.drive?))
     }
 
@@ -189,10 +186,7 @@ impl<'a> ClaimChecker<'a> {
 
     /// Adds the intervals of the ensembles.
     pub fn with_intervals(self, intervals: &'a Intervals) -> ClaimChecker<'a> {
-        ClaimChecker {
-            intervals: Some(intervals),
-            ..self
-        }
+        ClaimChecker { intervals: Some(intervals), ..self }
     }
 
     /// Window of `tail_write_amplification`, in multiples of the capacity.
@@ -202,13 +196,8 @@ impl<'a> ClaimChecker<'a> {
 
     /// A metric of a cell, averaged over seeds.
     pub fn value(&self, key: &CellKey, metric: &Metric) -> Option<f64> {
-        let seeds = self
-            .results
-            .iter()
-            .filter(|result| result.key == *key && result.complete);
-        let values: Option<Vec<f64>> = seeds
-            .map(|result| measure(metric, result, self.tail_drive_writes))
-            .collect();
+        let seeds = self.results.iter().filter(|result| result.key == *key && result.complete);
+        let values: Option<Vec<f64>> = seeds.map(|result| measure(metric, result, self.tail_drive_writes)).collect();
         let values = values.filter(|values| !values.is_empty())?;
         Some(values.iter().sum::<f64>() / values.len() as f64)
     }
@@ -278,9 +267,7 @@ impl<'a> ClaimChecker<'a> {
         } else if !published.statistics.is_empty() {
             let statistics = published.statistics.iter();
             let metric = |statistic: &LatencyStatistic| published.metric.with_statistic(Some(*statistic));
-            rows = statistics
-                .map(|statistic| (published.at.clone(), metric(statistic)))
-                .collect();
+            rows = statistics.map(|statistic| (published.at.clone(), metric(statistic))).collect();
         }
         let rows = rows.into_iter().enumerate();
         rows.filter_map(|(index, (at, metric))| {
@@ -323,12 +310,7 @@ impl<'a> ClaimChecker<'a> {
                     (Some(holds), found)
                 }
             };
-            ClaimVerdict {
-                what: claim.statement.clone(),
-                source: claim.source.clone(),
-                holds,
-                found,
-            }
+            ClaimVerdict { what: claim.statement.clone(), source: claim.source.clone(), holds, found }
         };
         claims.iter().map(judge).collect()
     }
@@ -351,10 +333,9 @@ impl<'a> ClaimChecker<'a> {
     pub fn quick_problems(&self) -> ([usize; 2], Vec<String>) {
         let both = [&self.experiment.claims, &self.experiment.regression];
         let problem = |claim: &Claim| match (&claim.quick, self.judge(&claim.rule)) {
-            (QuickTreatment::Judged, (false, found)) => Some(format!(
-                "\"{}\" does not hold in the quick form ({found})",
-                claim.statement
-            )),
+            (QuickTreatment::Judged, (false, found)) => {
+                Some(format!("\"{}\" does not hold in the quick form ({found})", claim.statement))
+            }
             (QuickTreatment::TooSmall, (true, found)) => Some(format!(
                 "\"{}\" holds in the quick form ({found}), but is not marked. Add quick = true, or the reason why \
                  that is chance",
@@ -390,9 +371,8 @@ impl<'a> ClaimChecker<'a> {
     fn judge_ratio(&self, rule: &Ratio) -> (bool, String) {
         let allowed = |of: f64, to: f64| (rule.low..=rule.high).contains(&(of / to));
         let metrics = [&rule.metric, rule.to_metric.as_ref().unwrap_or(&rule.metric)];
-        let (holds, found) = self.judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| {
-            format!("{:.3} = {of:.3} / {to:.3}", of / to)
-        });
+        let (holds, found) = self
+            .judge_pairs(&rule.of, &rule.to, metrics, allowed, |of, to| format!("{:.3} = {of:.3} / {to:.3}", of / to));
         (holds, format!("{found}, allowed {}", range(rule.low, rule.high)))
     }
 
@@ -402,18 +382,16 @@ impl<'a> ClaimChecker<'a> {
             |published: &&PaperFigures| over.iter().all(|(name, value)| published.at.get(name) == Some(value));
         let rows = self.experiment.published.iter().filter(contains);
         let rows = rows.flat_map(|row| self.compare(row));
-        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric)))
-            .collect()
+        rows.filter(|row| metric.is_none_or(|metric| metric.covers(&row.metric))).collect()
     }
 
     fn judge_mean_error(&self, rule: &ErrorBound) -> (bool, String) {
         let rows = self.published(&rule.over, rule.metric.as_ref());
         match mean_of(&rows, PaperComparison::error) {
             Err(missing) => (false, missing),
-            Ok(mean) => (
-                mean <= rule.at_most,
-                format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most),
-            ),
+            Ok(mean) => {
+                (mean <= rule.at_most, format!("{mean:.3} over {} cells, allowed {:.3}", rows.len(), rule.at_most))
+            }
         }
     }
 
@@ -423,9 +401,7 @@ impl<'a> ClaimChecker<'a> {
             return (false, missing);
         }
         let error = |row: &PaperComparison| row.relative_error().unwrap_or(0.0);
-        let worst = rows
-            .iter()
-            .max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
+        let worst = rows.iter().max_by(|one, other| error(one).abs().total_cmp(&error(other).abs()));
         let worst = worst.expect("there is a row");
         let found = format!(
             "at most {:+.1} % ({} at {}) in {} numbers, allowed {:.1} %",
@@ -452,11 +428,8 @@ impl<'a> ClaimChecker<'a> {
             Err(_) => (false, format!("{found}, but the emulator lacks some of them")),
             Ok(emulator) => {
                 let allowed = emulator * rule.of_emulator.expect("checked when the experiment was read");
-                let found = format!(
-                    "{found}, the emulator's {:.1} %, allowed {:.1} %",
-                    emulator * 100.0,
-                    allowed * 100.0
-                );
+                let found =
+                    format!("{found}, the emulator's {:.1} %, allowed {:.1} %", emulator * 100.0, allowed * 100.0);
                 (ours <= allowed, found)
             }
         }
@@ -474,10 +447,7 @@ impl<'a> ClaimChecker<'a> {
                 None => return (false, format!("{key} was not measured")),
             }
         }
-        let spread = (
-            found.iter().copied().fold(f64::MAX, f64::min),
-            found.iter().copied().fold(f64::MIN, f64::max),
-        );
+        let spread = (found.iter().copied().fold(f64::MAX, f64::min), found.iter().copied().fold(f64::MIN, f64::max));
         let found = match found.len() {
             0 => return (false, "no cell was measured".to_string()),
             1 => format!("{:.3}", spread.0),
@@ -555,9 +525,7 @@ impl<'a> ClaimChecker<'a> {
 
     fn selected(&self, selector: &CellSelector) -> Vec<CellKey> {
         let keys = self.keys.iter();
-        keys.filter(|key| self.coordinates.selects(selector, key))
-            .cloned()
-            .collect()
+        keys.filter(|key| self.coordinates.selects(selector, key)).cloned().collect()
     }
 }
 
@@ -565,11 +533,7 @@ impl<'a> ClaimChecker<'a> {
 fn mean_of(rows: &[PaperComparison], error: fn(&PaperComparison) -> Option<f64>) -> Result<f64, String> {
     let errors: Vec<f64> = rows.iter().filter_map(error).map(f64::abs).collect();
     if errors.is_empty() || errors.len() < rows.len() {
-        return Err(format!(
-            "{} of {} cells were not measured",
-            rows.len() - errors.len(),
-            rows.len()
-        ));
+        return Err(format!("{} of {} cells were not measured", rows.len() - errors.len(), rows.len()));
     }
     Ok(errors.iter().sum::<f64>() / errors.len() as f64)
 }
@@ -611,11 +575,7 @@ mod tests {
             assert!((result.write_amplification() - waf).abs() < 1e-6, "{waf}");
             result
         };
-        ["0.1", "0.2", "0.3", "0.4"]
-            .into_iter()
-            .zip(wafs)
-            .map(of_cell)
-            .collect()
+        ["0.1", "0.2", "0.3", "0.4"].into_iter().zip(wafs).map(of_cell).collect()
     }
 
     fn compared(published: f64, ours: Option<f64>) -> PaperComparison {
@@ -655,10 +615,7 @@ mod tests {
         };
         assert_eq!(verdict(|row| row.ours = None), Some("not run"));
         assert_eq!(verdict(|row| row.fitted = true), Some("fitted, miss"));
-        assert_eq!(
-            verdict(|row| row.not_comparable = Some("why".to_string())),
-            Some("not comparable")
-        );
+        assert_eq!(verdict(|row| row.not_comparable = Some("why".to_string())), Some("not comparable"));
         assert_eq!(verdict(|row| (row.drive, row.emulator) = (None, None)), None);
     }
 
@@ -668,9 +625,7 @@ mod tests {
         let experiment = experiment(&format!("[[claims]]\nwhat = \"it is\"\nsource = \"us\"\n{rule}\n"));
         let found = |two: [f64; 4], pi: [f64; 4]| {
             let results = [results("II", two), results("PI", pi)].concat();
-            let verdict = ClaimChecker::new(&experiment, ExperimentForm::Full, &results, 1.0)
-                .verdicts()
-                .swap_remove(0);
+            let verdict = ClaimChecker::new(&experiment, ExperimentForm::Full, &results, 1.0).verdicts().swap_remove(0);
             (verdict.holds, verdict.found)
         };
         let pi = [2.0; 4];
@@ -680,11 +635,7 @@ mod tests {
             ([1.5, 1.6, 1.9, 2.1], false, "at 0.350"),
             ([1.5, 1.6, 1.7, 1.8], false, "the curves do not cross"),
             ([2.5, 2.1, 1.9, 1.5], false, "at 0.250 the other way round"),
-            (
-                [1.9, 2.1, 1.9, 2.1],
-                false,
-                "the curves cross 3 times, at 0.150, 0.250, 0.350",
-            ),
+            ([1.9, 2.1, 1.9, 2.1], false, "the curves cross 3 times, at 0.150, 0.250, 0.350"),
         ] {
             assert_eq!(found(two, pi), (Some(holds), format!("{words}, {allowed}")), "{two:?}");
         }
@@ -705,14 +656,8 @@ mod tests {
         assert_eq!(held(judge.regression()), ("a bound".to_string(), (0, 1)));
         let (judged, problems) = ClaimChecker::new(&experiment, ExperimentForm::Quick, &results, 1.0).quick_problems();
         assert_eq!(judged, [0, 1]);
-        assert!(
-            problems[0].starts_with("\"a claim\" holds in the quick form"),
-            "{problems:?}"
-        );
-        assert!(
-            problems[1].starts_with("\"a bound\" does not hold in the quick form"),
-            "{problems:?}"
-        );
+        assert!(problems[0].starts_with("\"a claim\" holds in the quick form"), "{problems:?}");
+        assert!(problems[1].starts_with("\"a bound\" does not hold in the quick form"), "{problems:?}");
     }
 
     #[test]
@@ -724,11 +669,7 @@ mod tests {
         let experiment = parse(text).expect("it is valid");
         let result = |variant: &str| {
             let mut result = simulate::testing::results().swap_remove(0);
-            result.key = CellKey {
-                device: "ssd_a".to_string(),
-                variant: variant.to_string(),
-                grid: Vec::new(),
-            };
+            result.key = CellKey { device: "ssd_a".to_string(), variant: variant.to_string(), grid: Vec::new() };
             result
         };
         let mut results = vec![result("zipf"), result("uniform")];

@@ -115,9 +115,7 @@ pub(crate) fn not_run(waiting: &[String]) -> String {
 }
 
 fn section(experiment: &Experiment, took: Duration, claims: &[ClaimVerdict], regression: &[ClaimVerdict]) -> String {
-    let Experiment {
-        slug, title, source, ..
-    } = experiment;
+    let Experiment { slug, title, source, .. } = experiment;
     let mut text = format!("\n## {slug}\n\n{title}");
     if !source.is_empty() {
         text += &format!(" ({source})");
@@ -195,25 +193,13 @@ mod tests {
             std::fs::read_to_string(&path).expect("it was written")
         };
         let first = read(&experiments[0], &[verdict("a", true), verdict("b", false)]);
-        assert!(
-            first.contains("**1 of 2 claims hold**") && first.contains("Not run: one_stream."),
-            "{first}"
-        );
-        assert!(
-            first.contains("| **does not hold** | b | 1 \\| 2 | Table 1 |"),
-            "{first}"
-        );
+        assert!(first.contains("**1 of 2 claims hold**") && first.contains("Not run: one_stream."), "{first}");
+        assert!(first.contains("| **does not hold** | b | 1 \\| 2 | Table 1 |"), "{first}");
         let bound =
             "\n\n| | regression test | found | source |\n|---|---|---|---|\n| holds | a bound | 1 \\| 2 | Table 1 |\n";
         assert!(first.contains("1 of 1 hold.") && first.contains(bound), "{first}");
         let second = read(&experiments[1], &[]);
-        assert!(
-            second.contains("4 s of running") && !second.contains("Not run"),
-            "{second}"
-        );
-        assert!(
-            second.contains("## three_stream") && second.contains("This experiment makes no claims."),
-            "{second}"
-        );
+        assert!(second.contains("4 s of running") && !second.contains("Not run"), "{second}");
+        assert!(second.contains("## three_stream") && second.contains("This experiment makes no claims."), "{second}");
     }
 }

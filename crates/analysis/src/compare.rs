@@ -124,10 +124,7 @@ pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !name.contains(['/', '.']) => {
             Side::from_run(&ResultStore::for_user()?.find(name)?)
         }
-        Err(source) => Err(LabError::Io {
-            file: name.to_string(),
-            source,
-        }),
+        Err(source) => Err(LabError::Io { file: name.to_string(), source }),
     };
     compare(side(a)?, side(b)?)
 }
@@ -163,13 +160,7 @@ pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
     };
     let only = [unpaired(0, &of_a), unpaired(1, &of_b)];
     let notes = notes([&a, &b], [&of_a, &of_b], &pairing, &rows);
-    Ok(ResultComparison {
-        a,
-        b,
-        rows,
-        notes,
-        only,
-    })
+    Ok(ResultComparison { a, b, rows, notes, only })
 }
 
 /// Differences of the metrics that both cells have.
@@ -238,11 +229,7 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs, rows: 
             .filter(|row| row.metric == *first)
             .min_by(|row, other| row.difference.abs().total_cmp(&other.difference.abs()))
             .expect("there is a row");
-        let [own, other] = if one == 0 {
-            [nearest.a, nearest.b]
-        } else {
-            [nearest.b, nearest.a]
-        };
+        let [own, other] = if one == 0 { [nearest.a, nearest.b] } else { [nearest.b, nearest.a] };
         notes.push(format!(
             "{} is one result, so it is compared with every cell of {}. Nearest in {first} is {}, with {} against {}",
             NAMES[one],
@@ -320,10 +307,7 @@ mod tests {
             })
         });
         let cells: Vec<Json> = cells.collect();
-        side(
-            "study",
-            &json!({ "format": "warp-results", "experiment": "study", "cells": cells }),
-        )
+        side("study", &json!({ "format": "warp-results", "experiment": "study", "cells": cells }))
     }
 
     fn statistics(host: f64, media: f64) -> Side {
@@ -343,34 +327,20 @@ mod tests {
 
     fn verdicts(comparison: &ResultComparison) -> Vec<(&str, &str, DifferenceVerdict)> {
         let rows = comparison.rows.iter();
-        rows.map(|row| (row.cell.as_str(), row.metric.as_str(), row.verdict))
-            .collect()
+        rows.map(|row| (row.cell.as_str(), row.metric.as_str(), row.verdict)).collect()
     }
 
     #[test]
     fn one_measurement_stands_beside_every_cell_and_the_nearest_is_said() {
-        let cells = [
-            ("ssd_a", "Non-FDP", 2.5),
-            ("ssd_a", "FDP", 1.5),
-            ("ssd_a", "shared", 1.9),
-        ];
+        let cells = [("ssd_a", "Non-FDP", 2.5), ("ssd_a", "FDP", 1.5), ("ssd_a", "shared", 1.9)];
         for is_measured_first in [true, false] {
             let (one, many) = (statistics(2e9, 3.2e9), experiment(&cells));
-            let compared = if is_measured_first {
-                compare(one, many)
-            } else {
-                compare(many, one)
-            };
+            let compared = if is_measured_first { compare(one, many) } else { compare(many, one) };
             let compared = compared.expect("they have WAF");
             let wafs = compared.rows.iter().filter(|row| row.metric == "WAF");
             let found: Vec<(&str, f64, f64)> = wafs.map(|row| (row.cell.as_str(), row.a, row.b)).collect();
-            let expected = cells.map(|(_, name, waf)| {
-                if is_measured_first {
-                    (name, 1.6, waf)
-                } else {
-                    (name, waf, 1.6)
-                }
-            });
+            let expected =
+                cells.map(|(_, name, waf)| if is_measured_first { (name, 1.6, waf) } else { (name, waf, 1.6) });
             assert_eq!(found, expected);
             assert_eq!(compared.rows.len(), 9, "with host and media bytes of each");
             assert_eq!(compared.only, [[""; 0]; 2]);
@@ -401,11 +371,7 @@ mod tests {
         assert!(named.rows.iter().all(|row| row.cell == "FDP"));
         assert_eq!(named.only, [vec!["Non-FDP".to_string()], vec![]]);
         let other = compare(experiment(&all), experiment(&[("ssd_a", "", 1.4)])).expect("one beside all");
-        assert!(
-            other.notes[0].contains("Nearest in WAF is FDP, with 1.500 against 1.400"),
-            "{:?}",
-            other.notes
-        );
+        assert!(other.notes[0].contains("Nearest in WAF is FDP, with 1.500 against 1.400"), "{:?}", other.notes);
     }
 
     #[test]
@@ -443,14 +409,8 @@ mod tests {
         ];
         assert_eq!(verdicts(&compared), expected);
         assert_eq!(compared.only, [vec![], vec!["by volume".to_string()]]);
-        assert_eq!(
-            compared.notes,
-            ["the questions differ in capacity (480 GB in A, 960 GB in B)"]
-        );
-        assert_eq!(
-            compared.to_json()["rows"][0]["ensembles"],
-            json!([[1.8, 2.3], [2.0, 2.4]])
-        );
+        assert_eq!(compared.notes, ["the questions differ in capacity (480 GB in A, 960 GB in B)"]);
+        assert_eq!(compared.to_json()["rows"][0]["ensembles"], json!([[1.8, 2.3], [2.0, 2.4]]));
 
         // The same answer as a stored run, and within the answers about a folder.
         let kept = json!({ "format": "warp-run", "title": "A sentence.", "result": { "format": "warp-results", "cells": [], "answer": b } });
@@ -460,23 +420,14 @@ mod tests {
         let folders = compare(side("a", &folder), side("b", &folder)).expect("the same folder");
         assert_eq!(folders.rows.len(), 6);
         assert_eq!(folders.rows[5].cell, "u.csv | none");
-        let error = compare(side("a", &a), side("b", &folder))
-            .expect_err("other names")
-            .to_string();
+        let error = compare(side("a", &a), side("b", &folder)).expect_err("other names").to_string();
         assert!(error.contains("`warp whatif WORKLOAD --json > answer.json`"), "{error}");
     }
 
     #[test]
     fn an_answer_is_compared_with_runs_by_name_or_by_its_device_or_says_how() {
         let asked = || {
-            side(
-                "answer",
-                &answer(
-                    "t.csv",
-                    480_000_000_000,
-                    &[("none", 2.0, Some([1.8, 2.3])), ("oracle", 1.0, None)],
-                ),
-            )
+            side("answer", &answer("t.csv", 480_000_000_000, &[("none", 2.0, Some([1.8, 2.3])), ("oracle", 1.0, None)]))
         };
         let named = compare(asked(), experiment(&[("ssd_a", "none", 1.8), ("ssd_a", "FDP", 1.5)]))
             .expect("none is on both sides");
@@ -491,11 +442,7 @@ mod tests {
         assert_eq!(cells, ["ssd_a | none", "ssd_a | oracle"]);
         assert_eq!(by_device.only[1], ["ssd_b | FDP"]);
         let counted = compare(asked(), statistics(2e9, 2.2e9)).expect("both have WAF");
-        assert!(
-            counted.notes[0].contains("Nearest in WAF is oracle, with 1.000 against 1.100"),
-            "{:?}",
-            counted.notes
-        );
+        assert!(counted.notes[0].contains("Nearest in WAF is oracle, with 1.000 against 1.100"), "{:?}", counted.notes);
         assert_eq!(counted.rows[0].verdict, DifferenceVerdict::Less);
 
         let error = compare(asked(), experiment(&[("ssd_a", "80/20", 1.5), ("ssd_a", "FDP", 1.5)]));
@@ -512,18 +459,11 @@ mod tests {
     fn a_refusal_names_both_sides_and_the_next_command() {
         let fio = |job: &str| {
             let read = json!({ "total_ios": 5, "iops": 7 });
-            side(
-                "fio.json",
-                &json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": job, "read": read }] }),
-            )
+            side("fio.json", &json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": job, "read": read }] }))
         };
         let asked = || side("answer", &answer("t.csv", 1, &[("none", 2.0, None)]));
-        let idle = || {
-            side(
-                "idle",
-                &json!({ "format": "warp-results", "cells": [{ "measures": { "hit ratio": 0.5 } }] }),
-            )
-        };
+        let idle =
+            || side("idle", &json!({ "format": "warp-results", "cells": [{ "measures": { "hit ratio": 0.5 } }] }));
         let refusals = [
             (
                 compare(statistics(1.0, 2.0), fio("r")),
@@ -535,11 +475,7 @@ mod tests {
             ),
             (
                 compare(fio("r"), fio("s")),
-                [
-                    "with r read IOPS",
-                    "with s read IOPS",
-                    "Give them the same names and run fio again",
-                ],
+                ["with r read IOPS", "with s read IOPS", "Give them the same names and run fio again"],
             ),
             (
                 compare(fio("r"), experiment(&[("ssd_a", "FDP", 1.5)])),
@@ -551,11 +487,7 @@ mod tests {
             ),
             (
                 compare(asked(), fio("r")),
-                [
-                    "whatif` about t.csv, with WAF",
-                    "a result of fio",
-                    "`warp results compare fio.json run.json`",
-                ],
+                ["whatif` about t.csv, with WAF", "a result of fio", "`warp results compare fio.json run.json`"],
             ),
             (
                 compare(statistics(1.0, 2.0), idle()),

@@ -57,12 +57,8 @@ pub(crate) fn digest() -> &'static str {
 /// Digests of the sources by path, for the simulator and the workspace crates that it uses, without
 /// tests.
 fn sources(packages: &[Package]) -> BTreeMap<String, [u8; 32]> {
-    let ours = below_the_simulator(packages)
-        .into_iter()
-        .filter(|package| package.source.is_none());
-    let folders: BTreeSet<String> = ours
-        .map(|package| package.name.replace("warp-", "").replace('-', "_"))
-        .collect();
+    let ours = below_the_simulator(packages).into_iter().filter(|package| package.source.is_none());
+    let folders: BTreeSet<String> = ours.map(|package| package.name.replace("warp-", "").replace('-', "_")).collect();
     let counts = |path: &str| {
         let mut parts = path.split('/');
         let ours = parts.next().is_some_and(|folder| folders.contains(folder)) && parts.next() == Some("src");
@@ -83,9 +79,7 @@ fn digest_of(sources: &BTreeMap<String, [u8; 32]>, lock: &str) -> String {
         hash.update(digest);
     }
     let packages = packages(lock);
-    let others = below_the_simulator(&packages)
-        .into_iter()
-        .filter(|package| package.source.is_some());
+    let others = below_the_simulator(&packages).into_iter().filter(|package| package.source.is_some());
     for package in others {
         hash.update(format!("{} {}\n", package.name, package.version));
     }
@@ -101,9 +95,7 @@ fn packages(lock: &str) -> Vec<Package> {
 fn below_the_simulator(packages: &[Package]) -> Vec<&Package> {
     let find = |dependency: &str| {
         let (name, version) = dependency.split_once(' ').unwrap_or((dependency, ""));
-        packages
-            .iter()
-            .position(|package| package.name == name && (version.is_empty() || version == package.version))
+        packages.iter().position(|package| package.name == name && (version.is_empty() || version == package.version))
     };
     let mut found = BTreeSet::new();
     let mut open: Vec<usize> = find(SIMULATOR).into_iter().collect();
@@ -124,17 +116,9 @@ mod tests {
     #[test]
     fn sources_are_those_of_the_simulator_and_of_our_crates_below_it() {
         let sources = sources(&packages(LOCK));
-        for folder in [
-            "advise",
-            "base",
-            "applications",
-            "experiment",
-            "nvme",
-            "nvme_spec",
-            "simulate",
-            "ssd",
-            "workload",
-        ] {
+        for folder in
+            ["advise", "base", "applications", "experiment", "nvme", "nvme_spec", "simulate", "ssd", "workload"]
+        {
             let path = format!("{folder}/src/lib.rs");
             assert!(sources.contains_key(&path), "{path} in {:?}", sources.keys());
         }

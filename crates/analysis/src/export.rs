@@ -90,10 +90,7 @@ mod tests {
     }
 
     fn column<'a>(columns: &'a [(String, Vec<Field>)], name: &str) -> &'a [Field] {
-        let (_, values) = columns
-            .iter()
-            .find(|(known, _)| known == name)
-            .expect("it has the column");
+        let (_, values) = columns.iter().find(|(known, _)| known == name).expect("it has the column");
         values
     }
 
@@ -116,10 +113,8 @@ mod tests {
         let expected = "device variant overwrite seed host_bytes_written now_ns trigger policy reclaim_group victim_unit \
                         victim_ruh destination_ruh unit_pages valid_pages pages_copied blocks_remapped elapsed_ns";
         assert_eq!(names(&columns), expected);
-        let rows: Vec<(&RunResult, &ReclaimRecord)> = results
-            .iter()
-            .flat_map(|result| result.gc_log.iter().map(move |row| (result, row)))
-            .collect();
+        let rows: Vec<(&RunResult, &ReclaimRecord)> =
+            results.iter().flat_map(|result| result.gc_log.iter().map(move |row| (result, row))).collect();
         assert!(columns.iter().all(|(_, values)| values.len() == rows.len()));
         let handle = |handle: Option<ssd::RuhId>| handle.map_or(Field::Null, |handle| Field::UShort(handle.0));
         for (index, (result, row)) in rows.iter().enumerate() {
@@ -132,14 +127,9 @@ mod tests {
             assert_eq!(value("pages_copied"), Field::UInt(row.pages_copied));
             assert_eq!(value("host_bytes_written"), Field::ULong(row.host_pages_written * 4096));
         }
-        let shared = column(&columns, "victim_ruh")
-            .iter()
-            .filter(|value| **value == Field::Null);
+        let shared = column(&columns, "victim_ruh").iter().filter(|value| **value == Field::Null);
         let shared = shared.count();
-        assert!(
-            shared > 0 && shared < rows.len(),
-            "both kinds of victims are in the data"
-        );
+        assert!(shared > 0 && shared < rows.len(), "both kinds of victims are in the data");
     }
 
     #[test]
@@ -190,9 +180,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_named_and_nothing_is_left() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let missing = folder.path().join("missing").join("gc.parquet");
-        let error = write_gc_log(&missing, &[], &[])
-            .expect_err("its folder is missing")
-            .to_string();
+        let error = write_gc_log(&missing, &[], &[]).expect_err("its folder is missing").to_string();
         assert!(error.starts_with(&missing.display().to_string()), "{error}");
 
         let path = folder.path().join("report.html");
@@ -201,9 +189,7 @@ mod tests {
             file.write_all(b"half")?;
             Err(io::Error::other("the disk is full"))
         };
-        let error = write_atomically(&path, fill)
-            .expect_err("it fails half way")
-            .to_string();
+        let error = write_atomically(&path, fill).expect_err("it fails half way").to_string();
         assert_eq!(error, format!("{} cannot be written: the disk is full", path.display()));
         assert_eq!(std::fs::read_to_string(&path).expect("it is still there"), "before");
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);

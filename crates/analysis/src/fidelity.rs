@@ -81,11 +81,7 @@ impl HitScore {
         let middle = self.errors.len() / 2;
         let upper = *self.errors.get(middle)?;
         let is_even = self.errors.len().is_multiple_of(2);
-        Some(if is_even {
-            f64::midpoint(self.errors[middle - 1], upper)
-        } else {
-            upper
-        })
+        Some(if is_even { f64::midpoint(self.errors[middle - 1], upper) } else { upper })
     }
 }
 
@@ -122,19 +118,15 @@ impl FidelityPage {
             let [rule, old, new, reason] =
                 [&entry.rule, &entry.old, &entry.new, &entry.reason].map(|text| table_cell(text));
             let date = &entry.date;
-            self.ledger
-                .insert(format!("| {date} | `{slug}` | {rule} | {old} | {new} | {reason} |\n"));
+            self.ledger.insert(format!("| {date} | `{slug}` | {rule} | {old} | {new} | {reason} |\n"));
         }
         let text = self.markdown();
         write_atomically(&self.path, |file| file.write_all(text.as_bytes()))
     }
 
     fn markdown(&self) -> String {
-        let mut text = format!(
-            "# Fidelity\n\n{INTRODUCTION}{}\n## Score\n\n{}",
-            not_run(&self.waiting),
-            self.summary()
-        );
+        let mut text =
+            format!("# Fidelity\n\n{INTRODUCTION}{}\n## Score\n\n{}", not_run(&self.waiting), self.summary());
         let mut devices: BTreeMap<&str, Vec<&NumberOfExperiment>> = BTreeMap::new();
         for row in &self.rows {
             devices.entry(&row.1.key.device).or_default().push(row);
@@ -201,15 +193,8 @@ fn device_section(device: &str, mut rows: Vec<&NumberOfExperiment>) -> String {
         let ours = row.ours.map_or_else(|| "–".to_string(), measured);
         let error = row.relative_error().map(|error| format!("{:+.1} %", error * 100.0));
         let error = error.unwrap_or_else(|| "–".to_string());
-        let verdict = row
-            .verdict()
-            .expect("the number is published")
-            .replace("miss", "**miss**");
-        let reason = row
-            .not_comparable
-            .iter()
-            .map(|reason| format!(": {reason}"))
-            .collect::<String>();
+        let verdict = row.verdict().expect("the number is published").replace("miss", "**miss**");
+        let reason = row.not_comparable.iter().map(|reason| format!(": {reason}")).collect::<String>();
         let [figure, cell, reason] = [&row.source, &cell, &reason].map(|text| table_cell(text));
         text += &format!("| `{slug}` | {figure} | {cell} | {published} | {ours} | {error} | {verdict}{reason} |\n");
     }
@@ -248,16 +233,8 @@ mod tests {
 
     #[test]
     fn scores_count_hits_over_all_numbers_and_errors_of_the_measured_ones() {
-        let unpublished = PaperComparison {
-            drive: None,
-            ..number("", 1.0, Some(1.0))
-        };
-        let rows = [
-            number("", 1.0, Some(1.1)),
-            number("", 1.0, Some(0.6)),
-            number("", 1.0, None),
-            unpublished,
-        ];
+        let unpublished = PaperComparison { drive: None, ..number("", 1.0, Some(1.0)) };
+        let rows = [number("", 1.0, Some(1.1)), number("", 1.0, Some(0.6)), number("", 1.0, None), unpublished];
         let score = HitScore::of(&rows);
         assert_eq!((score.numbers, score.hits), (3, 1));
         let near = |value: Option<f64>, expected: f64| assert!((value.expect("a value") - expected).abs() < 1e-9);
@@ -266,10 +243,7 @@ mod tests {
         near(score.median_error(), 0.25);
         near(HitScore::of(&rows[..1]).median_error(), 0.1);
         let empty = HitScore::of(&rows[3..]);
-        assert_eq!(
-            (empty.share(), empty.mean_error(), empty.median_error()),
-            (None, None, None)
-        );
+        assert_eq!((empty.share(), empty.mean_error(), empty.median_error()), (None, None, None));
     }
 
     #[test]
@@ -288,38 +262,12 @@ mod tests {
                 std::fs::read_to_string(&path).expect("it was written")
             };
             let hit = number("Fig. 1", 2.0, Some(2.05));
-            let first = add(
-                0,
-                vec![
-                    hit,
-                    PaperComparison {
-                        drive: None,
-                        ..number("Fig. 9", 1.0, Some(1.0))
-                    },
-                ],
-            );
-            assert!(
-                first.contains("\nNot run: three_stream.\n") && !first.contains("Fig. 9"),
-                "{first}"
-            );
-            let fitted = PaperComparison {
-                fitted: true,
-                ..number("Fig. 2", 1.0, Some(1.5))
-            };
+            let first = add(0, vec![hit, PaperComparison { drive: None, ..number("Fig. 9", 1.0, Some(1.0)) }]);
+            assert!(first.contains("\nNot run: three_stream.\n") && !first.contains("Fig. 9"), "{first}");
+            let fitted = PaperComparison { fitted: true, ..number("Fig. 2", 1.0, Some(1.5)) };
             let reason = Some("no | number of files".to_string());
-            let excluded = PaperComparison {
-                not_comparable: reason,
-                ..number("Fig. 3", 1.0, Some(3.0))
-            };
-            add(
-                1,
-                vec![
-                    excluded,
-                    fitted,
-                    number("Fig. 4", 1.0, Some(1.2)),
-                    number("Fig. 5", 1.0, Some(1.3)),
-                ],
-            )
+            let excluded = PaperComparison { not_comparable: reason, ..number("Fig. 3", 1.0, Some(3.0)) };
+            add(1, vec![excluded, fitted, number("Fig. 4", 1.0, Some(1.2)), number("Fig. 5", 1.0, Some(1.3))])
         };
         let page = write("one.md");
         assert_eq!(page, write("two.md"));

@@ -113,17 +113,11 @@ fn digest_name(file: &Path) -> Result<String, LabError> {
 fn digest(file: &Path) -> Result<String, LabError> {
     if spool::is_stream(file) {
         let hashed = spool::open(file).and_then(hash_of);
-        return hashed.map_err(|source| LabError::Io {
-            file: spool::display_name(file),
-            source,
-        });
+        return hashed.map_err(|source| LabError::Io { file: spool::display_name(file), source });
     }
     /// Known digests, with the state of the file at that time.
     static KNOWN: LazyLock<Mutex<HashMap<PathBuf, (FileState, String)>>> = LazyLock::new(Mutex::default);
-    let error = |source| LabError::Io {
-        file: file.display().to_string(),
-        source,
-    };
+    let error = |source| LabError::Io { file: file.display().to_string(), source };
     let path = file.canonicalize().map_err(error)?;
     let state = FileState::read(&path).map_err(error)?;
     let known = KNOWN.lock().expect("nobody panics with it").get(&path).cloned();
@@ -205,19 +199,9 @@ mod tests {
             }
             Value::Number(number) => vec![(number.as_f64().expect("a number") * 0.5 + 0.015).into()],
             Value::Null => vec![7.into(), 0.5.into(), "x".into()],
-            _ => [
-                "x",
-                "randwrite",
-                "write",
-                "1/4",
-                "random",
-                "fifo",
-                "all",
-                "eager",
-                "decimal",
-            ]
-            .map(Value::from)
-            .to_vec(),
+            _ => ["x", "randwrite", "write", "1/4", "random", "fifo", "all", "eager", "decimal"]
+                .map(Value::from)
+                .to_vec(),
         };
         let with = |other: Value| {
             let mut cell = cell.clone();
@@ -242,14 +226,7 @@ mod tests {
     fn every_knob_changes_the_hash() {
         // Names of a cell and its workload, seeds of other cells, and settings that the device
         // already contains.
-        let names = [
-            "/key/",
-            "/workload_name",
-            "/ensemble/",
-            "/run/seeds/",
-            "/run/only",
-            "/run/timed",
-        ];
+        let names = ["/key/", "/workload_name", "/ensemble/", "/run/seeds/", "/run/only", "/run/timed"];
         for name in EVERY_KIND {
             let cell = cells(name).remove(0);
             let own = hash(&cell).expect("no files");
@@ -280,10 +257,7 @@ mod tests {
             std::fs::write(&path, text).expect("it can be written");
             let experiment = Experiment::from_workload(&path.display().to_string(), "warp_default");
             let selection = RunOverrides {
-                run: RunOptions {
-                    drive_writes: Some(0.1),
-                    ..RunOptions::default()
-                },
+                run: RunOptions { drive_writes: Some(0.1), ..RunOptions::default() },
                 ..RunOverrides::default()
             };
             experiment.select(&selection).expect("a trace").cells.remove(0)
@@ -304,10 +278,6 @@ mod tests {
         let whole = input(cell).expect("it reads no file");
         assert_eq!(input_of(cell, engine::digest()).expect("it reads no file"), whole);
         let other = input_of(cell, "0000").expect("it reads no file");
-        assert_ne!(
-            Sha256::digest(other),
-            Sha256::digest(whole),
-            "a store would not find the one for the other"
-        );
+        assert_ne!(Sha256::digest(other), Sha256::digest(whole), "a store would not find the one for the other");
     }
 }

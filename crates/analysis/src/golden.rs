@@ -87,10 +87,7 @@ impl GoldenJob {
                 waited_ns: measured.waits.sum_ns,
             }
         };
-        let rows = timed
-            .jobs
-            .iter()
-            .flat_map(|job| RequestOperation::ALL.map(|direction| row(job, direction)));
+        let rows = timed.jobs.iter().flat_map(|job| RequestOperation::ALL.map(|direction| row(job, direction)));
         rows.filter(|row| row.requests > 0).collect()
     }
 }
@@ -104,11 +101,7 @@ pub fn rows(results: &[RunResult]) -> Vec<GoldenRow> {
         gc_pages_copied: (result.stats.handles.iter().chain([&result.stats.shared]))
             .map(|row| row.gc_pages_copied)
             .collect(),
-        measures: result
-            .measures
-            .iter()
-            .map(|measure| (measure.name.clone(), measure.value.to_string()))
-            .collect(),
+        measures: result.measures.iter().map(|measure| (measure.name.clone(), measure.value.to_string())).collect(),
         jobs: result.timed.as_ref().map(GoldenJob::from_timed).unwrap_or_default(),
     };
     results.iter().map(row).collect()
@@ -129,10 +122,7 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
         Some(file) if error.kind() == ErrorKind::NotFound => Ok(file.data.into_owned()),
         _ => Err(error),
     });
-    let text = text.map_err(|source| LabError::Io {
-        file: path.to_string(),
-        source,
-    })?;
+    let text = text.map_err(|source| LabError::Io { file: path.to_string(), source })?;
     serde_json::from_slice(&text).map_err(|error| LabError::invalid(path, error.to_string()))
 }
 
@@ -141,10 +131,7 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|row| serde_json::to_string(row).expect("a row serializes"))
-        .collect();
+    let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).expect("a row serializes")).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));
     experiment::files::write_atomically(Path::new(path), |file| file.write_all(text.as_bytes()))
 }
@@ -159,11 +146,7 @@ fn measure_differences<'a>(expected: &'a GoldenRow, row: &'a GoldenRow) -> impl 
 }
 
 fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
-    let pairs = golden
-        .jobs
-        .iter()
-        .zip(&row.jobs)
-        .filter(|(expected, job)| expected != job);
+    let pairs = golden.jobs.iter().zip(&row.jobs).filter(|(expected, job)| expected != job);
     let mut differences: Vec<String> = pairs
         .map(|(expected, job)| {
             let text = |job: &GoldenJob| serde_json::to_string(job).expect("a row serializes");
@@ -171,12 +154,7 @@ fn job_differences(golden: &GoldenRow, row: &GoldenRow) -> Vec<String> {
         })
         .collect();
     if golden.jobs.len() != row.jobs.len() {
-        differences.push(format!(
-            "{}: {} rows of jobs (golden {})",
-            row.cell,
-            row.jobs.len(),
-            golden.jobs.len()
-        ));
+        differences.push(format!("{}: {} rows of jobs (golden {})", row.cell, row.jobs.len(), golden.jobs.len()));
     }
     differences
 }
@@ -202,9 +180,7 @@ pub fn differences(golden: &[GoldenRow], rows: &[GoldenRow]) -> Vec<String> {
             Some(_) => {}
         }
     }
-    let missing = golden
-        .iter()
-        .filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
+    let missing = golden.iter().filter(|expected| rows.iter().all(|row| row.cell != expected.cell));
     differences.extend(missing.map(|expected| format!("{}: the cell was not run", expected.cell)));
     differences
 }

@@ -45,10 +45,7 @@ pub struct Intervals {
 }
 
 /// Intervals of runs without ensembles.
-pub static NO_INTERVALS: Intervals = Intervals {
-    members: Vec::new(),
-    residuals: Vec::new(),
-};
+pub static NO_INTERVALS: Intervals = Intervals { members: Vec::new(), residuals: Vec::new() };
 
 impl Intervals {
     /// Separates the results of members from those of profiles.
@@ -96,15 +93,11 @@ impl Intervals {
         let numbers = base::distinct(of_key().map(|result| result.ensemble));
         let mean = |part: &Option<_>| {
             let seeds = of_key().filter(|result| result.ensemble == *part);
-            let values: Option<Vec<f64>> = seeds
-                .map(|result| measure(result).filter(|_| result.complete))
-                .collect();
+            let values: Option<Vec<f64>> = seeds.map(|result| measure(result).filter(|_| result.complete)).collect();
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         };
         let members: Vec<f64> = numbers.iter().map(mean).collect::<Option<_>>()?;
-        let (low, high) = members
-            .iter()
-            .fold((own, own), |(low, high), &value| (low.min(value), high.max(value)));
+        let (low, high) = members.iter().fold((own, own), |(low, high), &value| (low.min(value), high.max(value)));
         Some(PredictionInterval { low, high, members })
     }
 }
@@ -124,10 +117,7 @@ mod tests {
             ..own.clone()
         };
         let members = [None, Some(0), Some(3)];
-        members
-            .into_iter()
-            .flat_map(|member| [of(member, 1), of(member, 2)])
-            .collect()
+        members.into_iter().flat_map(|member| [of(member, 1), of(member, 2)]).collect()
     }
 
     /// A stand-in for a measured value, by member and seed.
@@ -140,17 +130,13 @@ mod tests {
     fn the_range_of_the_members_is_widened() {
         let (own, intervals) = Intervals::split(results(0.1));
         assert_eq!(own.len(), 2);
-        let interval = intervals
-            .of_write_amplification(&own[0].key, 1.5, measured)
-            .expect("it has one");
+        let interval = intervals.of_write_amplification(&own[0].key, 1.5, measured).expect("it has one");
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
         near(interval.low, 1.2 * 0.9);
         near(interval.high, 1.8 * 1.1);
         assert_eq!(interval.members.len(), 2);
         assert!(interval.contains(1.09) && !interval.contains(1.07));
-        let range = intervals
-            .range(&own[0].key, 2.0, |result| Some(measured(result)))
-            .expect("it has one");
+        let range = intervals.range(&own[0].key, 2.0, |result| Some(measured(result))).expect("it has one");
         near(range.low, 1.2);
         near(range.high, 2.0);
     }
@@ -158,9 +144,7 @@ mod tests {
     #[test]
     fn no_drive_writes_less_than_it_is_told_to() {
         let (own, intervals) = Intervals::split(results(0.5));
-        let interval = intervals
-            .of_write_amplification(&own[0].key, 1.5, measured)
-            .expect("it has one");
+        let interval = intervals.of_write_amplification(&own[0].key, 1.5, measured).expect("it has one");
         assert_eq!(interval.low, 1.0);
     }
 

@@ -125,19 +125,14 @@ fn measure(
         if source.next_batch(&mut requests, BATCH)? == 0 {
             break;
         }
-        let writes = requests
-            .iter()
-            .any(|request| request.operation == RequestOperation::Write);
+        let writes = requests.iter().any(|request| request.operation == RequestOperation::Write);
         without_write = if writes { 0 } else { without_write + requests.len() };
         for request in &requests {
             observer.observe(request);
         }
     }
     if observer.written_bytes() == 0 && !progress.should_stop() {
-        return Err(LabError::invalid(
-            name,
-            "the workload writes nothing, so its data has no lifetimes",
-        ));
+        return Err(LabError::invalid(name, "the workload writes nothing, so its data has no lifetimes"));
     }
     let (all, streams) = observer.finish();
     let streams = names.into_iter().zip(streams);

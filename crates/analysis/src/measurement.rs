@@ -58,9 +58,7 @@ pub fn measure(metric: &Metric, result: &RunResult, tail_drive_writes: f64) -> O
 
 /// The selected directions.
 fn directions(direction: Option<RequestOperation>) -> impl Iterator<Item = RequestOperation> {
-    RequestOperation::ALL
-        .into_iter()
-        .filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
+    RequestOperation::ALL.into_iter().filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
 }
 
 /// Sum over the selected jobs and directions. `None` without requests.
@@ -83,10 +81,7 @@ fn span(of: &RateWindow, timed: &TimedResult) -> Option<(Nanos, Nanos)> {
             .map(|(_, job)| job)
             .filter(|job| directions(of.direction).any(|operation| does(operation)(job)))
     };
-    Some((
-        jobs().map(|job| job.from_ns).min()?,
-        jobs().map(|job| job.until_ns).max()?,
-    ))
+    Some((jobs().map(|job| job.from_ns).min()?, jobs().map(|job| job.until_ns).max()?))
 }
 
 /// Requests and bytes per second.
@@ -112,18 +107,12 @@ fn interval_counts(of: &RateWindow, timed: &TimedResult) -> Option<Vec<(u64, u64
     let intervals = at(from).div_ceil(interval_ns)..at(to) / interval_ns;
     let jobs: Vec<usize> = timed.named(of.job.as_deref()).map(|(index, _)| index).collect();
     let moment = |interval: u64| {
-        let cells = jobs
-            .iter()
-            .flat_map(|job| directions(of.direction).map(move |operation| (*job, operation)));
+        let cells = jobs.iter().flat_map(|job| directions(of.direction).map(move |operation| (*job, operation)));
         let moments = cells.map(|(job, operation)| timed.series.counts(interval as usize, job, operation));
-        moments.fold((0, 0), |(requests, bytes), moment| {
-            (requests + moment.requests, bytes + moment.bytes)
-        })
+        moments.fold((0, 0), |(requests, bytes), moment| (requests + moment.requests, bytes + moment.bytes))
     };
-    let moments: Vec<(u64, u64)> = intervals
-        .filter(|interval| (*interval as usize) < timed.series.len())
-        .map(moment)
-        .collect();
+    let moments: Vec<(u64, u64)> =
+        intervals.filter(|interval| (*interval as usize) < timed.series.len()).map(moment).collect();
     (!moments.is_empty()).then_some(moments)
 }
 
@@ -131,11 +120,7 @@ fn variation(of: &RateWindow, timed: &TimedResult) -> Option<f64> {
     let moments = interval_counts(of, timed)?;
     let count = moments.len() as f64;
     let mean = moments.iter().map(|moment| moment.1 as f64).sum::<f64>() / count;
-    let variance = moments
-        .iter()
-        .map(|moment| (moment.1 as f64 - mean).powi(2))
-        .sum::<f64>()
-        / count;
+    let variance = moments.iter().map(|moment| (moment.1 as f64 - mean).powi(2)).sum::<f64>() / count;
     (mean > 0.0).then(|| variance.sqrt() / mean)
 }
 

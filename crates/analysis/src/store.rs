@@ -82,11 +82,7 @@ impl ResultStore {
     /// # Errors
     /// None of these variables is set, or the errors of [`ResultStore::open`].
     pub fn for_user() -> Result<ResultStore, LabError> {
-        let variable = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = variable(FOLDER_VARIABLE)
             .or_else(|| variable("XDG_DATA_HOME").map(|folder| folder.join("warp")))
             .or_else(|| variable("HOME").map(|home| home.join(".local/share/warp")));
@@ -122,9 +118,7 @@ impl ResultStore {
             }
             Err(_) => write_atomically(&marker, |file| file.write_all(MARKER.as_bytes()))?,
         }
-        Ok(ResultStore {
-            folder: folder.to_path_buf(),
-        })
+        Ok(ResultStore { folder: folder.to_path_buf() })
     }
 
     /// Path of the store.
@@ -174,9 +168,7 @@ impl ResultStore {
         // File names begin with the time, so their order is chronological.
         let name = format!("{}-{id}.json", now.format("%Y%m%dT%H%M%S%6fZ"));
         let text = format!("{document}\n");
-        write_atomically(&self.folder.join("runs").join(name), |file| {
-            file.write_all(text.as_bytes())
-        })?;
+        write_atomically(&self.folder.join("runs").join(name), |file| file.write_all(text.as_bytes()))?;
         Ok(id)
     }
 
@@ -222,11 +214,7 @@ impl ResultStore {
             );
         };
         if let Some(other) = matches.iter().find(|file| id_of(file) != id_of(newest)) {
-            return unknown(format!(
-                "the name matches {} and {}. Give more digits",
-                id_of(newest),
-                id_of(other)
-            ));
+            return unknown(format!("the name matches {} and {}. Give more digits", id_of(newest), id_of(other)));
         }
         read(newest)
     }
@@ -260,17 +248,11 @@ fn read(file: &Path) -> Result<StoredRun, LabError> {
     if document["format"] != "warp-run" {
         return Err(invalid("it has another format"));
     }
-    Ok(StoredRun {
-        id: id_of(file).to_string(),
-        document,
-    })
+    Ok(StoredRun { id: id_of(file).to_string(), document })
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> LabError {
-    LabError::Io {
-        file: path.display().to_string(),
-        source,
-    }
+    LabError::Io { file: path.display().to_string(), source }
 }
 
 /// Representative write amplification of a cell. Runs of older versions have only that of the whole
@@ -329,33 +311,20 @@ mod tests {
     use super::*;
 
     fn origin(target: &str) -> RunProvenance<'_> {
-        RunProvenance {
-            target,
-            title: "a title",
-            options: String::new(),
-            seconds: 1.5,
-            cells: Vec::new(),
-        }
+        RunProvenance { target, title: "a title", options: String::new(), seconds: 1.5, cells: Vec::new() }
     }
 
     #[test]
     fn runs_are_found_by_their_names_newest_first() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = ResultStore::open(folder.path()).expect("it is made");
-        let keep = |target: &str| {
-            store
-                .save(&origin(target), &json!({ "cells": [] }))
-                .expect("it is kept")
-        };
+        let keep = |target: &str| store.save(&origin(target), &json!({ "cells": [] })).expect("it is kept");
         let ids = ["one", "two", "one"].map(keep);
         assert_eq!(ids[0], ids[2], "the same run has the same name");
         assert_eq!(store.count().expect("a folder"), 3, "and replaces nothing");
         let targets = |limit| {
             let kept = store.runs(limit).expect("they can be read");
-            kept.runs
-                .iter()
-                .map(|run| run.text("target").to_string())
-                .collect::<Vec<_>>()
+            kept.runs.iter().map(|run| run.text("target").to_string()).collect::<Vec<_>>()
         };
         assert_eq!(targets(9), ["one", "two", "one"]);
         assert_eq!(targets(2), ["one", "two"]);
@@ -413,9 +382,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("store.json"), "{}").expect("it is written");
         let error = ResultStore::open(folder.path()).expect_err("it is another").to_string();
-        assert!(
-            error.contains("store.json: this is not a store of version 1"),
-            "{error}"
-        );
+        assert!(error.contains("store.json: this is not a store of version 1"), "{error}");
     }
 }

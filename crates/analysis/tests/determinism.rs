@@ -68,10 +68,7 @@ fn cells(seeds: &[u64]) -> Vec<RunSpec> {
 fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<RunSpec> {
     let experiment = Experiment::parse("experiments/determinism/experiment.toml", experiment).expect("it is one");
     let selection = RunOverrides {
-        run: RunOptions {
-            seeds: Some(seeds.to_vec()),
-            ..RunOptions::default()
-        },
+        run: RunOptions { seeds: Some(seeds.to_vec()), ..RunOptions::default() },
         ..RunOverrides::default()
     };
     experiment.select(&selection).expect("the experiment has cells").cells
@@ -80,16 +77,10 @@ fn cells_of(experiment: &str, seeds: &[u64]) -> Vec<RunSpec> {
 /// The golden rows of these cells, run on this many threads and with this much memory.
 fn rows(cells: Vec<RunSpec>, threads: usize, memory_bytes: u64) -> Vec<GoldenRow> {
     let prepared = run::prepare(cells).expect("the cells can run");
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .expect("threads");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     let results = pool.install(|| run::run_all(&prepared, false, memory_bytes, &()));
     let results = results.expect("there is memory");
-    assert!(
-        results.iter().any(|result| result.write_amplification() > 1.01),
-        "collection was part of it"
-    );
+    assert!(results.iter().any(|result| result.write_amplification() > 1.01), "collection was part of it");
     golden::rows(&results)
 }
 

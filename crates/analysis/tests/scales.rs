@@ -39,13 +39,7 @@ jobs = { random = { random_distribution = "zipf:1.2" } }
 
 fn plans(scale: Option<ScaleChoice>) -> Vec<run::RunPlan> {
     let experiment = Experiment::parse("experiments/scales/experiment.toml", EXPERIMENT).expect("it is one");
-    let selection = RunOverrides {
-        run: RunOptions {
-            scale,
-            ..RunOptions::default()
-        },
-        ..RunOverrides::default()
-    };
+    let selection = RunOverrides { run: RunOptions { scale, ..RunOptions::default() }, ..RunOverrides::default() };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;
     run::prepare(cells).expect("the cells can run")
 }
@@ -63,11 +57,7 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
     let progress = RunProgress::default();
     let searched = run_all(None, &progress);
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!(
-        load(&progress.cells_completed),
-        searched.len() as u64,
-        "a cell is done once"
-    );
+    assert_eq!(load(&progress.cells_completed), searched.len() as u64, "a cell is done once");
     let [done, expected] = [&progress.completed, &progress.expected].map(load);
     assert!(done.abs_diff(expected) < expected / 100, "{done} of {expected}");
 
@@ -87,23 +77,15 @@ fn a_search_gives_the_result_of_the_scale_that_it_finds() {
         let difference = [tails, whole].map(|[smaller, larger]| (smaller / larger - 1.0).abs());
         assert_eq!(compared.difference, difference[0].max(difference[1]));
     }
-    assert!(
-        searched.iter().any(|result| result.scale != Scale::FULL),
-        "some scaled model is large enough"
-    );
+    assert!(searched.iter().any(|result| result.scale != Scale::FULL), "some scaled model is large enough");
 }
 
 #[test]
 fn threads_and_memory_do_not_show() {
     let run = |threads: usize, memory_bytes: u64| {
         let plans = plans(None);
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .expect("threads");
-        let results = pool
-            .install(|| run::run_all(&plans, false, memory_bytes, &()))
-            .expect("they run");
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let results = pool.install(|| run::run_all(&plans, false, memory_bytes, &())).expect("they run");
         let scales: Vec<_> = results.iter().map(|result| (result.scale, result.search)).collect();
         (golden::rows(&results), scales)
     };
@@ -111,9 +93,7 @@ fn threads_and_memory_do_not_show() {
     let needed = plans(None)[0].memory_bytes;
     assert_eq!(run(2, needed), one, "one drive at a time fits");
     let too_little = run::run_all(&plans(None), false, needed - 1, &()).map(|results| results.len());
-    let error = too_little
-        .expect_err("the largest scaled model does not fit")
-        .to_string();
+    let error = too_little.expect_err("the largest scaled model does not fit").to_string();
     assert!(error.contains("--scale auto:1/64"), "{error}");
 }
 
@@ -142,10 +122,7 @@ fn a_search_that_is_stopped_keeps_the_scaled_model_that_ran() {
     let plans = plans(None);
     let first = run_all(fixed(16), &()).remove(0);
     let stopped_after = |bytes: u64| {
-        let watch = Stopping {
-            at: bytes,
-            done: AtomicU64::new(0),
-        };
+        let watch = Stopping { at: bytes, done: AtomicU64::new(0) };
         let mut results = run::run_all(&plans[..1], false, u64::MAX, &watch).expect("they run");
         results.pop().expect("something was measured")
     };
@@ -153,11 +130,7 @@ fn a_search_that_is_stopped_keeps_the_scaled_model_that_ran() {
     let result = stopped_after(written + written / 2);
     assert_eq!((result.scale, result.complete), (Scale(16), false));
     assert_eq!(result.stats, first.stats, "all of the first scaled model's run");
-    let not_converged = RunWarning::NotConverged {
-        scale: Scale(16),
-        other: None,
-        difference: None,
-    };
+    let not_converged = RunWarning::NotConverged { scale: Scale(16), other: None, difference: None };
     assert!(result.warnings().contains(&not_converged), "{:?}", result.warnings());
 
     let result = stopped_after(written / 2);
@@ -168,19 +141,10 @@ fn a_search_that_is_stopped_keeps_the_scaled_model_that_ran() {
 fn a_search_compares_no_latencies() {
     let experiment = Experiment::find("latency").expect("it is built in");
     let selection = RunOverrides {
-        run: RunOptions {
-            scale: Some(ScaleChoice::AUTO),
-            ..RunOptions::default()
-        },
+        run: RunOptions { scale: Some(ScaleChoice::AUTO), ..RunOptions::default() },
         ..RunOverrides::default()
     };
     let cells = experiment.select(&selection).expect("a selection").cells;
-    let error = run::prepare(cells)
-        .map(|plans| plans.len())
-        .expect_err("it has timing")
-        .to_string();
-    assert!(
-        error.contains("only write amplification") && error.contains("Give a scale"),
-        "{error}"
-    );
+    let error = run::prepare(cells).map(|plans| plans.len()).expect_err("it has timing").to_string();
+    assert!(error.contains("only write amplification") && error.contains("Give a scale"), "{error}");
 }

@@ -39,19 +39,7 @@ const KINDS: [(&str, &[Choices]); 5] = [
         "btree",
         &[
             ("driver", &["\"ycsb\"", "\"tpcc\""]),
-            (
-                "mix",
-                &[
-                    "\"a\"",
-                    "\"b\"",
-                    "\"c\"",
-                    "\"d\"",
-                    "\"e\"",
-                    "\"f\"",
-                    "\"overwrite\"",
-                    "\"load\"",
-                ],
-            ),
+            ("mix", &["\"a\"", "\"b\"", "\"c\"", "\"d\"", "\"e\"", "\"f\"", "\"overwrite\"", "\"load\""]),
             ("popularity", &["\"zipf\"", "\"uniform\"", "\"latest\""]),
             ("zipf_exponent", &["0.0", "0.5", "1.0", "3.0", "-1.0"]),
             ("data_percent", &["1", "30", "75", "97", "0.0", "150"]),
@@ -85,10 +73,7 @@ const KINDS: [(&str, &[Choices]); 5] = [
     (
         "lsm",
         &[
-            (
-                "mix",
-                &["\"a\"", "\"b\"", "\"d\"", "\"e\"", "\"f\"", "\"overwrite\"", "\"load\""],
-            ),
+            ("mix", &["\"a\"", "\"b\"", "\"d\"", "\"e\"", "\"f\"", "\"overwrite\"", "\"load\""]),
             ("bulk_load", &["true", "false"]),
             ("popularity", &["\"zipf\"", "\"uniform\"", "\"latest\""]),
             ("data_percent", &["1", "30", "75", "95", "0.0"]),
@@ -107,17 +92,7 @@ const KINDS: [(&str, &[Choices]); 5] = [
             ("wal", &["true", "false"]),
             ("writes_per_sync", &["0", "1", "50"]),
             ("write_bytes", &["4096", "1048576", "1000"]),
-            (
-                "placement",
-                &[
-                    "\"none\"",
-                    "\"level\"",
-                    "\"rocksdb\"",
-                    "\"lifetime\"",
-                    "\"table\"",
-                    "\"family\"",
-                ],
-            ),
+            ("placement", &["\"none\"", "\"level\"", "\"rocksdb\"", "\"lifetime\"", "\"table\"", "\"family\""]),
             ("placement_table", &["[0, 1, 200]", "[]"]),
             ("recycle_wal", &["true", "false"]),
             ("max_total_wal_bytes", &["1048576", "16777216", "1000"]),
@@ -147,17 +122,7 @@ const KINDS: [(&str, &[Choices]); 5] = [
         &[
             ("used_percent", &["1", "50", "89", "100", "0", "101"]),
             ("layout", &["\"slots\"", "\"segments\""]),
-            (
-                "eviction",
-                &[
-                    "\"fifo\"",
-                    "\"lru\"",
-                    "\"lfu\"",
-                    "\"ttl\"",
-                    "\"clock\"",
-                    "\"least_valid\"",
-                ],
-            ),
+            ("eviction", &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"clock\"", "\"least_valid\""]),
             ("groups", &["\"none\"", "\"class\"", "\"ttl\"", "\"rewritten\""]),
             ("placement", &["true", "false"]),
             ("slot_bytes", &["4096", "65536", "1000"]),
@@ -181,15 +146,9 @@ const KINDS: [(&str, &[Choices]); 5] = [
                 ],
             ),
             ("dram_bytes", &["0", "4096", "16777216"]),
-            (
-                "ttl_quantiles",
-                &["[[0, 1], [100, 1]]", "[[0, 1], [50, 60], [100, 86400]]", "[[0, 1]]"],
-            ),
+            ("ttl_quantiles", &["[[0, 1], [100, 1]]", "[[0, 1], [50, 60], [100, 86400]]", "[[0, 1]]"]),
             ("operations_per_second", &["0.1", "1000", "1e9", "0"]),
-            (
-                "preset",
-                &["\"cdn\"", "\"twitter12\"", "\"twitter37\"", "\"kvcache_202206\""],
-            ),
+            ("preset", &["\"cdn\"", "\"twitter12\"", "\"twitter37\"", "\"kvcache_202206\""]),
             ("lookaside", &["true"]),
         ],
     ),
@@ -197,15 +156,9 @@ const KINDS: [(&str, &[Choices]); 5] = [
         "kvcache_tier",
         &[
             ("used_percent", &["1", "50", "89", "100", "0", "101"]),
-            (
-                "eviction",
-                &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"prefix\"", "\"clock\""],
-            ),
+            ("eviction", &["\"fifo\"", "\"lru\"", "\"lfu\"", "\"ttl\"", "\"prefix\"", "\"clock\""]),
             ("ttl_seconds", &["1", "3600"]),
-            (
-                "placement",
-                &["\"none\"", "\"class\"", "\"worker\"", "\"rank\"", "\"session\""],
-            ),
+            ("placement", &["\"none\"", "\"class\"", "\"worker\"", "\"rank\"", "\"session\""]),
             ("first_placement", &["0", "1", "9"]),
             ("write_bytes", &["4096", "131072", "5000"]),
             ("discard", &["true", "false"]),
@@ -277,10 +230,7 @@ fn any_settings_are_an_error_or_a_workload_that_stays_on_its_drive() {
             }
         };
         let found = requests(&mut *source, 100);
-        assert!(
-            found == requests(&mut *again, 7),
-            "seed {seed}: other requests in other batches\n{text}"
-        );
+        assert!(found == requests(&mut *again, 7), "seed {seed}: other requests in other batches\n{text}");
         let streams = source.streams().len();
         for request in &found {
             let end = request.offset_bytes + u64::from(request.bytes);

@@ -39,16 +39,8 @@ impl RankDistribution {
         let mut ranges = Vec::new();
         let mut first = 0;
         while first < keys {
-            let ranks = if first < SINGLE_RANKS {
-                1
-            } else {
-                (first / 100).min(keys - first)
-            };
-            ranges.push(RankRange {
-                first,
-                ranks,
-                ..RankRange::default()
-            });
+            let ranks = if first < SINGLE_RANKS { 1 } else { (first / 100).min(keys - first) };
+            ranges.push(RankRange { first, ranks, ..RankRange::default() });
             first += ranks;
         }
         let sums = ZipfSums::new(alpha);
@@ -65,11 +57,7 @@ impl RankDistribution {
     pub(crate) fn draw(&self, random: &mut Xoshiro256PlusPlus) -> u64 {
         let bits = random.next_u64();
         let range = &self.ranges[(((bits >> 32) * self.ranges.len() as u64) >> 32) as usize];
-        let range = if (bits as u32) < range.threshold {
-            range
-        } else {
-            &self.ranges[range.alias as usize]
-        };
+        let range = if (bits as u32) < range.threshold { range } else { &self.ranges[range.alias as usize] };
         range.first + below(random, range.ranks)
     }
 }
@@ -111,10 +99,7 @@ impl ZipfSums {
 /// Builds the alias table with Vose's algorithm: each range above the average fills one below it.
 fn make_aliases(ranges: &mut [RankRange], weights: &[f64]) {
     let total: f64 = weights.iter().sum();
-    let mut shares: Vec<f64> = weights
-        .iter()
-        .map(|weight| weight / total * ranges.len() as f64)
-        .collect();
+    let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * ranges.len() as f64).collect();
     let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..ranges.len()).partition(|at| shares[*at] < 1.0);
     while let (Some(poor), Some(rich)) = (small.pop(), large.last().copied()) {
         ranges[poor].threshold = (shares[poor] * 4_294_967_296.0) as u32;
@@ -155,9 +140,7 @@ impl SizeDistribution {
             let (low, high) = (f64::from(low), f64::from(high));
             (low * power::pow(high / low, part) + 0.5) as u32
         };
-        SizeDistribution {
-            bounds: (0..=SIZE_CELLS).map(at).collect(),
-        }
+        SizeDistribution { bounds: (0..=SIZE_CELLS).map(at).collect() }
     }
 
     /// Size for 32 random bits.
@@ -171,10 +154,7 @@ impl SizeDistribution {
 
     pub(crate) fn mean(&self) -> f64 {
         let pairs = self.bounds.windows(2);
-        pairs
-            .map(|pair| (f64::from(pair[0]) + f64::from(pair[1])) / 2.0)
-            .sum::<f64>()
-            / SIZE_CELLS as f64
+        pairs.map(|pair| (f64::from(pair[0]) + f64::from(pair[1])) / 2.0).sum::<f64>() / SIZE_CELLS as f64
     }
 }
 
@@ -198,25 +178,16 @@ mod tests {
             for ranks in [1_u64, 10, 1_000, 30_000, 199_000] {
                 let expected = weights[..ranks as usize].iter().sum::<f64>() / total;
                 let drawn = draws_below(&popularity, ranks);
-                assert!(
-                    (drawn - expected).abs() < 0.002,
-                    "alpha {alpha}, first {ranks}: {drawn}, not {expected}"
-                );
+                assert!((drawn - expected).abs() < 0.002, "alpha {alpha}, first {ranks}: {drawn}, not {expected}");
             }
         }
     }
 
     #[test]
     fn a_key_of_a_scaled_model_is_as_popular_as_the_keys_it_stands_for() {
-        let (full, model) = (
-            RankDistribution::new(64_000_000, 1, 0.9),
-            RankDistribution::new(1_000_000, 64, 0.9),
-        );
+        let (full, model) = (RankDistribution::new(64_000_000, 1, 0.9), RankDistribution::new(1_000_000, 64, 0.9));
         for share in [1_000, 100, 10, 2] {
-            let (full, model) = (
-                draws_below(&full, 64_000_000 / share),
-                draws_below(&model, 1_000_000 / share),
-            );
+            let (full, model) = (draws_below(&full, 64_000_000 / share), draws_below(&model, 1_000_000 / share));
             assert!((full - model).abs() < 0.002, "first 1/{share}: {full} and {model}");
         }
     }
@@ -236,11 +207,7 @@ mod tests {
         // Log-uniform between two quantiles: mean (b - a) / ln(b / a).
         let part = |share: f64, low: f64, high: f64| share * (high - low) / (high / low).ln();
         let expected = part(0.5, 50.0, 100.0) + part(0.4, 100.0, 1_000.0) + part(0.1, 1_000.0, 500_000.0);
-        assert!(
-            (sizes.mean() / expected - 1.0).abs() < 1e-3,
-            "{} {expected}",
-            sizes.mean()
-        );
+        assert!((sizes.mean() / expected - 1.0).abs() < 1e-3, "{} {expected}", sizes.mean());
         let mean = drawn.iter().map(|size| f64::from(*size)).sum::<f64>() / 2e5;
         assert!((mean / expected - 1.0).abs() < 0.02, "{mean} {expected}");
     }

@@ -48,10 +48,7 @@ fn registered() -> MutexGuard<'static, Registered> {
 /// # Panics
 /// The name has no digest.
 pub fn register(name: &str, generator: &Arc<dyn RequestGenerator>) {
-    assert!(
-        name.contains(DIGEST_MARK),
-        "the generator name {name} has no digest of its code"
-    );
+    assert!(name.contains(DIGEST_MARK), "the generator name {name} has no digest of its code");
     let mut registered = registered();
     registered.retain(|_, known| known.strong_count() > 0);
     registered.insert(name.to_string(), Arc::downgrade(generator));
@@ -92,9 +89,7 @@ impl GeneratorSettings {
     }
 
     pub(crate) fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<Box<dyn RequestSource>, WorkloadError> {
-        let unit_bytes = target
-            .scaled_model
-            .map_or(self.mapping_unit_bytes, |model| model.mapping_unit_bytes);
+        let unit_bytes = target.scaled_model.map_or(self.mapping_unit_bytes, |model| model.mapping_unit_bytes);
         self.generator()?.source(target, unit_bytes, seed)
     }
 
@@ -126,11 +121,7 @@ mod tests {
             unit_bytes: u64,
             _seed: u64,
         ) -> Result<Box<dyn RequestSource>, WorkloadError> {
-            Ok(Box::new(Units {
-                next_bytes: 0,
-                end_bytes: target.capacity_bytes(),
-                unit_bytes,
-            }))
+            Ok(Box::new(Units { next_bytes: 0, end_bytes: target.capacity_bytes(), unit_bytes }))
         }
 
         fn memory_bytes(&self) -> u64 {
@@ -161,10 +152,8 @@ mod tests {
 
     fn spec(name: &str) -> WorkloadSpec {
         let table = toml::from_str(&format!("kind = \"generator\"\nname = \"{name}\"\n")).expect("TOML");
-        WorkloadSpec::parse("workload", &table, &|_: JobsReference<'_>| {
-            unreachable!("it has no jobs")
-        })
-        .expect("a workload")
+        WorkloadSpec::parse("workload", &table, &|_: JobsReference<'_>| unreachable!("it has no jobs"))
+            .expect("a workload")
     }
 
     #[test]
@@ -189,10 +178,7 @@ mod tests {
         drop(generator);
         assert_eq!(label("in_order#1"), None);
         let error = again.source(&drive(1), 1).err().expect("nobody keeps it").to_string();
-        assert!(
-            error.contains("in_order#1") && error.contains("not a generator of this process"),
-            "{error}"
-        );
+        assert!(error.contains("in_order#1") && error.contains("not a generator of this process"), "{error}");
     }
 
     /// Serializes a workload and parses it again.

@@ -20,11 +20,7 @@ impl RequestQueue {
         let mut done = 0;
         while done < bytes {
             let piece = piece_bytes.min(bytes - done);
-            self.push(IoRequest {
-                offset_bytes: whole.offset_bytes + done,
-                bytes: piece as u32,
-                ..whole
-            });
+            self.push(IoRequest { offset_bytes: whole.offset_bytes + done, bytes: piece as u32, ..whole });
             done += piece;
         }
     }

@@ -89,9 +89,7 @@ impl RandomWriteSettings {
     /// A setting is impossible or does not fit the drive.
     pub(crate) fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<RandomWrites, WorkloadError> {
         self.check()?;
-        let block_bytes = target
-            .request_bytes(self.block_bytes)
-            .next_multiple_of(target.unit_bytes());
+        let block_bytes = target.request_bytes(self.block_bytes).next_multiple_of(target.unit_bytes());
         let blocks = u32::try_from(target.capacity_bytes() / block_bytes).unwrap_or(u32::MAX);
         let pattern = match &self.zones {
             Some(zones) => Pattern::Zones(zones.pattern(blocks, block_bytes, target)?),
@@ -157,16 +155,8 @@ impl ZoneSettings {
             );
             return Err(WorkloadError::setting(format!("zones.open = {}", self.open), problem));
         }
-        let full = OpenZone {
-            zone: u32::MAX,
-            next: zone_blocks,
-        };
-        Ok(OpenZones {
-            zone_blocks,
-            zones,
-            open: vec![full; self.open as usize],
-            discard: self.discard,
-        })
+        let full = OpenZone { zone: u32::MAX, next: zone_blocks };
+        Ok(OpenZones { zone_blocks, zones, open: vec![full; self.open as usize], discard: self.discard })
     }
 }
 
@@ -276,8 +266,7 @@ impl RandomWrites {
             }
         };
         assert!(block < self.blocks, "block {block} of {} is drawn", self.blocks);
-        self.coming
-            .push_back(request(RequestOperation::Write, block, self.block_bytes));
+        self.coming.push_back(request(RequestOperation::Write, block, self.block_bytes));
     }
 }
 
@@ -313,10 +302,7 @@ mod tests {
         source.next_batch(&mut requests, count).expect("requests");
         let bytes = source.block_bytes;
         assert!(requests.iter().all(|request| u64::from(request.bytes) == bytes));
-        requests
-            .iter()
-            .map(|request| (request.offset_bytes / bytes) as u32)
-            .collect()
+        requests.iter().map(|request| (request.offset_bytes / bytes) as u32).collect()
     }
 
     /// Writes per block, most first, and the number of blocks without any.
@@ -335,11 +321,7 @@ mod tests {
         let weights = zipf_weights(256, 0.8);
         let total: f64 = weights.iter().sum();
         for scattered in [true, false] {
-            let drawn = blocks(
-                &format!("zipf_exponent = 0.8\nscattered = {scattered}"),
-                &drive(1),
-                1_000_000,
-            );
+            let drawn = blocks(&format!("zipf_exponent = 0.8\nscattered = {scattered}"), &drive(1), 1_000_000);
             let (found, unwritten) = hits(&drawn, 256);
             assert_eq!(unwritten, 0);
             for rank in [0, 1, 10, 200] {
@@ -404,16 +386,9 @@ mod tests {
         for (at, first) in [(0, 3), (3 + 3072, 0)] {
             let trims = &requests[at..at + 3];
             assert!(trims.iter().all(|trim| trim.operation == RequestOperation::Trim));
-            assert!(
-                trims
-                    .windows(2)
-                    .all(|pair| pair[0].offset_bytes + (1 << 30) == pair[1].offset_bytes)
-            );
+            assert!(trims.windows(2).all(|pair| pair[0].offset_bytes + (1 << 30) == pair[1].offset_bytes));
             let next = requests.get(at + first);
-            assert!(
-                next.is_none_or(|next| next.offset_bytes == trims[0].offset_bytes),
-                "{next:?}"
-            );
+            assert!(next.is_none_or(|next| next.offset_bytes == trims[0].offset_bytes), "{next:?}");
         }
         let writes = &requests[3..3 + 3072];
         assert!(writes.iter().all(|write| write.operation == RequestOperation::Write));
@@ -438,10 +413,7 @@ mod tests {
             };
             let one = take(1);
             assert!(one == take(2000), "{text}");
-            assert!(
-                one.iter()
-                    .all(|request| request.offset_bytes + u64::from(request.bytes) <= MIB)
-            );
+            assert!(one.iter().all(|request| request.offset_bytes + u64::from(request.bytes) <= MIB));
         }
     }
 
@@ -453,10 +425,7 @@ mod tests {
                 "hot_writes_percent = 80",
                 "hot_blocks_percent makes 256 of 256 blocks hot, but both parts need one. Give another percentage or scale",
             ),
-            (
-                "block_bytes = 1000",
-                "block_bytes = 1000 must be a multiple of 4096 bytes and at most 1 GiB",
-            ),
+            ("block_bytes = 1000", "block_bytes = 1000 must be a multiple of 4096 bytes and at most 1 GiB"),
             (
                 "zones = { bytes = \"512KiB\", open = 2 }",
                 "zones.open = 2 is too many for a drive with 2 zones, because a zone is opened only once at a time. Give \

@@ -18,18 +18,8 @@ use workload::{RequestSource, Workload, WorkloadError, WorkloadTarget, classifie
 use crate::{btree, cachelib, f2fs, generator, kvcache, lsm, objects, random_writes};
 
 /// Names of the kinds that a file can use. `generator` is missing, because a caller registers it.
-const KINDS: [&str; 10] = [
-    "fio",
-    "trace",
-    "random_writes",
-    "cachelib",
-    "kvcache_tier",
-    "object_cache",
-    "f2fs",
-    "lsm",
-    "btree",
-    "tenants",
-];
+const KINDS: [&str; 10] =
+    ["fio", "trace", "random_writes", "cachelib", "kvcache_tier", "object_cache", "f2fs", "lsm", "btree", "tenants"];
 
 /// Settings that every kind accepts in addition to its own.
 const OF_ANY: [&str; 2] = ["classifier", "share_percent"];
@@ -86,11 +76,7 @@ impl From<JobFile> for WorkloadSpec {
 
 impl From<WorkloadKind> for WorkloadSpec {
     fn from(kind: WorkloadKind) -> WorkloadSpec {
-        WorkloadSpec {
-            kind,
-            classifier: None,
-            share_percent: None,
-        }
+        WorkloadSpec { kind, classifier: None, share_percent: None }
     }
 }
 
@@ -291,10 +277,9 @@ impl Workload for WorkloadSpec {
         let target = part.as_ref().unwrap_or(target);
         let build = || self.kind.source(target, seed);
         match &self.classifier {
-            Some(_) if self.is_paced() => Err(WorkloadError::setting(
-                "pace",
-                "cannot be combined with a classifier. Remove one of them",
-            )),
+            Some(_) if self.is_paced() => {
+                Err(WorkloadError::setting("pace", "cannot be combined with a classifier. Remove one of them"))
+            }
             Some(classifier) => Ok(Box::new(classifier.classify(build, target)?)),
             None => build(),
         }
@@ -311,14 +296,10 @@ fn jobs(place: &str, mut settings: Table, find_jobs: JobFileReader<'_>) -> Resul
     match (file, text) {
         (Some(Value::String(file)), None) => find_jobs(JobsReference::File(&file)),
         (None, Some(Value::String(text))) => find_jobs(JobsReference::Text(&text)),
-        (Some(_), Some(_)) => Err(WorkloadError::setting(
-            format!("{place}.text"),
-            "cannot be combined with a file. Remove one of them",
-        )),
-        _ => Err(WorkloadError::setting(
-            format!("{place}.file"),
-            "is missing. Name a job file, or give its text",
-        )),
+        (Some(_), Some(_)) => {
+            Err(WorkloadError::setting(format!("{place}.text"), "cannot be combined with a file. Remove one of them"))
+        }
+        _ => Err(WorkloadError::setting(format!("{place}.file"), "is missing. Name a job file, or give its text")),
     }
 }
 
@@ -347,10 +328,7 @@ mod tests {
     fn a_job_file_is_a_kind_like_the_others() {
         let spec = parse("kind = \"fio\"\nfile = \"some_jobs\"").expect("a workload");
         assert_eq!(spec.jobs().map(|jobs| jobs.jobs.len()), Some(1));
-        let target = WorkloadTarget {
-            device_bytes: 1 << 30,
-            ..WorkloadTarget::default()
-        };
+        let target = WorkloadTarget { device_bytes: 1 << 30, ..WorkloadTarget::default() };
         let mut requests = Vec::new();
         let mut source = spec.source(&target, 1).expect("it fits");
         assert_eq!(source.next_batch(&mut requests, 3).expect("requests"), 3);
@@ -364,9 +342,7 @@ mod tests {
         let jobs = spec.jobs().expect("it is a job file");
         let names: Vec<&str> = jobs.jobs.iter().map(|job| job.name.as_str()).collect();
         assert_eq!(names, ["one", "two"]);
-        let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"")
-            .expect_err("no such work")
-            .to_string();
+        let error = parse("kind = \"fio\"\ntext = \"[one]\\nrw=wrote\"").expect_err("no such work").to_string();
         assert!(error.starts_with("workload.text:2: in rw=wrote, "), "{error}");
     }
 
@@ -374,11 +350,7 @@ mod tests {
     #[test]
     fn a_workload_on_a_part_of_the_drive_is_as_on_a_smaller_one() {
         let kind = "kind = \"kvcache_tier\"\n[classes.chat]\nchunk_bytes = \"256KiB\"\n";
-        let target = |device_bytes: u64| WorkloadTarget {
-            device_bytes,
-            endless: true,
-            ..WorkloadTarget::default()
-        };
+        let target = |device_bytes: u64| WorkloadTarget { device_bytes, endless: true, ..WorkloadTarget::default() };
         let requests = |spec: WorkloadSpec, device_bytes: u64| {
             let mut requests = Vec::new();
             let mut source = spec.source(&target(device_bytes), 1).expect("it fits");
@@ -393,11 +365,7 @@ mod tests {
         assert_eq!(requests(part, 256 << 20), smaller);
         assert_eq!(requests(set, 256 << 20), smaller);
         assert_ne!(requests(whole, 256 << 20), smaller);
-        assert!(
-            smaller
-                .iter()
-                .all(|request| request.offset_bytes + u64::from(request.bytes) <= 64 << 20)
-        );
+        assert!(smaller.iter().all(|request| request.offset_bytes + u64::from(request.bytes) <= 64 << 20));
     }
 
     #[test]
@@ -413,18 +381,12 @@ mod tests {
                 "workload.kind = \"cachlib\" is not a kind of workload (did you mean cachelib?). The kinds are fio, \
                  trace, random_writes, cachelib, kvcache_tier, object_cache, f2fs, lsm, btree, tenants",
             ),
-            (
-                "kind = \"fio\"",
-                "workload.file is missing. Name a job file, or give its text",
-            ),
+            ("kind = \"fio\"", "workload.file is missing. Name a job file, or give its text"),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\ntext = \"[a]\"",
                 "workload.text cannot be combined with a file. Remove one of them",
             ),
-            (
-                "kind = \"lsm\"\nshare_percent = 120",
-                "workload.share_percent = 120 must be above 0 and at most 100",
-            ),
+            ("kind = \"lsm\"\nshare_percent = 120", "workload.share_percent = 120 must be above 0 and at most 100"),
             (
                 "kind = \"fio\"\nfile = \"some_jobs\"\nbs = 4096",
                 "workload.bs is not known. The kind fio accepts only file or text",
@@ -432,9 +394,7 @@ mod tests {
         ] {
             assert_eq!(parse(text).expect_err(text).to_string(), message);
         }
-        let error = parse("kind = \"cachelib\"\nsoc_percent = \"much\"")
-            .expect_err("a word")
-            .to_string();
+        let error = parse("kind = \"cachelib\"\nsoc_percent = \"much\"").expect_err("a word").to_string();
         assert!(error.starts_with("workload.soc_percent is the text"), "{error}");
     }
 }

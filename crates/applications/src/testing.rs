@@ -6,12 +6,7 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// A drive with eight placement indices, for an endless run.
 pub(crate) fn drive(mib: u64) -> WorkloadTarget {
-    WorkloadTarget {
-        device_bytes: mib * MIB,
-        placement_count: 8,
-        endless: true,
-        ..WorkloadTarget::default()
-    }
+    WorkloadTarget { device_bytes: mib * MIB, placement_count: 8, endless: true, ..WorkloadTarget::default() }
 }
 
 /// The same drive as a scaled model with 4 KiB pages. Denominator 1 gives the full drive.
@@ -46,11 +41,7 @@ pub(crate) fn zipf_weights(ranks: usize, exponent: f64) -> Vec<f64> {
 pub(crate) fn expected_hits(slots: f64, weights: &[f64], fifo: bool) -> f64 {
     let total: f64 = weights.iter().sum();
     let stored = |time: f64, rate: f64| {
-        if fifo {
-            rate * time / (1.0 + rate * time)
-        } else {
-            1.0 - (-rate * time).exp()
-        }
+        if fifo { rate * time / (1.0 + rate * time) } else { 1.0 - (-rate * time).exp() }
     };
     let (mut low, mut high) = (0.0, 1e12);
     for _ in 0..200 {
@@ -62,8 +53,5 @@ pub(crate) fn expected_hits(slots: f64, weights: &[f64], fifo: bool) -> f64 {
             high = middle;
         }
     }
-    weights
-        .iter()
-        .map(|weight| weight / total * stored(low, weight / total))
-        .sum()
+    weights.iter().map(|weight| weight / total * stored(low, weight / total)).sum()
 }

@@ -73,11 +73,7 @@ impl Mix {
             Mix::C => return YcsbOperation::Read(keys.existing()),
             Mix::F => {
                 let key = keys.existing();
-                return if keys.chance(50) {
-                    YcsbOperation::ReadAndPut(key)
-                } else {
-                    YcsbOperation::Read(key)
-                };
+                return if keys.chance(50) { YcsbOperation::ReadAndPut(key) } else { YcsbOperation::Read(key) };
             }
             Mix::A => 50,
             Mix::B | Mix::D | Mix::E => 95,
@@ -109,11 +105,7 @@ impl Permutation {
     /// Builds a permutation of `count` numbers.
     pub fn new(count: u32) -> Permutation {
         let bits = (64 - u64::from(count.max(2) - 1).leading_zeros()).max(2);
-        Permutation {
-            count,
-            mask: (1 << bits) - 1,
-            shift: bits / 2,
-        }
+        Permutation { count, mask: (1 << bits) - 1, shift: bits / 2 }
     }
 
     /// Position of a number.
@@ -214,10 +206,7 @@ mod tests {
             let permutation = Permutation::new(count);
             let mut places: Vec<u32> = (0..count).map(|number| permutation.position(number)).collect();
             let neighbours = places.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 3).count();
-            assert!(
-                count < 1000 || neighbours < count as usize / 20,
-                "{neighbours} of {count}"
-            );
+            assert!(count < 1000 || neighbours < count as usize / 20, "{neighbours} of {count}");
             places.sort_unstable();
             assert_eq!(places, (0..count).collect::<Vec<_>>());
         }

@@ -105,18 +105,12 @@ impl FilePlace {
 
     /// The same place, with permissions for the owner only on created files.
     pub fn owner_only(self) -> FilePlace {
-        FilePlace {
-            mode: MODE_OWNER,
-            ..self
-        }
+        FilePlace { mode: MODE_OWNER, ..self }
     }
 
     /// The same place, with a guard that must succeed before a file is written or replaced.
     pub fn with_guard(self, guard: impl Fn() -> Result<()> + Send + Sync + 'static) -> FilePlace {
-        FilePlace {
-            guard: Some(Arc::new(guard)),
-            ..self
-        }
+        FilePlace { guard: Some(Arc::new(guard)), ..self }
     }
 
     fn check_guard(&self) -> Result<()> {
@@ -151,12 +145,7 @@ impl FilePlace {
 
     fn open_with(&self, flags: OFlags, mode: u32) -> Result<File> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY;
-        Ok(File::from(openat(
-            &self.folder,
-            &self.name,
-            flags,
-            Mode::from_raw_mode(mode),
-        )?))
+        Ok(File::from(openat(&self.folder, &self.name, flags, Mode::from_raw_mode(mode))?))
     }
 
     /// Opens the file for reading. Refuses other kinds of files without waiting.
@@ -205,11 +194,7 @@ impl FilePlace {
                 Ok(target) => {
                     let target = Path::new(OsStr::from_bytes(target.as_bytes()));
                     let target = FilePlace::within(&place.folder, target, self.path.clone())?;
-                    place = FilePlace {
-                        mode: place.mode,
-                        guard: place.guard,
-                        ..target
-                    };
+                    place = FilePlace { mode: place.mode, guard: place.guard, ..target };
                 }
                 Err(Errno::INVAL | Errno::NOENT) => return Ok(place),
                 Err(error) => return Err(error.into()),
@@ -226,10 +211,7 @@ impl FilePlace {
         self.check_guard()?;
         // A link stays a link. A pipe or a device cannot be replaced, so it is written to.
         let place = self.resolve()?;
-        if place
-            .metadata()
-            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-        {
+        if place.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             let mut file = place.open_with(OFlags::WRONLY, 0)?;
             let mut out = BufWriter::with_capacity(1 << 20, &mut file);
             fill(&mut out)?;
@@ -254,20 +236,15 @@ impl FilePlace {
         /// Number of parts that this process has created.
         static PARTS_CREATED: AtomicU32 = AtomicU32::new(0);
         loop {
-            let number = std::process::id()
-                .wrapping_mul(4096)
-                .wrapping_add(PARTS_CREATED.fetch_add(1, Ordering::Relaxed));
+            let number =
+                std::process::id().wrapping_mul(4096).wrapping_add(PARTS_CREATED.fetch_add(1, Ordering::Relaxed));
             let mut name = self.part_prefix();
             name.push(format!("{:06x}{PART_SUFFIX}", number & 0xff_ffff));
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             match openat(&self.folder, &name, flags, Mode::from_raw_mode(self.mode)) {
                 Ok(file) => {
                     let folder = &*self.folder;
-                    let part = TemporaryFile {
-                        folder,
-                        name,
-                        is_renamed: false,
-                    };
+                    let part = TemporaryFile { folder, name, is_renamed: false };
                     return Ok((File::from(file), part));
                 }
                 Err(Errno::EXIST) => {}
@@ -292,9 +269,8 @@ impl FilePlace {
         let prefix = self.part_prefix();
         for entry in entries.flatten() {
             let name = entry.file_name().to_bytes();
-            let random = name
-                .strip_prefix(prefix.as_bytes())
-                .and_then(|name| name.strip_suffix(PART_SUFFIX.as_bytes()));
+            let random =
+                name.strip_prefix(prefix.as_bytes()).and_then(|name| name.strip_suffix(PART_SUFFIX.as_bytes()));
             // A hyphen would indicate a part of another file whose name begins like ours.
             if random.is_some_and(|random| !random.contains(&b'-')) {
                 let _ = unlinkat(&self.folder, entry.file_name(), AtFlags::empty());
@@ -313,9 +289,7 @@ mod tests {
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).expect("a folder").flatten();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
@@ -331,10 +305,7 @@ mod tests {
         std::fs::create_dir(&old).expect("another folder");
         write(&place, "two").expect("it is written");
         write(&place.with_suffix(".more"), "three").expect("it is written");
-        assert_eq!(
-            (names(&old).len(), names(&new)),
-            (0, vec!["file".into(), "file.more".into()])
-        );
+        assert_eq!((names(&old).len(), names(&new)), (0, vec!["file".into(), "file.more".into()]));
         assert_eq!(std::fs::read_to_string(new.join("file")).expect("it is there"), "two");
         place.remove().expect("it is removed");
         assert_eq!(names(&new), ["file.more"]);
@@ -358,9 +329,7 @@ mod tests {
     #[test]
     fn a_guard_runs_before_and_after_the_file_is_written() {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = FilePlace::new(&folder.path().join("file"))
-            .expect("a place")
-            .owner_only();
+        let place = FilePlace::new(&folder.path().join("file")).expect("a place").owner_only();
         write(&place, "before").expect("it is written");
         let mode = std::os::unix::fs::PermissionsExt::mode(&place.metadata().expect("it is there").permissions());
         assert_eq!(mode & 0o777, 0o600);
@@ -371,10 +340,7 @@ mod tests {
                 is_allowed.then_some(()).ok_or_else(|| Error::other("not any more"))
             });
             let error = write(&guarded, "after").expect_err("it is refused").to_string();
-            assert_eq!(
-                (error.as_str(), names(folder.path())),
-                ("not any more", vec!["file".to_string()])
-            );
+            assert_eq!((error.as_str(), names(folder.path())), ("not any more", vec!["file".to_string()]));
             assert_eq!(std::fs::read_to_string(place.path()).expect("it is there"), "before");
         }
     }

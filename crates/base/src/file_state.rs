@@ -19,10 +19,6 @@ impl FileState {
     /// The file does not exist, or its file system stores no times.
     pub fn read(path: &Path) -> io::Result<FileState> {
         let metadata = path.metadata()?;
-        Ok(FileState {
-            path: path.to_path_buf(),
-            bytes: metadata.len(),
-            modified: metadata.modified()?,
-        })
+        Ok(FileState { path: path.to_path_buf(), bytes: metadata.len(), modified: metadata.modified()? })
     }
 }

@@ -26,10 +26,7 @@ pub const RESULT_BYTES_MAX: u64 = 1 << 30;
 
 /// Returns true if a path names a descriptor that the program has inherited.
 pub fn is_inherited(path: &Path) -> bool {
-    path == Path::new("/dev/stdin")
-        || ["/dev/fd", "/proc/self/fd"]
-            .iter()
-            .any(|folder| path.starts_with(folder))
+    path == Path::new("/dev/stdin") || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Opens a file for reading. Refuses other kinds of files without waiting, except inherited pipes
@@ -41,17 +38,10 @@ pub fn open(path: &Path) -> Result<File> {
     if is_inherited(path) {
         let file = File::open(path)?;
         let file_type = file.metadata()?.file_type();
-        return if file_type.is_fifo() || file_type.is_socket() {
-            Ok(file)
-        } else {
-            regular(file)
-        };
+        return if file_type.is_fifo() || file_type.is_socket() { Ok(file) } else { regular(file) };
     }
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
-    let opened = File::options()
-        .read(true)
-        .custom_flags(flags.cast_signed())
-        .open(path)?;
+    let opened = File::options().read(true).custom_flags(flags.cast_signed()).open(path)?;
     regular(opened)
 }
 
@@ -69,11 +59,7 @@ pub(crate) fn regular(file: File) -> Result<File> {
     } else {
         "a socket"
     };
-    let error = if file_type.is_dir() {
-        ErrorKind::IsADirectory
-    } else {
-        ErrorKind::InvalidInput
-    };
+    let error = if file_type.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
     Err(Error::new(error, format!("this is {kind}. Give a regular file")))
 }
 
@@ -103,10 +89,7 @@ pub fn read_all(stream: impl Read, bytes_max: u64) -> Result<Vec<u8>> {
     if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes <= bytes_max) {
         return Ok(bytes);
     }
-    let problem = format!(
-        "the content is longer than {}, the maximum for such a file",
-        HumanBytes(bytes_max)
-    );
+    let problem = format!("the content is longer than {}, the maximum for such a file", HumanBytes(bytes_max));
     Err(Error::new(ErrorKind::FileTooLarge, problem))
 }
 
@@ -130,10 +113,7 @@ mod tests {
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
         for (path, expected) in [
-            (
-                pipe.as_path(),
-                "this is a named pipe, which may never receive data. Give a regular file",
-            ),
+            (pipe.as_path(), "this is a named pipe, which may never receive data. Give a regular file"),
             (folder.path(), "this is a folder. Give a regular file"),
             (Path::new("/dev/zero"), "this is a device. Give a regular file"),
         ] {
@@ -151,10 +131,7 @@ mod tests {
         let error = read_text(&file, 3).expect_err("it is refused").to_string();
         assert_eq!(error, "the content is longer than 3 B, the maximum for such a file");
         std::fs::write(&file, [0xff]).expect("it is written");
-        assert_eq!(
-            read_text(&file, 3).expect_err("it is refused").kind(),
-            ErrorKind::InvalidData
-        );
+        assert_eq!(read_text(&file, 3).expect_err("it is refused").kind(), ErrorKind::InvalidData);
     }
 
     #[test]

@@ -32,9 +32,7 @@ pub fn parse_capacity(text: &str) -> Result<u64, String> {
     match parse(text)? {
         bytes if bytes < CAPACITY_BYTES_MIN && text.bytes().all(|letter| letter.is_ascii_digit()) => {
             let unit = if bytes < 100 { "TB" } else { "GB" };
-            Err(format!(
-                "{text} means {text} bytes. Give a unit, for example {text}{unit}"
-            ))
+            Err(format!("{text} means {text} bytes. Give a unit, for example {text}{unit}"))
         }
         bytes => Ok(bytes),
     }
@@ -109,14 +107,8 @@ mod tests {
 
     #[test]
     fn the_message_suggests_a_unit_for_a_bare_capacity() {
-        assert_eq!(
-            parse_capacity("5"),
-            Err("5 means 5 bytes. Give a unit, for example 5TB".to_string())
-        );
-        assert_eq!(
-            parse_capacity("480"),
-            Err("480 means 480 bytes. Give a unit, for example 480GB".to_string())
-        );
+        assert_eq!(parse_capacity("5"), Err("5 means 5 bytes. Give a unit, for example 5TB".to_string()));
+        assert_eq!(parse_capacity("480"), Err("480 means 480 bytes. Give a unit, for example 480GB".to_string()));
         assert_eq!(parse_capacity("8589934592"), Ok(8 << 30));
         assert_eq!(parse_capacity("512KiB"), Ok(512 << 10));
     }

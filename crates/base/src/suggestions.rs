@@ -5,12 +5,9 @@ const SIMILARITY_MIN: f64 = 0.75;
 
 /// The known name that is most similar to an unknown one, if any is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = known
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0));
-    best.filter(|(score, _)| *score > SIMILARITY_MIN)
-        .map(|(_, candidate)| candidate)
+    best.filter(|(score, _)| *score > SIMILARITY_MIN).map(|(_, candidate)| candidate)
 }
 
 /// Returns " (renamed to X)" for a known name of an older build, " (did you mean X?)" for the most
@@ -30,26 +27,17 @@ pub fn similar_names<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, c
         true => (1.0, candidate),
         false => (strsim::jaro_winkler(name, candidate), candidate),
     };
-    let mut scored: Vec<(f64, &str)> = known
-        .into_iter()
-        .map(score)
-        .filter(|(score, _)| *score > SIMILARITY_MIN)
-        .collect();
+    let mut scored: Vec<(f64, &str)> =
+        known.into_iter().map(score).filter(|(score, _)| *score > SIMILARITY_MIN).collect();
     // The sort is stable, so equally similar names keep their order.
     scored.sort_by(|one, other| other.0.total_cmp(&one.0));
-    scored
-        .into_iter()
-        .take(count_max)
-        .map(|(_, candidate)| candidate)
-        .collect()
+    scored.into_iter().take(count_max).map(|(_, candidate)| candidate).collect()
 }
 
 /// Adds a suggestion to serde's message about an unknown field or variant, taken from the list in
 /// the message. Other messages go through [`translate_message`](crate::translate_message).
 pub fn hinted(message: &str) -> String {
-    let name = ["unknown field `", "unknown variant `"]
-        .iter()
-        .find_map(|begins| message.strip_prefix(begins));
+    let name = ["unknown field `", "unknown variant `"].iter().find_map(|begins| message.strip_prefix(begins));
     let Some((name, known)) = name.and_then(|rest| rest.split_once("`, expected ")) else {
         return crate::translate_message(message);
     };
@@ -68,15 +56,9 @@ mod tests {
         assert_eq!(nearest("one_strem", known), Some("one_stream"));
         assert_eq!(hint("three_straem", known), " (did you mean three_stream?)");
         assert_eq!((nearest("qqq", known), hint("qqq", known)), (None, String::new()));
-        assert_eq!(
-            hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]),
-            " (renamed to gc.watermark_base)"
-        );
+        assert_eq!(hint("gc.marks_of", ["gc.watermark_base", "gc.copies"]), " (renamed to gc.watermark_base)");
         assert_eq!(hint("prefill", ["gc.copies"]), "");
-        assert_eq!(
-            hint("prefill", ["precondition_drive_writes"]),
-            " (renamed to precondition_drive_writes)"
-        );
+        assert_eq!(hint("prefill", ["precondition_drive_writes"]), " (renamed to precondition_drive_writes)");
         let known = ["kvcache_202206", "one_stream", "kvcache_202401"];
         assert_eq!(similar_names("kvcache", known, 8), ["kvcache_202206", "kvcache_202401"]);
         assert_eq!(similar_names("kvcache", known, 1), ["kvcache_202206"]);

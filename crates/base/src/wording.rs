@@ -8,10 +8,7 @@ const PHRASES: [(&str, &str); 20] = [
     ("cannot parse float from empty string", "give a number, such as 0.5"),
     ("number too large to fit in target type", "the number is too large"),
     ("number too small to fit in target type", "the number is too small"),
-    (
-        "invalid socket address syntax",
-        "give ADDRESS:PORT, such as 127.0.0.1:4420",
-    ),
+    ("invalid socket address syntax", "give ADDRESS:PORT, such as 127.0.0.1:4420"),
     ("expected f64", "expected a number"),
     ("expected f32", "expected a number"),
     ("expected u8", "expected a whole number from 0 to 255"),
@@ -29,14 +26,13 @@ const PHRASES: [(&str, &str); 20] = [
 
 /// Translates a library's message about a value, so that it states the expected value.
 pub fn translate_message(sentence: &str) -> String {
-    let replaced = PHRASES.iter().fold(sentence.to_string(), |text, (phrase, words)| {
-        text.replace(phrase, words)
-    });
+    let replaced = PHRASES.iter().fold(sentence.to_string(), |text, (phrase, words)| text.replace(phrase, words));
     match replaced.starts_with("is ") {
-        true => replaced
-            .replacen("is sequence", "is a list", 1)
-            .replacen("is map", "is a table", 1)
-            .replacen("is string", "is the text", 1),
+        true => replaced.replacen("is sequence", "is a list", 1).replacen("is map", "is a table", 1).replacen(
+            "is string",
+            "is the text",
+            1,
+        ),
         false => replaced,
     }
 }
@@ -55,15 +51,9 @@ mod tests {
     #[test]
     fn messages_of_libraries_are_translated() {
         for (sentence, expected) in [
-            (
-                "invalid type: string \"much\", expected f64",
-                "is the text \"much\", expected a number",
-            ),
+            ("invalid type: string \"much\", expected f64", "is the text \"much\", expected a number"),
             ("invalid type: map, expected f64", "is a table, expected a number"),
-            (
-                "invalid type: string \"sequence\", expected f64",
-                "is the text \"sequence\", expected a number",
-            ),
+            ("invalid type: string \"sequence\", expected f64", "is the text \"sequence\", expected a number"),
             ("invalid type: sequence, expected f64", "is a list, expected a number"),
             (
                 "invalid value: integer `-1`, expected u32",

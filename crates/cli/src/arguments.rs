@@ -195,12 +195,7 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
     pub buffer: u64,
     /// Command to run and to record until it ends
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
@@ -340,12 +335,8 @@ fn on_or_off(text: &str) -> Result<bool, String> {
 /// Index of the LBA format with this logical block size.
 fn logical_block(text: &str) -> Result<u8, String> {
     let formats = nvme::namespace::FORMATS;
-    let index = formats
-        .iter()
-        .position(|format| text == (1u32 << format.data_bytes_log2).to_string());
-    index
-        .map(|index| index as u8)
-        .ok_or_else(|| "give 512 or 4096".to_string())
+    let index = formats.iter().position(|format| text == (1u32 << format.data_bytes_log2).to_string());
+    index.map(|index| index as u8).ok_or_else(|| "give 512 or 4096".to_string())
 }
 
 #[derive(Args)]
@@ -436,10 +427,7 @@ pub fn format_option<T: ToString>(name: &str, value: Option<T>) -> Option<String
 
 /// Formats a size as a command-line option.
 pub fn typed_size(name: &str, bytes: Option<u64>) -> Option<String> {
-    format_option(
-        name,
-        bytes.map(|bytes| base::HumanBytes(bytes).to_string().replace(' ', "")),
-    )
+    format_option(name, bytes.map(|bytes| base::HumanBytes(bytes).to_string().replace(' ', "")))
 }
 
 /// Options as one line, as the user types them.

@@ -43,10 +43,7 @@ pub fn bench(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
 
 fn model(command: &BenchArgs) -> Result<ExitOutcome, LabError> {
     if !(4..=4096).contains(&command.capacity_gib) || command.rounds == 0 {
-        return Err(bad_option(
-            "bench",
-            "give 4 to 4096 --capacity-gib and 1 or more --rounds",
-        ));
+        return Err(bad_option("bench", "give 4 to 4096 --capacity-gib and 1 or more --rounds"));
     }
     let settings = BenchSettings {
         capacity_bytes: command.capacity_gib << 30,
@@ -131,10 +128,7 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
         (false, 128, 16, true, false),
     ] {
         let shared = drive()?;
-        let options = VfioUserOptions {
-            map_doorbells,
-            ..VfioUserOptions::default()
-        };
+        let options = VfioUserOptions { map_doorbells, ..VfioUserOptions::default() };
         let clock = ServerClock::start();
         let server = VfioUserServer::start(&socket, Arc::clone(&shared), clock, options)?;
         let poller = is_monitored.then(|| StatusPoller::begin(DriveMonitor::new(Arc::clone(&shared), clock)));
@@ -259,11 +253,7 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     let mut subsystem = subsystem(capacity_bytes, 256 << 20);
     // Large drives have this over-provisioning, and it makes the maps smaller.
     subsystem.device.geometry.over_provisioning = 0.07;
-    let options = DriveOptions {
-        subsystem,
-        data: DataChoice::File(folder.path().join("bench.img")),
-        checksums: false,
-    };
+    let options = DriveOptions { subsystem, data: DataChoice::File(folder.path().join("bench.img")), checksums: false };
     let clock = ServerClock::start();
     let (shared, mut drive, _) = ServedDrive::open(options, clock)?;
     let checkpoints = drive.checkpoints();
@@ -309,10 +299,7 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         longest_hold_us: us(status.lock_time_max),
         longest_hold_busy_us: us(status.busy_lock_time_max),
     };
-    let rows = [
-        row("nothing", without, CheckpointStatus::default()),
-        row("consecutive checkpoints", with?, status),
-    ];
+    let rows = [row("nothing", without, CheckpointStatus::default()), row("consecutive checkpoints", with?, status)];
     if command.output.is_json() {
         print(&format!("{}\n", serde_json::json!(rows)));
         return Ok(ExitOutcome::Done);
@@ -356,12 +343,7 @@ fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcom
         print(&format!("{}\n", serde_json::json!(rows)));
         return Ok(ExitOutcome::Done);
     }
-    let numbers = [
-        ("commands", "K/s"),
-        ("bytes", "MB/s"),
-        ("of the limit", ""),
-        ("limit", "K/s"),
-    ];
+    let numbers = [("commands", "K/s"), ("bytes", "MB/s"), ("of the limit", ""), ("limit", "K/s")];
     let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
     let mut table = ReportTable::new([TableColumn::label("workload")].into_iter().chain(numbers));
     for row in &rows {
@@ -378,10 +360,6 @@ fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcom
         _ => "Commands per second, with server and host in one process",
     };
     let limit = rows.first().map_or("", |row| row.limit);
-    print(
-        &table
-            .note(format!("{about}. The limit is {limit}"))
-            .render(command.output.tables()),
-    );
+    print(&table.note(format!("{about}. The limit is {limit}")).render(command.output.tables()));
     Ok(ExitOutcome::Done)
 }

@@ -26,11 +26,10 @@ pub fn calibrate(command: &CalibrateArgs) -> Result<ExitOutcome, AnyError> {
     let name = interpreter.to_string_lossy().into_owned();
     let remedy =
         format!("Run `pip install .` in WARP's folder, and set {INTERPRETER} if the package is not for {name}");
-    let status = Command::new(&interpreter)
-        .args(["-c", MAIN])
-        .args(&command.arguments)
-        .status()
-        .map_err(|error| format!("warp calibrate needs Python, but {name} cannot be started ({error}). {remedy}"))?;
+    let status =
+        Command::new(&interpreter).args(["-c", MAIN]).args(&command.arguments).status().map_err(|error| {
+            format!("warp calibrate needs Python, but {name} cannot be started ({error}). {remedy}")
+        })?;
     if status.code() == Some(NO_PACKAGE) {
         return Err(format!("warp calibrate needs the Python package, which {name} does not have. {remedy}").into());
     }

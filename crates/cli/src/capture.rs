@@ -30,9 +30,7 @@ const SIGNALLED: i32 = 128;
 pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
     host_tools::capture::check()?;
     let devices = std::iter::once(&command.device).chain(&command.also);
-    let disks = devices
-        .map(|device| Disk::open(device))
-        .collect::<Result<Vec<Disk>, _>>()?;
+    let disks = devices.map(|device| Disk::open(device)).collect::<Result<Vec<Disk>, _>>()?;
     let path = destination(&command.out)?;
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     let names = names.join(" and ");
@@ -68,16 +66,9 @@ pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
 /// Path of the capture. An existing file is an error.
 fn destination(out: &Path) -> Result<PathBuf, LabError> {
     if crate::output::is_standard_output(out) {
-        return Err(bad_option(
-            "--out",
-            "standard output belongs to the command. Give a file",
-        ));
+        return Err(bad_option("--out", "standard output belongs to the command. Give a file"));
     }
-    let path = if out.is_dir() {
-        out.join(NAME)
-    } else {
-        out.to_path_buf()
-    };
+    let path = if out.is_dir() { out.join(NAME) } else { out.to_path_buf() };
     if path.exists() {
         let problem = format!("{} exists already. Give another file", path.display());
         return Err(bad_option("--out", problem));
@@ -120,9 +111,7 @@ fn print_summary(summary: &Summary, disks: &str, path: &Path) {
     }
     if summary.unknown > 0 {
         let unknown = summary.unknown;
-        print_error(&format!(
-            "{unknown} lines of the kernel's trace have an unknown format and are left out"
-        ));
+        print_error(&format!("{unknown} lines of the kernel's trace have an unknown format and are left out"));
     }
 }
 
@@ -136,10 +125,7 @@ impl PartialCapture {
     fn create(path: &Path) -> Result<PartialCapture, LabError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        Ok(PartialCapture {
-            file: file.map_err(|error| unwritten(path, error))?,
-            path: path.to_path_buf(),
-        })
+        Ok(PartialCapture { file: file.map_err(|error| unwritten(path, error))?, path: path.to_path_buf() })
     }
 
     fn writer(&self) -> Result<CaptureStream, LabError> {
@@ -192,8 +178,5 @@ impl Write for CaptureStream {
 }
 
 fn unwritten(path: &Path, source: io::Error) -> LabError {
-    LabError::Io {
-        file: path.display().to_string(),
-        source,
-    }
+    LabError::Io { file: path.display().to_string(), source }
 }

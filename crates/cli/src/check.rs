@@ -64,9 +64,7 @@ fn check_logs(command: &CheckArgs, report: FdpReport) -> Result<Vec<LimitOutcome
                        drive first";
         return Err(bad_option(&command.target, problem).into());
     };
-    let FdpByteCounts {
-        write_amplification, ..
-    } = enabled.statistics;
+    let FdpByteCounts { write_amplification, .. } = enabled.statistics;
     Ok(check_drive(command, write_amplification).into_iter().collect())
 }
 
@@ -74,11 +72,7 @@ fn check_logs(command: &CheckArgs, report: FdpReport) -> Result<Vec<LimitOutcome
 fn check_file(command: &CheckArgs, file: &Path) -> Result<Vec<LimitOutcome>, AnyError> {
     let stored = stored_drive(file)?;
     let Some(device) = stored.device else {
-        return Err(bad_option(
-            &command.target,
-            "no counters are stored yet. Stop the server with Ctrl-C first",
-        )
-        .into());
+        return Err(bad_option(&command.target, "no counters are stored yet. Stop the server with Ctrl-C first").into());
     };
     if stored.state.is_some_and(|state| !state.clean) {
         let problem = "the drive is being served or was killed, so its stored counters are incomplete. Stop the server with \
@@ -105,9 +99,5 @@ fn check_file(command: &CheckArgs, file: &Path) -> Result<Vec<LimitOutcome>, Any
 }
 
 fn check_drive(command: &CheckArgs, measured: Option<f64>) -> Option<LimitOutcome> {
-    command.waf_at_most.map(|at_most| LimitOutcome {
-        subject: "write amplification".to_string(),
-        at_most,
-        measured,
-    })
+    command.waf_at_most.map(|at_most| LimitOutcome { subject: "write amplification".to_string(), at_most, measured })
 }

@@ -43,12 +43,7 @@ pub fn listen() {
 /// Runs `work` and shows its progress in a bar on standard error.
 pub fn with_bar<T: Send>(progress: &RunProgress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
-    let counters = [
-        &progress.expected,
-        &progress.completed,
-        &progress.cells_completed,
-        &progress.cells_expected,
-    ];
+    let counters = [&progress.expected, &progress.completed, &progress.cells_completed, &progress.cells_expected];
     let before = counters.map(|counter| counter.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -79,9 +74,7 @@ pub fn with_bar<T: Send>(progress: &RunProgress, cells: usize, work: impl FnOnce
 
 fn new_bar(elapsed: Duration) -> ProgressBar {
     let template = "{bar:30} {percent:>3} %  {msg}, {eta} left";
-    let style = ProgressStyle::with_template(template)
-        .expect("the template is valid")
-        .progress_chars("=> ");
+    let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
     ProgressBar::new(0).with_style(style).with_elapsed(elapsed)
 }
 

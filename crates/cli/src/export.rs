@@ -69,18 +69,12 @@ pub fn export(command: &ExportArgs) -> Result<ExitOutcome, LabError> {
     let (mut with_times, mut without);
     let feed = match recorded {
         Some(source) => {
-            with_times = InterruptibleSource {
-                source,
-                progress: &progress,
-            };
+            with_times = InterruptibleSource { source, progress: &progress };
             ExportSource::Timed(&mut with_times)
         }
         None => {
             let source = plans[0].source()?;
-            without = InterruptibleSource {
-                source,
-                progress: &progress,
-            };
+            without = InterruptibleSource { source, progress: &progress };
             ExportSource::Untimed(&mut without)
         }
     };
@@ -190,11 +184,7 @@ fn per_placement(
     let to = command.to.as_path();
     let failed = |source| LabError::output(to, source);
     std::fs::create_dir_all(to).map_err(failed)?;
-    let parts = tempfile::Builder::new()
-        .prefix(".")
-        .suffix(".part")
-        .tempdir_in(to)
-        .map_err(failed)?;
+    let parts = tempfile::Builder::new().prefix(".").suffix(".part").tempdir_in(to).map_err(failed)?;
     let mut exported = trace::export_per_placement(feed, settings, parts.path(), slug)
         .map_err(|error| output_error(parts.path(), error))?;
     for file in &mut exported.files {

@@ -27,10 +27,7 @@ pub fn faults(command: &FaultsArgs) -> Result<ExitOutcome, AnyError> {
     };
     let address = command.address;
     let (status, answer) = http::send_request(address, &token, FAULTS, change).map_err(|error| {
-        bad_option(
-            &address.to_string(),
-            format!("{error}. Give the address of warp serve --metrics"),
-        )
+        bad_option(&address.to_string(), format!("{error}. Give the address of warp serve --metrics"))
     })?;
     if status != OK {
         return Err(bad_option(&address.to_string(), answer.trim_end()).into());
@@ -56,10 +53,8 @@ pub fn plan(file: &Path) -> Result<FaultPlan, LabError> {
 }
 
 fn text(file: &Path) -> Result<String, LabError> {
-    base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
-        file: file.display().to_string(),
-        source,
-    })
+    base::input::read_text(file, TEXT_BYTES_MAX)
+        .map_err(|source| LabError::Io { file: file.display().to_string(), source })
 }
 
 /// Formats the planned faults with the number of their occurrences as a table.
@@ -67,23 +62,11 @@ fn described(report: Option<&FaultsReport>) -> String {
     let Some(report) = report else {
         return "no faults are planned\n".to_string();
     };
-    let mut text = format!(
-        "seed {}, {} I/O commands since the start of the plan\n",
-        report.seed, report.commands
-    );
-    let width = report
-        .faults
-        .iter()
-        .map(|fault| fault.name.chars().count())
-        .max()
-        .unwrap_or(0);
+    let mut text = format!("seed {}, {} I/O commands since the start of the plan\n", report.seed, report.commands);
+    let width = report.faults.iter().map(|fault| fault.name.chars().count()).max().unwrap_or(0);
     for fault in &report.faults {
         let now = if fault.active { "active" } else { "-" };
-        let _ = writeln!(
-            text,
-            "{:width$}  {:14}  {now:6}  {:>8}",
-            fault.name, fault.kind, fault.struck
-        );
+        let _ = writeln!(text, "{:width$}  {:14}  {now:6}  {:>8}", fault.name, fault.kind, fault.struck);
     }
     text
 }

@@ -43,9 +43,7 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     }
     let share = shared_folder(&command.share)?;
     check_files(command)?;
-    let drive = (command.transport != GuestTransport::None)
-        .then(|| drive(&command.drive))
-        .transpose()?;
+    let drive = (command.transport != GuestTransport::None).then(|| drive(&command.drive)).transpose()?;
     let stop = stoppable()?;
     let is_stopped = || stop.load(Ordering::Relaxed);
     if command.build_only {
@@ -91,11 +89,7 @@ fn machine(command: &GuestArgs, built: GuestFiles, attached: DriveTransports, sh
         attached,
         share,
         program: this_program(),
-        task: if command.command.is_empty() {
-            Task::Shell
-        } else {
-            Task::Command(command.command.clone())
-        },
+        task: if command.command.is_empty() { Task::Shell } else { Task::Command(command.command.clone()) },
         accelerator: Accelerator::of_this_machine(),
         memory_bytes: command.memory,
         network: command.network,
@@ -127,9 +121,7 @@ fn run(machine: &Machine, is_stopped: &dyn Fn() -> bool) -> (ExitOutcome, Option
         Ok(GuestExit::Stopped) => ExitOutcome::Stopped,
         Ok(GuestExit::TimedOut) => {
             let limit = machine.limit.unwrap_or_default().as_secs_f64();
-            print_error(&format!(
-                "the guest was stopped after {limit} s, the limit of --timeout"
-            ));
+            print_error(&format!("the guest was stopped after {limit} s, the limit of --timeout"));
             ExitOutcome::As(TIMED_OUT)
         }
         Err(_) if refused.is_some() => ExitOutcome::Failed,
@@ -175,10 +167,7 @@ fn check_files(command: &GuestArgs) -> Result<(), LabError> {
 fn shared_folder(folder: &Path) -> Result<PathBuf, LabError> {
     let problem = |why: &dyn std::fmt::Display| {
         let name = folder.display();
-        bad_option(
-            "--share",
-            format!("{name} cannot be shared ({why}). Give a folder of this machine"),
-        )
+        bad_option("--share", format!("{name} cannot be shared ({why}). Give a folder of this machine"))
     };
     let path = folder.canonicalize().map_err(|error| problem(&error))?;
     if !path.is_dir() {
@@ -276,9 +265,7 @@ fn print_status(status: &DriveStatus, output: &PrintedFormat) {
     let (sentence, table) = usage_summary(status);
     print_error(&sentence);
     if let Some(table) = table {
-        let _ = io::stderr()
-            .lock()
-            .write_all(table.render(output.tables(&io::stderr())).as_bytes());
+        let _ = io::stderr().lock().write_all(table.render(output.tables(&io::stderr())).as_bytes());
     }
 }
 

@@ -34,17 +34,11 @@ fn inspect_file(command: &InspectArgs, file: &Path) -> Result<ExitOutcome, AnyEr
     if command.scrub {
         let report = target::storage::scrub(file)?;
         print_value(command, &report, |report, format| format.words(&report.to_string()))?;
-        return Ok(if report.pages_damaged > 0 {
-            ExitOutcome::Failed
-        } else {
-            ExitOutcome::Done
-        });
+        return Ok(if report.pages_damaged > 0 { ExitOutcome::Failed } else { ExitOutcome::Done });
     }
     match command.log {
         Some(log) => raw_log(command, file, log),
-        None => print_value(command, &stored_drive(file)?, |drive, format| {
-            format.words(&drive.to_string())
-        }),
+        None => print_value(command, &stored_drive(file)?, |drive, format| format.words(&drive.to_string())),
     }
 }
 
@@ -65,31 +59,26 @@ fn print_value<T: Serialize>(
 fn raw_log(command: &InspectArgs, path: &Path, log: u8) -> Result<ExitOutcome, AnyError> {
     let bytes = base::input::read(path, RESULT_BYTES_MAX).map_err(|error| format!("{}: {error}", path.display()))?;
     match LogId::from_u8(log) {
-        Some(LogId::FdpConfigurations) => print_value(command, &decode::configurations(&bytes)?, |all, format| {
-            configurations(all, format)
-        }),
-        Some(LogId::ReclaimUnitHandleUsage) => print_value(command, &decode::usage(&bytes)?, |all, format| {
-            format.words(&usage(all))
-        }),
-        Some(LogId::FdpStatistics) => print_value(command, &decode::statistics(&bytes)?, |all, format| {
-            format.words(&statistics(all))
-        }),
+        Some(LogId::FdpConfigurations) => {
+            print_value(command, &decode::configurations(&bytes)?, |all, format| configurations(all, format))
+        }
+        Some(LogId::ReclaimUnitHandleUsage) => {
+            print_value(command, &decode::usage(&bytes)?, |all, format| format.words(&usage(all)))
+        }
+        Some(LogId::FdpStatistics) => {
+            print_value(command, &decode::statistics(&bytes)?, |all, format| format.words(&statistics(all)))
+        }
         Some(LogId::FdpEvents) => print_value(command, &decode::events(&bytes)?, |all, format| events(all, format)),
-        _ => Err(bad_option(
-            "--log",
-            format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23"),
-        )
-        .into()),
+        _ => {
+            Err(bad_option("--log", format!("{log:#04x} is not an FDP log page. Give 0x20, 0x21, 0x22 or 0x23")).into())
+        }
     }
 }
 
 fn show_report(command: &InspectArgs, report: &FdpReport) -> Result<ExitOutcome, AnyError> {
     print_value(command, report, |report, format| {
         let words = |text: String| format.words(&text);
-        let mut text = words(format!(
-            "{} {} firmware {}\n",
-            report.model, report.serial, report.firmware
-        ));
+        let mut text = words(format!("{} {} firmware {}\n", report.model, report.serial, report.firmware));
         if !report.supported {
             return text + &words("The controller does not support Flexible Data Placement.\n".to_string());
         }
@@ -114,11 +103,7 @@ fn show_report(command: &InspectArgs, report: &FdpReport) -> Result<ExitOutcome,
             }
             text += &format!("\n{}", rows.render(format));
         }
-        text += &format!(
-            "{}{}",
-            words("\nHost events\n".to_string()),
-            events(&enabled.host_events, format)
-        );
+        text += &format!("{}{}", words("\nHost events\n".to_string()), events(&enabled.host_events, format));
         let controller = events(&enabled.controller_events, format);
         text + &words("\nController events\n".to_string()) + &controller
     })
@@ -168,9 +153,7 @@ fn usage(all: &[decode::HandleUse]) -> String {
 }
 
 fn statistics(statistics: &decode::FdpByteCounts) -> String {
-    let waf = statistics
-        .write_amplification
-        .map_or("-".to_string(), |waf| format!("{waf:.3}"));
+    let waf = statistics.write_amplification.map_or("-".to_string(), |waf| format!("{waf:.3}"));
     format!(
         "HBMW {} bytes, MBMW {} bytes, MBE {} bytes, write amplification {waf}\n",
         statistics.host_bytes_written, statistics.media_bytes_written, statistics.media_bytes_erased

@@ -164,18 +164,13 @@ fn negative(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let is_number = value
-        .strip_prefix('-')?
-        .starts_with(|letter: char| letter.is_ascii_digit());
+    let is_number = value.strip_prefix('-')?.starts_with(|letter: char| letter.is_ascii_digit());
     // clap names only the first letters of the argument.
-    let place = arguments
-        .iter()
-        .position(|argument| argument.to_str().is_some_and(|text| text.starts_with(value.as_str())));
+    let place =
+        arguments.iter().position(|argument| argument.to_str().is_some_and(|text| text.starts_with(value.as_str())));
     let place = place.filter(|place| is_number && *place > 0)?;
     let [option, value] = [place - 1, place].map(|place| arguments[place].to_string_lossy());
-    option
-        .starts_with("--")
-        .then(|| format!("{option} {value} is negative. Give 0 or more"))
+    option.starts_with("--").then(|| format!("{option} {value} is negative. Give 0 or more"))
 }
 
 /// Error about an invalid option value.

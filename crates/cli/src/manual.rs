@@ -29,9 +29,7 @@ pub fn page(command: &ManArgs) -> Result<ExitOutcome, LabError> {
         described = subcommand;
     }
     let mut page = Vec::new();
-    clap_mangen::Man::new(described.clone())
-        .render(&mut page)
-        .expect("memory can be written");
+    clap_mangen::Man::new(described.clone()).render(&mut page).expect("memory can be written");
     print(&String::from_utf8(page).expect("a page is text"));
     Ok(ExitOutcome::Done)
 }

@@ -89,9 +89,9 @@ impl OutputFile<'_> {
         let other = prints_json.then_some("--json").or(other.map(|other| other.option));
         match (self.content, other) {
             (OutputContent::Random, _) => Some("standard output has no random access. Give a file".to_string()),
-            (_, Some(other)) => Some(format!(
-                "standard output takes one document, and {other} prints one already. Give a file"
-            )),
+            (_, Some(other)) => {
+                Some(format!("standard output takes one document, and {other} prints one already. Give a file"))
+            }
             (OutputContent::Binary, None) if io::stdout().is_terminal() => {
                 Some("standard output is a terminal, which cannot show Parquet. Give a file or a pipe".to_string())
             }
@@ -115,19 +115,12 @@ pub fn check(destinations: &[OutputFile<'_>], folder: Option<&Path>, prints_json
             continue;
         }
         if let Some(other) = destinations[..index].iter().find(|other| other.path == *path) {
-            let problem = format!(
-                "{} is the file of {} already. Give another file",
-                path.display(),
-                other.option
-            );
+            let problem = format!("{} is the file of {} already. Give another file", path.display(), other.option);
             return Err(bad_option(option, problem));
         }
     }
     let made = folder.map(CreatedFolders::create).transpose()?;
-    for destination in destinations
-        .iter()
-        .filter(|destination| !is_standard_output(destination.path))
-    {
+    for destination in destinations.iter().filter(|destination| !is_standard_output(destination.path)) {
         check_file(destination.path)?;
     }
     drop(made);
@@ -166,9 +159,7 @@ struct CreatedFolders(Vec<PathBuf>);
 
 impl CreatedFolders {
     fn create(folder: &Path) -> Result<CreatedFolders, LabError> {
-        let missing = folder
-            .ancestors()
-            .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
         let create = || std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
         // Another run beside this one may just remove its own empty folders.

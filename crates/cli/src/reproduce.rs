@@ -25,16 +25,9 @@ use crate::run::refused_text;
 use crate::{ExitOutcome, print, results};
 
 pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
-    let names = if command.experiments.is_empty() {
-        Experiment::names()
-    } else {
-        command.experiments.clone()
-    };
+    let names = if command.experiments.is_empty() { Experiment::names() } else { command.experiments.clone() };
     // All files are read before the first run, so that a mistake in the last file costs no results.
-    let experiments: Vec<Experiment> = names
-        .iter()
-        .map(|name| Experiment::find(name))
-        .collect::<Result<_, _>>()?;
+    let experiments: Vec<Experiment> = names.iter().map(|name| Experiment::find(name)).collect::<Result<_, _>>()?;
     let pages = [("--claims", &command.claims), ("--fidelity", &command.fidelity)];
     let pages = pages.into_iter().filter_map(|(option, path)| {
         let path = path.as_deref()?;
@@ -50,10 +43,7 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
     let mut page = page.map(|path| FidelityPage::new(path, &experiments));
     let mut report = ClaimReporter::new(command);
     for experiment in &experiments {
-        let selected = experiment.select(&RunOverrides {
-            quick: command.quick,
-            ..command.selection.selection()
-        })?;
+        let selected = experiment.select(&RunOverrides { quick: command.quick, ..command.selection.selection() })?;
         let (plans, refused) = simulate::run::prepare_possible(selected.cells)?;
         let begun = Instant::now();
         let (results, intervals, stopped) = execute::run_cells(&plans, ExecutionOptions::default(), &progress)?;
@@ -67,14 +57,10 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
             report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
             // `reproduce` checks the claims even if options changed the experiment.
-            let judge = ClaimChecker::new(
-                experiment,
-                ExperimentForm::Full,
-                &results,
-                selected.settings.tail_drive_writes,
-            )
-            .with_intervals(&intervals)
-            .with_refused(&refused);
+            let judge =
+                ClaimChecker::new(experiment, ExperimentForm::Full, &results, selected.settings.tail_drive_writes)
+                    .with_intervals(&intervals)
+                    .with_refused(&refused);
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), &judge.verdicts(), &judge.regression())?;
             }
@@ -109,12 +95,7 @@ struct ClaimReporter<'a> {
 
 impl<'a> ClaimReporter<'a> {
     fn new(command: &'a ReproduceArgs) -> ClaimReporter<'a> {
-        ClaimReporter {
-            command,
-            outcome: ExitOutcome::Done,
-            documents: Vec::new(),
-            comparisons: Vec::new(),
-        }
+        ClaimReporter { command, outcome: ExitOutcome::Done, documents: Vec::new(), comparisons: Vec::new() }
     }
 
     fn print(&self, text: &str) {
@@ -203,13 +184,7 @@ impl<'a> ClaimReporter<'a> {
         if self.command.output.is_json() {
             self.documents.push(document);
         } else if let Some(id) = id {
-            print(
-                &self
-                    .command
-                    .output
-                    .tables()
-                    .words(&format!("stored as {id} (warp results list)\n\n")),
-            );
+            print(&self.command.output.tables().words(&format!("stored as {id} (warp results list)\n\n")));
         }
     }
 
@@ -271,9 +246,7 @@ impl<'a> ClaimReporter<'a> {
         claims_hold: bool,
     ) -> Result<(), LabError> {
         if !claims_hold {
-            self.print(&format!(
-                "{slug}: {path} was not updated, because the claims above do not hold\n"
-            ));
+            self.print(&format!("{slug}: {path} was not updated, because the claims above do not hold\n"));
             return Ok(());
         }
         golden::write(path, rows)?;
@@ -296,8 +269,5 @@ fn described(slug: &str, path: &str, differences: &[String], cells: usize, judge
         );
     }
     let count = differences.len();
-    format!(
-        "{slug}: {cells} cells differ from {path} in {count} places\n  {}\n",
-        differences.join("\n  ")
-    )
+    format!("{slug}: {cells} cells differ from {path} in {count} places\n  {}\n", differences.join("\n  "))
 }

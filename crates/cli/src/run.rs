@@ -44,12 +44,7 @@ pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
         Some(snapshot) => Experiment::from_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
-    let RunSet {
-        mut experiment,
-        settings,
-        form,
-        cells,
-    } = experiment.select(&selection(command, target)?)?;
+    let RunSet { mut experiment, settings, form, cells } = experiment.select(&selection(command, target)?)?;
     let (plans, refused) = simulate::run::prepare_possible(cells)?;
     let cache = |plan: &RunPlan| workloads::cache_sentence(target, &plan.cell().workload, plan.target().device_bytes);
     if let Some(sentence) = plans.first().and_then(cache) {
@@ -57,11 +52,7 @@ pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
     }
     check_destinations(command, &experiment, &plans)?;
     let folder = report_folder(command, &experiment);
-    if command
-        .save_snapshot
-        .as_ref()
-        .is_some_and(|path| path.starts_with(&folder))
-    {
+    if command.save_snapshot.as_ref().is_some_and(|path| path.starts_with(&folder)) {
         // The device is saved at the end of its run, before the report exists.
         std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source))?;
     }
@@ -115,25 +106,13 @@ fn selection(command: &RunArgs, target: &str) -> Result<RunOverrides, LabError> 
 /// Formats the options that change the run.
 fn typed_options(command: &RunArgs) -> String {
     let capacity = typed_size("capacity", command.capacity);
-    let snapshot = format_option(
-        "load-snapshot",
-        command.load_snapshot.as_ref().map(|path| path.display()),
-    );
-    typed_line(
-        capacity
-            .into_iter()
-            .chain(snapshot)
-            .chain(command.selection.command_line()),
-    )
+    let snapshot = format_option("load-snapshot", command.load_snapshot.as_ref().map(|path| path.display()));
+    typed_line(capacity.into_iter().chain(snapshot).chain(command.selection.command_line()))
 }
 
 /// Location of the plotting library of a report.
 pub fn library(single_file: bool) -> PlotLibrary {
-    if single_file {
-        PlotLibrary::Embedded
-    } else {
-        PlotLibrary::SeparateFile
-    }
+    if single_file { PlotLibrary::Embedded } else { PlotLibrary::SeparateFile }
 }
 
 fn report_folder(command: &RunArgs, experiment: &Experiment) -> PathBuf {
@@ -177,9 +156,7 @@ fn documents(command: &RunArgs) -> impl Iterator<Item = (Document, &Path)> {
         (Document::Series, &command.series),
         (Document::FioJson, &command.fio_json),
     ];
-    options
-        .into_iter()
-        .filter_map(|(document, path)| Some((document, path.as_deref()?)))
+    options.into_iter().filter_map(|(document, path)| Some((document, path.as_deref()?)))
 }
 
 /// Rejects unwritable destinations and impossible documents before the hours of a run.
@@ -201,27 +178,17 @@ fn check_destinations(command: &RunArgs, experiment: &Experiment, plans: &[RunPl
             Some(OutputFile { option, path, content })
         })
         .collect();
-    output::check(
-        &destinations,
-        Some(&report_folder(command, experiment)),
-        command.output.is_json(),
-    )
+    output::check(&destinations, Some(&report_folder(command, experiment)), command.output.is_json())
 }
 
 /// Rejects fio's JSON unless there is one run with timing.
 fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
     let [plan] = plans else {
-        let problem = format!(
-            "fio's JSON describes one run, but there are {}. Select one run",
-            plans.len()
-        );
+        let problem = format!("fio's JSON describes one run, but there are {}. Select one run", plans.len());
         return Err(bad_option("--fio-json", problem));
     };
     if !plan.is_timed() {
-        let problem = format!(
-            "{} has no timing, so there are no latencies for fio's JSON",
-            plan.cell().key.device
-        );
+        let problem = format!("{} has no timing, so there are no latencies for fio's JSON", plan.cell().key.device);
         return Err(bad_option("--fio-json", problem));
     }
     Ok(())
@@ -231,17 +198,11 @@ fn check_fio_json(plans: &[RunPlan]) -> Result<(), LabError> {
 fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
     for plan in plans {
         if plans.len() > 1 {
-            refuse_logs(
-                plan.cell(),
-                format!("a log describes one run, but there are {}", plans.len()),
-            )?;
+            refuse_logs(plan.cell(), format!("a log describes one run, but there are {}", plans.len()))?;
         }
         if !plan.is_timed() {
             let device = &plan.cell().key.device;
-            refuse_logs(
-                plan.cell(),
-                format!("{device} has no timing, so there are no values over time to log"),
-            )?;
+            refuse_logs(plan.cell(), format!("{device} has no timing, so there are no values over time to log"))?;
         }
         let jobs = plan.cell().workload.jobs().map_or(&[][..], |file| &file.jobs);
         let prefixes = jobs.iter().flat_map(|job| job.logs.asked()).map(|(_, prefix)| prefix);
@@ -342,16 +303,7 @@ fn write_files(
     let made = std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source));
     wrote(
         &file,
-        made.and_then(|()| {
-            write_judged(
-                experiment,
-                judge,
-                results,
-                intervals,
-                library(command.single_file),
-                &file,
-            )
-        }),
+        made.and_then(|()| write_judged(experiment, judge, results, intervals, library(command.single_file), &file)),
     );
     for (document, path) in documents(command).filter(|(_, path)| !is_standard_output(path)) {
         wrote(path, document.write(path, &axes, results));
@@ -370,10 +322,7 @@ fn check_saved(command: &RunArgs, results: &[RunResult]) -> Result<(), LabError>
 
 /// fio's JSON of the single result.
 fn fio_json_of(results: &[RunResult]) -> String {
-    let timed = results[0]
-        .timed
-        .as_ref()
-        .expect("`check_fio_json` rejects runs without timing");
+    let timed = results[0].timed.as_ref().expect("`check_fio_json` rejects runs without timing");
     let text = serde_json::to_string_pretty(&simulate::timed::to_fio_json(timed)).expect("JSON serializes");
     format!("{text}\n")
 }

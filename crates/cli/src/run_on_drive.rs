@@ -61,10 +61,7 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
     let on = command.remote.drive.as_deref().expect("the caller checked --target");
     let name = command.target.as_deref();
     let name = name.ok_or_else(|| {
-        bad_option(
-            "--target",
-            "the workload is missing. Name a job file, a workload or a block trace before --target",
-        )
+        bad_option("--target", "the workload is missing. Name a job file, a workload or a block trace before --target")
     })?;
     let cell = cell(command, name)?;
     refuse_logs(&cell, "a run with --target records no values over time".to_string())?;
@@ -80,10 +77,7 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
         return Err(bad_option(name, "the workload never ends. Limit it with --drive-writes").into());
     }
     let progress = execute::stoppable();
-    let limit = cell
-        .run
-        .drive_writes
-        .map(|drive_writes| (drive_writes * target.device_bytes as f64) as u64);
+    let limit = cell.run.drive_writes.map(|drive_writes| (drive_writes * target.device_bytes as f64) as u64);
     let measured = execute::with_bar(&progress, 1, || {
         measure(&mut drive, source, limit, &progress).map_err(|error| error.to_string())
     });
@@ -104,11 +98,7 @@ pub fn run(command: &RunArgs) -> Result<ExitOutcome, AnyError> {
         let format = command.output.tables();
         as_text(name, on, &measured, format) + &format.words(&stored)
     });
-    Ok(if measured.complete {
-        ExitOutcome::Done
-    } else {
-        ExitOutcome::Stopped
-    })
+    Ok(if measured.complete { ExitOutcome::Done } else { ExitOutcome::Stopped })
 }
 
 /// Cell of the workload with its changes. The cell's device model is unused.
@@ -124,10 +114,7 @@ fn cell(command: &RunArgs, name: &str) -> Result<RunSpec, AnyError> {
     let experiment = Experiment::find_or_workload(name, Some("warp_default"))?;
     let selection = RunOverrides {
         change: RunChange::from_settings(&command.columns.overrides(name, settings)?),
-        run: RunOptions {
-            timed: Some(false),
-            ..command.selection.run.clone()
-        },
+        run: RunOptions { timed: Some(false), ..command.selection.run.clone() },
         ..command.selection.selection()
     };
     let mut cells = experiment.select(&selection)?.cells;
@@ -199,9 +186,7 @@ fn measure(
             written += execute_request(drive, request, &mut sent)?;
         }
         let share = limit.map_or_else(|| source.share_done(), |limit| Some(written as f64 / limit as f64));
-        progress
-            .completed
-            .store((share.unwrap_or(0.0) * STEPS) as u64, Ordering::Relaxed);
+        progress.completed.store((share.unwrap_or(0.0) * STEPS) as u64, Ordering::Relaxed);
     }
     Ok(DriveMeasurement {
         complete,
@@ -215,11 +200,7 @@ fn measure(
 /// Bytes that the drive counted between two readings.
 fn difference(before: &FdpByteCounts, after: &FdpByteCounts) -> Result<[u128; 3], AnyError> {
     let of = |statistics: &FdpByteCounts| {
-        [
-            statistics.host_bytes_written,
-            statistics.media_bytes_written,
-            statistics.media_bytes_erased,
-        ]
+        [statistics.host_bytes_written, statistics.media_bytes_written, statistics.media_bytes_erased]
     };
     let (before, after) = (of(before), of(after));
     if (0..3).any(|counter| after[counter] < before[counter]) {

@@ -54,15 +54,8 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     let studio_token = command.studio_token.as_deref().map(token).transpose()?;
     let (server, opened) = Server::start(options)?;
     // On an error, dropping the server closes the drive cleanly.
-    let page = command
-        .studio
-        .map(|listen| studio(command, listen, studio_token, &server))
-        .transpose()?;
-    print(&format!(
-        "{}\n{}",
-        opened,
-        introduction(command, &config, &server, page.as_ref())
-    ));
+    let page = command.studio.map(|listen| studio(command, listen, studio_token, &server)).transpose()?;
+    print(&format!("{}\n{}", opened, introduction(command, &config, &server, page.as_ref())));
     let outcome = show_status(command, &server, &stopped);
     let last_status = server.status();
     if let Some((studio, _)) = page {
@@ -70,9 +63,7 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     }
     server.stop()?;
     let waf = last_status.stats.write_amplification();
-    let waf = waf.map_or("nothing written".to_string(), |waf| {
-        format!("write amplification {waf:.3}")
-    });
+    let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
     print(&format!("stopped, {waf}\n"));
     Ok(outcome)
 }
@@ -89,10 +80,7 @@ fn studio(
         name: command.drive.device.clone(),
         actions: server.actions(),
     };
-    let http = HttpOptions {
-        listen,
-        token: token.clone(),
-    };
+    let http = HttpOptions { listen, token: token.clone() };
     let studio = Studio::start_with(StudioOptions::new(http), Some(drive))?;
     let address = page_address(&studio, token.as_deref(), "#/drive");
     Ok((studio, address))
@@ -132,18 +120,11 @@ fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
         let option = if command.checksums { "--checksums" } else { "--scrub" };
         return Err(bad_option(option, "checksums need a data file. Give --data FILE").into());
     }
-    let drive = DriveOptions {
-        subsystem,
-        checksums,
-        ..drive
-    };
+    let drive = DriveOptions { subsystem, checksums, ..drive };
     let tcp = match (command.tcp, &command.hosts) {
         (None, _) => None,
         (Some(listen), None) => Some(TcpOptions::new(listen)),
-        (Some(listen), Some(file)) => Some(TcpOptions {
-            hosts: hosts(file)?,
-            ..TcpOptions::new(listen)
-        }),
+        (Some(listen), Some(file)) => Some(TcpOptions { hosts: hosts(file)?, ..TcpOptions::new(listen) }),
     };
     let metrics = command.metrics.map(|listen| {
         let token = command.metrics_token.as_deref().map(token).transpose()?;
@@ -171,9 +152,7 @@ fn power_lost(loss: &PowerLoss) {
         loss.command, loss.pieces_lost, loss.pieces_kept
     ));
     if let Some(problem) = &loss.problem {
-        print_error(&format!(
-            "some of the lost pieces could not be restored to their old content ({problem})"
-        ));
+        print_error(&format!("some of the lost pieces could not be restored to their old content ({problem})"));
     }
     std::process::exit(POWER_LOST)
 }
@@ -220,18 +199,12 @@ fn dh_group(host: &HostEntry) -> Result<DhGroupId, String> {
 
 fn hosts(file: &Path) -> Result<Vec<AllowedHost>, LabError> {
     let name = file.display().to_string();
-    let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
-        file: name.clone(),
-        source,
-    })?;
+    let text =
+        base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io { file: name.clone(), source })?;
     let invalid = |problem: String| LabError::invalid(&name, problem);
     // The message omits the line of the file, because the line may be a secret.
     let listed: HostsFile = toml::from_str(&text).map_err(|error| invalid(experiment::find::toml_problem(&error)))?;
-    if listed
-        .host
-        .iter()
-        .any(|host| host.secret.is_some() || host.controller_secret.is_some())
-    {
+    if listed.host.iter().any(|host| host.secret.is_some() || host.controller_secret.is_some()) {
         check_private(file)?;
     }
     let secret = |nqn: &str, field: &str, text: Option<String>| {
@@ -297,11 +270,7 @@ pub fn drive_options(
         "null" => DataChoice::Null,
         path => DataChoice::File(PathBuf::from(path)),
     };
-    Ok(DriveOptions {
-        subsystem,
-        data,
-        checksums: false,
-    })
+    Ok(DriveOptions { subsystem, data, checksums: false })
 }
 
 /// Device of the profile with the requested capacity.

@@ -33,11 +33,7 @@ fn text(file: &str) -> ExitOutcome {
 
 fn fio_options() -> ExitOutcome {
     let manual = fio::manual();
-    print(&if io::stdout().is_terminal() {
-        tables_of(&manual)
-    } else {
-        manual
-    });
+    print(&if io::stdout().is_terminal() { tables_of(&manual) } else { manual });
     ExitOutcome::Done
 }
 
@@ -68,11 +64,8 @@ fn device(command: &ShowDevice) -> Result<ExitOutcome, LabError> {
     let format = command.output.tables();
     let ensemble = describe::ensemble(&profile);
     let tables = [describe::layout(&config, &layout), describe::sources(&profile)];
-    let tables: Vec<String> = tables
-        .iter()
-        .chain((!ensemble.is_empty()).then_some(&ensemble))
-        .map(|table| table.render(format))
-        .collect();
+    let tables: Vec<String> =
+        tables.iter().chain((!ensemble.is_empty()).then_some(&ensemble)).map(|table| table.render(format)).collect();
     print(&format!(
         "{}{}\n{}",
         format.words(&wrapped(&format!("{}: {}\n", profile.name, profile.title))),
@@ -87,10 +80,7 @@ fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
     // The same code as that of `warp run` prepares the file, so that both accept the same files.
     let experiment = Experiment::from_workload(name, &command.device);
     let selection = RunOverrides {
-        run: RunOptions {
-            drive_writes: Some(1.0),
-            ..RunOptions::default()
-        },
+        run: RunOptions { drive_writes: Some(1.0), ..RunOptions::default() },
         ..RunOverrides::default()
     };
     let plan = simulate::run::prepare(experiment.select(&selection)?.cells)?.remove(0);
@@ -100,10 +90,8 @@ fn job(command: &ShowJob) -> Result<ExitOutcome, LabError> {
     let streams = plan.streams()?;
     if command.output.is_json() {
         let without_effect = jobs.without_effect();
-        let without_effect: serde_json::Map<String, serde_json::Value> = without_effect
-            .iter()
-            .map(|(option, why)| (option.name.to_string(), (*why).into()))
-            .collect();
+        let without_effect: serde_json::Map<String, serde_json::Value> =
+            without_effect.iter().map(|(option, why)| (option.name.to_string(), (*why).into())).collect();
         print(&format!(
             "{}\n",
             serde_json::json!({
@@ -165,11 +153,7 @@ mod tests {
     fn the_manual_of_options_is_tables_on_a_terminal() {
         let text = tables_of(&fio::manual());
         assert!(text.starts_with("Options that act\n┌"), "{text}");
-        for title in [
-            "Options that are refused\n┌",
-            "Options without effect\n┌",
-            "│ rw, readwrite ",
-        ] {
+        for title in ["Options that are refused\n┌", "Options without effect\n┌", "│ rw, readwrite "] {
             assert!(text.contains(title), "{title}: {text}");
         }
         assert!(!text.contains("|---") && !text.contains('`'), "{text}");

@@ -50,15 +50,11 @@ fn list_all(output: &OutputFormat) -> Result<ExitOutcome, LabError> {
     let all = EntryKind::ALL.map(|kind| Ok((kind, kind.entries()?)));
     let all: Vec<(EntryKind, Vec<CatalogueEntry>)> = all.into_iter().collect::<Result<_, LabError>>()?;
     if output.is_json() {
-        let fields = all
-            .iter()
-            .map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
+        let fields = all.iter().map(|(kind, entries)| (kind.name().to_string(), serde_json::json!(entries)));
         print(&format!("{}\n", serde_json::Value::Object(fields.collect())));
     } else {
-        let tables: Vec<String> = all
-            .iter()
-            .map(|(kind, entries)| kind.table(entries).render(output.tables()))
-            .collect();
+        let tables: Vec<String> =
+            all.iter().map(|(kind, entries)| kind.table(entries).render(output.tables())).collect();
         print(&tables.join("\n"));
     }
     Ok(ExitOutcome::Done)

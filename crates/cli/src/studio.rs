@@ -19,10 +19,7 @@ pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
     ctrlc::set_handler(move || {
         let _ = stop.send(());
     })?;
-    let http = HttpOptions {
-        listen: command.listen,
-        token: token.clone(),
-    };
+    let http = HttpOptions { listen: command.listen, token: token.clone() };
     let options = StudioOptions {
         // The user of this machine may run any file, but a page may not.
         granted: command.target.iter().map(std::path::PathBuf::from).collect(),
@@ -52,14 +49,8 @@ pub fn studio(command: &StudioArgs) -> Result<ExitOutcome, AnyError> {
 /// Session order of the command line, `None` without a target.
 fn order(command: &StudioArgs) -> Result<Option<SessionSpec>, LabError> {
     let Some(target) = &command.target else { return Ok(None) };
-    let order = SessionSpec {
-        device: command.device.clone(),
-        run: command.run.clone(),
-        ..SessionSpec::default()
-    };
-    order
-        .with_target(target, &command.set.iter().cloned().collect())
-        .map(Some)
+    let order = SessionSpec { device: command.device.clone(), run: command.run.clone(), ..SessionSpec::default() };
+    order.with_target(target, &command.set.iter().cloned().collect()).map(Some)
 }
 
 /// Address of a view of the page, including the token.
@@ -79,25 +70,17 @@ fn escaped(token: &str) -> String {
 
 /// Opens a browser if the machine has a display. The printed address serves as a fallback.
 fn open(url: &str) {
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some());
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if !has_display {
         return;
     }
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = Command::new(opener)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let started =
+        Command::new(opener).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match started {
         // The opener ends once the browser has the address. A thread reaps it.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => print_error(&format!(
-            "{opener} cannot be started ({error}). Open the address in a browser"
-        )),
+        Err(error) => print_error(&format!("{opener} cannot be started ({error}). Open the address in a browser")),
     }
 }
 

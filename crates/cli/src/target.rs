@@ -47,11 +47,7 @@ impl DriveTarget {
             return Err(bad_option("--host-nqn", problem));
         }
         let path = PathBuf::from(text);
-        Ok(if text.starts_with("/dev/") {
-            DriveTarget::Device(path)
-        } else {
-            DriveTarget::File(path)
-        })
+        Ok(if text.starts_with("/dev/") { DriveTarget::Device(path) } else { DriveTarget::File(path) })
     }
 
     /// Parses a target that must be a namespace of a drive.
@@ -79,10 +75,7 @@ impl DriveTarget {
             DriveTarget::Tcp(address, identity) => Ok(Ok(report(&mut Remote::connect(*address, identity)?, group)?)),
             DriveTarget::Device(path) => Ok(Ok(report(&mut Passthrough::open(path)?, group)?)),
             DriveTarget::File(path) if endurance_group.is_some() => {
-                let problem = format!(
-                    "{} is a file, which has one endurance group. Remove the option",
-                    path.display()
-                );
+                let problem = format!("{} is a file, which has one endurance group. Remove the option", path.display());
                 Err(bad_option("--endurance-group", problem).into())
             }
             DriveTarget::File(path) => Ok(Err(path)),

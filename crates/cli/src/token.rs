@@ -10,10 +10,7 @@ pub fn check_private(file: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::PermissionsExt;
     const OTHERS: u32 = 0o007;
     let name = file.display().to_string();
-    let about = std::fs::metadata(file).map_err(|source| LabError::Io {
-        file: name.clone(),
-        source,
-    })?;
+    let about = std::fs::metadata(file).map_err(|source| LabError::Io { file: name.clone(), source })?;
     let mode = about.permissions().mode() & 0o777;
     if about.is_file() && mode & OTHERS != 0 {
         let problem = format!(
@@ -30,9 +27,7 @@ pub fn check_private(file: &Path) -> Result<(), LabError> {
 /// The file cannot be read, or all users of the machine can access it.
 pub fn token(file: &Path) -> Result<String, LabError> {
     check_private(file)?;
-    let text = base::input::read_text(file, TEXT_BYTES_MAX).map_err(|source| LabError::Io {
-        file: file.display().to_string(),
-        source,
-    })?;
+    let text = base::input::read_text(file, TEXT_BYTES_MAX)
+        .map_err(|source| LabError::Io { file: file.display().to_string(), source })?;
     Ok(text.lines().next().unwrap_or_default().trim().to_string())
 }

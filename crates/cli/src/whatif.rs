@@ -27,11 +27,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
         match question(command, &workload).and_then(WhatIfQuestion::study) {
             Ok(study) => {
                 let cache = cache_sentence(command, &study, &workload)?;
-                studies.push((
-                    report_folder(command, &study, is_folder.then_some(&workload)),
-                    cache,
-                    study,
-                ));
+                studies.push((report_folder(command, &study, is_folder.then_some(&workload)), cache, study));
             }
             // In a folder, a failed workload does not prevent the other answers.
             Err(problem) if is_folder => unanswered.push(problem.to_string()),
@@ -39,10 +35,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
         }
     }
     if studies.is_empty() {
-        let problem = format!(
-            "no workload in the folder can be evaluated. The first problem is {}",
-            unanswered[0]
-        );
+        let problem = format!("no workload in the folder can be evaluated. The first problem is {}", unanswered[0]);
         return Err(LabError::invalid(&command.workload, problem));
     }
     for (folder, ..) in &studies {
@@ -76,11 +69,8 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
         answers.push(answer);
     }
     if command.output.is_json() {
-        let json = if is_folder {
-            serde_json::to_string_pretty(&answers)
-        } else {
-            serde_json::to_string_pretty(&answers[0])
-        };
+        let json =
+            if is_folder { serde_json::to_string_pretty(&answers) } else { serde_json::to_string_pretty(&answers[0]) };
         print(&format!("{}\n", json.expect("an answer is JSON")));
     } else if is_folder {
         print(&format!("\n{}", side_by_side(&answers).render(command.output.tables())));
@@ -88,11 +78,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     for problem in &unanswered {
         print_error(&format!("no answer for {problem}"));
     }
-    Ok(if unanswered.is_empty() {
-        ExitOutcome::Done
-    } else {
-        ExitOutcome::Failed
-    })
+    Ok(if unanswered.is_empty() { ExitOutcome::Done } else { ExitOutcome::Failed })
 }
 
 /// The workload, or the workloads in a folder.
@@ -106,15 +92,9 @@ fn workloads_of(name: &str) -> Result<Vec<String>, LabError> {
 /// Introductory sentence for a trace of cache requests.
 fn cache_sentence(command: &WhatIfArgs, study: &WhatIfStudy, workload: &str) -> Result<Option<String>, LabError> {
     let cell = study.cells()?.remove(0);
-    let layout = DeviceLayout::new(&cell.device).map_err(|error| LabError::Device {
-        device: command.device.clone(),
-        error,
-    })?;
-    Ok(workloads::cache_sentence(
-        workload,
-        &cell.workload,
-        layout.capacity_bytes(),
-    ))
+    let layout =
+        DeviceLayout::new(&cell.device).map_err(|error| LabError::Device { device: command.device.clone(), error })?;
+    Ok(workloads::cache_sentence(workload, &cell.workload, layout.capacity_bytes()))
 }
 
 fn question(command: &WhatIfArgs, workload: &str) -> Result<WhatIfQuestion, LabError> {
@@ -189,17 +169,10 @@ fn text(answer: &WhatIfAnswer, printed_notes: usize, format: TextFormat) -> Stri
     let mut text = String::new();
     if !answer.how.is_empty() {
         text += &format!("\nHow ({}):\n", answer.advised().unwrap_or_default());
-        text += &answer
-            .how
-            .iter()
-            .map(|line| rows::wrapped(&format!("  {line}")))
-            .collect::<String>();
+        text += &answer.how.iter().map(|line| rows::wrapped(&format!("  {line}"))).collect::<String>();
     }
     text += "\n";
-    text += &answer.notes[printed_notes..]
-        .iter()
-        .map(|note| rows::wrapped(note))
-        .collect::<String>();
+    text += &answer.notes[printed_notes..].iter().map(|note| rows::wrapped(note)).collect::<String>();
     headline + &table + &format.words(&text)
 }
 

@@ -33,11 +33,7 @@ impl Writer {
             RemoteController::connect(&HostOptions::new(served.address(), &served.nqn())).expect("a drive");
         controller.set_queue_count(1).expect("a queue");
         let queue = controller.io_queue(1, 32).expect("a queue");
-        Writer {
-            controller,
-            queue,
-            random: 1,
-        }
+        Writer { controller, queue, random: 1 }
     }
 
     /// A number below a limit (xorshift).
@@ -70,9 +66,7 @@ impl Writer {
         for start in (offset..offset + bytes).step_by(TRANSFER_BYTES as usize) {
             let length = TRANSFER_BYTES.min(offset + bytes - start);
             let entry = block_command(IoOpcode::Write, 1, start / BLOCK_BYTES, (length / BLOCK_BYTES) as u32);
-            let done = self
-                .queue
-                .command(entry, CommandData::ToController(vec![1; length as usize]));
+            let done = self.queue.command(entry, CommandData::ToController(vec![1; length as usize]));
             assert_eq!(done.expect("a completion").status(), Status::SUCCESS);
         }
     }
@@ -110,9 +104,7 @@ fn readings(printed: &str) -> Vec<Value> {
 /// Kinds of the notices of a reading.
 fn notices(reading: &Value) -> Vec<&str> {
     let all = reading["notices"].as_array().expect("notices");
-    all.iter()
-        .map(|notice| notice["kind"].as_str().expect("a kind"))
-        .collect()
+    all.iter().map(|notice| notice["kind"].as_str().expect("a kind")).collect()
 }
 
 /// A `warp drive advise` that goes on while the test does something.
@@ -124,10 +116,7 @@ struct AdviseProcess {
 impl AdviseProcess {
     fn start(folder: &TempDir, target: &str, arguments: &[&str]) -> AdviseProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-        command
-            .args(["drive", "advise", target])
-            .args(arguments)
-            .current_dir(folder);
+        command.args(["drive", "advise", target]).args(arguments).current_dir(folder);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("the program runs");
         let output = BufReader::new(process.stdout.take().expect("it is piped"));
@@ -159,65 +148,29 @@ impl Drop for AdviseProcess {
 fn the_owner_whose_data_is_copied_is_named() {
     let folder = folder();
     let (_served, mut writer, target) = misplaced(&folder);
-    let advise = [
-        &["drive", "advise", &target],
-        &LOG[..],
-        &["--readings", "2", "--every", "0.1"],
-    ]
-    .concat();
+    let advise = [&["drive", "advise", &target], &LOG[..], &["--readings", "2", "--every", "0.1"]].concat();
     let found = readings(&prints(&folder, &advise));
     assert_eq!(found.len(), 2);
     let first = &found[0];
-    assert_eq!(
-        (first["events"].as_u64(), notices(first)),
-        (Some(63), vec![]),
-        "{first}"
-    );
+    assert_eq!((first["events"].as_u64(), notices(first)), (Some(63), vec![]), "{first}");
     let row = &first["owners"][0];
-    assert_eq!(
-        (&row["owner"], &row["found_with"]),
-        (&"warm".into(), &0.into()),
-        "{first}"
-    );
+    assert_eq!((&row["owner"], &row["found_with"]), (&"warm".into(), &0.into()), "{first}");
     assert!(row["confidence"].as_f64() > Some(0.5), "{first}");
-    let step = first["moves"]
-        .as_array()
-        .expect("moves")
-        .iter()
-        .find(|step| step["owner"] == "warm");
+    let step = first["moves"].as_array().expect("moves").iter().find(|step| step["owner"] == "warm");
     let step = step.expect("warm moves");
-    assert_eq!(
-        (&step["from"], &step["to"], &step["carried_out"]),
-        (&0.into(), &1.into(), &false.into())
-    );
+    assert_eq!((&step["from"], &step["to"], &step["carried_out"]), (&0.into(), &1.into(), &false.into()));
     assert!(step["expected_saving_bytes"].as_u64() > Some(0), "{first}");
     assert_eq!(first["handles"][0]["used"], "host specified");
     assert_eq!((&found[1]["events"], &found[1]["host_bytes"]), (&0.into(), &0.into()));
 
     // The same as text; and of equal parts of the namespace, from now on.
-    let once = [
-        "drive",
-        "advise",
-        &target,
-        "--owners",
-        "owners.csv",
-        "--policy",
-        "reported",
-        "--readings",
-        "1",
-    ];
+    let once = ["drive", "advise", &target, "--owners", "owners.csv", "--policy", "reported", "--readings", "1"];
     let text = prints(&folder, &once);
-    assert!(
-        text.contains("63 new events") && text.contains("move to 1, saves about"),
-        "{text}"
-    );
+    assert!(text.contains("63 new events") && text.contains("move to 1, saves about"), "{text}");
     assert!(text.contains("total of 1 readings: 63 new events"), "{text}");
     let csv = prints(&folder, &[&once[..], &["--format", "csv"]].concat());
     let rows: Vec<&str> = csv.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(
-        rows[0], "owner,placement,events,copied by GC (bytes),confidence,advice",
-        "{csv}"
-    );
+    assert_eq!(rows[0], "owner,placement,events,copied by GC (bytes),confidence,advice", "{csv}");
     assert!(rows[1].starts_with("warm,0,") && csv.contains("# reading 1: "), "{csv}");
     let lines = prints(&folder, &[&once[..], &["--format", "json"]].concat());
     assert_eq!(json(&lines)["events"], 63);
@@ -226,19 +179,8 @@ fn the_owner_whose_data_is_copied_is_named() {
         &[&once[..], &["--format", "json", "--json", "lines.json"]].concat(),
         &["--format", "Remove one of the two"],
     );
-    let parts = [
-        "--chunks",
-        "8",
-        "--policy",
-        "observe",
-        "--json",
-        "-",
-        "--from-now",
-        "--every",
-        "1",
-        "--readings",
-        "1",
-    ];
+    let parts =
+        ["--chunks", "8", "--policy", "observe", "--json", "-", "--from-now", "--every", "1", "--readings", "1"];
     let mut watching = AdviseProcess::start(&folder, &target, &parts);
     writer.misplace(2);
     let reading = watching.reading();
@@ -256,16 +198,10 @@ fn hooks_carry_moves_out_or_fail() {
     let moves = std::fs::read_to_string(folder.path().join("moves")).expect("the hook ran");
     assert!(moves.lines().any(|line| line == "warm 0 1 reported"), "{moves}");
     let carried_out = |reading: &Value| reading["moves"][0]["carried_out"].as_bool();
-    assert_eq!(
-        (carried_out(&reading), &reading["owners"][0]["placement"]),
-        (Some(true), &1.into())
-    );
+    assert_eq!((carried_out(&reading), &reading["owners"][0]["placement"]), (Some(true), &1.into()));
 
     let reading = json(&prints(&folder, &[&advise[..], &["exit 3"]].concat()));
-    assert_eq!(
-        (carried_out(&reading), &reading["owners"][0]["placement"]),
-        (Some(false), &0.into())
-    );
+    assert_eq!((carried_out(&reading), &reading["owners"][0]["placement"]), (Some(false), &0.into()));
     assert!(notices(&reading).contains(&"hook_failed"), "{reading}");
 }
 
@@ -279,23 +215,14 @@ fn a_drive_that_reports_nothing_is_told_how_to() {
     writer.misplace(50);
     let target = format!("tcp:{}", served.address());
     let reading = one_reading(&folder, &target);
-    assert_eq!(
-        (&reading["events"], notices(&reading)),
-        (&0.into(), vec!["event_not_enabled"])
-    );
+    assert_eq!((&reading["events"], notices(&reading)), (&0.into(), vec!["event_not_enabled"]));
     let text = reading["notices"][0]["text"].as_str().expect("text");
-    assert!(
-        text.contains("nvme fdp set-events DEVICE --namespace-id=1 --placement-handle=0"),
-        "{text}"
-    );
+    assert!(text.contains("nvme fdp set-events DEVICE --namespace-id=1 --placement-handle=0"), "{text}");
 }
 
 /// What a single reading of the drive's log says.
 fn one_reading(folder: &TempDir, target: &str) -> Value {
-    json(&prints(
-        folder,
-        &[&["drive", "advise", target], &LOG[..], &["--readings", "1"]].concat(),
-    ))
+    json(&prints(folder, &[&["drive", "advise", target], &LOG[..], &["--readings", "1"]].concat()))
 }
 
 #[test]
@@ -316,11 +243,7 @@ fn lost_events_and_a_namespace_that_is_gone_are_said() {
     assert_eq!(watching.reading()["loss"], "none");
     writer.misplace(300);
     let reading = watching.reading();
-    assert_eq!(
-        (&reading["loss"], notices(&reading)),
-        (&"wrapped".into(), vec!["log_wrapped"]),
-        "{reading}"
-    );
+    assert_eq!((&reading["loss"], notices(&reading)), (&"wrapped".into(), vec!["log_wrapped"]), "{reading}");
     assert!(reading["write_amplification"].as_f64() > Some(1.0), "{reading}");
     let delete = SubmissionEntry {
         opcode: AdminOpcode::NamespaceManagement.code(),
@@ -328,17 +251,11 @@ fn lost_events_and_a_namespace_that_is_gone_are_said() {
         cdw10: 1.into(),
         ..SubmissionEntry::default()
     };
-    let deleted = writer
-        .controller
-        .admin(delete, CommandData::None)
-        .expect("a completion");
+    let deleted = writer.controller.admin(delete, CommandData::None).expect("a completion");
     assert_eq!(deleted.status(), Status::SUCCESS);
     let (code, error) = watching.end();
     assert_eq!(code, Some(BAD_INPUT));
-    assert!(
-        error.ends_with("namespace 1 does not exist. No namespace is attached to the controller\n"),
-        "{error}"
-    );
+    assert!(error.ends_with("namespace 1 does not exist. No namespace is attached to the controller\n"), "{error}");
 }
 
 /// A server that comes back is found again; one that does not is given up after a while.
@@ -355,17 +272,13 @@ fn a_server_that_is_killed_is_waited_for() {
     served.process.kill().expect("it runs");
     served.process.wait().expect("it ends");
     let mut served = ServerProcess::start(&folder, &[&stored[..], &[&address]].concat());
-    let back = (0..50)
-        .map(|_| watching.reading())
-        .find(|reading| notices(reading).contains(&"reconnected"));
+    let back = (0..50).map(|_| watching.reading()).find(|reading| notices(reading).contains(&"reconnected"));
     assert!(back.is_some(), "it goes on");
     served.process.kill().expect("it runs");
     let (code, error) = watching.end();
     assert_eq!(code, Some(BAD_INPUT));
     assert!(
-        error.starts_with(&format!(
-            "warp: {target}: the connection to the drive is lost, and 5 attempts"
-        )),
+        error.starts_with(&format!("warp: {target}: the connection to the drive is lost, and 5 attempts")),
         "{error}"
     );
     assert_eq!(error.trim_end().lines().count(), 1, "{error}");
@@ -385,10 +298,7 @@ fn ctrl_c_ends_it_with_a_summary() {
     let id = rustix::process::Pid::from_child(&watching.process);
     rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
     std::io::Read::read_to_string(&mut watching.output, &mut printed).expect("text");
-    assert!(
-        printed.contains("total of 1 readings: 0 new events, 0 B written"),
-        "{printed}"
-    );
+    assert!(printed.contains("total of 1 readings: 0 new events, 0 B written"), "{printed}");
     assert_eq!(watching.end(), (Some(130), String::new()));
     let lines = std::fs::read_to_string(folder.path().join("log.jsonl")).expect("a file");
     assert_eq!(json(&lines)["reading"], 1);
@@ -400,33 +310,20 @@ fn inputs_that_make_no_sense_are_refused() {
     let served = ServerProcess::start(&folder, &SERVE);
     let target = format!("tcp:{}", served.address());
     let says = |arguments: &[&str], says: &[&str]| {
-        refused(
-            &folder,
-            &[&["drive", "advise", &target, "--readings", "1"], arguments].concat(),
-            says,
-        )
+        refused(&folder, &[&["drive", "advise", &target, "--readings", "1"], arguments].concat(), says)
     };
     says(&[], &["--owners", "--files", "--chunks"]);
     says(&["--owners", "a", "--chunks", "2"], &["--owners", "--chunks"]);
     says(&["--owners", "nothing.csv"], &["nothing.csv"]);
     write(&folder, "bad.csv", "a,0\n");
-    says(
-        &["--owners", "bad.csv"],
-        &["bad.csv", "line 1", "OWNER,START_BYTES,BYTES"],
-    );
+    says(&["--owners", "bad.csv"], &["bad.csv", "line 1", "OWNER,START_BYTES,BYTES"]);
     write(&folder, "large.csv", "a,0,67112960\n");
-    says(
-        &["--owners", "large.csv"],
-        &["large.csv", "a ends at byte 67112960", "67108864"],
-    );
+    says(&["--owners", "large.csv"], &["large.csv", "a ends at byte 67112960", "67108864"]);
     write(&folder, "identifier.csv", "a,0,4096,8\n");
     says(&["--owners", "identifier.csv"], &["placement identifier 8", "0 to 7"]);
     says(&["--chunks", "20000"], &["--chunks", "16384 logical blocks"]);
     says(&["--chunks", "2", "--depth", "1"], &["--chunks", "--depth"]);
-    says(
-        &["--chunks", "2", "--policy", "best"],
-        &["reported, lifetimes or observe"],
-    );
+    says(&["--chunks", "2", "--policy", "best"], &["reported, lifetimes or observe"]);
     says(&["--chunks", "2", "--every", "0"], &["--every", "0.01"]);
     says(
         &["--chunks", "2", "--namespace", "9"],
@@ -435,11 +332,7 @@ fn inputs_that_make_no_sense_are_refused() {
     says(&["--files", "/proc"], &["/proc", "instead of an NVMe namespace"]);
     says(&["--chunks", "2", "--json", "nowhere/log"], &["nowhere/log"]);
     let elsewhere = |target: &str, says: &[&str]| {
-        refused(
-            &folder,
-            &["drive", "advise", target, "--chunks", "2", "--readings", "1"],
-            says,
-        )
+        refused(&folder, &["drive", "advise", target, "--chunks", "2", "--readings", "1"], says)
     };
     elsewhere("tcp:here", &["tcp:ADDRESS:PORT"]);
     elsewhere("drive.img", &["tcp:ADDRESS:PORT", "/dev/ng0n1"]);
@@ -449,11 +342,5 @@ fn inputs_that_make_no_sense_are_refused() {
     elsewhere(&target, &["no server listens", "warp serve --tcp"]);
     let served = ServerProcess::start(&folder, &[&SERVE[..], &["--fdp", "off"]].concat());
     let target = format!("tcp:{}", served.address());
-    elsewhere(
-        &target,
-        &[
-            "Flexible Data Placement is disabled in endurance group 1",
-            "nvme fdp feature",
-        ],
-    );
+    elsewhere(&target, &["Flexible Data Placement is disabled in endurance group 1", "nvme fdp feature"]);
 }

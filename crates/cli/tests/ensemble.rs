@@ -59,17 +59,9 @@ fn what_the_members_say_of_each_setting_is_shown() {
 fn a_member_that_is_no_drive_is_refused() {
     let folder = with_drive();
     write(&folder, "drive.toml", DRIVE.replace("0.24", "0.001"));
-    refused(
-        &folder,
-        &["show", "device", "drive.toml"],
-        &["drive.toml, ensemble[2].settings", "over_provisioning"],
-    );
+    refused(&folder, &["show", "device", "drive.toml"], &["drive.toml, ensemble[2].settings", "over_provisioning"]);
     write(&folder, "drive.toml", DRIVE.replace("ensemble_residual = 0.05", ""));
-    refused(
-        &folder,
-        &["show", "device", "drive.toml"],
-        &["drive.toml", "ensemble_residual"],
-    );
+    refused(&folder, &["show", "device", "drive.toml"], &["drive.toml", "ensemble_residual"]);
 }
 
 /// An experiment of two variants on a small drive: what it says of itself, and what is known of its numbers.
@@ -127,35 +119,21 @@ fn with_experiment() -> TempDir {
 #[test]
 fn a_run_prints_the_interval_of_the_ensemble() {
     let folder = with_experiment();
-    let run = |arguments: &[&str]| {
-        json(&prints(
-            &folder,
-            &[&["run", "./two.toml", "--json"], arguments].concat(),
-        ))
-    };
+    let run = |arguments: &[&str]| json(&prints(&folder, &[&["run", "./two.toml", "--json"], arguments].concat()));
     let plain = run(&[]);
     assert!(plain.get("intervals").is_none());
     let with_interval = run(&["--uncertainty"]);
-    assert_eq!(
-        with_interval["cells"], plain["cells"],
-        "the profile's own results are what they are without it"
-    );
+    assert_eq!(with_interval["cells"], plain["cells"], "the profile's own results are what they are without it");
     let interval = &with_interval["intervals"][1]["waf"];
     let number = |name: &str| interval[name].as_f64().expect("a number");
-    assert_eq!(
-        (&with_interval["intervals"][1]["variant"], number("value")),
-        (&"NoFDP".into(), waf(&plain, 1))
-    );
+    assert_eq!((&with_interval["intervals"][1]["variant"], number("value")), (&"NoFDP".into(), waf(&plain, 1)));
     // Each member as a drive of its own says the same: the first is the profile itself.
     let alone = |settings: &[&str]| {
         let set = settings.iter().flat_map(|setting| ["--set", *setting]);
         waf(&run(&set.collect::<Vec<_>>()), 1)
     };
     let members = [
-        alone(&[
-            "geometry.over_provisioning=0.17",
-            "handles.isolation=persistently_isolated",
-        ]),
+        alone(&["geometry.over_provisioning=0.17", "handles.isolation=persistently_isolated"]),
         alone(&["geometry.over_provisioning=0.24"]),
     ];
     assert_eq!(interval["members"], serde_json::json!(members));
@@ -173,11 +151,7 @@ fn a_run_prints_the_interval_of_the_ensemble() {
         "--set",
         "geometry.over_provisioning=0.2",
     ]);
-    assert_eq!(
-        same["intervals"][1]["waf"]["members"],
-        serde_json::json!([]),
-        "what is set holds for all members"
-    );
+    assert_eq!(same["intervals"][1]["waf"]["members"], serde_json::json!([]), "what is set holds for all members");
 }
 
 /// The same without an ensemble of the drive's: the paper leaves its over-provisioning and the overwrites' popularity open.
@@ -228,12 +202,7 @@ fn members_of_an_experiment_change_its_workload_too() {
     let plain = run(&[]);
     let with_interval = run(&["--uncertainty"]);
     assert_eq!(with_interval["cells"], plain["cells"]);
-    for (cell, interval) in with_interval["intervals"]
-        .as_array()
-        .expect("intervals")
-        .iter()
-        .enumerate()
-    {
+    for (cell, interval) in with_interval["intervals"].as_array().expect("intervals").iter().enumerate() {
         let members = [
             waf(
                 &run(&[
@@ -265,27 +234,12 @@ fn what_was_fitted_and_what_nobody_published_stands_beside_what_was() {
     let folder = folder();
     write(&folder, "open.toml", open());
     let text = prints(&folder, &["reproduce", "./open.toml", "--uncertainty"]);
-    let rows: Vec<&str> = text
-        .lines()
-        .filter(|line| line.trim_start().starts_with("warp_default |"))
-        .collect();
+    let rows: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("warp_default |")).collect();
     assert_eq!(rows.len(), 2, "{text}");
-    assert!(
-        rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("fitted, "),
-        "{text}"
-    );
-    assert!(
-        rows[1].contains("| FDP") && rows[1].contains("not published") && rows[1].contains('-'),
-        "{text}"
-    );
-    let covered = text
-        .lines()
-        .find(|line| line.contains("our interval contains"))
-        .expect("it is counted");
-    assert!(
-        covered.ends_with("of 1 fitted write amplifications of the paper's drive"),
-        "{covered}"
-    );
+    assert!(rows[0].contains("NoFDP") && rows[0].contains("the paper") && rows[0].contains("fitted, "), "{text}");
+    assert!(rows[1].contains("| FDP") && rows[1].contains("not published") && rows[1].contains('-'), "{text}");
+    let covered = text.lines().find(|line| line.contains("our interval contains")).expect("it is counted");
+    assert!(covered.ends_with("of 1 fitted write amplifications of the paper's drive"), "{covered}");
     let found = json(&prints(&folder, &["reproduce", "./open.toml", "--json"]));
     assert_eq!(found["comparisons"][0]["fitted"], true);
     assert_eq!(found["comparisons"][1]["drive"], serde_json::Value::Null);
@@ -297,29 +251,13 @@ fn a_member_of_an_experiment_that_cannot_be_is_refused_with_its_place() {
     let folder = folder();
     for (old, new, expected) in [
         ("0.25", "0.0001", "over_provisioning"),
-        (
-            "random_distribution",
-            "random_distribution_of",
-            "random_distribution_of",
-        ),
+        ("random_distribution", "random_distribution_of", "random_distribution_of"),
     ] {
         write(&folder, "open.toml", open().replace(old, new));
-        let member = if old == "0.25" {
-            "ensemble[1].settings"
-        } else {
-            "ensemble[0].settings"
-        };
-        refused(
-            &folder,
-            &["run", "./open.toml", "--uncertainty"],
-            &["open.toml", member, expected],
-        );
+        let member = if old == "0.25" { "ensemble[1].settings" } else { "ensemble[0].settings" };
+        refused(&folder, &["run", "./open.toml", "--uncertainty"], &["open.toml", member, expected]);
     }
-    write(
-        &folder,
-        "open.toml",
-        open().replace("[[predicted]]", "[[predicted]]\nat = { variant = \"FPD\" }"),
-    );
+    write(&folder, "open.toml", open().replace("[[predicted]]", "[[predicted]]\nat = { variant = \"FPD\" }"));
     refused(&folder, &["run", "./open.toml"], &["open.toml", "predicted", "FPD"]);
     write(&folder, "open.toml", open().replace("ensemble_residual = 0.05", ""));
     refused(&folder, &["run", "./open.toml"], &["open.toml", "ensemble_residual"]);
@@ -333,24 +271,12 @@ fn waf(run: &serde_json::Value, cell: usize) -> f64 {
 fn published_numbers_inside_are_counted() {
     let folder = with_experiment();
     let text = prints(&folder, &["reproduce", "./two.toml", "--uncertainty"]);
-    assert!(
-        text.contains("our interval contains 1 of 2 (50.0 %) write amplifications of the paper's drive"),
-        "{text}"
-    );
-    let found = json(&prints(
-        &folder,
-        &["reproduce", "./two.toml", "--uncertainty", "--json"],
-    ));
+    assert!(text.contains("our interval contains 1 of 2 (50.0 %) write amplifications of the paper's drive"), "{text}");
+    let found = json(&prints(&folder, &["reproduce", "./two.toml", "--uncertainty", "--json"]));
     let comparison = &found["comparisons"][1];
-    assert!(
-        comparison["interval"]["high"].as_f64() < comparison["drive"].as_f64(),
-        "{comparison}"
-    );
+    assert!(comparison["interval"]["high"].as_f64() < comparison["drive"].as_f64(), "{comparison}");
     let twice = prints(&folder, &["reproduce", "./two.toml", "./two.toml", "--uncertainty"]);
-    assert!(
-        twice.contains("all experiments: our interval contains 2 of 4"),
-        "{twice}"
-    );
+    assert!(twice.contains("all experiments: our interval contains 2 of 4"), "{twice}");
 }
 
 #[test]
@@ -362,17 +288,7 @@ fn what_has_no_interval_is_refused() {
         &["run", "one_stream", "--device", "warp_a", "--uncertainty"],
         &["warp_a: the device has no ensemble"],
     );
-    refused(
-        &folder,
-        &[
-            "run",
-            "three_stream_paper_shares",
-            "--device",
-            "warp_default",
-            "--uncertainty",
-        ],
-        &no_ensemble,
-    );
+    refused(&folder, &["run", "three_stream_paper_shares", "--device", "warp_default", "--uncertainty"], &no_ensemble);
     let quick = warp(&folder, &["reproduce", "./two.toml", "--uncertainty", "--quick"]);
     assert!(!quick.status.success() && files(folder.path()).len() == 2);
 }

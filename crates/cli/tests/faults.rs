@@ -40,9 +40,7 @@ fn write_block(queue: &mut TcpQueue, lba: u64, byte: u8) -> Status {
 /// What is in a block, if it can be read.
 fn read_block(queue: &mut TcpQueue, lba: u64) -> Result<u8, Status> {
     let entry = block_command(IoOpcode::Read, 1, lba, 1);
-    let done = queue
-        .command(entry, CommandData::ToHost(vec![0; BLOCK]))
-        .expect("a completion");
+    let done = queue.command(entry, CommandData::ToHost(vec![0; BLOCK])).expect("a completion");
     let is_whole = done.data.iter().all(|byte| *byte == done.data[0]);
     match done.status() {
         Status::SUCCESS if is_whole => Ok(done.data[0]),
@@ -52,42 +50,21 @@ fn read_block(queue: &mut TcpQueue, lba: u64) -> Result<u8, Status> {
 }
 
 fn flush() -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: IoOpcode::Flush.code(),
-        nsid: 1.into(),
-        ..SubmissionEntry::default()
-    }
+    SubmissionEntry { opcode: IoOpcode::Flush.code(), nsid: 1.into(), ..SubmissionEntry::default() }
 }
 
 fn metrics_address(server: &ServerProcess) -> SocketAddr {
     let (_, after) = server.introduction.split_once("http://").expect("metrics are served");
-    after
-        .split('/')
-        .next()
-        .expect("an address")
-        .parse()
-        .expect("an address")
+    after.split('/').next().expect("an address").parse().expect("an address")
 }
 
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     let folder = folder();
-    let serve = [
-        "serve",
-        "--tcp",
-        "127.0.0.1:0",
-        "--capacity",
-        "64M",
-        "--faults",
-        "plan.toml",
-    ];
+    let serve = ["serve", "--tcp", "127.0.0.1:0", "--capacity", "64M", "--faults", "plan.toml"];
     refused(&folder, &serve, &["plan.toml"]);
     write(&folder, "plan.toml", "seed = 1\n[[fault]]\nkind = \"slow\"\n");
-    refused(
-        &folder,
-        &serve,
-        &["plan.toml: line 2: in fault 1", "slow", "Give one of error, delay"],
-    );
+    refused(&folder, &serve, &["plan.toml: line 2: in fault 1", "slow", "Give one of error, delay"]);
     write(&folder, "plan.toml", "[[fault]]\nkind = \"power_loss\"\n");
     refused(&folder, &serve, &["a power_loss fault needs", "--data FILE"]);
     write_secret(&folder, "token", TOKEN);
@@ -105,25 +82,10 @@ fn faults_change_while_the_drive_is_served() {
     let bad = "seed = 7\n[[fault]]\nname = \"bad\"\nkind = \"error\"\ncommands = [\"read\"]\n\
                blocks = { first = 5, count = 1 }\n";
     write(&folder, "bad.toml", bad);
-    write(
-        &folder,
-        "full.toml",
-        "[[fault]]\nname = \"worn\"\nkind = \"read_only\"\n",
-    );
-    let http = [
-        "--metrics",
-        "127.0.0.1:0",
-        "--metrics-token",
-        "token",
-        "--faults",
-        "bad.toml",
-    ];
+    write(&folder, "full.toml", "[[fault]]\nname = \"worn\"\nkind = \"read_only\"\n");
+    let http = ["--metrics", "127.0.0.1:0", "--metrics-token", "token", "--faults", "bad.toml"];
     let server = serve(&folder, &http);
-    assert!(
-        server.introduction.contains("Faults: 1 of bad.toml, seed 7"),
-        "{}",
-        server.introduction
-    );
+    assert!(server.introduction.contains("Faults: 1 of bad.toml, seed 7"), "{}", server.introduction);
     let (_controller, mut queue) = connect(&server);
     assert_eq!(write_block(&mut queue, 5, 1), Status::SUCCESS);
     assert_eq!(read_block(&mut queue, 5), Err(Status::UNRECOVERED_READ_ERROR));
@@ -131,51 +93,31 @@ fn faults_change_while_the_drive_is_served() {
     let address = metrics_address(&server).to_string();
     let faults = |what: &'static str| prints(&folder, &["drive", "faults", &address, "--token", "token", what]);
     let shown = faults("--show");
-    assert!(
-        shown.starts_with("seed 7, 3 I/O commands since the start of the plan\n"),
-        "{shown}"
-    );
+    assert!(shown.starts_with("seed 7, 3 I/O commands since the start of the plan\n"), "{shown}");
     assert!(shown.contains("bad  error           active         1\n"), "{shown}");
     let answer = target::http::send_request(metrics_address(&server), TOKEN, "/metrics", None);
     let metrics = answer.expect("an answer").1;
-    assert!(
-        metrics.contains("warp_faults_struck_total{fault=\"bad\",kind=\"error\"} 1\n"),
-        "{metrics}"
-    );
+    assert!(metrics.contains("warp_faults_struck_total{fault=\"bad\",kind=\"error\"} 1\n"), "{metrics}");
     faults("full.toml");
     assert_eq!(read_block(&mut queue, 5), Ok(1));
     assert_eq!(write_block(&mut queue, 5, 2), Status::WRITE_TO_READ_ONLY_RANGE);
     assert_eq!(faults("--clear"), "no faults are planned\n");
     assert_eq!(write_block(&mut queue, 5, 2), Status::SUCCESS);
     write_secret(&folder, "wrong", "another token, as long");
-    refused(
-        &folder,
-        &["drive", "faults", &address, "--token", "wrong", "--clear"],
-        &["Authorization"],
-    );
+    refused(&folder, &["drive", "faults", &address, "--token", "wrong", "--clear"], &["Authorization"]);
     server.stop();
 }
 
 #[test]
 fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
     let folder = folder();
-    write(
-        &folder,
-        "plan.toml",
-        "survivors = 0.4\n[[fault]]\nkind = \"power_loss\"\nfrom_command = 152\n",
-    );
+    write(&folder, "plan.toml", "survivors = 0.4\n[[fault]]\nkind = \"power_loss\"\nfrom_command = 152\n");
     let mut server = serve(&folder, &["--data", "drive.img", "--faults", "plan.toml"]);
     let (controller, mut queue) = connect(&server);
     for lba in 0..50 {
         assert_eq!(write_block(&mut queue, lba, 1), Status::SUCCESS);
     }
-    assert_eq!(
-        queue
-            .command(flush(), CommandData::None)
-            .expect("a completion")
-            .status(),
-        Status::SUCCESS
-    );
+    assert_eq!(queue.command(flush(), CommandData::None).expect("a completion").status(), Status::SUCCESS);
     for lba in 25..125 {
         assert_eq!(write_block(&mut queue, lba, 2), Status::SUCCESS);
     }
@@ -184,22 +126,13 @@ fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
     let status = server.process.wait().expect("it ends");
     let said = errors(&mut server.process);
     assert_eq!(status.code(), Some(3), "{said}");
-    assert!(
-        said.contains("cut the power of the drive before I/O command 152") && said.contains("unflushed"),
-        "{said}"
-    );
+    assert!(said.contains("cut the power of the drive before I/O command 152") && said.contains("unflushed"), "{said}");
     drop((controller, queue));
 
     let server = serve(&folder, &["--data", "drive.img"]);
-    assert!(
-        server.introduction.contains("which was not shut down"),
-        "{}",
-        server.introduction
-    );
+    assert!(server.introduction.contains("which was not shut down"), "{}", server.introduction);
     let (_controller, mut queue) = connect(&server);
-    let found: Vec<u8> = (0..125)
-        .map(|lba| read_block(&mut queue, lba).expect("readable"))
-        .collect();
+    let found: Vec<u8> = (0..125).map(|lba| read_block(&mut queue, lba).expect("readable")).collect();
     assert!(found[..25].iter().all(|byte| *byte == 1), "{found:?}");
     assert!(found[25..50].iter().all(|byte| matches!(byte, 1 | 2)), "{found:?}");
     assert!(found[50..].iter().all(|byte| matches!(byte, 0 | 2)), "{found:?}");
@@ -212,22 +145,10 @@ fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
 #[test]
 fn a_guest_aborts_what_is_stuck() {
     let folder = folder();
-    write(
-        &folder,
-        "plan.toml",
-        "[[fault]]\nkind = \"stuck\"\ncommands = [\"flush\"]\n",
-    );
+    write(&folder, "plan.toml", "[[fault]]\nkind = \"stuck\"\ncommands = [\"flush\"]\n");
     let server = ServerProcess::start(
         &folder,
-        &[
-            "--capacity",
-            "64M",
-            "--vfio-user",
-            "guest.sock",
-            "--faults",
-            "plan.toml",
-            "--quiet",
-        ],
+        &["--capacity", "64M", "--vfio-user", "guest.sock", "--faults", "plan.toml", "--quiet"],
     );
     let mut driver =
         NvmeDriver::start(&folder.path().join("guest.sock"), DriverOptions::default()).expect("it is served");
@@ -251,11 +172,7 @@ fn a_guest_aborts_what_is_stuck() {
 #[test]
 fn a_host_that_comes_again_leaves_what_is_stuck_behind() {
     let folder = folder();
-    write(
-        &folder,
-        "plan.toml",
-        "[[fault]]\nkind = \"stuck\"\ncommands = [\"write\"]\n",
-    );
+    write(&folder, "plan.toml", "[[fault]]\nkind = \"stuck\"\ncommands = [\"write\"]\n");
     let server = serve(&folder, &["--faults", "plan.toml"]);
     let (controller, mut queue) = connect(&server);
     let entry = block_command(IoOpcode::Write, 1, 0, 1);

@@ -84,32 +84,16 @@ fn each_published_number_has_a_verdict_within_80_columns() {
         let is_row = |line: &&str| line.contains(metric) && line.contains(source);
         text.lines().find(is_row).unwrap_or_else(|| panic!("{source}: {text}"))
     };
-    assert!(
-        row("WAF", "Fig. 1").contains(&format!("{first} {:+.1} %", (waf - 1.0) * 100.0)),
-        "{text}"
-    );
+    assert!(row("WAF", "Fig. 1").contains(&format!("{first} {:+.1} %", (waf - 1.0) * 100.0)), "{text}");
     assert!(row("WAF", "Fig. 2").contains(" miss -"), "{text}");
     assert!(row("WAF at the end", "Fig. 3").contains("fitted, miss -"), "{text}");
     assert!(row("WAF at the end", "Fig. 4").contains("not comparable"), "{text}");
-    let predicted = if first == "hit" {
-        "1 of 2 hit (50.0 %)"
-    } else {
-        "0 of 2 hit (0.0 %)"
-    };
-    assert!(
-        text.contains(&format!("\npredicted numbers: {predicted}, mean error ")),
-        "{text}"
-    );
-    assert!(
-        text.contains("\nfitted numbers: 0 of 1 hit (0.0 %), mean error "),
-        "{text}"
-    );
+    let predicted = if first == "hit" { "1 of 2 hit (50.0 %)" } else { "0 of 2 hit (0.0 %)" };
+    assert!(text.contains(&format!("\npredicted numbers: {predicted}, mean error ")), "{text}");
+    assert!(text.contains("\nfitted numbers: 0 of 1 hit (0.0 %), mean error "), "{text}");
     let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
     assert!(at("FDP writes less") < at("regression test") && at("regression test") < at("FDP is where it was"));
-    assert!(
-        text.contains("1 rule was loosened: FDP writes less (by 0.5, now by more than 0)"),
-        "{text}"
-    );
+    assert!(text.contains("1 rule was loosened: FDP writes less (by 0.5, now by more than 0)"), "{text}");
 }
 
 #[test]
@@ -117,10 +101,7 @@ fn regression_tests_are_apart_from_claims_and_fail_like_them() {
     let folder = with_study();
     let found = json(&prints(&folder, &["reproduce", "./study.toml", "--json"]));
     assert_eq!(
-        (
-            found["verdicts"].as_array().map(Vec::len),
-            found["regression"].as_array().map(Vec::len)
-        ),
+        (found["verdicts"].as_array().map(Vec::len), found["regression"].as_array().map(Vec::len)),
         (Some(1), Some(1))
     );
     assert_eq!(found["regression"][0]["what"], "FDP is where it was");
@@ -136,17 +117,11 @@ fn one_run_writes_both_pages() {
     let folder = with_study();
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it was written");
     for name in ["one.md", "two.md"] {
-        prints(
-            &folder,
-            &["reproduce", "./study.toml", "--claims", "claims.md", "--fidelity", name],
-        );
+        prints(&folder, &["reproduce", "./study.toml", "--claims", "claims.md", "--fidelity", name]);
     }
     assert_eq!(read("one.md"), read("two.md"), "the page has no date");
     let (claims, page) = (read("claims.md"), read("one.md"));
-    assert!(
-        claims.contains("**1 of 1 claims hold**") && claims.contains("1 of 1 hold."),
-        "{claims}"
-    );
+    assert!(claims.contains("**1 of 1 claims hold**") && claims.contains("1 of 1 hold."), "{claims}");
     for source in ["Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4"] {
         assert_eq!(page.matches(source).count(), 1, "{source}: {page}");
     }
@@ -161,40 +136,16 @@ fn one_run_writes_both_pages() {
 fn rows_and_entries_that_say_nothing_are_refused() {
     let folder = with_study();
     for (old, new, problem) in [
-        (
-            "not_comparable = \"the paper names no size\"",
-            "not_comparable = \"\"",
-            "published Fig. 4|needs a reason",
-        ),
-        (
-            "fitted = true",
-            "fitted = true\nnot_comparable = \"why\"",
-            "published Fig. 3|excludes fitted",
-        ),
-        (
-            "new = \"by more than 0\"",
-            "new = \"by 0.5\"",
-            "ledger \"FDP writes less\"|old and new are equal",
-        ),
-        (
-            "reason = \"The margin was ours.\"",
-            "reason = \"\"",
-            "ledger|must not be empty",
-        ),
+        ("not_comparable = \"the paper names no size\"", "not_comparable = \"\"", "published Fig. 4|needs a reason"),
+        ("fitted = true", "fitted = true\nnot_comparable = \"why\"", "published Fig. 3|excludes fitted"),
+        ("new = \"by more than 0\"", "new = \"by 0.5\"", "ledger \"FDP writes less\"|old and new are equal"),
+        ("reason = \"The margin was ours.\"", "reason = \"\"", "ledger|must not be empty"),
         ("reason = \"The margin was ours.\"\n", "", "ledger[0]|reason"),
         ("date = 2026-01-02", "date = 2026-01-02T10:00:00", "ledger[0].date"),
         ("date = 2026-01-02", "date = \"yesterday\"", "ledger[0].date"),
         ("date = 2026-01-02", "date = 2026-01-02\nissue = 7", "ledger[0]|issue"),
-        (
-            "low = 1.0, high = 1.6",
-            "low = 1.0, hihg = 1.6",
-            "regression[0]|FDP is where it was|hihg",
-        ),
-        (
-            "within = { at = { variant = \"FDP\" }",
-            "within = { at = { variant = \"FPD\" }",
-            "FDP is where it was|FPD",
-        ),
+        ("low = 1.0, high = 1.6", "low = 1.0, hihg = 1.6", "regression[0]|FDP is where it was|hihg"),
+        ("within = { at = { variant = \"FDP\" }", "within = { at = { variant = \"FPD\" }", "FDP is where it was|FPD"),
     ] {
         assert!(STUDY.contains(old), "{old}");
         write(&folder, "study.toml", STUDY.replacen(old, new, 1));
@@ -207,8 +158,5 @@ fn rows_and_entries_that_say_nothing_are_refused() {
 fn a_shown_experiment_has_its_ledger() {
     let folder = folder();
     let shown = prints(&folder, &["show", "experiment", "one_stream"]);
-    assert!(
-        shown.contains("[[ledger]]") && shown.contains("old = \"3.3 to 3.7\""),
-        "{shown}"
-    );
+    assert!(shown.contains("[[ledger]]") && shown.contains("old = \"3.3 to 3.7\""), "{shown}");
 }

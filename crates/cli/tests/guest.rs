@@ -15,10 +15,7 @@ const NO_GUEST: i32 = 125;
 fn refusal(cache: &Path, mirror: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_warp"))
         .args(["guest", "--capacity", "64M", "--", "true"])
-        .envs([
-            ("WARP_GUEST_CACHE", cache.as_os_str()),
-            ("WARP_DEBIAN_MIRROR", mirror.as_ref()),
-        ])
+        .envs([("WARP_GUEST_CACHE", cache.as_os_str()), ("WARP_DEBIAN_MIRROR", mirror.as_ref())])
         .output()
         .expect("the program runs");
     let text = String::from_utf8(output.stderr).expect("words");

@@ -24,15 +24,7 @@ const RUNS: [Counted; 3] = [
     Counted {
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
-        options: &[
-            "--scale",
-            "1/4096",
-            "--drive-writes",
-            "1",
-            "--precondition",
-            "1",
-            "--untimed",
-        ],
+        options: &["--scale", "1/4096", "--drive-writes", "1", "--precondition", "1", "--untimed"],
         instructions: 781_005_482,
     },
     Counted {
@@ -60,31 +52,20 @@ impl Counted {
             }
         };
         let fixed = ["run", &workload, "--device", "ssd_a", "--no-keep", "--json"];
-        fixed
-            .iter()
-            .chain(self.options)
-            .map(|word| (*word).to_string())
-            .collect()
+        fixed.iter().chain(self.options).map(|word| (*word).to_string()).collect()
     }
 
     fn count(&self) -> u64 {
         let folder = tempfile::tempdir().expect("a folder");
         let output = Command::new("valgrind")
-            .args([
-                "--tool=callgrind",
-                "--callgrind-out-file=/dev/null",
-                env!("CARGO_BIN_EXE_warp"),
-            ])
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", env!("CARGO_BIN_EXE_warp")])
             .args(self.arguments(folder.path()))
             .current_dir(folder.path())
             .output()
             .expect("valgrind counts instructions; apt-get install valgrind, as `./test` does");
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {told}", self.name);
-        let collected = told
-            .lines()
-            .find_map(|line| line.split_once("Collected : "))
-            .map(|(_, count)| count);
+        let collected = told.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, count)| count);
         let count = collected.unwrap_or_else(|| panic!("{}: callgrind tells no count:\n{told}", self.name));
         count.trim().parse().expect("a count")
     }
@@ -96,15 +77,9 @@ fn runs_take_the_instructions_that_are_committed() {
     for run in RUNS {
         let counted = run.count();
         let ratio = counted as f64 / run.instructions as f64;
-        println!(
-            "{}: {counted} instructions, {ratio:.4} of the committed number",
-            run.name
-        );
+        println!("{}: {counted} instructions, {ratio:.4} of the committed number", run.name);
         if (ratio - 1.0).abs() > ALLOWED {
-            wrong.push(format!(
-                "{}: {counted} instructions, {} are committed",
-                run.name, run.instructions
-            ));
+            wrong.push(format!("{}: {counted} instructions, {} are committed", run.name, run.instructions));
         }
     }
     assert!(

@@ -37,10 +37,7 @@ fn with_files() -> TempDir {
 
 fn command(folder: &TempDir, line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-    command
-        .env_remove("RUST_BACKTRACE")
-        .current_dir(folder)
-        .args(line.split_whitespace());
+    command.env_remove("RUST_BACKTRACE").current_dir(folder).args(line.split_whitespace());
     command.env("WARP_RUNS", common::kept_in(folder)).stdin(Stdio::null());
     command
 }
@@ -85,12 +82,7 @@ fn whole(folder: &Path) {
 
 /// All commands that print, but for benchmarks and servers.
 fn printing(folder: &TempDir) -> Vec<String> {
-    prints(
-        folder,
-        &format!("{RUN} --save-snapshot device.warp --out before")
-            .split(' ')
-            .collect::<Vec<_>>(),
-    );
+    prints(folder, &format!("{RUN} --save-snapshot device.warp --out before").split(' ').collect::<Vec<_>>());
     let mut lines: Vec<String> = [
         "list",
         "list devices",
@@ -131,12 +123,7 @@ fn standard_output_that_takes_nothing_is_an_error() {
     let folder = with_files();
     for line in printing(&folder) {
         let output = command(&folder, &line).stdout(full()).output().expect("it runs");
-        ended(
-            &line,
-            &output,
-            FAILED,
-            &["standard output cannot be written", "No space left"],
-        );
+        ended(&line, &output, FAILED, &["standard output cannot be written", "No space left"]);
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let output = command(&folder, &line).stdout(writer).output().expect("it runs");
@@ -154,28 +141,16 @@ fn standard_output_that_takes_nothing_is_an_error() {
 #[test]
 fn advice_that_cannot_be_written_is_an_error() {
     let folder = with_files();
-    let served = ServerProcess::start(
-        &folder,
-        &["--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"],
-    );
+    let served = ServerProcess::start(&folder, &["--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"]);
     let drive = format!("tcp:{}", served.address());
     let advise = format!("drive advise {drive} --owners owners.csv --readings 1");
-    for line in [
-        advise.clone(),
-        format!("{advise} --json -"),
-        format!("drive inspect {drive}"),
-    ] {
+    for line in [advise.clone(), format!("{advise} --json -"), format!("drive inspect {drive}")] {
         let output = command(&folder, &line).stdout(full()).output().expect("it runs");
         ended(&line, &output, FAILED, &["standard output cannot be written"]);
     }
     let line = format!("{advise} --json /dev/full");
     let output = command(&folder, &line).output().expect("it runs");
-    ended(
-        &line,
-        &output,
-        FAILED,
-        &["/dev/full cannot be written", "No space left"],
-    );
+    ended(&line, &output, FAILED, &["/dev/full cannot be written", "No space left"]);
     served.stop();
 }
 
@@ -199,21 +174,14 @@ fn to_files(to: &Path) -> Vec<String> {
 fn a_file_that_takes_nothing_is_an_error() {
     let folder = with_files();
     for line in to_files(Path::new("/dev")) {
-        let Some((head, name)) = line.split_once("/dev/") else {
-            panic!("{line}")
-        };
+        let Some((head, name)) = line.split_once("/dev/") else { panic!("{line}") };
         // Folders are tried on a full disk below.
         if name.contains("--per") || head.ends_with("--json --out ") {
             continue;
         }
         let line = format!("{head}/dev/full");
         let output = command(&folder, &line).output().expect("it runs");
-        ended(
-            &line,
-            &output,
-            FAILED,
-            &["/dev/full cannot be written", "No space left"],
-        );
+        ended(&line, &output, FAILED, &["/dev/full cannot be written", "No space left"]);
     }
     use std::os::unix::fs::FileTypeExt;
     let device = std::fs::metadata("/dev/full").expect("it is there").file_type();
@@ -226,13 +194,8 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     fn mount(at: &Path) -> Option<SmallDisk> {
         std::fs::create_dir(at).expect("a folder");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=8k", "tmpfs"])
-            .arg(at)
-            .output();
-        mounted
-            .is_ok_and(|output| output.status.success())
-            .then(|| SmallDisk(at.to_path_buf()))
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8k", "tmpfs"]).arg(at).output();
+        mounted.is_ok_and(|output| output.status.success()).then(|| SmallDisk(at.to_path_buf()))
     }
 }
 
@@ -265,22 +228,10 @@ fn what_is_stopped_leaves_nothing_half_written() {
     let all = "--out out --events out/gc.parquet --series out/s.parquet --save-snapshot out/device.warp";
     let run = format!("run job.fio --device warp_default --scale 1/64 --drive-writes 900 --untimed {all}");
     let endless = "export endless.fio one.iolog --requests 100000000000";
-    write(
-        &folder,
-        "endless.fio",
-        "[job]\nrw=randwrite\nbs=4k\nsize=10%\ntime_based\nruntime=1\n",
-    );
-    for (line, signal) in [
-        (run.as_str(), Signal::TERM),
-        (&run, Signal::INT),
-        (endless, Signal::TERM),
-    ] {
+    write(&folder, "endless.fio", "[job]\nrw=randwrite\nbs=4k\nsize=10%\ntime_based\nruntime=1\n");
+    for (line, signal) in [(run.as_str(), Signal::TERM), (&run, Signal::INT), (endless, Signal::TERM)] {
         let mut running = command(&folder, line);
-        let mut child = running
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
+        let mut child = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         std::thread::sleep(Duration::from_millis(700));
         kill_process(Pid::from_child(&child), signal).expect("it runs");
         let begun = Instant::now();
@@ -292,10 +243,7 @@ fn what_is_stopped_leaves_nothing_half_written() {
         ended(line, &output, STOPPED, &["stopping"]);
         whole(folder.path());
     }
-    assert!(
-        folder.path().join("out/gc.parquet").is_file(),
-        "what was measured is written"
-    );
+    assert!(folder.path().join("out/gc.parquet").is_file(), "what was measured is written");
     assert!(!folder.path().join("one.iolog").exists(), "half a workload is none");
 }
 
@@ -310,36 +258,15 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     let run = "run job.fio --device warp_default --drive-writes 1000";
     refused(&format!("{run} --untimed --out job.fio"), &["job.fio", "folder"]);
     refused(&format!("{run} --untimed --out /proc/none"), &["/proc/none", "folder"]);
-    refused(
-        &format!("{run} --untimed --json --events /dev/stdout"),
-        &["--events", "one document", "--json"],
-    );
-    refused(
-        &format!("{run} --untimed --events - --series /dev/stdout"),
-        &["--series", "one document", "--events"],
-    );
-    refused(
-        &format!("{run} --untimed --save-snapshot -"),
-        &["--save-snapshot", "standard output"],
-    );
-    refused(
-        &format!("{run} --untimed --events same --series same"),
-        &["--series", "same", "--events"],
-    );
+    refused(&format!("{run} --untimed --json --events /dev/stdout"), &["--events", "one document", "--json"]);
+    refused(&format!("{run} --untimed --events - --series /dev/stdout"), &["--series", "one document", "--events"]);
+    refused(&format!("{run} --untimed --save-snapshot -"), &["--save-snapshot", "standard output"]);
+    refused(&format!("{run} --untimed --events same --series same"), &["--series", "same", "--events"]);
     let timed = "run job.fio --device ssd_a --seconds 100000";
-    refused(
-        &format!("{timed} --json --fio-json -"),
-        &["--fio-json", "one document", "--json"],
-    );
+    refused(&format!("{timed} --json --fio-json -"), &["--fio-json", "one document", "--json"]);
     refused(&format!("{run} --fio-json fio.json"), &["--fio-json", "no timing"]);
-    refused(
-        "run latency --fio-json fio.json",
-        &["--fio-json", "fio's JSON describes one run"],
-    );
-    refused(
-        "reproduce ./own.toml --claims missing/claims.md",
-        &["missing/claims.md"],
-    );
+    refused("run latency --fio-json fio.json", &["--fio-json", "fio's JSON describes one run"]);
+    refused("reproduce ./own.toml --claims missing/claims.md", &["missing/claims.md"]);
     refused(
         "reproduce ./own.toml --claims same.md --fidelity same.md",
         &["--fidelity", "same.md is the file of --claims already"],
@@ -364,10 +291,7 @@ fn standard_output_takes_the_events_and_the_series_of_a_run() {
         let line = format!("{RUN} --no-keep {option}");
         let output = command(&folder, &format!("{line} -")).output().expect("it runs");
         ended(&line, &output, 0, &[]);
-        assert!(
-            output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"),
-            "{option}: Parquet alone"
-        );
+        assert!(output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"), "{option}: Parquet alone");
         prints(&folder, &format!("{line} file.parquet").split(' ').collect::<Vec<_>>());
         let file = std::fs::read(folder.path().join("file.parquet")).expect("it was written");
         assert_eq!(output.stdout, file, "{option}: the same file");
@@ -385,9 +309,5 @@ fn shells_and_man_know_the_command() {
     assert!(page.contains(".TH warp 1") && page.contains("reproduce"), "{page}");
     let page = prints(&folder, &["man", "run"]);
     assert!(page.contains(".TH warp-run 1") && page.contains("fio\\-json"), "{page}");
-    refused(
-        &folder,
-        &["man", "rum"],
-        &["there is no command rum", "did you mean run?"],
-    );
+    refused(&folder, &["man", "rum"], &["there is no command rum", "did you mean run?"]);
 }

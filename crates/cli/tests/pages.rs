@@ -29,8 +29,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
 fn score(name: &str) -> Vec<&'static str> {
     let rows = section(FIDELITY, "Score").lines();
     let mut rows = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
-    rows.find(|cells| cells[0] == name)
-        .unwrap_or_else(|| panic!("docs/fidelity.md has no row {name:?}"))
+    rows.find(|cells| cells[0] == name).unwrap_or_else(|| panic!("docs/fidelity.md has no row {name:?}"))
 }
 
 #[test]
@@ -60,14 +59,8 @@ fn the_errors_of_the_nine_cells_are_those_that_were_found() {
         let words: Vec<_> = section(CLAIMS, experiment).split_whitespace().collect();
         let before_over = words.windows(2).filter(|pair| pair[1] == "over");
         let found: Vec<_> = before_over.map(|pair| pair[0]).collect();
-        assert!(
-            found.len() >= 2,
-            "docs/reference/claims.md has no mean errors of {experiment}"
-        );
-        for (number, page) in found
-            .iter()
-            .flat_map(|number| pages.iter().map(move |page| (number, page)))
-        {
+        assert!(found.len() >= 2, "docs/reference/claims.md has no mean errors of {experiment}");
+        for (number, page) in found.iter().flat_map(|number| pages.iter().map(move |page| (number, page))) {
             let title = page.lines().next().unwrap_or_default();
             assert!(page.contains(number), "{title}: {number} of {experiment} is missing");
         }
@@ -172,13 +165,7 @@ fn output_file(line: &str) -> Option<&str> {
 /// The files that the pages name, small.
 fn with_files() -> TempDir {
     let folder = folder();
-    let line = |index: u64| {
-        format!(
-            "{},host,0,Write,{},16384,0\n",
-            index * 10_000,
-            index * 7919 % 40_000 * 16384
-        )
-    };
+    let line = |index: u64| format!("{},host,0,Write,{},16384,0\n", index * 10_000, index * 7919 % 40_000 * 16384);
     let trace: String = (0..60_000).map(line).collect();
     let compressed = zstd::encode_all(trace.as_bytes(), 1).expect("it is compressed");
     for name in ["msr.csv", "trace.csv"] {
@@ -192,16 +179,8 @@ fn with_files() -> TempDir {
     write(&folder, "volume7.csv.zst", &compressed);
     write(&folder, "capture.csv.zst", &compressed);
     write(&folder, "owners.csv", "wal,0,1048576,1\ntables,1048576,67108864\n");
-    write(
-        &folder,
-        "my.fio",
-        "[job]\nrw=randwrite\nbs=64k\nsize=25%\nio_size=64m\n",
-    );
-    write(
-        &folder,
-        "plan.toml",
-        include_str!("../../../docs/faults/failing_media.toml"),
-    );
+    write(&folder, "my.fio", "[job]\nrw=randwrite\nbs=64k\nsize=25%\nio_size=64m\n");
+    write(&folder, "plan.toml", include_str!("../../../docs/faults/failing_media.toml"));
     write_secret(&folder, "token", "a token of more than 16 bytes\n");
     write(&folder, "my_workload.toml", "kind = \"fio\"\nfile = \"my.fio\"\n");
     folder
@@ -239,9 +218,7 @@ fn problem(folder: &TempDir, arguments: &[String], output: Option<&str>) -> Opti
         let id = rustix::process::Pid::from_child(&process);
         rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
         // Stopped, and done after all.
-        wait(&mut process, ENDS)
-            .filter(|code| ![130, 0].contains(code))
-            .or(Some(0))
+        wait(&mut process, ENDS).filter(|code| ![130, 0].contains(code)).or(Some(0))
     });
     let _ = process.kill();
     let said = common::errors(&mut process);
@@ -262,25 +239,17 @@ fn every_command_line_of_the_pages_works() {
     }
     let ended = ["--capacity", "128M", "--data", "ci.img", "--tcp", "127.0.0.1:0"];
     let ended = ServerProcess::start(&folder, &ended);
-    prints(
-        &folder,
-        &["run", "my.fio", "--target", &format!("tcp:{}", ended.address())],
-    );
+    prints(&folder, &["run", "my.fio", "--target", &format!("tcp:{}", ended.address())]);
     ended.stop();
-    let drive = ServerProcess::start(
-        &folder,
-        &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"],
-    );
+    let drive =
+        ServerProcess::start(&folder, &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"]);
     let address = drive.address().to_string();
     // What one page says may need what it said before; pages do not need each other.
     let counts = std::thread::scope(|scope| {
         let (folder, address) = (&folder, &address);
         let works = |page| scope.spawn(move || lines_that_work(page, folder, address));
         let pages: Vec<_> = pages.iter().map(|page| works(page)).collect();
-        pages
-            .into_iter()
-            .map(|page| page.join().expect("its lines work"))
-            .collect::<Vec<_>>()
+        pages.into_iter().map(|page| page.join().expect("its lines work")).collect::<Vec<_>>()
     });
     let count: usize = counts.iter().sum();
     assert!(count >= 18, "only {count} command lines were found");

@@ -7,32 +7,14 @@ use tempfile::TempDir;
 
 /// A run of a second or less, on a drive that collects.
 fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let small = [
-        "run",
-        "random.fio",
-        "--device",
-        "warp_default",
-        "--scale",
-        "1/64",
-        "--drive-writes",
-        "3",
-    ];
-    let set = [
-        "--set",
-        "geometry.physical_bytes=8GiB",
-        "--set",
-        "geometry.reclaim_unit_bytes=64MiB",
-    ];
+    let small = ["run", "random.fio", "--device", "warp_default", "--scale", "1/64", "--drive-writes", "3"];
+    let set = ["--set", "geometry.physical_bytes=8GiB", "--set", "geometry.reclaim_unit_bytes=64MiB"];
     [&small[..], &set, more].concat()
 }
 
 fn with_job() -> TempDir {
     let folder = folder();
-    write(
-        &folder,
-        "random.fio",
-        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n",
-    );
+    write(&folder, "random.fio", "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n");
     folder
 }
 
@@ -59,28 +41,16 @@ fn a_run_is_kept_and_nothing_is_overwritten() {
     assert!(list.contains("random.fio") && list.contains("and 1 older"), "{list}");
     let shown = prints(&folder, &["results", "show", &ids[1][..5]]);
     assert!(shown.contains("warp_default") && shown.contains("engine"), "{shown}");
-    assert_eq!(
-        prints(&folder, &["results", "show", &ids[1][..5]]),
-        shown,
-        "the name alone shows it too"
-    );
+    assert_eq!(prints(&folder, &["results", "show", &ids[1][..5]]), shown, "the name alone shows it too");
     let csv = prints(&folder, &["results", "show", &ids[1], "--format", "csv"]);
     let head = csv.lines().find(|line| line.starts_with("device,")).expect("a head");
     assert_eq!(head, "device,variant,at,seed,WAF,at the end");
     let document = json(&prints(&folder, &["results", "show", &ids[1], "--json"]));
-    assert_eq!(
-        json(&prints(&folder, &["results", "show", &ids[1], "--format", "json"])),
-        document
-    );
+    assert_eq!(json(&prints(&folder, &["results", "show", &ids[1], "--format", "json"])), document);
     assert_eq!(document["result"], json(&result), "what was printed is what is kept");
     assert_eq!(document["inputs"][0]["input"]["seed"], 2);
     assert_eq!(document["inputs"][0]["input"]["engine"], document["engine"]);
-    assert_eq!(
-        std::fs::read_dir(kept_in(&folder).join("runs"))
-            .expect("a folder")
-            .count(),
-        3
-    );
+    assert_eq!(std::fs::read_dir(kept_in(&folder).join("runs")).expect("a folder").count(), 3);
     refused(&folder, &["results", "show", "zzz"], &["run zzz", "warp results list"]);
     refused(&folder, &["results", "show", "zzz"], &["run zzz", "warp results list"]);
 }
@@ -94,21 +64,11 @@ fn a_torn_file_among_the_kept_runs_is_named_and_the_others_are_listed() {
     let output = warp(&folder, &["results", "list"]);
     let [printed, said] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(
-        printed.contains("random.fio") && !printed.contains("older"),
-        "{printed}"
-    );
+    assert!(printed.contains("random.fio") && !printed.contains("older"), "{printed}");
     let name = torn.display().to_string();
-    assert!(
-        said.starts_with(&format!("warp: left out: {name}: this is not a stored run")),
-        "{said}"
-    );
+    assert!(said.starts_with(&format!("warp: left out: {name}: this is not a stored run")), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    refused(
-        &folder,
-        &["results", "show", "00000000"],
-        &["00000000.json", "is not a stored run"],
-    );
+    refused(&folder, &["results", "show", "00000000"], &["00000000.json", "is not a stored run"]);
 }
 
 #[test]
@@ -121,10 +81,7 @@ fn a_run_that_cannot_be_kept_is_a_result_all_the_same() {
     assert_eq!(output.status.code(), Some(0));
     json(&String::from_utf8(output.stdout).expect("text"));
     let error = String::from_utf8(output.stderr).expect("text");
-    assert!(
-        error.starts_with("warp: the run is not stored (") && error.contains("--no-keep"),
-        "{error}"
-    );
+    assert!(error.starts_with("warp: the run is not stored (") && error.contains("--no-keep"), "{error}");
     prints(&folder, &run(&["--no-keep"]));
 }
 
@@ -149,31 +106,18 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
     let rows = |a: &str, b: &str| json(&prints(&folder, &["results", "compare", a, b, "--json"]))["rows"].clone();
     let waf = |a: &str, b: &str| rows(a, b)[0].clone();
     let differs = waf("less.json", "more.json");
-    assert_eq!(
-        (&differs["metric"], &differs["verdict"]),
-        (&"WAF".into(), &"less".into())
-    );
+    assert_eq!((&differs["metric"], &differs["verdict"]), (&"WAF".into(), &"less".into()));
     let interval = differs["interval"].as_array().expect("both have seeds");
     let ends: Vec<f64> = interval.iter().filter_map(serde_json::Value::as_f64).collect();
     let difference = differs["difference"].as_f64().expect("a number");
-    assert!(
-        ends[0] < difference && difference < ends[1] && ends[1] < 0.0,
-        "{differs}"
-    );
+    assert!(ends[0] < difference && difference < ends[1] && ends[1] < 0.0, "{differs}");
     assert_eq!(waf("less.json", "less.json")["verdict"], "same");
     assert_eq!(waf("less.json", "other.json")["verdict"], "no_difference");
     let one = waf("less.json", "single.json");
     assert_eq!((&one["verdict"], one["interval"].is_null()), (&"one_seed".into(), true));
-    let names: Vec<String> = rows("less.json", "more.json")
-        .as_array()
-        .expect("rows")
-        .iter()
-        .map(|row| row["metric"].to_string())
-        .collect();
-    assert!(
-        names.contains(&"\"RUH 0 copied, x capacity\"".to_string()),
-        "by handle: {names:?}"
-    );
+    let names: Vec<String> =
+        rows("less.json", "more.json").as_array().expect("rows").iter().map(|row| row["metric"].to_string()).collect();
+    assert!(names.contains(&"\"RUH 0 copied, x capacity\"".to_string()), "by handle: {names:?}");
 
     // The same of runs that were kept, as a table and as a page.
     let ids = kept(&folder);
@@ -196,81 +140,28 @@ fn a_run_is_compared_with_fio_and_with_what_a_drive_counted() {
         "stats.txt",
         "Host Bytes with Metadata Written (HBMW): 1000000\nMedia Bytes with Metadata Written (MBMW): 2500000\nMedia Bytes Erased (MBE): 0\n",
     );
-    let counted = json(&prints(
-        &folder,
-        &["results", "compare", "stats.txt", "ours.json", "--json"],
-    ));
-    assert_eq!(
-        counted["rows"].as_array().map(Vec::len),
-        Some(3),
-        "WAF, host and media bytes"
-    );
+    let counted = json(&prints(&folder, &["results", "compare", "stats.txt", "ours.json", "--json"]));
+    assert_eq!(counted["rows"].as_array().map(Vec::len), Some(3), "WAF, host and media bytes");
     assert_eq!(counted["rows"][0]["a"], 2.5);
 
-    write(
-        &folder,
-        "reader.fio",
-        "[reader]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n",
-    );
-    let timed = [
-        "run",
-        "reader.fio",
-        "--device",
-        "ssd_a",
-        "--scale",
-        "1/1024",
-        "--seconds",
-        "0.01",
-        "--json",
-    ];
+    write(&folder, "reader.fio", "[reader]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n");
+    let timed = ["run", "reader.fio", "--device", "ssd_a", "--scale", "1/1024", "--seconds", "0.01", "--json"];
     write(&folder, "timed.json", prints(&folder, &timed));
-    let fio = [
-        "run",
-        "reader.fio",
-        "--device",
-        "ssd_a",
-        "--scale",
-        "1/1024",
-        "--seconds",
-        "0.01",
-        "--fio-json",
-        "-",
-    ];
+    let fio = ["run", "reader.fio", "--device", "ssd_a", "--scale", "1/1024", "--seconds", "0.01", "--fio-json", "-"];
     write(&folder, "fio.json", prints(&folder, &fio));
-    let both = json(&prints(
-        &folder,
-        &["results", "compare", "fio.json", "timed.json", "--json"],
-    ));
+    let both = json(&prints(&folder, &["results", "compare", "fio.json", "timed.json", "--json"]));
     let rows = both["rows"].as_array().expect("rows");
-    assert!(
-        rows.iter().any(|row| row["metric"] == "reader read p99.9, us"),
-        "{both}"
-    );
-    assert!(
-        rows.iter().all(|row| row["difference"] == 0.0),
-        "the same numbers in two forms: {both}"
-    );
-    refused(
-        &folder,
-        &["results", "compare", "fio.json", "stats.txt"],
-        &["nothing to compare", "stats.txt"],
-    );
+    assert!(rows.iter().any(|row| row["metric"] == "reader read p99.9, us"), "{both}");
+    assert!(rows.iter().all(|row| row["difference"] == 0.0), "the same numbers in two forms: {both}");
+    refused(&folder, &["results", "compare", "fio.json", "stats.txt"], &["nothing to compare", "stats.txt"]);
     write(&folder, "text.txt", "hello\n");
     refused(
         &folder,
         &["results", "compare", "text.txt", "ours.json"],
         &["text.txt", "this is not a result", "nvme fdp stats"],
     );
-    refused(
-        &folder,
-        &["results", "compare", "nowhere.json", "ours.json"],
-        &["nowhere.json"],
-    );
-    refused(
-        &folder,
-        &["results", "compare", "abcdef", "ours.json"],
-        &["run abcdef", "there is no such run"],
-    );
+    refused(&folder, &["results", "compare", "nowhere.json", "ours.json"], &["nowhere.json"]);
+    refused(&folder, &["results", "compare", "abcdef", "ours.json"], &["run abcdef", "there is no such run"]);
 }
 
 #[test]
@@ -291,36 +182,19 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     };
     asked("small.json", "7%");
     asked("large.json", "28%");
-    let answers = json(&prints(
-        &folder,
-        &["results", "compare", "small.json", "large.json", "--json"],
-    ));
+    let answers = json(&prints(&folder, &["results", "compare", "small.json", "large.json", "--json"]));
     let row = |placement: &str| {
         let rows = answers["rows"].as_array().expect("rows").iter();
-        rows.clone()
-            .find(|row| row["cell"] == placement)
-            .unwrap_or_else(|| panic!("{placement}: {answers}"))
+        rows.clone().find(|row| row["cell"] == placement).unwrap_or_else(|| panic!("{placement}: {answers}"))
     };
-    assert_eq!(
-        (&row("none")["metric"], &row("none")["verdict"]),
-        (&"WAF".into(), &"less".into())
-    );
-    assert!(
-        row("by file")["b"].is_number() && row("oracle")["b"].is_number(),
-        "{answers}"
-    );
-    assert_eq!(
-        answers["notes"],
-        serde_json::json!(["the questions differ in spare (0.07 in A, 0.28 in B)"])
-    );
+    assert_eq!((&row("none")["metric"], &row("none")["verdict"]), (&"WAF".into(), &"less".into()));
+    assert!(row("by file")["b"].is_number() && row("oracle")["b"].is_number(), "{answers}");
+    assert_eq!(answers["notes"], serde_json::json!(["the questions differ in spare (0.07 in A, 0.28 in B)"]));
 
     // An answer that was kept is the same one.
     let ids = kept(&folder);
     let of_kept = json(&prints(&folder, &["results", "compare", &ids[1], &ids[0], "--json"]));
-    assert_eq!(
-        (&of_kept["rows"], &of_kept["notes"]),
-        (&answers["rows"], &answers["notes"])
-    );
+    assert_eq!((&of_kept["rows"], &of_kept["notes"]), (&answers["rows"], &answers["notes"]));
     let same = prints(&folder, &["results", "compare", "small.json", &ids[1]]);
     assert!(same.contains("the same") && !same.contains("differ in"), "{same}");
 

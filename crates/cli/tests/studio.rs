@@ -37,50 +37,13 @@ fn it_serves_until_it_is_stopped() {
 #[test]
 fn it_begins_with_what_it_is_told() {
     let folder = folder();
-    write(
-        &folder,
-        "mine.fio",
-        "[hot]\nrw=randwrite\nbs=16k\nsize=20%\n[cold]\nrw=write\noffset=20%\nsize=80%\n",
-    );
+    write(&folder, "mine.fio", "[hot]\nrw=randwrite\nbs=16k\nsize=20%\n[cold]\nrw=write\noffset=20%\nsize=80%\n");
     for (arguments, lanes) in [
+        (&["three_stream", "--scale", "1/2048", "--variant", "80/20"][..], ["NoFDP", "80/20"].as_slice()),
+        (&["three_stream", "--device", "ssd_b", "--scale", "1/2048", "--variant", "FDP"], &["FDP"]),
+        (&["mine.fio", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "1"], &["mine"]),
         (
-            &["three_stream", "--scale", "1/2048", "--variant", "80/20"][..],
-            ["NoFDP", "80/20"].as_slice(),
-        ),
-        (
-            &[
-                "three_stream",
-                "--device",
-                "ssd_b",
-                "--scale",
-                "1/2048",
-                "--variant",
-                "FDP",
-            ],
-            &["FDP"],
-        ),
-        (
-            &[
-                "mine.fio",
-                "--device",
-                "ssd_a",
-                "--scale",
-                "1/2048",
-                "--drive-writes",
-                "1",
-            ],
-            &["mine"],
-        ),
-        (
-            &[
-                "kvcache_202206",
-                "--device",
-                "ssd_a",
-                "--drive-writes",
-                "1",
-                "--set",
-                "workload.soc_percent=20",
-            ],
+            &["kvcache_202206", "--device", "ssd_a", "--drive-writes", "1", "--set", "workload.soc_percent=20"],
             &["kvcache_202206"],
         ),
     ] {
@@ -117,11 +80,7 @@ fn what_cannot_be_is_refused() {
         &["studio", "--no-open", "--listen", "0.0.0.0:0"],
         &["0.0.0.0:0 is not a loopback address", "--token"],
     );
-    refused(
-        &folder,
-        &["studio", "--no-open", "--token", "token"],
-        &["the token is too short"],
-    );
+    refused(&folder, &["studio", "--no-open", "--token", "token"], &["the token is too short"]);
     refused(&folder, &["studio", "--no-open", "--token", "nothing"], &["nothing"]);
     let port = ["--listen", "127.0.0.1:0", "--no-open"];
     let with = |more: &[&'static str]| [&["studio"], &port[..], more].concat();
@@ -131,11 +90,7 @@ fn what_cannot_be_is_refused() {
         &with(&["three_stream", "--variant", "NoFPD"]),
         &["NoFPD is not a variant or value of three_stream"],
     );
-    refused(
-        &folder,
-        &with(&["three_stream", "--device", "ssd_z"]),
-        &["there is no device ssd_z"],
-    );
+    refused(&folder, &with(&["three_stream", "--device", "ssd_z"]), &["there is no device ssd_z"]);
     refused(&folder, &with(&["kvcache_202206"]), &["device: is missing"]);
     refused(&folder, &with(&["--device", "ssd_a"]), &["TARGET"]);
 }
@@ -143,17 +98,8 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn a_served_drive_has_a_page() {
     let folder = folder();
-    let arguments = [
-        "--device",
-        "warp_default",
-        "--capacity",
-        "64M",
-        "--tcp",
-        "127.0.0.1:0",
-        "--studio",
-        "127.0.0.1:0",
-        "--quiet",
-    ];
+    let arguments =
+        ["--device", "warp_default", "--capacity", "64M", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet"];
     let server = ServerProcess::start_command(&folder, "serve", &arguments);
     let line = server.introduction.lines().find(|line| line.ends_with("/#/drive"));
     let place = line.and_then(|line| line.trim().strip_prefix("http://")?.split('/').next());

@@ -81,15 +81,7 @@ const STEP_US: usize = 30;
 
 impl Case {
     const fn new(name: &'static str, groups: u16, changes: Changes) -> Case {
-        Case {
-            name,
-            groups,
-            handles: None,
-            fdp: true,
-            changes,
-            restarts: false,
-            replayed: false,
-        }
+        Case { name, groups, handles: None, fdp: true, changes, restarts: false, replayed: false }
     }
 
     /// The drive as its profile says.
@@ -110,11 +102,7 @@ impl Case {
     /// The drive as it is with Flexible Data Placement enabled or not.
     fn device(&self) -> DeviceConfig {
         let profile = self.profile();
-        if self.fdp {
-            profile
-        } else {
-            nvme::fdp::without_fdp(&profile)
-        }
+        if self.fdp { profile } else { nvme::fdp::without_fdp(&profile) }
     }
 
     fn jobs(&self) -> JobFile {
@@ -129,9 +117,7 @@ impl Case {
 
     /// Placement indices of the namespace.
     fn placement_count(&self) -> u16 {
-        let handles = self
-            .handles
-            .map_or(self.device().handles.count, |handles| handles.len() as u16);
+        let handles = self.handles.map_or(self.device().handles.count, |handles| handles.len() as u16);
         handles * self.device().geometry.reclaim_groups
     }
 
@@ -154,9 +140,7 @@ impl Case {
             return self.jobs().into();
         }
         let line = |(index, request): (usize, &IoRequest)| {
-            let placement = request
-                .placement
-                .map_or("-".to_string(), |placement| placement.0.to_string());
+            let placement = request.placement.map_or("-".to_string(), |placement| placement.0.to_string());
             let (time_us, offset, bytes) = (index * STEP_US, request.offset_bytes, request.bytes);
             format!("{time_us} drive write {offset} {bytes} {placement}\n")
         };
@@ -174,11 +158,7 @@ impl Case {
     fn in_the_lab(&self) -> DeviceStats {
         let folder = tempfile::tempdir().unwrap();
         let cell = RunSpec {
-            key: CellKey {
-                device: "warp_default".to_string(),
-                variant: String::new(),
-                grid: Vec::new(),
-            },
+            key: CellKey { device: "warp_default".to_string(), variant: String::new(), grid: Vec::new() },
             seed: self.device().seed,
             device: self.device(),
             workload: self.workload(folder.path()),
@@ -202,11 +182,7 @@ impl Case {
     /// What the requests did to a served drive.
     fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> DeviceStats {
         let folder = tempfile::tempdir().unwrap();
-        let data = if self.restarts {
-            DataChoice::File(folder.path().join("drive.img"))
-        } else {
-            DataChoice::Memory
-        };
+        let data = if self.restarts { DataChoice::File(folder.path().join("drive.img")) } else { DataChoice::Memory };
         let requests = self.requests();
         let (first, second) = requests.split_at(if self.restarts { requests.len() / 2 } else { 0 });
         let mut stats = None;
@@ -220,11 +196,7 @@ impl Case {
             if let (Some(handles), true) = (self.handles, opened.new) {
                 create_namespace(&mut *host, handles);
             }
-            let identifiers = if self.fdp {
-                placement_identifiers(&mut *host)
-            } else {
-                Vec::new()
-            };
+            let identifiers = if self.fdp { placement_identifiers(&mut *host) } else { Vec::new() };
             for request in requests {
                 host.command(
                     Queue::Io,
@@ -301,16 +273,10 @@ fn create_namespace(host: &mut dyn Host, handles: &[u16]) {
     for (place, &handle) in fields.phndl.iter_mut().zip(handles) {
         *place = handle.into();
     }
-    let create = SubmissionEntry {
-        opcode: AdminOpcode::NamespaceManagement.code(),
-        ..SubmissionEntry::default()
-    };
+    let create = SubmissionEntry { opcode: AdminOpcode::NamespaceManagement.code(), ..SubmissionEntry::default() };
     let nsid = host.command(Queue::Admin, create, Data::ToController(fields.as_bytes()));
     assert_eq!(nsid, 1, "it is the only one");
-    let mut list = ControllerList {
-        numids: 1.into(),
-        cntlid: [0.into(); 2047],
-    };
+    let mut list = ControllerList { numids: 1.into(), cntlid: [0.into(); 2047] };
     let mut controller = vec![0; 4096];
     let identify = SubmissionEntry {
         opcode: AdminOpcode::Identify.code(),
@@ -372,9 +338,7 @@ fn over_vfio_user(_server: &Server, socket: &Path) -> Box<dyn Host> {
     driver.create_queues(1, 64, None).expect("a queue pair");
     let buffer = driver.allocate(BUFFER_BYTES as u64);
     let pages = BUFFER_BYTES as u64 / 4096;
-    let list: Vec<u8> = (1..pages)
-        .flat_map(|page| (buffer + page * 4096).to_le_bytes())
-        .collect();
+    let list: Vec<u8> = (1..pages).flat_map(|page| (buffer + page * 4096).to_le_bytes()).collect();
     let list = driver.allocate_with(&list);
     Box::new(OverVfioUser { driver, buffer, list })
 }
@@ -439,10 +403,7 @@ fn lab_vfio_user_and_tcp_count_the_same_bytes() {
     let amplification = |(name, changes)| Case::new(name, 1, changes).check();
     let amplifications = [("FDP", EACH_ITS_OWN), ("Mixed", MIXED), ("NoFDP", NONE)].map(amplification);
     let [fdp, mixed, none] = amplifications;
-    assert!(
-        1.0 <= fdp && fdp < mixed && mixed < none,
-        "placement matters: {amplifications:?}"
-    );
+    assert!(1.0 <= fdp && fdp < mixed && mixed < none, "placement matters: {amplifications:?}");
 }
 
 #[test]
@@ -457,50 +418,31 @@ fn so_they_do_with_several_reclaim_groups() {
 #[test]
 fn so_they_do_in_a_namespace_with_some_handles_in_an_order_of_its_own() {
     for (groups, handles) in [(1, &[3, 1, 7, 0]), (2, &[3, 1, 5, 2])] {
-        let case = Case {
-            handles: Some(handles),
-            ..Case::new("handles of its own, some directives", groups, SOME)
-        };
+        let case = Case { handles: Some(handles), ..Case::new("handles of its own, some directives", groups, SOME) };
         case.check();
     }
-    let case = Case {
-        handles: Some(&[3, 1]),
-        ..Case::new("two handles, no directives", 2, NONE)
-    };
+    let case = Case { handles: Some(&[3, 1]), ..Case::new("two handles, no directives", 2, NONE) };
     case.check();
 }
 
 #[test]
 fn so_they_do_with_placement_switched_off() {
     for groups in [1, 2, 4] {
-        let case = Case {
-            fdp: false,
-            ..Case::new("switched off", groups, NONE)
-        };
+        let case = Case { fdp: false, ..Case::new("switched off", groups, NONE) };
         case.check();
     }
 }
 
 #[test]
 fn so_they_do_when_the_drive_is_restarted_on_its_way() {
-    let case = Case {
-        restarts: true,
-        handles: Some(&[3, 1]),
-        ..Case::new("restarted", 4, SOME)
-    };
+    let case = Case { restarts: true, handles: Some(&[3, 1]), ..Case::new("restarted", 4, SOME) };
     case.check();
 }
 
 #[test]
 fn so_they_do_for_a_trace_that_the_lab_replays_at_its_own_times_on_drives_with_timing() {
-    for (name, changes) in [
-        ("replayed, each its own", EACH_ITS_OWN),
-        ("replayed, no directives", NONE),
-    ] {
-        let case = Case {
-            replayed: true,
-            ..Case::new(name, 1, changes)
-        };
+    for (name, changes) in [("replayed, each its own", EACH_ITS_OWN), ("replayed, no directives", NONE)] {
+        let case = Case { replayed: true, ..Case::new(name, 1, changes) };
         case.check();
     }
 }

@@ -22,26 +22,14 @@ fn a_cache_is_run_and_measured() {
     let folder = folder();
     assert!(prints(&folder, &["list", "workloads"]).contains(" kvcache_202206 "));
     let text = prints(&folder, &run("kvcache_202206", &["--untimed"]));
-    assert!(
-        text.contains("hit ratio") && text.contains("application write amplification"),
-        "{text}"
-    );
-    let result = of_json(
-        &folder,
-        &run(
-            "kvcache_202206",
-            &["--json", "--untimed", "--set", "workload.soc_percent=40"],
-        ),
-    );
+    assert!(text.contains("hit ratio") && text.contains("application write amplification"), "{text}");
+    let result = of_json(&folder, &run("kvcache_202206", &["--json", "--untimed", "--set", "workload.soc_percent=40"]));
     let measures = &result["cells"][0]["measures"];
     let soc = measures["soc.written_bytes"].as_f64().expect("a cache counts");
     let loc = measures["loc.written_bytes"].as_f64().expect("a cache counts");
     // A region or a bucket may be on its way.
     let host = result["cells"][0]["host_bytes_written"].as_f64().expect("bytes");
-    assert!(
-        (soc + loc - host).abs() <= f64::from(17 << 20),
-        "{soc} + {loc} is not {host}"
-    );
+    assert!((soc + loc - host).abs() <= f64::from(17 << 20), "{soc} + {loc} is not {host}");
 }
 
 #[test]
@@ -72,18 +60,8 @@ fn tenants_have_a_write_amplification_each() {
         workload = { kind = "fio", file = "noisy_neighbour" }
         "#,
     );
-    let long = [
-        "run",
-        "two.toml",
-        "--device",
-        "ssd_a",
-        "--scale",
-        "1/2048",
-        "--drive-writes",
-        "2",
-        "--json",
-        "--untimed",
-    ];
+    let long =
+        ["run", "two.toml", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "2", "--json", "--untimed"];
     let result = of_json(&folder, &long);
     let cell = &result["cells"][0];
     let measure = |name: &str| cell["measures"][name].as_f64().unwrap_or_else(|| panic!("{name}"));
@@ -98,48 +76,20 @@ fn tenants_have_a_write_amplification_each() {
 #[test]
 fn what_is_exported_is_replayed() {
     let folder = folder();
-    let export = [
-        "export",
-        "three_stream",
-        "trace.log",
-        "--device",
-        "warp_default",
-        "--requests",
-        "5000",
-    ];
+    let export = ["export", "three_stream", "trace.log", "--device", "warp_default", "--requests", "5000"];
     let text = prints(&folder, &export);
-    let bytes: u64 = text
-        .split_whitespace()
-        .rev()
-        .nth(3)
-        .and_then(|word| word.parse().ok())
-        .unwrap_or_else(|| panic!("{text}"));
+    let bytes: u64 =
+        text.split_whitespace().rev().nth(3).and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{text}"));
     assert!(text.starts_with("wrote 5000 requests, "), "{text}");
     let replay = ["run", "trace.log", "--device", "warp_default", "--json"];
-    let placed = [
-        &replay[..],
-        &["--set", "workload.placement=column", "--set", "workload.mapping=modulo"],
-    ]
-    .concat();
+    let placed = [&replay[..], &["--set", "workload.placement=column", "--set", "workload.mapping=modulo"]].concat();
     let result = of_json(&folder, &placed);
     let cell = &result["cells"][0];
     assert_eq!(cell["host_bytes_written"].as_u64(), Some(bytes));
     let owners = cell["owners"].as_array().expect("owners");
-    let used = owners
-        .iter()
-        .filter(|owner| owner["host_bytes_written"].as_u64() > Some(0));
+    let used = owners.iter().filter(|owner| owner["host_bytes_written"].as_u64() > Some(0));
     assert_eq!(used.count(), 2, "the jobs fill the drive through two handles first");
-    prints(
-        &folder,
-        &[
-            "export",
-            "three_stream",
-            "per_handle",
-            "--requests",
-            "100",
-            "--per-placement",
-        ],
-    );
+    prints(&folder, &["export", "three_stream", "per_handle", "--requests", "100", "--per-placement"]);
     assert!(folder.path().join("per_handle/three_stream.fio").exists());
     let to_standard_output = export.map(|argument| if argument == "trace.log" { "-" } else { argument });
     let written = std::fs::read_to_string(folder.path().join("trace.log")).expect("the iolog");
@@ -155,27 +105,16 @@ fn a_trace_is_exported_with_its_recorded_times() {
         let command = ["export", workload, "to.iolog", "--capacity", "1G", "--iolog-version"];
         prints(&folder, &[&command[..], more].concat());
         let iolog = std::fs::read_to_string(folder.path().join("to.iolog")).expect("the iolog");
-        let of_requests = iolog
-            .lines()
-            .filter(|line| line.contains(" read ") || line.contains(" write "));
+        let of_requests = iolog.lines().filter(|line| line.contains(" read ") || line.contains(" write "));
         of_requests.map(str::to_string).collect::<Vec<_>>()
     };
     // MSR counts 100 ns, fio whole microseconds.
     let times: Vec<u64> = export("day.csv", &["3"])
         .iter()
-        .map(|line| {
-            line.split(' ')
-                .next()
-                .and_then(|time| time.parse().ok())
-                .expect("a time")
-        })
+        .map(|line| line.split(' ').next().and_then(|time| time.parse().ok()).expect("a time"))
         .collect();
     assert_eq!(times, [0, 1, 1234]);
-    assert!(
-        export("day.csv", &["2"])
-            .iter()
-            .all(|line| line.starts_with("/dev/ng0n1 "))
-    );
+    assert!(export("day.csv", &["2"]).iter().all(|line| line.starts_with("/dev/ng0n1 ")));
     let without_times = export("three_stream", &["3", "--requests", "3"]);
     assert!(without_times.iter().all(|line| line.starts_with("0 /dev/ng0n1 ")));
 }
@@ -185,43 +124,15 @@ fn mistakes_are_one_sentence() {
     let folder = folder();
     write(&folder, "bad.csv", "1,128,W\n2,oh,W\n");
     write(&folder, "kind.toml", "kind = \"cachlib\"\n");
-    let never = [
-        "run",
-        "kvcache_202206",
-        "--device",
-        "ssd_a",
-        "--scale",
-        "1/2048",
-        "--untimed",
-    ];
+    let never = ["run", "kvcache_202206", "--device", "ssd_a", "--scale", "1/2048", "--untimed"];
     refused(&folder, &never, &["never ends", "--drive-writes"]);
-    refused(
-        &folder,
-        &run("kvcache_202206", &["--set", "workload.soc_percent=200"]),
-        &["soc_percent", "200"],
-    );
-    refused(
-        &folder,
-        &run("kvcache_202206", &["--set", "workload.sok_percent=20"]),
-        &["sok_percent"],
-    );
-    refused(
-        &folder,
-        &run("three_stream.fio", &["--set", "workload.bs=4096"]),
-        &["three_stream.fio"],
-    );
-    refused(
-        &folder,
-        &run("kind.toml", &[]),
-        &["kind.toml", "did you mean cachelib?"],
-    );
+    refused(&folder, &run("kvcache_202206", &["--set", "workload.soc_percent=200"]), &["soc_percent", "200"]);
+    refused(&folder, &run("kvcache_202206", &["--set", "workload.sok_percent=20"]), &["sok_percent"]);
+    refused(&folder, &run("three_stream.fio", &["--set", "workload.bs=4096"]), &["three_stream.fio"]);
+    refused(&folder, &run("kind.toml", &[]), &["kind.toml", "did you mean cachelib?"]);
     refused(&folder, &run("bad.csv", &[]), &["bad.csv"]);
     refused(&folder, &["run", "kvcache_202206"], &["a workload needs a device"]);
-    refused(
-        &folder,
-        &["export", "three_stream", "missing/trace.log", "--requests", "10"],
-        &["missing/trace.log"],
-    );
+    refused(&folder, &["export", "three_stream", "missing/trace.log", "--requests", "10"], &["missing/trace.log"]);
 }
 
 /// What comes through standard input is the same workload as the file, compressed or not, for all runs of an answer.
@@ -248,8 +159,7 @@ fn a_trace_comes_through_standard_input() {
     let rows = of_file["placements"].as_array().expect("placements");
     let reaches = |name: &str| {
         let row = rows.iter().find(|row| row["name"] == name);
-        row.and_then(|row| row["write_amplification"].as_f64())
-            .expect("it is compared")
+        row.and_then(|row| row["write_amplification"].as_f64()).expect("it is compared")
     };
     // The log and the data are in twelve files, and of two kinds.
     assert!(reaches("by kind of file") < 0.99 * reaches("none"), "{of_file}");
@@ -257,38 +167,21 @@ fn a_trace_comes_through_standard_input() {
     assert!(folder.path().join("out/whatif-standard-input/report.html").is_file());
     let refusal = warp_fed(&folder, &["run", "-", "--device", "ssd_a"], std::process::Stdio::null());
     let refusal = String::from_utf8(refusal.stderr).expect("text");
-    assert!(
-        refusal.starts_with("warp: standard input:1: the trace is empty"),
-        "{refusal}"
-    );
+    assert!(refusal.starts_with("warp: standard input:1: the trace is empty"), "{refusal}");
 }
 
 /// A trace of small random writes to so many units, in a format that nobody knows.
 fn odd_trace(lines: u64, units: u64) -> String {
     let line = |number: u64| {
         let unit = number * 7919 % units;
-        format!(
-            "host;{number};{};8;{}\n",
-            unit * 8,
-            ["WR", "WR", "RD"][(number % 3) as usize]
-        )
+        format!("host;{number};{};8;{}\n", unit * 8, ["WR", "WR", "RD"][(number % 3) as usize])
     };
     "# recorded by a program of our own\n".to_string() + &(0..lines).map(line).collect::<String>()
 }
 
 /// A trace on a drive of 64 MiB without times, as JSON.
 fn on_64_mib(folder: &TempDir, trace: &'static str, more: &[&'static str]) -> serde_json::Value {
-    let arguments = [
-        "run",
-        trace,
-        "--device",
-        "ssd_a",
-        "--capacity",
-        "64M",
-        "--untimed",
-        "--no-keep",
-        "--json",
-    ];
+    let arguments = ["run", trace, "--device", "ssd_a", "--capacity", "64M", "--untimed", "--no-keep", "--json"];
     of_json(folder, &[&arguments[..], more].concat())
 }
 
@@ -303,18 +196,12 @@ fn any_csv_is_a_trace_when_its_columns_are_named() {
     refused(
         &folder,
         &["whatif", "odd.csv"],
-        &[
-            "odd.csv:1: the format of the trace is not known",
-            "--columns, for example time,op,offset,bytes",
-        ],
+        &["odd.csv:1: the format of the trace is not known", "--columns, for example time,op,offset,bytes"],
     );
     let run = |name| on_64_mib(&folder, name, &ODD_COLUMNS);
     let plain = run("odd.csv");
     assert_eq!(plain["cells"][0]["host_bytes_written"], 40_000 * 4096);
-    assert_eq!(
-        run("odd.csv.zst")["cells"][0]["media_bytes_written"],
-        plain["cells"][0]["media_bytes_written"]
-    );
+    assert_eq!(run("odd.csv.zst")["cells"][0]["media_bytes_written"], plain["cells"][0]["media_bytes_written"]);
     let question = ["whatif", "odd.csv.zst", "--no-uncertainty", "--no-keep"];
     let answer = prints(&folder, &[&question[..], &ODD_COLUMNS].concat());
     assert!(answer.contains("The trace touches"), "{answer}");
@@ -335,15 +222,9 @@ fn lifetimes_are_those_of_any_csv_whose_columns_are_named() {
     let alone = lifetimes(&["odd.csv"]);
     // Two of three requests write, so each of 600 units is written again after 400 writes.
     let half = alone["workloads"][0]["lifetimes"]["end_within"][2]["bytes"].as_f64();
-    assert!(
-        half.is_some_and(|bytes| (bytes / (400.0 * 4096.0) - 1.0).abs() < 0.02),
-        "{alone}"
-    );
+    assert!(half.is_some_and(|bytes| (bytes / (400.0 * 4096.0) - 1.0).abs() < 0.02), "{alone}");
     // A job file beside it has no columns.
-    assert_eq!(
-        lifetimes(&["odd.csv", "job.fio"])["workloads"][0],
-        alone["workloads"][0]
-    );
+    assert_eq!(lifetimes(&["odd.csv", "job.fio"])["workloads"][0], alone["workloads"][0]);
     let refusal = [&["lifetimes", "job.fio"][..], &ODD_COLUMNS].concat();
     refused(&folder, &refusal, &["--columns", "job.fio is not a trace"]);
 }
@@ -353,38 +234,16 @@ fn a_job_file_may_be_compressed_as_traces_are() {
     let folder = folder();
     let job = "# a comment\n[job]\nrw=randwrite\nbs=4k\nsize=10%\n";
     write(&folder, "job.fio", job);
-    write(
-        &folder,
-        "job.fio.zst",
-        zstd::encode_all(job.as_bytes(), 1).expect("it is in memory"),
-    );
+    write(&folder, "job.fio.zst", zstd::encode_all(job.as_bytes(), 1).expect("it is in memory"));
     let streams = |name| of_json(&folder, &["show", "job", name, "--json"])["streams"].clone();
     assert_eq!(streams("job.fio.zst"), streams("job.fio"));
     let run = |name| {
-        let asked = [
-            "run",
-            name,
-            "--device",
-            "warp_default",
-            "--scale",
-            "1/1024",
-            "--untimed",
-            "--no-keep",
-            "--json",
-        ];
+        let asked = ["run", name, "--device", "warp_default", "--scale", "1/1024", "--untimed", "--no-keep", "--json"];
         of_json(&folder, &asked)["cells"][0]["host_bytes_written"].clone()
     };
     assert_eq!(run("job.fio.zst"), run("job.fio"));
-    write(
-        &folder,
-        "wrong.fio.zst",
-        zstd::encode_all(&b"[job]\nrw=randwrit\n"[..], 1).expect("it is in memory"),
-    );
-    refused(
-        &folder,
-        &["show", "job", "wrong.fio.zst"],
-        &["wrong.fio.zst:2", "randwrit"],
-    );
+    write(&folder, "wrong.fio.zst", zstd::encode_all(&b"[job]\nrw=randwrit\n"[..], 1).expect("it is in memory"));
+    refused(&folder, &["show", "job", "wrong.fio.zst"], &["wrong.fio.zst:2", "randwrit"]);
 }
 
 #[test]
@@ -393,43 +252,24 @@ fn a_folder_of_traces_is_taken_where_a_file_is() {
     std::fs::create_dir(folder.path().join("day")).expect("a folder");
     let (first, second) = ("1,W,0,4096,0\n".repeat(300), "1,W,8192,4096,5\n".repeat(200));
     write(&folder, "day/1.csv", &first);
-    write(
-        &folder,
-        "day/2.csv.zst",
-        zstd::encode_all(second.as_bytes(), 1).expect("it is in memory"),
-    );
+    write(&folder, "day/2.csv.zst", zstd::encode_all(second.as_bytes(), 1).expect("it is in memory"));
     write(&folder, "whole.csv", first + &second);
     let run = |name| on_64_mib(&folder, name, &[])["cells"][0]["host_bytes_written"].clone();
     assert_eq!(run("day"), 500 * 4096);
     assert_eq!(run("day"), run("whole.csv"));
     let export = prints(&folder, &["export", "day", "day.log", "--capacity", "64M"]);
     assert!(export.starts_with("wrote 500 requests"), "{export}");
-    write(
-        &folder,
-        "trace.toml",
-        "kind = \"trace\"\nfiles = [\"day\", \"whole.csv\"]\n",
-    );
+    write(&folder, "trace.toml", "kind = \"trace\"\nfiles = [\"day\", \"whole.csv\"]\n");
     assert_eq!(run("trace.toml"), 1000 * 4096);
-    refused(
-        &folder,
-        &["whatif", "day/1.cvs"],
-        &["day/1.cvs: there is no such file (did you mean day/1.csv?)"],
-    );
+    refused(&folder, &["whatif", "day/1.cvs"], &["day/1.cvs: there is no such file (did you mean day/1.csv?)"]);
     write(&folder, "day/jobs.fio", "[a]\nrw=write\n");
     refused(
         &folder,
         &["run", "day", "--device", "ssd_a"],
-        &[
-            "day: the folder contains day/jobs.fio, which is not a trace",
-            "Name one of its files",
-        ],
+        &["day: the folder contains day/jobs.fio, which is not a trace", "Name one of its files"],
     );
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
-    refused(
-        &folder,
-        &["run", "empty", "--device", "ssd_a"],
-        &["empty: the folder is empty"],
-    );
+    refused(&folder, &["run", "empty", "--device", "ssd_a"], &["empty: the folder is empty"]);
 }
 
 /// Gets and sets of a cache, as Twitter's traces have them.
@@ -448,10 +288,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     let folder = folder();
     write(&folder, "twitter.csv", twitter_trace(20_000));
     let small = ["--device", "ssd_a", "--scale", "1/2048", "--untimed", "--no-keep"];
-    let text = prints(
-        &folder,
-        &[&["run", "twitter.csv", "--drive-writes", "0.2"], &small[..]].concat(),
-    );
+    let text = prints(&folder, &[&["run", "twitter.csv", "--drive-writes", "0.2"], &small[..]].concat());
     let first = text.lines().next().expect("a line");
     for words in [
         "twitter.csv is a trace of requests to a cache",
@@ -463,20 +300,11 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     }
     assert!(text.contains("hit ratio"), "{text}");
     // The trace begins again when it ends, so that it says nothing of its own length.
-    let named = of_json(
-        &folder,
-        &[&["run", "twitter.csv", "--drive-writes", "0.2", "--json"], &small[..]].concat(),
-    );
+    let named = of_json(&folder, &[&["run", "twitter.csv", "--drive-writes", "0.2", "--json"], &small[..]].concat());
     let table = "kind = \"cachelib\"\ntrace = [\"twitter.csv\"]\ntrace_format = \"twitter\"\ntrace_working_set_percent = 400.0\n";
     write(&folder, "cache.toml", table);
-    let by_table = of_json(
-        &folder,
-        &[&["run", "cache.toml", "--drive-writes", "0.2", "--json"], &small[..]].concat(),
-    );
-    assert_eq!(
-        named["cells"][0]["media_bytes_written"],
-        by_table["cells"][0]["media_bytes_written"]
-    );
+    let by_table = of_json(&folder, &[&["run", "cache.toml", "--drive-writes", "0.2", "--json"], &small[..]].concat());
+    assert_eq!(named["cells"][0]["media_bytes_written"], by_table["cells"][0]["media_bytes_written"]);
     refused(
         &folder,
         &[&["run", "twitter.csv", "--set", "workload.kind=trace"], &small[..]].concat(),
@@ -484,10 +312,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
     );
     let mooncake = "{\"timestamp\": 0, \"hash_ids\": [1, 2, 3]}\n{\"timestamp\": 9, \"hash_ids\": [1, 2, 9]}\n";
     write(&folder, "kv.jsonl", mooncake);
-    let text = prints(
-        &folder,
-        &[&["run", "kv.jsonl", "--drive-writes", "0.05"], &small[..]].concat(),
-    );
+    let text = prints(&folder, &[&["run", "kv.jsonl", "--drive-writes", "0.05"], &small[..]].concat());
     assert!(text.contains("a key-value cache of a language model on"), "{text}");
     let blocks = of_json(
         &folder,
@@ -511,22 +336,11 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
 #[test]
 fn a_trace_that_is_larger_than_the_drive_says_how_large_that_has_to_be() {
     let folder = folder();
-    write(
-        &folder,
-        "wide.csv",
-        (0..40_000)
-            .map(|unit| format!("1,W,{},4096,0\n", unit * 4096))
-            .collect::<String>(),
-    );
+    write(&folder, "wide.csv", (0..40_000).map(|unit| format!("1,W,{},4096,0\n", unit * 4096)).collect::<String>());
     refused(
         &folder,
         &["run", "wide.csv", "--device", "ssd_a", "--capacity", "64M", "--untimed"],
-        &[
-            "wide.csv touches 156",
-            "of the drive",
-            "--capacity 184MiB",
-            "mapping = \"modulo\"",
-        ],
+        &["wide.csv touches 156", "of the drive", "--capacity 184MiB", "mapping = \"modulo\""],
     );
 }
 
@@ -572,38 +386,18 @@ fn a_trace_is_replayed_at_its_own_times() {
 #[test]
 fn a_replay_that_cannot_be_had_is_refused_with_a_remedy() {
     let folder = folder();
-    write(
-        &folder,
-        "timeless.log",
-        "fio version 2 iolog\na write 0 4096\na write 4096 4096\n",
-    );
+    write(&folder, "timeless.log", "fio version 2 iolog\na write 0 4096\na write 4096 4096\n");
     write(&folder, "usr.csv", "0,usr,0,Write,0,4096,1\n9,usr,0,Write,0,4096,1\n");
     let run = |target: &'static str, more: &[&'static str]| {
         [&["run", target, "--device", "ssd_a", "--scale", "1/2048"], more].concat()
     };
     let timed = ["--replay", "timed"];
-    refused(
-        &folder,
-        &run("timeless.log", &timed),
-        &["timeless.log has no times", "--replay"],
-    );
-    refused(
-        &folder,
-        &run("three_stream", &timed),
-        &["needs a block trace", "Remove the option"],
-    );
+    refused(&folder, &run("timeless.log", &timed), &["timeless.log has no times", "--replay"]);
+    refused(&folder, &run("three_stream", &timed), &["needs a block trace", "Remove the option"]);
     refused(&folder, &run("kvcache_202206", &timed), &["needs a block trace"]);
-    refused(
-        &folder,
-        &run("usr.csv", &["--speed", "2"]),
-        &["--speed", "needs replay = \"timed\" (--replay timed)"],
-    );
+    refused(&folder, &run("usr.csv", &["--speed", "2"]), &["--speed", "needs replay = \"timed\" (--replay timed)"]);
     let untimed = ["run", "usr.csv", "--device", "warp_default", "--replay", "timed"];
-    refused(
-        &folder,
-        &untimed,
-        &["(--replay timed) needs [timing]", "device warp_default does not have"],
-    );
+    refused(&folder, &untimed, &["(--replay timed) needs [timing]", "device warp_default does not have"]);
 }
 
 #[test]
@@ -622,23 +416,11 @@ fn a_capture_that_cannot_be_had_is_refused() {
 #[test]
 fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
     let folder = folder();
-    let same = json(&prints(
-        &folder,
-        &["lifetimes", "innodb", "innodb", "--scale", "1/1024", "--json"],
-    ));
+    let same = json(&prints(&folder, &["lifetimes", "innodb", "innodb", "--scale", "1/1024", "--json"]));
     assert_eq!(same["kolmogorov_smirnov"]["distance"], 0.0);
     let measured = json(&prints(
         &folder,
-        &[
-            "lifetimes",
-            "innodb",
-            "rocksdb",
-            "--scale",
-            "1/1024",
-            "--drive-writes",
-            "3",
-            "--json",
-        ],
+        &["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--drive-writes", "3", "--json"],
     ));
     let distance = measured["kolmogorov_smirnov"]["distance"].as_f64();
     assert!(distance > Some(0.2) && distance < Some(1.0), "{measured}");
@@ -648,37 +430,12 @@ fn lifetimes_are_those_of_the_workload_and_their_distance_is_between_two() {
         let stream = streams.iter().find(|stream| stream["name"] == name);
         stream.expect("it writes")["lifetimes"].clone()
     };
-    let written: u64 = streams
-        .iter()
-        .filter_map(|one| one["lifetimes"]["written_bytes"].as_u64())
-        .sum();
+    let written: u64 = streams.iter().filter_map(|one| one["lifetimes"]["written_bytes"].as_u64()).sum();
     assert_eq!(Some(written), innodb["lifetimes"]["written_bytes"].as_u64());
     let half = |of: &serde_json::Value| of["end_within"][2]["bytes"].as_u64();
     assert!(half(&of("doublewrite")) < half(&of("pages")).or(Some(u64::MAX)));
-    let table = prints(
-        &folder,
-        &[
-            "lifetimes",
-            "innodb",
-            "rocksdb",
-            "--scale",
-            "1/1024",
-            "--drive-writes",
-            "1",
-        ],
-    );
-    assert!(
-        table.contains("Kolmogorov-Smirnov") && table.contains("  doublewrite"),
-        "{table}"
-    );
-    refused(
-        &folder,
-        &["lifetimes", "random_read"],
-        &["random_read", "its data has no lifetimes"],
-    );
-    refused(
-        &folder,
-        &["lifetimes", "innodb", "--drive-writes", "0"],
-        &["--drive-writes", "above 0"],
-    );
+    let table = prints(&folder, &["lifetimes", "innodb", "rocksdb", "--scale", "1/1024", "--drive-writes", "1"]);
+    assert!(table.contains("Kolmogorov-Smirnov") && table.contains("  doublewrite"), "{table}");
+    refused(&folder, &["lifetimes", "random_read"], &["random_read", "its data has no lifetimes"]);
+    refused(&folder, &["lifetimes", "innodb", "--drive-writes", "0"], &["--drive-writes", "above 0"]);
 }

@@ -21,79 +21,35 @@ const ARGUMENTS: &[Row] = &[
     ("", "run one_stream --scale half", "--scale|half|1/64"),
     ("", "run one_stream --scale 0", "--scale|0|1/64"),
     ("", "run one_stream --scale 1/3", "1/3|1/2"),
-    (
-        "",
-        "run one_stream --scale auto:1/65536",
-        "auto:1/65536|smallest scaled model",
-    ),
+    ("", "run one_stream --scale auto:1/65536", "auto:1/65536|smallest scaled model"),
     ("", "run one_stream --drive-writes 0", "--drive-writes|above 0"),
-    (
-        "",
-        "run one_stream --capacity 480",
-        "480 means 480 bytes. Give a unit, for example 480GB",
-    ),
-    (
-        "",
-        "whatif three_stream --drive 5",
-        "5 means 5 bytes. Give a unit, for example 5TB",
-    ),
-    (
-        "",
-        "whatif three_stream --drive 9999999TB",
-        "capacity of|a drive like ssd_a has at most",
-    ),
+    ("", "run one_stream --capacity 480", "480 means 480 bytes. Give a unit, for example 480GB"),
+    ("", "whatif three_stream --drive 5", "5 means 5 bytes. Give a unit, for example 5TB"),
+    ("", "whatif three_stream --drive 9999999TB", "capacity of|a drive like ssd_a has at most"),
     ("", "whatif three_stream --drive -1TB", "--drive -1TB is negative"),
     ("", "run one_stream --seed -1", "--seed -1 is negative"),
-    (
-        "",
-        "serve --tcp 4420",
-        "--tcp|give ADDRESS:PORT, such as 127.0.0.1:4420",
-    ),
+    ("", "serve --tcp 4420", "--tcp|give ADDRESS:PORT, such as 127.0.0.1:4420"),
     ("", "results compare a", "<B>|Usage: warp results compare"),
-    (
-        "",
-        "run three_stream --device ssd_a --load-snapshot x.warp",
-        "--device|--load-snapshot|Remove one of them",
-    ),
-    (
-        "",
-        "run one_stream --set foo=1",
-        "foo = 1: unknown field `foo`|Settings of a workload begin with `workload.`",
-    ),
+    ("", "run three_stream --device ssd_a --load-snapshot x.warp", "--device|--load-snapshot|Remove one of them"),
+    ("", "run one_stream --set foo=1", "foo = 1: unknown field `foo`|Settings of a workload begin with `workload.`"),
     (
         "time,op,offset,size\n1,X,0,4096\n",
         "run x --device ssd_a --columns time,op,offset,bytes",
         "x:2: the operation is not|--columns op:READ/WRITE",
     ),
-    (
-        "",
-        "run ssd_a",
-        "ssd_a: this is a device|warp run WORKLOAD --device ssd_a",
-    ),
+    ("", "run ssd_a", "ssd_a: this is a device|warp run WORKLOAD --device ssd_a"),
     (
         "",
         "run kvcache --device ssd_a",
         "no experiment or workload kvcache|kvcache_202206|others (`warp list` shows them)",
     ),
     ("", "lifetimes nosuch", "there is no workload or file nosuch"),
-    (
-        "[workload]\nkind = \"lsm\"\n",
-        "run x.toml --device ssd_a",
-        "Remove the line [workload]",
-    ),
-    (
-        "[workload]\nkind = \"lsm\"\n",
-        "whatif x.toml",
-        "Remove the line [workload]",
-    ),
+    ("[workload]\nkind = \"lsm\"\n", "run x.toml --device ssd_a", "Remove the line [workload]"),
+    ("[workload]\nkind = \"lsm\"\n", "whatif x.toml", "Remove the line [workload]"),
     ("\n", "run x.toml", "x.toml|is empty|warp new"),
     ("", "run one_stream --drive-writes -1", "--drive-writes|-1"),
     ("", "run one_stream --drive-writes NaN", "--drive-writes|above 0"),
-    (
-        "",
-        "run one_stream --drive-writes much",
-        "--drive-writes|much|give a number, such as 0.5",
-    ),
+    ("", "run one_stream --drive-writes much", "--drive-writes|much|give a number, such as 0.5"),
     ("", "run one_stream --drive-writes 1001", "--drive-writes|1000"),
     ("", "run one_stream --precondition 101", "--precondition|100"),
     ("", "run one_stream --precondition -0.5", "--precondition|-0.5"),
@@ -122,77 +78,37 @@ const ARGUMENTS: &[Row] = &[
         "workload.sok_percent|did you mean soc_percent?",
     ),
     ("", "run one_stream --set geometry.channels=0", "geometry.channels"),
-    (
-        "",
-        "run one_stream --set geometry.channels=some",
-        "geometry.channels|some|expected a whole number from 0 to",
-    ),
+    ("", "run one_stream --set geometry.channels=some", "geometry.channels|some|expected a whole number from 0 to"),
     ("", "run one_stream --set geometry", "--set|PATH=VALUE"),
     ("", "run one_stream --set =4", "--set|PATH=VALUE"),
-    (
-        "",
-        "run one_stream --set gc.victim_policy=greedi",
-        "gc.victim_policy|greedi|greedy",
-    ),
-    (
-        "",
-        "run one_stream --set gc.victim_policy={d_choices=5000}",
-        "gc.victim_policy|5000|1 to 4096",
-    ),
+    ("", "run one_stream --set gc.victim_policy=greedi", "gc.victim_policy|greedi|greedy"),
+    ("", "run one_stream --set gc.victim_policy={d_choices=5000}", "gc.victim_policy|5000|1 to 4096"),
     ("", "run one_stream --capacity big", "--capacity|big|8G"),
     ("", "run one_stream --feedback lifetime", "--feedback|lifetime"),
     ("", "run one_stream --feedback-every 2", "--feedback"),
-    (
-        "",
-        "run one_stream --uncertainty --device warp_a",
-        "warp_a|has no ensemble",
-    ),
+    ("", "run one_stream --uncertainty --device warp_a", "warp_a|has no ensemble"),
     ("", "run one_stream --wriet 4", "--wriet|--drive-writes"),
     ("", "run one_stream --host-nqn nqn.x", "--target"),
     ("", "run latency --scale auto", "virtual time|Give a scale"),
     ("", "run latency --untimed --fio-json x", "--untimed|--fio-json"),
     ("", "run latency --fio-json x", "--fio-json|one run"),
-    (
-        "",
-        "run one_stream --scale 1/1024 --save-snapshot x.warp",
-        "--save-snapshot|2 runs",
-    ),
+    ("", "run one_stream --scale 1/1024 --save-snapshot x.warp", "--save-snapshot|2 runs"),
     ("", "run one_stream --events missing/x", "missing/x|folder that exists"),
     ("", "run one_stream --series .", ".|folder"),
     ("", "run missing.fio --device ssd_a", "missing.fio"),
     ("", "run ./missing/experiment.toml", "./missing/experiment.toml"),
     ("", "run three_stream_paper_shares", "--device NAME|warp list devices"),
-    (
-        "",
-        "run missing.csv --device ssd_a",
-        "missing.csv: there is no such file",
-    ),
+    ("", "run missing.csv --device ssd_a", "missing.csv: there is no such file"),
     ("", "run missing.csv", "missing.csv: there is no such file"),
     ("", "whatif missing.csv", "missing.csv: there is no such file"),
     ("", "whatif traces/missing", "traces/missing: there is no such file"),
     ("", "lifetimes missing.csv", "missing.csv: there is no such file"),
     ("", "export missing.csv out", "missing.csv: there is no such file"),
     ("", "whatif job.fio", "job.fio: there is no such file"),
-    (
-        "",
-        "run three_stream --columns op,offset,bytes",
-        "--columns|three_stream is not a trace",
-    ),
-    (
-        "",
-        "whatif three_stream --columns op,offset,bytes",
-        "--columns|three_stream is not a trace",
-    ),
-    (
-        "",
-        "whatif x.csv --columns op,ofset,bytes",
-        "--columns|did you mean offset?",
-    ),
-    (
-        "",
-        "whatif x.csv --columns time,op,offset",
-        "--columns|has no column bytes",
-    ),
+    ("", "run three_stream --columns op,offset,bytes", "--columns|three_stream is not a trace"),
+    ("", "whatif three_stream --columns op,offset,bytes", "--columns|three_stream is not a trace"),
+    ("", "whatif x.csv --columns op,ofset,bytes", "--columns|did you mean offset?"),
+    ("", "whatif x.csv --columns time,op,offset", "--columns|has no column bytes"),
     ("", "whatif three_stream --op much", "--op|7%, 7 or 0.07"),
     ("", "whatif three_stream --op 1", "--op|1% or 100%"),
     ("", "run three_stream --variant NoFPD", "NoFPD|did you mean NoFDP?"),
@@ -204,106 +120,46 @@ const ARGUMENTS: &[Row] = &[
         "run x.fio --device warp_default --load-snapshot missing.warp",
         "--device|--load-snapshot",
     ),
-    (
-        "[job]\nrw=randwrite\n",
-        "run x.fio --load-snapshot missing.warp",
-        "missing.warp",
-    ),
-    (
-        "[job]\nrw=randwrite\n",
-        "run x.fio --load-snapshot x.fio",
-        "x.fio|not a WARP snapshot",
-    ),
+    ("[job]\nrw=randwrite\n", "run x.fio --load-snapshot missing.warp", "missing.warp"),
+    ("[job]\nrw=randwrite\n", "run x.fio --load-snapshot x.fio", "x.fio|not a WARP snapshot"),
     ("", "reproduce one_strem", "did you mean one_stream?"),
     ("", "reproduce one_stream --update-golden", "--quick"),
-    (
-        "",
-        "reproduce one_stream --quick --uncertainty",
-        "--quick|--uncertainty",
-    ),
-    (
-        "",
-        "reproduce one_stream --claims missing/x.md",
-        "missing/x.md|folder that exists",
-    ),
+    ("", "reproduce one_stream --quick --uncertainty", "--quick|--uncertainty"),
+    ("", "reproduce one_stream --claims missing/x.md", "missing/x.md|folder that exists"),
     ("", "show device ssd_aa", "did you mean ssd_a?"),
     ("", "show device ssd_aa", "did you mean ssd_a?"),
     ("", "show device ssd_a --scale 1/0", "--scale|1/0"),
-    (
-        "",
-        "show device ssd_a --set geometry.over_provisioning=0",
-        "geometry.over_provisioning is 0",
-    ),
-    (
-        "",
-        "show device ssd_a --set geometry.reclaim_unit_bytes=3",
-        "geometry.reclaim_unit_bytes is 3",
-    ),
+    ("", "show device ssd_a --set geometry.over_provisioning=0", "geometry.over_provisioning is 0"),
+    ("", "show device ssd_a --set geometry.reclaim_unit_bytes=3", "geometry.reclaim_unit_bytes is 3"),
     ("", "show device missing.toml", "missing.toml"),
     ("", "show job three_strem", "did you mean three_stream?"),
     ("", "show job three_stream --options", "--options"),
     ("", "show job three_stream --device ssd_z", "ssd_z|Known names are"),
     ("", "export three_stream x --iolog-version 4", "--iolog-version|4"),
     ("", "export three_stream x --requests 0", "--requests|0"),
-    (
-        "",
-        "export three_stream missing/x --requests 5",
-        "missing/x|folder that exists",
-    ),
+    ("", "export three_stream missing/x --requests 5", "missing/x|folder that exists"),
     ("", "export three_stream . --requests 5", "is a folder|--per-placement"),
     ("", "export three_strem x", "three_strem"),
-    (
-        "",
-        "export three_stream - --per-placement --requests 5",
-        "--per-placement|Give a folder",
-    ),
+    ("", "export three_stream - --per-placement --requests 5", "--per-placement|Give a folder"),
     ("", "reproduce one_stream --claims -", "--claims|Give a file"),
     ("", "reproduce one_stream --fidelity -", "--fidelity|Give a file"),
     ("", "reproduce one_stream --fidelity x --quick", "--fidelity|--quick"),
     ("", "drive inspect missing.warp", "missing.warp"),
-    (
-        "a word",
-        "drive inspect x",
-        "x|neither the data of a drive nor a snapshot|--save-snapshot|/dev/nvme0",
-    ),
+    ("a word", "drive inspect x", "x|neither the data of a drive nor a snapshot|--save-snapshot|/dev/nvme0"),
     ("", "drive inspect x", "x|no such file|--data"),
     ("", "drive inspect /dev/nvme99", "/dev/nvme99|does not exist|nvme list"),
-    (
-        "",
-        "drive inspect tcp:127.0.0.1:9",
-        "tcp:127.0.0.1:9|no server listens|warp serve --tcp",
-    ),
-    (
-        "",
-        "drive inspect /dev/nvme99 --host-nqn nqn.x",
-        "--host-nqn|tcp:ADDRESS:PORT",
-    ),
-    (
-        "",
-        "drive inspect x --endurance-group 2",
-        "--endurance-group|Remove the option",
-    ),
+    ("", "drive inspect tcp:127.0.0.1:9", "tcp:127.0.0.1:9|no server listens|warp serve --tcp"),
+    ("", "drive inspect /dev/nvme99 --host-nqn nqn.x", "--host-nqn|tcp:ADDRESS:PORT"),
+    ("", "drive inspect x --endurance-group 2", "--endurance-group|Remove the option"),
     ("", "drive inspect tcp:nowhere", "tcp:nowhere|tcp:127.0.0.1:4420"),
     ("log", "drive inspect x --log 0x99", "--log|0x20, 0x21, 0x22 or 0x23"),
     ("log", "drive inspect x --log page", "--log|page|0x23"),
     ("", "drive inspect tcp:127.0.0.1:4420 --secret DHHC-1:x", "--host-nqn"),
     ("", "drive advise tcp:127.0.0.1:4420", "--owners"),
     ("", "drive advise tcp:127.0.0.1:4420 --chunks 0", "--chunks|0"),
-    (
-        "",
-        "drive advise tcp:127.0.0.1:4420 --chunks 4 --every 0",
-        "--every|0.01 to 86400",
-    ),
-    (
-        "",
-        "drive advise tcp:127.0.0.1:4420 --chunks 4 --json missing/x",
-        "missing/x|folder that exists",
-    ),
-    (
-        "",
-        "drive advise tcp:somewhere --chunks 4",
-        "tcp:somewhere|tcp:127.0.0.1:4420",
-    ),
+    ("", "drive advise tcp:127.0.0.1:4420 --chunks 4 --every 0", "--every|0.01 to 86400"),
+    ("", "drive advise tcp:127.0.0.1:4420 --chunks 4 --json missing/x", "missing/x|folder that exists"),
+    ("", "drive advise tcp:somewhere --chunks 4", "tcp:somewhere|tcp:127.0.0.1:4420"),
     (
         "[job]\nrw=write\nwrite_bw_log\n",
         "run x.fio --device warp_default --untimed --drive-writes 1",
@@ -342,34 +198,14 @@ const ARGUMENTS: &[Row] = &[
     ("", "bench --rounds 0", "--rounds"),
     ("", "bench --capacity-gib 1", "--capacity-gib"),
     ("", "bench fast", "fast|model"),
-    (
-        "",
-        "drive check missing.img --waf-at-most 2",
-        "missing.img|no such file",
-    ),
-    (
-        "text",
-        "drive check x --waf-at-most 2",
-        "x|neither the data of a drive nor a snapshot",
-    ),
-    (
-        "text",
-        "drive check x --waf-at-most 2 --endurance-group 2",
-        "--endurance-group|Remove the option",
-    ),
-    (
-        "text",
-        "drive check x --waf-at-most 2 --host-nqn nqn.x --secret DHHC-1:x",
-        "--host-nqn|tcp:ADDRESS:PORT",
-    ),
+    ("", "drive check missing.img --waf-at-most 2", "missing.img|no such file"),
+    ("text", "drive check x --waf-at-most 2", "x|neither the data of a drive nor a snapshot"),
+    ("text", "drive check x --waf-at-most 2 --endurance-group 2", "--endurance-group|Remove the option"),
+    ("text", "drive check x --waf-at-most 2 --host-nqn nqn.x --secret DHHC-1:x", "--host-nqn|tcp:ADDRESS:PORT"),
     ("", "drive check x", "--waf-at-most"),
     ("", "drive check x --waf-at-most 0.5", "--waf-at-most|1 or more"),
     ("", "drive check x --handle 2", "--handle|2:1.02"),
-    (
-        "",
-        "drive check tcp:nowhere --waf-at-most 2",
-        "tcp:nowhere|tcp:127.0.0.1:4420",
-    ),
+    ("", "drive check tcp:nowhere --waf-at-most 2", "tcp:nowhere|tcp:127.0.0.1:4420"),
     ("", "guest", "terminal|warp guest -- nvme list"),
     ("", "guest --with Rocks/DB -- true", "--with|rocksdb-tools"),
     ("", "guest --memory 64M -- true", "--memory|512M"),
@@ -377,11 +213,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "guest --transport usb -- true", "--transport|vfio-user"),
     ("", "guest --share missing -- true", "--share|missing|folder"),
     ("", "guest --device ssd_z -- true", "ssd_z|Known names are"),
-    (
-        "",
-        "guest --transport none --capacity 8G -- true",
-        "--capacity|has no drive|--transport none",
-    ),
+    ("", "guest --transport none --capacity 8G -- true", "--capacity|has no drive|--transport none"),
     ("a word", "guest --data x -- true", "x|contains data, but x.state"),
     ("", "guest --capacity big -- true", "--capacity|8G"),
     ("", "guest --build-only -- true", "--build-only"),
@@ -427,19 +259,13 @@ const JOB_FILES: &[(&str, &str)] = &[
     ("[job]\nnumjobs=5000\n", "x.fio:2|4096"),
     ("[job]\nrate=1m\nrate_iops=5\n", "x.fio:3|cannot be combined"),
     ("[job]\nrate_process=uniform\n", "x.fio:2|poisson"),
-    (
-        "[job]\nwait_for=other\n",
-        "x.fio:2|no section above it is called [other]",
-    ),
+    ("[job]\nwait_for=other\n", "x.fio:2|no section above it is called [other]"),
     ("[job]\nverify=crc33\n", "x.fio:2|crc32"),
     ("[job]\nss=iops\n", "x.fio:2|iops_slope:5%"),
     ("[job]\nthinktime=5 parsecs\n", "x.fio:2|us, ms, s"),
     ("[job]\nplids=4-2\nfdp=1\n", "x.fio:2|smaller index first"),
     ("[job]\nplid_select=first\n", "x.fio:2|roundrobin"),
-    (
-        "[job]\nplid_select=scheme\ndp_scheme=missing\n",
-        "x.fio:3|readable file",
-    ),
+    ("[job]\nplid_select=scheme\ndp_scheme=missing\n", "x.fio:3|readable file"),
     ("[job]\nfdp=1\ndataplacement=streams\nplids=1\n", "x.fio:3|remove fdp=1"),
     ("[job]\noffset=100%\n", "x.fio:2|on the drive"),
     ("[job]\nsize=900t\n", "x.fio:2|drive"),
@@ -457,21 +283,13 @@ const JOB_FILES: &[(&str, &str)] = &[
 /// Device profiles and experiments.
 const TABLES: &[Row] = &[
     ("title = \"x\"\n[geometry\n", "show device ./x.toml", "./x.toml|line 2"),
-    (
-        "[geometry]\nchannels = 8\n",
-        "show device ./x.toml",
-        "./x.toml|geometry.channels|has no source",
-    ),
+    ("[geometry]\nchannels = 8\n", "show device ./x.toml", "./x.toml|geometry.channels|has no source"),
     (
         "[geometry]\nchannels = { value = 8, source = \" \" }\n",
         "show device ./x.toml",
         "./x.toml|geometry.channels|has no source",
     ),
-    (
-        "title = \"x\"\nsourse = \"y\"\n",
-        "run ./x.toml",
-        "./x.toml|sourse|source",
-    ),
+    ("title = \"x\"\nsourse = \"y\"\n", "run ./x.toml", "./x.toml|sourse|source"),
     (
         "kind = \"lsm\"\nplacement = \"family\"\n",
         "run ./x.toml --device warp_default --drive-writes 1",
@@ -492,20 +310,13 @@ const TABLES: &[Row] = &[
         "run ./x.toml --device warp_default --drive-writes 1",
         "max_total_wal_bytes|two families",
     ),
-    (
-        "kind = \"trce\"\nfiles = [\"a\"]\n",
-        "run workloads/x.toml --device warp_default",
-        "workloads/x.toml",
-    ),
+    ("kind = \"trce\"\nfiles = [\"a\"]\n", "run workloads/x.toml --device warp_default", "workloads/x.toml"),
 ];
 
 fn check(file: &str, line: &str, words: &str) {
     let folder = folder();
     for name in ["x", "x.fio", "x.toml"] {
-        if line
-            .split_whitespace()
-            .any(|word| word.trim_start_matches("./") == name)
-            && !file.is_empty()
+        if line.split_whitespace().any(|word| word.trim_start_matches("./") == name) && !file.is_empty()
             || name == "x.fio" && line.contains("x.fio")
         {
             write(&folder, name, file);
@@ -531,15 +342,8 @@ fn arguments() {
 
 #[test]
 fn job_files() {
-    let lines = [
-        "show job x.fio",
-        "run x.fio --device warp_default --untimed --drive-writes 1",
-    ];
-    check_all(
-        JOB_FILES
-            .iter()
-            .flat_map(|(file, words)| lines.map(|line| (*file, line, *words))),
-    );
+    let lines = ["show job x.fio", "run x.fio --device warp_default --untimed --drive-writes 1"];
+    check_all(JOB_FILES.iter().flat_map(|(file, words)| lines.map(|line| (*file, line, *words))));
 }
 
 #[test]
@@ -564,10 +368,7 @@ const READERS: &[(&str, &str)] = &[
     ("x.toml", "serve --device warp_default --vfio-user s --faults x.toml"),
     ("x.toml", "serve --device warp_default --tcp 127.0.0.1:0 --hosts x.toml"),
     ("x.img", "serve --device warp_default --vfio-user s --data x.img"),
-    (
-        "x.img.state",
-        "serve --device warp_default --capacity 1GiB --vfio-user s --data x.img",
-    ),
+    ("x.img.state", "serve --device warp_default --capacity 1GiB --vfio-user s --data x.img"),
 ];
 
 /// A folder with what the readers need besides.
@@ -575,11 +376,7 @@ fn with_readers() -> tempfile::TempDir {
     let folder = folder();
     write(&folder, "job.fio", "[a]\nrw=write\n");
     write(&folder, "includes.fio", "[a]\nrw=write\ninclude x.inc\n");
-    write(
-        &folder,
-        "scheme.fio",
-        "[a]\nrw=write\nfdp=1\ndataplacement=fdp\nplid_select=scheme\ndp_scheme=x.inc\n",
-    );
+    write(&folder, "scheme.fio", "[a]\nrw=write\nfdp=1\ndataplacement=fdp\nplid_select=scheme\ndp_scheme=x.inc\n");
     folder
 }
 
@@ -595,11 +392,7 @@ fn named_pipes_are_refused_and_not_waited_for() {
         let place = folder.path().join(name);
         rustix::fs::mknodat(rustix::fs::CWD, place, rustix::fs::FileType::Fifo, mode, 0).expect("a pipe");
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let words = if *name == "x.img" {
-            "not a regular file"
-        } else {
-            "named pipe"
-        };
+        let words = if *name == "x.img" { "not a regular file" } else { "named pipe" };
         refused(&folder, &arguments, &[name, words]);
     }
 }
@@ -622,19 +415,11 @@ fn texts_are_read_up_to_a_bound() {
     refused(&folder, &["show", "job", "x.fio"], &["x.fio", "longer than 16 MiB"]);
     // Eight deep and ten wide.
     for depth in 0..8 {
-        let text = if depth == 7 {
-            "bs=4k\n".to_string()
-        } else {
-            format!("include {}.inc\n", depth + 1).repeat(10)
-        };
+        let text = if depth == 7 { "bs=4k\n".to_string() } else { format!("include {}.inc\n", depth + 1).repeat(10) };
         write(&folder, &format!("{depth}.inc"), text);
     }
     write(&folder, "wide.fio", "[a]\nrw=write\ninclude 0.inc\n");
-    refused(
-        &folder,
-        &["show", "job", "wide.fio"],
-        &["includes more than 256 files", "Include fewer files"],
-    );
+    refused(&folder, &["show", "job", "wide.fio"], &["includes more than 256 files", "Include fewer files"]);
 }
 
 #[test]

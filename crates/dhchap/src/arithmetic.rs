@@ -71,11 +71,7 @@ impl KeyPair {
             BoxedUint::from_be_slice(&bytes, EXPONENT_BYTES as u32 * 8).expect("the length is the precision");
         let generator = BoxedUint::from_be_slice(&[2], parameters.bits_precision()).expect("every group is larger");
         let power = BoxedMontyForm::new(generator, parameters).pow(&exponent);
-        Some(KeyPair {
-            group,
-            exponent,
-            public: power.retrieve().to_be_bytes().to_vec(),
-        })
+        Some(KeyPair { group, exponent, public: power.retrieve().to_be_bytes().to_vec() })
     }
 
     /// Public value for the other side, big-endian, as long as the group's prime.
@@ -117,13 +113,8 @@ fn parameters(group: DhGroupId) -> Option<&'static BoxedMontyParams> {
 mod tests {
     use super::*;
 
-    const GROUPS_WITH_PRIME: [DhGroupId; GROUPS] = [
-        DhGroupId::Ffdhe2048,
-        DhGroupId::Ffdhe3072,
-        DhGroupId::Ffdhe4096,
-        DhGroupId::Ffdhe6144,
-        DhGroupId::Ffdhe8192,
-    ];
+    const GROUPS_WITH_PRIME: [DhGroupId; GROUPS] =
+        [DhGroupId::Ffdhe2048, DhGroupId::Ffdhe3072, DhGroupId::Ffdhe4096, DhGroupId::Ffdhe6144, DhGroupId::Ffdhe8192];
 
     fn prime(group: DhGroupId) -> Vec<u8> {
         parameters(group).unwrap().modulus().to_be_bytes().to_vec()

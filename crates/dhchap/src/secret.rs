@@ -123,10 +123,7 @@ mod tests {
         let parse = |text: &str| text.parse::<Secret>().map(|_| ());
         assert_eq!(parse("hello"), Err(SecretError::Form));
         assert_eq!(parse(PLAIN.trim_end_matches(':')), Err(SecretError::Form));
-        assert_eq!(
-            parse(&PLAIN.replace(":00:", ":04:")),
-            Err(SecretError::Hash("04".to_string()))
-        );
+        assert_eq!(parse(&PLAIN.replace(":00:", ":04:")), Err(SecretError::Hash("04".to_string())));
         assert_eq!(parse(&PLAIN.replace(":00:", ":03:")), Err(SecretError::Length(36)));
         assert_eq!(parse(&PLAIN.replace("AAEC", "AAED")), Err(SecretError::Checksum));
         assert_eq!(parse(&PLAIN.replace("AAEC", "A*EC")), Err(SecretError::Base64));

@@ -245,12 +245,7 @@ struct ClaimTable {
 
 impl<'de> Deserialize<'de> for Claim {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Claim, D::Error> {
-        let ClaimTable {
-            what,
-            source,
-            quick,
-            rules,
-        } = ClaimTable::deserialize(deserializer)?;
+        let ClaimTable { what, source, quick, rules } = ClaimTable::deserialize(deserializer)?;
         let problem = |problem: String| serde::de::Error::custom(format!("claim {what:?}: {problem}"));
         if rules.len() != 1 {
             return Err(problem(
@@ -261,12 +256,7 @@ impl<'de> Deserialize<'de> for Claim {
         }
         let rule: Result<ClaimRule, toml::de::Error> = rules.try_into();
         let rule = rule.map_err(|error| problem(error.message().trim().to_string()))?;
-        Ok(Claim {
-            statement: what,
-            source,
-            quick,
-            rule,
-        })
+        Ok(Claim { statement: what, source, quick, rule })
     }
 }
 
@@ -359,9 +349,7 @@ impl PaperFigures {
             coordinates.check(selector).map_err(place)?;
         }
         if !self.statistics.is_empty() && (self.along.is_some() || !matches!(self.metric, Metric::LatencyUs(_))) {
-            return Err(place(
-                "statistics need the metric latency_us and exclude along".to_string(),
-            ));
+            return Err(place("statistics need the metric latency_us and exclude along".to_string()));
         }
         let first = self.statistics.first().copied();
         self.metric.with_statistic(first).check().map_err(place)?;
@@ -375,15 +363,9 @@ impl PaperFigures {
             }
         }
         if self.drive.is_empty() && self.emulator.is_empty() {
-            return Err(place(
-                "the row has no numbers. Give those of the drive or of the emulator".to_string(),
-            ));
+            return Err(place("the row has no numbers. Give those of the drive or of the emulator".to_string()));
         }
-        if self
-            .not_comparable
-            .as_ref()
-            .is_some_and(|reason| self.fitted || reason.is_empty())
-        {
+        if self.not_comparable.as_ref().is_some_and(|reason| self.fitted || reason.is_empty()) {
             return Err(place(
                 "not_comparable needs a reason, and excludes fitted. Give the reason, or remove a key".to_string(),
             ));

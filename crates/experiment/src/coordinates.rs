@@ -21,9 +21,7 @@ impl ExperimentAxes {
     /// Coordinates of these devices, variants and axes.
     pub fn new(devices: Vec<String>, variants: Vec<String>, grid: Vec<(String, Vec<String>)>) -> ExperimentAxes {
         let own = [("device".to_string(), devices), ("variant".to_string(), variants)];
-        ExperimentAxes {
-            axes: own.into_iter().chain(grid).collect(),
-        }
+        ExperimentAxes { axes: own.into_iter().chain(grid).collect() }
     }
 
     /// Values on an axis. Empty without such an axis.
@@ -43,9 +41,7 @@ impl ExperimentAxes {
         for (_, values) in &self.axes[2..] {
             let extend = |point: &Vec<String>| {
                 let values = values.iter();
-                values
-                    .map(|value| [point.as_slice(), std::slice::from_ref(value)].concat())
-                    .collect::<Vec<_>>()
+                values.map(|value| [point.as_slice(), std::slice::from_ref(value)].concat()).collect::<Vec<_>>()
             };
             points = points.iter().flat_map(extend).collect();
         }
@@ -53,11 +49,7 @@ impl ExperimentAxes {
         for device in self.values("device") {
             for point in &points {
                 for variant in variants {
-                    keys.push(CellKey {
-                        device: device.clone(),
-                        variant: variant.clone(),
-                        grid: point.clone(),
-                    });
+                    keys.push(CellKey { device: device.clone(), variant: variant.clone(), grid: point.clone() });
                 }
             }
         }
@@ -66,9 +58,7 @@ impl ExperimentAxes {
 
     /// Returns true if the selector includes a cell.
     pub fn selects(&self, selector: &CellSelector, key: &CellKey) -> bool {
-        selector
-            .iter()
-            .all(|(name, value)| self.value(key, name) == Some(value))
+        selector.iter().all(|(name, value)| self.value(key, name) == Some(value))
     }
 
     fn value<'a>(&self, key: &'a CellKey, name: &str) -> Option<&'a String> {
@@ -108,10 +98,7 @@ impl ExperimentAxes {
             let values = self.values(name);
             if !values.contains(value) {
                 let hint = base::hint(value, values.iter().map(String::as_str));
-                return Err(format!(
-                    "{name} has no value {value:?}{hint}. Its values are {}",
-                    values.join(", ")
-                ));
+                return Err(format!("{name} has no value {value:?}{hint}. Its values are {}", values.join(", ")));
             }
         }
         Ok(())
@@ -120,7 +107,5 @@ impl ExperimentAxes {
 
 /// Name of a grid axis. Experiments know it, results hold only values.
 pub fn axis_name(axes: &[String], index: usize) -> String {
-    axes.get(index)
-        .cloned()
-        .unwrap_or_else(|| format!("axis {}", index + 1))
+    axes.get(index).cloned().unwrap_or_else(|| format!("axis {}", index + 1))
 }

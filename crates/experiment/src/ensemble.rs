@@ -54,9 +54,7 @@ impl Ensemble {
     /// # Errors
     /// As [`Ensemble::read`].
     pub(crate) fn take(file: &str, table: &mut toml::Table) -> Result<Option<Ensemble>, LabError> {
-        let taken = KEYS
-            .into_iter()
-            .filter_map(|key| Some((key.to_string(), table.remove(key)?)));
+        let taken = KEYS.into_iter().filter_map(|key| Some((key.to_string(), table.remove(key)?)));
         let taken: toml::Table = taken.collect();
         let is_there = !taken.is_empty();
         is_there.then(|| Ensemble::read(file, taken)).transpose()
@@ -87,11 +85,8 @@ impl Ensemble {
 
     /// Paths of all settings that members change, in order.
     pub fn paths(&self) -> Vec<&str> {
-        let mut paths: Vec<&str> = self
-            .members
-            .iter()
-            .flat_map(|member| member.settings.keys().map(String::as_str))
-            .collect();
+        let mut paths: Vec<&str> =
+            self.members.iter().flat_map(|member| member.settings.keys().map(String::as_str)).collect();
         paths.sort_unstable();
         paths.dedup();
         paths
@@ -106,11 +101,8 @@ mod tests {
     /// Default device with these lines at the top level and at the end of its profile.
     fn profile(top: &str, end: &str) -> Result<Profile, String> {
         let text = Profile::text("warp_default").expect("it is built in");
-        let found = TextFile {
-            name: "mine".to_string(),
-            file: "mine.toml".to_string(),
-            text: format!("{top}\n{text}\n{end}"),
-        };
+        let found =
+            TextFile { name: "mine".to_string(), file: "mine.toml".to_string(), text: format!("{top}\n{text}\n{end}") };
         Profile::parse(&found).map_err(|error| error.to_string())
     }
 
@@ -138,27 +130,11 @@ mod tests {
         for (top, end, expected) in [
             ("", good, "missing field `ensemble_residual`"),
             (RESIDUAL, "", "missing field `ensemble`"),
-            (
-                "ensemble_residual = 1.5",
-                good,
-                "ensemble_residual = 1.5 is out of range. Give a share",
-            ),
+            ("ensemble_residual = 1.5", good, "ensemble_residual = 1.5 is out of range. Give a share"),
             ("ensemble_residual = 0.1\nensemble = []", "", "at least one member"),
-            (
-                RESIDUAL,
-                "[[ensemble]]\nsettings = {}\n",
-                "ensemble[0]: missing field `loss`",
-            ),
-            (
-                RESIDUAL,
-                "[[ensemble]]\nloss = inf\nsettings = {}\n",
-                "ensemble[0].loss",
-            ),
-            (
-                RESIDUAL,
-                "[[ensemble]]\nloss = 1\nsettings = {}\nx = 1\n",
-                "unknown field `x`",
-            ),
+            (RESIDUAL, "[[ensemble]]\nsettings = {}\n", "ensemble[0]: missing field `loss`"),
+            (RESIDUAL, "[[ensemble]]\nloss = inf\nsettings = {}\n", "ensemble[0].loss"),
+            (RESIDUAL, "[[ensemble]]\nloss = 1\nsettings = {}\nx = 1\n", "unknown field `x`"),
             (
                 RESIDUAL,
                 &format!("{good}[[ensemble]]\nloss = 1.5\nsettings = {{ \"gc.victim_policy\" = \"best\" }}\n"),

@@ -67,11 +67,7 @@ impl LabError {
         let near = base::similar_names(name, known.iter().copied(), NEAR);
         let listed = match known.len() > NAMES_LISTED {
             true if near.is_empty() => format!("the {} of `warp list`", known.len()),
-            true => format!(
-                "{} and {} others (`warp list` shows them)",
-                near.join(", "),
-                known.len() - near.len()
-            ),
+            true => format!("{} and {} others (`warp list` shows them)", near.join(", "), known.len() - near.len()),
             false => known.join(", "),
         };
         LabError::Unknown {
@@ -84,17 +80,11 @@ impl LabError {
 
     /// Error for a result that cannot be written to this file or folder.
     pub fn output(path: &std::path::Path, source: std::io::Error) -> LabError {
-        LabError::Output {
-            file: path.display().to_string(),
-            source,
-        }
+        LabError::Output { file: path.display().to_string(), source }
     }
 
     /// Error for a file with impossible content.
     pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
-        LabError::Invalid {
-            file: file.to_string(),
-            problem: problem.into(),
-        }
+        LabError::Invalid { file: file.to_string(), problem: problem.into() }
     }
 }

@@ -43,10 +43,8 @@ impl FeedbackSettings {
         if capacities.iter().flatten().all(sensible) {
             return Ok(());
         }
-        Err(
-            "every_capacities and first_capacities must be above 0 and at most 1000, in multiples of the \
+        Err("every_capacities and first_capacities must be above 0 and at most 1000, in multiples of the \
              capacity"
-                .to_string(),
-        )
+            .to_string())
     }
 }

@@ -33,28 +33,17 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
     let path = if as_path { name } else { &local };
     match base::input::read_text(Path::new(path), TEXT_BYTES_MAX) {
         Ok(text) => {
-            return Ok(TextFile {
-                name: stem(path),
-                file: path.to_string(),
-                text,
-            });
+            return Ok(TextFile { name: stem(path), file: path.to_string(), text });
         }
         Err(error) if as_path && error.kind() == std::io::ErrorKind::NotFound => return Err(missing(path)),
         Err(error) if as_path || error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(LabError::Io {
-                file: path.to_string(),
-                source: error,
-            });
+            return Err(LabError::Io { file: path.to_string(), source: error });
         }
         Err(_) => {}
     }
     if let Some(file) = B::get(&format!("{name}.{ending}")) {
         let text = String::from_utf8_lossy(&file.data).into_owned();
-        return Ok(TextFile {
-            name: name.to_string(),
-            file: format!("{local} (built in)"),
-            text,
-        });
+        return Ok(TextFile { name: name.to_string(), file: format!("{local} (built in)"), text });
     }
     let names = names::<B>(folder, ending);
     Err(LabError::unknown(what, name, names.iter().map(String::as_str)))
@@ -77,25 +66,12 @@ pub(crate) fn check_path(name: &str) -> Result<(), LabError> {
 fn missing(path: &str) -> LabError {
     const NAMES_MAX: usize = 10_000;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-    let folder_read = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    let names = std::fs::read_dir(folder_read)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .take(NAMES_MAX);
-    let mut names: Vec<String> = names
-        .map(|entry| folder.join(entry.file_name()).display().to_string())
-        .collect();
+    let folder_read = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let names = std::fs::read_dir(folder_read).into_iter().flatten().flatten().take(NAMES_MAX);
+    let mut names: Vec<String> = names.map(|entry| folder.join(entry.file_name()).display().to_string()).collect();
     names.sort();
     let hint = base::hint(path, names.iter().map(String::as_str));
-    LabError::invalid(
-        path,
-        format!("there is no such file{hint}. Give its path relative to the current folder"),
-    )
+    LabError::invalid(path, format!("there is no such file{hint}. Give its path relative to the current folder"))
 }
 
 /// Names that [`find`] accepts without a path.
@@ -115,11 +91,7 @@ pub fn stem(path: &str) -> String {
     if path == STANDARD_INPUT {
         return "standard-input".to_string();
     }
-    Path::new(path)
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    Path::new(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Reads a value into a type. An error names the path of the field.
@@ -161,12 +133,7 @@ pub fn placed(path: &str, problem: &str) -> String {
 /// Formats a TOML syntax error as one line, with its line and column.
 pub fn toml_problem(error: &toml::de::Error) -> String {
     let text = error.to_string();
-    let place = text
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .trim_start_matches("TOML parse error ")
-        .to_string();
+    let place = text.lines().next().unwrap_or_default().trim_start_matches("TOML parse error ").to_string();
     format!("{place}: {}", error.message().replace('\n', ", "))
 }
 

@@ -36,9 +36,7 @@ pub(crate) fn names() -> Vec<String> {
 pub(crate) fn names_here() -> Vec<String> {
     let here = std::fs::read_dir(".").into_iter().flatten().flatten();
     let studies = here.filter(|entry| entry.path().join(FILE).is_file());
-    let mut names: Vec<String> = studies
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<String> = studies.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     names
 }

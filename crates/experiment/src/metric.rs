@@ -156,10 +156,7 @@ impl Metric {
             Metric::EraseSpread => "most - fewest erases".to_string(),
             Metric::LatencyUs(of) => {
                 let statistic = of.statistic.map_or_else(|| "all".to_string(), String::from);
-                format!(
-                    "latency {statistic}, us{}",
-                    describe_filter(of.job.as_ref(), of.direction)
-                )
+                format!("latency {statistic}, us{}", describe_filter(of.job.as_ref(), of.direction))
             }
             Metric::Iops(of) => format!("IOPS{}", of.name()),
             Metric::BandwidthMbS(of) => format!("MB/s{}", of.name()),
@@ -194,19 +191,15 @@ impl Metric {
 
     /// Returns true if errors are stated in percent, because values are large or diverse.
     pub fn is_relative(&self) -> bool {
-        matches!(
-            self,
-            Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_) | Metric::MeasureOnFlash(_)
-        )
+        matches!(self, Metric::LatencyUs(_) | Metric::Iops(_) | Metric::BandwidthMbS(_) | Metric::MeasureOnFlash(_))
     }
 
     /// Returns the latency metric with this statistic, or another metric unchanged.
     pub fn with_statistic(&self, statistic: Option<LatencyStatistic>) -> Metric {
         match self {
-            Metric::LatencyUs(of) => Metric::LatencyUs(LatencyMetric {
-                statistic: statistic.or(of.statistic),
-                ..of.clone()
-            }),
+            Metric::LatencyUs(of) => {
+                Metric::LatencyUs(LatencyMetric { statistic: statistic.or(of.statistic), ..of.clone() })
+            }
             other => other.clone(),
         }
     }
@@ -312,11 +305,6 @@ mod tests {
         assert!(empty.expect_err("no writes").contains("above 0"));
         let wrong = metric(r#"{ latency_us = { statistic = "median" } }"#).expect_err("it is none");
         assert!(wrong.contains("p99.9"), "{wrong}");
-        assert!(
-            metric("{ iops = { from = 0.9, to = 0.1 } }")
-                .expect("a form")
-                .check()
-                .is_err()
-        );
+        assert!(metric("{ iops = { from = 0.9, to = 0.1 } }").expect("a form").check().is_err());
     }
 }

@@ -182,16 +182,9 @@ impl Profile {
                     Some(other) => return Err(format!("{path}.fitted = {other} must be true or false")),
                 };
                 if let Some(key) = leaf.keys().next() {
-                    return Err(format!(
-                        "{path}: {}",
-                        find::unknown_key(key, ["value", "source", "fitted"])
-                    ));
+                    return Err(format!("{path}: {}", find::unknown_key(key, ["value", "source", "fitted"])));
                 }
-                let entry = ValueSource {
-                    value: value.to_string(),
-                    source,
-                    fitted,
-                };
+                let entry = ValueSource { value: value.to_string(), source, fitted };
                 self.sources.insert(path.to_string(), entry);
                 Ok(value)
             }
@@ -209,9 +202,7 @@ impl Profile {
             }
             // The index selects the handle and needs no citation.
             value if path.ends_with("].index") => Ok(value),
-            value => Err(format!(
-                "{path} = {value} has no source. Write {{ value = {value}, source = \"...\" }}"
-            )),
+            value => Err(format!("{path} = {value} has no source. Write {{ value = {value}, source = \"...\" }}")),
         }
     }
 
@@ -257,10 +248,7 @@ impl Profile {
     /// # Errors
     /// A path leads through a value that is not a table.
     pub(crate) fn changed(&self, overrides: &SettingOverrides) -> Result<Profile, LabError> {
-        Ok(Profile {
-            values: self.values_with(&self.file, overrides)?,
-            ..self.clone()
-        })
+        Ok(Profile { values: self.values_with(&self.file, overrides)?, ..self.clone() })
     }
 
     fn values_with(&self, place: &str, overrides: &SettingOverrides) -> Result<toml::Table, LabError> {
@@ -310,8 +298,7 @@ impl Profile {
 
 /// Returns true if a path is a setting or lies within it.
 fn is_within(path: &str, set: &str) -> bool {
-    path.strip_prefix(set)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    path.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 /// Collects the dotted paths of all values.
@@ -320,11 +307,7 @@ fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
         return paths.push(path.to_string());
     };
     for (key, value) in table {
-        let inner = if path.is_empty() {
-            key.clone()
-        } else {
-            format!("{path}.{key}")
-        };
+        let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         paths_of(value, &inner, paths);
     }
 }

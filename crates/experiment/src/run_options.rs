@@ -56,12 +56,7 @@ pub struct RunOptions {
     pub steady_state: std::option::Option<bool>,
     /// Bytes written in order before the workload, in multiples of the capacity [default: the
     /// experiment's]
-    #[arg(
-        id = "precondition",
-        long = "precondition",
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(id = "precondition", long = "precondition", value_name = "N", allow_negative_numbers = true)]
     pub precondition_drive_writes: Option<f64>,
     /// Run time in virtual seconds of the last jobs of a job file and of jobs with a runtime, on a
     /// device with timing
@@ -153,9 +148,7 @@ impl RunOptions {
                 Value::Array(values) => values.iter().map(word).collect(),
                 value => vec![word(&value)],
             };
-            let of_name = values
-                .into_iter()
-                .map(|value| format!("--{name} {value}").trim_end().to_string());
+            let of_name = values.into_iter().map(|value| format!("--{name} {value}").trim_end().to_string());
             words.extend(of_name.filter(|_| known(&name)));
         }
         words
@@ -181,9 +174,7 @@ impl RunOptions {
     pub fn resolve(&self) -> Result<RunSettings, String> {
         self.check()?;
         if let (None, Some(speed)) = (self.replay, self.replay_speed) {
-            return Err(format!(
-                "replay_speed = {speed} (--speed) needs replay = \"timed\" (--replay timed)"
-            ));
+            return Err(format!("replay_speed = {speed} (--speed) needs replay = \"timed\" (--replay timed)"));
         }
         let fields = Value::Object(self.set_options());
         let mut settings: RunSettings =
@@ -202,30 +193,18 @@ impl RunOptions {
     /// # Errors
     /// A number is out of range. The error names the option and the allowed values.
     pub fn check(&self) -> Result<(), String> {
-        let capacities = (
-            f64::MIN_POSITIVE..=1000.0,
-            "a number above 0 and at most 1000, in multiples of the capacity",
-        );
+        let capacities =
+            (f64::MIN_POSITIVE..=1000.0, "a number above 0 and at most 1000, in multiples of the capacity");
         let prefill = (0.0..=100.0, "a number between 0 and 100, in multiples of the capacity");
         let seconds = (1e-6..=1e6, "a number between 0.000001 and 1000000");
         let numbers = [
             ("drive_writes", " (--drive-writes)", self.drive_writes, &capacities),
-            (
-                "precondition_drive_writes",
-                " (--precondition)",
-                self.precondition_drive_writes,
-                &prefill,
-            ),
+            ("precondition_drive_writes", " (--precondition)", self.precondition_drive_writes, &prefill),
             ("sample_drive_writes", "", self.sample_drive_writes, &capacities),
             ("tail_drive_writes", "", self.tail_drive_writes, &capacities),
             ("seconds", " (--seconds)", self.seconds, &seconds),
             ("interval_seconds", "", self.interval_seconds, &seconds),
-            (
-                "replay_speed",
-                " (--speed)",
-                self.replay_speed,
-                &(1e-3..=1e6, "a factor between 0.001 and 1000000"),
-            ),
+            ("replay_speed", " (--speed)", self.replay_speed, &(1e-3..=1e6, "a factor between 0.001 and 1000000")),
             (
                 "queue_depth",
                 " (--queue-depth)",
@@ -347,11 +326,7 @@ impl RunSettings {
             return Ok(layout.handle_list());
         };
         let count = layout.handles.len();
-        let distinct: BTreeSet<u16> = listed
-            .iter()
-            .copied()
-            .filter(|&handle| usize::from(handle) < count)
-            .collect();
+        let distinct: BTreeSet<u16> = listed.iter().copied().filter(|&handle| usize::from(handle) < count).collect();
         if listed.is_empty() || distinct.len() < listed.len() {
             let problem = format!(
                 "placement_handles = {listed:?} does not fit the drive. Give one or more of its handles, 0 to {}, \
@@ -386,9 +361,7 @@ mod tests {
 
     /// Lists the field names of a type from serde's error about an unknown field.
     fn fields<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
-        let refused = serde_json::from_str::<T>("{\"?\":0}")
-            .err()
-            .expect("there is no such field");
+        let refused = serde_json::from_str::<T>("{\"?\":0}").err().expect("there is no such field");
         let names = refused.to_string();
         names.split('`').skip(3).step_by(2).map(str::to_string).collect()
     }
@@ -429,14 +402,8 @@ mod tests {
 
     #[test]
     fn an_option_of_the_caller_wins_and_a_number_out_of_range_is_refused() {
-        let options = |write| RunOptions {
-            drive_writes: Some(write),
-            ..RunOptions::default()
-        };
-        let seeds = RunOptions {
-            seeds: Some(vec![u64::MAX]),
-            ..RunOptions::default()
-        };
+        let options = |write| RunOptions { drive_writes: Some(write), ..RunOptions::default() };
+        let seeds = RunOptions { seeds: Some(vec![u64::MAX]), ..RunOptions::default() };
         let both = options(0.1).merged_with(&seeds.merged_with(&options(3.0)));
         assert_eq!((both.drive_writes, both.seeds), (Some(0.1), Some(vec![u64::MAX])));
         for write in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {

@@ -68,10 +68,7 @@ pub struct ScaledOrigin {
 impl ScaledOrigin {
     /// Origin of a full-size drive.
     pub fn full_size(device: DeviceConfig) -> ScaledOrigin {
-        ScaledOrigin {
-            scale: Scale::FULL,
-            device,
-        }
+        ScaledOrigin { scale: Scale::FULL, device }
     }
 
     /// Returns the note of a snapshot.
@@ -172,9 +169,7 @@ pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Res
     // A divisor can still be impossible, because parts of a small block must hold the device's
     // reserves.
     let layout_of = |divisor: &u32| Some(scaled_config(device, config, Scale(*divisor)).ok()?.1).filter(enough);
-    let divisors = (2..=full.block_pages)
-        .rev()
-        .filter(|d| full.block_pages.is_multiple_of(*d));
+    let divisors = (2..=full.block_pages).rev().filter(|d| full.block_pages.is_multiple_of(*d));
     let mut sizes: Vec<(Scale, u64)> = Vec::new();
     for divisor in divisors {
         if sizes.last().is_some_and(|(before, _)| before.0 / STEP < divisor) {
@@ -210,10 +205,7 @@ pub fn scaled_config(
     config: &DeviceConfig,
     scale: Scale,
 ) -> Result<(DeviceConfig, DeviceLayout), LabError> {
-    let impossible = |error| LabError::Device {
-        device: device.to_string(),
-        error,
-    };
+    let impossible = |error| LabError::Device { device: device.to_string(), error };
     let full = DeviceLayout::new(config).map_err(impossible)?;
     if scale == Scale::FULL {
         return Ok((config.clone(), full));
@@ -222,9 +214,7 @@ pub fn scaled_config(
     let page_bytes = full.page_bytes;
     let block_bytes = u64::from(full.block_pages) * page_bytes;
     if block_bytes % divisor != 0 || (block_bytes / divisor) % page_bytes != 0 {
-        let largest = (1..=full.block_pages)
-            .rev()
-            .find(|d| full.block_pages.is_multiple_of(*d) && *d <= scale.0);
+        let largest = (1..=full.block_pages).rev().find(|d| full.block_pages.is_multiple_of(*d) && *d <= scale.0);
         return Err(LabError::invalid(
             &format!("scale {scale} of {device}"),
             format!(
@@ -255,11 +245,7 @@ pub fn scaled_config(
     geometry.physical_bytes = None;
     geometry.over_provisioning = full.effective_over_provisioning();
     let layout = DeviceLayout::new(&config).map_err(impossible)?;
-    assert_eq!(
-        layout.superblocks(),
-        full.superblocks(),
-        "a scaled model has as many reclaim units as the drive"
-    );
+    assert_eq!(layout.superblocks(), full.superblocks(), "a scaled model has as many reclaim units as the drive");
     Ok((config, layout))
 }
 
@@ -276,16 +262,10 @@ pub fn scaled_config(
 /// # Errors
 /// The device is impossible at that size.
 pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Result<DeviceConfig, LabError> {
-    let impossible = |error| LabError::Device {
-        device: device.to_string(),
-        error,
-    };
+    let impossible = |error| LabError::Device { device: device.to_string(), error };
     let mut config = config.clone();
     config.geometry.mapping_unit_bytes = mapping_unit_bytes(&config, capacity_bytes);
-    let nand_page_bytes = config
-        .timing
-        .as_ref()
-        .map_or(MAPPING_UNIT_BYTES_MAX, |timing| timing.nand.page_bytes);
+    let nand_page_bytes = config.timing.as_ref().map_or(MAPPING_UNIT_BYTES_MAX, |timing| timing.nand.page_bytes);
     let most_bytes =
         nand_page_bytes as f64 * f64::from(u32::MAX) / (1.0 + config.geometry.over_provisioning) / ROUNDING;
     if capacity_bytes as f64 > most_bytes {
@@ -294,10 +274,7 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
              smaller capacity",
             HumanBytes(most_bytes as u64)
         );
-        return Err(LabError::invalid(
-            &format!("capacity of {}", HumanBytes(capacity_bytes)),
-            problem,
-        ));
+        return Err(LabError::invalid(&format!("capacity of {}", HumanBytes(capacity_bytes)), problem));
     }
     let full = DeviceLayout::new(&config).map_err(impossible)?;
     let ratio = capacity_bytes as f64 / full.capacity_bytes() as f64;
@@ -308,13 +285,9 @@ pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Resu
     let block_pages = block_pages.min(RECLAIM_UNIT_BYTES_MAX / full.page_bytes / blocks);
     let block_bytes = block_pages * full.page_bytes;
     geometry.reclaim_unit_bytes = block_bytes * blocks;
-    geometry.program_unit_bytes = geometry.program_unit_bytes.map(|bytes| {
-        scaled_program_unit(
-            (bytes as f64 * program_ratio.min(1.0)) as u64,
-            full.page_bytes,
-            block_bytes,
-        )
-    });
+    geometry.program_unit_bytes = geometry
+        .program_unit_bytes
+        .map(|bytes| scaled_program_unit((bytes as f64 * program_ratio.min(1.0)) as u64, full.page_bytes, block_bytes));
     if let Some(timing) = &mut config.timing {
         // More dies do not slow an erase.
         timing.nand.erase_ns = (timing.nand.erase_ns as f64 * ratio.min(1.0)) as u64;
@@ -364,9 +337,7 @@ fn scaled_window(bytes: u64, shrunk_bytes: u64, page_bytes: u64) -> u64 {
 /// Largest part of a block, in whole pages, up to the scaled program unit.
 fn scaled_program_unit(bytes: u64, page_bytes: u64, block_bytes: u64) -> u64 {
     let most = (bytes / page_bytes).max(1);
-    let pages = (1..=most)
-        .rev()
-        .find(|pages| (block_bytes / page_bytes).is_multiple_of(*pages));
+    let pages = (1..=most).rev().find(|pages| (block_bytes / page_bytes).is_multiple_of(*pages));
     pages.unwrap_or(1) * page_bytes
 }
 
@@ -387,18 +358,12 @@ mod tests {
             let choice: ScaleChoice = text.parse().expect("a scale");
             assert_eq!(choice.to_string(), text);
             let json = serde_json::to_string(&choice).expect("it serializes");
-            assert_eq!(
-                serde_json::from_str::<ScaleChoice>(&json).expect("it comes back"),
-                choice
-            );
+            assert_eq!(serde_json::from_str::<ScaleChoice>(&json).expect("it comes back"), choice);
         }
         assert_eq!("64".parse(), Ok(ScaleChoice::Fixed(Scale(64))));
         for text in ["half", "automatic", "auto:", "auto:all", "1/0", ""] {
             let error = text.parse::<ScaleChoice>().expect_err("no scale");
-            assert_eq!(
-                error,
-                format!("scale {text:?} is not of the form 1/64, auto or auto:1/4")
-            );
+            assert_eq!(error, format!("scale {text:?} is not of the form 1/64, auto or auto:1/4"));
         }
     }
 
@@ -410,10 +375,7 @@ mod tests {
             let scales = sizes(&device, &config, Some(Scale::FULL)).expect("scaled models");
             assert_eq!(scales.last(), Some(&Scale::FULL), "{device}");
             for pair in scales.windows(2) {
-                assert!(
-                    pair[1] == Scale::FULL || pair[1].0 * STEP <= pair[0].0,
-                    "{device}: {scales:?}"
-                );
+                assert!(pair[1] == Scale::FULL || pair[1].0 * STEP <= pair[0].0, "{device}: {scales:?}");
             }
             for &scale in &scales[..scales.len() - 1] {
                 let (_, layout) = scaled_config(&device, &config, scale).expect("it is possible");
@@ -442,14 +404,9 @@ mod tests {
         assert_eq!(scales(Some(Scale(all[1] + 1))).expect("scaled models"), all[..1]);
         let most = scales(None).expect("scaled models");
         assert_eq!(most, all[..most.len()], "memory only ends it earlier");
-        let error = scales(Some(Scale(2 * all[0])))
-            .expect_err("no scaled model is so small")
-            .to_string();
+        let error = scales(Some(Scale(2 * all[0]))).expect_err("no scaled model is so small").to_string();
         assert!(
-            error.contains(&format!(
-                "the smallest scaled model with reclaim units of 1024 pages is 1/{}",
-                all[0]
-            )),
+            error.contains(&format!("the smallest scaled model with reclaim units of 1024 pages is 1/{}", all[0])),
             "{error}"
         );
     }

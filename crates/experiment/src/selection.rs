@@ -68,10 +68,7 @@ impl RunOverrides {
     /// Form that this selection chooses. More seeds keep the form, and another device has no
     /// claims.
     fn form(&self) -> ExperimentForm {
-        let unseeded = RunOptions {
-            seeds: None,
-            ..self.run.clone()
-        };
+        let unseeded = RunOptions { seeds: None, ..self.run.clone() };
         let is_changed = self.capacity_bytes.is_some()
             || self.snapshot.is_some()
             || self.change != RunChange::default()
@@ -144,12 +141,7 @@ impl Experiment {
                 _ => {}
             }
         }
-        Ok(RunSet {
-            experiment,
-            settings,
-            form: selection.form(),
-            cells,
-        })
+        Ok(RunSet { experiment, settings, form: selection.form(), cells })
     }
 
     /// Returns the experiment on the selected devices.
@@ -245,19 +237,12 @@ mod tests {
     fn keys(selection: &RunOverrides) -> Vec<String> {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         let selected = experiment.select(selection).expect("a selection");
-        selected
-            .cells
-            .iter()
-            .map(|cell| format!("{} | {}", cell.key, cell.seed))
-            .collect()
+        selected.cells.iter().map(|cell| format!("{} | {}", cell.key, cell.seed)).collect()
     }
 
     /// Creates a selection with a caller's options.
     fn with(run: RunOptions) -> RunOverrides {
-        RunOverrides {
-            run,
-            ..RunOverrides::default()
-        }
+        RunOverrides { run, ..RunOverrides::default() }
     }
 
     fn refusal(selection: &RunOverrides) -> String {
@@ -278,48 +263,27 @@ mod tests {
             ..RunOverrides::default()
         };
         assert_eq!(keys(&selection), ["ssd_b | FDP | 80/20 | 1", "ssd_b | FDP | 80/20 | 2"]);
-        let selection = RunOverrides {
-            device: Some("ssd_b".to_string()),
-            ..RunOverrides::default()
-        };
+        let selection = RunOverrides { device: Some("ssd_b".to_string()), ..RunOverrides::default() };
         assert_eq!(keys(&selection).len(), 9);
     }
 
     #[test]
     fn a_name_that_there_is_not_is_refused() {
-        let error = refusal(&with(RunOptions {
-            variants: Some(vec!["NoFPD".to_string()]),
-            ..RunOptions::default()
-        }));
+        let error = refusal(&with(RunOptions { variants: Some(vec!["NoFPD".to_string()]), ..RunOptions::default() }));
         assert!(error.contains("did you mean NoFDP?"), "{error}");
-        let error = refusal(&RunOverrides {
-            device: Some("ssd_z".to_string()),
-            ..RunOverrides::default()
-        });
-        assert!(
-            error.contains("there is no device ssd_z (did you mean ssd_b?). Known names are"),
-            "{error}"
-        );
+        let error = refusal(&RunOverrides { device: Some("ssd_z".to_string()), ..RunOverrides::default() });
+        assert!(error.contains("there is no device ssd_z (did you mean ssd_b?). Known names are"), "{error}");
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let write = refusal(&with(RunOptions {
-            drive_writes: Some(f64::NAN),
-            ..RunOptions::default()
-        }));
+        let write = refusal(&with(RunOptions { drive_writes: Some(f64::NAN), ..RunOptions::default() }));
         assert!(write.contains("drive_writes") && write.contains("above 0"), "{write}");
-        let seconds = refusal(&with(RunOptions {
-            seconds: Some(0.0),
-            ..RunOptions::default()
-        }));
+        let seconds = refusal(&with(RunOptions { seconds: Some(0.0), ..RunOptions::default() }));
         assert!(seconds.contains("seconds = 0 (--seconds) is out of range"), "{seconds}");
         let scaled = refusal(&RunOverrides {
             snapshot: Some("saved.warp".into()),
-            ..with(RunOptions {
-                scale: Some(ScaleChoice::AUTO),
-                ..RunOptions::default()
-            })
+            ..with(RunOptions { scale: Some(ScaleChoice::AUTO), ..RunOptions::default() })
         });
         assert!(scaled.contains("scale") && scaled.contains("snapshot"), "{scaled}");
     }
@@ -338,40 +302,25 @@ mod tests {
         assert_eq!(own.run.scale, ScaleChoice::FULL);
         assert_eq!((own.run.replay_speed, own.run.depth()), (Some(2.0), 1023));
         assert_eq!(own.run.drive_writes, None, "one pass of the trace");
-        let changed = with(RunOptions {
-            replay_speed: Some(0.5),
-            queue_depth: Some(64),
-            ..RunOptions::default()
-        });
+        let changed = with(RunOptions { replay_speed: Some(0.5), queue_depth: Some(64), ..RunOptions::default() });
         let changed = cell(&changed).expect("it is possible");
         assert_eq!((changed.run.replay_speed, changed.run.depth()), (Some(0.5), 64));
-        let untimed = with(RunOptions {
-            timed: Some(false),
-            ..RunOptions::default()
-        });
+        let untimed = with(RunOptions { timed: Some(false), ..RunOptions::default() });
         let refusal = cell(&untimed).expect_err("it needs time").to_string();
-        assert!(
-            refusal.contains("--replay timed") && refusal.contains("--untimed"),
-            "{refusal}"
-        );
+        assert!(refusal.contains("--replay timed") && refusal.contains("--untimed"), "{refusal}");
         let alone = refusal_of_speed();
         assert!(alone.contains("replay_speed = 2 (--speed)"), "{alone}");
     }
 
     fn refusal_of_speed() -> String {
-        refusal(&with(RunOptions {
-            replay_speed: Some(2.0),
-            ..RunOptions::default()
-        }))
+        refusal(&with(RunOptions { replay_speed: Some(2.0), ..RunOptions::default() }))
     }
 
     #[test]
     fn a_cell_says_how_far_its_search_for_a_scale_goes() {
         let experiment = Experiment::find("three_stream").expect("it is built in");
-        let options = |scale: &str| RunOptions {
-            scale: Some(scale.parse().expect("a scale")),
-            ..RunOptions::default()
-        };
+        let options =
+            |scale: &str| RunOptions { scale: Some(scale.parse().expect("a scale")), ..RunOptions::default() };
         let cells = |scale: &str| experiment.select(&with(options(scale))).expect("a selection").cells;
         let [found, given, other] = ["auto", "auto:1/128", "auto:1/32"].map(|scale| cells(scale).remove(0));
         assert!(matches!(found.run.scale, ScaleChoice::Auto { largest: Some(_) }));
@@ -387,10 +336,8 @@ mod tests {
         let experiment = Experiment::find("three_stream").expect("it is built in");
         let set =
             |value: &str| Table::from_iter([("workload.overwrite.random_distribution".to_string(), value.into())]);
-        let options = |value: &str| RunOverrides {
-            change: RunChange::from_settings(&set(value)),
-            ..RunOverrides::default()
-        };
+        let options =
+            |value: &str| RunOverrides { change: RunChange::from_settings(&set(value)), ..RunOverrides::default() };
         let selected = experiment.select(&options("zipf:1.5")).expect("an option of fio");
         let jobs = selected.cells[0].workload.jobs().expect("a job file");
         assert!(format!("{:?}", jobs.jobs).contains("Zipf(1.5)"));

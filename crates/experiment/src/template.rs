@@ -33,9 +33,7 @@ pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let mut written = Vec::new();
     for (file, text) in FILES {
         let path = folder.join(file);
-        write_atomically(&path, |out| {
-            out.write_all(text.replace("NAME", name.trim_end_matches('/')).as_bytes())
-        })?;
+        write_atomically(&path, |out| out.write_all(text.replace("NAME", name.trim_end_matches('/')).as_bytes()))?;
         written.push(path);
     }
     Ok(written)

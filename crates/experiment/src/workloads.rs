@@ -74,10 +74,7 @@ fn find_jobs(name: &str) -> Result<find::TextFile, LabError> {
         return Ok(find::TextFile {
             name: find::stem(name),
             file: name.to_string(),
-            text: text.map_err(|source| LabError::Io {
-                file: name.to_string(),
-                source,
-            })?,
+            text: text.map_err(|source| LabError::Io { file: name.to_string(), source })?,
         });
     }
     find::find::<BuiltInJobs>("job file", "jobs", name, "fio")
@@ -97,9 +94,7 @@ fn begins_with_section(path: &Path) -> bool {
         return false;
     }
     let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let first = lines
-        .into_iter()
-        .find(|line| !matches!(line.first(), None | Some(b'#' | b';')));
+    let first = lines.into_iter().find(|line| !matches!(line.first(), None | Some(b'#' | b';')));
     first.is_some_and(|line| line.starts_with(b"[") && line.ends_with(b"]"))
 }
 
@@ -158,11 +153,7 @@ impl WorkloadChanges {
         if is_job_file {
             // Settings of a job file are its options, also if a table names the job file.
             let jobs = self.job_overrides(file, &mut table)?;
-            return WorkloadChanges {
-                jobs,
-                settings: toml::Table::new(),
-            }
-            .read(file, &table);
+            return WorkloadChanges { jobs, settings: toml::Table::new() }.read(file, &table);
         }
         for (path, value) in &self.settings {
             find::insert(&mut table, path, value.clone())
@@ -185,9 +176,7 @@ impl WorkloadChanges {
     fn is_about_blocks(&self) -> bool {
         let block_settings = ["format", "csv", "columns", "mapping", "kv_block_bytes"];
         self.settings.get("kind").and_then(Value::as_str) == Some(TRACE)
-            || block_settings
-                .iter()
-                .any(|setting| self.settings.contains_key(*setting))
+            || block_settings.iter().any(|setting| self.settings.contains_key(*setting))
     }
 
     /// Reads a workload's table after its changes.
@@ -312,11 +301,7 @@ fn table_file(name: &str, changes: &WorkloadChanges) -> Result<Option<(String, t
 fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
     let is_inside = !table.contains_key("kind") && table.get("workload").is_some_and(Value::is_table);
     let problem = "a workload file has its keys at the top. Remove the line [workload]";
-    if is_inside {
-        Err(LabError::invalid(file, problem))
-    } else {
-        Ok(())
-    }
+    if is_inside { Err(LabError::invalid(file, problem)) } else { Ok(()) }
 }
 
 /// Rejects a workload file without a kind.
@@ -342,16 +327,11 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
     let first = PathBuf::from(files.first()?);
     if is_mooncake(&first) {
         let requests = toml::toml! { kind = "mooncake" };
-        let requests = requests
-            .into_iter()
-            .chain([("files".to_string(), Value::from(files.to_vec()))]);
+        let requests = requests.into_iter().chain([("files".to_string(), Value::from(files.to_vec()))]);
         let mut class = toml::Table::from_iter([("chunk_bytes".to_string(), Value::from(MOONCAKE_CHUNK))]);
         class.insert("requests".to_string(), Value::Table(requests.collect()));
         let mut table = toml::toml! { kind = "kvcache_tier" };
-        table.insert(
-            "classes".to_string(),
-            toml::Table::from_iter([(TRACE.to_string(), Value::Table(class))]).into(),
-        );
+        table.insert("classes".to_string(), toml::Table::from_iter([(TRACE.to_string(), Value::Table(class))]).into());
         return Some(table);
     }
     let format = Value::try_from(CacheTraceFormat::recognize(&first)?).expect("a format has a name");
@@ -359,10 +339,7 @@ fn cache_table(files: &[String]) -> Option<toml::Table> {
         ("kind".to_string(), Value::from("cachelib")),
         (TRACE.to_string(), Value::from(files.to_vec())),
         ("trace_format".to_string(), format),
-        (
-            "trace_working_set_percent".to_string(),
-            Value::from(WORKING_SET_PERCENT),
-        ),
+        ("trace_working_set_percent".to_string(), Value::from(WORKING_SET_PERCENT)),
     ]))
 }
 
@@ -410,16 +387,11 @@ fn without_folders(files: &[Value]) -> Result<Vec<Value>, LabError> {
 /// The folder is unreadable, empty or too large for traces.
 pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     const FILES_MAX: usize = 65_536;
-    let failed = |source| LabError::Io {
-        file: folder.to_string(),
-        source,
-    };
+    let failed = |source| LabError::Io { file: folder.to_string(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        let is_hidden = path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let is_first = || workload::trace::files_of(&path).first() == Some(&path);
         if path.is_file() && !is_hidden && is_first() {
             files.push(path.display().to_string());
@@ -433,10 +405,7 @@ pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     }
     files.sort();
     if files.is_empty() {
-        return Err(LabError::invalid(
-            folder,
-            "the folder is empty. Put traces, job files or workloads in it",
-        ));
+        return Err(LabError::invalid(folder, "the folder is empty. Put traces, job files or workloads in it"));
     }
     Ok(files)
 }
@@ -469,12 +438,8 @@ pub fn check_path(name: &str) -> Result<(), LabError> {
 /// # Errors
 /// The table does not exist, or is not TOML.
 pub fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Table, LabError> {
-    let of_jobs = || {
-        toml::Table::from_iter([
-            ("kind".to_string(), Value::from("fio")),
-            ("file".to_string(), Value::from(name)),
-        ])
-    };
+    let of_jobs =
+        || toml::Table::from_iter([("kind".to_string(), Value::from("fio")), ("file".to_string(), Value::from(name))]);
     Ok(table_file(name, changes)?.map_or_else(of_jobs, |(_, table)| table))
 }
 
@@ -571,28 +536,16 @@ mod tests {
         let job_file = "kind = \"fio\"\nfile = \"two_sequential\"\n";
         let depths = |section: &str| -> Vec<u64> {
             let spec = parse(section, job_file).expect("there is such a section");
-            spec.jobs()
-                .expect("it is a job file")
-                .jobs
-                .iter()
-                .map(|job| job.iodepth)
-                .collect()
+            spec.jobs().expect("it is a job file").jobs.iter().map(|job| job.iodepth).collect()
         };
-        let names: Vec<String> = read_jobs("two_sequential", &[])
-            .expect("it is built in")
-            .jobs
-            .into_iter()
-            .map(|job| job.name)
-            .collect();
+        let names: Vec<String> =
+            read_jobs("two_sequential", &[]).expect("it is built in").jobs.into_iter().map(|job| job.name).collect();
         assert_eq!(depths(&names[1])[1], 7);
         assert_ne!(depths(&names[1])[0], 7);
         assert_eq!(depths("global"), vec![7; names.len()]);
         let error = |section: &str, table: &str| parse(section, table).unwrap_err().to_string();
         assert!(error("nobody", job_file).contains("the file has no such job to change"));
         let of_another = error("first", "kind = \"tenants\"\n");
-        assert!(
-            of_another.contains("jobs.first names a section, but the workload is not a job file"),
-            "{of_another}"
-        );
+        assert!(of_another.contains("jobs.first names a section, but the workload is not a job file"), "{of_another}");
     }
 }

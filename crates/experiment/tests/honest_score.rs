@@ -20,11 +20,7 @@ fn no_claim_is_an_error_bound() {
                 claim.rule,
                 ClaimRule::MeanError(_) | ClaimRule::RelativeError(_) | ClaimRule::MeanRelativeError(_)
             );
-            assert!(
-                !is_error,
-                "{}: move {:?} to [[regression]]",
-                experiment.slug, claim.statement
-            );
+            assert!(!is_error, "{}: move {:?} to [[regression]]", experiment.slug, claim.statement);
         }
     }
 }
@@ -35,17 +31,9 @@ fn a_number_of_a_cell_counts_once() {
     let mut counted = std::collections::BTreeMap::new();
     for experiment in built_in() {
         for row in experiment.published.iter().filter(|row| row.not_comparable.is_none()) {
-            let numbers = if row.drive.is_empty() {
-                &row.emulator
-            } else {
-                &row.drive
-            };
-            let at = format!(
-                "{} {:?} {numbers:?} {}",
-                row.source,
-                row.metric,
-                row.at.get("device").map_or("", |name| name)
-            );
+            let numbers = if row.drive.is_empty() { &row.emulator } else { &row.drive };
+            let at =
+                format!("{} {:?} {numbers:?} {}", row.source, row.metric, row.at.get("device").map_or("", |name| name));
             let cell = format!("{at} {:?} {:?}", row.at, row.along);
             let before = counted.insert(cell, experiment.slug.clone());
             assert_eq!(before, None, "{at} is in {} too", experiment.slug);

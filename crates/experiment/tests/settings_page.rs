@@ -15,11 +15,7 @@ fn add_paths(path: &str, value: &Value, paths: &mut BTreeSet<String>) {
         // A value with a parameter, such as `{ d_choices = 8 }`, is a table too.
         Value::Object(fields) if path != "gc.victim_policy" && path.matches('.').count() < 2 => {
             for (name, value) in fields {
-                let path = if path.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{path}.{name}")
-                };
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 add_paths(&path, value, paths);
             }
         }

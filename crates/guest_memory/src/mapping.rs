@@ -1,9 +1,6 @@
 //! A mapped part of a file that another process shares.
 
-#![expect(
-    unsafe_code,
-    reason = "copies from and to memory that other processes write concurrently"
-)]
+#![expect(unsafe_code, reason = "copies from and to memory that other processes write concurrently")]
 
 use std::cell::Cell;
 use std::io;
@@ -83,11 +80,7 @@ impl SharedMapping {
             true => options.map_raw(&file)?,
             false => options.map_raw_read_only(&file)?,
         };
-        Ok(SharedMapping {
-            map,
-            writable,
-            not_sync: PhantomData,
-        })
+        Ok(SharedMapping { map, writable, not_sync: PhantomData })
     }
 
     /// Number of mapped bytes.
@@ -208,10 +201,7 @@ impl SharedMapping {
         assert!(self.writable, "a read-only mapping is not written");
         let bytes = size_of_val(entries);
         let first = self.place(offset, bytes);
-        assert!(
-            first.cast::<u32>().is_aligned(),
-            "a number in shared memory must be aligned to 4 bytes"
-        );
+        assert!(first.cast::<u32>().is_aligned(), "a number in shared memory must be aligned to 4 bytes");
         self.access(|| {
             for (place, entry) in entries.iter().enumerate() {
                 let (start, last) = entry.split_last_chunk::<4>().expect("16 bytes");
@@ -231,10 +221,7 @@ impl SharedMapping {
     #[inline]
     fn number(&self, offset: usize) -> &AtomicU32 {
         let place = self.place(offset, size_of::<u32>()).cast::<u32>();
-        assert!(
-            place.is_aligned(),
-            "a number in shared memory must be aligned to 4 bytes"
-        );
+        assert!(place.is_aligned(), "a number in shared memory must be aligned to 4 bytes");
         // SAFETY: the number is inside the mapping, aligned, and lives as long. The other side uses
         // atomic accesses too, or gets an arbitrary value.
         unsafe { AtomicU32::from_ptr(place) }
@@ -244,11 +231,7 @@ impl SharedMapping {
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset <= self.bytes() && bytes <= self.bytes() - offset;
-        assert!(
-            inside,
-            "{bytes} bytes at {offset} exceed a mapping of {} bytes",
-            self.bytes()
-        );
+        assert!(inside, "{bytes} bytes at {offset} exceed a mapping of {} bytes", self.bytes());
         // SAFETY: inside the mapping.
         unsafe { self.map.as_mut_ptr().add(offset) }
     }

@@ -218,10 +218,7 @@ extern "C" fn on_sigbus(signal: libc::c_int, information: *mut libc::siginfo_t, 
 /// Ends the thread's access if it contains the address. Returns the stack pointer to restore.
 fn end_access(address: usize) -> Option<usize> {
     CURRENT_ACCESS.with(|current| {
-        let (start, end) = (
-            current.start.load(Ordering::Relaxed),
-            current.end.load(Ordering::Relaxed),
-        );
+        let (start, end) = (current.start.load(Ordering::Relaxed), current.end.load(Ordering::Relaxed));
         if !(start..end).contains(&address) {
             return None;
         }

@@ -40,10 +40,7 @@ impl AlignedChunk {
         // Without transparent huge pages the call fails, and small pages are used.
         let _ = memory.advise(memmap2::Advice::HugePage);
         let start = memory.as_ptr().align_offset(PIECE_BYTES);
-        assert!(
-            start <= PIECE_BYTES,
-            "an address has a multiple of {PIECE_BYTES} within that many bytes"
-        );
+        assert!(start <= PIECE_BYTES, "an address has a multiple of {PIECE_BYTES} within that many bytes");
         Ok(AlignedChunk { memory, start })
     }
 
@@ -70,10 +67,7 @@ fn this_thread() -> usize {
 impl ChunkStore {
     /// Creates a table of `pieces` pieces without allocating their memory.
     pub fn new(pieces: usize) -> ChunkStore {
-        ChunkStore {
-            pieces: (0..pieces).map(|_| None).collect(),
-            unflushed: Cell::new(0),
-        }
+        ChunkStore { pieces: (0..pieces).map(|_| None).collect(), unflushed: Cell::new(0) }
     }
 
     /// Number of allocated pieces.
@@ -123,10 +117,7 @@ impl ChunkStore {
     pub fn write_buffer(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();
         let before = self.unflushed.replace(here);
-        assert!(
-            before == 0 || before == here,
-            "another thread has streaming stores that only it can flush"
-        );
+        assert!(before == 0 || before == here, "another thread has streaming stores that only it can flush");
         let slot = &mut self.pieces[index];
         if slot.is_none() {
             *slot = Some(AlignedChunk::new()?);
@@ -180,9 +171,7 @@ mod tests {
         let look = |store: ChunkStore| std::thread::spawn(move || (store.piece(0).map(<[u8]>::len), store)).join();
         store.write_buffer(0, 0..4096).expect("memory").copy_from(&[1; 4096]);
         store.flush_nontemporal();
-        let Ok((looked, mut store)) = look(store) else {
-            panic!("the store was flushed")
-        };
+        let Ok((looked, mut store)) = look(store) else { panic!("the store was flushed") };
         assert_eq!(looked, Some(PIECE_BYTES));
         store.write_buffer(0, 0..4096).expect("memory").copy_from(&[2; 4096]);
         assert!(look(store).is_err(), "the store was not flushed");

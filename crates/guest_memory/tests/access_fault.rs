@@ -83,11 +83,7 @@ fn whatever_way_a_copy_goes_an_error_leaves_only_old_and_new_bytes_and_none_else
             map.write(0, &[OLD; 4 * PAGE]).unwrap();
             ftruncate(&file, 2 * PAGE as u64).unwrap();
             let start = PAGE + to;
-            assert_eq!(
-                map.write(start, &source[from..from + BYTES]),
-                Err(AccessFault),
-                "{case}"
-            );
+            assert_eq!(map.write(start, &source[from..from + BYTES]), Err(AccessFault), "{case}");
             let mut left = vec![0; 2 * PAGE];
             map.read(0, &mut left).unwrap();
             assert!(left[..start].iter().all(|byte| *byte == OLD), "{case}");
@@ -95,18 +91,11 @@ fn whatever_way_a_copy_goes_an_error_leaves_only_old_and_new_bytes_and_none_else
 
             map.write(0, &[OLD; 2 * PAGE]).unwrap();
             let mut data = vec![NEW; 3 * PAGE];
-            assert_eq!(
-                map.read(start, &mut data[from..from + BYTES]),
-                Err(AccessFault),
-                "{case}"
-            );
+            assert_eq!(map.read(start, &mut data[from..from + BYTES]), Err(AccessFault), "{case}");
             assert!(data[..from].iter().all(|byte| *byte == NEW), "{case}");
             assert!(data[from + BYTES..].iter().all(|byte| *byte == NEW), "{case}");
             assert!(data.iter().all(|byte| [OLD, NEW].contains(byte)), "{case}");
-            assert_eq!(
-                map.read_into(start, NonTemporalBuf::from(&mut data[from..from + BYTES])),
-                Err(AccessFault)
-            );
+            assert_eq!(map.read_into(start, NonTemporalBuf::from(&mut data[from..from + BYTES])), Err(AccessFault));
             assert!(data.iter().all(|byte| [OLD, NEW].contains(byte)), "{case}");
             let mut appended = vec![NEW];
             assert_eq!(map.append(start, BYTES, &mut appended), Err(AccessFault), "{case}");
@@ -218,9 +207,7 @@ fn other_accesses_end_the_process() {
     if std::env::var_os(TO_DIE).is_none() {
         let this = std::env::current_exe().unwrap();
         let mut child = Command::new(this);
-        child
-            .args(["--exact", "other_accesses_end_the_process", "--nocapture"])
-            .env(TO_DIE, "1");
+        child.args(["--exact", "other_accesses_end_the_process", "--nocapture"]).env(TO_DIE, "1");
         let status = child.output().unwrap().status;
         assert_eq!(status.signal(), Some(7), "SIGBUS: {status}");
         return;

@@ -22,10 +22,7 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
     fs::write(&loader, format!("#!/bin/sh\n{qemu}\n")).expect("it is written");
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("it is ours");
     Machine {
-        built: GuestFiles {
-            system,
-            tree: folder.path().to_path_buf(),
-        },
+        built: GuestFiles { system, tree: folder.path().to_path_buf() },
         attached: DriveTransports::default(),
         share: folder.path().to_path_buf(),
         program: None,
@@ -49,47 +46,28 @@ fn what_qemu_says_is_handed_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let error = run(&machine(&folder, "echo 'no such device' >&2; exit 1")).expect_err("QEMU refuses");
     let text = error.to_string();
-    assert!(
-        text.contains("exit status: 1") && text.contains("no such device"),
-        "{text}"
-    );
+    assert!(text.contains("exit status: 1") && text.contains("no such device"), "{text}");
 }
 
 #[test]
 fn a_kernel_that_dies_leaves_its_last_words() {
     let folder = tempfile::tempdir().expect("a folder");
-    let machine = machine(
-        &folder,
-        &format!("echo 'Kernel panic' >{}/console", folder.path().display()),
-    );
+    let machine = machine(&folder, &format!("echo 'Kernel panic' >{}/console", folder.path().display()));
     let text = run(&machine).expect_err("it died").to_string();
-    assert!(
-        text.contains("ended before its command") && text.contains("Kernel panic"),
-        "{text}"
-    );
+    assert!(text.contains("ended before its command") && text.contains("Kernel panic"), "{text}");
 }
 
 #[test]
 fn a_guest_that_hangs_is_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!("echo $$ >{}/process; exec sleep 1000", folder.path().display());
-    let limited = Machine {
-        limit: Some(Duration::from_millis(300)),
-        ..machine(&folder, &script)
-    };
+    let limited = Machine { limit: Some(Duration::from_millis(300)), ..machine(&folder, &script) };
     assert_eq!(run(&limited).expect("it is ended"), GuestExit::TimedOut);
     let process = fs::read_to_string(folder.path().join("process")).expect("it ran");
-    assert!(
-        !Path::new("/proc").join(process.trim()).exists(),
-        "{process} is still there"
-    );
+    assert!(!Path::new("/proc").join(process.trim()).exists(), "{process} is still there");
     let begun = Instant::now();
-    let stopped = boot(
-        &machine(&folder, &script),
-        &|| begun.elapsed().as_millis() > 200,
-        &mut |_| {},
-        &mut |_, _| Ok(()),
-    );
+    let stopped =
+        boot(&machine(&folder, &script), &|| begun.elapsed().as_millis() > 200, &mut |_| {}, &mut |_, _| Ok(()));
     assert_eq!(stopped.expect("it is stopped"), GuestExit::Stopped);
 }
 
@@ -127,11 +105,7 @@ fn output_and_exit_code_come_through() {
     });
     let (mut output, mut error) = (Vec::new(), Vec::new());
     let ended = boot(&machine, &|| false, &mut |_| {}, &mut |stream, bytes| {
-        let kept = if stream == GuestStream::Output {
-            &mut output
-        } else {
-            &mut error
-        };
+        let kept = if stream == GuestStream::Output { &mut output } else { &mut error };
         kept.extend_from_slice(bytes);
         Ok(())
     });
@@ -144,22 +118,14 @@ fn output_and_exit_code_come_through() {
 fn what_the_guest_misses_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = folder.path().join("arguments");
-    let script = format!(
-        "printf '%s\\n' \"$@\" >{0}.partial; mv {0}.partial {0}; sleep 1000",
-        arguments.display()
-    );
+    let script = format!("printf '%s\\n' \"$@\" >{0}.partial; mv {0}.partial {0}; sleep 1000", arguments.display());
     let machine = machine(&folder, &script);
     let guest = thread::spawn(move || {
         let mut control = port(&arguments, "control");
-        control
-            .write_all(b"problem /dev/nvme0n1 did not appear within 30 s\n")
-            .expect("it is read");
+        control.write_all(b"problem /dev/nvme0n1 did not appear within 30 s\n").expect("it is read");
     });
     let text = run(&machine).expect_err("it is incomplete").to_string();
-    assert!(
-        text.contains("the guest started, but /dev/nvme0n1 did not appear"),
-        "{text}"
-    );
+    assert!(text.contains("the guest started, but /dev/nvme0n1 did not appear"), "{text}");
     guest.join().expect("it said so");
 }
 
@@ -168,9 +134,7 @@ fn with_kvm_that(does: &str) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!("case \"$*\" in *'-accel kvm'*) {does} ;; esac; echo 'it is emulated' >&2; exit 3");
     let machine = Machine {
-        accelerator: Accelerator::Kvm {
-            up_within: Duration::from_millis(300),
-        },
+        accelerator: Accelerator::Kvm { up_within: Duration::from_millis(300) },
         ..machine(&folder, &script)
     };
     let mut notices = Vec::new();
@@ -182,10 +146,7 @@ fn with_kvm_that(does: &str) -> (Vec<String>, String) {
 #[test]
 fn a_guest_that_does_not_come_up_with_kvm_is_emulated() {
     let ways = [
-        (
-            "echo 'failed to initialize kvm' >&2; exit 1",
-            "failed to initialize kvm",
-        ),
+        ("echo 'failed to initialize kvm' >&2; exit 1", "failed to initialize kvm"),
         ("exit 0", "ended before its command ended"),
         ("exec sleep 1000", "was not up after"),
     ];
@@ -193,10 +154,7 @@ fn a_guest_that_does_not_come_up_with_kvm_is_emulated() {
         let begun = Instant::now();
         let (notices, error) = with_kvm_that(does);
         assert!(notices.len() == 1 && notices[0].contains(words), "{notices:?}");
-        assert!(
-            notices[0].contains("with KVM") && notices[0].contains("with emulation"),
-            "{notices:?}"
-        );
+        assert!(notices[0].contains("with KVM") && notices[0].contains("with emulation"), "{notices:?}");
         assert!(error.contains("it is emulated"), "{error}");
         assert!(begun.elapsed() < Duration::from_secs(20), "{does}");
     }
@@ -210,12 +168,8 @@ fn a_guest_that_was_up_with_kvm_runs_its_command_once() {
         "printf '%s\\n' \"$@\" >{0}.partial; mv {0}.partial {0}; while [ -e {0} ]; do sleep 0.05; done; exit 1",
         arguments.display()
     );
-    let machine = Machine {
-        accelerator: Accelerator::Kvm {
-            up_within: Duration::from_secs(60),
-        },
-        ..machine(&folder, &script)
-    };
+    let machine =
+        Machine { accelerator: Accelerator::Kvm { up_within: Duration::from_secs(60) }, ..machine(&folder, &script) };
     let guest = thread::spawn(move || {
         port(&arguments, "control").write_all(b"up 1.5\n").expect("it is read");
         // What was written is read before the process is seen to have ended.

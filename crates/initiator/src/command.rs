@@ -6,10 +6,7 @@ use nvme_spec::{AdminOpcode, Cns, IoOpcode, LogId, SubmissionEntry};
 
 /// Admin command without command-specific fields.
 pub fn admin_entry(opcode: AdminOpcode) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: opcode.code(),
-        ..SubmissionEntry::default()
-    }
+    SubmissionEntry { opcode: opcode.code(), ..SubmissionEntry::default() }
 }
 
 pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
@@ -25,11 +22,8 @@ pub fn identify_command(cns: Cns, nsid: u32) -> SubmissionEntry {
 /// other hosts.
 pub fn log_page_command(log: LogId, specific: u8, group: u16, offset: u64, bytes: u32) -> SubmissionEntry {
     let dwords = bytes / 4 - 1;
-    let dword10 = GetLogPageCdw10::new()
-        .with_lid(log.code())
-        .with_lsp(specific)
-        .with_rae(true)
-        .with_numdl(dwords as u16);
+    let dword10 =
+        GetLogPageCdw10::new().with_lid(log.code()).with_lsp(specific).with_rae(true).with_numdl(dwords as u16);
     let dword11 = GetLogPageCdw11::new().with_numdu((dwords >> 16) as u16).with_lsi(group);
     SubmissionEntry {
         opcode: AdminOpcode::GetLogPage.code(),
@@ -60,9 +54,5 @@ pub fn write_command(nsid: u32, first: u64, blocks: u32, placement_identifier: O
         return entry;
     };
     let dword12 = ReadWriteCdw12::from_bits(entry.cdw12.get()).with_dtype(DirectiveType::DataPlacement.code());
-    SubmissionEntry {
-        cdw12: dword12.into_bits().into(),
-        cdw13: (u32::from(identifier) << 16).into(),
-        ..entry
-    }
+    SubmissionEntry { cdw12: dword12.into_bits().into(), cdw13: (u32::from(identifier) << 16).into(), ..entry }
 }

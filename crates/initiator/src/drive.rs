@@ -85,10 +85,7 @@ impl<P: DataPort> OpenNamespace<P> {
             );
             return Err(WatchError::Implausible { nsid, problem });
         }
-        assert!(
-            transfer_bytes.is_multiple_of(namespace.block_bytes),
-            "both are powers of two"
-        );
+        assert!(transfer_bytes.is_multiple_of(namespace.block_bytes), "both are powers of two");
         Ok(OpenNamespace {
             port,
             namespace,
@@ -179,10 +176,7 @@ impl<P: DataPort> OpenNamespace<P> {
     fn blocks_of(&self, offset_bytes: u64, bytes: u64) -> (u64, u64) {
         let block_bytes = self.namespace.block_bytes;
         let is_whole = offset_bytes.is_multiple_of(block_bytes) && bytes.is_multiple_of(block_bytes);
-        assert!(
-            is_whole && bytes > 0,
-            "{bytes} bytes at {offset_bytes} are logical blocks"
-        );
+        assert!(is_whole && bytes > 0, "{bytes} bytes at {offset_bytes} are logical blocks");
         (offset_bytes / block_bytes, bytes / block_bytes)
     }
 

@@ -87,11 +87,7 @@ pub struct DriverOptions {
 
 impl Default for DriverOptions {
     fn default() -> DriverOptions {
-        DriverOptions {
-            ram_bytes: 64 << 20,
-            map_doorbells: true,
-            vectors: 4,
-        }
+        DriverOptions { ram_bytes: 64 << 20, map_doorbells: true, vectors: 4 }
     }
 }
 
@@ -144,11 +140,8 @@ impl NvmeDriver {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
         client.dma_map(0, RAM_BASE, options.ram_bytes, ram_file.as_raw_fd())?;
-        let doorbells = if options.map_doorbells {
-            map_doorbells(&client).map_err(system("mapping the doorbells"))?
-        } else {
-            None
-        };
+        let doorbells =
+            if options.map_doorbells { map_doorbells(&client).map_err(system("mapping the doorbells"))? } else { None };
         let mut driver = NvmeDriver {
             client,
             ram,
@@ -175,13 +168,11 @@ impl NvmeDriver {
     }
 
     fn set_vectors(&mut self, vectors: u16) -> Result<(), DriverError> {
-        let events: Result<Vec<File>, _> = (0..vectors)
-            .map(|_| Ok(File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
-            .collect();
+        let events: Result<Vec<File>, _> =
+            (0..vectors).map(|_| Ok(File::from(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))).collect();
         self.events = events.map_err(system("creating event file descriptors"))?;
         for (vector, event) in (0..).zip(&self.events) {
-            self.client
-                .set_irqs(MSIX, SET_EVENTFDS, vector, 1, &[event.as_raw_fd()])?;
+            self.client.set_irqs(MSIX, SET_EVENTFDS, vector, 1, &[event.as_raw_fd()])?;
         }
         Ok(())
     }
@@ -205,10 +196,7 @@ impl NvmeDriver {
     pub fn allocate(&mut self, bytes: u64) -> u64 {
         let address = self.unused;
         self.unused += bytes.next_multiple_of(PAGE_BYTES);
-        assert!(
-            self.unused <= RAM_BASE + self.ram.size() as u64,
-            "the driver needs more RAM"
-        );
+        assert!(self.unused <= RAM_BASE + self.ram.size() as u64, "the driver needs more RAM");
         address
     }
 
@@ -217,10 +205,7 @@ impl NvmeDriver {
     /// # Panics
     /// The address is outside RAM.
     pub fn write_ram(&self, address: u64, data: &[u8]) {
-        self.ram
-            .get_slice((address - RAM_BASE) as usize, data.len())
-            .expect("RAM")
-            .copy_from(data);
+        self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_from(data);
     }
 
     /// Reads RAM.
@@ -228,10 +213,7 @@ impl NvmeDriver {
     /// # Panics
     /// The address is outside RAM.
     pub fn read_ram(&self, address: u64, data: &mut [u8]) {
-        self.ram
-            .get_slice((address - RAM_BASE) as usize, data.len())
-            .expect("RAM")
-            .copy_to(data);
+        self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_to(data);
     }
 
     /// Allocates RAM and fills it.
@@ -242,9 +224,7 @@ impl NvmeDriver {
     }
 
     fn number(&self, address: u64) -> &AtomicU32 {
-        self.ram
-            .get_atomic_ref((address - RAM_BASE) as usize)
-            .expect("a number in RAM")
+        self.ram.get_atomic_ref((address - RAM_BASE) as usize).expect("a number in RAM")
     }
 
     /// File of the RAM, which starts at [`RAM_BASE`].
@@ -269,15 +249,11 @@ impl NvmeDriver {
     /// # Errors
     /// The server disconnected.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
-        Ok(self
-            .client
-            .region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
+        Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
     fn write_address(&mut self, offset: u32, value: u64) -> Result<(), DriverError> {
-        Ok(self
-            .client
-            .region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
+        Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
     /// Reads Controller Status.
@@ -373,14 +349,7 @@ impl NvmeDriver {
         let completion = self.allocate(u64::from(entries) * 16);
         // RAM is reused after a reset, so old phases would look like completions.
         self.write_ram(completion, &vec![0; usize::from(entries) * 16]);
-        QueuePair {
-            entries,
-            submission,
-            completion,
-            tail: 0,
-            head: 0,
-            phase: true,
-        }
+        QueuePair { entries, submission, completion, tail: 0, head: 0, phase: true }
     }
 
     /// Creates I/O queues with this identifier, with interrupts on `vector` if given.
@@ -390,10 +359,8 @@ impl NvmeDriver {
     pub fn create_queues(&mut self, queue: u16, entries: u16, vector: Option<u16>) -> Result<(), DriverError> {
         let pair = self.new_pair(entries);
         let identity = CreateQueueCdw10::new().with_qid(queue).with_qsize(entries - 1);
-        let completion = CreateIoCompletionQueueCdw11::new()
-            .with_pc(true)
-            .with_ien(vector.is_some())
-            .with_iv(vector.unwrap_or(0));
+        let completion =
+            CreateIoCompletionQueueCdw11::new().with_pc(true).with_ien(vector.is_some()).with_iv(vector.unwrap_or(0));
         let mut entry = admin_entry(AdminOpcode::CreateIoCompletionQueue);
         entry.set_prps(pair.completion, 0);
         entry.cdw10.set(identity.into_bits());
@@ -403,12 +370,7 @@ impl NvmeDriver {
         let mut entry = admin_entry(AdminOpcode::CreateIoSubmissionQueue);
         entry.set_prps(pair.submission, 0);
         entry.cdw10.set(identity.into_bits());
-        entry.cdw11.set(
-            CreateIoSubmissionQueueCdw11::new()
-                .with_pc(true)
-                .with_cqid(queue)
-                .into_bits(),
-        );
+        entry.cdw11.set(CreateIoSubmissionQueueCdw11::new().with_pc(true).with_cqid(queue).into_bits());
         self.submit_admin(AdminOpcode::CreateIoSubmissionQueue, entry)?;
 
         let slot = usize::from(queue);
@@ -446,9 +408,7 @@ impl NvmeDriver {
     // ------------------------------------------------------------------------------------------------- commands --
 
     fn pair(&mut self, queue: u16) -> &mut QueuePair {
-        self.queues[usize::from(queue)]
-            .as_mut()
-            .expect("a queue that was created")
+        self.queues[usize::from(queue)].as_mut().expect("a queue that was created")
     }
 
     /// Adds an entry to a submission queue with a new command identifier, and returns the
@@ -489,9 +449,7 @@ impl NvmeDriver {
             let place = self.number(shadow.values + u64::from(index) * 4);
             let old = place.swap(u32::from(value), Ordering::Release) as u16;
             fence(Ordering::SeqCst);
-            let event = self
-                .number(shadow.event_indexes + u64::from(index) * 4)
-                .load(Ordering::Acquire) as u16;
+            let event = self.number(shadow.event_indexes + u64::from(index) * 4).load(Ordering::Acquire) as u16;
             // The controller needs the real doorbell if the tail passed the event index.
             if value.wrapping_sub(event).wrapping_sub(1) >= value.wrapping_sub(old) {
                 return Ok(());
@@ -565,11 +523,7 @@ impl NvmeDriver {
         let cid = self.submit(queue, entry);
         self.ring(queue)?;
         let completion = self.wait_completion(queue)?;
-        assert_eq!(
-            completion.cid.get(),
-            cid,
-            "the completion belongs to a submitted command"
-        );
+        assert_eq!(completion.cid.get(), cid, "the completion belongs to a submitted command");
         Ok(completion)
     }
 
@@ -579,10 +533,7 @@ impl NvmeDriver {
     /// The time limit expires.
     pub fn wait_interrupt(&mut self, vector: u16) -> Result<u64, DriverError> {
         let event = &mut self.events[usize::from(vector)];
-        let timeout = Timespec {
-            tv_sec: PATIENCE.as_secs() as i64,
-            tv_nsec: 0,
-        };
+        let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
         let mut waiting = [PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
         let ready =
             poll(&mut waiting, Some(&timeout)).map_err(|errno| system("waiting for an interrupt")(errno.into()))?;

@@ -224,12 +224,7 @@ impl RemoteController {
     /// The controller is unreachable or rejects the host.
     pub fn connect_disabled(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
-        Ok(RemoteController {
-            options: options.clone(),
-            admin,
-            id,
-            in_capsule_bytes: 0,
-        })
+        Ok(RemoteController { options: options.clone(), admin, id, in_capsule_bytes: 0 })
     }
 
     /// Controller identifier (CNTLID).
@@ -350,9 +345,7 @@ impl RemoteController {
     /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = log_page_command(log, 0, group, offset, bytes);
-        let done = self
-            .admin
-            .command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
+        let done = self.admin.command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
         done.check("Get Log Page")?;
         Ok(done.data)
     }
@@ -381,9 +374,7 @@ impl RemoteController {
                 return Ok(entries);
             }
         }
-        Err(InitiatorError::Protocol(
-            "the discovery log changed during each read".to_string(),
-        ))
+        Err(InitiatorError::Protocol("the discovery log changed during each read".to_string()))
     }
 
     /// Requests I/O queues and returns the number granted.
@@ -394,10 +385,7 @@ impl RemoteController {
         let count = u32::from(queues - 1);
         let entry = SubmissionEntry {
             opcode: AdminOpcode::SetFeatures.code(),
-            cdw10: SetFeaturesCdw10::new()
-                .with_fid(FeatureId::NumberOfQueues.code())
-                .into_bits()
-                .into(),
+            cdw10: SetFeaturesCdw10::new().with_fid(FeatureId::NumberOfQueues.code()).into_bits().into(),
             cdw11: (count << 16 | count).into(),
             ..SubmissionEntry::default()
         };
@@ -421,19 +409,13 @@ impl RemoteController {
     /// # Errors
     /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
-        let done = self
-            .admin
-            .command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?;
+        let done = self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?;
         done.check("Keep Alive").map(|_| ())
     }
 }
 
 fn size_of_property(property: Property) -> u8 {
-    if property.is_64_bit() {
-        PROPERTY_SIZE_8
-    } else {
-        PROPERTY_SIZE_4
-    }
+    if property.is_64_bit() { PROPERTY_SIZE_8 } else { PROPERTY_SIZE_4 }
 }
 
 impl CompletedCommand {
@@ -447,11 +429,7 @@ impl CompletedCommand {
         if status.is_success() {
             return Ok(result);
         }
-        Err(InitiatorError::Command {
-            command,
-            status,
-            result,
-        })
+        Err(InitiatorError::Command { command, status, result })
     }
 
     /// Status of the command.

@@ -44,9 +44,7 @@ impl BackgroundOperations {
 
     /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
     pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(PageExtent, bool)> {
-        self.sanitize
-            .as_mut()
-            .map(|sanitizing| sanitizing.next_piece(pages_max))
+        self.sanitize.as_mut().map(|sanitizing| sanitizing.next_piece(pages_max))
     }
 
     /// Ends the sanitize operation after success or failure.
@@ -133,25 +131,16 @@ impl SanitizeProgress {
 
     /// Progress in 65536ths (SPROG). FFFFh would mean that no operation runs.
     fn progress(&self) -> u16 {
-        assert!(
-            self.pages_done < self.pages,
-            "a sanitize operation in progress has pages left"
-        );
+        assert!(self.pages_done < self.pages, "a sanitize operation in progress has pages left");
         let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
         done.min(0xfffe) as u16
     }
 
     /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
     fn next_piece(&mut self, pages_max: u32) -> (PageExtent, bool) {
-        assert!(
-            self.pages_done < self.pages,
-            "a sanitize operation in progress has pages left"
-        );
+        assert!(self.pages_done < self.pages, "a sanitize operation in progress has pages left");
         let left = self.pages - self.pages_done;
-        let piece = PageExtent {
-            first: self.pages_done,
-            pages: left.min(pages_max),
-        };
+        let piece = PageExtent { first: self.pages_done, pages: left.min(pages_max) };
         assert!(piece.pages > 0, "a piece of at most {pages_max} pages has a page");
         let is_last = piece.pages == left;
         if !is_last {

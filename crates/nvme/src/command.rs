@@ -202,15 +202,10 @@ impl Subsystem {
         accepted: AcceptedCommand,
         data: StraightData<'_>,
     ) -> PendingReply {
-        self.carry_out_whole(
-            now,
-            accepted,
-            &mut Vec::new(),
-            |subsystem, accepted, _| match &accepted.command {
-                ParsedCommand::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
-                ParsedCommand::Admin(command) => panic!("{command:?} is not an I/O command"),
-            },
-        )
+        self.carry_out_whole(now, accepted, &mut Vec::new(), |subsystem, accepted, _| match &accepted.command {
+            ParsedCommand::Io(command) => subsystem.execute_io_straight(accepted.controller, command, data),
+            ParsedCommand::Admin(command) => panic!("{command:?} is not an I/O command"),
+        })
     }
 
     /// Carries out a Get Log Page whose page the transport builds ([`AcceptedCommand::reads_log`]).
@@ -224,13 +219,11 @@ impl Subsystem {
         page: &[u8],
         data: &mut Vec<u8>,
     ) -> PendingReply {
-        self.carry_out_whole(now, accepted, data, |subsystem, accepted, data| {
-            match &accepted.command {
-                ParsedCommand::Admin(admin::AdminCommand::GetLogPage(request)) => {
-                    subsystem.return_log_page(accepted.controller, request, page, data)
-                }
-                other => panic!("{other:?} does not read a log page"),
+        self.carry_out_whole(now, accepted, data, |subsystem, accepted, data| match &accepted.command {
+            ParsedCommand::Admin(admin::AdminCommand::GetLogPage(request)) => {
+                subsystem.return_log_page(accepted.controller, request, page, data)
             }
+            other => panic!("{other:?} does not read a log page"),
         })
     }
 
@@ -285,11 +278,7 @@ impl Subsystem {
                 if durable.is_none() {
                     self.note_latency(accepted.controller, accepted.queue, &accepted.entry, began, due);
                 }
-                PendingReply {
-                    reply: Some(Reply::success(result)),
-                    due,
-                    durable,
-                }
+                PendingReply { reply: Some(Reply::success(result)), due, durable }
             }
             Ok(Execution::Deferred) => PendingReply::silent(self.clock.now()),
             Ok(Execution::Part) => {
@@ -391,30 +380,21 @@ impl Subsystem {
             CommandKind::Read | CommandKind::Write => blocks << namespace.block_bytes_log2(),
             CommandKind::Other => 0,
         };
-        self.controllers
-            .get_mut(id)
-            .traffic
-            .note(nsid, kind, 1, bytes, latency_ns);
+        self.controllers.get_mut(id).traffic.note(nsid, kind, 1, bytes, latency_ns);
     }
 
     /// Records the number of outstanding commands of an I/O queue at a fetch.
     #[inline]
     pub fn note_queue_depth(&mut self, id: u16, queue: u16, commands: u64) {
         let most = self.config.io_queues_max.max(QUEUES_MAX);
-        assert!(
-            queue > 0 && queue <= most,
-            "queue {queue} is not an I/O queue of controller {id}"
-        );
+        assert!(queue > 0 && queue <= most, "queue {queue} is not an I/O queue of controller {id}");
         self.controllers.get_mut(id).traffic.note_depth(queue, commands);
     }
 
     /// Fails a command whose data could not be made durable, and returns the reply.
     pub fn failed_to_sync(&mut self, id: u16, queue: u16, entry: &SubmissionEntry, error: &std::io::Error) -> Reply {
         self.state.smart.media_errors += 1;
-        let failure = Failure::new(
-            Status::WRITE_FAULT,
-            format!("the data could not be made durable ({error})"),
-        );
+        let failure = Failure::new(Status::WRITE_FAULT, format!("the data could not be made durable ({error})"));
         self.fail(id, queue, entry, failure)
     }
 
@@ -447,13 +427,7 @@ impl Subsystem {
         if moves == expected && data.len() == expected.total_bytes() {
             return Ok(());
         }
-        let cause = format!(
-            "the command transfers {} bytes, but its data has {}",
-            moves.total_bytes(),
-            data.len()
-        );
-        Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause)
-            .at(Parameter::DATA_POINTER)
-            .retryable())
+        let cause = format!("the command transfers {} bytes, but its data has {}", moves.total_bytes(), data.len());
+        Err(Failure::new(Status::DATA_TRANSFER_ERROR, cause).at(Parameter::DATA_POINTER).retryable())
     }
 }

@@ -30,37 +30,22 @@ pub struct Reply {
 impl Reply {
     /// Success with a command-specific result.
     pub const fn success(result: u64) -> Reply {
-        Reply {
-            result,
-            status: Status::SUCCESS,
-            do_not_retry: false,
-            more: false,
-        }
+        Reply { result, status: Status::SUCCESS, do_not_retry: false, more: false }
     }
 
     /// A completion with this status, DNR clear and no error log entry.
     pub const fn from_status(status: Status) -> Reply {
-        Reply {
-            status,
-            ..Reply::success(0)
-        }
+        Reply { status, ..Reply::success(0) }
     }
 
     /// Completion of a failed command, with details in the error log.
     pub const fn failed(failure: &Failure) -> Reply {
-        Reply {
-            result: 0,
-            status: failure.status,
-            do_not_retry: failure.do_not_retry,
-            more: true,
-        }
+        Reply { result: 0, status: failure.status, do_not_retry: failure.do_not_retry, more: true }
     }
 
     /// Status, DNR and M in the form of completion queue and error log entries.
     pub(crate) fn status_field(&self) -> StatusField {
-        StatusField::from_status(self.status)
-            .with_dnr(self.do_not_retry)
-            .with_m(self.more)
+        StatusField::from_status(self.status).with_dnr(self.do_not_retry).with_m(self.more)
     }
 
     /// The completion queue entry. `phase` is false on Fabrics.
@@ -94,20 +79,12 @@ pub struct PendingReply {
 impl PendingReply {
     /// A completion without delay and without a durability requirement.
     pub fn at(now: Nanos, reply: Reply) -> PendingReply {
-        PendingReply {
-            reply: Some(reply),
-            due: now,
-            durable: None,
-        }
+        PendingReply { reply: Some(reply), due: now, durable: None }
     }
 
     /// No completion now. It comes with an event, or never.
     pub(crate) fn silent(due: Nanos) -> PendingReply {
-        PendingReply {
-            reply: None,
-            due,
-            durable: None,
-        }
+        PendingReply { reply: None, due, durable: None }
     }
 
     /// True if the host gets a successful completion.
@@ -150,33 +127,19 @@ impl Execution {
 
     /// Done, with a command-specific result.
     pub const fn with_result(result: u64) -> Execution {
-        Execution::Done {
-            result,
-            durability: Durability::Nothing,
-        }
+        Execution::Done { result, durability: Durability::Nothing }
     }
 
     /// Done without a result. All written data must be durable first if `durable` is true.
     pub const fn after(durable: bool) -> Execution {
-        Execution::Done {
-            result: 0,
-            durability: if durable {
-                Durability::Everything
-            } else {
-                Durability::Nothing
-            },
-        }
+        Execution::Done { result: 0, durability: if durable { Durability::Everything } else { Durability::Nothing } }
     }
 
     /// A write is done. `force_unit_access` keeps its data out of the volatile write cache.
     pub const fn written(force_unit_access: bool) -> Execution {
         Execution::Done {
             result: 0,
-            durability: if force_unit_access {
-                Durability::Everything
-            } else {
-                Durability::Uncached
-            },
+            durability: if force_unit_access { Durability::Everything } else { Durability::Uncached },
         }
     }
 

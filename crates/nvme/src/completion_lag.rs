@@ -75,10 +75,7 @@ mod tests {
         }
         pacing.completed(1_000, 0);
         let lateness = pacing.lateness();
-        assert_eq!(
-            (lateness.completions, lateness.p50_ns, lateness.p99_ns, lateness.max_ns),
-            (101, 49, 98, 99)
-        );
+        assert_eq!((lateness.completions, lateness.p50_ns, lateness.p99_ns, lateness.max_ns), (101, 49, 98, 99));
         pacing.completed(0, u64::MAX);
         assert!(pacing.lateness().max_ns >= LATENESS_MAX_NS);
     }

@@ -82,12 +82,7 @@ impl Subsystem {
         if holder.0 != HostTransport::Fabrics {
             return;
         }
-        let of_host = self
-            .state
-            .holders
-            .iter()
-            .filter(|(_, of)| *of == holder)
-            .map(|(&other, _)| other);
+        let of_host = self.state.holders.iter().filter(|(_, of)| *of == holder).map(|(&other, _)| other);
         let is_in_use = |other: u16| self.is_connected(other) && self.controller(other).established;
         let disconnected: Vec<u16> = of_host.filter(|&other| other != id && !is_in_use(other)).collect();
         for (_, namespace) in self.state.namespaces.iter_mut().filter(|(_, its)| !its.shared) {
@@ -261,10 +256,7 @@ impl Subsystem {
         self.end_self_test_by_reset(id);
         let features = self.initial_features();
         let controller = self.controllers.get_mut(id);
-        assert!(
-            !controller.cc.en() && !controller.is_ready(),
-            "controller {id} was reset"
-        );
+        assert!(!controller.cc.en() && !controller.is_ready(), "controller {id} was reset");
         controller.features = features;
         controller.keep_alive_ms = 0;
     }

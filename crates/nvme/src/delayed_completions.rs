@@ -101,12 +101,7 @@ impl<T> DelayedCompletions<T> {
             return Some(command);
         }
         self.sequence += 1;
-        let entry = DelayedEntry {
-            delayed_at: now,
-            due,
-            sequence: self.sequence,
-            command,
-        };
+        let entry = DelayedEntry { delayed_at: now, due, sequence: self.sequence, command };
         if durable.is_some() {
             self.durable = durable;
             self.unsynced.push_back(entry);
@@ -137,11 +132,7 @@ impl<T> DelayedCompletions<T> {
         self.delayed.extend(rest);
         let taken = stuck.pop();
         self.delayed.extend(stuck);
-        assert_eq!(
-            self.delayed.len() + taken.iter().len(),
-            before,
-            "at most one stuck command is removed"
-        );
+        assert_eq!(self.delayed.len() + taken.iter().len(), before, "at most one stuck command is removed");
         taken.map(|Reverse(entry)| entry.command)
     }
 
@@ -219,11 +210,7 @@ impl<T> DelayedCompletions<T> {
 
 impl<T> From<DelayedEntry<T>> for SyncedCommand<T> {
     fn from(entry: DelayedEntry<T>) -> SyncedCommand<T> {
-        SyncedCommand {
-            delayed_at: entry.delayed_at,
-            due: entry.due,
-            command: entry.command,
-        }
+        SyncedCommand { delayed_at: entry.delayed_at, due: entry.due, command: entry.command }
     }
 }
 
@@ -271,11 +258,7 @@ mod tests {
         assert!(backlog.start_sync().is_some());
         assert!(backlog.start_sync().is_none(), "one at a time");
         until_durable(&mut backlog, 2);
-        let first = SyncedCommand {
-            delayed_at: 7,
-            due: 9,
-            command: 1,
-        };
+        let first = SyncedCommand { delayed_at: 7, due: 9, command: 1 };
         assert_eq!(backlog.finish_sync().commands, [first]);
         assert!(backlog.start_sync().is_some());
         assert_eq!(backlog.finish_sync().commands.len(), 1);
@@ -292,10 +275,7 @@ mod tests {
         until_durable(&mut backlog, 2);
         let synced = backlog.finish_sync();
         assert!(synced.commands.is_empty() && !synced.shutdown);
-        assert!(
-            backlog.start_sync().is_some(),
-            "what came after the reset needs a sync of its own"
-        );
+        assert!(backlog.start_sync().is_some(), "what came after the reset needs a sync of its own");
     }
 
     #[test]

@@ -36,10 +36,7 @@ impl Parameter {
     /// A bit of command dword `dword`.
     pub const fn dword(dword: u8, bit: u8) -> Parameter {
         assert!(dword < 16 && bit < 32, "an entry has 16 dwords");
-        Parameter {
-            byte: dword * 4 + bit / 8,
-            bit: bit % 8,
-        }
+        Parameter { byte: dword * 4 + bit / 8, bit: bit % 8 }
     }
 
     /// The namespace identifier.
@@ -54,14 +51,7 @@ impl Failure {
     /// A failure that the host caused. The same command will fail again.
     pub fn new(status: Status, cause: impl Into<Cow<'static, str>>) -> Failure {
         assert!(!status.is_success(), "a failure has an error status");
-        Failure {
-            status,
-            do_not_retry: true,
-            cause: cause.into(),
-            parameter: None,
-            lba: None,
-            specific: 0,
-        }
+        Failure { status, do_not_retry: true, cause: cause.into(), parameter: None, lba: None, specific: 0 }
     }
 
     /// A field with an impossible value ("Invalid Field in Command").

@@ -164,11 +164,7 @@ impl LatencyMonitor {
         assert!(configuration.is_rising(), "thresholds were checked");
         let enabled = configuration.enabled;
         LatencyMonitor {
-            least_ns: if enabled {
-                configuration.threshold_ns(0)
-            } else {
-                Nanos::MAX
-            },
+            least_ns: if enabled { configuration.threshold_ns(0) } else { Nanos::MAX },
             configuration,
             active: Buckets::default(),
             frozen: Buckets::default(),
@@ -181,11 +177,7 @@ impl LatencyMonitor {
     /// Checks the values of a stored monitor. The error describes the problem.
     pub(crate) fn check(&self) -> Result<(), String> {
         let configuration = &self.configuration;
-        let least_ns = if configuration.enabled {
-            configuration.threshold_ns(0)
-        } else {
-            Nanos::MAX
-        };
+        let least_ns = if configuration.enabled { configuration.threshold_ns(0) } else { Nanos::MAX };
         let is_configured = configuration.is_rising()
             && (configuration.longest | configuration.debug_triggers) & !COUNTER_BITS == 0
             && self.least_ns == least_ns;
@@ -241,9 +233,7 @@ impl LatencyMonitor {
         let replaces = match counter.measured {
             None => true,
             Some((longest, _)) => {
-                let waited = counter
-                    .noted_at
-                    .is_none_or(|noted| at.saturating_sub(noted) >= window_ns);
+                let waited = counter.noted_at.is_none_or(|noted| at.saturating_sub(noted) >= window_ns);
                 self.configuration.longest & bit != 0 && waited && latency_ms > longest
             }
         };
@@ -252,11 +242,7 @@ impl LatencyMonitor {
             counter.noted_at = Some(at);
         }
         if self.configuration.debug_triggers & bit != 0 && counter.commands == 1 && self.debug.is_none() {
-            self.debug = Some(DebugLog {
-                latency_ms,
-                stamp,
-                source: bit,
-            });
+            self.debug = Some(DebugLog { latency_ms, stamp, source: bit });
         }
     }
 
@@ -333,15 +319,9 @@ mod tests {
     const READ: u8 = 2;
 
     fn note(monitor: &mut LatencyMonitor, opcode: u8, latency_ms: u64, at_ms: u64) {
-        let mut entry = SubmissionEntry {
-            opcode,
-            ..SubmissionEntry::default()
-        };
+        let mut entry = SubmissionEntry { opcode, ..SubmissionEntry::default() };
         entry.cdw11 = DatasetManagementCdw11::new().with_ad(true).into_bits().into();
-        let stamp = LatencyStamp {
-            ms: at_ms,
-            is_timestamp: true,
-        };
+        let stamp = LatencyStamp { ms: at_ms, is_timestamp: true };
         if monitor.is_long(latency_ms * MS_NS) {
             monitor.note(&entry, latency_ms * MS_NS, at_ms * MS_NS, stamp);
         }
@@ -364,11 +344,7 @@ mod tests {
     /// Measured latency and stamp of reads in bucket 2.
     fn reads(monitor: &LatencyMonitor) -> (u32, u16, u64) {
         let page = monitor.page().active;
-        (
-            page.counters[2].commands[2].get(),
-            page.measured[1][2].get(),
-            page.stamps[1][2].get(),
-        )
+        (page.counters[2].commands[2].get(), page.measured[1][2].get(), page.stamps[1][2].get())
     }
 
     #[test]
@@ -383,23 +359,10 @@ mod tests {
         note(&mut monitor, READ, 60, 20_000);
         assert_eq!(reads(&monitor), (4, 75, 6000));
         let page = monitor.page();
-        assert_eq!(
-            (
-                page.debug_log_measured_latency.get(),
-                page.debug_log_latency_stamp.get()
-            ),
-            (50, 500)
-        );
-        assert_eq!(
-            (page.debug_counter_trigger_source.get(), page.debug_log_stamp_units),
-            (1 << 6, 1)
-        );
+        assert_eq!((page.debug_log_measured_latency.get(), page.debug_log_latency_stamp.get()), (50, 500));
+        assert_eq!((page.debug_counter_trigger_source.get(), page.debug_log_stamp_units), (1 << 6, 1));
         note(&mut monitor, 9, 400, 20_000);
-        assert_eq!(
-            monitor.page().debug_counter_trigger_source.get(),
-            1 << 6,
-            "one debug log"
-        );
+        assert_eq!(monitor.page().debug_counter_trigger_source.get(), 1 << 6, "one debug log");
         monitor.discard_debug_log();
         assert_eq!(monitor.page().debug_log_latency_stamp.get(), u64::MAX);
         assert_eq!(monitor.page().active.stamp_units.get(), 1 << 6 | 1 << 11);
@@ -417,24 +380,12 @@ mod tests {
     #[test]
     fn buckets_are_by_threshold_and_move_when_the_timer_ends() {
         let mut monitor = example(0);
-        for (opcode, latency_ms) in [
-            (READ, 4),
-            (READ, 5),
-            (1, 19),
-            (1, 20),
-            (9, 39),
-            (9, 40),
-            (9, 399),
-            (9, 400),
-            (8, 500),
-        ] {
+        for (opcode, latency_ms) in
+            [(READ, 4), (READ, 5), (1, 19), (1, 20), (9, 39), (9, 40), (9, 399), (9, 400), (8, 500)]
+        {
             note(&mut monitor, opcode, latency_ms, 1);
         }
-        let counters = monitor
-            .page()
-            .active
-            .counters
-            .map(|bucket| bucket.commands.map(|count| count.get()));
+        let counters = monitor.page().active.counters.map(|bucket| bucket.commands.map(|count| count.get()));
         assert_eq!(counters, [[0, 1, 1], [1, 1, 0], [2, 0, 0], [1, 0, 0]]);
         let threshold_ns = 0x07e0 * TIMER_NS;
         monitor.advance(threshold_ns - 1);
@@ -442,27 +393,18 @@ mod tests {
         assert_eq!(monitor.page().frozen, buckets_page(&Buckets::default()));
         let active = monitor.page().active;
         monitor.advance(threshold_ns);
-        assert_eq!(
-            (monitor.page().frozen, monitor.page().active_bucket_timer.get()),
-            (active, 0)
-        );
+        assert_eq!((monitor.page().frozen, monitor.page().active_bucket_timer.get()), (active, 0));
         assert_eq!(monitor.page().active, buckets_page(&Buckets::default()));
         monitor.configure(LatencyConfiguration::default(), true, threshold_ns);
         assert_eq!(monitor.page().frozen, buckets_page(&Buckets::default()), "anew");
-        let off = LatencyConfiguration {
-            enabled: false,
-            ..LatencyConfiguration::default()
-        };
+        let off = LatencyConfiguration { enabled: false, ..LatencyConfiguration::default() };
         monitor.configure(off, true, 0);
         assert!(!monitor.is_long(u64::MAX - 1));
     }
 
     #[test]
     fn thresholds_rise() {
-        let thresholds = |thresholds| LatencyConfiguration {
-            thresholds,
-            ..LatencyConfiguration::default()
-        };
+        let thresholds = |thresholds| LatencyConfiguration { thresholds, ..LatencyConfiguration::default() };
         assert!(thresholds([0, 1, 2, 255]).is_rising());
         assert!(!thresholds([0, 1, 1, 2]).is_rising() && !thresholds([9, 8, 10, 11]).is_rising());
     }

@@ -40,26 +40,10 @@ pub struct BlockFormat {
 /// model have no spare bytes. Capacities, placement and counters (HBMW, MBMW, MBE) cover the data
 /// alone. Each metadata access is one more storage access, hence the relative performance.
 pub const FORMATS: [BlockFormat; 4] = [
-    BlockFormat {
-        data_bytes_log2: 12,
-        metadata_bytes: 0,
-        relative_performance: 0,
-    },
-    BlockFormat {
-        data_bytes_log2: 9,
-        metadata_bytes: 0,
-        relative_performance: 2,
-    },
-    BlockFormat {
-        data_bytes_log2: 12,
-        metadata_bytes: 64,
-        relative_performance: 1,
-    },
-    BlockFormat {
-        data_bytes_log2: 9,
-        metadata_bytes: 8,
-        relative_performance: 3,
-    },
+    BlockFormat { data_bytes_log2: 12, metadata_bytes: 0, relative_performance: 0 },
+    BlockFormat { data_bytes_log2: 9, metadata_bytes: 0, relative_performance: 2 },
+    BlockFormat { data_bytes_log2: 12, metadata_bytes: 64, relative_performance: 1 },
+    BlockFormat { data_bytes_log2: 9, metadata_bytes: 8, relative_performance: 3 },
 ];
 
 /// The place of the metadata follows from the place of the data in every format
@@ -141,11 +125,7 @@ impl Namespace {
     /// predicate such as "has extended blocks without metadata".
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(format) = FORMATS.get(usize::from(self.format)) else {
-            return Err(format!(
-                "has LBA format {}, but the formats are 0 to {}",
-                self.format,
-                FORMATS.len() - 1
-            ));
+            return Err(format!("has LBA format {}, but the formats are 0 to {}", self.format, FORMATS.len() - 1));
         };
         if self.extended_metadata && format.metadata_bytes == 0 {
             return Err("has extended blocks without metadata".to_string());
@@ -209,10 +189,7 @@ impl Namespace {
                 let take = left.min(bytes - from);
                 skip -= from;
                 left -= take;
-                Some(ByteRange {
-                    offset: u64::from(extent.first) * page_bytes + from,
-                    bytes: take,
-                })
+                Some(ByteRange { offset: u64::from(extent.first) * page_bytes + from, bytes: take })
             })
             .filter(|piece| piece.bytes > 0)
     }
@@ -225,46 +202,28 @@ pub fn allocate<'a>(
     capacity_pages: u32,
     pages: u32,
 ) -> Option<Vec<PageExtent>> {
-    let mut taken: Vec<PageExtent> = namespaces
-        .flat_map(|namespace| namespace.extents.iter().copied())
-        .collect();
+    let mut taken: Vec<PageExtent> = namespaces.flat_map(|namespace| namespace.extents.iter().copied()).collect();
     taken.sort_by_key(|extent| extent.first);
-    let end = PageExtent {
-        first: capacity_pages,
-        pages: 0,
-    };
+    let end = PageExtent { first: capacity_pages, pages: 0 };
     let mut at = 0;
     let mut holes = Vec::new();
     for extent in taken.into_iter().chain([end]) {
         assert!(extent.first >= at, "two namespaces have page {}", extent.first);
         if extent.first > at {
-            holes.push(PageExtent {
-                first: at,
-                pages: extent.first - at,
-            });
+            holes.push(PageExtent { first: at, pages: extent.first - at });
         }
         at = extent.first + extent.pages;
     }
     // One large enough hole beats several. The smallest large enough hole preserves the larger
     // ones.
-    if let Some(hole) = holes
-        .iter()
-        .filter(|hole| hole.pages >= pages)
-        .min_by_key(|hole| hole.pages)
-    {
-        return Some(vec![PageExtent {
-            first: hole.first,
-            pages,
-        }]);
+    if let Some(hole) = holes.iter().filter(|hole| hole.pages >= pages).min_by_key(|hole| hole.pages) {
+        return Some(vec![PageExtent { first: hole.first, pages }]);
     }
     let mut left = pages;
     let mut extents = Vec::new();
     for hole in holes {
         let take = hole.pages.min(left);
-        extents.push(PageExtent {
-            first: hole.first,
-            pages: take,
-        });
+        extents.push(PageExtent { first: hole.first, pages: take });
         left -= take;
         if left == 0 {
             let found: u32 = extents.iter().map(|extent| extent.pages).sum();
@@ -292,22 +251,14 @@ impl BlockSet {
         if before.is_some_and(|(_, &end)| end > first) && count > 0 {
             return Some(first);
         }
-        self.0
-            .range(first..first.saturating_add(count))
-            .next()
-            .map(|(&start, _)| start)
+        self.0.range(first..first.saturating_add(count)).next().map(|(&start, _)| start)
     }
 
     /// Adds a range.
     pub fn insert(&mut self, first: u64, count: u64) {
         let (mut start, mut end) = (first, first + count);
-        let touching: Vec<(u64, u64)> = self
-            .0
-            .range(..=end)
-            .rev()
-            .take_while(|&(_, &its_end)| its_end >= start)
-            .map(|(&a, &b)| (a, b))
-            .collect();
+        let touching: Vec<(u64, u64)> =
+            self.0.range(..=end).rev().take_while(|&(_, &its_end)| its_end >= start).map(|(&a, &b)| (a, b)).collect();
         for (a, b) in touching {
             self.0.remove(&a);
             start = start.min(a);
@@ -322,13 +273,8 @@ impl BlockSet {
     /// Removes a range.
     pub fn remove(&mut self, first: u64, count: u64) {
         let end = first + count;
-        let overlapping: Vec<(u64, u64)> = self
-            .0
-            .range(..end)
-            .rev()
-            .take_while(|&(_, &its_end)| its_end > first)
-            .map(|(&a, &b)| (a, b))
-            .collect();
+        let overlapping: Vec<(u64, u64)> =
+            self.0.range(..end).rev().take_while(|&(_, &its_end)| its_end > first).map(|(&a, &b)| (a, b)).collect();
         for (a, b) in overlapping {
             self.0.remove(&a);
             if a < first {
@@ -366,10 +312,7 @@ mod tests {
             format: 0,
             extended_metadata: false,
             blocks: extents.iter().map(|&(_, pages)| u64::from(pages)).sum(),
-            extents: extents
-                .iter()
-                .map(|&(first, pages)| PageExtent { first, pages })
-                .collect(),
+            extents: extents.iter().map(|&(first, pages)| PageExtent { first, pages }).collect(),
             placement_handles: vec![RuhId(0)],
             host_specified_handles: false,
             attached: BTreeSet::new(),
@@ -389,26 +332,14 @@ mod tests {
         let pieces: Vec<_> = namespace.locate(3, 2, 4096).collect();
         assert_eq!(
             pieces,
-            [
-                ByteRange {
-                    offset: 13 * 4096,
-                    bytes: 4096
-                },
-                ByteRange {
-                    offset: 100 * 4096,
-                    bytes: 4096
-                }
-            ]
+            [ByteRange { offset: 13 * 4096, bytes: 4096 }, ByteRange { offset: 100 * 4096, bytes: 4096 }]
         );
     }
 
     #[test]
     fn allocation_prefers_the_hole_that_fits_and_joins_holes_if_none_does() {
         let there = [namespace(&[(0, 4)]), namespace(&[(8, 2)]), namespace(&[(12, 4)])];
-        assert_eq!(
-            allocate(there.iter(), 20, 2),
-            Some(vec![PageExtent { first: 10, pages: 2 }])
-        );
+        assert_eq!(allocate(there.iter(), 20, 2), Some(vec![PageExtent { first: 10, pages: 2 }]));
         let joined = allocate(there.iter(), 20, 7).unwrap();
         assert_eq!(joined.iter().map(|extent| extent.pages).sum::<u32>(), 7);
         assert_eq!(joined.len(), 3);

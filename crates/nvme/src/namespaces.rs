@@ -46,10 +46,7 @@ impl Namespaces {
 
     /// Allocates a slot for every namespace identifier.
     pub(crate) fn allocate_slots(&mut self) {
-        assert!(
-            self.slots.len() <= NAMESPACES_MAX as usize,
-            "a stored state was checked"
-        );
+        assert!(self.slots.len() <= NAMESPACES_MAX as usize, "a stored state was checked");
         self.slots.resize(NAMESPACES_MAX as usize, None);
     }
 
@@ -117,10 +114,7 @@ impl Namespaces {
 
     /// The lowest free namespace identifier.
     pub(crate) fn free_identifier(&self) -> Option<u32> {
-        (1..)
-            .zip(&self.slots)
-            .find(|(_, slot)| slot.is_none())
-            .map(|(nsid, _)| nsid)
+        (1..).zip(&self.slots).find(|(_, slot)| slot.is_none()).map(|(nsid, _)| nsid)
     }
 
     /// Adds a namespace under a free identifier.
@@ -159,8 +153,7 @@ impl Namespaces {
 
     /// All namespaces in the form that the reporting rules of FDP events need.
     pub(crate) fn reported(&self) -> impl Iterator<Item = ReportedNamespace<'_>> + Clone {
-        self.iter()
-            .map(|(nsid, namespace)| ReportedNamespace::new(nsid, namespace))
+        self.iter().map(|(nsid, namespace)| ReportedNamespace::new(nsid, namespace))
     }
 
     /// Refuses an LBA format for `handles` if another namespace with one of them has a different
@@ -191,10 +184,7 @@ impl Namespaces {
     /// without its end.
     pub(crate) fn check_numbers(&self) -> Result<(), String> {
         if self.slots.len() > NAMESPACES_MAX as usize {
-            return Err(format!(
-                "the state has {} namespaces, but the maximum is {NAMESPACES_MAX}",
-                self.slots.len()
-            ));
+            return Err(format!("the state has {} namespaces, but the maximum is {NAMESPACES_MAX}", self.slots.len()));
         }
         self.iter().try_for_each(|(nsid, namespace)| {
             let checked = namespace.check();
@@ -214,21 +204,15 @@ impl Namespaces {
             let bytes = u128::from(namespace.blocks) << namespace.block_bytes_log2();
             let page_bytes = u128::from(namespace.pages()) * u128::from(layout.page_bytes);
             if namespace.blocks == 0 || bytes > page_bytes {
-                return Err(format!(
-                    "namespace {nsid} has {bytes} bytes, but its pages have {page_bytes}"
-                ));
+                return Err(format!("namespace {nsid} has {bytes} bytes, but its pages have {page_bytes}"));
             }
             let is_known = |handle: &RuhId| handle.0 < layout.handle_count();
             if namespace.placement_handles.is_empty() || !namespace.placement_handles.iter().all(is_known) {
-                return Err(format!(
-                    "namespace {nsid} has placement handles that the device does not have"
-                ));
+                return Err(format!("namespace {nsid} has placement handles that the device does not have"));
             }
             let controllers = namespace.attached.len();
             if !namespace.shared && controllers > 1 {
-                return Err(format!(
-                    "namespace {nsid} is private, but is attached to {controllers} controllers"
-                ));
+                return Err(format!("namespace {nsid} is private, but is attached to {controllers} controllers"));
             }
             extents.extend(&namespace.extents);
         }
@@ -241,10 +225,7 @@ impl Namespaces {
             free_from = first.saturating_add(pages);
         }
         if free_from > layout.logical_pages {
-            return Err(format!(
-                "the namespaces use {free_from} pages, but the drive has {}",
-                layout.logical_pages
-            ));
+            return Err(format!("the namespaces use {free_from} pages, but the drive has {}", layout.logical_pages));
         }
         Ok(())
     }

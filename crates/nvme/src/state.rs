@@ -217,11 +217,7 @@ impl NonVolatileState {
         if self.self_tests.len() > DeviceSelfTestLog::default().result.len() {
             return Err("the state has more self-test results than the log can contain".to_string());
         }
-        if self
-            .inherited
-            .iter()
-            .any(|(nsid, _)| !(1..=NAMESPACES_MAX).contains(nsid))
-        {
+        if self.inherited.iter().any(|(nsid, _)| !(1..=NAMESPACES_MAX).contains(nsid)) {
             return Err("the state has an impossible inherited namespace".to_string());
         }
         self.latency_monitor.check()
@@ -250,12 +246,6 @@ impl SanitizeOutcome {
 
     /// True if [`SanitizeOutcome::note_write`] would change the state.
     pub(crate) fn notes_writes(&self) -> bool {
-        matches!(
-            self,
-            SanitizeOutcome::Succeeded {
-                written_since: false,
-                ..
-            }
-        )
+        matches!(self, SanitizeOutcome::Succeeded { written_since: false, .. })
     }
 }

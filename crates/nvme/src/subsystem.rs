@@ -165,9 +165,8 @@ impl Subsystem {
         let pages = self.device.layout().logical_pages;
         let block_bytes_log2 = FORMATS[usize::from(self.config.format)].data_bytes_log2;
         let blocks = (u64::from(pages) * self.page_bytes()) >> block_bytes_log2;
-        let mut namespace = self
-            .new_namespace(blocks, self.config.format, handles)
-            .expect("a new drive has space for a namespace");
+        let mut namespace =
+            self.new_namespace(blocks, self.config.format, handles).expect("a new drive has space for a namespace");
         assert_eq!(namespace.pages(), u64::from(pages), "it has the whole drive");
         // These settings let hosts on every transport use the namespace.
         namespace.extended_metadata = namespace.metadata_bytes() > 0;

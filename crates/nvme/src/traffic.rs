@@ -82,10 +82,7 @@ pub struct LatencyHistogram {
 
 impl Default for LatencyHistogram {
     fn default() -> LatencyHistogram {
-        LatencyHistogram {
-            counts: [0; BUCKETS],
-            sum_ns: 0,
-        }
+        LatencyHistogram { counts: [0; BUCKETS], sum_ns: 0 }
     }
 }
 
@@ -263,11 +260,7 @@ mod tests {
         for bucket in 0..BUCKETS - 1 {
             let upper_ns = LatencyHistogram::upper_ns(bucket);
             assert!(upper_ns > last, "bucket {bucket} ends at {upper_ns} ns");
-            assert!(
-                upper_ns - last <= (upper_ns / 8).max(1000),
-                "bucket {bucket} is {} ns wide",
-                upper_ns - last
-            );
+            assert!(upper_ns - last <= (upper_ns / 8).max(1000), "bucket {bucket} is {} ns wide", upper_ns - last);
             assert_eq!(LatencyHistogram::bucket(last + 1), bucket);
             assert_eq!(LatencyHistogram::bucket(upper_ns), bucket);
             last = upper_ns;
@@ -317,19 +310,11 @@ mod tests {
         traffic.note_depth(2, 5);
         traffic.note_depth(2, 1);
         let rows: Vec<_> = traffic.namespaces().collect();
-        let [(3, row)] = rows[..] else {
-            panic!("one namespace: {rows:?}")
-        };
+        let [(3, row)] = rows[..] else { panic!("one namespace: {rows:?}") };
         assert_eq!((row.commands, row.bytes), ([1, 1, 1], [4096, 512, 0]));
         let since = row.since(&earlier);
-        assert_eq!(
-            (since.commands, since.latency.count(), since.latency.sum_ns()),
-            ([0, 0, 1], 1, 9000)
-        );
-        let used = QueueDepth {
-            samples: 2,
-            commands: 6,
-        };
+        assert_eq!((since.commands, since.latency.count(), since.latency.sum_ns()), ([0, 0, 1], 1, 9000));
+        let used = QueueDepth { samples: 2, commands: 6 };
         assert_eq!(traffic.queues(), [QueueDepth::default(), QueueDepth::default(), used]);
     }
 }

@@ -7,10 +7,7 @@ use crate::error::{Failure, Parameter};
 pub const MAX_DATA_TRANSFER_SIZE: u8 = 8;
 /// Largest data transfer in bytes.
 pub const TRANSFER_BYTES_MAX: u64 = 4096 << MAX_DATA_TRANSFER_SIZE;
-const _: () = assert!(
-    TRANSFER_BYTES_MAX <= u32::MAX as u64 / 2,
-    "data and metadata have a length of 32 bits"
-);
+const _: () = assert!(TRANSFER_BYTES_MAX <= u32::MAX as u64 / 2, "data and metadata have a length of 32 bits");
 
 /// Direction of a command's data transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +34,7 @@ pub struct Transfer {
 
 impl Transfer {
     /// No transfer.
-    pub const NONE: Transfer = Transfer {
-        direction: TransferDirection::None,
-        bytes: 0,
-        metadata_bytes: 0,
-    };
+    pub const NONE: Transfer = Transfer { direction: TransferDirection::None, bytes: 0, metadata_bytes: 0 };
 
     /// From host to controller.
     pub fn to_controller(bytes: u64) -> Transfer {

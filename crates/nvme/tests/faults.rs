@@ -11,10 +11,7 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// A drive with a namespace, and a host.
 fn drive() -> (Drive, u16) {
-    let mut drive = Drive::of(SubsystemConfig {
-        namespace: true,
-        ..config()
-    });
+    let mut drive = Drive::of(SubsystemConfig { namespace: true, ..config() });
     let id = drive.host();
     (drive, id)
 }
@@ -29,10 +26,7 @@ fn failing(plan: &str) -> (Drive, u16) {
 #[track_caller]
 fn plan_of(drive: &mut Drive, plan: &str) {
     let plan = FaultPlan::parse(plan).expect("a plan");
-    drive
-        .subsystem
-        .set_faults(drive.now, Some(plan))
-        .expect("it can fail so");
+    drive.subsystem.set_faults(drive.now, Some(plan)).expect("it can fail so");
 }
 
 fn report(drive: &Drive) -> FaultsReport {
@@ -66,17 +60,11 @@ fn events(drive: &mut Drive, id: u16) -> Vec<u64> {
 
 fn request_events(drive: &mut Drive, id: u16) {
     // Every critical warning, and namespace attribute notices.
-    let configure = SubmissionEntry {
-        cdw10: 0x0b.into(),
-        cdw11: 0x1ff.into(),
-        ..common::admin(AdminOpcode::SetFeatures, 0)
-    };
+    let configure =
+        SubmissionEntry { cdw10: 0x0b.into(), cdw11: 0x1ff.into(), ..common::admin(AdminOpcode::SetFeatures, 0) };
     drive.succeeds(id, &configure, &[]);
     for cid in 100..104 {
-        let request = SubmissionEntry {
-            cid: cid.into(),
-            ..common::admin(AdminOpcode::AsynchronousEventRequest, 0)
-        };
+        let request = SubmissionEntry { cid: cid.into(), ..common::admin(AdminOpcode::AsynchronousEventRequest, 0) };
         assert!(drive.try_command(id, 0, &request, &[]).is_none());
     }
 }
@@ -93,27 +81,13 @@ fn blocks_that_are_bad_fail_reads_and_writes_and_say_which() {
     assert_eq!(status(&mut drive, id, &write(107)), Status::WRITE_FAULT);
     let verify = io(IoOpcode::Verify, 1, 0, 4096);
     assert_eq!(status(&mut drive, id, &verify), Status::UNRECOVERED_READ_ERROR);
-    assert_eq!(
-        status(&mut drive, id, &io(IoOpcode::Compare, 1, 100, 1)),
-        Status::SUCCESS
-    );
-    assert_eq!(
-        health(&mut drive, id),
-        (1 << 2, 313, 100, 3),
-        "media errors degrade the drive"
-    );
+    assert_eq!(status(&mut drive, id, &io(IoOpcode::Compare, 1, 100, 1)), Status::SUCCESS);
+    assert_eq!(health(&mut drive, id), (1 << 2, 313, 100, 3), "media errors degrade the drive");
     let (_, log) = drive.succeeds(id, &get_log(1, 0, 192), &[]);
     let lba = |entry: usize| u64::from_le_bytes(log[entry * 64 + 16..entry * 64 + 24].try_into().unwrap());
-    assert_eq!(
-        [lba(2), lba(1), lba(0)],
-        [100, 107, 100],
-        "the first bad block of each command"
-    );
+    assert_eq!([lba(2), lba(1), lba(0)], [100, 107, 100], "the first bad block of each command");
     let FaultsReport { commands, faults, .. } = report(&drive);
-    assert_eq!(
-        (commands, faults[0].struck, faults[0].name.as_str()),
-        (6, 3, "bad blocks")
-    );
+    assert_eq!((commands, faults[0].struck, faults[0].name.as_str()), (6, 3, "bad blocks"));
     assert!(faults[0].active);
 }
 
@@ -152,23 +126,12 @@ fn windows_every_and_times_select_commands() {
     assert_eq!(strikes(&error("commands = [\"write\"]"), 9), [0; 0]);
     let some = strikes(&error("probability = 0.3"), 1000);
     assert!((250..350).contains(&some.len()), "{}", some.len());
-    assert_eq!(
-        some,
-        strikes(&error("probability = 0.3"), 1000),
-        "the same commands, the same faults"
-    );
+    assert_eq!(some, strikes(&error("probability = 0.3"), 1000), "the same commands, the same faults");
     let other = strikes(&format!("seed = 2\n{}", error("probability = 0.3")), 1000);
     assert_ne!(some, other, "another seed, others");
-    let beside = format!(
-        "{}\n{}",
-        error("probability = 0.3"),
-        "[[fault]]\nkind = \"delay\"\ndelay_ms = 1\nprobability = 0.5\n"
-    );
-    assert_eq!(
-        some,
-        strikes(&beside, 1000),
-        "a fault more changes nothing in the others"
-    );
+    let beside =
+        format!("{}\n{}", error("probability = 0.3"), "[[fault]]\nkind = \"delay\"\ndelay_ms = 1\nprobability = 0.5\n");
+    assert_eq!(some, strikes(&beside, 1000), "a fault more changes nothing in the others");
 }
 
 #[test]
@@ -198,10 +161,7 @@ fn a_delay_is_as_long_as_it_says() {
     assert!(uniform.iter().all(|us| (1000..=3000).contains(us)), "{uniform:?}");
     let exponential = due("delay_ms = 2\ndelay_ms_max = 5\ndistribution = \"exponential\"");
     let (most, mean) = (exponential.iter().max().unwrap(), exponential.iter().sum::<u64>() / 200);
-    assert!(
-        *most == 5000 && (1400..2000).contains(&mean),
-        "at most {most} us, on average {mean}"
-    );
+    assert!(*most == 5000 && (1400..2000).contains(&mean), "at most {most} us, on average {mean}");
 }
 
 #[test]
@@ -209,10 +169,7 @@ fn a_stuck_command_does_nothing_and_is_never_due() {
     let (mut drive, id) = failing("[[fault]]\nkind = \"stuck\"\ncommands = [\"write\"]\ntimes = 2\n");
     for _ in 0..2 {
         let outcome = drive.execute(id, 1, &write(5), &mut vec![7; 4096]);
-        assert_eq!(
-            (outcome.due, outcome.reply.unwrap().status),
-            (NEVER, Status::ABORT_REQUESTED)
-        );
+        assert_eq!((outcome.due, outcome.reply.unwrap().status), (NEVER, Status::ABORT_REQUESTED));
     }
     assert_eq!(drive.read(id, 1, 5, 1), [0; 4096]);
     drive.write(id, 1, 5, &[7; 4096]);
@@ -222,10 +179,7 @@ fn a_stuck_command_does_nothing_and_is_never_due() {
 fn read_only_media_refuses_writes_for_as_long() {
     let (mut drive, id) = drive();
     request_events(&mut drive, id);
-    plan_of(
-        &mut drive,
-        "[[fault]]\nkind = \"read_only\"\nfrom_command = 2\nfor_commands = 3\n",
-    );
+    plan_of(&mut drive, "[[fault]]\nkind = \"read_only\"\nfrom_command = 2\nfor_commands = 3\n");
     drive.write(id, 1, 0, &[1; 4096]);
     assert!(events(&mut drive, id).is_empty());
     for entry in [write(0), io(IoOpcode::WriteZeroes, 1, 0, 1)] {
@@ -271,10 +225,7 @@ fn a_lost_namespace_comes_back() {
     let (mut drive, id) = drive();
     request_events(&mut drive, id);
     drive.write(id, 1, 9, &[3; 4096]);
-    plan_of(
-        &mut drive,
-        "[[fault]]\nkind = \"lost_namespace\"\nnamespace = 1\nfor_seconds = 2\n",
-    );
+    plan_of(&mut drive, "[[fault]]\nkind = \"lost_namespace\"\nnamespace = 1\nfor_seconds = 2\n");
     assert_eq!(events(&mut drive, id), [0x0004_0002], "the list of namespaces changed");
     assert_eq!(status(&mut drive, id, &read(9, 1)), Status::INVALID_FIELD);
     let active = |drive: &mut Drive| drive.succeeds(id, &identify(2, 0), &[]).1[0];
@@ -319,9 +270,7 @@ fn a_power_loss_takes_only_what_was_not_flushed() {
         assert!(drive.try_command(id, 0, &get_log(2, 0, 512), &[]).is_none());
         let bytes = drive.memory.bytes.lock().unwrap();
         let pages = bytes.chunks(PAGE_BYTES as usize).take(150);
-        pages
-            .map(|page| page.iter().all(|byte| *byte == page[0]).then_some(page[0]))
-            .collect::<Vec<_>>()
+        pages.map(|page| page.iter().all(|byte| *byte == page[0]).then_some(page[0])).collect::<Vec<_>>()
     };
     let found = after(plan);
     assert_eq!(found[..50], [Some(1); 50], "flushed, and not written since");
@@ -353,10 +302,7 @@ fn a_write_through_is_not_lost() {
 fn a_drive_that_forgets_cannot_lose_power() {
     let mut drive = Drive::on(config(), false);
     let plan = FaultPlan::parse("[[fault]]\nkind = \"power_loss\"\n").unwrap();
-    assert_eq!(
-        drive.subsystem.set_faults(0, Some(plan)),
-        Err(UnsupportedFault::NoCache)
-    );
+    assert_eq!(drive.subsystem.set_faults(0, Some(plan)), Err(UnsupportedFault::NoCache));
     assert!(drive.subsystem.faults().is_none());
 }
 
@@ -374,11 +320,7 @@ fn plans_of_the_manual_do_what_they_say() {
             let lba = number * 7 % 2000;
             let _ = drive.try_command(id, 1, &[write(lba), read(lba, 1)][number as usize % 3 / 2], &[1; 4096]);
         }
-        let never: Vec<_> = report(&drive)
-            .faults
-            .into_iter()
-            .filter(|fault| fault.struck == 0)
-            .collect();
+        let never: Vec<_> = report(&drive).faults.into_iter().filter(|fault| fault.struck == 0).collect();
         assert!(never.is_empty(), "{}: {never:?}", path.display());
     }
     assert!(plans >= 3, "{plans} plans");

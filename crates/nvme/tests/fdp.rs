@@ -47,10 +47,7 @@ fn reclaim_groups_and_the_time_limit_are_told() {
     let id = drive.host();
     let (_, page) = drive.succeeds(id, &get_log(0x20, 1, 80), &[]);
     let descriptor = &page[16..];
-    assert_eq!(
-        descriptor[2], 0x81,
-        "valid, no write cache, one bit for the reclaim group"
-    );
+    assert_eq!(descriptor[2], 0x81, "valid, no write cache, one bit for the reclaim group");
     assert_eq!(u32_at(descriptor, 4), 2);
     assert_eq!(u16_at(descriptor, 10), 2 * 4 - 1);
     assert_eq!(u32_at(descriptor, 24), 77);
@@ -68,11 +65,7 @@ fn the_time_limit_counts_for_the_reclaim_unit_that_data_was_passed_on_to() {
     config.reclaim_unit_time_limit_s = 77;
     let mut drive = Drive::on(config, false);
     let id = drive.host();
-    let receive = SubmissionEntry {
-        cdw10: 1.into(),
-        cdw11: 1023.into(),
-        ..io(IoOpcode::IoManagementReceive, 1, 0, 1)
-    };
+    let receive = SubmissionEntry { cdw10: 1.into(), cdw11: 1023.into(), ..io(IoOpcode::IoManagementReceive, 1, 0, 1) };
     // EARUTR and RUAMW of the first handle in the second group.
     let status = |drive: &mut Drive| {
         let data = drive.command(id, 1, &receive, &[]).data;
@@ -128,10 +121,7 @@ fn the_nominal_size_is_that_of_every_handle_or_of_a_superblock() {
     assert_eq!(nominal_bytes(ReclaimUnitSize::Channel, None), RECLAIM_UNIT_BYTES / 2);
     assert_eq!(nominal_bytes(ReclaimUnitSize::Die, None), RECLAIM_UNIT_BYTES / 4);
     assert_eq!(nominal_bytes(ReclaimUnitSize::Fraction(1), None), RECLAIM_UNIT_BYTES);
-    assert_eq!(
-        nominal_bytes(ReclaimUnitSize::Die, Some(ReclaimUnitSize::Channel)),
-        RECLAIM_UNIT_BYTES
-    );
+    assert_eq!(nominal_bytes(ReclaimUnitSize::Die, Some(ReclaimUnitSize::Channel)), RECLAIM_UNIT_BYTES);
 }
 
 #[test]
@@ -141,10 +131,7 @@ fn without_fdp_only_the_configurations_are_answered() {
     drive.succeeds(id, &set_fdp(false, 0), &[]);
     for lid in [0x21, 0x22, 0x23] {
         let reply = drive.refuses(id, &get_log(lid, 1, 64), &[], Status::FDP_DISABLED);
-        assert_eq!(
-            (reply.status.sct(), reply.status.sc(), reply.do_not_retry),
-            (0, 0x29, true)
-        );
+        assert_eq!((reply.status.sct(), reply.status.sc(), reply.do_not_retry), (0, 0x29, true));
     }
     drive.succeeds(id, &get_log(0x20, 1, 16), &[]);
     for group in [0, 2, 0xffff] {
@@ -206,11 +193,7 @@ fn an_invalid_placement_identifier_is_a_host_event() {
     assert_eq!(u32_at(&page, 0), 1);
     assert_eq!(page[4..64], [0; 60]);
     let event = &page[64..128];
-    assert_eq!(
-        event[..2],
-        [0x03, 0b011],
-        "identifier and namespace are valid, the location is not"
-    );
+    assert_eq!(event[..2], [0x03, 0b011], "identifier and namespace are valid, the location is not");
     assert_eq!(u16_at(event, 2), 9);
     assert_eq!(event[4..12], [5, 0, 0, 0, 0, 0, 0, 0], "5 ms after the start");
     assert_eq!(u32_at(event, 12), 1);
@@ -246,11 +229,7 @@ fn media_reallocated_has_its_block_where_the_standard_puts_it() {
         assert_eq!(event[35], 0, "SPDK reads the handle as two bytes");
         assert!(event[34] < 4);
     }
-    let copied: u64 = page[64..]
-        .chunks(64)
-        .take(count)
-        .map(|event| u64::from(u16_at(event, 18)))
-        .sum();
+    let copied: u64 = page[64..].chunks(64).take(count).map(|event| u64::from(u16_at(event, 18))).sum();
     assert_eq!(copied, drive.subsystem.device().stats().total().gc_pages_copied);
 }
 
@@ -269,25 +248,12 @@ fn fdp_is_switched_on_and_off() {
     assert!(drive.memory.state().fdp.enabled, "stored before the command completed");
     drive.refuses(id, &set_fdp(true, 9), &[], Status::INVALID_FIELD);
     drive.refuses(id, &get_feature(0x1d, 0, CURRENT, 2), &[], Status::INVALID_FIELD);
-    let other_group = SubmissionEntry {
-        cdw11: 2.into(),
-        ..set_fdp(false, 0)
-    };
+    let other_group = SubmissionEntry { cdw11: 2.into(), ..set_fdp(false, 0) };
     drive.refuses(id, &other_group, &[], Status::INVALID_FIELD);
     // CacheLib's instructions, `nvme set-feature -f 0x1D -c 0 -s`, without endurance group and with
     // namespace 0.
-    let by_hand = SubmissionEntry {
-        cdw11: 0.into(),
-        ..set_fdp(false, 0)
-    };
-    drive.succeeds(
-        id,
-        &SubmissionEntry {
-            nsid: 0.into(),
-            ..by_hand
-        },
-        &[],
-    );
+    let by_hand = SubmissionEntry { cdw11: 0.into(), ..set_fdp(false, 0) };
+    drive.succeeds(id, &SubmissionEntry { nsid: 0.into(), ..by_hand }, &[]);
     assert_eq!(drive.succeeds(id, &get_feature(0x1d, 0, CURRENT, 0), &[]).0, 0);
     // The capabilities are saveable and changeable, without a namespace.
     assert_eq!(drive.succeeds(id, &get(CAPABILITIES), &[]).0, 0b101);
@@ -306,18 +272,11 @@ fn switching_fdp_erases_what_was_written_only() {
         u64::from_le_bytes(page[32..40].try_into().unwrap())
     };
     drive.write(id, 1, 0, &[1; 4096]);
-    let delete = SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::NamespaceManagement, 1)
-    };
+    let delete = SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::NamespaceManagement, 1) };
     drive.succeeds(id, &delete, &[]);
     assert_eq!(erased(&mut drive), 0);
     drive.succeeds(id, &set_fdp(true, 1), &[]);
-    assert_eq!(
-        erased(&mut drive),
-        RECLAIM_UNIT_BYTES,
-        "one of the open reclaim units was written to"
-    );
+    assert_eq!(erased(&mut drive), RECLAIM_UNIT_BYTES, "one of the open reclaim units was written to");
     drive.succeeds(id, &set_fdp(true, 0), &[]);
     assert_eq!(erased(&mut drive), RECLAIM_UNIT_BYTES, "and none since");
     drive.subsystem.device().check().expect("the counters agree");
@@ -344,11 +303,7 @@ fn events_are_enabled_by_handle_and_type() {
     assert_eq!(drive.succeeds(id, &get(0, 0), &[]), (0, Vec::new()));
 
     // SPDK lists the existing types. The nvme-cli tool sends a count and 255 bytes.
-    drive.succeeds(
-        id,
-        &fdp_events(AdminOpcode::SetFeatures, 1, 2, 6, true),
-        &[0, 1, 2, 3, 0x80, 0x81],
-    );
+    drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 2, 6, true), &[0, 1, 2, 3, 0x80, 0x81]);
     let mut list = [0; 255];
     list[..2].copy_from_slice(&[0x80, 3]);
     drive.succeeds(id, &fdp_events(AdminOpcode::SetFeatures, 1, 2, 2, false), &list);
@@ -374,39 +329,15 @@ fn events_need_fdp_a_namespace_and_a_handle() {
     for opcode in [AdminOpcode::SetFeatures, AdminOpcode::GetFeatures] {
         drive.refuses(id, &fdp_events(opcode, 1, 4, 1, true), &[0], Status::INVALID_FIELD);
         drive.refuses(id, &fdp_events(opcode, 2, 0, 1, true), &[0], Status::INVALID_FIELD);
-        drive.refuses(
-            id,
-            &fdp_events(opcode, 33, 0, 1, true),
-            &[0],
-            Status::INVALID_NAMESPACE_OR_FORMAT,
-        );
-        drive.refuses(
-            id,
-            &fdp_events(opcode, 0, 0, 1, true),
-            &[0],
-            Status::INVALID_NAMESPACE_OR_FORMAT,
-        );
+        drive.refuses(id, &fdp_events(opcode, 33, 0, 1, true), &[0], Status::INVALID_NAMESPACE_OR_FORMAT);
+        drive.refuses(id, &fdp_events(opcode, 0, 0, 1, true), &[0], Status::INVALID_NAMESPACE_OR_FORMAT);
     }
     let of_all = |opcode| fdp_events(opcode, NSID_ALL, 0, 1, true);
-    drive.refuses(
-        id,
-        &of_all(AdminOpcode::GetFeatures),
-        &[],
-        Status::INVALID_NAMESPACE_OR_FORMAT,
-    );
+    drive.refuses(id, &of_all(AdminOpcode::GetFeatures), &[], Status::INVALID_NAMESPACE_OR_FORMAT);
     drive.succeeds(id, &of_all(AdminOpcode::SetFeatures), &[1]);
-    assert_eq!(
-        drive
-            .succeeds(id, &fdp_events(AdminOpcode::GetFeatures, 1, 0, 6, false), &[])
-            .1[..4],
-        [0, 0, 1, 1]
-    );
+    assert_eq!(drive.succeeds(id, &fdp_events(AdminOpcode::GetFeatures, 1, 0, 6, false), &[]).1[..4], [0, 0, 1, 1]);
 
-    let mut plain = Drive::of(nvme::SubsystemConfig {
-        fdp: false,
-        namespace: true,
-        ..config()
-    });
+    let mut plain = Drive::of(nvme::SubsystemConfig { fdp: false, namespace: true, ..config() });
     let id = plain.host();
     for opcode in [AdminOpcode::SetFeatures, AdminOpcode::GetFeatures] {
         plain.refuses(id, &fdp_events(opcode, 1, 0, 1, true), &[0], Status::FDP_DISABLED);

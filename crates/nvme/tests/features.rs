@@ -58,21 +58,10 @@ fn what_is_refused_and_with_which_status() {
         let nsid = if fid == 0x84 { 1 } else { 0 };
         let id = if fid == 0x0f { fabrics } else { pcie };
         let reply = drive.refuses(id, &save_feature(fid, nsid, 0), &[], Status::FEATURE_NOT_SAVEABLE);
-        assert_eq!(
-            (reply.status.sct(), reply.status.sc(), reply.do_not_retry),
-            (1, 0x0d, true)
-        );
-        assert_eq!(
-            drive.succeeds(id, &get_feature(fid, nsid, CAPABILITIES, 0), &[]).0 & 1,
-            0
-        );
+        assert_eq!((reply.status.sct(), reply.status.sc(), reply.do_not_retry), (1, 0x0d, true));
+        assert_eq!(drive.succeeds(id, &get_feature(fid, nsid, CAPABILITIES, 0), &[]).0 & 1, 0);
     }
-    let reply = drive.refuses(
-        id,
-        &set_feature(0x01, 1, 0),
-        &[],
-        Status::FEATURE_NOT_NAMESPACE_SPECIFIC,
-    );
+    let reply = drive.refuses(id, &set_feature(0x01, 1, 0), &[], Status::FEATURE_NOT_NAMESPACE_SPECIFIC);
     assert_eq!((reply.status.sct(), reply.status.sc()), (1, 0x0f));
     drive.refuses(id, &set_feature(0x01, 99, 0), &[], Status::INVALID_NAMESPACE_OR_FORMAT);
     drive.refuses(id, &set_feature(0x05, 0, 0), &[], Status::INVALID_NAMESPACE_OR_FORMAT);
@@ -97,62 +86,31 @@ fn values_are_kept_by_controller_namespace_or_drive() {
         (drive.succeeds(first, &get, &[]).0, drive.succeeds(second, &get, &[]).0)
     };
     let plain = |fid| get_feature(fid, 0, CURRENT, 0);
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x01, 0, 0x0403_02ff), plain(0x01)),
-        (0x0403_0207, 0)
-    );
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x02, 0, 0x20), plain(0x02)),
-        (0x20, 0)
-    );
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x08, 0, 0x0a05), plain(0x08)),
-        (0x0a05, 0)
-    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x01, 0, 0x0403_02ff), plain(0x01)), (0x0403_0207, 0));
+    assert_eq!(set_and_get(&mut drive, set_feature(0x02, 0, 0x20), plain(0x02)), (0x20, 0));
+    assert_eq!(set_and_get(&mut drive, set_feature(0x08, 0, 0x0a05), plain(0x08)), (0x0a05, 0));
     let vector = get_feature(0x09, 0, CURRENT, 3);
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x09, 0, 0x0001_0003), vector),
-        (0x0001_0003, 3)
-    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x09, 0, 0x0001_0003), vector), (0x0001_0003, 3));
     assert_eq!(set_and_get(&mut drive, set_feature(0x0a, 0, 1), plain(0x0a)), (1, 0));
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x0b, 0, 0xffff_ffff), plain(0x0b)),
-        (0x41ff, 0)
-    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x0b, 0, 0xffff_ffff), plain(0x0b)), (0x41ff, 0));
     let recovery = get_feature(0x05, 1, CURRENT, 0);
     assert_eq!(set_and_get(&mut drive, set_feature(0x05, 1, 25), recovery), (25, 25));
     assert_eq!(set_and_get(&mut drive, set_feature(0x17, 0, 1), plain(0x17)), (1, 1));
     let group = get_feature(0x18, 0, CURRENT, 1);
-    assert_eq!(
-        set_and_get(&mut drive, set_feature(0x18, 0, 0x0004_0001), group),
-        (0x0004_0001, 0x0004_0001)
-    );
+    assert_eq!(set_and_get(&mut drive, set_feature(0x18, 0, 0x0004_0001), group), (0x0004_0001, 0x0004_0001));
     assert_eq!(set_and_get(&mut drive, set_feature(0x80, 0, 9), plain(0x80)), (9, 9));
     let mut drive = drive.restart();
     let id = drive.host();
-    assert_eq!(
-        drive.succeeds(id, &plain(0x80), &[]).0,
-        9,
-        "the marker is kept without being asked"
-    );
+    assert_eq!(drive.succeeds(id, &plain(0x80), &[]).0, 9, "the marker is kept without being asked");
     assert_eq!(drive.succeeds(id, &recovery, &[]).0, 0, "this was not saved");
 }
 
 #[test]
 fn queues_are_granted_up_to_the_limit() {
     let (mut drive, id) = drive_with_namespace();
-    assert_eq!(
-        drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0,
-        0x0003_0003
-    );
-    assert_eq!(
-        drive.succeeds(id, &set_feature(0x07, 0, 0x0001_00fe), &[]).0,
-        0x0001_0003
-    );
-    assert_eq!(
-        drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0,
-        0x0001_0003
-    );
+    assert_eq!(drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0, 0x0003_0003);
+    assert_eq!(drive.succeeds(id, &set_feature(0x07, 0, 0x0001_00fe), &[]).0, 0x0001_0003);
+    assert_eq!(drive.succeeds(id, &get_feature(0x07, 0, CURRENT, 0), &[]).0, 0x0001_0003);
 }
 
 #[test]
@@ -175,15 +133,9 @@ fn without_the_write_cache_every_write_is_durable() {
     assert!(!drive.command(first, 1, &write, &data).synced);
     assert!(!drive.admin(first, &set_feature(0x06, 0, 1), &[]).synced);
     let done = drive.admin(first, &set_feature(0x06, 0, 0), &[]);
-    assert!(
-        done.reply.status.is_success() && done.synced,
-        "what was cached is written out"
-    );
+    assert!(done.reply.status.is_success() && done.synced, "what was cached is written out");
     assert!(drive.command(first, 1, &write, &data).synced);
-    assert!(
-        drive.command(second, 1, &write, &data).synced,
-        "one host that turned it off is enough"
-    );
+    assert!(drive.command(second, 1, &write, &data).synced, "one host that turned it off is enough");
     drive.subsystem.reset_controller(first);
     assert!(!drive.command(second, 1, &write, &data).synced);
 
@@ -199,21 +151,11 @@ fn the_timestamp_counts_on() {
     drive.now = 9_000_000;
     let get = get_feature(0x0e, 0, CURRENT, 0);
     assert_eq!(drive.succeeds(id, &get, &[]).1, [9, 0, 0, 0, 0, 0, 0, 0]);
-    drive.succeeds(
-        id,
-        &set_feature(0x0e, 0, 0),
-        &[0x10, 0x32, 0x54, 0x76, 0x98, 0x01, 0, 0],
-    );
+    drive.succeeds(id, &set_feature(0x0e, 0, 0), &[0x10, 0x32, 0x54, 0x76, 0x98, 0x01, 0, 0]);
     drive.now += 4_999_999;
-    assert_eq!(
-        drive.succeeds(id, &get, &[]).1,
-        [0x14, 0x32, 0x54, 0x76, 0x98, 0x01, 0b0010, 0]
-    );
+    assert_eq!(drive.succeeds(id, &get, &[]).1, [0x14, 0x32, 0x54, 0x76, 0x98, 0x01, 0b0010, 0]);
     let other = drive.host();
-    assert_eq!(
-        drive.succeeds(other, &get, &[]).1[..6],
-        [0x14, 0x32, 0x54, 0x76, 0x98, 0x01]
-    );
+    assert_eq!(drive.succeeds(other, &get, &[]).1[..6], [0x14, 0x32, 0x54, 0x76, 0x98, 0x01]);
 }
 
 #[test]
@@ -241,44 +183,20 @@ fn host_behavior_and_host_identifier() {
     let get = get_feature(0x81, 0, CURRENT, 1);
     assert_eq!(drive.succeeds(id, &get, &[]).1, [0; 16], "a reset forgets it");
     drive.succeeds(id, &set_feature(0x81, 0, 0), &identifier[..8]);
-    assert_eq!(
-        drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 0), &[]).1,
-        identifier[..8]
-    );
+    assert_eq!(drive.succeeds(id, &get_feature(0x81, 0, CURRENT, 0), &[]).1, identifier[..8]);
 
     let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
-    drive.refuses(
-        fabrics,
-        &set_feature(0x81, 0, 1),
-        &identifier,
-        Status::COMMAND_SEQUENCE_ERROR,
-    );
+    drive.refuses(fabrics, &set_feature(0x81, 0, 1), &identifier, Status::COMMAND_SEQUENCE_ERROR);
     drive.refuses(fabrics, &get_feature(0x81, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
-    assert_eq!(
-        drive.succeeds(fabrics, &get_feature(0x81, 0, CURRENT, 1), &[]).1,
-        [0; 16]
-    );
-    assert_eq!(
-        drive.succeeds(fabrics, &get_feature(0x81, 0, CAPABILITIES, 0), &[]).0,
-        0,
-        "not changeable"
-    );
-    let host = HostIdentity {
-        nqn: "nqn.2014-08.org.nvmexpress:uuid:1".to_string(),
-        id: [7; 16],
-    };
-    let connected = drive
-        .subsystem
-        .connect(drive.now, HostTransport::Fabrics, ControllerKind::Io, host);
+    assert_eq!(drive.succeeds(fabrics, &get_feature(0x81, 0, CURRENT, 1), &[]).1, [0; 16]);
+    assert_eq!(drive.succeeds(fabrics, &get_feature(0x81, 0, CAPABILITIES, 0), &[]).0, 0, "not changeable");
+    let host = HostIdentity { nqn: "nqn.2014-08.org.nvmexpress:uuid:1".to_string(), id: [7; 16] };
+    let connected = drive.subsystem.connect(drive.now, HostTransport::Fabrics, ControllerKind::Io, host);
     let known = connected.expect("room for a controller");
     drive.enable(known);
     drive.subsystem.property_set(drive.now, known, Property::Cc, 0);
     drive.enable(known);
-    assert_eq!(
-        drive.succeeds(known, &get, &[]).1,
-        [7; 16],
-        "Connect has set it for the whole association"
-    );
+    assert_eq!(drive.succeeds(known, &get, &[]).1, [7; 16], "Connect has set it for the whole association");
 }
 
 #[test]
@@ -306,9 +224,7 @@ fn state_that_cannot_be_stored_fails_the_command() {
     let reply = drive.refuses(id, &save_feature(0x01, 0, 3), &[], Status::INTERNAL_ERROR);
     assert!(!reply.do_not_retry);
     drive.refuses(id, &set_feature(0x84, 1, 1), &[], Status::INTERNAL_ERROR);
-    let reply = drive
-        .admin(id, &fdp_events(AdminOpcode::SetFeatures, 1, 0, 1, true), &[3])
-        .reply;
+    let reply = drive.admin(id, &fdp_events(AdminOpcode::SetFeatures, 1, 0, 1, true), &[3]).reply;
     assert_eq!(reply.status, Status::INTERNAL_ERROR);
     drive.memory.broken.store(false, Ordering::Relaxed);
     for select in [CURRENT, SAVED] {

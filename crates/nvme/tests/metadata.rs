@@ -22,18 +22,8 @@ struct Form {
     metadata_bytes: usize,
 }
 
-const LARGE: Form = Form {
-    format: 2,
-    extended: false,
-    block_bytes: 4096,
-    metadata_bytes: 64,
-};
-const SMALL: Form = Form {
-    format: 3,
-    extended: false,
-    block_bytes: 512,
-    metadata_bytes: 8,
-};
+const LARGE: Form = Form { format: 2, extended: false, block_bytes: 4096, metadata_bytes: 64 };
+const SMALL: Form = Form { format: 3, extended: false, block_bytes: 512, metadata_bytes: 8 };
 
 impl Form {
     const fn extended(self) -> Form {
@@ -68,10 +58,7 @@ impl Form {
     }
 
     fn zero(self) -> Block {
-        Block {
-            data: vec![0; self.block_bytes],
-            metadata: vec![0; self.metadata_bytes],
-        }
+        Block { data: vec![0; self.block_bytes], metadata: vec![0; self.metadata_bytes] }
     }
 
     fn random(self, random: &mut Xoshiro256PlusPlus) -> Block {
@@ -100,12 +87,8 @@ fn seeded(seed: u64) -> Xoshiro256PlusPlus {
 }
 
 fn create_entry(form: Form, blocks: u64) -> (SubmissionEntry, NamespaceCreate) {
-    let mut fields = NamespaceCreate {
-        nsze: blocks.into(),
-        ncap: blocks.into(),
-        flbas: form.flbas(),
-        ..NamespaceCreate::default()
-    };
+    let mut fields =
+        NamespaceCreate { nsze: blocks.into(), ncap: blocks.into(), flbas: form.flbas(), ..NamespaceCreate::default() };
     fields.nmic.set_shrns(true);
     (admin(AdminOpcode::NamespaceManagement, 0), fields)
 }
@@ -125,17 +108,11 @@ fn create(drive: &mut Drive, ids: &[u16], form: Form, blocks: u64) -> u32 {
 }
 
 fn delete_entry(nsid: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::NamespaceManagement, nsid)
-    }
+    SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::NamespaceManagement, nsid) }
 }
 
 fn format_entry(nsid: u32, dword: FormatNvmCdw10) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: dword.into_bits().into(),
-        ..admin(AdminOpcode::FormatNvm, nsid)
-    }
+    SubmissionEntry { cdw10: dword.into_bits().into(), ..admin(AdminOpcode::FormatNvm, nsid) }
 }
 
 fn described(drive: &mut Drive, id: u16, nsid: u32) -> IdentifyNamespace {
@@ -152,10 +129,8 @@ fn in_two_pieces(form: Form) -> (Drive, u16, u32) {
     let mut drive = Drive::new();
     let id = drive.host();
     let per_page = form.blocks_per_page();
-    let (first, between) = (
-        create(&mut drive, &[id], form, 8 * per_page),
-        create(&mut drive, &[id], form, 8 * per_page),
-    );
+    let (first, between) =
+        (create(&mut drive, &[id], form, 8 * per_page), create(&mut drive, &[id], form, 8 * per_page));
     let rest = create(&mut drive, &[id], form, (CAPACITY_BYTES / PAGE_BYTES - 16) * per_page);
     assert_eq!((first, between, rest), (1, 2, 3));
     drive.succeeds(id, &delete_entry(first), &[]);
@@ -179,11 +154,7 @@ fn status(drive: &mut Drive, id: u16, entry: &SubmissionEntry, sent: &[u8]) -> S
 
 /// A Copy of one range.
 fn copy(nsid: u32, from: u64, to: u64, count: u64) -> (SubmissionEntry, SourceRange0) {
-    let source = SourceRange0 {
-        slba: from.into(),
-        nlb: (count as u16 - 1).into(),
-        ..SourceRange0::default()
-    };
+    let source = SourceRange0 { slba: from.into(), nlb: (count as u16 - 1).into(), ..SourceRange0::default() };
     (io(IoOpcode::Copy, nsid, to, 1), source)
 }
 
@@ -191,11 +162,7 @@ fn copy(nsid: u32, from: u64, to: u64, count: u64) -> (SubmissionEntry, SourceRa
 fn deallocate(nsid: u32, first: u64, count: u64) -> (SubmissionEntry, Range) {
     let mut entry = io(IoOpcode::DatasetManagement, nsid, 0, 1);
     entry.cdw11 = (1 << 2).into();
-    let range = Range {
-        slba: first.into(),
-        nlb: (count as u32).into(),
-        ..Range::default()
-    };
+    let range = Range { slba: first.into(), nlb: (count as u32).into(), ..Range::default() };
     (entry, range)
 }
 
@@ -213,13 +180,7 @@ struct Mirrored {
 impl Mirrored {
     /// A random command.
     fn step(&mut self, random: &mut Xoshiro256PlusPlus, context: &str) {
-        let Mirrored {
-            drive,
-            id,
-            nsid,
-            form,
-            model,
-        } = self;
+        let Mirrored { drive, id, nsid, form, model } = self;
         let per_page = form.blocks_per_page();
         let count = random.random_range(1..=3 * per_page);
         let first = random.random_range(0..=model.len() as u64 - count);
@@ -227,12 +188,7 @@ impl Mirrored {
         match random.random_range(0..8) {
             0 | 1 => {
                 let blocks: Vec<Block> = range.clone().map(|_| form.random(random)).collect();
-                carry_out(
-                    drive,
-                    *id,
-                    &io(IoOpcode::Write, *nsid, first, count),
-                    &form.bytes(&blocks),
-                );
+                carry_out(drive, *id, &io(IoOpcode::Write, *nsid, first, count), &form.bytes(&blocks));
                 model[range].clone_from_slice(&blocks);
             }
             2 | 3 => {
@@ -245,11 +201,7 @@ impl Mirrored {
                 carry_out(drive, *id, &entry, &sent);
                 let at = random.random_range(0..sent.len());
                 sent[at] ^= 0x10;
-                assert_eq!(
-                    status(drive, *id, &entry, &sent),
-                    Status::COMPARE_FAILURE,
-                    "{context}: byte {at}"
-                );
+                assert_eq!(status(drive, *id, &entry, &sent), Status::COMPARE_FAILURE, "{context}: byte {at}");
             }
             5 => {
                 let mut entry = io(IoOpcode::WriteZeroes, *nsid, first, count);
@@ -271,16 +223,8 @@ impl Mirrored {
                 let to = random.random_range(0..=model.len() as u64 - count);
                 let (entry, source) = copy(*nsid, first, to, count);
                 let overlaps = to < first + count && first < to + count;
-                let expected = if overlaps {
-                    Status::OVERLAPPING_IO_RANGE
-                } else {
-                    Status::SUCCESS
-                };
-                assert_eq!(
-                    status(drive, *id, &entry, source.as_bytes()),
-                    expected,
-                    "{context}: copy"
-                );
+                let expected = if overlaps { Status::OVERLAPPING_IO_RANGE } else { Status::SUCCESS };
+                assert_eq!(status(drive, *id, &entry, source.as_bytes()), expected, "{context}: copy");
                 if !overlaps {
                     let blocks = model[range].to_vec();
                     model[to as usize..(to + count) as usize].clone_from_slice(&blocks);
@@ -298,13 +242,7 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
         let mut random = seeded(seed);
         let size = 24 * form.blocks_per_page();
         let model = vec![form.zero(); size as usize];
-        let mut mirrored = Mirrored {
-            drive,
-            id,
-            nsid,
-            form,
-            model,
-        };
+        let mut mirrored = Mirrored { drive, id, nsid, form, model };
         for step in 0..400 {
             mirrored.step(&mut random, &format!("{form:?}, seed {seed}, step {step}"));
         }
@@ -312,10 +250,7 @@ fn every_command_treats_metadata_as_a_part_of_the_block() {
         let verify = io(IoOpcode::Verify, nsid, 0, size);
         carry_out(&mut drive, id, &verify, &[]);
         let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, size), &[]).data;
-        assert!(
-            read == form.bytes(&model),
-            "{form:?}, seed {seed}: everything, at the end"
-        );
+        assert!(read == form.bytes(&model), "{form:?}, seed {seed}: everything, at the end");
     }
 }
 
@@ -331,10 +266,7 @@ fn extended_blocks_are_interleaved_and_separate_metadata_follows() {
         block[512..].fill(0xf0 | number);
     }
     carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 5, 3), &sent);
-    assert_eq!(
-        carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data,
-        sent[520..1040]
-    );
+    assert_eq!(carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data, sent[520..1040]);
     let transfer = drive.transfer(id, 1, &io(IoOpcode::Read, nsid, 5, 3));
     assert_eq!((transfer.bytes, transfer.metadata_bytes), (3 * 520, 0));
 
@@ -343,16 +275,10 @@ fn extended_blocks_are_interleaved_and_separate_metadata_follows() {
     sent[3 * 512..].copy_from_slice(&[[0xf1; 8], [0xf2; 8], [0xf3; 8]].concat());
     let entry = io(IoOpcode::Write, nsid, 5, 3);
     let transfer = drive.transfer(id, 1, &entry);
-    assert_eq!(
-        (transfer.bytes, transfer.metadata_bytes, transfer.total_bytes()),
-        (3 * 512, 24, 1560)
-    );
+    assert_eq!((transfer.bytes, transfer.metadata_bytes, transfer.total_bytes()), (3 * 512, 24, 1560));
     carry_out(&mut drive, id, &entry, &sent);
     let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 6, 1), &[]).data;
-    assert_eq!(
-        (&read[..512], &read[512..]),
-        ([1; 512].as_slice(), [0xf2; 8].as_slice())
-    );
+    assert_eq!((&read[..512], &read[512..]), ([1; 512].as_slice(), [0xf2; 8].as_slice()));
 }
 
 /// Data is not moved by a command that was made for another format.
@@ -400,12 +326,7 @@ fn the_largest_command_is_measured_without_metadata() {
         let most = (1 << 20) / form.block_bytes as u64;
         let nsid = create(&mut drive, &[id], form, 2 * most);
         let blocks = form.randoms(most, 7);
-        carry_out(
-            &mut drive,
-            id,
-            &io(IoOpcode::Write, nsid, 1, most),
-            &form.bytes(&blocks),
-        );
+        carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 1, most), &form.bytes(&blocks));
         let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 1, most), &[]).data;
         assert!(read == form.bytes(&blocks));
         let beyond = io(IoOpcode::Read, nsid, 0, most + 1);
@@ -427,16 +348,9 @@ fn counters_count_data() {
         carry_out(&mut drive, id, &io(IoOpcode::Compare, nsid, 0, count), &bytes);
         let data_bytes = count * form.block_bytes as u64;
         let smart = &drive.subsystem.state().smart;
-        assert_eq!(
-            (smart.host_bytes_written, smart.host_bytes_read),
-            (data_bytes, 2 * data_bytes)
-        );
+        assert_eq!((smart.host_bytes_written, smart.host_bytes_read), (data_bytes, 2 * data_bytes));
         let statistics = drive.succeeds(id, &get_log(0x22, 1, 64), &[]).1;
-        assert_eq!(
-            u64::from_le_bytes(statistics[..8].try_into().unwrap()),
-            data_bytes,
-            "HBMW"
-        );
+        assert_eq!(u64::from_le_bytes(statistics[..8].try_into().unwrap()), data_bytes, "HBMW");
     }
 }
 
@@ -470,25 +384,15 @@ fn a_namespace_says_how_its_metadata_is_moved() {
         let structure = described(&mut drive, id, nsid);
         assert_eq!((structure.flbas, structure.mc), (form.flbas(), 0b11));
         let used = structure.lbaf[usize::from(form.format)];
-        assert_eq!(
-            (1 << used.lbads, usize::from(used.ms.get())),
-            (form.block_bytes, form.metadata_bytes)
-        );
-        assert_eq!(
-            structure.nvmcap.get(),
-            (64 * form.block_bytes as u128).next_multiple_of(4096)
-        );
+        assert_eq!((1 << used.lbads, usize::from(used.ms.get())), (form.block_bytes, form.metadata_bytes));
+        assert_eq!(structure.nvmcap.get(), (64 * form.block_bytes as u128).next_multiple_of(4096));
         // Data and metadata are not written as one over a power failure.
         assert_eq!((structure.nawupf.get(), structure.nabspf.get()), (0, 0));
         let allocated = drive.succeeds(id, &identify(0x11, nsid), &[]).1;
         assert_eq!(allocated, structure.as_bytes());
     }
     // Blocks without metadata ignore the form.
-    let plain = Form {
-        format: 1,
-        extended: true,
-        ..SMALL
-    };
+    let plain = Form { format: 1, extended: true, ..SMALL };
     let nsid = create(&mut drive, &[id], plain, 64);
     assert_eq!(described(&mut drive, id, nsid).flbas, Flbas::new().with_fidxl(1));
 }
@@ -501,12 +405,7 @@ fn formatting_changes_the_form_and_erases_metadata() {
     let id = drive.host();
     let neighbour = create(&mut drive, &[id], SMALL.extended(), 64);
     let kept = SMALL.randoms(64, 5);
-    carry_out(
-        &mut drive,
-        id,
-        &io(IoOpcode::Write, neighbour, 0, 64),
-        &SMALL.extended().bytes(&kept),
-    );
+    carry_out(&mut drive, id, &io(IoOpcode::Write, neighbour, 0, 64), &SMALL.extended().bytes(&kept));
     drive.succeeds(id, &delete_entry(neighbour), &[]);
     assert!(drive.memory.is_zero(), "deleted with its metadata");
 
@@ -514,36 +413,21 @@ fn formatting_changes_the_form_and_erases_metadata() {
     let neighbour = create(&mut drive, &[id], LARGE, 16);
     // Both use the handle that the controller chose, so they are formatted together.
     let others = [SMALL.extended(), SMALL, LARGE, LARGE.extended(), LARGE];
-    for (form, next) in [LARGE, SMALL.extended(), SMALL, LARGE, LARGE.extended()]
-        .into_iter()
-        .zip(others)
-    {
+    for (form, next) in [LARGE, SMALL.extended(), SMALL, LARGE, LARGE.extended()].into_iter().zip(others) {
         let size = 16 * form.blocks_per_page();
         for nsid in [formatted, neighbour] {
             assert_eq!(described(&mut drive, id, nsid).nsze.get(), size);
             let read = carry_out(&mut drive, id, &io(IoOpcode::Read, nsid, 0, size), &[]).data;
-            assert!(
-                read == form.bytes(&vec![form.zero(); size as usize]),
-                "{form:?}: not erased"
-            );
+            assert!(read == form.bytes(&vec![form.zero(); size as usize]), "{form:?}: not erased");
             let blocks = form.randoms(size, 6);
-            carry_out(
-                &mut drive,
-                id,
-                &io(IoOpcode::Write, nsid, 0, size),
-                &form.bytes(&blocks),
-            );
+            carry_out(&mut drive, id, &io(IoOpcode::Write, nsid, 0, size), &form.bytes(&blocks));
         }
         drive.succeeds(id, &get_log(0x04, 0, 4096), &[]);
         drive.succeeds(id, &format_entry(NSID_ALL, next.dword()), &[]);
         assert!(drive.memory.is_zero(), "{form:?} to {next:?}");
         assert_eq!(described(&mut drive, id, formatted).flbas, next.flbas());
         let changed = drive.succeeds(id, &get_log(0x04, 0, 4096), &[]).1;
-        assert_eq!(
-            changed[..8],
-            [formatted.to_le_bytes(), neighbour.to_le_bytes()].concat(),
-            "{form:?} to {next:?}"
-        );
+        assert_eq!(changed[..8], [formatted.to_le_bytes(), neighbour.to_le_bytes()].concat(), "{form:?} to {next:?}");
     }
 }
 
@@ -588,14 +472,8 @@ fn failing_storage_fails_metadata_too() {
     let nsid = create(&mut drive, &[id], SMALL, 64);
     drive.memory.broken.store(true, std::sync::atomic::Ordering::Relaxed);
     let sent = SMALL.bytes(&[SMALL.zero()]);
-    assert_eq!(
-        status(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 1), &sent),
-        Status::WRITE_FAULT
-    );
-    assert_eq!(
-        status(&mut drive, id, &io(IoOpcode::Read, nsid, 0, 1), &[]),
-        Status::UNRECOVERED_READ_ERROR
-    );
+    assert_eq!(status(&mut drive, id, &io(IoOpcode::Write, nsid, 0, 1), &sent), Status::WRITE_FAULT);
+    assert_eq!(status(&mut drive, id, &io(IoOpcode::Read, nsid, 0, 1), &[]), Status::UNRECOVERED_READ_ERROR);
     assert_eq!(drive.subsystem.state().smart.media_errors, 2);
 }
 
@@ -615,20 +493,10 @@ fn over_fabrics_metadata_is_in_extended_blocks_only() {
     let controller = IdentifyController::read_from_bytes(&drive.succeeds(fabrics, &identify(1, 0), &[]).1).unwrap();
     assert!(controller.ctratt.mem() && !controller.sgls.mptr_sgl());
     drive.refuses(fabrics, &format_entry(nsid, LARGE.dword()), &[], Status::INVALID_FORMAT);
-    drive.refuses(
-        fabrics,
-        &format_entry(NSID_ALL, SMALL.dword()),
-        &[],
-        Status::INVALID_FORMAT,
-    );
+    drive.refuses(fabrics, &format_entry(NSID_ALL, SMALL.dword()), &[], Status::INVALID_FORMAT);
     drive.succeeds(fabrics, &format_entry(nsid, SMALL.extended().dword()), &[]);
     let blocks = SMALL.randoms(8, 10);
-    carry_out(
-        &mut drive,
-        fabrics,
-        &io(IoOpcode::Write, nsid, 0, 8),
-        &SMALL.extended().bytes(&blocks),
-    );
+    carry_out(&mut drive, fabrics, &io(IoOpcode::Write, nsid, 0, 8), &SMALL.extended().bytes(&blocks));
     let read = carry_out(&mut drive, fabrics, &io(IoOpcode::Read, nsid, 0, 8), &[]).data;
     assert!(read == SMALL.extended().bytes(&blocks));
 }
@@ -643,19 +511,10 @@ fn a_separate_buffer_cannot_be_used_over_fabrics() {
     let nsid = create(&mut drive, &[pcie, fabrics], LARGE, 64);
     assert_eq!(described(&mut drive, fabrics, nsid).flbas, LARGE.flbas());
     let block = LARGE.random(&mut seeded(11));
-    carry_out(
-        &mut drive,
-        pcie,
-        &io(IoOpcode::Write, nsid, 3, 1),
-        &LARGE.bytes(std::slice::from_ref(&block)),
-    );
+    carry_out(&mut drive, pcie, &io(IoOpcode::Write, nsid, 3, 1), &LARGE.bytes(std::slice::from_ref(&block)));
     for opcode in [IoOpcode::Read, IoOpcode::Write, IoOpcode::Compare] {
         let entry = io(opcode, nsid, 3, 1);
-        assert_eq!(
-            status(&mut drive, fabrics, &entry, &[]),
-            Status::INVALID_NAMESPACE_OR_FORMAT,
-            "{opcode:?}"
-        );
+        assert_eq!(status(&mut drive, fabrics, &entry, &[]), Status::INVALID_NAMESPACE_OR_FORMAT, "{opcode:?}");
     }
     carry_out(&mut drive, fabrics, &io(IoOpcode::Verify, nsid, 3, 1), &[]);
     let (entry, source) = copy(nsid, 3, 9, 1);
@@ -670,19 +529,12 @@ fn a_separate_buffer_cannot_be_used_over_fabrics() {
 /// A new drive with a format that has metadata can be used by all its hosts.
 #[test]
 fn a_new_drive_has_extended_blocks() {
-    let mut drive = Drive::of(SubsystemConfig {
-        namespace: true,
-        format: 2,
-        ..config()
-    });
+    let mut drive = Drive::of(SubsystemConfig { namespace: true, format: 2, ..config() });
     let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     assert_eq!(described(&mut drive, fabrics, 1).flbas, LARGE.extended().flbas());
     let last = CAPACITY_BYTES / PAGE_BYTES - 1;
     let block = LARGE.random(&mut seeded(12));
     let sent = LARGE.extended().bytes(&[block]);
     carry_out(&mut drive, fabrics, &io(IoOpcode::Write, 1, last, 1), &sent);
-    assert_eq!(
-        carry_out(&mut drive, fabrics, &io(IoOpcode::Read, 1, last, 1), &[]).data,
-        sent
-    );
+    assert_eq!(carry_out(&mut drive, fabrics, &io(IoOpcode::Read, 1, last, 1), &[]).data, sent);
 }

@@ -11,10 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use zerocopy::FromBytes;
 
 fn drive() -> Drive {
-    Drive::of(SubsystemConfig {
-        namespace: true,
-        ..config()
-    })
+    Drive::of(SubsystemConfig { namespace: true, ..config() })
 }
 
 #[test]
@@ -55,14 +52,9 @@ fn behind_a_plain_command_the_beginning_of_one_read_and_the_rest_of_another_are_
     let [first, second] = [3, 8].map(|page| io(IoOpcode::Read, 1, of(page * PAGE_BYTES), of(PAGE_BYTES)));
     let write = io(IoOpcode::Write, 1, 0, of(PAGE_BYTES));
     let mut prefetched = |entries: &[SubmissionEntry]| {
-        let batch = drive
-            .subsystem
-            .begin_fast_path_batch(id, 0, 1)
-            .expect("the drive allows the fast path");
+        let batch = drive.subsystem.begin_fast_path_batch(id, 0, 1).expect("the drive allows the fast path");
         let command = |entry| IoCommand::parse(entry).expect("it is a command");
-        let commands = entries
-            .iter()
-            .map(|entry| drive.subsystem.classify_fast(&batch, &command(entry)));
+        let commands = entries.iter().map(|entry| drive.subsystem.classify_fast(&batch, &command(entry)));
         let commands: Vec<FastIo> = commands.map(|command| command.expect("a fast-path command")).collect();
         drive.subsystem.prefetch_fast(commands.iter());
         drive.subsystem.end_fast_path_batch(batch);
@@ -91,9 +83,5 @@ fn any_entry_may_be_prefetched() {
     }
     let prefetched = drive.memory.prefetched.lock().unwrap();
     assert!(!prefetched.is_empty(), "some are reads of what there is");
-    assert!(
-        prefetched
-            .iter()
-            .all(|(offset, length)| offset + length <= CAPACITY_BYTES)
-    );
+    assert!(prefetched.iter().all(|(offset, length)| offset + length <= CAPACITY_BYTES));
 }

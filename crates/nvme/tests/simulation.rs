@@ -52,12 +52,8 @@ fn keep_panics_quiet() {
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |information| {
-            let kept = QUIET.with(|quiet| {
-                quiet
-                    .borrow_mut()
-                    .as_mut()
-                    .map(|message| *message = information.to_string())
-            });
+            let kept =
+                QUIET.with(|quiet| quiet.borrow_mut().as_mut().map(|message| *message = information.to_string()));
             if kept.is_none() {
                 print(information);
             }
@@ -88,10 +84,7 @@ fn run_caught(setup: &Setup, mut next: impl FnMut(&Run) -> Option<Operation>) ->
         Err(_) => panic,
     };
     let end = if ended.get() { "after the last one: " } else { "" };
-    Err(Failure {
-        message: format!("{end}{message}"),
-        operations: done.into_inner(),
-    })
+    Err(Failure { message: format!("{end}{message}"), operations: done.into_inner() })
 }
 
 /// One case of the swarm, determined by its seed.
@@ -230,22 +223,12 @@ fn required() -> Vec<String> {
     let mut all: Vec<String> = COMMANDS.iter().map(|name| format!("{name} ok")).collect();
     all.extend(FEATURES.iter().map(|what| what.to_string()));
     all.extend(status::ALL.iter().map(|status| format!("status {status:03x}h")));
-    all.extend(
-        operation::STRUCTURES
-            .iter()
-            .map(|cns| format!("Identify {cns:02x}h ok")),
-    );
+    all.extend(operation::STRUCTURES.iter().map(|cns| format!("Identify {cns:02x}h ok")));
     for log in operation::LOGS {
-        all.extend([
-            format!("GetLog {log:02x}h ok"),
-            format!("log page {log:02x}h in pieces"),
-        ]);
+        all.extend([format!("GetLog {log:02x}h ok"), format!("log page {log:02x}h in pieces")]);
     }
     for feature in operation::FEATURES {
-        all.extend([
-            format!("GetFeature {feature:02x}h ok"),
-            format!("SetFeature {feature:02x}h ok"),
-        ]);
+        all.extend([format!("GetFeature {feature:02x}h ok"), format!("SetFeature {feature:02x}h ok")]);
     }
     all
 }
@@ -279,9 +262,7 @@ fn swarm() {
             }
         }
     };
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(THREADS_MAX);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(work);

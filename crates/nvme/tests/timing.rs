@@ -50,10 +50,8 @@ fn a_completion_is_due_when_the_device_is_done() {
     assert_eq!(latency(&mut drive, id, IoOpcode::Flush, 0, 1), WRITE_NS);
     // Two concurrent commands on one core.
     drive.now += 1_000_000;
-    let (first, second) = (
-        latency(&mut drive, id, IoOpcode::Read, 0, 1),
-        latency(&mut drive, id, IoOpcode::Read, 0, 1),
-    );
+    let (first, second) =
+        (latency(&mut drive, id, IoOpcode::Read, 0, 1), latency(&mut drive, id, IoOpcode::Read, 0, 1));
     assert!(second >= first + READ_NS - 2000, "{first}, {second}");
 }
 
@@ -75,21 +73,14 @@ fn the_clock_of_the_device_does_not_go_back() {
     drive.now = 0;
     let entry = io(IoOpcode::Read, 1, 0, 1);
     let outcome = drive.execute(id, 1, &entry, &mut Vec::new());
-    assert!(
-        outcome.due > 1_000_000 + READ_NS,
-        "a transport that is late does not get its time back"
-    );
+    assert!(outcome.due > 1_000_000 + READ_NS, "a transport that is late does not get its time back");
 }
 
 #[test]
 fn the_logs_say_how_much_of_the_drive_is_used() {
     let mut config = config();
     config.namespace = true;
-    config.device.endurance = Some(EnduranceConfig {
-        rated_erases: 2,
-        spread: 0.0,
-        warranty_years: 5.0,
-    });
+    config.device.endurance = Some(EnduranceConfig { rated_erases: 2, spread: 0.0, warranty_years: 5.0 });
     let mut drive = Drive::of(config);
     let id = drive.host();
     let used = |drive: &mut Drive| drive.succeeds(id, &get_log(0x02, 0, 512), &[]).1[5];
@@ -133,15 +124,9 @@ fn the_latency_monitor_counts_what_takes_long() {
     let counted =
         |page: &LatencyMonitorLog, bucket: usize| page.active.counters[bucket].commands.map(|count| count.get());
     assert_eq!(counted(&page, 0), [0, 0, 2], "of 30 ms and more; Verify is not counted");
-    assert_eq!(
-        (page.active.measured[3][2].get(), page.active.stamp_units.get()),
-        (50, 0)
-    );
+    assert_eq!((page.active.measured[3][2].get(), page.active.stamp_units.get()), (50, 0));
     let stamp_ms = page.active.stamps[3][2].get();
-    assert!(
-        (1050..=2050).contains(&stamp_ms),
-        "since the drive was powered on: {stamp_ms}"
-    );
+    assert!((1050..=2050).contains(&stamp_ms), "since the drive was powered on: {stamp_ms}");
     // Thresholds of 5, 10, 15 and 20 ms, and a clock.
     let (entry, data) = configure_latency_monitor([0, 1, 2, 3], 0);
     drive.succeeds(id, &entry, &data);
@@ -153,24 +138,12 @@ fn the_latency_monitor_counts_what_takes_long() {
     let page = monitor(&mut drive);
     assert_eq!(counted(&page, 1), [0, 1, 0]);
     assert_eq!(counted(&page, 3), [0, 0, 1]);
-    assert_eq!(
-        (page.active.stamp_units.get(), page.active.stamps[2][1].get() >> 32),
-        (1 << 9 | 1 << 4, 0x190)
-    );
+    assert_eq!((page.active.stamp_units.get(), page.active.stamps[2][1].get() >> 32), (1 << 9 | 1 << 4, 0x190));
     let stored = NonVolatileState::from_bytes(&drive.subsystem.state().to_bytes()).expect("it was written");
     assert_eq!(stored.latency_monitor.configuration().thresholds, [0, 1, 2, 3]);
     let (mut entry, data) = configure_latency_monitor([0, 2, 2, 3], 0);
     drive.refuses(id, &entry, &data, Status::INVALID_FIELD);
     entry.cdw14 = 2.into();
-    drive.refuses(
-        id,
-        &entry,
-        &configure_latency_monitor([0, 1, 2, 3], 1).1,
-        Status::INVALID_FIELD,
-    );
-    assert_eq!(
-        counted(&monitor(&mut drive), 3),
-        [0, 0, 1],
-        "what is refused changes nothing"
-    );
+    drive.refuses(id, &entry, &configure_latency_monitor([0, 1, 2, 3], 1).1, Status::INVALID_FIELD);
+    assert_eq!(counted(&monitor(&mut drive), 3), [0, 0, 1], "what is refused changes nothing");
 }

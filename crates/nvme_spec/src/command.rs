@@ -774,10 +774,7 @@ mod tests {
         assert_eq!(field.status(), Status::INVALID_FIELD);
         assert!(field.p());
         assert!(!field.m());
-        let path = StatusField::from_status(Status::HOST_PATHING_ERROR)
-            .with_crd(2)
-            .with_m(true)
-            .with_p(true);
+        let path = StatusField::from_status(Status::HOST_PATHING_ERROR).with_crd(2).with_m(true).with_p(true);
         assert_eq!(path.into_bits().get(), 1 | 0x70 << 1 | 3 << 9 | 2 << 12 | 1 << 14);
     }
 
@@ -788,27 +785,15 @@ mod tests {
         assert!(GetLogPageCdw10::from_bits(0x03ff_8123).rae());
         let cdw11 = GetLogPageCdw11::from_bits(0x0001_0002);
         assert_eq!((cdw11.lsi(), cdw11.numdu()), (1, 2));
-        assert_eq!(
-            GetLogPageCdw14::new().with_ot(true).with_csi(2).into_bits(),
-            0x0280_0000
-        );
+        assert_eq!(GetLogPageCdw14::new().with_ot(true).with_csi(2).into_bits(), 0x0280_0000);
     }
 
     #[test]
     fn write_with_placement_identifier() {
-        let mut entry = SubmissionEntry {
-            opcode: IoOpcode::Write.code(),
-            ..SubmissionEntry::default()
-        };
+        let mut entry = SubmissionEntry { opcode: IoOpcode::Write.code(), ..SubmissionEntry::default() };
         entry.cid.set(0x1234);
         entry.nsid.set(1);
-        entry.cdw12.set(
-            ReadWriteCdw12::new()
-                .with_nlb(7)
-                .with_dtype(2)
-                .with_fua(true)
-                .into_bits(),
-        );
+        entry.cdw12.set(ReadWriteCdw12::new().with_nlb(7).with_dtype(2).with_fua(true).into_bits());
         entry.cdw13.set(7 << 16);
         entry.set_prps(0x1000, 0x2000);
         let bytes = entry.as_bytes();
@@ -821,43 +806,21 @@ mod tests {
 
     #[test]
     fn write_zeroes_and_copy() {
-        assert_eq!(
-            WriteZeroesCdw12::new().with_nlb(255).with_deac(true).into_bits(),
-            0x0200_00ff
-        );
+        assert_eq!(WriteZeroesCdw12::new().with_nlb(255).with_deac(true).into_bits(), 0x0200_00ff);
         assert_eq!(ReadWriteCdw12::new().with_deac(true).into_bits(), 1 << 25);
         assert_eq!(WriteZeroesCdw12::new().with_nsz(true).into_bits(), 1 << 23);
         assert_eq!(ReadWriteCdw12::new().with_prinfo(0b1001).into_bits(), 1 << 29 | 1 << 26);
-        assert_eq!(
-            CopyCdw12::new().with_nr(3).with_desfmt(2).with_dtype(2).into_bits(),
-            0x0020_0203
-        );
+        assert_eq!(CopyCdw12::new().with_nr(3).with_desfmt(2).with_dtype(2).into_bits(), 0x0020_0203);
         assert_eq!(CopyCdw12::new().with_stcw(true).into_bits(), 1 << 24);
     }
 
     #[test]
     fn queue_creation_and_format() {
-        assert_eq!(
-            CreateQueueCdw10::new().with_qid(3).with_qsize(1023).into_bits(),
-            0x03ff_0003
-        );
-        let cdw11 = CreateIoCompletionQueueCdw11::new()
-            .with_pc(true)
-            .with_ien(true)
-            .with_iv(3);
+        assert_eq!(CreateQueueCdw10::new().with_qid(3).with_qsize(1023).into_bits(), 0x03ff_0003);
+        let cdw11 = CreateIoCompletionQueueCdw11::new().with_pc(true).with_ien(true).with_iv(3);
         assert_eq!(cdw11.into_bits(), 0x0003_0003);
-        assert_eq!(
-            FormatNvmCdw10::new()
-                .with_ses(1)
-                .with_lbafl(2)
-                .with_lbafu(1)
-                .into_bits(),
-            0x1202
-        );
-        assert_eq!(
-            SetFeaturesCdw10::new().with_fid(0x1d).with_sv(true).into_bits(),
-            0x8000_001d
-        );
+        assert_eq!(FormatNvmCdw10::new().with_ses(1).with_lbafl(2).with_lbafu(1).into_bits(), 0x1202);
+        assert_eq!(SetFeaturesCdw10::new().with_fid(0x1d).with_sv(true).into_bits(), 0x8000_001d);
     }
 
     #[test]
@@ -882,13 +845,7 @@ mod tests {
         }
         assert_eq!(AdminOpcode::from_u8(0x06), Some(AdminOpcode::Identify));
         assert_eq!(AdminOpcode::from_u8(0x03), None);
-        assert_eq!(
-            DataTransfer::of_opcode(IoOpcode::IoManagementReceive.code()),
-            DataTransfer::ControllerToHost
-        );
-        assert_eq!(
-            DataTransfer::of_opcode(IoOpcode::DatasetManagement.code()),
-            DataTransfer::HostToController
-        );
+        assert_eq!(DataTransfer::of_opcode(IoOpcode::IoManagementReceive.code()), DataTransfer::ControllerToHost);
+        assert_eq!(DataTransfer::of_opcode(IoOpcode::DatasetManagement.code()), DataTransfer::HostToController);
     }
 }

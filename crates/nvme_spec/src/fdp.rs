@@ -302,10 +302,7 @@ mod tests {
     fn attributes_and_feature() {
         assert_eq!(Fdpa::new().with_rgif(3).with_fdpcv(true).into_bits(), 0x83);
         assert_eq!(FdpFeature::new().with_fdpe(true).with_fdpci(2).into_bits(), 0x0201);
-        assert_eq!(
-            FdpEventsFeatureCdw11::new().with_phndl(5).with_noet(255).into_bits(),
-            0x00ff_0005
-        );
+        assert_eq!(FdpEventsFeatureCdw11::new().with_phndl(5).with_noet(255).into_bits(), 0x00ff_0005);
     }
 
     #[test]
@@ -319,10 +316,7 @@ mod tests {
             type_specific: zerocopy::transmute!(moved),
             ..FdpEvent::default()
         };
-        assert_eq!(
-            event.as_bytes()[16..28],
-            [1, 0, 2, 1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]
-        );
+        assert_eq!(event.as_bytes()[16..28], [1, 0, 2, 1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
         assert_eq!(event.media_reallocated(), moved);
         assert!(!FdpEventType::MediaReallocated.is_host_event());
         assert!(FdpEventType::InvalidPlacementIdentifier.is_host_event());

@@ -254,10 +254,7 @@ mod tests {
         assert_eq!(ErrorRecovery::new().with_dulbe(true).into_bits(), 0x0001_0000);
         assert_eq!(AsyncEventConfiguration::new().with_dlpcn(true).into_bits(), 1 << 31);
         assert_eq!(AsyncEventConfiguration::new().with_ansan(true).into_bits(), 1 << 19);
-        assert_eq!(
-            AsyncEventConfiguration::new().with_nan(true).with_fan(true).into_bits(),
-            0x300
-        );
+        assert_eq!(AsyncEventConfiguration::new().with_nan(true).with_fan(true).into_bits(), 0x300);
         assert_eq!(FeatureId::from_u8(0x1d), Some(FeatureId::FlexibleDataPlacement));
     }
 }

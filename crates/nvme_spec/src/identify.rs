@@ -1070,16 +1070,10 @@ mod tests {
 
     #[test]
     fn single_bits() {
-        assert_eq!(
-            Sgls::new().with_sgls(1).with_offset(true).into_bits().get(),
-            1 << 20 | 1
-        );
+        assert_eq!(Sgls::new().with_sgls(1).with_offset(true).into_bits().get(), 1 << 20 | 1);
         assert_eq!(Sgls::new().with_transport_data_block(true).into_bits().get(), 1 << 21);
         assert_eq!(Oncs::new().with_nszs(true).into_bits().get(), 1 << 12);
-        assert_eq!(
-            Oaes::new().with_dlpcn(true).with_nsan(true).into_bits().get(),
-            0x8000_0100
-        );
+        assert_eq!(Oaes::new().with_dlpcn(true).with_nsan(true).into_bits().get(), 0x8000_0100);
         assert_eq!(Sanicap::new().with_nodmmas(2).into_bits().get(), 2 << 30);
         assert_eq!(EntrySize::new().with_min(6).with_max(6).into_bits(), 0x66);
         assert_eq!(ExtendedLbaFormat::new().with_pif(2).into_bits().get(), 2 << 7);

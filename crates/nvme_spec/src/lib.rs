@@ -23,10 +23,7 @@
 //! the RDMA and Fibre Channel transports and the persistent event, predictable latency and lockdown
 //! logs.
 
-#![expect(
-    clippy::result_unit_err,
-    reason = "the checked setters of bit fields are made by bitfield_struct"
-)]
+#![expect(clippy::result_unit_err, reason = "the checked setters of bit fields are made by bitfield_struct")]
 
 #[macro_use]
 mod macros;

@@ -42,10 +42,7 @@ layout! {
 impl Property {
     /// True for properties of 8 bytes. All others have 4 bytes.
     pub const fn is_64_bit(self) -> bool {
-        matches!(
-            self,
-            Property::Cap | Property::Asq | Property::Acq | Property::Bpmbl | Property::Cmbmsc
-        )
+        matches!(self, Property::Cap | Property::Asq | Property::Acq | Property::Bpmbl | Property::Cmbmsc)
     }
 }
 
@@ -257,11 +254,7 @@ mod tests {
         assert!(cc.en());
         assert_eq!((cc.css(), cc.mps(), cc.ams(), cc.shn()), (CC_CSS_ALL, 0, 0, SHN_NONE));
         assert_eq!((cc.iosqes(), cc.iocqes()), (6, 4));
-        let built = Cc::new()
-            .with_en(true)
-            .with_css(CC_CSS_ALL)
-            .with_iosqes(6)
-            .with_iocqes(4);
+        let built = Cc::new().with_en(true).with_css(CC_CSS_ALL).with_iosqes(6).with_iocqes(4);
         assert_eq!(built.into_bits(), 0x0046_0061);
     }
 
@@ -271,10 +264,7 @@ mod tests {
         assert_eq!(Cap::new().with_css(CSS_NVM).into_bits(), 1 << 37);
         assert_eq!(Cap::new().with_crms(CRMS_CRWMS).into_bits(), 1 << 59);
         assert_eq!(Cap::new().with_mpsmin(1).into_bits(), 1 << 48);
-        assert_eq!(
-            Cap::new().with_mqes(1023).with_cqr(true).with_to(15).into_bits(),
-            0x0f01_03ff
-        );
+        assert_eq!(Cap::new().with_mqes(1023).with_cqr(true).with_to(15).into_bits(), 0x0f01_03ff);
     }
 
     #[test]

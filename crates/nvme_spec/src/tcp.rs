@@ -44,10 +44,7 @@ impl PduType {
 
     /// True for types that hosts send and controllers receive.
     pub const fn is_from_host(self) -> bool {
-        matches!(
-            self,
-            PduType::IcReq | PduType::H2cTermReq | PduType::CapsuleCmd | PduType::H2cData
-        )
+        matches!(self, PduType::IcReq | PduType::H2cTermReq | PduType::CapsuleCmd | PduType::H2cData)
     }
 }
 
@@ -70,13 +67,7 @@ layout! {
 impl CommonHeader {
     /// Builds the header of a PDU of `bytes` bytes. Data starts at `data_offset`, 0 for no data.
     pub fn new(kind: PduType, flags: PduFlags, data_offset: u8, bytes: u32) -> CommonHeader {
-        CommonHeader {
-            pdu_type: kind.code(),
-            flags,
-            hlen: kind.header_length(),
-            pdo: data_offset,
-            plen: bytes.into(),
-        }
+        CommonHeader { pdu_type: kind.code(), flags, hlen: kind.header_length(), pdo: data_offset, plen: bytes.into() }
     }
 }
 
@@ -230,26 +221,15 @@ mod tests {
     #[test]
     fn header_lengths_are_the_structures_sizes() {
         assert_eq!(usize::from(PduType::IcReq.header_length()), size_of::<IcReq>());
-        assert_eq!(
-            usize::from(PduType::CapsuleCmd.header_length()),
-            size_of::<CapsuleCmd>()
-        );
-        assert_eq!(
-            usize::from(PduType::CapsuleResp.header_length()),
-            size_of::<CapsuleResp>()
-        );
+        assert_eq!(usize::from(PduType::CapsuleCmd.header_length()), size_of::<CapsuleCmd>());
+        assert_eq!(usize::from(PduType::CapsuleResp.header_length()), size_of::<CapsuleResp>());
         assert_eq!(usize::from(PduType::R2t.header_length()), size_of::<R2t>());
         assert_eq!(usize::from(PduType::C2hTermReq.header_length()), size_of::<TermReq>());
     }
 
     #[test]
     fn data_header_bytes() {
-        let mut ch = CommonHeader {
-            pdu_type: PduType::C2hData.code(),
-            hlen: 24,
-            pdo: 24,
-            ..CommonHeader::default()
-        };
+        let mut ch = CommonHeader { pdu_type: PduType::C2hData.code(), hlen: 24, pdo: 24, ..CommonHeader::default() };
         ch.flags = PduFlags::new().with_last_pdu(true).with_success(true);
         ch.plen.set(24 + 4096);
         assert_eq!(ch.as_bytes(), [0x07, 0x0c, 0x18, 0x18, 0x18, 0x10, 0, 0]);

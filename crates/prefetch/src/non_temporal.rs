@@ -31,12 +31,7 @@ pub struct NonTemporalBuf<'a> {
 impl<'a> From<&'a mut [u8]> for NonTemporalBuf<'a> {
     /// Buffer over memory that is read soon, so copies into it do not stream.
     fn from(bytes: &'a mut [u8]) -> NonTemporalBuf<'a> {
-        NonTemporalBuf {
-            bytes: bytes.len(),
-            start: NonNull::from(bytes).cast(),
-            streams: false,
-            borrow: PhantomData,
-        }
+        NonTemporalBuf { bytes: bytes.len(), start: NonNull::from(bytes).cast(), streams: false, borrow: PhantomData }
     }
 }
 
@@ -49,10 +44,7 @@ impl<'a> NonTemporalBuf<'a> {
     #[inline]
     #[allow(unsafe_code)]
     pub unsafe fn streaming(bytes: &'a mut [u8]) -> NonTemporalBuf<'a> {
-        NonTemporalBuf {
-            streams: true,
-            ..NonTemporalBuf::from(bytes)
-        }
+        NonTemporalBuf { streams: true, ..NonTemporalBuf::from(bytes) }
     }
 
     /// Number of bytes.
@@ -75,12 +67,7 @@ impl<'a> NonTemporalBuf<'a> {
     #[allow(unsafe_code)]
     pub fn split_off_front(&mut self, bytes: usize) -> NonTemporalBuf<'a> {
         assert!(bytes <= self.bytes, "{bytes} bytes exceed a buffer of {}", self.bytes);
-        let taken = NonTemporalBuf {
-            bytes,
-            start: self.start,
-            streams: self.streams,
-            borrow: PhantomData,
-        };
+        let taken = NonTemporalBuf { bytes, start: self.start, streams: self.streams, borrow: PhantomData };
         // SAFETY: the address is inside the buffer, or at its end.
         self.start = unsafe { self.start.add(bytes) };
         self.bytes -= bytes;

@@ -41,14 +41,12 @@ pub fn capacity(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option
     };
     let bytes = match value.extract::<String>() {
         Ok(text) => base::size::parse_capacity(&text),
-        Err(_) => value
-            .extract::<u64>()
-            .map_err(|_| "give bytes as a whole number, or a text such as \"5TB\"".to_string()),
+        Err(_) => {
+            value.extract::<u64>().map_err(|_| "give bytes as a whole number, or a text such as \"5TB\"".to_string())
+        }
     };
     let shown = || value.repr().map_or_else(|_| String::new(), |text| format!(" = {text}"));
-    bytes
-        .map(Some)
-        .map_err(|problem| warp_error(format!("{name}{}: {problem}", shown())))
+    bytes.map(Some).map_err(|problem| warp_error(format!("{name}{}: {problem}", shown())))
 }
 
 /// Run options from keyword arguments. An argument of None is ignored.
@@ -63,9 +61,7 @@ pub fn run_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<RunOptions> {
     let options = PyDict::new(py);
     for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
         if value.extract::<f64>().is_ok_and(|number| !number.is_finite()) {
-            return Err(warp_error(format!(
-                "{name} = {value} is not finite. Give a finite number"
-            )));
+            return Err(warp_error(format!("{name} = {value} is not finite. Give a finite number")));
         }
         let is_text = value.is_instance_of::<PyString>();
         let plain = match is_text || !value.hasattr("__iter__")? {
@@ -115,14 +111,8 @@ fn to_json(value: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<Str
     options.set_item("default", default)?;
     options.set_item("allow_nan", false)?;
     let mapping = py.import("collections.abc")?.getattr("Mapping")?;
-    let value = if value.is_instance(&mapping)? {
-        py.get_type::<PyDict>().call1((value,))?
-    } else {
-        value.clone()
-    };
-    py.import("json")?
-        .call_method("dumps", (value,), Some(&options))?
-        .extract()
+    let value = if value.is_instance(&mapping)? { py.get_type::<PyDict>().call1((value,))? } else { value.clone() };
+    py.import("json")?.call_method("dumps", (value,), Some(&options))?.extract()
 }
 
 /// Converts JSON to dictionaries, lists, text and numbers.

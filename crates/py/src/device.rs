@@ -55,11 +55,7 @@ pub struct PyDevice {
 
 impl PyDevice {
     fn from_drive(drive: ClockedDevice, record_gc: bool) -> PyDevice {
-        PyDevice {
-            drive,
-            record_gc,
-            policy: Arc::default(),
-        }
+        PyDevice { drive, record_gc, policy: Arc::default() }
     }
 
     /// The placement of a placement index, for a namespace that may use all handles.
@@ -121,9 +117,7 @@ impl PyDevice {
 
 /// The placement of a placement index.
 fn placement_of(list: PlacementList<'_>, index: i64) -> PyResult<Placement> {
-    let known = u16::try_from(index)
-        .ok()
-        .and_then(|index| list.get(PlacementIndex(index)));
+    let known = u16::try_from(index).ok().and_then(|index| list.get(PlacementIndex(index)));
     known.ok_or_else(|| {
         let most = list.count() - 1;
         WarpError::new_err(format!("placement index {index} does not exist. Give 0 to {most}"))
@@ -156,17 +150,12 @@ fn broadcast<'py, const N: usize>(
 ) -> PyResult<[PyReadonlyArray1<'py, i64>; N]> {
     let numpy = py.import("numpy")?;
     let all = PyTuple::new(py, arguments.iter().map(|(_, values)| values))?;
-    let rows: Vec<Bound<'py, PyAny>> = numpy
-        .call_method1("broadcast_arrays", all)?
-        .try_iter()?
-        .collect::<PyResult<_>>()?;
+    let rows: Vec<Bound<'py, PyAny>> =
+        numpy.call_method1("broadcast_arrays", all)?.try_iter()?.collect::<PyResult<_>>()?;
     let named = arguments.iter().zip(rows);
-    let integers: PyResult<Vec<_>> = named
-        .map(|((name, _), row)| policy::integers(&format!("{name} must be integers"), &row))
-        .collect();
-    Ok(integers?
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("as many rows as arguments")))
+    let integers: PyResult<Vec<_>> =
+        named.map(|((name, _), row)| policy::integers(&format!("{name} must be integers"), &row)).collect();
+    Ok(integers?.try_into().unwrap_or_else(|_| unreachable!("as many rows as arguments")))
 }
 
 /// Checks a page number or a number of pages.
@@ -247,11 +236,7 @@ impl PyDevice {
         queue_depth: i64,
     ) -> PyResult<Option<Bound<'py, PyArray1<u64>>>> {
         let (one, none) = (PyInt::new(py, 1).into_any(), PyInt::new(py, NO_PLACEMENT).into_any());
-        let rows = [
-            ("first", first),
-            ("pages", pages.unwrap_or(&one)),
-            ("placement", placement.unwrap_or(&none)),
-        ];
+        let rows = [("first", first), ("pages", pages.unwrap_or(&one)), ("placement", placement.unwrap_or(&none))];
         let [first, pages, placement] = broadcast(py, rows)?;
         let (first, pages, placement) = (first.as_array(), pages.as_array(), placement.as_array());
         let rows = first.iter().zip(pages).zip(placement);
@@ -308,20 +293,14 @@ impl PyDevice {
     fn update_handle(&mut self, placement: i64) -> PyResult<u32> {
         let placement = self.placement(placement)?;
         let now = self.drive.now();
-        self.drive
-            .device_mut()
-            .update_handle(now, placement)
-            .map_err(warp_error)
+        self.drive.device_mut().update_handle(now, placement).map_err(warp_error)
     }
 
     /// Return the number of pages until the handle's current reclaim unit is full (RUAMW).
     #[pyo3(signature = (placement = 0))]
     fn available_media_writes(&self, placement: i64) -> PyResult<u32> {
         let placement = self.placement(placement)?;
-        self.drive
-            .device()
-            .available_media_writes(placement)
-            .map_err(warp_error)
+        self.drive.device().available_media_writes(placement).map_err(warp_error)
     }
 
     /// Counters since the drive was created.
@@ -357,9 +336,7 @@ impl PyDevice {
     #[staticmethod]
     #[pyo3(signature = (path, *, record_gc = false))]
     fn load(py: Python<'_>, path: PathBuf, record_gc: bool) -> PyResult<PyDevice> {
-        let drive = py
-            .detach(|| ClockedDevice::load(&path, record_gc))
-            .map_err(warp_error)?;
+        let drive = py.detach(|| ClockedDevice::load(&path, record_gc)).map_err(warp_error)?;
         Ok(PyDevice::from_drive(drive, record_gc))
     }
 
@@ -372,10 +349,7 @@ impl PyDevice {
     #[staticmethod]
     fn _unpickle(py: Python<'_>, bytes: &[u8], record_gc: bool) -> PyResult<PyDevice> {
         let device = py.detach(|| ssd::Device::from_bytes("pickled device", bytes));
-        Ok(PyDevice::from_drive(
-            ClockedDevice::from_device(device.map_err(warp_error)?, record_gc),
-            record_gc,
-        ))
+        Ok(PyDevice::from_drive(ClockedDevice::from_device(device.map_err(warp_error)?, record_gc), record_gc))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
@@ -445,10 +419,7 @@ impl PyDevice {
     fn __repr__(&self) -> String {
         let layout = self.drive.device().layout();
         let handles = layout.handles.len();
-        format!(
-            "Device({} logical pages of {} bytes, {handles} handles)",
-            layout.logical_pages, layout.page_bytes
-        )
+        format!("Device({} logical pages of {} bytes, {handles} handles)", layout.logical_pages, layout.page_bytes)
     }
 }
 
@@ -540,12 +511,7 @@ impl PyStats {
     }
 
     fn __repr__(&self) -> String {
-        let waf = self
-            .write_amplification
-            .map_or("None".to_string(), |waf| format!("{waf:.3}"));
-        format!(
-            "Stats(host_bytes_written={}, write_amplification={waf})",
-            self.host_bytes_written
-        )
+        let waf = self.write_amplification.map_or("None".to_string(), |waf| format!("{waf:.3}"));
+        format!("Stats(host_bytes_written={}, write_amplification={waf})", self.host_bytes_written)
     }
 }

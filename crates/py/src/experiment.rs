@@ -77,10 +77,7 @@ impl PyExperiment {
                 Experiment::from_table("experiment", table)
             }
         };
-        Ok(PyExperiment {
-            experiment: found.map_err(warp_error)?,
-            generators,
-        })
+        Ok(PyExperiment { experiment: found.map_err(warp_error)?, generators })
     }
 
     /// Return an experiment with one point: a workload on a device at full size. The workload must
@@ -97,10 +94,7 @@ impl PyExperiment {
     fn of_workload(workload: &Bound<'_, PyAny>, device: &str) -> PyResult<PyExperiment> {
         let mut generators = GeneratorRegistry::new();
         let name = PythonGenerator::name_of(workload, &mut generators)?;
-        Ok(PyExperiment {
-            experiment: Experiment::from_workload(&name, device),
-            generators,
-        })
+        Ok(PyExperiment { experiment: Experiment::from_workload(&name, device), generators })
     }
 
     /// Name of the experiment's folder.
@@ -209,14 +203,9 @@ impl PyExperiment {
     ) -> PyResult<Vec<PyPoint>> {
         let mut generators = self.generators.clone();
         let overrides = RunChange::from_settings(&optional_table("overrides", overrides)?);
-        let mut change = RunChange {
-            settings: optional_table("settings", settings)?,
-            ..RunChange::default()
-        };
+        let mut change = RunChange { settings: optional_table("settings", settings)?, ..RunChange::default() };
         change.extend(&overrides);
-        change.workload = workload
-            .map(|workload| workload_choice(workload, &mut generators))
-            .transpose()?;
+        change.workload = workload.map(|workload| workload_choice(workload, &mut generators)).transpose()?;
         change.feedback = feedback.map(feedback_settings).transpose()?;
         let selection = RunOverrides {
             quick,
@@ -235,20 +224,11 @@ impl PyExperiment {
         });
         let (form, prepared) = prepared.map_err(lab_error)?;
         let prepared = prepared.into_iter();
-        let origin = Some(Arc::new(RunQuery {
-            experiment: self.experiment.clone(),
-            selection,
-        }));
+        let origin = Some(Arc::new(RunQuery { experiment: self.experiment.clone(), selection }));
         let point = |prepared: RunPlan| {
             let name = prepared.cell().workload.generator();
             let generator = generators.iter().find(|known| Some(known.name()) == name).cloned();
-            PyPoint {
-                axes: axes.clone(),
-                form,
-                generator,
-                prepared: Arc::new(prepared),
-                origin: origin.clone(),
-            }
+            PyPoint { axes: axes.clone(), form, generator, prepared: Arc::new(prepared), origin: origin.clone() }
         };
         Ok(prepared.map(point).collect())
     }
@@ -288,27 +268,14 @@ impl PyExperiment {
         }
         let own = self.experiment.run.tail();
         let tail_drive_writes = prepared.first().map_or(own, |point| point.cell().run.tail_drive_writes);
-        let how = RunHooks {
-            gc_log,
-            victim_policy,
-            placement_policy,
-            progress,
-        };
+        let how = RunHooks { gc_log, victim_policy, placement_policy, progress };
         let first = points.first().map_or(ExperimentForm::Full, |point| point.form);
-        let form = if points.iter().all(|point| point.form == first) {
-            first
-        } else {
-            ExperimentForm::Changed
-        };
+        let form = if points.iter().all(|point| point.form == first) { first } else { ExperimentForm::Changed };
         let axes = Arc::new(experiment.axes());
         let origin = common_origin(points.iter().map(|point| &point.origin));
         let results = PyResults::run(py, &axes, tail_drive_writes, &prepared, how, origin)?;
         let (results, intervals) = results.split();
-        let result = PyClassInitializer::from(results).add_subclass(PyRunResult {
-            experiment,
-            form,
-            intervals,
-        });
+        let result = PyClassInitializer::from(results).add_subclass(PyRunResult { experiment, form, intervals });
         Py::new(py, result)
     }
 

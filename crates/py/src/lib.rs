@@ -53,11 +53,7 @@ fn experiments() -> Vec<String> {
 /// Names of the workloads: job files in ``./jobs``, tables in ``./workloads``, and those built in.
 #[pyfunction]
 fn workloads() -> Vec<String> {
-    let mut names = [
-        ::experiment::workloads::job_names(),
-        ::experiment::workloads::workload_names(),
-    ]
-    .concat();
+    let mut names = [::experiment::workloads::job_names(), ::experiment::workloads::workload_names()].concat();
     names.sort();
     names
 }

@@ -53,9 +53,7 @@ pub fn measure(
     overrides: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyLifetimes> {
     if capacity_bytes.is_some() && scale.is_some() {
-        return Err(warp_error(
-            "capacity_bytes cannot be combined with scale. Give one of them",
-        ));
+        return Err(warp_error("capacity_bytes cannot be combined with scale. Give one of them"));
     }
     let scale = match scale {
         Some(scale) => convert::scale(scale)?,
@@ -118,10 +116,7 @@ impl PyLifetimes {
     fn __repr__(&self) -> String {
         let (all, streams) = (&self.measured.all, self.measured.streams.len());
         let written_bytes = self.measured.on_drive(all.written_bytes());
-        format!(
-            "Lifetimes({:?}: {written_bytes} bytes written, streams: {streams})",
-            self.measured.name
-        )
+        format!("Lifetimes({:?}: {written_bytes} bytes written, streams: {streams})", self.measured.name)
     }
 
     fn __str__(&self) -> String {

@@ -45,17 +45,9 @@ impl PyPoint {
             serde_json::from_str(pickled).map_err(warp_error)?;
         // Keep its earlier name, because results are stored under the name.
         let name = cell.workload.generator().map(str::to_string);
-        let generator = workload
-            .map(|workload| PythonGenerator::new(workload, name))
-            .transpose()?;
+        let generator = workload.map(|workload| PythonGenerator::new(workload, name)).transpose()?;
         let mut prepared = py.detach(|| prepare(vec![cell])).map_err(lab_error)?;
-        Ok(PyPoint {
-            axes: Arc::new(axes),
-            form,
-            prepared: Arc::new(prepared.remove(0)),
-            origin: None,
-            generator,
-        })
+        Ok(PyPoint { axes: Arc::new(axes), form, prepared: Arc::new(prepared.remove(0)), origin: None, generator })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Pickled)> {
@@ -130,12 +122,7 @@ impl PyPoint {
         victim_policy: Option<&Bound<'_, PyAny>>,
         placement_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyPointResult>> {
-        let how = RunHooks {
-            gc_log,
-            victim_policy,
-            placement_policy,
-            progress: None,
-        };
+        let how = RunHooks { gc_log, victim_policy, placement_policy, progress: None };
         let tail_drive_writes = self.cell().run.tail_drive_writes;
         let results = PyResults::run(
             py,

@@ -10,7 +10,5 @@ pub type PointArguments = Option<Arc<RunQuery>>;
 /// The origin that all have in common. `None` if they come from different calls.
 pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a PointArguments>) -> PointArguments {
     let first = origins.next()?.clone()?;
-    origins
-        .all(|other| other.as_ref().is_some_and(|other| Arc::ptr_eq(&first, other)))
-        .then_some(first)
+    origins.all(|other| other.as_ref().is_some_and(|other| Arc::ptr_eq(&first, other))).then_some(first)
 }

@@ -45,8 +45,7 @@ impl PolicyCalls {
         }
         let begun = Instant::now();
         let answer = Python::attach(call);
-        self.nanoseconds
-            .fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
         self.calls.fetch_add(1, Ordering::Relaxed);
         answer.map_err(|error| self.fail(error)).ok()
     }
@@ -82,9 +81,7 @@ impl PolicyCalls {
 /// A deep copy of a policy for one run, because its state must not affect the next run.
 pub fn copied(policy: &Py<PyAny>, shared: &PolicyCalls) -> Py<PyAny> {
     Python::attach(|py| {
-        let copy = py
-            .import("copy")
-            .and_then(|copy| copy.call_method1("deepcopy", (policy,)));
+        let copy = py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (policy,)));
         match copy {
             Ok(copy) => copy.unbind(),
             Err(error) => {
@@ -254,11 +251,7 @@ pub struct PythonVictimPolicy {
 
 impl PythonVictimPolicy {
     pub fn new(policy: Py<PyAny>, shared: Arc<PolicyCalls>) -> PythonVictimPolicy {
-        PythonVictimPolicy {
-            policy,
-            shared,
-            units: Arc::default(),
-        }
+        PythonVictimPolicy { policy, shared, units: Arc::default() }
     }
 }
 
@@ -283,15 +276,9 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
     }
     // NumPy's integers, such as the result of argmin, are not Python integers. Their method
     // `__index__` converts them.
-    let index = chosen
-        .call_method0("__index__")
-        .and_then(|index| index.extract::<i64>());
+    let index = chosen.call_method0("__index__").and_then(|index| index.extract::<i64>());
     let index = index.map_err(|_| {
-        let kind = chosen
-            .get_type()
-            .name()
-            .map(|name| name.to_string())
-            .unwrap_or_default();
+        let kind = chosen.get_type().name().map(|name| name.to_string()).unwrap_or_default();
         PyTypeError::new_err(format!("select must return a position or None, not {kind}"))
     })?;
     let position = usize::try_from(index).ok().filter(|position| *position < candidates);
@@ -338,8 +325,7 @@ impl PyRequests {
     #[getter]
     fn first<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
         let bits = self.page_bits;
-        self.first
-            .build(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
+        self.first.build(py, &self.rows, |request| (request.offset_bytes >> bits) as i64)
     }
 
     /// Number of logical pages.
@@ -385,11 +371,7 @@ pub struct PythonPlacementPolicy {
 
 impl PythonPlacementPolicy {
     pub fn new(policy: Py<PyAny>, shared: Arc<PolicyCalls>) -> PythonPlacementPolicy {
-        PythonPlacementPolicy {
-            policy,
-            shared,
-            rows: Arc::default(),
-        }
+        PythonPlacementPolicy { policy, shared, rows: Arc::default() }
     }
 }
 
@@ -438,9 +420,7 @@ fn take_row<T: Copy + Into<i64>>(row: &[T], requests: usize, placements: &mut Re
     }
     let values = || row.iter().map(|&value| -> i64 { value.into() });
     // Minimum and maximum are faster to find than the first invalid value.
-    let (least, greatest) = values().fold((0, 0), |(least, greatest), value| {
-        (value.min(least), value.max(greatest))
-    });
+    let (least, greatest) = values().fold((0, 0), |(least, greatest), value| (value.min(least), value.max(greatest)));
     for extreme in [least, greatest] {
         if u16::try_from(extreme).is_err() {
             let problem = format!("place returned placement index {extreme}. Return 0 to 65534, or NO_PLACEMENT");
@@ -465,8 +445,6 @@ pub fn integers<'py>(must: &str, values: &Bound<'py, PyAny>) -> PyResult<PyReado
     }
     let options = PyDict::new(values.py());
     options.set_item("dtype", "int64")?;
-    let row = numpy
-        .call_method("ascontiguousarray", (array,), Some(&options))?
-        .call_method0("ravel")?;
+    let row = numpy.call_method("ascontiguousarray", (array,), Some(&options))?.call_method0("ravel")?;
     Ok(row.cast_into::<PyArray1<i64>>()?.readonly())
 }

@@ -49,12 +49,7 @@ fn run_prepared(
     prepared: &[Arc<RunPlan>],
     how: RunHooks<'_, '_>,
 ) -> PyResult<(Vec<RunResult>, PolicyCost)> {
-    let RunHooks {
-        gc_log,
-        victim_policy,
-        placement_policy,
-        progress,
-    } = how;
+    let RunHooks { gc_log, victim_policy, placement_policy, progress } = how;
     policy::check(victim_policy, "victim_policy", "select")?;
     policy::check(placement_policy, "placement_policy", "place")?;
     let counters = RunProgress::default();
@@ -73,38 +68,25 @@ fn run_prepared(
     let make_victim = victim.map(|policy| {
         let shared = shared.clone();
         move || -> Box<dyn VictimPolicy + Send + Sync> {
-            Box::new(PythonVictimPolicy::new(
-                policy::copied(&policy, &shared),
-                shared.clone(),
-            ))
+            Box::new(PythonVictimPolicy::new(policy::copied(&policy, &shared), shared.clone()))
         }
     });
     let placement = placement_policy.map(|policy| policy.clone().unbind());
     let make_placement = placement.map(|policy| {
         let shared = shared.clone();
         move || -> Box<dyn PlacementPolicy> {
-            Box::new(PythonPlacementPolicy::new(
-                policy::copied(&policy, &shared),
-                shared.clone(),
-            ))
+            Box::new(PythonPlacementPolicy::new(policy::copied(&policy, &shared), shared.clone()))
         }
     });
     let policies = Policies {
         victim: make_victim.as_ref().map(|make| make as _),
         placement: make_placement.as_ref().map(|make| make as _),
     };
-    let options = ExecutionOptions {
-        policies,
-        keep_gc_log: gc_log,
-        ..ExecutionOptions::default()
-    };
+    let options = ExecutionOptions { policies, keep_gc_log: gc_log, ..ExecutionOptions::default() };
     let work = || run_all_with(prepared, options, &counters);
     let results = stoppable(py, &counters, tick, work)?;
     shared.raise()?;
-    let cost = PolicyCost {
-        calls: shared.calls(),
-        seconds: shared.seconds(),
-    };
+    let cost = PolicyCost { calls: shared.calls(), seconds: shared.seconds() };
     Ok((results.map_err(lab_error)?, cost))
 }
 
@@ -191,9 +173,7 @@ impl PointSelector {
         }
         let name = axis.as_ref().map_or(String::new(), |axis| format!("{axis} "));
         let known = known.join(", ");
-        Err(warp_error(format!(
-            "there is no point of {name}{value:?}. Choose one of {known}"
-        )))
+        Err(warp_error(format!("there is no point of {name}{value:?}. Choose one of {known}")))
     }
 
     fn select(&self, key: &[(&str, &str)]) -> bool {
@@ -216,12 +196,7 @@ fn coordinates<'a>(axes: &'a [String], cell: &'a RunResult) -> Vec<(&'a str, &'a
 impl PyResults {
     /// The same results restricted to these cells.
     fn with(&self, cells: Vec<RunResult>) -> PyResults {
-        PyResults {
-            axes: self.axes.clone(),
-            cells,
-            origin: self.origin.clone(),
-            ..*self
-        }
+        PyResults { axes: self.axes.clone(), cells, origin: self.origin.clone(), ..*self }
     }
 
     /// Separates the results of ensemble members from those of profiles.
@@ -339,24 +314,14 @@ impl PyPointResult {
 
     /// Return its object in the JSON of `Result.to_json`, as text.
     fn to_json(slf: &Bound<'_, Self>) -> String {
-        let PyResults {
-            axes,
-            tail_drive_writes,
-            cells,
-            ..
-        } = slf.as_super().get();
+        let PyResults { axes, tail_drive_writes, cells, .. } = slf.as_super().get();
         let mut json = export::to_json(axes, *tail_drive_writes, cells, false);
         json["cells"][0].take().to_string()
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> String {
         let cell = &slf.as_super().get().cells[0];
-        format!(
-            "PointResult({} | seed {}: WAF {:.3})",
-            cell.key,
-            cell.seed,
-            cell.headline_write_amplification()
-        )
+        format!("PointResult({} | seed {}: WAF {:.3})", cell.key, cell.seed, cell.headline_write_amplification())
     }
 }
 
@@ -442,14 +407,8 @@ impl PyRunResult {
     fn report(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
         let (run, results) = (slf.get(), slf.as_super().get());
         let judge = run.judge(results);
-        let written = report::write_judged(
-            &run.experiment,
-            &judge,
-            &results.cells,
-            &run.intervals,
-            PlotLibrary::Embedded,
-            &path,
-        );
+        let written =
+            report::write_judged(&run.experiment, &judge, &results.cells, &run.intervals, PlotLibrary::Embedded, &path);
         written.map_err(warp_error)
     }
 
@@ -492,11 +451,7 @@ impl PyRunResult {
             return Ok(Bound::new(slf.py(), point)?.into_any());
         }
         let names = PointSelector::parse(names)?;
-        let keys: Vec<_> = results
-            .cells
-            .iter()
-            .map(|cell| coordinates(&results.axes, cell))
-            .collect();
+        let keys: Vec<_> = results.cells.iter().map(|cell| coordinates(&results.axes, cell)).collect();
         names.check(&keys)?;
         let selected = results.cells.iter().zip(&keys).filter(|(_, key)| names.select(key));
         let cells: Vec<RunResult> = selected.map(|(cell, _)| cell.clone()).collect();

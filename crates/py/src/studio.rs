@@ -45,10 +45,7 @@ impl PyStudioServer {
         http.token = Some(token);
         let started = py.detach(|| Studio::start(StudioOptions::new(http)));
         let studio = started.map_err(warp_error)?;
-        Ok(PyStudioServer {
-            address: studio.local_address(),
-            studio: Mutex::new(Some(studio)),
-        })
+        Ok(PyStudioServer { address: studio.local_address(), studio: Mutex::new(Some(studio)) })
     }
 
     /// URL of the server.
@@ -114,13 +111,8 @@ pub fn studio_order_of_runs<'py>(
         }
         let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
         let cells = results.cells.iter();
-        let runs: Vec<RunKey<'_>> = cells
-            .map(|cell| RunKey {
-                key: &cell.key,
-                seed: cell.seed,
-                scale: Some(cell.scale),
-            })
-            .collect();
+        let runs: Vec<RunKey<'_>> =
+            cells.map(|cell| RunKey { key: &cell.key, seed: cell.seed, scale: Some(cell.scale) }).collect();
         return spec_to_python(py, &py.detach(|| origin.order(&runs)).map_err(warp_error)?);
     }
     let points: Vec<PyRef<'py, PyPoint>> = runs.extract()?;
@@ -131,13 +123,7 @@ pub fn studio_order_of_runs<'py>(
     let plans: Vec<_> = points.iter().map(|point| point.prepared.clone()).collect();
     let found = py.detach(|| {
         let cells = plans.iter().map(|plan| plan.cell());
-        let runs: Vec<RunKey<'_>> = cells
-            .map(|cell| RunKey {
-                key: &cell.key,
-                seed: cell.seed,
-                scale: None,
-            })
-            .collect();
+        let runs: Vec<RunKey<'_>> = cells.map(|cell| RunKey { key: &cell.key, seed: cell.seed, scale: None }).collect();
         origin.order(&runs)
     });
     spec_to_python(py, &found.map_err(warp_error)?)
@@ -157,11 +143,7 @@ pub fn studio_order_of_experiment<'py>(
     if experiment.has_generators() {
         return Err(warp_error(NO_PYTHON));
     }
-    let order = SessionSpec {
-        device,
-        run: convert::run_options(options)?,
-        ..SessionSpec::default()
-    };
+    let order = SessionSpec { device, run: convert::run_options(options)?, ..SessionSpec::default() };
     let set = optional_table("overrides", overrides)?;
     let found = GrantedSpec::from_experiment(&experiment.experiment, order, &set);
     spec_to_python(py, &found.map_err(warp_error)?)

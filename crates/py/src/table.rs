@@ -28,10 +28,7 @@ pub struct PyTable {
 
 impl From<export::ExportTable<'_>> for PyTable {
     fn from(table: export::ExportTable<'_>) -> PyTable {
-        PyTable {
-            schema: record_batch(table.columns).schema(),
-            batches: table.batches.map(record_batch).collect(),
-        }
+        PyTable { schema: record_batch(table.columns).schema(), batches: table.batches.map(record_batch).collect() }
     }
 }
 

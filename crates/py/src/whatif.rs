@@ -153,9 +153,7 @@ impl PyAnswer {
 
     /// Write the self-contained HTML report to a file.
     fn report(&self, path: PathBuf) -> PyResult<()> {
-        self.answer
-            .write_report(PlotLibrary::Embedded, &path)
-            .map_err(warp_error)
+        self.answer.write_report(PlotLibrary::Embedded, &path).map_err(warp_error)
     }
 
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -31,12 +31,7 @@ pub enum EntryKind {
 
 impl EntryKind {
     /// All kinds, in display order.
-    pub const ALL: [EntryKind; 4] = [
-        EntryKind::Experiments,
-        EntryKind::Devices,
-        EntryKind::Jobs,
-        EntryKind::Workloads,
-    ];
+    pub const ALL: [EntryKind; 4] = [EntryKind::Experiments, EntryKind::Devices, EntryKind::Jobs, EntryKind::Workloads];
 
     /// Name of the kind.
     pub fn name(self) -> &'static str {
@@ -102,11 +97,7 @@ pub struct CatalogueEntry {
 
 impl CatalogueEntry {
     fn new(name: &str, title: impl Into<String>) -> CatalogueEntry {
-        CatalogueEntry {
-            name: name.to_string(),
-            title: title.into(),
-            seconds: None,
-        }
+        CatalogueEntry { name: name.to_string(), title: title.into(), seconds: None }
     }
 }
 
@@ -115,10 +106,7 @@ fn experiments() -> Result<Vec<CatalogueEntry>, LabError> {
     let entry = |name: &String| {
         let experiment = Experiment::find(name)?;
         Ok(CatalogueEntry {
-            seconds: seconds
-                .get(&experiment.slug)
-                .copied()
-                .filter(|_| experiment.is_built_in()),
+            seconds: seconds.get(&experiment.slug).copied().filter(|_| experiment.is_built_in()),
             ..CatalogueEntry::new(name, experiment.title)
         })
     };
@@ -133,22 +121,12 @@ fn devices() -> Result<Vec<CatalogueEntry>, LabError> {
 }
 
 fn jobs() -> Result<Vec<CatalogueEntry>, LabError> {
-    let entry = |name: &String| {
-        Ok(CatalogueEntry::new(
-            name,
-            first_sentence(&workloads::text_of_jobs(name)?),
-        ))
-    };
+    let entry = |name: &String| Ok(CatalogueEntry::new(name, first_sentence(&workloads::text_of_jobs(name)?)));
     workloads::job_names().iter().map(entry).collect()
 }
 
 fn workloads_with_a_kind() -> Result<Vec<CatalogueEntry>, LabError> {
-    let entry = |name: &String| {
-        Ok(CatalogueEntry::new(
-            name,
-            first_sentence(&workloads::text_of_workload(name)?),
-        ))
-    };
+    let entry = |name: &String| Ok(CatalogueEntry::new(name, first_sentence(&workloads::text_of_workload(name)?)));
     workloads::workload_names().iter().map(entry).collect()
 }
 
@@ -171,10 +149,7 @@ mod tests {
     fn the_first_sentence_of_a_comment() {
         let text =
             "; Two streams, WARP Fig. 4a, on halves\n; of the drive. The paper gives no rates.\n[job]\nrw=write\n";
-        assert_eq!(
-            first_sentence(text),
-            "Two streams, WARP Fig. 4a, on halves of the drive"
-        );
+        assert_eq!(first_sentence(text), "Two streams, WARP Fig. 4a, on halves of the drive");
         assert_eq!(first_sentence("# One. Two. Three.\n"), "One");
         assert_eq!(first_sentence("[job]\n; not at the beginning\n"), "");
         assert_eq!(first_sentence("#\n"), "");

@@ -33,17 +33,9 @@ fn page(comparison: &ResultComparison) -> String {
     let counts = counts.map(|verdict| (count(verdict), verdict.words()));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, words)| format!("{count} {words}")).collect();
-    page.lead = format!(
-        "{} metrics on both sides, of which {}",
-        comparison.rows.len(),
-        counts.join(", ")
-    );
+    page.lead = format!("{} metrics on both sides, of which {}", comparison.rows.len(), counts.join(", "));
     page.section("what", "Compared results", html::table(&origins_table(comparison)));
-    page.section(
-        "differences",
-        "Differences",
-        html::table(&crate::rows::comparison(comparison)),
-    );
+    page.section("differences", "Differences", html::table(&crate::rows::comparison(comparison)));
     page.finish(PlotLibrary::Embedded)
 }
 
@@ -55,10 +47,9 @@ fn origins_table(comparison: &ResultComparison) -> ReportTable {
     for key in ["target", "title", "options", "at", "engine", "warp", "fio", "seconds"] {
         let of = |side: &Side| {
             let value = &side.origin[key];
-            value.as_str().map_or_else(
-                || value.as_f64().map_or(CellValue::Nothing, CellValue::Significant),
-                CellValue::from,
-            )
+            value
+                .as_str()
+                .map_or_else(|| value.as_f64().map_or(CellValue::Nothing, CellValue::Significant), CellValue::from)
         };
         if [a, b].iter().any(|side| !side.origin[key].is_null()) {
             rows.add([key.into(), of(a), of(b)]);

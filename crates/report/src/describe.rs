@@ -27,18 +27,14 @@ pub fn sources(profile: &Profile) -> ReportTable {
 pub fn streams(streams: &[StreamSummary]) -> ReportTable {
     let numbers = ["requests", "from", "to"].map(|heading| TableColumn::number(heading, ""));
     let mut rows = ReportTable::new(
-        [
-            TableColumn::number("group", ""),
-            TableColumn::label("stream"),
-            TableColumn::text("rw"),
-        ]
-        .into_iter()
-        .chain(numbers)
-        .chain([
-            TableColumn::text("addresses"),
-            TableColumn::number("of bytes", ""),
-            TableColumn::text("placement"),
-        ]),
+        [TableColumn::number("group", ""), TableColumn::label("stream"), TableColumn::text("rw")]
+            .into_iter()
+            .chain(numbers)
+            .chain([
+                TableColumn::text("addresses"),
+                TableColumn::number("of bytes", ""),
+                TableColumn::text("placement"),
+            ]),
     );
     for stream in streams {
         let [smallest, largest] = [stream.min_request_bytes, stream.max_request_bytes].map(HumanBytes);
@@ -110,14 +106,7 @@ fn span(numbers: &[f64]) -> String {
 
 /// Derived quantities of a configuration.
 pub fn layout(config: &DeviceConfig, layout: &DeviceLayout) -> ReportTable {
-    ReportTable::pairs(
-        [
-            capacity(config, layout),
-            units(config, layout),
-            collection(config, layout),
-        ]
-        .concat(),
-    )
+    ReportTable::pairs([capacity(config, layout), units(config, layout), collection(config, layout)].concat())
 }
 
 /// A row of the layout table: name and value.
@@ -136,10 +125,7 @@ fn capacity(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
         config.geometry.over_provisioning * 100.0
     );
     vec![
-        (
-            "logical capacity",
-            format!("{logical} ({units} mapping units of {})", HumanBytes(layout.page_bytes)),
-        ),
+        ("logical capacity", format!("{logical} ({units} mapping units of {})", HumanBytes(layout.page_bytes))),
         ("flash", of_pages(layout, layout.physical_pages).to_string()),
         ("over-provisioning", over_provisioning),
         ("memory for a run", HumanBytes(layout.memory_bytes()).to_string()),
@@ -166,23 +152,12 @@ fn units(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
         "{} superblocks in each reclaim group, {} more in reserve",
         layout.spare_superblocks, layout.reserve_superblocks
     );
-    let handles = format!(
-        "{} ({} unless overridden)",
-        layout.handles.len(),
-        setting(config.handles.isolation)
-    );
+    let handles = format!("{} ({} unless overridden)", layout.handles.len(), setting(config.handles.isolation));
     vec![
         ("dies", dies),
         ("reclaim groups", layout.groups.to_string()),
         ("superblocks", superblocks),
-        (
-            "smaller reclaim units",
-            if smaller.is_empty() {
-                "none".to_string()
-            } else {
-                smaller
-            },
-        ),
+        ("smaller reclaim units", if smaller.is_empty() { "none".to_string() } else { smaller }),
         ("spare", spare),
         ("reclaim unit handles", handles),
     ]
@@ -196,16 +171,9 @@ fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
             WatermarkBase::Spare => "the spare",
             WatermarkBase::All => "all reclaim units",
         };
-        format!(
-            "at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})",
-            percent(watermark)
-        )
+        format!("at {superblocks:.1} superblocks free in a reclaim group ({} % of {whole})", percent(watermark))
     };
-    let policy = format!(
-        "source {}, victim {}",
-        setting(gc.source_policy),
-        setting(gc.victim_policy)
-    );
+    let policy = format!("source {}, victim {}", setting(gc.source_policy), setting(gc.victim_policy));
     let background = if layout.background_free_slices == 0 {
         "off".to_string()
     } else {
@@ -214,10 +182,7 @@ fn collection(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<Line> {
     };
     vec![
         ("garbage collection", policy),
-        (
-            "foreground collection",
-            at(layout.foreground_free_slices, gc.foreground_watermark),
-        ),
+        ("foreground collection", at(layout.foreground_free_slices, gc.foreground_watermark)),
         ("background collection", background),
     ]
 }

@@ -18,11 +18,7 @@ const NOBODY_COLOUR: &str = "#9AA0A6";
 
 /// Readings of each cell as a table, and its collections as bars.
 pub fn feedback(panels: &Panels<'_>) -> Markup {
-    let results = || {
-        panels
-            .representatives()
-            .filter_map(|result| Some((result, result.feedback.as_ref()?)))
-    };
+    let results = || panels.representatives().filter_map(|result| Some((result, result.feedback.as_ref()?)));
     let names = distinct(results().flat_map(|(_, feedback)| feedback.owners.clone()));
     if names.is_empty() {
         return Markup::default();
@@ -35,12 +31,8 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
         }
     };
     let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Area(colour(index)));
-    let entries: Vec<(String, Swatch)> = names
-        .iter()
-        .enumerate()
-        .map(entry)
-        .chain([(NOBODY.to_string(), Swatch::Area(NOBODY_COLOUR))])
-        .collect();
+    let entries: Vec<(String, Swatch)> =
+        names.iter().enumerate().map(entry).chain([(NOBODY.to_string(), Swatch::Area(NOBODY_COLOUR))]).collect();
     html! {
         (figures(
             "Pages copied by each collection, by owner of the data. If there are more collections than bars, a bar \
@@ -64,23 +56,14 @@ fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
         if bars.iter().all(|pages| *pages == 0.0) {
             continue;
         }
-        let place = feedback
-            .owners
-            .get(owner)
-            .and_then(|name| names.iter().position(|known| known == name));
+        let place = feedback.owners.get(owner).and_then(|name| names.iter().position(|known| known == name));
         let name = feedback.owners.get(owner).map_or(NOBODY, String::as_str);
         let colour = place.map_or(NOBODY_COLOUR, colour);
         plot.data.push(PlotTrace::bar(x.clone(), bars, colour).named(name));
     }
-    let stroke = Stroke {
-        color: "#1F2933",
-        width: 1.0,
-        dash: Some(DashPattern::Dashed),
-    };
+    let stroke = Stroke { color: "#1F2933", width: 1.0, dash: Some(DashPattern::Dashed) };
     let readings = feedback.readings.iter();
-    plot.layout.shapes = readings
-        .map(|reading| PlotShape::vertical(reading.collections as f64, stroke))
-        .collect();
+    plot.layout.shapes = readings.map(|reading| PlotShape::vertical(reading.collections as f64, stroke)).collect();
     plot.layout.barmode = Some(BarMode::Stack);
     plot.layout.bargap = Some(0.0);
     plot.layout.hovermode = Some(HoverMode::XUnified);

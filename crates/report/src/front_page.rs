@@ -39,10 +39,7 @@ pub struct Bar {
 impl FrontPage {
     /// HTML of the chart. Empty without bars.
     pub(super) fn chart(&self) -> Markup {
-        let ends = self
-            .bars
-            .iter()
-            .map(|bar| bar.interval.map_or(bar.value, |[_, high]| high.max(bar.value)));
+        let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |[_, high]| high.max(bar.value)));
         let longest = ends.fold(1.0, f64::max);
         let percent = |value: f64| format!("{:.2}%", value / longest * 100.0);
         html! {
@@ -112,15 +109,7 @@ mod tests {
             chart.contains("a&lt;b</span>") && chart.contains("<i class=\"best\" style=\"width: 25.00%\">"),
             "{chart}"
         );
-        assert!(
-            chart.contains("<b style=\"left: 50.00%; width: 50.00%\">") && chart.contains("2.500*"),
-            "{chart}"
-        );
-        assert!(
-            front
-                .remedy()
-                .into_string()
-                .contains("<li><code>--fill</code> &lt;x&gt;</li>")
-        );
+        assert!(chart.contains("<b style=\"left: 50.00%; width: 50.00%\">") && chart.contains("2.500*"), "{chart}");
+        assert!(front.remedy().into_string().contains("<li><code>--fill</code> &lt;x&gt;</li>"));
     }
 }

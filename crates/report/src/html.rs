@@ -124,10 +124,7 @@ fn class(kind: ColumnKind) -> Option<&'static str> {
 }
 
 fn row_html(rows: &ReportTable, row: &TableRow, above: Option<&TableRow>) -> Markup {
-    let labels = rows
-        .columns
-        .iter()
-        .take_while(|column| column.kind == ColumnKind::Label);
+    let labels = rows.columns.iter().take_while(|column| column.kind == ColumnKind::Label);
     let groups = labels.count().saturating_sub(1);
     // A name that repeats the row above is grey, to show groups.
     let pairs = row.cells.iter().zip(above.into_iter().flat_map(|above| &above.cells));
@@ -177,10 +174,7 @@ impl HtmlPage {
     /// Creates a page without sections.
     pub fn new(title: impl Into<String>) -> HtmlPage {
         let title = title.into();
-        HtmlPage {
-            title,
-            ..HtmlPage::default()
-        }
+        HtmlPage { title, ..HtmlPage::default() }
     }
 
     /// Adds a section and its entry in the table of contents, unless the content is empty.
@@ -200,10 +194,7 @@ impl HtmlPage {
     pub fn finish(&self, library: PlotLibrary) -> String {
         let (seen, title) = self.folded.unwrap_or((self.sections.len(), ""));
         let (seen, folded) = self.sections.split_at(seen);
-        let has_plots = self
-            .sections
-            .iter()
-            .any(|section| section.content.0.contains("data-plot="));
+        let has_plots = self.sections.iter().any(|section| section.content.0.contains("data-plot="));
         let sections = |sections: &[HtmlSection]| {
             html! {
                 @for section in sections { section id=(section.id) { h2 { (section.title) } (section.content) } "\n" }
@@ -260,19 +251,10 @@ mod tests {
         rows.add(["a<b".into(), "NoFDP".into(), CellValue::Amplification(2.0)]);
         let html = table(&rows.note("1 < 2")).into_string();
         assert!(html.starts_with("<p class=\"note\">1 &lt; 2</p>"), "{html}");
-        assert!(
-            html.contains("<th class=\"number\">WAF <span class=\"unit\">&lt;x&gt;</span></th>"),
-            "{html}"
-        );
-        assert!(
-            html.contains("<td>a&lt;b</td><td>FDP</td><td class=\"number\">1.000</td>"),
-            "{html}"
-        );
+        assert!(html.contains("<th class=\"number\">WAF <span class=\"unit\">&lt;x&gt;</span></th>"), "{html}");
+        assert!(html.contains("<td>a&lt;b</td><td>FDP</td><td class=\"number\">1.000</td>"), "{html}");
         assert!(html.contains("<td class=\"same\">a&lt;b</td><td>NoFDP</td>"), "{html}");
-        assert_eq!(
-            table(&ReportTable::new([TableColumn::label("device")])).into_string(),
-            ""
-        );
+        assert_eq!(table(&ReportTable::new([TableColumn::label("device")])).into_string(), "");
     }
 
     #[test]

@@ -159,24 +159,12 @@ impl Report<'_> {
         page.section("latency", "Latency", timed::latency(&panels));
         page.section("replay", "Replay at the recorded times", timed::replays(&panels));
         page.section("bandwidth", "Bandwidth over time", timed::bandwidth(&panels));
-        page.section(
-            "block-size",
-            "Bandwidth over block size",
-            timed::block_sizes(self.results, self.axes),
-        );
-        page.section(
-            "over-time",
-            "Write amplification over written volume",
-            sections::over_time(self, &panels),
-        );
+        page.section("block-size", "Bandwidth over block size", timed::block_sizes(self.results, self.axes));
+        page.section("over-time", "Write amplification over written volume", sections::over_time(self, &panels));
         page.section("feedback", "Placement feedback", feedback::feedback(&panels));
         page.section("handles", "Reclaim unit handles", sections::handles(&panels));
         page.section("occupancy", "Reclaim unit occupancy", sections::occupancy(&panels));
-        page.section(
-            "collections",
-            "Garbage collection",
-            sections::collections(self, &panels),
-        );
+        page.section("collections", "Garbage collection", sections::collections(self, &panels));
         page.section("device", "Device totals and wear", sections::device(self));
         page.section("runs", "Settings of the runs", sections::runs(self));
         page.section("notes", "Notes", sections::notes(self.notes));
@@ -246,10 +234,7 @@ mod tests {
         assert_eq!(page.matches("* plotly.js (basic").count(), 1);
         assert!(!page.contains("MathJax.loader"), "the formula renderer is dead weight");
         let body = body(&page);
-        assert!(
-            !body.contains("src=") && !body.contains("http") && !page.contains("<link"),
-            "it loads something"
-        );
+        assert!(!body.contains("src=") && !body.contains("http") && !page.contains("<link"), "it loads something");
         assert!(page.len() < 2_000_000, "{} bytes", page.len());
     }
 
@@ -259,36 +244,22 @@ mod tests {
         let (results, axes) = (testing::results(), testing::axes());
         for name in ["one.html", "two.html"] {
             let path = folder.path().join(name);
-            report(&results, &axes)
-                .write(PlotLibrary::SeparateFile, &path)
-                .expect("it can be written");
+            report(&results, &axes).write(PlotLibrary::SeparateFile, &path).expect("it can be written");
             let page = std::fs::read_to_string(&path).expect("it was written");
             assert!(page.contains(&format!("<script src=\"{}\">", plotly::LIBRARY_FILE)));
-            assert!(
-                page.contains("id=\"missing\"") && page.len() < 500_000,
-                "{} bytes",
-                page.len()
-            );
+            assert!(page.contains("id=\"missing\"") && page.len() < 500_000, "{} bytes", page.len());
         }
         let library = folder.path().join(plotly::LIBRARY_FILE);
         assert!(is_library(&library) && std::fs::read_dir(folder.path()).expect("a folder").count() == 3);
-        let version = plotly::LIBRARY_FILE
-            .trim_start_matches("plotly-basic-")
-            .trim_end_matches(".min.js");
-        assert!(
-            plotly::LIBRARY[..200].contains(&format!("v{version}\n")),
-            "the file is named by its version"
-        );
+        let version = plotly::LIBRARY_FILE.trim_start_matches("plotly-basic-").trim_end_matches(".min.js");
+        assert!(plotly::LIBRARY[..200].contains(&format!("v{version}\n")), "the file is named by its version");
     }
 
     #[test]
     fn the_first_sentence_says_what_came_out() {
         let (results, axes) = (testing::results(), testing::axes());
         let page = report(&results, &axes).html(PlotLibrary::Embedded);
-        assert!(
-            body(&page).contains("<p class=\"headline\">FDP writes 1."),
-            "no headline"
-        );
+        assert!(body(&page).contains("<p class=\"headline\">FDP writes 1."), "no headline");
         let front = FrontPage {
             headline: "It <works>.".to_string(),
             bars: Vec::new(),
@@ -296,10 +267,7 @@ mod tests {
             table: ("Placements", ReportTable::default()),
             notes: vec!["`--fill` sets it.".to_string()],
         };
-        let whole = Report {
-            front: Some(&front),
-            ..report(&results[..1], &axes)
-        };
+        let whole = Report { front: Some(&front), ..report(&results[..1], &axes) };
         let page = whole.html(PlotLibrary::Embedded);
         assert!(page.contains("<p class=\"headline\">It &lt;works&gt;.</p>"));
         assert!(page.contains("<p><code>--fill</code> sets it.</p>"));
@@ -320,17 +288,10 @@ mod tests {
         let drawn = body(&page).matches("class=\"plot\"").count();
         // Two summaries, six panels over time, six panels of handles, 18 panels of occupancy.
         assert_eq!((plots.len(), drawn), (2 + 6 + 6 + 18, 2 + 6 + 6 + 18));
-        assert!(
-            plots
-                .iter()
-                .all(|plot| plot["data"].as_array().is_some_and(|traces| !traces.is_empty()))
-        );
+        assert!(plots.iter().all(|plot| plot["data"].as_array().is_some_and(|traces| !traces.is_empty())));
         let last = &plots[2]["data"][0]["y"];
         let waf = results[0].write_amplification();
-        let drawn = last
-            .as_array()
-            .and_then(|values| values.last())
-            .and_then(|value| value.as_f64());
+        let drawn = last.as_array().and_then(|values| values.last()).and_then(|value| value.as_f64());
         assert!((drawn.expect("a number") - waf).abs() < 1e-3);
     }
 
@@ -366,9 +327,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("report.html");
         let (results, axes) = (testing::results(), testing::axes());
-        report(&results, &axes)
-            .write(PlotLibrary::Embedded, &path)
-            .expect("it can be written");
+        report(&results, &axes).write(PlotLibrary::Embedded, &path).expect("it can be written");
         let page = std::fs::read_to_string(&path).expect("it was written");
         assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     }

@@ -62,24 +62,14 @@ impl<'a> Panels<'a> {
         let panel = |key: &Vec<(usize, String)>| {
             let shared: Vec<&RunResult> = results.iter().filter(|result| lines.common(result) == *key).collect();
             let parts: Vec<(usize, String)> = key.iter().filter(|part| !same(part)).cloned().collect();
-            Panel {
-                caption: caption(&parts, axes),
-                device: device(key),
-                lines: by_name(lines, &names, &shared),
-            }
+            Panel { caption: caption(&parts, axes), device: device(key), lines: by_name(lines, &names, &shared) }
         };
-        Panels {
-            lines,
-            panels: keys.iter().map(panel).collect(),
-            names,
-        }
+        Panels { lines, panels: keys.iter().map(panel).collect(), names }
     }
 
     /// All cells as pairs of panel and line.
     pub fn cells(&self) -> impl Iterator<Item = (&Panel<'a>, &PanelLine<'a>)> {
-        self.panels
-            .iter()
-            .flat_map(|panel| panel.lines.iter().map(move |line| (panel, line)))
+        self.panels.iter().flat_map(|panel| panel.lines.iter().map(move |line| (panel, line)))
     }
 
     pub fn name(&self, line: &PanelLine<'_>) -> &str {
@@ -120,19 +110,13 @@ impl LineCoordinate {
 
     /// Coordinates that a result shares with the other lines of its panel.
     fn common(self, result: &RunResult) -> Vec<(usize, String)> {
-        coordinates(result)
-            .filter(|(index, _)| *index != self.coordinate())
-            .collect()
+        coordinates(result).filter(|(index, _)| *index != self.coordinate()).collect()
     }
 }
 
 fn coordinates(result: &RunResult) -> impl Iterator<Item = (usize, String)> {
     let key = &result.key;
-    [&key.device, &key.variant]
-        .into_iter()
-        .chain(&key.grid)
-        .cloned()
-        .enumerate()
+    [&key.device, &key.variant].into_iter().chain(&key.grid).cloned().enumerate()
 }
 
 /// A caption of coordinates. Numbers are preceded by the name of their axis.
@@ -147,19 +131,12 @@ fn caption(key: &[(usize, String)], axes: &[String]) -> String {
 }
 
 fn device(key: &[(usize, String)]) -> String {
-    key.iter()
-        .find(|(index, _)| *index == 0)
-        .map(|(_, device)| device.clone())
-        .unwrap_or_default()
+    key.iter().find(|(index, _)| *index == 0).map(|(_, device)| device.clone()).unwrap_or_default()
 }
 
 fn by_name<'a>(lines: LineCoordinate, names: &[String], results: &[&'a RunResult]) -> Vec<PanelLine<'a>> {
     let line = |(name, text): (usize, &String)| {
-        let seeds: Vec<&RunResult> = results
-            .iter()
-            .filter(|result| lines.name(result) == *text)
-            .copied()
-            .collect();
+        let seeds: Vec<&RunResult> = results.iter().filter(|result| lines.name(result) == *text).copied().collect();
         (!seeds.is_empty()).then_some(PanelLine { name, seeds })
     };
     names.iter().enumerate().filter_map(line).collect()
@@ -209,10 +186,7 @@ mod tests {
     #[test]
     fn seeds_share_a_line_and_the_first_that_ended_stands_for_them() {
         let mut results: Vec<RunResult> = sample::results().into_iter().take(1).collect();
-        results.push(RunResult {
-            seed: 2,
-            ..results[0].clone()
-        });
+        results.push(RunResult { seed: 2, ..results[0].clone() });
         results[0].complete = false;
         let panels = Panels::new(&results, &[]);
         assert_eq!(panels.panels[0].lines[0].seeds.len(), 2);

@@ -36,21 +36,12 @@ impl Plot {
             font,
             autosize: true,
             // The caption and the save button are in the top margin.
-            margin: Margin {
-                l: 44,
-                r: 8,
-                t: 28,
-                b: 36,
-            },
+            margin: Margin { l: 44, r: 8, t: 28, b: 36 },
             paper_bgcolor: "#FFFFFF",
             plot_bgcolor: "#FFFFFF",
             ..PlotLayout::default()
         };
-        Plot {
-            data: Vec::new(),
-            layout,
-            config: PlotConfig::default(),
-        }
+        Plot { data: Vec::new(), layout, config: PlotConfig::default() }
     }
 
     pub fn to_json(&self) -> String {
@@ -92,10 +83,7 @@ impl Default for PlotConfig {
                 "zoomOut2d",
                 "autoScale2d",
             ],
-            to_image_button_options: ImageOptions {
-                format: "svg",
-                filename: "warp",
-            },
+            to_image_button_options: ImageOptions { format: "svg", filename: "warp" },
             responsive: true,
             typeset_math: false,
         }
@@ -247,15 +235,7 @@ pub struct PlotShape {
 
 impl PlotShape {
     pub fn vertical(x: f64, line: Stroke) -> PlotShape {
-        PlotShape {
-            kind: "line",
-            x0: x,
-            x1: x,
-            yref: "paper",
-            y0: 0.0,
-            y1: 1.0,
-            line,
-        }
+        PlotShape { kind: "line", x0: x, x1: x, yref: "paper", y0: 0.0, y1: 1.0, line }
     }
 }
 
@@ -308,13 +288,7 @@ pub struct PlotTrace {
 impl PlotTrace {
     /// A trace of points and the lines between them.
     pub fn scatter(x: impl Into<Value>, y: impl Into<Value>, mode: TraceMode) -> PlotTrace {
-        PlotTrace {
-            kind: "scatter",
-            x: x.into(),
-            y: y.into(),
-            mode: Some(mode),
-            ..PlotTrace::default()
-        }
+        PlotTrace { kind: "scatter", x: x.into(), y: y.into(), mode: Some(mode), ..PlotTrace::default() }
     }
 
     pub fn bar(x: impl Into<Value>, y: impl Into<Value>, color: &'static str) -> PlotTrace {
@@ -322,28 +296,19 @@ impl PlotTrace {
             kind: "bar",
             x: x.into(),
             y: y.into(),
-            marker: Some(Marker {
-                color,
-                ..Marker::default()
-            }),
+            marker: Some(Marker { color, ..Marker::default() }),
             ..PlotTrace::default()
         }
     }
 
     /// Sets the name from plain text.
     pub fn named(self, text: &str) -> PlotTrace {
-        PlotTrace {
-            name: escape(text),
-            ..self
-        }
+        PlotTrace { name: escape(text), ..self }
     }
 
     /// Sets the style of lines.
     pub fn drawn(self, line: Stroke) -> PlotTrace {
-        PlotTrace {
-            line: Some(line),
-            ..self
-        }
+        PlotTrace { line: Some(line), ..self }
     }
 }
 

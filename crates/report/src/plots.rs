@@ -21,21 +21,15 @@ use simulate::run::{RunResult, RunSample};
 pub(super) const POINTS: usize = 400;
 
 /// Okabe and Ito's palette without its yellow, which is hard to see on white.
-const VARIANT_COLOURS: [&str; 7] = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
-];
+const VARIANT_COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
 /// Dash patterns with their CSS names. They distinguish variants in print.
-const VARIANT_STROKES: [(DashPattern, &str); 3] = [
-    (DashPattern::Solid, "solid"),
-    (DashPattern::Dashed, "dashed"),
-    (DashPattern::Dotted, "dotted"),
-];
+const VARIANT_STROKES: [(DashPattern, &str); 3] =
+    [(DashPattern::Solid, "solid"), (DashPattern::Dashed, "dashed"), (DashPattern::Dotted, "dotted")];
 
 /// Tol's light palette without its grey.
-const HANDLE_COLOURS: [&str; 8] = [
-    "#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00",
-];
+const HANDLE_COLOURS: [&str; 8] =
+    ["#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00"];
 const SHARED_COLOUR: &str = "#9AA0A6";
 const FREE_COLOUR: &str = "#F1F3F4";
 
@@ -54,26 +48,17 @@ fn stroke(name: usize) -> &'static (DashPattern, &'static str) {
 }
 
 pub(super) fn line_style(name: usize) -> Stroke {
-    Stroke {
-        color: colour(name),
-        width: 2.0,
-        dash: Some(stroke(name).0),
-    }
+    Stroke { color: colour(name), width: 2.0, dash: Some(stroke(name).0) }
 }
 
 fn owner_colour(owner: UnitOwner) -> &'static str {
-    owner.handle().map_or(SHARED_COLOUR, |handle| {
-        HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()]
-    })
+    owner.handle().map_or(SHARED_COLOUR, |handle| HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()])
 }
 
 /// Legend of lines by variant.
 pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
     let entry = |(index, name): (usize, &String)| {
-        (
-            variant_name(name).to_string(),
-            Swatch::Line(colour(index), stroke(index).1),
-        )
+        (variant_name(name).to_string(), Swatch::Line(colour(index), stroke(index).1))
     };
     panels.names.iter().enumerate().map(entry).collect()
 }
@@ -94,18 +79,12 @@ pub fn written_entries() -> Vec<(String, Swatch)> {
 
 /// Legend of the owners that held a reclaim unit at any time.
 pub fn owner_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
-    let mut owners: Vec<UnitOwner> = panels
-        .representatives()
-        .flat_map(|result| holders(result).map(|(_, owner)| owner))
-        .collect();
+    let mut owners: Vec<UnitOwner> =
+        panels.representatives().flat_map(|result| holders(result).map(|(_, owner)| owner)).collect();
     owners.sort();
     owners.dedup();
     let entry = |owner: UnitOwner| (owner.to_string(), Swatch::Area(owner_colour(owner)));
-    owners
-        .into_iter()
-        .map(entry)
-        .chain([("free".to_string(), Swatch::Area(FREE_COLOUR))])
-        .collect()
+    owners.into_iter().map(entry).chain([("free".to_string(), Swatch::Area(FREE_COLOUR))]).collect()
 }
 
 /// Range of an axis over all panels of a device, with a margin. Panels of a device are thus
@@ -120,10 +99,7 @@ impl AxisRange {
     fn over(values: impl Iterator<Item = f64>, start: f64) -> AxisRange {
         let (low, high) = values.fold((start, start), |(low, high), value| (low.min(value), high.max(value)));
         let margin = ((high - low) * 0.06).max(0.02);
-        AxisRange {
-            low: low - margin,
-            high: high + margin,
-        }
+        AxisRange { low: low - margin, high: high + margin }
     }
 
     /// Range of write amplification over time, both cumulative and windowed.
@@ -138,21 +114,14 @@ impl AxisRange {
     /// Range of bytes written through a handle, from 0.
     pub fn written(panels: &Panels<'_>, device: &str) -> AxisRange {
         let of_device = panels.panels.iter().filter(|panel| panel.device == device);
-        let rows = of_device.flat_map(|panel| {
-            panel
-                .lines
-                .iter()
-                .flat_map(|line| OwnerRow::used(line.representative()))
-        });
+        let rows =
+            of_device.flat_map(|panel| panel.lines.iter().flat_map(|line| OwnerRow::used(line.representative())));
         let range = AxisRange::over(rows.map(|row| row.host_capacities + row.copied_capacities), 0.0);
         AxisRange { low: 0.0, ..range }
     }
 
     fn axis(self, title: &str) -> PlotAxis {
-        PlotAxis {
-            range: Some([self.low, self.high]),
-            ..axis(title)
-        }
+        PlotAxis { range: Some([self.low, self.high]), ..axis(title) }
     }
 }
 
@@ -207,11 +176,7 @@ fn height_at(line: &[(f64, f64)], x: f64) -> f64 {
 fn downsampled(samples: &[RunSample]) -> impl Iterator<Item = &RunSample> {
     let kept = samples.len().min(POINTS);
     let index = move |point: usize| {
-        if kept < 2 {
-            point
-        } else {
-            point * (samples.len() - 1) / (kept - 1)
-        }
+        if kept < 2 { point } else { point * (samples.len() - 1) / (kept - 1) }
     };
     (0..kept).map(move |point| &samples[index(point)])
 }
@@ -226,16 +191,9 @@ fn written_capacities(result: &RunResult, sample: &RunSample) -> f64 {
 }
 
 pub(super) fn axis(title: &str) -> PlotAxis {
-    let font = |color| Font {
-        family: None,
-        size: 11,
-        color,
-    };
+    let font = |color| Font { family: None, size: 11, color };
     PlotAxis {
-        title: AxisTitle {
-            text: title.to_string(),
-            font: font(Some("#52606D")),
-        },
+        title: AxisTitle { text: title.to_string(), font: font(Some("#52606D")) },
         gridcolor: RULE,
         linecolor: "#9AA5B1",
         showline: true,
@@ -247,25 +205,16 @@ pub(super) fn axis(title: &str) -> PlotAxis {
 
 /// An axis that includes zero.
 pub(super) fn axis_from_zero(title: &str) -> PlotAxis {
-    PlotAxis {
-        rangemode: Some(RangeMode::ToZero),
-        ..axis(title)
-    }
+    PlotAxis { rangemode: Some(RangeMode::ToZero), ..axis(title) }
 }
 
 pub(super) fn log_axis(title: &str) -> PlotAxis {
-    PlotAxis {
-        kind: Some(AxisKind::Log),
-        ..axis(title)
-    }
+    PlotAxis { kind: Some(AxisKind::Log), ..axis(title) }
 }
 
 pub(super) fn new_plot(x: PlotAxis, y: PlotAxis) -> Plot {
-    let font = Font {
-        family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"),
-        size: 12,
-        color: Some(INK),
-    };
+    let font =
+        Font { family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"), size: 12, color: Some(INK) };
     Plot::new(x, y, font)
 }
 
@@ -293,13 +242,8 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
         x.showgrid = Some(false);
     }
     // Space above the highest bar for its label.
-    let values = rows
-        .iter()
-        .flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
-    let y = PlotAxis {
-        range: Some([0.0, values.fold(1.0, f64::max) * 1.12]),
-        ..axis("write amplification")
-    };
+    let values = rows.iter().flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
+    let y = PlotAxis { range: Some([0.0, values.fold(1.0, f64::max) * 1.12]), ..axis("write amplification") };
     let mut plot = new_plot(x, y);
     for row in rows {
         let name = panels.names.iter().position(|name| *name == row.variant).unwrap_or(0);
@@ -349,10 +293,7 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange, windo
         let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.representative(), window_capacities).into_iter().unzip();
         if !x.is_empty() {
             let name = format!("{}, last {window_capacities} x capacity", panels.name(line));
-            let thin = Stroke {
-                width: 1.0,
-                ..line_style(line.name)
-            };
+            let thin = Stroke { width: 1.0, ..line_style(line.name) };
             plot.data.push(PlotTrace {
                 opacity: Some(0.65),
                 ..PlotTrace::scatter(x, y, TraceMode::Lines).drawn(thin).named(&name)
@@ -360,11 +301,7 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange, windo
         }
         if let Some((x, y)) = first_collection(line.representative()) {
             plot.data.push(PlotTrace {
-                marker: Some(Marker {
-                    color: colour(line.name),
-                    symbol: Some("triangle-up"),
-                    size: Some(9),
-                }),
+                marker: Some(Marker { color: colour(line.name), symbol: Some("triangle-up"), size: Some(9) }),
                 ..PlotTrace::scatter(vec![x], vec![y], TraceMode::Markers).named("collections begin")
             });
         }
@@ -383,17 +320,11 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Plo
         x.iter().map(|place| rounded(fold(&heights(place)))).collect()
     };
     let mean = over(&|heights| heights.iter().sum::<f64>() / heights.len() as f64);
-    let mean = PlotTrace::scatter(x.clone(), mean, TraceMode::Lines)
-        .drawn(line_style(index))
-        .named(name);
+    let mean = PlotTrace::scatter(x.clone(), mean, TraceMode::Lines).drawn(line_style(index)).named(name);
     if lines.len() == 1 {
         return vec![mean];
     }
-    let edge = Stroke {
-        width: 0.0,
-        dash: None,
-        ..line_style(index)
-    };
+    let edge = Stroke { width: 0.0, dash: None, ..line_style(index) };
     let least = over(&|heights| heights.iter().copied().fold(f64::MAX, f64::min));
     let most = over(&|heights| heights.iter().copied().fold(f64::MIN, f64::max));
     let least = PlotTrace::scatter(x.clone(), least, TraceMode::Lines).drawn(edge);
@@ -420,12 +351,8 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange) -> Plot
             copied.push(rounded(row.copied_capacities));
         }
     }
-    let x = PlotAxis {
-        kind: Some(AxisKind::MultiCategory),
-        dividercolor: Some(RULE),
-        showgrid: Some(false),
-        ..axis("")
-    };
+    let x =
+        PlotAxis { kind: Some(AxisKind::MultiCategory), dividercolor: Some(RULE), showgrid: Some(false), ..axis("") };
     let mut plot = new_plot(x, range.axis("bytes (x capacity)"));
     let categories = json!([names, owners]);
     plot.data = vec![
@@ -447,19 +374,13 @@ fn holders(result: &RunResult) -> impl Iterator<Item = (usize, UnitOwner)> {
 /// Reclaim units of each owner and free ones, over host bytes written.
 pub fn occupancy(result: &RunResult) -> Plot {
     let samples: Vec<&RunSample> = downsampled(&result.samples).collect();
-    let x: Vec<f64> = samples
-        .iter()
-        .map(|sample| written_capacities(result, sample))
-        .collect();
+    let x: Vec<f64> = samples.iter().map(|sample| written_capacities(result, sample)).collect();
     let held: Vec<u64> = samples.iter().map(|sample| sample.units.iter().sum()).collect();
     let all = u64::from(result.superblocks);
     // If reclaim units are smaller than a superblock, handles can hold more of them than the drive
     // has superblocks.
     let whole = held.iter().all(|units| *units <= all);
-    let y = PlotAxis {
-        range: whole.then_some([0.0, all as f64]),
-        ..axis_from_zero("reclaim units")
-    };
+    let y = PlotAxis { range: whole.then_some([0.0, all as f64]), ..axis_from_zero("reclaim units") };
     let mut plot = new_plot(axis("host bytes written (x capacity)"), y);
     for (index, owner) in holders(result) {
         let units: Vec<u64> = samples.iter().map(|sample| sample.units[index]).collect();
@@ -474,11 +395,7 @@ pub fn occupancy(result: &RunResult) -> Plot {
 }
 
 fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> PlotTrace {
-    let edge = Stroke {
-        color: "#FFFFFF",
-        width: 0.5,
-        dash: None,
-    };
+    let edge = Stroke { color: "#FFFFFF", width: 0.5, dash: None };
     PlotTrace {
         stackgroup: Some("units"),
         fill: Some("tonexty"),
@@ -496,12 +413,8 @@ mod tests {
     fn long_series_are_thinned_and_keep_their_ends() {
         let sample = &sample::results()[0].samples[0];
         for length in [0, 1, 2, 399, 400, 401, 5000] {
-            let samples: Vec<RunSample> = (0..length)
-                .map(|index| RunSample {
-                    host_bytes: index,
-                    ..sample.clone()
-                })
-                .collect();
+            let samples: Vec<RunSample> =
+                (0..length).map(|index| RunSample { host_bytes: index, ..sample.clone() }).collect();
             let kept: Vec<u64> = downsampled(&samples).map(|sample| sample.host_bytes).collect();
             assert_eq!(kept.len() as u64, length.min(400));
             assert_eq!(kept.first(), samples.first().map(|sample| &sample.host_bytes));
@@ -515,15 +428,9 @@ mod tests {
         let result = &sample::results()[0];
         let plot: serde_json::Value = serde_json::from_str(&occupancy(result).to_json()).expect("JSON");
         let traces = plot["data"].as_array().expect("traces");
-        let sum: u64 = traces
-            .iter()
-            .map(|trace| trace["y"][10].as_u64().expect("a count"))
-            .sum();
+        let sum: u64 = traces.iter().map(|trace| trace["y"][10].as_u64().expect("a count")).sum();
         assert_eq!(sum, u64::from(result.superblocks));
-        assert_eq!(
-            traces.last().map(|trace| &trace["name"]),
-            Some(&serde_json::json!("free"))
-        );
+        assert_eq!(traces.last().map(|trace| &trace["name"]), Some(&serde_json::json!("free")));
     }
 
     #[test]
@@ -541,21 +448,12 @@ mod tests {
         let lines = [vec![(0.0, 1.0), (2.0, 3.0)], vec![(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]];
         let traces = mean_and_band("FDP", 0, &lines);
         let heights: Vec<&serde_json::Value> = traces.iter().map(|trace| &trace.y).collect();
-        assert_eq!(
-            heights,
-            [
-                &json!([1.0, 1.5, 2.0]),
-                &json!([1.0, 1.0, 1.0]),
-                &json!([1.0, 2.0, 3.0])
-            ]
-        );
+        assert_eq!(heights, [&json!([1.0, 1.5, 2.0]), &json!([1.0, 1.0, 1.0]), &json!([1.0, 2.0, 3.0])]);
     }
 
     #[test]
     fn no_line_is_the_double_of_another() {
-        let looks: Vec<String> = (0..21)
-            .map(|name| format!("{}{}", colour(name), stroke(name).1))
-            .collect();
+        let looks: Vec<String> = (0..21).map(|name| format!("{}{}", colour(name), stroke(name).1)).collect();
         assert_eq!(base::distinct(looks.iter().cloned()).len(), looks.len());
     }
 
@@ -563,10 +461,7 @@ mod tests {
     fn panels_of_a_device_share_their_range() {
         let results = sample::results();
         let panels = Panels::new(&results, &sample::axes());
-        let (a, b) = (
-            AxisRange::over_time(&panels, "ssd_a", 1.0),
-            AxisRange::over_time(&panels, "ssd_b", 1.0),
-        );
+        let (a, b) = (AxisRange::over_time(&panels, "ssd_a", 1.0), AxisRange::over_time(&panels, "ssd_b", 1.0));
         let highest = results[17].samples.iter().filter_map(waf).fold(0.0, f64::max);
         assert!(a.high < b.high && b.high > highest && a.low < 1.0);
     }

@@ -25,20 +25,11 @@ pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     if report.results.is_empty() {
         return note("Nothing was run.");
     }
-    let whole = Grid::new(
-        report.results,
-        report.intervals,
-        RunResult::headline_write_amplification,
-    );
+    let whole = Grid::new(report.results, report.intervals, RunResult::headline_write_amplification);
     let is_steady = report.results.iter().any(RunResult::is_steady);
-    let of_what = if is_steady {
-        "Steady, or over the whole run"
-    } else {
-        "Over the whole run"
-    };
-    let tail = Grid::new(report.results, report.intervals, |result| {
-        result.tail_write_amplification(report.tail_drive_writes)
-    });
+    let of_what = if is_steady { "Steady, or over the whole run" } else { "Over the whole run" };
+    let tail =
+        Grid::new(report.results, report.intervals, |result| result.tail_write_amplification(report.tail_drive_writes));
     let across = if whole.columns.len() > 1 {
         format!(" Columns show {}.", rows::axis_name(report.axes, 0))
     } else {
@@ -81,9 +72,8 @@ pub fn headline(panels: &Panels<'_>) -> String {
         })
     };
     let names = panels.names.iter().enumerate();
-    let found: Vec<(&str, f64, f64)> = names
-        .filter_map(|(index, name)| of_name(index).map(|(low, high)| (variant_name(name), low, high)))
-        .collect();
+    let found: Vec<(&str, f64, f64)> =
+        names.filter_map(|(index, name)| of_name(index).map(|(low, high)| (variant_name(name), low, high))).collect();
     let range = |low: f64, high: f64| match format!("{low:.2}") == format!("{high:.2}") {
         true => format!("{low:.2}"),
         false => format!("{low:.2} to {high:.2}"),
@@ -92,22 +82,14 @@ pub fn headline(panels: &Panels<'_>) -> String {
         [] => String::new(),
         [(_, low, high)] => format!("The drive writes {} times what the host writes.", range(*low, *high)),
         [(first, low, high), others @ ..] if others.len() < 6 => {
-            let others: Vec<String> = others
-                .iter()
-                .map(|(name, low, high)| format!("{name} {}", range(*low, *high)))
-                .collect();
+            let others: Vec<String> =
+                others.iter().map(|(name, low, high)| format!("{name} {}", range(*low, *high))).collect();
             let first = format!("{first} writes {} times what the host writes", range(*low, *high));
             format!("{first}, {}.", others.join(", "))
         }
         many => {
-            let least = many
-                .iter()
-                .min_by(|one, other| one.1.total_cmp(&other.1))
-                .expect("there are some");
-            let most = many
-                .iter()
-                .max_by(|one, other| one.2.total_cmp(&other.2))
-                .expect("there are some");
+            let least = many.iter().min_by(|one, other| one.1.total_cmp(&other.1)).expect("there are some");
+            let most = many.iter().max_by(|one, other| one.2.total_cmp(&other.2)).expect("there are some");
             format!(
                 "Of {}, {} writes least, {:.2} times what the host writes, and {} most, {:.2} times.",
                 many.len(),
@@ -147,11 +129,8 @@ fn summary_plots(report: &Report<'_>, panels: &Panels<'_>, grid: &Grid) -> Marku
         figure(&format!("summary-{index}"), &parts.join(" · "), 280, &plot)
     };
     let drawn = html! { @for key in keys.iter().enumerate() { (plot(key)) } };
-    let entries = if panels.lines == LineCoordinate::Variants {
-        plots::summary_entries(panels, grid)
-    } else {
-        Vec::new()
-    };
+    let entries =
+        if panels.lines == LineCoordinate::Variants { plots::summary_entries(panels, grid) } else { Vec::new() };
     figures("", &entries, 460, &drawn)
 }
 
@@ -169,10 +148,7 @@ fn per_cell_tables<'a>(
         names.push(rows::variant_name(&key.variant).to_string());
         (names, table(result))
     };
-    let labels = ["device"]
-        .into_iter()
-        .chain(axes.iter().map(String::as_str))
-        .chain(["variant"]);
+    let labels = ["device"].into_iter().chain(axes.iter().map(String::as_str)).chain(["variant"]);
     html::table(&ReportTable::stacked(labels, results.map(of_cell)))
 }
 
@@ -194,19 +170,10 @@ pub fn published(comparisons: &[PaperComparison]) -> Markup {
 /// Write amplification over time.
 pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let window = report.tail_drive_writes;
-    let drawn = |panel: &&Panel<'_>| {
-        panel
-            .lines
-            .iter()
-            .any(|line| line.seeds.iter().any(|seed| !seed.samples.is_empty()))
-    };
+    let drawn =
+        |panel: &&Panel<'_>| panel.lines.iter().any(|line| line.seeds.iter().any(|seed| !seed.samples.is_empty()));
     let plot = |(index, panel): (usize, &Panel<'_>)| {
-        let plot = plots::over_time(
-            panels,
-            panel,
-            plots::AxisRange::over_time(panels, &panel.device, window),
-            window,
-        );
+        let plot = plots::over_time(panels, panel, plots::AxisRange::over_time(panels, &panel.device, window), window);
         figure(&format!("over-time-{index}"), &panel.caption, 260, &plot)
     };
     let text = format!(
@@ -243,12 +210,7 @@ pub fn handles(panels: &Panels<'_>) -> Markup {
 
 fn handle_table(panels: &Panels<'_>, panel: &Panel<'_>) -> Markup {
     let lines = panel.lines.iter();
-    let tables = lines.map(|line| {
-        (
-            vec![panels.name(line).to_string()],
-            rows::handles(line.representative()),
-        )
-    });
+    let tables = lines.map(|line| (vec![panels.name(line).to_string()], rows::handles(line.representative())));
     html::table(&ReportTable::stacked([line_heading(panels)], tables))
 }
 
@@ -266,18 +228,10 @@ pub fn occupancy(panels: &Panels<'_>) -> Markup {
         return Markup::default();
     }
     let panel_html = |(index, panel): (usize, &Panel<'_>)| {
-        let lines = panel
-            .lines
-            .iter()
-            .filter(|line| !line.representative().samples.is_empty());
+        let lines = panel.lines.iter().filter(|line| !line.representative().samples.is_empty());
         let plot = |line: &PanelLine<'_>| {
             let plot = plots::occupancy(line.representative());
-            figure(
-                &format!("occupancy-{index}-{}", line.name),
-                panels.name(line),
-                220,
-                &plot,
-            )
+            figure(&format!("occupancy-{index}-{}", line.name), panels.name(line), 220, &plot)
         };
         let drawn = html! { @for line in lines { (plot(line)) } };
         fold(fold_of_panel(index), &panel.caption, &columns(300, &drawn))
@@ -339,10 +293,7 @@ pub fn runs(report: &Report<'_>) -> Markup {
 
 /// The experiment's notes, as paragraphs.
 pub fn notes(notes: &str) -> Markup {
-    let paragraphs = notes
-        .split("\n\n")
-        .map(str::trim)
-        .filter(|paragraph| !paragraph.is_empty());
+    let paragraphs = notes.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     html! { @for paragraph in paragraphs { p { (paragraph) } } }
 }
 
@@ -387,10 +338,7 @@ mod tests {
             found: "1".into(),
         };
         let html = verdicts("claim", &[verdict(true), verdict(false)]).into_string();
-        assert!(
-            html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"),
-            "{html}"
-        );
+        assert!(html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"), "{html}");
         assert!(html.contains("<tr class=\"fails\"><td>FAILS</td>"), "{html}");
     }
 }

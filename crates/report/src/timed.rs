@@ -56,9 +56,7 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
     if drawn.0.is_empty() {
         return drawn;
     }
-    let paces = panels
-        .representatives()
-        .filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
+    let paces = panels.representatives().filter_map(|result| Some(result.timed.as_ref()?.trace.as_ref()?.to_string()));
     html! {
         (note(
             "From submission to completion, in virtual time, microseconds. The curves show the share of the \
@@ -95,10 +93,7 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
     for (name, timed) in of_panel(panel) {
         for (_, measured) in timed.named(Some(job)) {
             let points = downsampled(&measured.direction(*operation).latencies.distribution());
-            let text = points
-                .iter()
-                .map(|(_, share)| format!("{:.5} %", share * 100.0))
-                .collect();
+            let text = points.iter().map(|(_, share)| format!("{:.5} %", share * 100.0)).collect();
             let x: Vec<f64> = points.iter().map(|(latency_ns, _)| *latency_ns as f64 / 1e3).collect();
             // The slowest requests are drawn at the share of all faster ones, because 100 % has no
             // finite position.
@@ -185,23 +180,17 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
     let intervals = series.len().saturating_sub(1).max(series.len().min(1));
     let intervals = || (0..intervals).step_by(intervals.div_ceil(POINTS).max(1));
     for (index, job) in timed.jobs.iter().enumerate() {
-        for operation in RequestOperation::ALL
-            .into_iter()
-            .filter(|one| job.direction(*one).requests > 0)
-        {
+        for operation in RequestOperation::ALL.into_iter().filter(|one| job.direction(*one).requests > 0) {
             let name = names.iter().position(|name| *name == (job.name.clone(), operation));
             let bandwidth = |interval: usize| {
                 rounded(series.counts(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
             };
             let (x, y): (Vec<f64>, Vec<f64>) = intervals().map(|one| (seconds(one), bandwidth(one))).unzip();
             let line = PlotTrace::scatter(x, y, TraceMode::Lines).drawn(line_style(name.unwrap_or(0)));
-            plot.data
-                .push(line.named(&activity_name(&(job.name.clone(), operation))));
+            plot.data.push(line.named(&activity_name(&(job.name.clone(), operation))));
         }
     }
-    let collected: Vec<usize> = intervals()
-        .filter(|interval| series.collections(*interval).count > 0)
-        .collect();
+    let collected: Vec<usize> = intervals().filter(|interval| series.collections(*interval).count > 0).collect();
     if !collected.is_empty() {
         let text = |interval: &usize| {
             let collections = series.collections(*interval);
@@ -210,11 +199,7 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
         let x: Vec<f64> = collected.iter().map(|interval| seconds(*interval)).collect();
         let marks = PlotTrace::scatter(x, vec![0.0; collected.len()], TraceMode::Markers).named("garbage collection");
         plot.data.push(PlotTrace {
-            marker: Some(Marker {
-                color: "#9AA0A6",
-                symbol: Some("line-ns-open"),
-                size: Some(8),
-            }),
+            marker: Some(Marker { color: "#9AA0A6", symbol: Some("line-ns-open"), size: Some(8) }),
             text: collected.iter().map(text).collect(),
             ..marks
         });
@@ -237,11 +222,7 @@ pub fn block_sizes(results: &[RunResult], axes: &[String]) -> Markup {
         key.grid.remove(place);
         key.to_string()
     };
-    let timed = || {
-        results
-            .iter()
-            .filter(|result| result.timed.is_some() && result.key.grid.len() > place)
-    };
+    let timed = || results.iter().filter(|result| result.timed.is_some() && result.key.grid.len() > place);
     let names = distinct(timed().map(others));
     let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
     let plot = |(index, activity): (usize, &Activity)| {

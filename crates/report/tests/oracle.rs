@@ -108,13 +108,8 @@ fn a_job_file_takes_a_classifier_by_a_setting() {
     assert!(read_workload("uniform", &WorkloadChanges::default()).is_ok_and(|spec| spec.jobs().is_some()));
     // With a classifier the workload is no longer a plain job file.
     assert!(read_workload("uniform", &changes("oracle")).is_ok_and(|spec| spec.jobs().is_none()));
-    let error = read_workload("uniform", &changes("oracles"))
-        .expect_err("a slip")
-        .to_string();
-    assert!(
-        error.contains("workload.classifier") && error.contains("`oracle`"),
-        "{error}"
-    );
+    let error = read_workload("uniform", &changes("oracles")).expect_err("a slip").to_string();
+    assert!(error.contains("workload.classifier") && error.contains("`oracle`"), "{error}");
 }
 
 #[test]
@@ -142,9 +137,7 @@ fn what_others_write_more_than_the_oracle_is_a_table() {
     "#;
     let results = results(text);
     let table = rows::above_the_oracle(&results, &["heat".to_string()]).expect("there is an oracle");
-    let [row] = &table.rows[..] else {
-        panic!("the oracle is not compared with itself: {table:?}")
-    };
+    let [row] = &table.rows[..] else { panic!("the oracle is not compared with itself: {table:?}") };
     for (heat, value) in ["uniform", "skewed"].into_iter().zip(&row.cells[2..]) {
         let of = |variant: &str| {
             let mut cells = results.iter();
@@ -154,13 +147,6 @@ fn what_others_write_more_than_the_oracle_is_a_table() {
         assert_eq!(*value, rows::CellValue::Change(of("nothing") / of("all") - 1.0));
         assert!(of("nothing") > 1.05 * of("all"));
     }
-    let without: Vec<RunResult> = results
-        .into_iter()
-        .filter(|cell| cell.key.variant == "nothing")
-        .collect();
-    assert_eq!(
-        rows::above_the_oracle(&without, &[]),
-        None,
-        "without an oracle there is nothing to say"
-    );
+    let without: Vec<RunResult> = results.into_iter().filter(|cell| cell.key.variant == "nothing").collect();
+    assert_eq!(rows::above_the_oracle(&without, &[]), None, "without an oracle there is nothing to say");
 }

@@ -65,11 +65,7 @@ pub struct BenchSettings {
 
 impl Default for BenchSettings {
     fn default() -> Self {
-        BenchSettings {
-            capacity_bytes: 64 << 30,
-            over_provisioning: 0.28,
-            rounds: 7,
-        }
+        BenchSettings { capacity_bytes: 64 << 30, over_provisioning: 0.28, rounds: 7 }
     }
 }
 
@@ -96,10 +92,7 @@ impl BenchSettings {
                 erase_ns: 3_000_000,
                 suspend_ns: Some(20_000),
             },
-            channel: ChannelTiming {
-                bytes_per_second: 2_000_000_000,
-                command_ns: 200,
-            },
+            channel: ChannelTiming { bytes_per_second: 2_000_000_000, command_ns: 200 },
             controller: ControllerTiming {
                 cores: 8,
                 read_ns: 4000,
@@ -108,11 +101,7 @@ impl BenchSettings {
                 read_pipeline_ns: 5000,
                 write_pipeline_ns: 5000,
             },
-            link: LinkTiming {
-                generation: 4,
-                lanes: 4,
-                payload_share: 0.9,
-            },
+            link: LinkTiming { generation: 4, lanes: 4, payload_share: 0.9 },
             write_buffer_bytes: 64 << 20,
             read_cache_bytes: 0,
             tails: Vec::new(),
@@ -158,10 +147,7 @@ pub fn bench(settings: &BenchSettings, watch: &dyn ProgressObserver) -> Option<B
     let (row, measured) = measure(name, &mut counting, Pattern::Random, 1, settings, &mut yardstick, watch)?;
     rows.push(row);
     yards.extend(measured);
-    for (name, rw) in [
-        ("4 KiB random, QD 32, timed", "randwrite"),
-        ("4 KiB random read, QD 32, timed", "randread"),
-    ] {
+    for (name, rw) in [("4 KiB random, QD 32, timed", "randwrite"), ("4 KiB random read, QD 32, timed", "randread")] {
         let (row, measured) = measure_timed(name, rw, settings, &mut yardstick, watch)?;
         rows.push(row);
         yards.extend(measured);
@@ -202,11 +188,7 @@ fn measure<S: EventSink>(
     watch: &dyn ProgressObserver,
 ) -> Option<(BenchRow, Vec<f64>)> {
     let capacity = u64::from(device.layout().logical_pages);
-    let mut writer = PatternWriter {
-        random: XorShift(0x9E37_79B9_7F4A_7C15),
-        position: 0,
-        writes: Vec::new(),
-    };
+    let mut writer = PatternWriter { random: XorShift(0x9E37_79B9_7F4A_7C15), position: 0, writes: Vec::new() };
     writer.write(device, Pattern::Sequential, 32, capacity, watch)?;
     writer.write(device, pattern, pages, 2 * capacity, watch)?;
     measure_rounds(name, settings.rounds, yardstick, capacity / 4, || {
@@ -276,13 +258,8 @@ fn measure_timed(
     let capacity = u64::from(device.layout().logical_pages);
     let layout = device.layout().clone();
     let runner = |jobs: &str, start: Nanos, device: &Device<RunRecorder>| {
-        let jobs: WorkloadSpec = fio::parse(jobs, "bench")
-            .expect("the jobs of the benchmark are right")
-            .into();
-        let target = WorkloadTarget {
-            device_bytes: capacity * PAGE_BYTES,
-            ..WorkloadTarget::default()
-        };
+        let jobs: WorkloadSpec = fio::parse(jobs, "bench").expect("the jobs of the benchmark are right").into();
+        let target = WorkloadTarget { device_bytes: capacity * PAGE_BYTES, ..WorkloadTarget::default() };
         let mapper = RequestMapper::new(&layout, &layout.handle_list());
         let runner = Runner::new(&jobs, &target, 1, &RunSettings::default(), mapper);
         let mut runner = runner.expect("they fit the device");
@@ -296,22 +273,14 @@ fn measure_timed(
                 return None;
             }
             let some = left.min(64 * 1024);
-            let stride = StepLimit {
-                requests: some,
-                host_bytes: u64::MAX,
-                pages: u64::MAX,
-            };
+            let stride = StepLimit { requests: some, host_bytes: u64::MAX, pages: u64::MAX };
             let _ = runner.advance(device, stride).expect("a job file has nothing to read");
             watch.add_completed(some * bytes);
             left -= some;
         }
         Some(())
     };
-    let mut fill = runner(
-        "[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n",
-        0,
-        &device,
-    );
+    let mut fill = runner("[fill]\nrw=write\nbs=1m\niodepth=8\nruntime=1d\ntime_based\n", 0, &device);
     drive(&mut fill, &mut device, capacity / 256, 1 << 20)?;
     let start = fill.now() + 10 * SECOND_NS;
     let jobs = format!("[measure]\nrw={rw}\nnorandommap\niodepth=32\nruntime=100d\ntime_based\n");
@@ -325,11 +294,7 @@ fn measure_timed(
         let bytes = if writes { PAGE_BYTES } else { 0 };
         drive(&mut work, &mut device, capacity / 4, bytes)?;
         let host = capacity / 4;
-        let media = if writes {
-            device.stats().since(&start).media_bytes_written() / PAGE_BYTES
-        } else {
-            host
-        };
+        let media = if writes { device.stats().since(&start).media_bytes_written() / PAGE_BYTES } else { host };
         Some(RoundPages { media, host })
     })
 }
@@ -379,9 +344,7 @@ impl PatternWriter {
                     });
                 }
                 todo -= self.writes.len() as u64;
-                let _ = device
-                    .write_batch(0, &self.writes)
-                    .expect("the extents are within the device");
+                let _ = device.write_batch(0, &self.writes).expect("the extents are within the device");
             }
             watch.add_completed(chunk * u64::from(pages) * PAGE_BYTES);
         }
@@ -401,10 +364,7 @@ impl Yardstick {
         #[cfg(target_os = "linux")]
         let _ = memory.advise(memmap2::Advice::HugePage);
         memory.fill(1); // Resident, as the L2P of a full device is.
-        Yardstick {
-            memory,
-            random: XorShift(0xD1B5_4A32_D192_ED03),
-        }
+        Yardstick { memory, random: XorShift(0xD1B5_4A32_D192_ED03) }
     }
 
     /// Nanoseconds per entry, over `count` entries.
@@ -446,13 +406,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or_else(
-        || std::env::consts::ARCH.to_string(),
-        |(_, name)| name.trim().to_string(),
-    )
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
 }
 
 #[cfg(test)]
@@ -461,11 +416,7 @@ mod tests {
 
     #[test]
     fn the_timed_rows_are_measured() {
-        let settings = BenchSettings {
-            capacity_bytes: 8 << 30,
-            rounds: 3,
-            ..BenchSettings::default()
-        };
+        let settings = BenchSettings { capacity_bytes: 8 << 30, rounds: 3, ..BenchSettings::default() };
         let mut yardstick = Yardstick::new(settings.capacity_bytes / PAGE_BYTES);
         for (rw, collects) in [("randwrite", true), ("randread", false)] {
             let measured = measure_timed(rw, rw, &settings, &mut yardstick, &());

@@ -56,24 +56,14 @@ impl ClockedDevice {
     /// # Errors
     /// The device is impossible. The error names the field and the allowed values.
     pub fn new(device: &str, config: &DeviceConfig, keep_gc_log: bool) -> Result<ClockedDevice, LabError> {
-        let made = Device::new(config).map_err(|error| LabError::Device {
-            device: device.to_string(),
-            error,
-        })?;
+        let made = Device::new(config).map_err(|error| LabError::Device { device: device.to_string(), error })?;
         Ok(ClockedDevice::from_device(made, keep_gc_log))
     }
 
     /// Wraps an existing, idle device.
     pub fn from_device(device: Device, keep_gc_log: bool) -> ClockedDevice {
-        let log = CollectionLog {
-            keep: keep_gc_log,
-            rows: Vec::new(),
-        };
-        ClockedDevice {
-            device: device.replace_sink(log).0,
-            now: 0,
-            in_flight: BinaryHeap::new(),
-        }
+        let log = CollectionLog { keep: keep_gc_log, rows: Vec::new() };
+        ClockedDevice { device: device.replace_sink(log).0, now: 0, in_flight: BinaryHeap::new() }
     }
 
     /// Loads a saved drive, idle and at time 0.
@@ -131,13 +121,7 @@ impl ClockedDevice {
             }
             return Ok(Vec::new());
         }
-        self.in_flight(
-            writes,
-            |write| write.pages,
-            queue_depth,
-            go_on,
-            |device, now, write| device.write(now, write),
-        )
+        self.in_flight(writes, |write| write.pages, queue_depth, go_on, |device, now, write| device.write(now, write))
     }
 
     /// Reads extents like [`ClockedDevice::write`].
@@ -204,12 +188,7 @@ impl ClockedDevice {
                     self.now = self.now.max(first);
                 }
                 let done = carry_out(&mut self.device, self.now, command)?;
-                assert!(
-                    done.at >= self.now,
-                    "a command sent at {} ns completes at {} ns",
-                    self.now,
-                    done.at
-                );
+                assert!(done.at >= self.now, "a command sent at {} ns completes at {} ns", self.now, done.at);
                 latencies.push(done.at - self.now);
                 self.in_flight.push(Reverse(done.at));
                 assert!(
@@ -319,9 +298,6 @@ mod tests {
             looks <= 2
         };
         drive.write(&all, 1, &mut go_on).expect("they exist");
-        assert_eq!(
-            drive.device().stats().total().host_pages_written,
-            2 * PAGES_BETWEEN_LOOKS
-        );
+        assert_eq!(drive.device().stats().total().host_pages_written, 2 * PAGES_BETWEEN_LOOKS);
     }
 }

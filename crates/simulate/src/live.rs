@@ -135,11 +135,7 @@ impl LiveRun {
         let checkpoints = RunCheckpoints::new(&plan, account);
         let mut run = ActiveRun::begin(plan, ExecutionOptions::default())?;
         run.enable_event_log();
-        Ok(LiveRun {
-            run,
-            checkpoints,
-            origin: None,
-        })
+        Ok(LiveRun { run, checkpoints, origin: None })
     }
 
     pub fn plan(&self) -> &Arc<RunPlan> {
@@ -187,17 +183,10 @@ impl LiveRun {
             }
             // Requests in flight at the last written byte must complete too.
             let is_all = self.plan().write_bytes().is_some_and(|bytes| host_bytes >= bytes);
-            let stride = StepLimit {
-                requests: left,
-                host_bytes: if is_all { u64::MAX } else { host_bytes },
-                pages,
-            };
+            let stride = StepLimit { requests: left, host_bytes: if is_all { u64::MAX } else { host_bytes }, pages };
             let host_bytes_before = self.position().host_bytes;
             self.run.step(stride, &())?;
-            assert!(
-                self.position().host_bytes >= host_bytes_before,
-                "a step reduced the bytes written"
-            );
+            assert!(self.position().host_bytes >= host_bytes_before, "a step reduced the bytes written");
             self.keep_checkpoint();
         }
     }
@@ -241,10 +230,7 @@ impl LiveRun {
             }
         }
         let now = self.position().host_bytes;
-        assert!(
-            self.origin.is_some() || now <= host_bytes,
-            "a rewound run is beyond its goal"
-        );
+        assert!(self.origin.is_some() || now <= host_bytes, "a rewound run is beyond its goal");
         // Checkpoints that the account released are taken again on the way.
         self.checkpoints.next_bytes = now.saturating_add(1);
         Ok(())
@@ -346,27 +332,16 @@ impl LiveRun {
         let Some(run) = self.run.fork(&plan)? else {
             return Ok((LiveRun::begin(plan, account)?, ForkStart::FromStart));
         };
-        assert_eq!(
-            run.position().host_bytes,
-            self.position().host_bytes,
-            "a fork begins at the position of its run"
-        );
+        assert_eq!(run.position().host_bytes, self.position().host_bytes, "a fork begins at the position of its run");
         let mut checkpoints = RunCheckpoints::new(&plan, account);
         let share = account.reserve(checkpoints.each_bytes).ok();
         let origin = share.and_then(|share| Some((Arc::new(run.checkpoint()?), share)));
         if origin.is_none() {
             // No memory for a checkpoint means no memory for a second drive.
-            return Err(LabError::invalid(
-                "fork",
-                "there is no memory for another drive. End another session or lane",
-            ));
+            return Err(LabError::invalid("fork", "there is no memory for another drive. End another session or lane"));
         }
         checkpoints.next_bytes = run.position().host_bytes + checkpoints.every_bytes;
-        let fork = LiveRun {
-            origin,
-            checkpoints,
-            run,
-        };
+        let fork = LiveRun { origin, checkpoints, run };
         Ok((fork, ForkStart::Here))
     }
 }

@@ -65,15 +65,8 @@ pub(crate) struct PolicyPlacer {
 impl PolicyPlacer {
     pub(crate) fn new(policy: Box<dyn PlacementPolicy>, page_bytes: u64, placement_count: u16) -> PolicyPlacer {
         assert!(placement_count > 0, "a namespace has a placement");
-        let consultation = Consultation {
-            policy,
-            placements: Vec::new(),
-        };
-        PolicyPlacer {
-            consultation: Arc::new(Mutex::new(consultation)),
-            page_bytes,
-            placement_count,
-        }
+        let consultation = Consultation { policy, placements: Vec::new() };
+        PolicyPlacer { consultation: Arc::new(Mutex::new(consultation)), page_bytes, placement_count }
     }
 
     /// Calls the policy and checks its answers.
@@ -121,9 +114,7 @@ mod tests {
 
     impl VictimPolicy for OldestFirst {
         fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
-            candidates
-                .iter()
-                .min_by_key(|unit| candidates.unit(*unit).closed_sequence())
+            candidates.iter().min_by_key(|unit| candidates.unit(*unit).closed_sequence())
         }
     }
 
@@ -148,10 +139,7 @@ mod tests {
         let only = experiment.variants.iter().any(|known| known.name == variant);
         let selection = RunOverrides {
             quick: true,
-            run: RunOptions {
-                variants: only.then(|| vec![variant.to_string()]),
-                ..RunOptions::default()
-            },
+            run: RunOptions { variants: only.then(|| vec![variant.to_string()]), ..RunOptions::default() },
             change: RunChange::from_settings(&[("gc.victim_policy".to_string(), policy.into())].into_iter().collect()),
             ..RunOverrides::default()
         };
@@ -168,19 +156,14 @@ mod tests {
             ..ExecutionOptions::default()
         };
         let results = run_all_with(prepared, options, &());
-        results
-            .map(|mut results| results.remove(0))
-            .map_err(|error| error.to_string())
+        results.map(|mut results| results.remove(0)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_victim_policy_from_outside_gives_what_the_same_one_gives_inside() {
         let prepared = cell("three_stream", "FDP", "fifo");
         let inside = run_all(&prepared, true, u64::MAX, &()).expect("results").remove(0);
-        let policies = Policies {
-            victim: Some(&|| Box::new(OldestFirst)),
-            ..Policies::default()
-        };
+        let policies = Policies { victim: Some(&|| Box::new(OldestFirst)), ..Policies::default() };
         let outside = run(&prepared, policies).expect("a result");
         assert_eq!(inside.stats, outside.stats);
         let victims = |result: &RunResult| -> Vec<RuId> { result.gc_log.iter().map(|row| row.victim).collect() };
@@ -193,10 +176,7 @@ mod tests {
         let to = |index: Option<u16>| move || -> Box<dyn PlacementPolicy> { Box::new(To(index.map(PlacementIndex))) };
         let run = |prepared: &[RunPlan], index| {
             let make = to(index);
-            let policies = Policies {
-                placement: Some(&make),
-                ..Policies::default()
-            };
+            let policies = Policies { placement: Some(&make), ..Policies::default() };
             run(prepared, policies)
         };
         let placed = cell("three_stream", "FDP", "greedy");
@@ -206,25 +186,16 @@ mod tests {
         let elsewhere = run(&placed, Some(5)).expect("a result").stats;
         assert_eq!(elsewhere.handles[5].host_bytes_written, elsewhere.host_bytes_written());
         let error = run(&placed, Some(8)).expect_err("there are eight");
-        assert_eq!(
-            error,
-            "placement policy: the policy returned placement index 8, but the drive has only 0 to 7"
-        );
+        assert_eq!(error, "placement policy: the policy returned placement index 8, but the drive has only 0 to 7");
     }
 
     #[test]
     fn a_placement_policy_decides_in_virtual_time_too() {
         let prepared = cell("noisy_neighbour", "", "greedy");
-        let policies = Policies {
-            placement: Some(&|| Box::new(To(Some(PlacementIndex(2))))),
-            ..Policies::default()
-        };
+        let policies = Policies { placement: Some(&|| Box::new(To(Some(PlacementIndex(2))))), ..Policies::default() };
         let stats = run(&prepared, policies).expect("a result").stats;
         assert_eq!(stats.handles[2].host_bytes_written, stats.host_bytes_written());
-        let policies = Policies {
-            placement: Some(&|| Box::new(To(Some(PlacementIndex(99))))),
-            ..Policies::default()
-        };
+        let policies = Policies { placement: Some(&|| Box::new(To(Some(PlacementIndex(99))))), ..Policies::default() };
         let error = run(&prepared, policies).expect_err("there are not as many");
         assert!(error.contains("returned placement index 99"), "{error}");
     }

@@ -17,10 +17,7 @@ impl RequestMapper {
     /// Creates the mapper of a device for a namespace with these placement handles.
     pub(crate) fn new(layout: &DeviceLayout, handles: &[RuhId]) -> RequestMapper {
         assert!(!handles.is_empty(), "a namespace has a placement handle");
-        assert!(
-            layout.page_bytes.is_power_of_two(),
-            "layouts have mapping units of 4 to 64 KiB"
-        );
+        assert!(layout.page_bytes.is_power_of_two(), "layouts have mapping units of 4 to 64 KiB");
         RequestMapper {
             page_bits: layout.page_bytes.trailing_zeros(),
             placements: PlacementList::new(handles, layout.groups).iter().collect(),
@@ -74,11 +71,6 @@ impl RequestMapper {
             Some(index) => self.placements[index.index()],
             None => self.default_placement(device),
         };
-        WriteRequest {
-            first,
-            pages,
-            host_bytes: u64::from(request.bytes),
-            placement,
-        }
+        WriteRequest { first, pages, host_bytes: u64::from(request.bytes), placement }
     }
 }

@@ -25,11 +25,7 @@ pub(crate) struct RunRecorder {
 
 impl RunRecorder {
     pub(crate) fn new(keep_gc_log: bool, timed: bool) -> RunRecorder {
-        RunRecorder {
-            keep: keep_gc_log,
-            timed,
-            ..RunRecorder::default()
-        }
+        RunRecorder { keep: keep_gc_log, timed, ..RunRecorder::default() }
     }
 
     /// Starts to count the copied pages of these ranges of the drive.
@@ -40,19 +36,12 @@ impl RunRecorder {
             ranges.len()
         );
         let end = |range: &OwnedRange| range.end_bytes.div_ceil(page_bytes) as u32;
-        self.ranges = ranges
-            .into_iter()
-            .map(|range| (range.clone(), end(&range), 0))
-            .collect();
+        self.ranges = ranges.into_iter().map(|range| (range.clone(), end(&range), 0)).collect();
     }
 
     /// Copies the counts for a checkpoint, without the logs.
     pub(crate) fn counts(&self) -> RunRecorder {
-        RunRecorder {
-            timed: self.timed,
-            ranges: self.ranges.clone(),
-            ..RunRecorder::default()
-        }
+        RunRecorder { timed: self.timed, ranges: self.ranges.clone(), ..RunRecorder::default() }
     }
 
     /// Copied pages of each range.
@@ -73,9 +62,7 @@ impl ssd::EventSink for RunRecorder {
         let DeviceEvent::Reclaim(reclaim) = event else { return };
         if self.keep {
             assert!(
-                self.gc_log
-                    .last()
-                    .is_none_or(|before| before.host_pages_written <= reclaim.host_pages_written),
+                self.gc_log.last().is_none_or(|before| before.host_pages_written <= reclaim.host_pages_written),
                 "collections are reported in their order"
             );
             self.gc_log.push(reclaim.clone());

@@ -74,11 +74,7 @@ impl SteadyState {
     }
 
     fn from_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
-        assert_eq!(
-            rounds.len(),
-            ROUNDS,
-            "the confidence interval is that of {ROUNDS} rounds"
-        );
+        assert_eq!(rounds.len(), ROUNDS, "the confidence interval is that of {ROUNDS} rounds");
         let count = rounds.len() as f64;
         let mean = rounds.iter().sum::<f64>() / count;
         let most = rounds.iter().copied().fold(f64::MIN, f64::max);
@@ -144,10 +140,7 @@ mod tests {
                 host += CAPACITY / 10;
                 media += CAPACITY as f64 / 10.0 * waf;
                 reclaimed += u64::from(reclaims);
-                let owner = OwnerStats {
-                    units_reclaimed: reclaimed,
-                    ..OwnerStats::default()
-                };
+                let owner = OwnerStats { units_reclaimed: reclaimed, ..OwnerStats::default() };
                 samples.push(RunSample {
                     host_bytes: host,
                     media_bytes: media as u64,
@@ -168,35 +161,20 @@ mod tests {
     fn five_drive_writes_that_agree_are_steady() {
         assert_eq!(state(&[2.0; 4]), None);
         let flat = state(&[2.0; 5]).expect("five");
-        assert!(
-            flat.reached && flat.half_width < 1e-9 && flat.after_capacities == 0.0,
-            "{flat:?}"
-        );
+        assert!(flat.reached && flat.half_width < 1e-9 && flat.after_capacities == 0.0, "{flat:?}");
         let later = state(&[1.0, 1.5, 2.0, 2.0, 2.02, 1.98, 2.0]).expect("five");
         assert!(later.reached && later.after_capacities == 2.0, "{later:?}");
         // t of four degrees of freedom, standard error of 2.00 2.00 2.02 1.98 2.00.
-        assert!(
-            (later.half_width - 2.776 * (0.0002_f64 / 5.0).sqrt()).abs() < 1e-6,
-            "{later:?}"
-        );
+        assert!((later.half_width - 2.776 * (0.0002_f64 / 5.0).sqrt()).abs() < 1e-6, "{later:?}");
     }
 
     #[test]
     fn a_rise_a_scatter_and_a_new_drive_are_not() {
         let rising = state(&[1.90, 1.92, 1.94, 1.96, 1.98]).expect("five");
-        assert!(
-            !rising.reached && rising.range < RANGE && rising.slope > SLOPE,
-            "{rising:?}"
-        );
+        assert!(!rising.reached && rising.range < RANGE && rising.slope > SLOPE, "{rising:?}");
         let scattered = state(&[2.0, 2.12, 2.0, 2.12, 2.0]).expect("five");
-        assert!(
-            !scattered.reached && scattered.range > RANGE && scattered.slope < SLOPE,
-            "{scattered:?}"
-        );
+        assert!(!scattered.reached && scattered.range > RANGE && scattered.slope < SLOPE, "{scattered:?}");
         let new = SteadyState::assess(&samples(&[1.0; 6], false), CAPACITY).expect("five");
-        assert!(
-            !new.reached && new.range == 0.0,
-            "a drive that never collected is new: {new:?}"
-        );
+        assert!(!new.reached && new.range == 0.0, "a drive that never collected is new: {new:?}");
     }
 }

@@ -29,11 +29,7 @@ pub fn results() -> Vec<RunResult> {
     for (device, factor) in [("ssd_a", 1.0), ("ssd_b", 2.1)] {
         for (value, more) in values {
             for (variant, copies, handles) in variants {
-                let key = CellKey {
-                    device: device.into(),
-                    variant: variant.into(),
-                    grid: vec![value.into()],
-                };
+                let key = CellKey { device: device.into(), variant: variant.into(), grid: vec![value.into()] };
                 results.push(result(key, factor * (copies + more) * 0.8, handles));
             }
         }
@@ -43,9 +39,8 @@ pub fn results() -> Vec<RunResult> {
 
 /// A cell with final write amplification near 1 + `copies` and this many handles in use.
 fn result(key: CellKey, copies: f64, handles: usize) -> RunResult {
-    let samples: Vec<RunSample> = (1..=SAMPLES)
-        .map(|index| sample(index as f64 / SAMPLES as f64, copies, handles))
-        .collect();
+    let samples: Vec<RunSample> =
+        (1..=SAMPLES).map(|index| sample(index as f64 / SAMPLES as f64, copies, handles)).collect();
     let last = samples.last().expect("there are samples");
     let mut stats = DeviceStats::new(PAGE_BYTES, HANDLES as u16);
     stats.handles = last.owners[..HANDLES].to_vec();
@@ -111,13 +106,7 @@ fn sample(progress: f64, copies: f64, handles: usize) -> RunSample {
     let media: u64 = owners.iter().map(OwnerStats::data_pages).sum();
     let host: u64 = owners.iter().map(|row| row.host_bytes_written).sum();
     let valid_pages = units.iter().map(|units| units * UNIT_PAGES * 3 / 4).collect();
-    RunSample {
-        host_bytes: host,
-        media_bytes: media * PAGE_BYTES,
-        owners,
-        units,
-        valid_pages,
-    }
+    RunSample { host_bytes: host, media_bytes: media * PAGE_BYTES, owners, units, valid_pages }
 }
 
 fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
@@ -143,18 +132,12 @@ fn owner(host_pages: f64, copied: f64, received: f64) -> OwnerStats {
 /// Some collections of each handle and of the shared pool.
 fn gc_log(stats: &DeviceStats) -> Vec<ReclaimRecord> {
     let used = (0..HANDLES as u16).filter(|handle| stats.handles[usize::from(*handle)].host_pages_written > 0);
-    let owners: Vec<UnitOwner> = used
-        .map(|handle| UnitOwner::from_handle(RuhId(handle)))
-        .chain([UnitOwner::SHARED_POOL])
-        .collect();
+    let owners: Vec<UnitOwner> =
+        used.map(|handle| UnitOwner::from_handle(RuhId(handle))).chain([UnitOwner::SHARED_POOL]).collect();
     let row = |index: u64| ReclaimRecord {
         host_pages_written: 700 * UNIT_PAGES + index * 97,
         now: 0,
-        trigger: if index % 11 == 10 {
-            Trigger::Foreground
-        } else {
-            Trigger::Background
-        },
+        trigger: if index % 11 == 10 { Trigger::Foreground } else { Trigger::Background },
         policy: "cost_benefit",
         group: RgId(0),
         victim: RuId((index * 37 % UNITS) as u32),

@@ -42,10 +42,7 @@ fn experiment(drive_writes: f64, workload: &str) -> Experiment {
 /// Runs the experiment's only cell on a scaled model.
 fn run_scaled_model(experiment: &Experiment, scale: u32) -> RunResult {
     let selection = RunOverrides {
-        run: RunOptions {
-            scale: Some(ScaleChoice::Fixed(Scale(scale))),
-            ..RunOptions::default()
-        },
+        run: RunOptions { scale: Some(ScaleChoice::Fixed(Scale(scale))), ..RunOptions::default() },
         ..RunOverrides::default()
     };
     let cells = experiment.select(&selection).expect("the experiment has cells").cells;
@@ -66,10 +63,7 @@ fn assert_scaled_models_agree(what: &str, experiment: &Experiment, scales: [u32;
     let least = measured.iter().copied().fold(f64::INFINITY, f64::min);
     let most = measured.iter().copied().fold(0.0, f64::max);
     let difference = most / least - 1.0;
-    println!(
-        "{what}: {measured:.4?} at 1/{scales:?}, {:.2} % apart",
-        difference * 100.0
-    );
+    println!("{what}: {measured:.4?} at 1/{scales:?}, {:.2} % apart", difference * 100.0);
     for result in &results {
         assert_eq!(
             result.superblocks, results[0].superblocks,
@@ -123,11 +117,7 @@ fn sequential_and_skewed_data_in_one_handle_collected_by_age() {
         device = { "gc.victim_policy" = "benefit_cost_since_invalidation" }
     "#;
     // Reclaim units of 1024 pages are too small here. They differ by 3.9 % from those of 4096.
-    assert_scaled_models_agree(
-        "three_stream zipf 2.2 Mixed, by age",
-        &experiment(4.0, workload),
-        [16, 4, 1],
-    );
+    assert_scaled_models_agree("three_stream zipf 2.2 Mixed, by age", &experiment(4.0, workload), [16, 4, 1]);
 }
 
 fn three_streams(name: &str, dataplacement: &str) -> Experiment {

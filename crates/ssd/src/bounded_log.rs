@@ -18,10 +18,7 @@ pub struct BoundedLog<T> {
 
 impl<T> Default for BoundedLog<T> {
     fn default() -> BoundedLog<T> {
-        BoundedLog {
-            entries: VecDeque::new(),
-            overwritten: 0,
-        }
+        BoundedLog { entries: VecDeque::new(), overwritten: 0 }
     }
 }
 

@@ -199,8 +199,7 @@ impl Checkpoint {
                 next(self, None)?;
             }
             write_head(out, &self.config, &[], &self.state.state)?;
-            self.part_changes
-                .resize_with(parts(self.logical_pages).count(), Vec::new);
+            self.part_changes.resize_with(parts(self.logical_pages).count(), Vec::new);
             let mut bytes = Vec::new();
             for part in 0..self.part_changes.len() {
                 next(self, Some(part))?;

@@ -61,12 +61,8 @@ impl WearSummary {
         assert!(!block_erases.is_empty(), "a drive has blocks");
         // A single pass, because a large drive has millions of blocks and host commands call this
         // under the drive lock.
-        let mut wear = WearSummary {
-            blocks: wide(block_erases.len()),
-            erases: 0,
-            fewest_erases: u32::MAX,
-            most_erases: 0,
-        };
+        let mut wear =
+            WearSummary { blocks: wide(block_erases.len()), erases: 0, fewest_erases: u32::MAX, most_erases: 0 };
         for erases in block_erases {
             wear.erases += u64::from(*erases);
             wear.fewest_erases = wear.fewest_erases.min(*erases);
@@ -115,10 +111,7 @@ impl Endurance {
         let wear = WearSummary::from_erases(erases);
         let blocks = wear.blocks;
         assert_eq!(blocks, layout.blocks(), "each block of the drive counts its erases");
-        let worn = erases
-            .iter()
-            .zip(config.limits(seed))
-            .filter(|(count, limit)| *count >= limit);
+        let worn = erases.iter().zip(config.limits(seed)).filter(|(count, limit)| *count >= limit);
         let amplification = stats.write_amplification().unwrap_or(1.0);
         // Overhead wears flash of its own, in proportion to the data.
         let overhead = 1.0 + stats.overhead.share();

@@ -21,11 +21,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     pub(crate) fn new(field: &str, value: impl ToString, allowed: impl Into<String>) -> ConfigError {
-        ConfigError {
-            field: field.to_string(),
-            value: value.to_string(),
-            allowed: allowed.into(),
-        }
+        ConfigError { field: field.to_string(), value: value.to_string(), allowed: allowed.into() }
     }
 
     /// Rejects a value unless `ok` is true.

@@ -205,11 +205,7 @@ pub struct HostWrite {
 impl From<&WriteRequest> for HostWrite {
     #[inline]
     fn from(write: &WriteRequest) -> HostWrite {
-        HostWrite {
-            placement: write.placement,
-            host_bytes: write.host_bytes,
-            pages: write.pages,
-        }
+        HostWrite { placement: write.placement, host_bytes: write.host_bytes, pages: write.pages }
     }
 }
 
@@ -358,10 +354,7 @@ impl LongestRun {
                 Some(current) if run.lpn.0 == current.first.0 + current.pages => current.pages += run.pages,
                 _ => {
                     self.end_run();
-                    self.current = Some(MovedRun {
-                        first: run.lpn,
-                        pages: run.pages,
-                    });
+                    self.current = Some(MovedRun { first: run.lpn, pages: run.pages });
                 }
             }
         }

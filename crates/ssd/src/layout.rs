@@ -138,47 +138,19 @@ impl DeviceLayout {
     /// Asserts that the parts add up to the drive and that its groups can hold every logical page.
     fn assert_whole(&self) {
         let superblock_pages = self.superblock_pages;
-        assert_eq!(
-            self.blocks_per_superblock * self.block_pages,
-            superblock_pages,
-            "blocks make up a superblock"
-        );
-        assert_eq!(
-            self.slices_per_superblock * self.slice_pages,
-            superblock_pages,
-            "slices make up a superblock"
-        );
-        assert!(
-            self.block_pages.is_multiple_of(self.program_unit_pages),
-            "program units make up a block"
-        );
+        assert_eq!(self.blocks_per_superblock * self.block_pages, superblock_pages, "blocks make up a superblock");
+        assert_eq!(self.slices_per_superblock * self.slice_pages, superblock_pages, "slices make up a superblock");
+        assert!(self.block_pages.is_multiple_of(self.program_unit_pages), "program units make up a block");
         for class in &self.classes {
-            assert_eq!(
-                class.divisor * class.pages,
-                superblock_pages,
-                "parts make up a superblock"
-            );
+            assert_eq!(class.divisor * class.pages, superblock_pages, "parts make up a superblock");
             assert_eq!(class.slices * self.slice_pages, class.pages, "slices make up a part");
             assert_eq!(class.blocks * self.block_pages, class.pages, "blocks make up a part");
         }
-        assert_eq!(
-            self.superblocks() * superblock_pages,
-            self.physical_pages,
-            "superblocks make up the drive"
-        );
-        assert!(
-            self.logical_pages < self.physical_pages,
-            "there is flash for every logical page"
-        );
+        assert_eq!(self.superblocks() * superblock_pages, self.physical_pages, "superblocks make up the drive");
+        assert!(self.logical_pages < self.physical_pages, "there is flash for every logical page");
         let live_pages_max = u64::from(self.groups) * self.group_live_pages_max;
-        assert!(
-            live_pages_max >= u64::from(self.logical_pages),
-            "the groups have space for every logical page"
-        );
-        assert!(
-            self.superblocks_kept() < self.superblocks_per_group,
-            "something is left for host data"
-        );
+        assert!(live_pages_max >= u64::from(self.logical_pages), "the groups have space for every logical page");
+        assert!(self.superblocks_kept() < self.superblocks_per_group, "something is left for host data");
     }
 
     /// Superblocks of each group that hosts cannot use, for collection and the reserve.
@@ -260,10 +232,7 @@ impl DeviceLayout {
     fn frontiers(&self) -> u32 {
         let may_isolate = |handle: &&HandleConfig| handle.isolation != Isolation::InitiallyIsolated;
         let isolated = count(self.handles.iter().filter(may_isolate).count());
-        let shared = self
-            .handles
-            .iter()
-            .any(|handle| handle.isolation != Isolation::PersistentlyIsolated);
+        let shared = self.handles.iter().any(|handle| handle.isolation != Isolation::PersistentlyIsolated);
         isolated + u32::from(shared)
     }
 
@@ -278,11 +247,7 @@ impl DeviceLayout {
     }
 
     fn open_superblocks_if_eager(&self, config: &DeviceConfig) -> u32 {
-        let host: u32 = self
-            .handles
-            .iter()
-            .map(|handle| u32::from(self.open_slots(handle)))
-            .sum();
+        let host: u32 = self.handles.iter().map(|handle| u32::from(self.open_slots(handle))).sum();
         match config.gc.copies {
             GcDestination::Apart => host + self.frontiers(),
             GcDestination::WithHost => host,
@@ -315,10 +280,7 @@ impl DeviceLayout {
         while over_provisioning <= 1.0 {
             larger.geometry.over_provisioning = over_provisioning;
             let fits = |layout: DeviceLayout| layout.superblocks_per_group >= layout.superblocks_needed(&larger);
-            if FlashShape::new(&larger)
-                .and_then(|shape| shape.layout(&larger))
-                .is_ok_and(fits)
-            {
+            if FlashShape::new(&larger).and_then(|shape| shape.layout(&larger)).is_ok_and(fits) {
                 works = Some(over_provisioning);
                 break;
             }
@@ -357,9 +319,7 @@ fn pooled_copies(config: &DeviceConfig) -> UnitOwner {
     let shares = |handle: &RuhId| config.handles.get(handle.0).isolation != Isolation::PersistentlyIsolated;
     match config.gc.copies {
         GcDestination::Apart => UnitOwner::SHARED_POOL,
-        GcDestination::WithHost => handles
-            .find(shares)
-            .map_or(UnitOwner::SHARED_POOL, UnitOwner::from_handle),
+        GcDestination::WithHost => handles.find(shares).map_or(UnitOwner::SHARED_POOL, UnitOwner::from_handle),
     }
 }
 
@@ -440,9 +400,7 @@ impl FlashShape {
 
     fn layout(&self, config: &DeviceConfig) -> Result<DeviceLayout, ConfigError> {
         let geometry = &config.geometry;
-        let handles: Vec<_> = (0..config.handles.count)
-            .map(|index| config.handles.get(index))
-            .collect();
+        let handles: Vec<_> = (0..config.handles.count).map(|index| config.handles.get(index)).collect();
         let mut divisors = vec![1];
         for (index, handle) in handles.iter().enumerate() {
             self.check_size(index, handle.reclaim_unit)?;
@@ -540,10 +498,7 @@ impl FlashShape {
         let (logical_pages, superblocks) = if field == "geometry.capacity_bytes" {
             let logical_pages = given / page_bytes;
             let physical_bytes = to_f64(given) * (1.0 + geometry.over_provisioning);
-            (
-                logical_pages,
-                truncate((physical_bytes / to_f64(group_superblock_bytes)).round()),
-            )
+            (logical_pages, truncate((physical_bytes / to_f64(group_superblock_bytes)).round()))
         } else {
             let superblocks = given / group_superblock_bytes;
             let physical_pages = superblocks * groups * u64::from(self.superblock_pages);
@@ -558,9 +513,7 @@ impl FlashShape {
                 format!("must be at least one superblock for each reclaim group ({group_superblock_bytes} bytes)");
             return Err(ConfigError::new(field, given, allowed));
         }
-        let physical_pages = superblocks
-            .saturating_mul(groups)
-            .saturating_mul(u64::from(self.superblock_pages));
+        let physical_pages = superblocks.saturating_mul(groups).saturating_mul(u64::from(self.superblock_pages));
         if physical_pages >= u64::from(u32::MAX) {
             let physical_bytes = u128::from(physical_pages) * u128::from(page_bytes);
             let large_enough = |unit: &u64| physical_bytes / u128::from(*unit) < u32::MAX.into();

@@ -85,16 +85,8 @@ impl<T: Element> ZeroedArray<T> {
             PageSize::Small => memmap2::Advice::NoHugePage,
             PageSize::Huge => memmap2::Advice::HugePage,
         });
-        let array = ZeroedArray {
-            memory,
-            page,
-            element: std::marker::PhantomData,
-        };
-        assert_eq!(
-            array.get().len(),
-            len,
-            "the system returned another amount of memory than requested"
-        );
+        let array = ZeroedArray { memory, page, element: std::marker::PhantomData };
+        assert_eq!(array.get().len(), len, "the system returned another amount of memory than requested");
         Ok(array)
     }
 
@@ -195,10 +187,7 @@ impl PageMaps {
             0 < logical_pages && logical_pages < physical_pages,
             "{physical_pages} pages of flash are too few for {logical_pages} logical pages"
         );
-        assert!(
-            physical_pages < Ppn::UNMAPPED.0,
-            "the last number of a page means that there is none"
-        );
+        assert!(physical_pages < Ppn::UNMAPPED.0, "the last number of a page means that there is none");
         Ok(PageMaps {
             l2p_inverted: ZeroedArray::zeroed(index(logical_pages))?,
             reverse: ReverseMap::new(physical_pages, slice_pages)?,
@@ -416,10 +405,7 @@ impl PageMaps {
             return Err(format!("maps logical page {} to a page beyond its flash", lpn.0));
         }
         if self.count_valid(ppn, pages) > 0 {
-            return Err(format!(
-                "maps logical page {} to the physical page of another one",
-                lpn.0
-            ));
+            return Err(format!("maps logical page {} to the physical page of another one", lpn.0));
         }
         fill_run(&mut self.l2p_inverted.get_mut()[lpn.index()..][..index(pages)], ppn.0);
         self.set_valid(ppn, pages);

@@ -23,10 +23,7 @@ pub struct MediaOverhead {
 impl MediaOverhead {
     /// Overhead of `share` pages for each data page, rounded to millionths.
     pub(crate) fn new(share: f64) -> MediaOverhead {
-        MediaOverhead {
-            millionths: truncate32((share * 1e6).round()),
-            due: 0,
-        }
+        MediaOverhead { millionths: truncate32((share * 1e6).round()), due: 0 }
     }
 
     /// Overhead pages for each data page.
@@ -45,10 +42,7 @@ impl MediaOverhead {
     #[must_use]
     pub(crate) fn counting_from(self, data_pages: u64) -> MediaOverhead {
         let due = u32::try_from(self.millionths_after(data_pages) % PAGE);
-        MediaOverhead {
-            due: due.expect("less than a page is due"),
-            ..self
-        }
+        MediaOverhead { due: due.expect("less than a page is due"), ..self }
     }
 
     /// Data pages that are at least this many media pages with their overhead.

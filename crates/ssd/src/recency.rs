@@ -60,22 +60,14 @@ impl TryFrom<WindowSnapshot> for RecencyWindow {
 impl From<RecencyWindow> for WindowSnapshot {
     fn from(recency: RecencyWindow) -> WindowSnapshot {
         let pages = recency.extents.iter().flat_map(|&(first, pages)| first..first + pages);
-        WindowSnapshot {
-            pages_max: recency.pages_max,
-            pages: pages.collect(),
-        }
+        WindowSnapshot { pages_max: recency.pages_max, pages: pages.collect() }
     }
 }
 
 impl RecencyWindow {
     pub(crate) fn new(pages_max: u32) -> RecencyWindow {
         assert!(pages_max > 0, "a window holds a page");
-        RecencyWindow {
-            pages_max,
-            extents: VecDeque::new(),
-            pages: 0,
-            times: OccurrenceCounts::default(),
-        }
+        RecencyWindow { pages_max, extents: VecDeque::new(), pages: 0, times: OccurrenceCounts::default() }
     }
 
     /// Returns true if the window has this size and contains only pages of a drive of
@@ -95,11 +87,7 @@ impl RecencyWindow {
         let mut here = GROUP_PAGES - first.0 % GROUP_PAGES;
         let mut run = 0;
         loop {
-            let alike = if recent {
-                pages.trailing_ones()
-            } else {
-                pages.trailing_zeros()
-            };
+            let alike = if recent { pages.trailing_ones() } else { pages.trailing_zeros() };
             run += alike.min(here);
             if alike < here || run >= pages_max {
                 break;
@@ -150,10 +138,7 @@ fn each_group(mut first: u32, pages: u32, mut call: impl FnMut(u32, u32)) {
     let mut left = pages;
     while left > 0 {
         let here = left.min(GROUP_PAGES - first % GROUP_PAGES);
-        call(
-            first / GROUP_PAGES,
-            u32::MAX >> (GROUP_PAGES - here) << (first % GROUP_PAGES),
-        );
+        call(first / GROUP_PAGES, u32::MAX >> (GROUP_PAGES - here) << (first % GROUP_PAGES));
         // The last page may have the highest 32-bit number.
         first = first.wrapping_add(here);
         left -= here;
@@ -192,11 +177,7 @@ impl CountEntry {
 
 impl Default for OccurrenceCounts {
     fn default() -> OccurrenceCounts {
-        OccurrenceCounts {
-            entries: vec![CountEntry::default(); 16].into(),
-            len: 0,
-            fours: FxHashMap::default(),
-        }
+        OccurrenceCounts { entries: vec![CountEntry::default(); 16].into(), len: 0, fours: FxHashMap::default() }
     }
 }
 
@@ -242,12 +223,7 @@ impl OccurrenceCounts {
         let is_new = entry.pages() == 0;
         let carry = entry.ones & pages;
         let fours = entry.twos & carry;
-        *entry = CountEntry {
-            group,
-            ones: entry.ones ^ pages,
-            twos: entry.twos ^ carry,
-            fours: entry.fours | fours,
-        };
+        *entry = CountEntry { group, ones: entry.ones ^ pages, twos: entry.twos ^ carry, fours: entry.fours | fours };
         if fours != 0 {
             self.add_fours(group, fours);
         }
@@ -377,17 +353,9 @@ mod tests {
             }
             let kept = WindowSnapshot::from(recency.clone());
             assert!(kept.pages.iter().eq(window.iter()), "seed {seed}");
-            let counted = recency
-                .times
-                .entries
-                .iter()
-                .map(|entry| entry.pages().count_ones())
-                .sum::<u32>();
+            let counted = recency.times.entries.iter().map(|entry| entry.pages().count_ones()).sum::<u32>();
             assert_eq!(index(counted), times.values().filter(|times| **times > 0).count());
-            assert_eq!(
-                recency.times.len,
-                recency.times.entries.iter().filter(|entry| entry.pages() > 0).count()
-            );
+            assert_eq!(recency.times.len, recency.times.entries.iter().filter(|entry| entry.pages() > 0).count());
             assert!(RecencyWindow::try_from(kept).is_ok_and(|kept| kept.fits(pages_max, u32::MAX)));
         }
     }

@@ -62,10 +62,7 @@ impl RecentEvents {
             | DeviceEvent::LevelWear { .. } => return,
             _ => {}
         }
-        let event = RecentEvent {
-            event: event.clone(),
-            destination,
-        };
+        let event = RecentEvent { event: event.clone(), destination };
         self.events.push(event, EVENTS_MAX);
     }
 
@@ -83,10 +80,7 @@ impl RecentEvents {
     /// # Panics
     /// The log has not reached the position.
     pub fn since(&self, end: u64) -> EventsSince {
-        EventsSince {
-            events: self.events.since(end).cloned().collect(),
-            left_out: self.events.dropped_since(end),
-        }
+        EventsSince { events: self.events.since(end).cloned().collect(), left_out: self.events.dropped_since(end) }
     }
 
     /// Events since the previous call of this function.
@@ -105,13 +99,7 @@ mod tests {
     use crate::types::RuhId;
 
     fn open(unit: u32, owner: UnitOwner) -> DeviceEvent {
-        DeviceEvent::Open {
-            group: RgId(0),
-            unit: RuId(unit),
-            owner,
-            unit_pages: 8,
-            for_collection: false,
-        }
+        DeviceEvent::Open { group: RgId(0), unit: RuId(unit), owner, unit_pages: 8, for_collection: false }
     }
 
     fn reclaim(destination_owner: UnitOwner, pages_copied: u32) -> DeviceEvent {
@@ -151,11 +139,7 @@ mod tests {
         let destinations: Vec<_> = since.events.iter().map(|event| event.destination).collect();
         let [one, three] = [1, 3].map(|unit| Some(RuId(unit)));
         assert_eq!(destinations, [None, one, None, None, three, None, None]);
-        assert_eq!(
-            (since.left_out, recent.end()),
-            (0, 7),
-            "the host's commands are not among them"
-        );
+        assert_eq!((since.left_out, recent.end()), (0, 7), "the host's commands are not among them");
     }
 
     #[test]

@@ -167,11 +167,7 @@ impl Device {
     /// # Errors
     /// The bytes are not a snapshot, have another version, end early, or fail a checksum.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Device, SnapshotError> {
-        SnapshotReader {
-            input: bytes,
-            name: name.to_string(),
-        }
-        .device()
+        SnapshotReader { input: bytes, name: name.to_string() }.device()
     }
 }
 
@@ -189,10 +185,7 @@ impl SnapshotReader<BufReader<File>> {
     }
 
     fn new(file: File, path: &Path) -> Self {
-        SnapshotReader {
-            input: BufReader::with_capacity(1 << 20, file),
-            name: path.display().to_string(),
-        }
+        SnapshotReader { input: BufReader::with_capacity(1 << 20, file), name: path.display().to_string() }
     }
 }
 
@@ -202,9 +195,7 @@ impl<R: Read> SnapshotReader<R> {
         let mut magic = Vec::new();
         let read = self.input.by_ref().take(wide(MAGIC.len())).read_to_end(&mut magic);
         if read.is_err() || !MAGIC.starts_with(&magic) {
-            return Err(SnapshotError::Foreign {
-                path: self.name.clone(),
-            });
+            return Err(SnapshotError::Foreign { path: self.name.clone() });
         }
         if magic.len() < MAGIC.len() {
             return Err(self.truncated("first bytes"));
@@ -244,10 +235,7 @@ impl<R: Read> SnapshotReader<R> {
     /// Reads the L2P map and builds the reverse map.
     fn maps(&mut self, layout: &DeviceLayout) -> Result<PageMaps, SnapshotError> {
         let maps = PageMaps::new(layout.logical_pages, layout.physical_pages, layout.slice_pages);
-        let mut maps = maps.map_err(|source| SnapshotError::Io {
-            path: self.name.clone(),
-            source,
-        })?;
+        let mut maps = maps.map_err(|source| SnapshotError::Io { path: self.name.clone(), source })?;
         let mut bytes = Vec::new();
         for (number, pages) in (1..).zip(parts(layout.logical_pages)) {
             let what = format!("L2P map (part {number})");
@@ -299,10 +287,9 @@ impl<R: Read> SnapshotReader<R> {
         let mut stored = [0; 4];
         self.fill(&mut stored, what)?;
         if u32::from_le_bytes(stored) != crc32fast::hash(bytes) {
-            return Err(self.invalid(
-                &format!("is corrupt, because the checksum of its {what} does not match"),
-                MAKE_ANEW,
-            ));
+            return Err(
+                self.invalid(&format!("is corrupt, because the checksum of its {what} does not match"), MAKE_ANEW)
+            );
         }
         Ok(())
     }
@@ -318,17 +305,10 @@ impl<R: Read> SnapshotReader<R> {
     }
 
     fn truncated(&self, what: &str) -> SnapshotError {
-        self.invalid(
-            &format!("ends in the middle of its {what}"),
-            "Copy the whole file, or create it again",
-        )
+        self.invalid(&format!("ends in the middle of its {what}"), "Copy the whole file, or create it again")
     }
 
     fn invalid(&self, problem: &str, remedy: &'static str) -> SnapshotError {
-        SnapshotError::Invalid {
-            path: self.name.clone(),
-            problem: problem.to_string(),
-            remedy,
-        }
+        SnapshotError::Invalid { path: self.name.clone(), problem: problem.to_string(), remedy }
     }
 }

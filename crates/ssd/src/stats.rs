@@ -216,20 +216,14 @@ impl DeviceStats {
     /// Iterates over the owners with their counters. The handles come first, in order, then the
     /// shared pool.
     pub fn owners(&self) -> impl Iterator<Item = (UnitOwner, &OwnerStats)> {
-        let handles = (0..)
-            .map(|handle| UnitOwner::from_handle(RuhId(handle)))
-            .zip(&self.handles);
+        let handles = (0..).map(|handle| UnitOwner::from_handle(RuhId(handle))).zip(&self.handles);
         handles.chain([(UnitOwner::SHARED_POOL, &self.shared)])
     }
 
     /// Continues the counters of a device with the same number of handles. Keeps the reclaim units
     /// that this device opened at start.
     pub(crate) fn continue_from(&mut self, before: &DeviceStats) {
-        assert_eq!(
-            self.handles.len(),
-            before.handles.len(),
-            "the handles of a drive do not change in number"
-        );
+        assert_eq!(self.handles.len(), before.handles.len(), "the handles of a drive do not change in number");
         let opened: Vec<u64> = self.handles.iter().map(|row| row.units_opened).collect();
         let shared_opened = self.shared.units_opened;
         self.clone_from(before);
@@ -241,9 +235,7 @@ impl DeviceStats {
 
     /// Counters of an owner.
     pub fn owner(&self, owner: UnitOwner) -> &OwnerStats {
-        owner
-            .handle()
-            .map_or(&self.shared, |handle| &self.handles[usize::from(handle.0)])
+        owner.handle().map_or(&self.shared, |handle| &self.handles[usize::from(handle.0)])
     }
 
     pub(crate) fn owner_mut(&mut self, owner: UnitOwner) -> &mut OwnerStats {
@@ -255,18 +247,12 @@ impl DeviceStats {
 
     /// Sum over all owners.
     pub fn total(&self) -> OwnerStats {
-        self.handles
-            .iter()
-            .fold(self.shared, |total, row| total.combine(row, |a, b| a + b))
+        self.handles.iter().fold(self.shared, |total, row| total.combine(row, |a, b| a + b))
     }
 
     /// Difference from `earlier`, a previous copy of the same device's counters.
     pub fn since(&self, earlier: &DeviceStats) -> DeviceStats {
-        assert_eq!(
-            self.handles.len(),
-            earlier.handles.len(),
-            "both are counters of the same device"
-        );
+        assert_eq!(self.handles.len(), earlier.handles.len(), "both are counters of the same device");
         let fewer = |now: u64, then: u64| now.checked_sub(then).expect("no counter of a device falls");
         let rows = self.handles.iter().zip(&earlier.handles);
         DeviceStats {
@@ -336,12 +322,7 @@ impl DeviceStats {
                 CloseReason::HostUpdate => self.units_closed_by_host += 1,
                 CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.units_closed_early += 1,
             },
-            DeviceEvent::LevelWear {
-                owner,
-                unit_pages,
-                pages_copied,
-                ..
-            } => {
+            DeviceEvent::LevelWear { owner, unit_pages, pages_copied, .. } => {
                 let row = self.owner_mut(*owner);
                 row.wear_levelling_pages += u64::from(*pages_copied);
                 row.wear_levelling_pages_erased += u64::from(*unit_pages);

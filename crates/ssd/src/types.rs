@@ -35,11 +35,7 @@ pub struct MappedRun {
 
 impl MappedRun {
     /// Placeholder of one page, to be overwritten before use.
-    pub(crate) const PAGE: MappedRun = MappedRun {
-        ppn: Ppn(0),
-        lpn: Lpn(0),
-        pages: 1,
-    };
+    pub(crate) const PAGE: MappedRun = MappedRun { ppn: Ppn(0), lpn: Lpn(0), pages: 1 };
 
     /// Indices of the physical pages.
     pub(crate) fn physical_pages(&self) -> Range<u32> {
@@ -132,10 +128,7 @@ pub struct Placement {
 impl Placement {
     /// Placement from its group number and handle number.
     pub const fn new(group: u16, handle: u16) -> Placement {
-        Placement {
-            group: RgId(group),
-            handle: RuhId(handle),
-        }
+        Placement { group: RgId(group), handle: RuhId(handle) }
     }
 
     /// Placement on a handle of reclaim group 0.
@@ -165,10 +158,7 @@ impl<'a> PlacementList<'a> {
     /// not exist.
     pub fn at(self, group: u16, placement_handle: u16) -> Option<Placement> {
         let handle = *self.handles.get(usize::from(placement_handle))?;
-        (group < self.groups).then_some(Placement {
-            group: RgId(group),
-            handle,
-        })
+        (group < self.groups).then_some(Placement { group: RgId(group), handle })
     }
 
     /// Placement of a placement index. `None` if the list is shorter.
@@ -184,14 +174,9 @@ impl<'a> PlacementList<'a> {
 
     /// Placement index of a placement. `None` if the namespace may not use its handle.
     pub fn index_of(self, placement: Placement) -> Option<PlacementIndex> {
-        assert!(
-            placement.group.0 < self.groups,
-            "{placement:?} belongs to another drive"
-        );
+        assert!(placement.group.0 < self.groups, "{placement:?} belongs to another drive");
         let before = u32::from(self.placement_handle(placement.handle)?) * u32::from(self.groups);
-        u16::try_from(before + u32::from(placement.group.0))
-            .ok()
-            .map(PlacementIndex)
+        u16::try_from(before + u32::from(placement.group.0)).ok().map(PlacementIndex)
     }
 
     /// Number of placement indices.
@@ -262,10 +247,7 @@ mod tests {
         let handles = [RuhId(3), RuhId(1)];
         let list = PlacementList::new(&handles, 2);
         let all: Vec<Placement> = list.iter().collect();
-        assert_eq!(
-            all,
-            [(0, 3), (1, 3), (0, 1), (1, 1)].map(|(group, handle)| Placement::new(group, handle))
-        );
+        assert_eq!(all, [(0, 3), (1, 3), (0, 1), (1, 1)].map(|(group, handle)| Placement::new(group, handle)));
         for (index, placement) in (0..).map(PlacementIndex).zip(all) {
             assert_eq!(list.get(index), Some(placement));
             assert_eq!(list.index_of(placement), Some(index));

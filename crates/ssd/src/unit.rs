@@ -116,10 +116,7 @@ impl ReclaimUnit {
 
     /// Number of invalid pages, which is the space that collecting the unit would free.
     pub(crate) fn invalid_pages(&self) -> u32 {
-        assert!(
-            self.valid_pages <= self.pages,
-            "a reclaim unit holds more valid pages than pages"
-        );
+        assert!(self.valid_pages <= self.pages, "a reclaim unit holds more valid pages than pages");
         self.pages - self.valid_pages
     }
 }

@@ -56,9 +56,7 @@ fn filled(seed: u64) -> (Device, Uniform) {
             continue;
         }
         let placement = placement(uniform.below(groups) as u16, uniform.below(3) as u16);
-        let _ = device
-            .write(0, &extent(first, UNIT_PAGES, placement))
-            .expect("the extent and the placement exist");
+        let _ = device.write(0, &extent(first, UNIT_PAGES, placement)).expect("the extent and the placement exist");
     }
     work(&mut device, &mut uniform, 5000 * (seed % 3) as u32);
     (device, uniform)
@@ -78,11 +76,7 @@ fn some_work(device: &mut Device, uniform: &mut Uniform) {
     let length = 1 + uniform.below((pages - first).min(100_000));
     match uniform.below(4) {
         0 => drop(device.deallocate(0, Lpn(first), length).expect("the extent exists")),
-        1 => drop(
-            device
-                .write(0, &extent(first, length, placement(0, 1)))
-                .expect("the extent exists"),
-        ),
+        1 => drop(device.write(0, &extent(first, length, placement(0, 1))).expect("the extent exists")),
         _ => {}
     }
 }
@@ -112,10 +106,7 @@ fn a_checkpoint_is_the_device_as_it_was_when_it_began() {
         work(&mut loaded, &mut Uniform::new(seed), 3000);
         assert_same(&then, &loaded);
         device.check().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        assert!(
-            device.to_bytes() != bytes,
-            "seed {seed}: the device went on while it was stored"
-        );
+        assert!(device.to_bytes() != bytes, "seed {seed}: the device went on while it was stored");
     }
 }
 
@@ -151,11 +142,7 @@ fn what_is_not_completed_leaves_the_checkpoint_before() {
             saved.expect("the checkpoint is made");
             assert!(std::fs::read(&path).expect("it is there") == then, "round {round}");
         }
-        assert_eq!(
-            folder.path().read_dir().expect("a folder").count(),
-            1,
-            "nothing is left over"
-        );
+        assert_eq!(folder.path().read_dir().expect("a folder").count(), 1, "nothing is left over");
     }
     let then = device.to_bytes();
     let mut checkpoint = begin(&mut device);
@@ -183,10 +170,7 @@ fn a_checkpoint_that_would_take_too_much_memory_comes_to_nothing() {
         parts += 1;
         Ok(device.copy_part(checkpoint)?)
     });
-    assert!(
-        matches!(saved, Err(Stopped::Ended(CheckpointAbort::TooManyChanges))),
-        "{saved:?} after {parts} parts"
-    );
+    assert!(matches!(saved, Err(Stopped::Ended(CheckpointAbort::TooManyChanges))), "{saved:?} after {parts} parts");
     assert_eq!(parts, 4);
     assert!(!path.exists());
     let then = device.to_bytes();
@@ -215,10 +199,7 @@ fn a_checkpoint_that_is_begun_over_another_is_the_only_one() {
             parts += 1;
             Ok(device.copy_part(checkpoint)?)
         });
-        assert!(
-            matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))),
-            "{saved:?} after {parts} parts"
-        );
+        assert!(matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))), "{saved:?} after {parts} parts");
         device.end_checkpoint(&mut first);
         assert!(!one.exists());
         let (mut second, then) = second.expect("it was begun");
@@ -252,10 +233,7 @@ fn a_checkpoint_of_a_device_that_is_gone_comes_to_nothing() {
     // The checkpoint belongs to the original, not to a clone.
     device = device.clone();
     let saved = save_at_once(&mut checkpoint, &mut device, &path);
-    assert!(
-        matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))),
-        "{saved:?}"
-    );
+    assert!(matches!(saved, Err(Stopped::Ended(CheckpointAbort::Replaced))), "{saved:?}");
     device.end_checkpoint(&mut checkpoint);
     assert!(!path.exists());
 }

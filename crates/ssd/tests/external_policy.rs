@@ -15,9 +15,7 @@ struct OldestFirst;
 impl VictimPolicy for OldestFirst {
     fn select(&mut self, candidates: &VictimCandidates<'_>, _random: &mut DeviceRng) -> Option<RuId> {
         assert!(candidates.iter().all(|unit| candidates.contains(unit)));
-        candidates
-            .iter()
-            .min_by_key(|unit| candidates.unit(*unit).closed_sequence())
+        candidates.iter().min_by_key(|unit| candidates.unit(*unit).closed_sequence())
     }
 }
 
@@ -63,9 +61,7 @@ fn a_policy_from_outside_decides_as_the_same_one_inside() {
     device.set_victim_policy(Some(Box::new(OldestFirst)));
     let outside = overwritten(device);
     assert_eq!(inside.stats(), outside.stats());
-    let chosen = reclaims(&outside)
-        .into_iter()
-        .filter(|row| row.trigger != Trigger::Forced);
+    let chosen = reclaims(&outside).into_iter().filter(|row| row.trigger != Trigger::Forced);
     let names: Vec<&str> = chosen.map(|row| row.policy).collect();
     assert!(!names.is_empty() && names.iter().all(|name| *name == "external"));
     let victims = |device: &Recorded| -> Vec<RuId> { reclaims(device).iter().map(|row| row.victim).collect() };
@@ -78,12 +74,7 @@ fn without_a_decision_room_is_made_by_force() {
     let mut device = recorded(&fifo());
     device.set_victim_policy(Some(Box::new(UndecidedPolicy)));
     let device = overwritten(device);
-    let DeviceStats {
-        background_collections,
-        foreground_collections,
-        forced_collections,
-        ..
-    } = *device.stats();
+    let DeviceStats { background_collections, foreground_collections, forced_collections, .. } = *device.stats();
     assert_eq!((background_collections, foreground_collections), (0, 0));
     assert!(forced_collections > 0);
     prove(&device);

@@ -92,12 +92,7 @@ impl Case {
         let drive_writes = entropy.between(1, 8);
         let budget = (u64::from(layout.logical_pages) * drive_writes).min(PAGES_MAX);
         let operations = workload::operations(&mut entropy, &layout, budget);
-        Case {
-            seed,
-            config,
-            layout,
-            operations,
-        }
+        Case { seed, config, layout, operations }
     }
 
     fn run(&self) -> Result<Coverage, Failure> {
@@ -124,10 +119,7 @@ fn run_caught(config: &DeviceConfig, layout: &DeviceLayout, operations: &[Operat
         (Ok(Err(difference)), _) => difference,
         (Err(_), panic) => panic,
     };
-    Err(Failure {
-        command: progress.get(),
-        message,
-    })
+    Err(Failure { command: progress.get(), message })
 }
 
 thread_local! {
@@ -143,12 +135,7 @@ fn keep_panics_quiet() {
 fn install_quiet_hook() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |information| {
-        let kept = QUIET.with(|quiet| {
-            quiet
-                .borrow_mut()
-                .as_mut()
-                .map(|message| *message = information.to_string())
-        });
+        let kept = QUIET.with(|quiet| quiet.borrow_mut().as_mut().map(|message| *message = information.to_string()));
         if kept.is_none() {
             print(information);
         }
@@ -213,11 +200,7 @@ fn report(case: &Case, failure: Failure) -> String {
 
 fn environment(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
-    Some(
-        value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")),
-    )
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} = {value}: must be a whole number")))
 }
 
 #[test]
@@ -276,10 +259,8 @@ fn valid_parts_of_partly_free_superblocks_are_moved_together() {
     let layout = with_least_spare(&mut config);
     let part = layout.superblock_pages / 4;
     let parts = (0..layout.logical_pages - part).step_by(part as usize);
-    let mut operations: Vec<Operation> = parts
-        .clone()
-        .map(|first| workload::whole(&layout, first, part, 0, 0))
-        .collect();
+    let mut operations: Vec<Operation> =
+        parts.clone().map(|first| workload::whole(&layout, first, part, 0, 0)).collect();
     for kept in [2, 4] {
         // Each round moves half of the remaining small parts to the handle with whole superblocks.
         for first in parts.clone().filter(|first| first / part % kept == kept / 2) {
@@ -287,10 +268,7 @@ fn valid_parts_of_partly_free_superblocks_are_moved_together() {
         }
     }
     let coverage = must_pass(&config, &layout, &operations);
-    assert!(
-        coverage.get("fully valid parts moved") > 0,
-        "the case no longer needs what it tests"
-    );
+    assert!(coverage.get("fully valid parts moved") > 0, "the case no longer needs what it tests");
 }
 
 /// A drive of 24 superblocks of 16 pages, on four channels.
@@ -304,23 +282,14 @@ fn small_config(handles: u16) -> DeviceConfig {
         dies_per_channel: 1,
         ..Geometry::default()
     };
-    let handles = HandlesConfig {
-        count: handles,
-        ..HandlesConfig::default()
-    };
+    let handles = HandlesConfig { count: handles, ..HandlesConfig::default() };
     let gc = GcConfig {
         background_watermark: 1.0,
         foreground_watermark: 1.0,
         block_remapping: false,
         ..GcConfig::default()
     };
-    DeviceConfig {
-        geometry,
-        handles,
-        gc,
-        seed: 0,
-        ..DeviceConfig::default()
-    }
+    DeviceConfig { geometry, handles, gc, seed: 0, ..DeviceConfig::default() }
 }
 
 /// Sets the smallest over-provisioning that the error of a configuration names.
@@ -344,86 +313,36 @@ fn must_pass(config: &DeviceConfig, layout: &DeviceLayout, operations: &[Operati
 type Refused = (&'static str, &'static str, fn(&mut DeviceConfig));
 
 const REFUSED: &[Refused] = &[
-    ("geometry.mapping_unit_bytes", "4096, 8192", |config| {
-        config.geometry.mapping_unit_bytes = 6000
-    }),
-    ("geometry.mapping_unit_bytes", "65536", |config| {
-        config.geometry.mapping_unit_bytes = 2048
-    }),
-    ("geometry.mapping_unit_bytes", "65536", |config| {
-        config.geometry.mapping_unit_bytes = 1 << 17
-    }),
-    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
-        config.geometry.over_provisioning = 0.0
-    }),
-    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
-        config.geometry.over_provisioning = 1.5
-    }),
-    ("geometry.over_provisioning", "between 0.01 and 1", |config| {
-        config.geometry.over_provisioning = f64::NAN
-    }),
-    ("geometry.media_overhead_share", "between 0 and 0.5", |config| {
-        config.geometry.media_overhead_share = 0.6
-    }),
-    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| {
-        config.geometry.reclaim_unit_bytes = 1 << 15
-    }),
-    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| {
-        config.geometry.reclaim_unit_bytes = 1 << 35
-    }),
+    ("geometry.mapping_unit_bytes", "4096, 8192", |config| config.geometry.mapping_unit_bytes = 6000),
+    ("geometry.mapping_unit_bytes", "65536", |config| config.geometry.mapping_unit_bytes = 2048),
+    ("geometry.mapping_unit_bytes", "65536", |config| config.geometry.mapping_unit_bytes = 1 << 17),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| config.geometry.over_provisioning = 0.0),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| config.geometry.over_provisioning = 1.5),
+    ("geometry.over_provisioning", "between 0.01 and 1", |config| config.geometry.over_provisioning = f64::NAN),
+    ("geometry.media_overhead_share", "between 0 and 0.5", |config| config.geometry.media_overhead_share = 0.6),
+    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| config.geometry.reclaim_unit_bytes = 1 << 15),
+    ("geometry.reclaim_unit_bytes", "at most 16 GiB", |config| config.geometry.reclaim_unit_bytes = 1 << 35),
     ("geometry.reclaim_unit_bytes", "multiple of 786432", |config| {
         config.geometry.channels = 6;
         config.geometry.program_unit_bytes = Some(128 << 10);
     }),
-    ("geometry.program_unit_bytes", "multiple of", |config| {
-        config.geometry.program_unit_bytes = Some(1000)
-    }),
-    ("geometry.program_unit_bytes", "multiple of", |config| {
-        config.geometry.program_unit_bytes = Some(0)
-    }),
-    ("geometry.channels", "between 1 and", |config| {
-        config.geometry.channels = 0
-    }),
-    ("geometry.dies_per_channel", "between 1 and", |config| {
-        config.geometry.dies_per_channel = 0
-    }),
-    ("geometry.planes_per_die", "between 1 and", |config| {
-        config.geometry.planes_per_die = 0
-    }),
-    ("geometry.reclaim_groups", "between 1 and", |config| {
-        config.geometry.reclaim_groups = 0
-    }),
-    ("geometry.reclaim_groups", "divide the 4 dies", |config| {
-        config.geometry.reclaim_groups = 3
-    }),
-    ("geometry.physical_bytes", "geometry.capacity_bytes", |config| {
-        config.geometry.capacity_bytes = Some(1 << 24)
-    }),
-    ("geometry.capacity_bytes", "geometry.physical_bytes", |config| {
-        config.geometry.physical_bytes = None
-    }),
-    ("geometry.physical_bytes", "at least one superblock", |config| {
-        config.geometry.physical_bytes = Some(1000)
-    }),
-    ("geometry.physical_bytes", "geometry.mapping_unit_bytes", |config| {
-        config.geometry.physical_bytes = Some(1 << 60)
-    }),
+    ("geometry.program_unit_bytes", "multiple of", |config| config.geometry.program_unit_bytes = Some(1000)),
+    ("geometry.program_unit_bytes", "multiple of", |config| config.geometry.program_unit_bytes = Some(0)),
+    ("geometry.channels", "between 1 and", |config| config.geometry.channels = 0),
+    ("geometry.dies_per_channel", "between 1 and", |config| config.geometry.dies_per_channel = 0),
+    ("geometry.planes_per_die", "between 1 and", |config| config.geometry.planes_per_die = 0),
+    ("geometry.reclaim_groups", "between 1 and", |config| config.geometry.reclaim_groups = 0),
+    ("geometry.reclaim_groups", "divide the 4 dies", |config| config.geometry.reclaim_groups = 3),
+    ("geometry.physical_bytes", "geometry.capacity_bytes", |config| config.geometry.capacity_bytes = Some(1 << 24)),
+    ("geometry.capacity_bytes", "geometry.physical_bytes", |config| config.geometry.physical_bytes = None),
+    ("geometry.physical_bytes", "at least one superblock", |config| config.geometry.physical_bytes = Some(1000)),
+    ("geometry.physical_bytes", "geometry.mapping_unit_bytes", |config| config.geometry.physical_bytes = Some(1 << 60)),
     ("handles.count", "between 1 and 128", |config| config.handles.count = 0),
-    ("handles.count", "between 1 and 128", |config| {
-        config.handles.count = 129
-    }),
-    ("handles.overrides.index", "0 to 1", |config| {
-        config.handles.overrides = vec![for_handle(2)]
-    }),
-    ("handles.overrides.index", "at most once", |config| {
-        config.handles.overrides = vec![for_handle(1); 2]
-    }),
-    ("handles[0].open_reclaim_units", "between 1 and 64", |config| {
-        config.handles.open_reclaim_units = 0
-    }),
-    ("handles[0].open_reclaim_units", "between 1 and 64", |config| {
-        config.handles.open_reclaim_units = 65
-    }),
+    ("handles.count", "between 1 and 128", |config| config.handles.count = 129),
+    ("handles.overrides.index", "0 to 1", |config| config.handles.overrides = vec![for_handle(2)]),
+    ("handles.overrides.index", "at most once", |config| config.handles.overrides = vec![for_handle(1); 2]),
+    ("handles[0].open_reclaim_units", "between 1 and 64", |config| config.handles.open_reclaim_units = 0),
+    ("handles[0].open_reclaim_units", "between 1 and 64", |config| config.handles.open_reclaim_units = 65),
     ("handles[0].reclaim_unit", "divide the 4 blocks", |config| {
         config.handles.reclaim_unit = ReclaimUnitSize::Fraction(3);
     }),
@@ -437,36 +356,19 @@ const REFUSED: &[Refused] = &[
         config.geometry.reclaim_unit_bytes = 3 << 20;
         config.handles.reclaim_unit = ReclaimUnitSize::Channel;
     }),
-    ("gc.lazy_valid_share", "between 0 and 1", |config| {
-        config.gc.lazy_valid_share = -0.1
-    }),
-    ("gc.background_watermark", "between 0 and 1", |config| {
-        config.gc.background_watermark = 1.1
-    }),
-    ("gc.foreground_watermark", "between 0 and 1", |config| {
-        config.gc.foreground_watermark = f64::NAN
-    }),
-    ("gc.adaptive_isolation_spare", "0 or more", |config| {
-        config.gc.adaptive_isolation_spare = f64::INFINITY
-    }),
-    ("gc.reserve_share", "between 0 and 0.9", |config| {
-        config.gc.reserve_share = 1.0
-    }),
-    ("gc.victim_policy", "1 to 4096", |config| {
-        config.gc.victim_policy = VictimRule::DChoices(0)
-    }),
+    ("gc.lazy_valid_share", "between 0 and 1", |config| config.gc.lazy_valid_share = -0.1),
+    ("gc.background_watermark", "between 0 and 1", |config| config.gc.background_watermark = 1.1),
+    ("gc.foreground_watermark", "between 0 and 1", |config| config.gc.foreground_watermark = f64::NAN),
+    ("gc.adaptive_isolation_spare", "0 or more", |config| config.gc.adaptive_isolation_spare = f64::INFINITY),
+    ("gc.reserve_share", "between 0 and 0.9", |config| config.gc.reserve_share = 1.0),
+    ("gc.victim_policy", "1 to 4096", |config| config.gc.victim_policy = VictimRule::DChoices(0)),
     ("gc.victim_policy", "1 reclaim unit or more", |config| {
         config.gc.victim_policy = VictimRule::WindowedGreedy(0);
     }),
 ];
 
 fn for_handle(index: u16) -> HandleOverride {
-    HandleOverride {
-        index,
-        isolation: None,
-        reclaim_unit: None,
-        open_reclaim_units: None,
-    }
+    HandleOverride { index, isolation: None, reclaim_unit: None, open_reclaim_units: None }
 }
 
 /// An invalid configuration gives an error that names the field and the allowed values.
@@ -477,19 +379,11 @@ fn invalid_configurations_are_refused() {
     for (field, allowed, change) in REFUSED {
         let mut config = fine.clone();
         change(&mut config);
-        let ConfigError {
-            field: named,
-            allowed: remedy,
-            ..
-        } = match ssd::Device::new(&config) {
+        let ConfigError { field: named, allowed: remedy, .. } = match ssd::Device::new(&config) {
             Err(refusal) => refusal,
             Ok(_) => panic!("accepted, but {field} is wrong: {config:#?}"),
         };
-        assert_eq!(
-            (named.as_str(), remedy.contains(allowed)),
-            (*field, true),
-            "{named}: {remedy}"
-        );
+        assert_eq!((named.as_str(), remedy.contains(allowed)), (*field, true), "{named}: {remedy}");
     }
 }
 
@@ -515,10 +409,7 @@ fn refusals_name_the_smallest_over_provisioning() {
         // but not here.
         if config.geometry.physical_bytes.is_some() {
             config.geometry.over_provisioning = works - 0.0011;
-            assert!(
-                DeviceLayout::new(&config).is_err(),
-                "seed {seed}: less works as well: {refusal}"
-            );
+            assert!(DeviceLayout::new(&config).is_err(), "seed {seed}: less works as well: {refusal}");
         }
     }
     assert!(refused > 50, "only {refused} configurations were refused");

@@ -15,12 +15,8 @@ fn with_window(pages: u64) -> DeviceConfig {
 }
 
 fn write(device: &mut Device, first: u32, pages: u32) {
-    let write = WriteRequest {
-        first: Lpn(first),
-        pages,
-        host_bytes: u64::from(pages) * PAGE,
-        placement: Placement::new(0, 0),
-    };
+    let write =
+        WriteRequest { first: Lpn(first), pages, host_bytes: u64::from(pages) * PAGE, placement: Placement::new(0, 0) };
     let _ = device.write(0, &write).expect("the extent is on the device");
 }
 
@@ -61,12 +57,7 @@ fn an_extent_is_divided_where_recent_pages_begin_and_end() {
 fn the_window_is_that_of_all_handles_and_the_unit_the_handle_s_own() {
     let mut device = Device::new(&with_window(4)).expect("the device is possible");
     let through = |device: &mut Device, page: u32, handle: u16| {
-        let write = WriteRequest {
-            first: Lpn(page),
-            pages: 1,
-            host_bytes: PAGE,
-            placement: Placement::new(0, handle),
-        };
+        let write = WriteRequest { first: Lpn(page), pages: 1, host_bytes: PAGE, placement: Placement::new(0, handle) };
         let _ = device.write(0, &write).expect("the page is on the device");
         unit(device, page)
     };
@@ -75,10 +66,7 @@ fn the_window_is_that_of_all_handles_and_the_unit_the_handle_s_own() {
     let other = through(&mut device, 1, 1);
     let third = through(&mut device, 0, 0);
     assert_ne!(second, other, "written by another handle a short time ago");
-    assert!(
-        third != second && third != first,
-        "each handle has a unit apart of its own"
-    );
+    assert!(third != second && third != first, "each handle has a unit apart of its own");
 }
 
 /// A sequential stream and one hot page use one handle. Without separation the hot page leaves
@@ -111,10 +99,7 @@ fn a_window_of_the_whole_drive_is_refused() {
         assert!(DeviceLayout::new(&config(u64::from(capacity) - 1)).is_ok());
         let refusal = DeviceLayout::new(&config(u64::from(capacity)));
         let refusal = refusal.expect_err("it is too long").to_string();
-        assert!(
-            refusal.contains(field) && refusal.contains("less than the capacity"),
-            "{refusal}"
-        );
+        assert!(refusal.contains(field) && refusal.contains("less than the capacity"), "{refusal}");
     }
 }
 
@@ -146,21 +131,9 @@ fn a_page_is_absorbed_while_it_is_among_the_last_that_were_programmed() {
         }
         write(&mut device, 0, 1);
         let host = u64::from(between) + 2;
-        assert_eq!(
-            counts(&device),
-            (host, absorbed, host - absorbed),
-            "{between} pages between two writes"
-        );
-        assert_eq!(
-            device.lookup(Lpn(0)) == place,
-            absorbed == 1,
-            "it is replaced in its place"
-        );
-        assert_eq!(
-            device.host_pages_written(),
-            host,
-            "the policies' clock counts all host pages"
-        );
+        assert_eq!(counts(&device), (host, absorbed, host - absorbed), "{between} pages between two writes");
+        assert_eq!(device.lookup(Lpn(0)) == place, absorbed == 1, "it is replaced in its place");
+        assert_eq!(device.host_pages_written(), host, "the policies' clock counts all host pages");
     }
 }
 
@@ -200,12 +173,8 @@ fn a_page_that_left_its_placement_or_the_map_is_programmed_again() {
     config.geometry.reclaim_groups = 2;
     let mut device = Device::new(&config).expect("the device is possible");
     let through = |device: &mut Device, group: u16, handle: u16| {
-        let write = WriteRequest {
-            first: Lpn(0),
-            pages: 1,
-            host_bytes: PAGE,
-            placement: Placement::new(group, handle),
-        };
+        let write =
+            WriteRequest { first: Lpn(0), pages: 1, host_bytes: PAGE, placement: Placement::new(group, handle) };
         let _ = device.write(0, &write).expect("the page is on the device");
     };
     for (absorbed, (group, handle)) in [(0, (0, 0)), (1, (0, 0)), (1, (0, 1)), (1, (1, 1)), (2, (1, 1))] {
@@ -218,9 +187,7 @@ fn a_page_that_left_its_placement_or_the_map_is_programmed_again() {
     through(&mut device, 1, 1);
     assert_eq!(counts(&device).1, 3);
     // The unit of a page that waits may be closed.
-    device
-        .update_handle(0, Placement::new(1, 1))
-        .expect("the placement exists");
+    device.update_handle(0, Placement::new(1, 1)).expect("the placement exists");
     through(&mut device, 1, 1);
     assert_eq!(counts(&device).1, 4);
 }
@@ -249,11 +216,7 @@ fn hot_overwrites_are_absorbed_and_others_are_not() {
         let mut uniform = common::Uniform::new(5);
         for _ in 0..4 * capacity {
             let is_hot = uniform.below(100) < hot_percent;
-            let page = if is_hot {
-                uniform.below(16)
-            } else {
-                uniform.below(capacity)
-            };
+            let page = if is_hot { uniform.below(16) } else { uniform.below(capacity) };
             write(&mut device, page, 1);
         }
         device.check().expect("every invariant holds");

@@ -32,10 +32,7 @@ fn used(config: &DeviceConfig) -> (Device, Uniform) {
     let mut device = silent(config);
     let mut uniform = Uniform::new(7);
     work(&mut device, &mut uniform, 12_000);
-    assert!(
-        device.stats().write_amplification().expect("something was written") > 1.05,
-        "the device collected"
-    );
+    assert!(device.stats().write_amplification().expect("something was written") > 1.05, "the device collected");
     (device, uniform)
 }
 
@@ -69,16 +66,8 @@ impl SavedSnapshot {
             let length: [u8; 8] = bytes[begin..begin + 8].try_into().expect("eight bytes");
             sections.push(begin + 8 + u64::from_le_bytes(length) as usize + 4);
         }
-        assert_eq!(
-            sections.last(),
-            Some(&bytes.len()),
-            "the sections are the rest of the file"
-        );
-        SavedSnapshot {
-            folder,
-            bytes,
-            sections,
-        }
+        assert_eq!(sections.last(), Some(&bytes.len()), "the sections are the rest of the file");
+        SavedSnapshot { folder, bytes, sections }
     }
 
     /// Error of loading a file of these bytes. Asserts that it names the path and a remedy, in one
@@ -92,11 +81,9 @@ impl SavedSnapshot {
         };
         let (named, problem, remedy) = match &error {
             SnapshotError::Invalid { path, problem, remedy } => (path, problem.as_str(), *remedy),
-            SnapshotError::Foreign { path } => (
-                path,
-                "is not a WARP snapshot",
-                "Give a file that `warp run --save-snapshot` wrote",
-            ),
+            SnapshotError::Foreign { path } => {
+                (path, "is not a WARP snapshot", "Give a file that `warp run --save-snapshot` wrote")
+            }
             SnapshotError::Io { .. } => panic!("{what}: {error}"),
         };
         assert_eq!(named, &path.display().to_string(), "{what}");
@@ -121,10 +108,7 @@ fn a_loaded_device_goes_on_as_the_saved_one() {
     let path = folder.path().join("device.warp");
     let (mut device, mut uniform) = used(&everything());
     let owners = device.stats().handles.iter().chain([&device.stats().shared]);
-    assert!(
-        owners.map(|row| row.blocks_remapped).sum::<u64>() > 0,
-        "blocks were remapped"
-    );
+    assert!(owners.map(|row| row.blocks_remapped).sum::<u64>() > 0, "blocks were remapped");
     assert_eq!(device.default_placement(RuhId(1)), placement(0, 1));
     device.save(&path).expect("the snapshot is written");
     let mut loaded = Device::load(&path).expect("the snapshot is loaded");
@@ -141,10 +125,7 @@ fn a_loaded_device_goes_on_as_the_saved_one() {
     let mut same = Uniform::new(99);
     work(&mut device, &mut same, 6_000);
     assert_same(&device, &loaded);
-    assert!(
-        device.stats().media_bytes_written() > before.media_bytes_written(),
-        "there was something to compare"
-    );
+    assert!(device.stats().media_bytes_written() > before.media_bytes_written(), "there was something to compare");
 
     // Saves again over the same file.
     loaded.save(&path).expect("the snapshot is replaced");
@@ -174,20 +155,13 @@ fn the_random_numbers_of_victims_go_on_where_they_were() {
     let mut reseeded = everything();
     reseeded.seed += 1;
     let (other, _) = used(&reseeded);
-    assert!(
-        physical_pages(&other) != physical_pages(&device),
-        "the random policy shows in the lookups at all"
-    );
+    assert!(physical_pages(&other) != physical_pages(&device), "the random policy shows in the lookups at all");
 }
 
 #[test]
 fn an_empty_device_and_every_isolation_survive() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for isolation in [
-        Isolation::InitiallyIsolated,
-        Isolation::PersistentlyIsolated,
-        Isolation::Adaptive,
-    ] {
+    for isolation in [Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated, Isolation::Adaptive] {
         let mut config = everything();
         config.handles.isolation = isolation;
         config.handles.reclaim_unit = ReclaimUnitSize::Channel;
@@ -247,24 +221,13 @@ fn a_truncated_snapshot_is_refused_wherever_it_ends() {
     for bounds in saved.sections.windows(2) {
         let (begin, end) = (bounds[0], bounds[1]);
         // Before the length, within it, after it, within the bytes, before and within the checksum.
-        ends.extend([
-            begin,
-            begin + 3,
-            begin + 8,
-            begin + 9,
-            begin.midpoint(end),
-            end - 4,
-            end - 1,
-        ]);
+        ends.extend([begin, begin + 3, begin + 8, begin + 9, begin.midpoint(end), end - 4, end - 1]);
     }
     ends.extend((0..100).map(|step| step * whole / 100));
     for end in ends {
         let text = saved.refusal(&saved.bytes[..end], &format!("cut at {end} of {whole}"));
         assert!(text.contains("ends in the middle of its"), "cut at {end}: {text}");
-        let within = saved
-            .sections
-            .windows(2)
-            .position(|bounds| (bounds[0]..bounds[1]).contains(&end));
+        let within = saved.sections.windows(2).position(|bounds| (bounds[0]..bounds[1]).contains(&end));
         if let Some(section) = within {
             assert!(text.contains(SECTIONS[section]), "cut at {end}: {text}");
         }
@@ -295,19 +258,13 @@ fn every_flipped_byte_is_noticed() {
 fn other_files_and_other_versions_are_named_as_such() {
     let saved = SavedSnapshot::new();
     let text = saved.refusal(b"[geometry]\ncapacity_bytes = 1\n", "a text file");
-    assert!(
-        text.contains("is not a WARP snapshot") && text.contains("warp run --save-snapshot"),
-        "{text}"
-    );
+    assert!(text.contains("is not a WARP snapshot") && text.contains("warp run --save-snapshot"), "{text}");
 
     for version in [0, VERSION + 1, u32::MAX] {
         let mut bytes = saved.bytes.clone();
         bytes[VERSION_AT..HEADER_BYTES].copy_from_slice(&version.to_le_bytes());
         let text = saved.refusal(&bytes, "another version");
-        assert!(
-            text.contains(&format!("version {version}")) && text.contains(&format!("version {VERSION}")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("version {version}")) && text.contains(&format!("version {VERSION}")), "{text}");
     }
 }
 
@@ -425,10 +382,7 @@ fn changed(section: &[u8], uniform: &mut Uniform) -> Vec<u8> {
         1 => bytes[at] = bytes[at].wrapping_add(1),
         2 => bytes[at] = bytes[at].wrapping_sub(1),
         _ => {
-            let end = bytes[at..]
-                .iter()
-                .position(|byte| byte & 0x80 == 0)
-                .map_or(at, |last| at + last);
+            let end = bytes[at..].iter().position(|byte| byte & 0x80 == 0).map_or(at, |last| at + last);
             bytes.splice(at..=end, varint(extreme(uniform)));
         }
     }
@@ -440,22 +394,12 @@ fn use_of(device: &mut Device, seed: u64) {
     work(device, &mut Uniform::new(seed), 160);
     let pages = device.layout().logical_pages;
     let _ = device.read(0, Lpn(0), pages.min(100)).expect("the pages are there");
-    let _ = (
-        device.default_placement(RuhId(0)),
-        device.occupancy(),
-        device.endurance(),
-    );
+    let _ = (device.default_placement(RuhId(0)), device.occupancy(), device.endurance());
     assert!(device.units().count() > 0 && device.stats().write_amplification().is_some());
     assert!(device.stats().totals().media_bytes_written > 0);
     let counted = device.stats().totals();
-    device.raise_totals(&FdpTotals {
-        host_bytes_written: u64::MAX,
-        ..counted
-    });
-    device.raise_totals(&FdpTotals {
-        media_bytes_erased: 1 << 40,
-        ..counted
-    });
+    device.raise_totals(&FdpTotals { host_bytes_written: u64::MAX, ..counted });
+    device.raise_totals(&FdpTotals { media_bytes_erased: 1 << 40, ..counted });
     match device.check() {
         // The counter was at its limit before.
         Err(problem) if problem == "a counter has an impossible value" => return,
@@ -477,10 +421,7 @@ fn timed() -> DeviceConfig {
             erase_ns: 3_000_000,
             suspend_ns: Some(10_000),
         },
-        channel: ChannelTiming {
-            bytes_per_second: 1_000_000_000,
-            command_ns: 200,
-        },
+        channel: ChannelTiming { bytes_per_second: 1_000_000_000, command_ns: 200 },
         controller: ControllerTiming {
             cores: 4,
             read_ns: 2_000,
@@ -489,11 +430,7 @@ fn timed() -> DeviceConfig {
             read_pipeline_ns: 5_000,
             write_pipeline_ns: 7_000,
         },
-        link: LinkTiming {
-            generation: 1,
-            lanes: 4,
-            payload_share: 0.9,
-        },
+        link: LinkTiming { generation: 1, lanes: 4, payload_share: 0.9 },
         write_buffer_bytes: 4 * MIB,
         read_cache_bytes: MIB,
         tails: Vec::new(),
@@ -540,11 +477,7 @@ fn numbers_that_were_changed_under_a_right_checksum_never_end_the_program() {
             config.gc.block_remapping = true;
             config.gc.source_policy = SourcePolicy::HighestPressure;
             config.gc.victim_policy = VictimRule::WindowedGreedy(7);
-            config.endurance = Some(EnduranceConfig {
-                rated_erases: 3000,
-                spread: 0.1,
-                warranty_years: 5.0,
-            });
+            config.endurance = Some(EnduranceConfig { rated_erases: 3000, spread: 0.1, warranty_years: 5.0 });
             config
         },
         timed(),

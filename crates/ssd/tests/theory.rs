@@ -56,17 +56,7 @@ fn deep() -> bool {
 }
 
 fn size() -> Size {
-    if deep() {
-        Size {
-            unit_pages: 4096,
-            units: 3000,
-        }
-    } else {
-        Size {
-            unit_pages: 1024,
-            units: 1000,
-        }
-    }
+    if deep() { Size { unit_pages: 4096, units: 3000 } } else { Size { unit_pages: 1024, units: 1000 } }
 }
 
 /// Branch of the inverse of `w exp(w)` above -1, for `-1/e < x <= 0`, by Newton's method.
@@ -101,10 +91,7 @@ fn random_closed_form(rho: f64) -> f64 {
 
 /// Root of a function that is positive at `low` and negative at `high`.
 fn bisect(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
-    assert!(
-        function(low) > 0.0 && function(high) < 0.0,
-        "the root is not between {low} and {high}"
-    );
+    assert!(function(low) > 0.0 && function(high) < 0.0, "the root is not between {low} and {high}");
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         if function(middle) > 0.0 {
@@ -178,10 +165,7 @@ fn programmed_pages<S: EventSink>(device: &Device<S>, handle: Option<u16>) -> u6
     let owner = handle.map_or(UnitOwner::SHARED_POOL, owner);
     let of_owner = |unit: &&ssd::unit::ReclaimUnit| unit.owner() == owner;
     let units = (0..device.layout().slices()).map(|unit| device.unit(RuId(unit)));
-    let closed = units
-        .filter(of_owner)
-        .filter(|unit| unit.state() == UnitState::Closed)
-        .count() as u64;
+    let closed = units.filter(of_owner).filter(|unit| unit.state() == UnitState::Closed).count() as u64;
     let written_by_host = handle.map_or(0, |handle| {
         let left = device.available_media_writes(Placement::handle(handle));
         unit_pages - u64::from(left.expect("the handle exists"))
@@ -210,13 +194,7 @@ fn steady_state(config: &DeviceConfig, warm_up: u32, measured: u32) -> Measured 
     let before = device.stats().clone();
     let mut programmed = 0;
     for _ in 0..SAMPLES {
-        overwrite_uniformly(
-            &mut device,
-            &mut uniform,
-            whole,
-            pages(measured) / u64::from(SAMPLES),
-            0,
-        );
+        overwrite_uniformly(&mut device, &mut uniform, whole, pages(measured) / u64::from(SAMPLES), 0);
         programmed += programmed_pages(&device, Some(0)) + programmed_pages(&device, None);
     }
     Measured {
@@ -229,10 +207,7 @@ fn steady_state(config: &DeviceConfig, warm_up: u32, measured: u32) -> Measured 
 fn expect_one_stream(size: Size, rho: f64, policy: VictimRule, expected: f64, tolerance: f64) -> f64 {
     let (warm_up, window) = if policy == VictimRule::Random { (6, 12) } else { (3, 2) };
     let measured = steady_state(&one_stream(size, rho, policy, expected), warm_up, window);
-    let what = format!(
-        "{policy:?}, {} units of {} pages, rho {rho}",
-        size.units, size.unit_pages
-    );
+    let what = format!("{policy:?}, {} units of {} pages, rho {rho}", size.units, size.unit_pages);
     assert_close(&format!("{what}: spare"), measured.rho, rho, 0.01);
     assert_close(&what, measured.amplification, expected, tolerance);
     measured.amplification
@@ -241,10 +216,7 @@ fn expect_one_stream(size: Size, rho: f64, policy: VictimRule, expected: f64, to
 /// Compares and prints one row. The seed in the row's configuration reproduces it.
 fn assert_close(what: &str, measured: f64, expected: f64, tolerance: f64) {
     let error = measured / expected - 1.0;
-    println!(
-        "{what}: measured {measured:.4}, closed form {expected:.4}, error {:+.2} %",
-        100.0 * error
-    );
+    println!("{what}: measured {measured:.4}, closed form {expected:.4}, error {:+.2} %", 100.0 * error);
     assert!(
         error.abs() <= tolerance,
         "{what}: measured {measured:.4}, closed form {expected:.4}: {:+.2} % is more than {:.1} %",
@@ -295,10 +267,7 @@ fn random_meets_its_closed_form() {
     // is not taken. A unit of `p` pages loses its first page after `L / p` host pages, while `A L /
     // p^2` units are closed. The share `A / ((1 + rho) p)` of all units therefore frees no space,
     // and the other units free more.
-    let size = Size {
-        unit_pages: 512,
-        ..size()
-    };
+    let size = Size { unit_pages: 512, ..size() };
     for rho in [0.10, 0.15, 0.30] {
         let limit = random_closed_form(rho);
         let expected = limit / (1.0 + limit / ((1.0 + rho) * f64::from(size.unit_pages)));
@@ -336,17 +305,11 @@ fn nominal_spare_is_the_limit_of_many_reclaim_units() {
         let config = drive(size, rho, 0.0, Isolation::InitiallyIsolated, 1);
         let measured = steady_state(&config, 3, 2).amplification;
         let error = measured / fifo_closed_form(rho) - 1.0;
-        println!(
-            "nominal rho {rho}, {units} reclaim units: measured {measured:.4}, error {:+.2} %",
-            100.0 * error
-        );
+        println!("nominal rho {rho}, {units} reclaim units: measured {measured:.4}, error {:+.2} %", 100.0 * error);
         error
     };
     let (few, many) = (nominal_error(250), nominal_error(2000));
-    assert!(
-        few > 0.03,
-        "with few reclaim units those that are free or half full must be felt"
-    );
+    assert!(few > 0.03, "with few reclaim units those that are free or half full must be felt");
     assert!(many.abs() < 0.015, "with many they must not");
 }
 
@@ -386,11 +349,7 @@ fn sequential_loop(unit_pages: u32, over_provisioning: f64, pages_per_write: u32
     assert!(stats.total().units_reclaimed > 0, "{case}: nothing was reclaimed");
     assert_eq!(stats.total().gc_pages_copied, 0, "{case}: pages were copied");
     assert_eq!(stats.total().pages_remapped, 0, "{case}: blocks were remapped");
-    assert_eq!(
-        stats.media_bytes_written(),
-        4 * u64::from(logical_pages) * 4096,
-        "{case}"
-    );
+    assert_eq!(stats.media_bytes_written(), 4 * u64::from(logical_pages) * 4096, "{case}");
     assert_eq!(stats.write_amplification(), Some(1.0), "{case}");
 }
 
@@ -460,16 +419,10 @@ fn run_two_streams(config: &DeviceConfig, streams: TwoStreams, separate: bool) -
 const UNUSABLE_OF_TWO_HANDLES: f64 = 3.0;
 
 fn two_stream_size() -> Size {
-    Size {
-        unit_pages: if deep() { 2048 } else { 512 },
-        units: size().units,
-    }
+    Size { unit_pages: if deep() { 2048 } else { 512 }, units: size().units }
 }
 
-const STREAMS: TwoStreams = TwoStreams {
-    hot_pages: 0.2,
-    hot_writes: 0.8,
-};
+const STREAMS: TwoStreams = TwoStreams { hot_pages: 0.2, hot_writes: 0.8 };
 
 #[test]
 fn isolated_streams_meet_their_closed_forms_and_greedy_gives_both_the_same_spare() {
@@ -483,27 +436,14 @@ fn isolated_streams_meet_their_closed_forms_and_greedy_gives_both_the_same_spare
     for (name, stream) in ["hot", "cold"].iter().zip(&streams) {
         assert_close(&format!("{name} stream, its spare"), stream.rho, rho, 0.03);
         let expected = fifo_closed_form(stream.rho);
-        assert_close(
-            &format!("{name} stream, rho {:.4}", stream.rho),
-            stream.amplification,
-            expected,
-            0.02,
-        );
+        assert_close(&format!("{name} stream, rho {:.4}", stream.rho), stream.amplification, expected, 0.02);
     }
     let both = streams[0].rho * STREAMS.hot_pages + streams[1].rho * (1.0 - STREAMS.hot_pages);
     assert_close("both streams, their spare", both, rho, 0.02);
-    assert_close(
-        "both streams, as one uniform stream",
-        total,
-        fifo_closed_form(rho),
-        0.03,
-    );
+    assert_close("both streams, as one uniform stream", total, fifo_closed_form(rho), 0.03);
     let (_, mixed) = run_two_streams(&config, STREAMS, false);
     println!("both streams on one handle: {mixed:.4}");
-    assert!(
-        mixed > 1.05 * total,
-        "mixing the streams on one handle must cost: {mixed:.4} mixed, {total:.4} apart"
-    );
+    assert!(mixed > 1.05 * total, "mixing the streams on one handle must cost: {mixed:.4} mixed, {total:.4} apart");
 }
 
 #[test]
@@ -511,10 +451,7 @@ fn pressure_divides_the_spare_by_what_handles_hold() {
     // The policy reclaims from the handle with the maximum invalid share, so all shares become
     // equal at any write rates.
     let rho = 0.30;
-    let streams = TwoStreams {
-        hot_pages: 0.5,
-        hot_writes: 0.8,
-    };
+    let streams = TwoStreams { hot_pages: 0.5, hot_writes: 0.8 };
     let isolation = Isolation::PersistentlyIsolated;
     let mut config = drive(two_stream_size(), rho, UNUSABLE_OF_TWO_HANDLES, isolation, 2);
     config.gc.source_policy = SourcePolicy::HighestPressure;

@@ -69,17 +69,9 @@ fn refusal(config: &DeviceConfig) -> ConfigError {
 /// Checks every number of a layout with all features against a hand computation.
 #[test]
 fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
-    let handle = |isolation, reclaim_unit, open_reclaim_units| HandleConfig {
-        isolation,
-        reclaim_unit,
-        open_reclaim_units,
-    };
-    let class = |divisor, pages, slices, blocks| SizeClass {
-        divisor,
-        pages,
-        slices,
-        blocks,
-    };
+    let handle =
+        |isolation, reclaim_unit, open_reclaim_units| HandleConfig { isolation, reclaim_unit, open_reclaim_units };
+    let class = |divisor, pages, slices, blocks| SizeClass { divisor, pages, slices, blocks };
     let found = layout(&mixed());
     let expected = DeviceLayout {
         page_bytes: 4096,
@@ -93,12 +85,7 @@ fn each_number_of_a_layout_is_the_one_worked_out_by_hand() {
         blocks_per_superblock: 12,
         block_pages: 16,
         program_unit_pages: 2,
-        classes: vec![
-            class(1, 192, 12, 12),
-            class(2, 96, 6, 6),
-            class(4, 48, 3, 3),
-            class(6, 32, 2, 2),
-        ],
+        classes: vec![class(1, 192, 12, 12), class(2, 96, 6, 6), class(4, 48, 3, 3), class(6, 32, 2, 2)],
         slices_per_superblock: 12,
         slice_pages: 16,
         handles: vec![
@@ -246,10 +233,7 @@ fn a_refusal_for_want_of_room_names_what_there_is_and_what_is_needed() {
     let mut config = small(4, 1.0);
     config.handles.isolation = Isolation::PersistentlyIsolated;
     let refused = refusal(&config);
-    assert!(
-        refused.allowed.contains("No over-provisioning up to 1 is enough"),
-        "{refused}"
-    );
+    assert!(refused.allowed.contains("No over-provisioning up to 1 is enough"), "{refused}");
 }
 
 /// Capacity and flash are rounded to whole pages and whole superblocks in every group, and neither
@@ -315,12 +299,7 @@ fn a_drive_with_too_many_pages_is_told_the_mapping_unit_that_works() {
          geometry.mapping_unit_bytes = 16384 or more, as drives of this size do"
     );
     let beyond = flash(512 << 40, 8192, 1 << 30);
-    assert!(
-        beyond
-            .allowed
-            .contains("No geometry.mapping_unit_bytes is large enough"),
-        "{beyond}"
-    );
+    assert!(beyond.allowed.contains("No geometry.mapping_unit_bytes is large enough"), "{beyond}");
     // With units of 8 KiB the number of pages would equal the "unmapped" marker.
     let border = flash(u64::from(u32::MAX) * 8192, 4096, 8192);
     assert!(border.allowed.contains("mapping_unit_bytes = 16384"), "{border}");
@@ -349,25 +328,19 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
     config.geometry.mapping_unit_bytes = 64 << 10;
     (config.geometry.channels, config.geometry.dies_per_channel) = (4, 1);
     config.handles.count = 3;
-    config.handles.overrides = vec![
-        given(0, ReclaimUnitSize::Channel),
-        given(2, ReclaimUnitSize::Fraction(2)),
-    ];
+    config.handles.overrides = vec![given(0, ReclaimUnitSize::Channel), given(2, ReclaimUnitSize::Fraction(2))];
     // Foreground collection continues as long as any page is invalid.
     config.gc.foreground_watermark = 0.0;
     config.gc.watermark_base = WatermarkBase::All;
-    let least = (10..1000)
-        .map(|thousandths| f64::from(thousandths) / 1000.0)
-        .find(|share| {
-            config.geometry.over_provisioning = *share;
-            DeviceLayout::new(&config).is_ok()
-        });
+    let least = (10..1000).map(|thousandths| f64::from(thousandths) / 1000.0).find(|share| {
+        config.geometry.over_provisioning = *share;
+        DeviceLayout::new(&config).is_ok()
+    });
     assert!(least.is_some(), "some over-provisioning works");
     let mut device = recorded(&config);
     let mut write = |first, pages, handle| {
-        let _ = device
-            .write(0, &extent(first, pages, Placement::handle(handle)))
-            .expect("the extent and the handle exist");
+        let _ =
+            device.write(0, &extent(first, pages, Placement::handle(handle))).expect("the extent and the handle exist");
     };
     // One and a half superblocks of 16 pages, written before all others, so that they come first
     // among those with equally many parts.
@@ -390,10 +363,7 @@ fn a_part_that_no_other_of_its_size_can_join_stays_where_it_is() {
         .filter(|reclaim| reclaim.trigger == Trigger::Forced && reclaim.valid_pages == reclaim.unit_pages)
         .collect();
     assert!(!forced.is_empty(), "the case no longer needs what it tests");
-    assert!(
-        forced.iter().all(|reclaim| reclaim.victim_owner == owner(0)),
-        "a part was moved for nothing: {forced:?}"
-    );
+    assert!(forced.iter().all(|reclaim| reclaim.victim_owner == owner(0)), "a part was moved for nothing: {forced:?}");
     let places: Vec<_> = (0..24).map(|page| device.lookup(Lpn(page)).map(|ppn| ppn.0)).collect();
     assert_eq!(places, (0..24).map(Some).collect::<Vec<_>>());
     prove(&device);
@@ -406,9 +376,7 @@ fn a_reclaim_unit_is_as_old_as_the_moment_it_was_taken() {
     let mut config = small(24, 0.5);
     config.handles.opening = UnitOpenPolicy::Eager;
     let mut device = recorded(&config);
-    let _ = device
-        .write(0, &extent(0, 256, Placement::handle(0)))
-        .expect("the extent and the handle exist");
+    let _ = device.write(0, &extent(0, 256, Placement::handle(0))).expect("the extent and the handle exist");
     let mut opened = device.sink().iter().filter_map(|event| match event {
         DeviceEvent::Open { unit, .. } => Some(*unit),
         _ => None,

@@ -17,9 +17,7 @@ const SOURCE: &str = include_str!("../../../examples/victim_policy.rs");
 #[test]
 fn the_page_shows_this_policy() {
     let blocks: Vec<_> = PAGE.split("```rust\n").skip(1).collect();
-    let [block] = blocks[..] else {
-        panic!("one block of Rust")
-    };
+    let [block] = blocks[..] else { panic!("one block of Rust") };
     let (code, _) = block.split_once("```").expect("the block ends");
     let (_, policy) = code.split_once("struct CostBenefit;").expect("a policy");
     assert!(SOURCE.contains(policy), "the page shows another policy:\n{policy}");
@@ -48,8 +46,5 @@ fn the_example_measures_what_its_header_shows() {
     let greedy = format!("//! greedy       {:.4}\n", example::write_amplification(None));
     let policy: Box<CostBenefit> = Box::new(CostBenefit);
     let cost_benefit = format!("//! cost-benefit {:.4}\n", example::write_amplification(Some(policy)));
-    assert!(
-        SOURCE.contains(&format!("{greedy}{cost_benefit}")),
-        "{greedy}{cost_benefit}"
-    );
+    assert!(SOURCE.contains(&format!("{greedy}{cost_benefit}")), "{greedy}{cost_benefit}");
 }

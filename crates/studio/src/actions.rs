@@ -139,8 +139,7 @@ impl DriveActions {
 
     fn checkpoint(&self) -> Result<Json<CheckpointResult>, ApiError> {
         let made = self.actions.checkpoint();
-        made.map(Json)
-            .map_err(|refused| ApiError::Status(status_of(&refused), refused.to_string()))
+        made.map(Json).map_err(|refused| ApiError::Status(status_of(&refused), refused.to_string()))
     }
 
     fn plan_faults(&self, body: &str) -> Result<Response, ApiError> {

@@ -30,11 +30,7 @@ pub async fn serve_asset(method: Method, path: Uri, fields: HeaderMap) -> Respon
     let Some(file) = PageAssets::get(name).filter(|_| is_read) else {
         return match name {
             "index.html" if is_read => Html(MISSING).into_response(),
-            _ => (
-                StatusCode::NOT_FOUND,
-                "there is nothing at this address. The page is at /",
-            )
-                .into_response(),
+            _ => (StatusCode::NOT_FOUND, "there is nothing at this address. The page is at /").into_response(),
         };
     };
     let digest = file.metadata.sha256_hash();

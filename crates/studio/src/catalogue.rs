@@ -46,9 +46,7 @@ pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
 
 /// Returns true if the catalogue has an entry of any kind with this name.
 pub fn is_known(name: &str) -> bool {
-    ["experiment", "device", "workload"]
-        .iter()
-        .any(|kind| names_of(kind).iter().any(|known| known == name))
+    ["experiment", "device", "workload"].iter().any(|kind| names_of(kind).iter().any(|known| known == name))
 }
 
 /// Returns the complete catalogue.
@@ -73,9 +71,7 @@ fn experiment(entry: &CatalogueEntry) -> Result<Value, LabError> {
     let experiment = Experiment::find(&entry.name)?;
     let coordinates = experiment.coordinates();
     let axes = experiment.axes();
-    let axes = axes
-        .iter()
-        .map(|axis| json!({ "name": axis, "values": coordinates.values(axis) }));
+    let axes = axes.iter().map(|axis| json!({ "name": axis, "values": coordinates.values(axis) }));
     Ok(json!({
         "name": entry.name,
         "title": entry.title,
@@ -88,10 +84,7 @@ fn experiment(entry: &CatalogueEntry) -> Result<Value, LabError> {
 
 fn device(entry: &CatalogueEntry) -> Result<Value, LabError> {
     let config = Profile::find(&entry.name)?.config(&SettingOverrides::new())?;
-    let layout = DeviceLayout::new(&config).map_err(|error| LabError::Device {
-        device: entry.name.clone(),
-        error,
-    })?;
+    let layout = DeviceLayout::new(&config).map_err(|error| LabError::Device { device: entry.name.clone(), error })?;
     Ok(json!({
         "name": entry.name,
         "title": entry.title,

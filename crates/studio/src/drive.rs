@@ -209,11 +209,8 @@ impl DriveEngine {
     fn reset_statistics(&mut self) -> u64 {
         let view = self.drive.monitor.poll();
         let at_unix_ms = unix_ms(SystemTime::now());
-        self.origin = Some(StatisticsOrigin {
-            at_unix_ms,
-            stats: view.status.stats.clone(),
-            commands: commands(&view.status),
-        });
+        self.origin =
+            Some(StatisticsOrigin { at_unix_ms, stats: view.status.stats.clone(), commands: commands(&view.status) });
         self.begin_counting();
         if self.layout.as_ref() == Some(&view.layout) {
             self.announce(&view.layout);
@@ -257,17 +254,12 @@ impl DriveEngine {
         let was_unobserved = std::mem::take(&mut self.is_unobserved);
         let has_missed = was_unobserved && self.record_unobserved(&counted, &view.layout);
         self.last_counters = DriveCounters::from_stats(&counted);
-        let owners: Vec<(u64, u64)> = rows(&counted)
-            .map(|row| (row.host_bytes_written, row.gc_pages_copied))
-            .collect();
+        let owners: Vec<(u64, u64)> = rows(&counted).map(|row| (row.host_bytes_written, row.gc_pages_copied)).collect();
         let moment = LaneSample {
             host_bytes,
             media_bytes: counted.media_bytes_written(),
             owners: &owners,
-            extras: SampleExtras {
-                now_ns: 0,
-                free_units: view.status.free_units,
-            },
+            extras: SampleExtras { now_ns: 0, free_units: view.status.free_units },
         };
         self.shared.with(|state| {
             let lane = &mut state.lanes[0];
@@ -316,11 +308,8 @@ impl DriveEngine {
     /// this case.
     fn record_unobserved(&mut self, counted: &DeviceStats, layout: &DeviceLayout) -> bool {
         let to = DriveCounters::from_stats(counted);
-        let mut unobserved = UnobservedWrites {
-            from: self.last_counters,
-            to,
-            until_unix_ms: unix_ms(SystemTime::now()),
-        };
+        let mut unobserved =
+            UnobservedWrites { from: self.last_counters, to, until_unix_ms: unix_ms(SystemTime::now()) };
         let missed_bytes = to.host_bytes - self.last_counters.host_bytes;
         if missed_bytes <= layout.capacity_bytes() / MISSED_PARTS {
             return false;
@@ -409,9 +398,8 @@ impl DriveEngine {
     fn snapshot(&mut self, view: &DriveView, stats: &DeviceStats) -> LaneSnapshot {
         let programmed = view.status.stats.media_bytes_written() / view.layout.page_bytes;
         let before = self.measured.replace((Instant::now(), programmed));
-        let pages_per_second = before.map_or(0.0, |(at, pages)| {
-            programmed.saturating_sub(pages) as f64 / at.elapsed().as_secs_f64().max(1e-3)
-        });
+        let pages_per_second = before
+            .map_or(0.0, |(at, pages)| programmed.saturating_sub(pages) as f64 / at.elapsed().as_secs_f64().max(1e-3));
         let commands_before = self.origin.as_ref().map_or(0, |origin| origin.commands);
         LaneSnapshot {
             head: FrameHeader {
@@ -425,10 +413,7 @@ impl DriveEngine {
                 requests: commands(&view.status) - commands_before,
                 pages_per_second,
             },
-            owners: rows(stats)
-                .zip(&self.holdings)
-                .map(|(row, holds)| owner_record(row, holds))
-                .collect(),
+            owners: rows(stats).zip(&self.holdings).map(|(row, holds)| owner_record(row, holds)).collect(),
             units: Arc::clone(&self.units),
         }
     }
@@ -465,11 +450,7 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
             HostTransport::Pcie => "vfio-user",
             HostTransport::Fabrics => "NVMe/TCP",
         };
-        let name = if host.host.is_empty() {
-            format!("controller {}", host.controller)
-        } else {
-            host.host.clone()
-        };
+        let name = if host.host.is_empty() { format!("controller {}", host.controller) } else { host.host.clone() };
         let row = |namespace: Option<u32>, iops: f64, bytes_per_second: f64, its: Option<LatencyPercentiles>| {
             json!({
                 "host": name,
@@ -486,8 +467,7 @@ fn hosts_json(view: &HostsView) -> Vec<Value> {
             return vec![row(None, 0.0, 0.0, None)];
         }
         let rows = host.namespaces.iter();
-        rows.map(|its| row(Some(its.namespace), its.iops(), its.bytes_per_second(), its.latency))
-            .collect()
+        rows.map(|its| row(Some(its.namespace), its.iops(), its.bytes_per_second(), its.latency)).collect()
     };
     let is_there = |host: &&HostView| host.is_ready || host.transport == HostTransport::Fabrics;
     view.hosts.iter().filter(is_there).flat_map(of_host).collect()

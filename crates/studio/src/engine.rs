@@ -222,11 +222,7 @@ impl SessionEngine {
 
     /// Maximum host bytes of any lane.
     fn front(&self) -> u64 {
-        self.lanes
-            .iter()
-            .map(|lane| lane.position().host_bytes)
-            .max()
-            .unwrap_or(0)
+        self.lanes.iter().map(|lane| lane.position().host_bytes).max().unwrap_or(0)
     }
 
     /// Restarts the speed limit, so that the run does not catch up after a pause.
@@ -304,11 +300,7 @@ impl SessionEngine {
         let lanes: Vec<(usize, &Lane)> = self.lanes.iter().enumerate().collect();
         let order = |lane: &Lane| {
             let position = lane.position();
-            let filled = if lane.is_filling() {
-                position.filled_bytes
-            } else {
-                u64::MAX
-            };
+            let filled = if lane.is_filling() { position.filled_bytes } else { u64::MAX };
             (position.host_bytes, filled)
         };
         let going = lanes.iter().filter(can_advance);
@@ -316,11 +308,7 @@ impl SessionEngine {
         let host_bytes = lane.position().host_bytes;
         let goal = lane.goal.unwrap_or(of_session);
         let step = (lane.plan.plan.layout().capacity_bytes() / STEPS_A_CAPACITY).clamp(STEP_BYTES_MIN, STEP_BYTES_MAX);
-        let branches = self
-            .lanes
-            .iter()
-            .filter(|lane| lane.waits())
-            .filter_map(|lane| lane.branch);
+        let branches = self.lanes.iter().filter(|lane| lane.waits()).filter_map(|lane| lane.branch);
         let next_branch = branches.filter(|branch| branch.of == *index && branch.at_host_bytes > host_bytes);
         let next_branch = next_branch.map(|branch| branch.at_host_bytes).min().unwrap_or(u64::MAX);
         Some((*index, goal.min(host_bytes.saturating_add(step)).min(next_branch)))
@@ -360,18 +348,13 @@ impl SessionEngine {
     }
 
     fn start_fork(&mut self, index: usize, branch: LaneFork) {
-        let parent = self.lanes[branch.of]
-            .run()
-            .expect("the caller checked that the parent has a run");
+        let parent = self.lanes[branch.of].run().expect("the caller checked that the parent has a run");
         let goal = self.lanes[branch.of].goal;
         let lane = &self.lanes[index];
         match parent.fork(Arc::clone(&lane.plan.plan), &self.memory) {
             Ok((run, forked)) => {
                 let lane = &mut self.lanes[index];
-                lane.branch = Some(LaneFork {
-                    forked: Some(forked),
-                    ..branch
-                });
+                lane.branch = Some(LaneFork { forked: Some(forked), ..branch });
                 lane.set_run(run);
                 lane.goal = match forked {
                     ForkStart::Here => goal,
@@ -390,10 +373,7 @@ impl SessionEngine {
             return Err(LabError::invalid("fork", format!("lane {of} does not exist")));
         };
         if parent.waits() || parent.goal.is_some() || parent.failure().is_some() {
-            let problem = format!(
-                "{} cannot be forked yet. Wait until it pauses or runs",
-                parent.plan.order.name
-            );
+            let problem = format!("{} cannot be forked yet. Wait until it pauses or runs", parent.plan.order.name);
             return Err(LabError::invalid("fork", problem));
         }
         // The position must be reproducible. It is the first one with this number of bytes, not a
@@ -429,21 +409,14 @@ impl SessionEngine {
             return Err(LabError::invalid("fork", problem));
         }
         if self.lanes.iter().any(|lane| lane.plan.order.name == name) {
-            return Err(LabError::invalid(
-                "fork",
-                format!("the name {name:?} is taken. Give another name"),
-            ));
+            return Err(LabError::invalid("fork", format!("the name {name:?} is taken. Give another name")));
         }
         crate::session_spec::check_set(set)?;
         let mut order = self.lanes[of].plan.order.clone();
         order.name = name.to_string();
         order.set.extend(set.clone());
         let (plan, share) = self.session_plan.lane(&order, |need| share(&self.memory, need))?;
-        let branch = LaneFork {
-            of,
-            at_host_bytes,
-            forked: None,
-        };
+        let branch = LaneFork { of, at_host_bytes, forked: None };
         self.lanes.push(Lane::new(plan, Some(branch), share));
         Ok(())
     }
@@ -540,11 +513,7 @@ impl SessionEngine {
         self.is_changed = false;
         self.published_at = Instant::now();
         let is_running = self.is_running;
-        let published: Vec<_> = self
-            .lanes
-            .iter_mut()
-            .map(|lane| lane.publish(is_running, is_watched))
-            .collect();
+        let published: Vec<_> = self.lanes.iter_mut().map(|lane| lane.publish(is_running, is_watched)).collect();
         let phase = self.phase();
         self.shared.with(|state| {
             state.phase = phase;
@@ -558,31 +527,15 @@ impl SessionEngine {
     /// Phase of the session, the phase of its busiest lane.
     fn phase(&self) -> LanePhase {
         let phases: Vec<LanePhase> = self.lanes.iter().map(|lane| lane.phase(self.is_running)).collect();
-        let order = [
-            LanePhase::Running,
-            LanePhase::Filling,
-            LanePhase::Paused,
-            LanePhase::Waiting,
-            LanePhase::Failed,
-        ];
-        order
-            .into_iter()
-            .find(|phase| phases.contains(phase))
-            .unwrap_or(LanePhase::Ended)
+        let order = [LanePhase::Running, LanePhase::Filling, LanePhase::Paused, LanePhase::Waiting, LanePhase::Failed];
+        order.into_iter().find(|phase| phases.contains(phase)).unwrap_or(LanePhase::Ended)
     }
 
     /// Data for exports.
     fn export_data(&self) -> ExportData {
         let lane = |lane: &Lane| {
             let (log, series, activity) = lane.history();
-            ExportLane {
-                plan: lane.plan.clone(),
-                branch: lane.branch,
-                result: lane.result(),
-                log,
-                series,
-                activity,
-            }
+            ExportLane { plan: lane.plan.clone(), branch: lane.branch, result: lane.result(), log, series, activity }
         };
         ExportData {
             prepared: Arc::clone(&self.session_plan),

@@ -191,12 +191,7 @@ pub fn encode(lane: u8, is_whole: bool, head: &FrameHeader, rows: &FrameRows<'_>
 
 fn put_owners(out: &mut BytesMut, owners: &[OwnerRecord]) {
     for owner in owners {
-        for number in [
-            owner.host_bytes,
-            owner.copied_out_pages,
-            owner.received_pages,
-            owner.valid_pages,
-        ] {
+        for number in [owner.host_bytes, owner.copied_out_pages, owner.received_pages, owner.valid_pages] {
             out.put_f64_le(number as f64);
         }
         out.put_u32_le(owner.units);
@@ -220,13 +215,7 @@ fn put_events(out: &mut BytesMut, events: &[UnitEventRecord]) {
         for byte in [event.kind, event.owner, event.reason, event.destination_owner] {
             out.put_u8(byte);
         }
-        for number in [
-            event.unit,
-            event.pages,
-            event.valid_pages,
-            event.copied_pages,
-            event.destination,
-        ] {
+        for number in [event.unit, event.pages, event.valid_pages, event.copied_pages, event.destination] {
             out.put_u32_le(number);
         }
         out.put_f64_le(event.host_bytes as f64);
@@ -268,13 +257,7 @@ mod tests {
             units: 24,
             reclaimed: (1 << 32) + 25,
         };
-        let unit = UnitRecord {
-            state: 3,
-            owner: 1,
-            group: 0x0201,
-            valid_pages: 30,
-            written_pages: 31,
-        };
+        let unit = UnitRecord { state: 3, owner: 1, group: 0x0201, valid_pages: 30, written_pages: 31 };
         let event = UnitEventRecord {
             kind: 3,
             owner: 1,
@@ -301,10 +284,7 @@ mod tests {
         let numbers = [24, 32, 40, 48, 56, 64, 72, 80].map(|at| f64_at(&frame, at));
         assert_eq!(numbers, [6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 13.0, 12.5]);
         let second = HEAD_BYTES + OWNER_BYTES;
-        assert_eq!(
-            [0, 8, 16, 24].map(|at| f64_at(&frame, second + at)),
-            [120.0, 121.0, 122.0, 123.0]
-        );
+        assert_eq!([0, 8, 16, 24].map(|at| f64_at(&frame, second + at)), [120.0, 121.0, 122.0, 123.0]);
         assert_eq!([32, 36].map(|at| u32_at(&frame, second + at)), [24, 25]);
         let at = second + OWNER_BYTES;
         assert_eq!(u32_at(&frame, at), 29);
@@ -316,22 +296,13 @@ mod tests {
         assert_eq!(numbers, [40, 41, 42, 43, u32::MAX]);
         assert_eq!([24, 32].map(|offset| f64_at(&frame, at + offset)), [44.0, 45.0]);
         let at = at + EVENT_BYTES;
-        assert_eq!(
-            [0, 8, 16, 40].map(|offset| f64_at(&frame, at + offset)),
-            [50.0, 51.0, 52.0, 55.0]
-        );
+        assert_eq!([0, 8, 16, 40].map(|offset| f64_at(&frame, at + offset)), [50.0, 51.0, 52.0, 55.0]);
         assert_eq!(frame.len(), at + SAMPLE_BYTES + 2 * SAMPLE_OWNER_BYTES);
     }
 
     #[test]
     fn a_frame_of_nothing_is_its_head() {
-        let rows = FrameRows {
-            owners: &[],
-            units: &[],
-            events: &[],
-            events_left_out: 0,
-            samples: &[],
-        };
+        let rows = FrameRows { owners: &[], units: &[], events: &[], events_left_out: 0, samples: &[] };
         let frame = encode(0, false, &FrameHeader::default(), &rows);
         assert_eq!(frame.len(), HEAD_BYTES);
         assert_eq!(&frame[..4], [1, 0, 0, 0]);

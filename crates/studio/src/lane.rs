@@ -168,18 +168,12 @@ impl Lane {
 
     /// Returns true if the run has ended or failed.
     pub fn is_over(&self) -> bool {
-        self.failed.is_some()
-            || self
-                .run
-                .as_ref()
-                .is_some_and(|run| run.phase() == simulate::live::RunPhase::Ended)
+        self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == simulate::live::RunPhase::Ended)
     }
 
     /// Returns true if the drive is being filled.
     pub fn is_filling(&self) -> bool {
-        self.run
-            .as_ref()
-            .is_some_and(|run| run.phase() == simulate::live::RunPhase::Filling)
+        self.run.as_ref().is_some_and(|run| run.phase() == simulate::live::RunPhase::Filling)
     }
 
     /// Invalidates the state that pages received.
@@ -233,10 +227,7 @@ impl Lane {
         if !self.waits() && !self.is_filling() && (self.series.is_due(host_bytes) || is_over) {
             self.record_sample();
         }
-        let ended = self
-            .run
-            .as_ref()
-            .filter(|_| is_over && self.result.is_none() && self.failed.is_none());
+        let ended = self.run.as_ref().filter(|_| is_over && self.result.is_none() && self.failed.is_none());
         if let Some(result) = ended.map(LiveRun::result) {
             self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
         }
@@ -269,18 +260,13 @@ impl Lane {
     fn record_sample(&mut self) {
         let run = self.run.as_ref().expect("the caller checked that the lane has a run");
         let stats = run.stats();
-        let owners: Vec<(u64, u64)> = rows(&stats)
-            .map(|row| (row.host_bytes_written, row.gc_pages_copied))
-            .collect();
+        let owners: Vec<(u64, u64)> = rows(&stats).map(|row| (row.host_bytes_written, row.gc_pages_copied)).collect();
         let position = run.position();
         let sample = LaneSample {
             host_bytes: position.host_bytes,
             media_bytes: stats.media_bytes_written(),
             owners: &owners,
-            extras: SampleExtras {
-                now_ns: position.now_ns,
-                free_units: run.free_units(),
-            },
+            extras: SampleExtras { now_ns: position.now_ns, free_units: run.free_units() },
         };
         if self.series.add_sample(&sample) {
             // Pages cannot thin their samples, so they must load all again.
@@ -321,14 +307,7 @@ impl Lane {
                 now_ns = if is_timed { reclaim.now } else { 0 };
             }
             let destination = event.destination.map(|unit| unit.0);
-            let logged = record(
-                &event.event,
-                destination,
-                handles,
-                &mut self.opened_pages,
-                self.events_at,
-                now_ns,
-            );
+            let logged = record(&event.event, destination, handles, &mut self.opened_pages, self.events_at, now_ns);
             self.log.events.push_back(logged);
             self.new_events.push(logged.record);
         }
@@ -342,11 +321,7 @@ impl Lane {
     fn programmed(&self) -> u64 {
         let Some(run) = &self.run else { return 0 };
         let page_bytes = self.plan.plan.layout().page_bytes;
-        let filled = if self.is_filling() {
-            0
-        } else {
-            run.position().filled_bytes
-        };
+        let filled = if self.is_filling() { 0 } else { run.position().filled_bytes };
         (run.stats().media_bytes_written() + filled) / page_bytes
     }
 
@@ -367,11 +342,7 @@ impl Lane {
     /// Phase of the lane, for a running or paused session.
     pub fn phase(&self, is_running: bool) -> LanePhase {
         let Some(run) = &self.run else {
-            return if self.failed.is_some() {
-                LanePhase::Failed
-            } else {
-                LanePhase::Waiting
-            };
+            return if self.failed.is_some() { LanePhase::Failed } else { LanePhase::Waiting };
         };
         let works = is_running || self.goal.is_some();
         match run.phase() {
@@ -436,16 +407,9 @@ impl Lane {
     fn snapshot(&self, is_running: bool) -> LaneSnapshot {
         let phase = self.phase(is_running);
         let Some(run) = &self.run else {
-            let head = FrameHeader {
-                phase,
-                ..FrameHeader::default()
-            };
+            let head = FrameHeader { phase, ..FrameHeader::default() };
             let owners = vec![OwnerRecord::default(); self.holdings.rows.len()];
-            return LaneSnapshot {
-                head,
-                owners,
-                units: Arc::clone(&self.units),
-            };
+            return LaneSnapshot { head, owners, units: Arc::clone(&self.units) };
         };
         let (stats, position) = (run.stats(), run.position());
         let is_filling = self.is_filling();

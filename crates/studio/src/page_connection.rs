@@ -68,24 +68,11 @@ impl PageConnection {
         let (version, text, lanes) = self.session.shared.with(|state| {
             let is_new = state.version != self.version;
             let text = is_new.then(|| state.session.to_string());
-            (
-                state.version,
-                text,
-                state
-                    .lanes
-                    .iter()
-                    .map(|lane| lane.name.clone())
-                    .collect::<Vec<String>>(),
-            )
+            (state.version, text, state.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<String>>())
         });
         let text = text?;
         self.version = version;
-        if self.lanes.len() != lanes.len()
-            || self
-                .lanes
-                .iter()
-                .zip(&lanes)
-                .any(|(viewer, name)| viewer.name() != name)
+        if self.lanes.len() != lanes.len() || self.lanes.iter().zip(&lanes).any(|(viewer, name)| viewer.name() != name)
         {
             // Indices of lanes changed, so all lanes are sent again.
             self.lanes = lanes.iter().map(|name| ViewerCursor::new(name)).collect();
@@ -134,14 +121,10 @@ impl WebSocketHandler for PageConnection {
         if let Some(text) = self.session_text() {
             return Some(SocketMessage::Text(text));
         }
-        let refusal = self
-            .refusals
-            .pop_front()
-            .or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
+        let refusal =
+            self.refusals.pop_front().or_else(|| self.session.shared.with(|state| state.take_refusal(self.id)));
         if let Some(message) = refusal {
-            return Some(SocketMessage::Text(
-                json!({ "type": "error", "message": message }).to_string(),
-            ));
+            return Some(SocketMessage::Text(json!({ "type": "error", "message": message }).to_string()));
         }
         if let Some(message) = self.next_lane_message() {
             return Some(message);

@@ -67,13 +67,7 @@ pub fn record(
         now_ns,
     };
     let (record, group, elapsed_ns) = match event {
-        DeviceEvent::Open {
-            group,
-            unit,
-            owner,
-            unit_pages,
-            ..
-        } => {
+        DeviceEvent::Open { group, unit, owner, unit_pages, .. } => {
             opened_pages[unit.0 as usize] = *unit_pages;
             let record = UnitEventRecord {
                 kind: 1,
@@ -84,13 +78,7 @@ pub fn record(
             };
             (record, group.0, 0)
         }
-        DeviceEvent::Close {
-            group,
-            unit,
-            owner,
-            unwritten_pages,
-            reason,
-        } => {
+        DeviceEvent::Close { group, unit, owner, unwritten_pages, reason } => {
             let pages = opened_pages[unit.0 as usize];
             let record = UnitEventRecord {
                 kind: 2,
@@ -118,11 +106,7 @@ pub fn record(
             (record, reclaim.group.0, reclaim.elapsed_ns)
         }
         DeviceEvent::Redirect { from, pages, .. } => {
-            let record = UnitEventRecord {
-                kind: 4,
-                pages: *pages,
-                ..nothing
-            };
+            let record = UnitEventRecord { kind: 4, pages: *pages, ..nothing };
             (record, from.0, 0)
         }
         DeviceEvent::HostWrite(_)
@@ -132,11 +116,7 @@ pub fn record(
             unreachable!("the log of recent events has neither host commands nor wear levelling")
         }
     };
-    LoggedEvent {
-        record,
-        group,
-        elapsed_ns,
-    }
+    LoggedEvent { record, group, elapsed_ns }
 }
 
 fn close_number(reason: CloseReason) -> u8 {

@@ -18,12 +18,7 @@ const POINTS_MAX: usize = 400;
 /// Result of a lane in the format of `warp run --json`, with its warnings as sentences of the page.
 pub fn cell(plan: &LanePlan, result: &RunResult) -> Value {
     let axes: Vec<String> = (0..result.key.grid.len()).map(|axis| format!("axis {axis}")).collect();
-    let mut json = export::to_json(
-        &axes,
-        plan.settings.tail_drive_writes,
-        std::slice::from_ref(result),
-        false,
-    );
+    let mut json = export::to_json(&axes, plan.settings.tail_drive_writes, std::slice::from_ref(result), false);
     let mut cell = json["cells"][0].take();
     // The fio JSON is a separate export.
     cell.as_object_mut().map(|cell| cell.remove("fio"));
@@ -33,10 +28,7 @@ pub fn cell(plan: &LanePlan, result: &RunResult) -> Value {
 
 /// Latencies, also over time, as members of a JSON object.
 pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
-    let rows = timed
-        .jobs
-        .iter()
-        .flat_map(|job| RequestOperation::ALL.map(|operation| (job, operation)));
+    let rows = timed.jobs.iter().flat_map(|job| RequestOperation::ALL.map(|operation| (job, operation)));
     let jobs: Vec<Value> = rows
         .filter(|(job, operation)| job.direction(*operation).requests > 0)
         .map(|(job, operation)| job_json(job, operation))
@@ -44,10 +36,7 @@ pub fn latency(timed: &TimedResult, page_bytes: u64) -> String {
     let log = timed.request_log.as_ref();
     let latencies = log.map_or(Value::Null, |log| latencies(&log.latencies));
     let series = series(timed, page_bytes);
-    format!(
-        "\"jobs\":{},\"series\":{series},\"latencies\":{latencies}",
-        Value::from(jobs)
-    )
+    format!("\"jobs\":{},\"series\":{series},\"latencies\":{latencies}", Value::from(jobs))
 }
 
 /// Maximum bars of the wear histogram.
@@ -87,15 +76,9 @@ fn latencies(series: &LatencySeries) -> Value {
         json!({ "direction": operation, "p50_ns": of(50.0), "p99_ns": of(99.0), "p999_ns": of(99.9) })
     };
     let has_any = |operation: &RequestOperation| {
-        intervals
-            .clone()
-            .any(|interval| series.percentile_ns(interval, *operation, 50.0).is_some())
+        intervals.clone().any(|interval| series.percentile_ns(interval, *operation, 50.0).is_some())
     };
-    let directions: Vec<Value> = RequestOperation::ALL
-        .into_iter()
-        .filter(has_any)
-        .map(percentiles)
-        .collect();
+    let directions: Vec<Value> = RequestOperation::ALL.into_iter().filter(has_any).map(percentiles).collect();
     json!({ "seconds": intervals.clone().map(seconds).collect::<Vec<f64>>(), "directions": directions })
 }
 
@@ -134,9 +117,7 @@ fn series(timed: &TimedResult, page_bytes: u64) -> Value {
         let (host_bytes, requests, waited) = moments.fold((0, 0, 0), |(bytes, requests, waited), moment| {
             (bytes + moment.bytes, requests + moment.requests, waited + moment.waited)
         });
-        let copied: u64 = intervals
-            .map(|interval| series.collections(interval).pages_copied)
-            .sum();
+        let copied: u64 = intervals.map(|interval| series.collections(interval).pages_copied).sum();
         seconds.push(first as f64 * series.interval_ns as f64 / 1e9);
         hosts.push(host_bytes as f64 / part_seconds);
         waited_share.push(waited as f64 / requests.max(1) as f64);
@@ -191,20 +172,9 @@ mod tests {
         assert_eq!((&even["step"], &even["blocks"]), (&json!(1), &json!([3])));
         let wide: Vec<u32> = (100..1100).collect();
         let told = wear(&wide);
-        let bars: Vec<u64> = told["blocks"]
-            .as_array()
-            .expect("bars")
-            .iter()
-            .filter_map(Value::as_u64)
-            .collect();
-        assert!(
-            bars.len() <= WEAR_BARS as usize && bars.iter().sum::<u64>() == 1000,
-            "{told}"
-        );
+        let bars: Vec<u64> = told["blocks"].as_array().expect("bars").iter().filter_map(Value::as_u64).collect();
+        assert!(bars.len() <= WEAR_BARS as usize && bars.iter().sum::<u64>() == 1000, "{told}");
         assert_eq!(bars[0], told["step"].as_u64().expect("a step"));
-        assert_eq!(
-            (&told["min"], &told["max"], &told["avg"]),
-            (&json!(100), &json!(1099), &json!(599.5))
-        );
+        assert_eq!((&told["min"], &told["max"], &told["avg"]), (&json!(100), &json!(1099), &json!(599.5)));
     }
 }

@@ -66,10 +66,7 @@ impl GrantedSpec {
                 (workload, order)
             }
         };
-        [Some(&name), order.device.as_ref()]
-            .into_iter()
-            .flatten()
-            .for_each(|name| granted.grant(name));
+        [Some(&name), order.device.as_ref()].into_iter().flatten().for_each(|name| granted.grant(name));
         GrantedSpec { spec: order, ..granted }.checked()
     }
 
@@ -176,10 +173,8 @@ impl RunQuery {
     /// them.
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedSpec, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
-            let problem = format!(
-                "there are {} runs, but a session shows 1 to {LANES_MAX}. Choose some of them",
-                runs.len()
-            );
+            let problem =
+                format!("there are {} runs, but a session shows 1 to {LANES_MAX}. Choose some of them", runs.len());
             return Err(invalid_request("studio", problem));
         }
         if self.selection.snapshot.is_some() {
@@ -187,19 +182,12 @@ impl RunQuery {
                 "the runs continue a saved device, but a session begins with a new one. Run them without snapshot";
             return Err(invalid_request("studio", problem));
         }
-        let RunSet {
-            settings,
-            cells: selected,
-            ..
-        } = self.experiment.select(&self.selection)?;
+        let RunSet { settings, cells: selected, .. } = self.experiment.select(&self.selection)?;
         let cell_of = |run: &RunKey<'_>| {
             let mut cells = selected.iter();
             let cell = cells.find(|cell| cell.key == *run.key && cell.seed == run.seed && is_profile(cell));
             cell.ok_or_else(|| {
-                invalid_request(
-                    &run.key.to_string(),
-                    "the experiment has changed since this run. Run it again",
-                )
+                invalid_request(&run.key.to_string(), "the experiment has changed since this run. Run it again")
             })
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&RunSpec>, LabError>>()?;
@@ -226,11 +214,7 @@ impl RunQuery {
         let first = &cells[0].run;
         let is_alike = |cell: &&RunSpec| cell.run.precondition_drive_writes == first.precondition_drive_writes;
         // An order has no quick form, so the options of the quick form are copied.
-        let form = if self.selection.quick {
-            self.experiment.quick.clone()
-        } else {
-            RunOptions::default()
-        };
+        let form = if self.selection.quick { self.experiment.quick.clone() } else { RunOptions::default() };
         made.spec = SessionSpec {
             device: Some(device),
             run: RunOptions {
@@ -287,11 +271,7 @@ impl RunQuery {
             values if values.is_empty() => cell.workload_name.clone(),
             values => values.join(", "),
         };
-        let lane = |cell: &&RunSpec| LaneSpec {
-            name: name(cell),
-            variants: coordinates(cell),
-            set: set.clone(),
-        };
+        let lane = |cell: &&RunSpec| LaneSpec { name: name(cell), variants: coordinates(cell), set: set.clone() };
         cells.iter().map(lane).collect()
     }
 
@@ -302,9 +282,7 @@ impl RunQuery {
             requested.run.scale = ScaleChoice::Fixed(scale);
         }
         let ordered = input_of(ordered);
-        let Some((what, _)) = input_of(&requested)
-            .into_iter()
-            .find(|(name, value)| ordered.get(name) != Some(value))
+        let Some((what, _)) = input_of(&requested).into_iter().find(|(name, value)| ordered.get(name) != Some(value))
         else {
             return Ok(());
         };
@@ -329,9 +307,7 @@ fn is_profile(cell: &RunSpec) -> bool {
 
 /// Inputs that determine the integers of a run, by name, without its place in the experiment.
 fn input_of(cell: &RunSpec) -> Map<String, Value> {
-    let Ok(Value::Object(mut fields)) = serde_json::to_value(cell) else {
-        unreachable!("a cell is a JSON object")
-    };
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(cell) else { unreachable!("a cell is a JSON object") };
     let run = fields.remove("run");
     fields.extend(
         run.as_ref()
@@ -354,10 +330,7 @@ mod tests {
     use super::*;
 
     fn asked(selection: RunOverrides) -> RunQuery {
-        RunQuery {
-            experiment: Experiment::find("three_stream").expect("it is built in"),
-            selection,
-        }
+        RunQuery { experiment: Experiment::find("three_stream").expect("it is built in"), selection }
     }
 
     /// The quick form of one cell, with settings of device and workload.
@@ -380,11 +353,7 @@ mod tests {
 
     fn order(asked: &RunQuery) -> Result<GrantedSpec, LabError> {
         let cells = asked.experiment.select(&asked.selection).expect("a selection").cells;
-        let runs = cells.iter().map(|cell| RunKey {
-            key: &cell.key,
-            seed: cell.seed,
-            scale: None,
-        });
+        let runs = cells.iter().map(|cell| RunKey { key: &cell.key, seed: cell.seed, scale: None });
         asked.order(&runs.collect::<Vec<_>>())
     }
 
@@ -398,44 +367,22 @@ mod tests {
         let selected = asked.experiment.select(&asked.selection).expect("a selection");
         assert_eq!(selected.form, ExperimentForm::Changed);
         assert_eq!(input_of(&again), input_of(&selected.cells[0]));
-        assert_eq!(
-            (again.seed, again.run.scale.to_string().as_str()),
-            (7, "1/2048"),
-            "of the quick form"
-        );
+        assert_eq!((again.seed, again.run.scale.to_string().as_str()), (7, "1/2048"), "of the quick form");
         assert_eq!(made.spec.lanes[0].set.len(), 2);
-        let until = RunOverrides {
-            run: RunOptions {
-                steady_state: Some(true),
-                ..selection().run
-            },
-            ..selection()
-        };
+        let until = RunOverrides { run: RunOptions { steady_state: Some(true), ..selection().run }, ..selection() };
         let until = order(&self::asked(until)).expect("an order").spec.run;
         assert_eq!((until.steady_state, until.drive_writes), (Some(true), Some(40.0)));
     }
 
     #[test]
     fn what_an_order_has_no_word_for_is_refused() {
-        let resized = RunOverrides {
-            capacity_bytes: Some(1 << 30),
-            ..selection()
-        };
+        let resized = RunOverrides { capacity_bytes: Some(1 << 30), ..selection() };
         let refused = order(&asked(resized)).expect_err("no word").to_string();
         assert!(refused.contains("cannot change its capacity_bytes"), "{refused}");
-        let all = RunOverrides {
-            run: RunOptions::default(),
-            ..selection()
-        };
+        let all = RunOverrides { run: RunOptions::default(), ..selection() };
         let refused = order(&asked(all)).expect_err("nine").to_string();
         assert!(refused.contains("9 runs"), "{refused}");
-        let seeds = RunOverrides {
-            run: RunOptions {
-                seeds: Some(vec![1, 2]),
-                ..selection().run
-            },
-            ..selection()
-        };
+        let seeds = RunOverrides { run: RunOptions { seeds: Some(vec![1, 2]), ..selection().run }, ..selection() };
         let refused = order(&asked(seeds)).expect_err("two seeds").to_string();
         assert!(refused.contains("seeds 1 and 2"), "{refused}");
     }
@@ -448,10 +395,7 @@ mod tests {
         assert!(matches!(found, Ok(ExperimentLocation::Workload { device, .. }) if device == "ssd_b"));
         let table = toml::from_str("devices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\nscale = \"1/2048\"\n");
         let made = Experiment::from_table("experiment", table.expect("a table")).expect("an experiment");
-        let refused = ExperimentLocation::locate(&made)
-            .err()
-            .expect("nobody finds it")
-            .to_string();
+        let refused = ExperimentLocation::locate(&made).err().expect("nobody finds it").to_string();
         assert!(refused.contains("neither in the catalogue nor a file"), "{refused}");
     }
 }

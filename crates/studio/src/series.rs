@@ -90,11 +90,9 @@ impl LaneSeries {
         if last.is_some_and(|last| sample.host_bytes as f64 <= last) {
             return false;
         }
-        self.values
-            .extend([sample.host_bytes as f64, sample.media_bytes as f64]);
+        self.values.extend([sample.host_bytes as f64, sample.media_bytes as f64]);
         let owners = sample.owners.iter();
-        self.values
-            .extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
+        self.values.extend(owners.flat_map(|(host_bytes, copied)| [*host_bytes as f64, *copied as f64]));
         self.extras.push(sample.extras);
         assert_eq!(self.values.len(), self.len() * self.width(), "samples are complete");
         if self.len() <= SAMPLES_MAX {
@@ -116,10 +114,7 @@ impl LaneSeries {
 
     /// Appends the additional samples of a series with the same start.
     pub fn catch_up(&mut self, with: &LaneSeries) {
-        assert!(
-            self.owners == with.owners && self.len() <= with.len(),
-            "both are of the same run"
-        );
+        assert!(self.owners == with.owners && self.len() <= with.len(), "both are of the same run");
         self.values.extend_from_slice(&with.values[self.values.len()..]);
         self.extras.extend_from_slice(&with.extras[self.extras.len()..]);
         self.every_bytes = with.every_bytes;
@@ -128,10 +123,7 @@ impl LaneSeries {
     /// Drops the samples after a position, host bytes.
     pub fn truncate_after(&mut self, host_bytes: u64) {
         let width = self.width();
-        let kept = self
-            .values
-            .chunks_exact(width)
-            .take_while(|row| row[0] <= host_bytes as f64);
+        let kept = self.values.chunks_exact(width).take_while(|row| row[0] <= host_bytes as f64);
         let kept = kept.count();
         self.values.truncate(kept * width);
         self.extras.truncate(kept);

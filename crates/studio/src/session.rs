@@ -102,9 +102,7 @@ impl StudioSession {
             shared_by_thread.end();
             shared_by_thread.changed();
         };
-        let thread = std::thread::Builder::new()
-            .name(format!("studio {}", shared.id))
-            .spawn(work);
+        let thread = std::thread::Builder::new().name(format!("studio {}", shared.id)).spawn(work);
         let thread = thread.map_err(|error| {
             LabError::invalid(
                 "session",
@@ -170,8 +168,7 @@ impl StudioSession {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::Export(to))?;
-        from.recv_timeout(EXPORT_TIMEOUT)
-            .map_err(|_| "the session does not answer. Try again")
+        from.recv_timeout(EXPORT_TIMEOUT).map_err(|_| "the session does not answer. Try again")
     }
 
     /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
@@ -182,8 +179,7 @@ impl StudioSession {
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::ResetStatistics(to))?;
-        from.recv_timeout(RESET_TIMEOUT)
-            .map_err(|_| "the drive is no longer monitored. Restart the server")
+        from.recv_timeout(RESET_TIMEOUT).map_err(|_| "the drive is no longer monitored. Restart the server")
     }
 
     /// Time since the last request of a client.

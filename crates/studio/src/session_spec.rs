@@ -75,9 +75,7 @@ mod order_options {
 
     pub fn serialize<S: Serializer>(run: &RunOptions, serializer: S) -> Result<S::Ok, S::Error> {
         let mut options = run.set_options();
-        let seed = options
-            .remove("seeds")
-            .map_or(json!(FIRST_SEED), |seeds| seeds[0].clone());
+        let seed = options.remove("seeds").map_or(json!(FIRST_SEED), |seeds| seeds[0].clone());
         let of_key = |key: &str| (key.to_string(), options.remove(key).unwrap_or_default());
         let mut keys: Map<String, Value> = KEYS.map(of_key).into_iter().collect();
         keys.insert("seed".to_string(), seed);
@@ -195,26 +193,15 @@ impl SessionSpec {
         for (index, name) in names.iter().enumerate() {
             check_name(LANE_NAME, name)?;
             if names[..index].contains(name) {
-                return Err(invalid_spec(
-                    "lanes",
-                    format!("two have the name {name:?}. Give each another name"),
-                ));
+                return Err(invalid_spec("lanes", format!("two have the name {name:?}. Give each another name")));
             }
         }
-        for set in self
-            .lanes
-            .iter()
-            .map(|lane| &lane.set)
-            .chain(self.forks.iter().map(|fork| &fork.set))
-        {
+        for set in self.lanes.iter().map(|lane| &lane.set).chain(self.forks.iter().map(|fork| &fork.set)) {
             check_set(set)?;
         }
         for (index, fork) in self.forks.iter().enumerate() {
             if fork.of >= self.lanes.len() + index {
-                let problem = format!(
-                    "{} is a fork of lane {}, which does not come before it",
-                    fork.name, fork.of
-                );
+                let problem = format!("{} is a fork of lane {}, which does not come before it", fork.name, fork.of);
                 return Err(invalid_spec("forks", problem));
             }
         }
@@ -239,10 +226,7 @@ impl SessionSpec {
     /// Creates the order of a workload, by name or file, like [`SessionSpec::with_target`].
     pub fn with_workload(mut self, workload: &str, set: &Table) -> SessionSpec {
         let name = Path::new(workload).file_stem().unwrap_or_default().to_string_lossy();
-        self.workload = Some(SessionWorkload {
-            name: workload.to_string(),
-            text: None,
-        });
+        self.workload = Some(SessionWorkload { name: workload.to_string(), text: None });
         self.run.scale.get_or_insert(ScaleChoice::AUTO);
         self.lanes = vec![LaneSpec::new(&name, Vec::new(), set)];
         self
@@ -296,11 +280,7 @@ impl SessionSpec {
 
 impl LaneSpec {
     fn new(name: &str, variants: Vec<String>, set: &Table) -> LaneSpec {
-        LaneSpec {
-            name: name.to_string(),
-            variants,
-            set: set.clone(),
-        }
+        LaneSpec { name: name.to_string(), variants, set: set.clone() }
     }
 }
 
@@ -322,10 +302,7 @@ pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
 /// Rejects too many settings, and settings that name files of this machine.
 pub fn check_set(set: &Table) -> Result<(), LabError> {
     if set.len() > SETTINGS_MAX {
-        return Err(invalid_spec(
-            "set",
-            format!("there are {} settings. Give at most {SETTINGS_MAX}", set.len()),
-        ));
+        return Err(invalid_spec("set", format!("there are {} settings. Give at most {SETTINGS_MAX}", set.len())));
     }
     set.iter().try_for_each(|(path, value)| {
         let last = path.rsplit('.').next().unwrap_or_default();
@@ -343,18 +320,9 @@ impl SessionPlan {
     pub fn new(order: SessionSpec, granted: &[PathBuf]) -> Result<SessionPlan, LabError> {
         order.check()?;
         let mut folder = None;
-        let workload = order
-            .workload
-            .as_ref()
-            .map(|workload| choice(workload, granted, &mut folder))
-            .transpose()?;
+        let workload = order.workload.as_ref().map(|workload| choice(workload, granted, &mut folder)).transpose()?;
         let experiment = base_experiment(&order, granted, workload.as_ref())?;
-        Ok(SessionPlan {
-            order,
-            experiment,
-            workload,
-            folder,
-        })
+        Ok(SessionPlan { order, experiment, workload, folder })
     }
 
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
@@ -398,11 +366,7 @@ impl SessionPlan {
         }
         let (plan, reserved) = simulate::run::prepare_within(cell, reserve).map_err(named)?;
         let lane = LanePlan {
-            settings: RunSettings {
-                scale: plan.cell().run.scale,
-                timed: Some(plan.is_timed()),
-                ..settings
-            },
+            settings: RunSettings { scale: plan.cell().run.scale, timed: Some(plan.is_timed()), ..settings },
             order: order.clone(),
             plan: Arc::new(plan),
         };
@@ -414,9 +378,7 @@ impl SessionPlan {
         check_name(LANE_NAME, &order.name)?;
         check_set(&order.set)?;
         let selected = self.experiment.select(&self.selection(order));
-        let RunSet {
-            settings, mut cells, ..
-        } = selected.map_err(|error| self.lane_error(order, &error))?;
+        let RunSet { settings, mut cells, .. } = selected.map_err(|error| self.lane_error(order, &error))?;
         if cells.len() != 1 {
             let names: Vec<String> = cells.iter().take(4).map(|cell| cell.key.to_string()).collect();
             let problem = format!(
@@ -444,10 +406,7 @@ impl SessionPlan {
         }
         RunOverrides {
             run,
-            change: RunChange {
-                workload: self.workload.clone(),
-                ..RunChange::from_settings(&lane.set)
-            },
+            change: RunChange { workload: self.workload.clone(), ..RunChange::from_settings(&lane.set) },
             device: self.order.device.clone(),
             ..RunOverrides::default()
         }
@@ -472,23 +431,14 @@ impl SessionPlan {
         let workload = order.workload.as_ref().map(|workload| workload.name.as_str());
         // A path of the command line is shortened to the file name.
         let what = order.experiment.as_deref().or(workload).unwrap_or_default();
-        let what = Path::new(what)
-            .file_name()
-            .map_or(what.into(), |name| name.to_string_lossy());
+        let what = Path::new(what).file_name().map_or(what.into(), |name| name.to_string_lossy());
         let device = order.device.as_ref().or(self.experiment.devices.first());
         let device = device.map_or(String::new(), |device| format!(" on {device}"));
         let lanes = match &order.lanes[..] {
             lanes if lanes.len() > NAMED_LANES_MAX => format!("{} lanes", lanes.len()),
-            lanes => lanes
-                .iter()
-                .map(|lane| lane.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
+            lanes => lanes.iter().map(|lane| lane.name.as_str()).collect::<Vec<_>>().join(", "),
         };
-        format!("{what}{device}: {lanes}")
-            .chars()
-            .take(NAME_BYTES_MAX)
-            .collect()
+        format!("{what}{device}: {lanes}").chars().take(NAME_BYTES_MAX).collect()
     }
 
     /// Title of the session, one line.
@@ -513,24 +463,17 @@ fn base_experiment(
         }
         let experiment = Experiment::find(name)?;
         if order.device.is_none() && experiment.devices.len() > 1 {
-            let problem = format!(
-                "is missing. Give one of those in the experiment ({})",
-                experiment.devices.join(", ")
-            );
+            let problem =
+                format!("is missing. Give one of those in the experiment ({})", experiment.devices.join(", "));
             return Err(invalid_spec("device", problem));
         }
         return Ok(experiment);
     }
     let (Some(named), Some(choice)) = (&order.workload, workload) else {
-        return Err(invalid_spec(
-            "order",
-            "names neither an experiment nor a workload. Give one of them",
-        ));
+        return Err(invalid_spec("order", "names neither an experiment nor a workload. Give one of them"));
     };
-    let device = order
-        .device
-        .as_ref()
-        .ok_or_else(|| invalid_spec("device", "is missing. Give a device for the workload"))?;
+    let device =
+        order.device.as_ref().ok_or_else(|| invalid_spec("device", "is missing. Give a device for the workload"))?;
     let mut experiment = Experiment::from_workload(&named.name, device);
     experiment.workload = Some(choice.clone());
     Ok(experiment)
@@ -611,26 +554,11 @@ mod tests {
             ("{", "order: EOF while parsing"),
             ("[]", "order: "),
             (r#"{"lanes":[]}"#, "lanes: the list is empty"),
-            (
-                r#"{"lanes":[{"name":"a"}]}"#,
-                "names neither an experiment nor a workload",
-            ),
-            (
-                r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#,
-                "two have the name \"a\"",
-            ),
-            (
-                r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#,
-                "Give 1 to 80 bytes",
-            ),
-            (
-                r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#,
-                "did you mean three_stream?",
-            ),
-            (
-                r#"{"lanes":[{"name":"a"}],"experiment":"../three_stream"}"#,
-                "there is no experiment ../three_stream",
-            ),
+            (r#"{"lanes":[{"name":"a"}]}"#, "names neither an experiment nor a workload"),
+            (r#"{"lanes":[{"name":"a"},{"name":"a"}],"experiment":"three_stream"}"#, "two have the name \"a\""),
+            (r#"{"lanes":[{"name":""}],"experiment":"three_stream"}"#, "Give 1 to 80 bytes"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_streams"}"#, "did you mean three_stream?"),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"../three_stream"}"#, "there is no experiment ../three_stream"),
             (
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_stream"}"#,
                 "device: is missing. Give one of those in the experiment (ssd_a",
@@ -639,10 +567,7 @@ mod tests {
                 r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"/etc/passwd"}"#,
                 "there is no device /etc/passwd",
             ),
-            (
-                r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#,
-                "lane a: has 9 runs",
-            ),
+            (r#"{"lanes":[{"name":"a"}],"experiment":"three_stream","device":"ssd_a"}"#, "lane a: has 9 runs"),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"three_stream"}}"#,
                 "device: is missing. Give a device for the workload",
@@ -651,10 +576,7 @@ mod tests {
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"/dev/zero"},"device":"ssd_a"}"#,
                 "there is no workload /dev/zero",
             ),
-            (
-                r#"{"lanes":[{"name":"a"}],"workload":{"name":"a/b.fio","text":""},"device":"ssd_a"}"#,
-                "workload, name",
-            ),
+            (r#"{"lanes":[{"name":"a"}],"workload":{"name":"a/b.fio","text":""},"device":"ssd_a"}"#, "workload, name"),
             (
                 r#"{"lanes":[{"name":"a"}],"workload":{"name":"mine.fio","text":"[job]\nrw=wrote\n"},"device":"ssd_a"}"#,
                 "mine.fio:2: in rw=wrote",

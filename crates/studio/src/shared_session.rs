@@ -65,10 +65,7 @@ impl SharedSession {
 
     /// Time since the last request of a client.
     pub fn idle_time(&self) -> Duration {
-        self.requested_at
-            .lock()
-            .expect("no thread panics with the lock")
-            .elapsed()
+        self.requested_at.lock().expect("no thread panics with the lock").elapsed()
     }
 
     /// Records a request of a client.

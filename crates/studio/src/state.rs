@@ -183,10 +183,7 @@ pub struct FrameUpdate {
 impl ViewerCursor {
     /// Creates an empty record for a lane with this name.
     pub fn new(name: &str) -> ViewerCursor {
-        ViewerCursor {
-            name: name.to_string(),
-            ..ViewerCursor::default()
-        }
+        ViewerCursor { name: name.to_string(), ..ViewerCursor::default() }
     }
 
     /// Name of the lane.
@@ -213,10 +210,8 @@ impl ViewerCursor {
     fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
         if is_other(&self.latency, &lane.latency) {
             self.latency.clone_from(&lane.latency);
-            let latency = lane
-                .latency
-                .as_ref()
-                .map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
+            let latency =
+                lane.latency.as_ref().map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
             return latency.or_else(|| self.text(index, lane));
         }
         if is_other(&self.hosts, &lane.hosts) {
@@ -240,10 +235,7 @@ impl ViewerCursor {
 
     /// New data for a frame, if any, which then counts as received.
     fn next_frame(&mut self, lane: &LaneState) -> Option<FrameUpdate> {
-        let is_same = self
-            .snapshot
-            .as_ref()
-            .is_some_and(|seen| Arc::ptr_eq(seen, &lane.snapshot));
+        let is_same = self.snapshot.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, &lane.snapshot));
         if is_same && self.epoch == lane.epoch {
             return None;
         }
@@ -273,11 +265,7 @@ impl ViewerCursor {
             now: Arc::clone(&lane.snapshot),
             samples: lane.series.since(self.samples).to_vec(),
             events,
-            events_left_out: if is_first && self.events == 0 {
-                0
-            } else {
-                events_left_out
-            },
+            events_left_out: if is_first && self.events == 0 { 0 } else { events_left_out },
         };
         self.samples = lane.series.len();
         self.events = lane.events.total;
@@ -334,10 +322,7 @@ impl ViewerCursor {
 /// Returns true if a closed unit lost too few valid pages to change the shade of its tile. On a
 /// large drive at full speed, every unit loses some valid pages between two frames.
 fn has_same_shade(sent: &UnitRecord, now: &UnitRecord) -> bool {
-    let expected = UnitRecord {
-        valid_pages: now.valid_pages,
-        ..*sent
-    };
+    let expected = UnitRecord { valid_pages: now.valid_pages, ..*sent };
     let lost = sent.valid_pages.saturating_sub(now.valid_pages);
     expected == *now
         && now.state == CLOSED
@@ -391,13 +376,7 @@ mod tests {
     }
 
     fn unit(valid_pages: u32) -> UnitRecord {
-        UnitRecord {
-            state: 3,
-            owner: 0,
-            group: 0,
-            valid_pages,
-            written_pages: 8,
-        }
+        UnitRecord { state: 3, owner: 0, group: 0, valid_pages, written_pages: 8 }
     }
 
     fn lane(units: Vec<UnitRecord>, epoch: u64) -> LaneState {
@@ -408,11 +387,8 @@ mod tests {
             owners: &[(1, 0)],
             extras: SampleExtras::default(),
         });
-        let snapshot = LaneSnapshot {
-            owners: vec![OwnerRecord::default()],
-            units: Arc::new(units),
-            ..LaneSnapshot::default()
-        };
+        let snapshot =
+            LaneSnapshot { owners: vec![OwnerRecord::default()], units: Arc::new(units), ..LaneSnapshot::default() };
         LaneState {
             name: String::new(),
             snapshot: Arc::new(snapshot),
@@ -487,11 +463,7 @@ mod tests {
     /// A page's unit is off by one shade at most while the lane runs, and exact when it pauses.
     #[test]
     fn a_page_receives_a_unit_when_its_shade_changes() {
-        let closed = |valid_pages: u32| UnitRecord {
-            valid_pages,
-            written_pages: 25_600,
-            ..unit(0)
-        };
+        let closed = |valid_pages: u32| UnitRecord { valid_pages, written_pages: 25_600, ..unit(0) };
         let mut viewer = ViewerCursor::default();
         let mut units_sent = |valid_pages: u32, phase: LanePhase| {
             let mut lane = lane(vec![closed(valid_pages)], 1);

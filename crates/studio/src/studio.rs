@@ -179,9 +179,7 @@ impl SessionTable {
         let taken: Vec<String> = self.of.values().map(|session| session.name()).collect();
         let numbered = (2..).map(|number| format!("{name} ({number})"));
         let mut names = std::iter::once(name.to_string()).chain(numbered);
-        names
-            .find(|name| !taken.contains(name))
-            .expect("there are fewer sessions than numbers")
+        names.find(|name| !taken.contains(name)).expect("there are fewer sessions than numbers")
     }
 }
 
@@ -240,10 +238,7 @@ impl StudioState {
 
     fn end_idle(&self, idle_max: Duration) {
         let sessions: Vec<Arc<StudioSession>> = self.sessions().of.values().cloned().collect();
-        for session in sessions
-            .iter()
-            .filter(|session| session.idle() > idle_max || session.shared.is_over())
-        {
+        for session in sessions.iter().filter(|session| session.idle() > idle_max || session.shared.is_over()) {
             // A client may have ended the session just now.
             let _ = self.end(&session.shared.id);
         }
@@ -277,26 +272,14 @@ impl StudioState {
         let session = self.session(name)?;
         let names = || ExportFormat::ALL.map(ExportFormat::file_name).join(", ");
         let unknown = || {
-            ApiError::new(
-                StatusCode::NOT_FOUND,
-                format!("there is no export of this name. Choose one of {}", names()),
-            )
+            ApiError::new(StatusCode::NOT_FOUND, format!("there is no export of this name. Choose one of {}", names()))
         };
         let form = ExportFormat::from_file_name(file).ok_or_else(unknown)?;
-        let material = session
-            .export_data()
-            .map_err(|problem| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
-        let bytes = material
-            .write(form)
-            .map_err(|problem| ApiError::new(StatusCode::CONFLICT, problem))?;
+        let material =
+            session.export_data().map_err(|problem| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
+        let bytes = material.write(form).map_err(|problem| ApiError::new(StatusCode::CONFLICT, problem))?;
         let attachment = format!("attachment; filename=\"{}\"", form.file_name());
-        Ok((
-            [
-                (CONTENT_TYPE, form.content_type().to_string()),
-                (CONTENT_DISPOSITION, attachment),
-            ],
-            bytes,
-        ))
+        Ok(([(CONTENT_TYPE, form.content_type().to_string()), (CONTENT_DISPOSITION, attachment)], bytes))
     }
 }
 
@@ -311,10 +294,7 @@ fn routes(inner: &Arc<StudioState>) -> Router {
             .route("/api/drive/{*action}", any((StatusCode::NOT_FOUND, NO_DRIVE))),
     };
     Router::new()
-        .route(
-            "/api/about",
-            get(|State(studio): Of| answered(move || Ok(Json(studio.info())))),
-        )
+        .route("/api/about", get(|State(studio): Of| answered(move || Ok(Json(studio.info())))))
         .route("/api/catalogue", get(|| answered(|| Ok(Json(catalogue::all()?)))))
         .route("/api/options", get(|| answered(|| Ok(Json(catalogue::options())))))
         .route("/api/runs", get(|| answered(|| Ok(Json(runs()?)))))
@@ -328,10 +308,7 @@ fn routes(inner: &Arc<StudioState>) -> Router {
             "/api/text/{kind}/{name}",
             get(|Path((kind, name)): Path<(String, String)>| answered(move || text(&kind, &name))),
         )
-        .route(
-            "/api/check",
-            post(|RequestBody(body): RequestBody| answered(move || Ok(Json(check(&body)?)))),
-        )
+        .route("/api/check", post(|RequestBody(body): RequestBody| answered(move || Ok(Json(check(&body)?)))))
         .route(
             "/api/sessions",
             get(|State(studio): Of| answered(move || Ok(Json(studio.list())))).post(
@@ -351,11 +328,9 @@ fn routes(inner: &Arc<StudioState>) -> Router {
         )
         .route(
             "/api/sessions/{name}/name",
-            post(
-                |State(studio): Of, Path(name): Path<String>, RequestBody(body): RequestBody| {
-                    answered(move || studio.rename(&name, &body).map(|()| StatusCode::NO_CONTENT))
-                },
-            ),
+            post(|State(studio): Of, Path(name): Path<String>, RequestBody(body): RequestBody| {
+                answered(move || studio.rename(&name, &body).map(|()| StatusCode::NO_CONTENT))
+            }),
         )
         .route(
             "/api/sessions/{name}/order",
@@ -371,13 +346,9 @@ fn routes(inner: &Arc<StudioState>) -> Router {
         )
         .route(
             "/api/sessions/{name}/live",
-            get(
-                async |State(studio): Of, Path(name): Path<String>, upgrade: WebSocketRequest| {
-                    studio
-                        .session(&name)
-                        .map(|session| upgrade.begin(PageConnection::new(session)))
-                },
-            ),
+            get(async |State(studio): Of, Path(name): Path<String>, upgrade: WebSocketRequest| {
+                studio.session(&name).map(|session| upgrade.begin(PageConnection::new(session)))
+            }),
         )
         .fallback(assets::serve_asset)
         .with_state(Arc::clone(inner))
@@ -451,9 +422,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = ResultStore::open(folder.path()).expect("it is made");
         let keep = |cells: &[(&str, f64)]| {
-            let cells = cells
-                .iter()
-                .map(|(variant, waf)| json!({ "device": "ssd_a", "variant": variant, "waf": waf }));
+            let cells = cells.iter().map(|(variant, waf)| json!({ "device": "ssd_a", "variant": variant, "waf": waf }));
             let origin = RunProvenance {
                 target: "three_stream",
                 title: "three streams",
@@ -468,9 +437,8 @@ mod tests {
         let other = keep(&[("NoFDP", 2.5), ("FDP", 1.5)]);
         let comparison = compare(&store, &one, &other).expect("they have cells in common");
         let rows = comparison["rows"].as_array().expect("rows").iter();
-        let rows: Vec<[Value; 4]> = rows
-            .map(|row| ["cell", "metric", "difference", "verdict"].map(|key| row[key].clone()))
-            .collect();
+        let rows: Vec<[Value; 4]> =
+            rows.map(|row| ["cell", "metric", "difference", "verdict"].map(|key| row[key].clone())).collect();
         let expected = [
             [json!("FDP"), json!("WAF"), json!(0.0), json!("same")],
             [json!("NoFDP"), json!("WAF"), json!(-0.5), json!("one_seed")],

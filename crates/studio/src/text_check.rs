@@ -31,10 +31,7 @@ pub struct TextProblem {
 
 impl TextProblem {
     fn new(line: Option<usize>, message: impl Into<String>) -> TextProblem {
-        TextProblem {
-            line,
-            message: message.into(),
-        }
+        TextProblem { line, message: message.into() }
     }
 }
 
@@ -118,9 +115,7 @@ fn check_job_file(text: &str) -> Result<(), TextProblem> {
         if line.starts_with([';', '#']) {
             continue;
         }
-        let word = line
-            .split(|letter: char| letter == '=' || letter.is_whitespace())
-            .next();
+        let word = line.split(|letter: char| letter == '=' || letter.is_whitespace()).next();
         let refuse = |problem: &str| Err(TextProblem::new(Some(index + 1), problem));
         if word.is_some_and(|word| FILE_OPTIONS.contains(&word)) {
             return refuse(
@@ -137,9 +132,7 @@ fn check_job_file(text: &str) -> Result<(), TextProblem> {
 
 /// Rejects settings of a workload that access files or variables of this machine, at any depth.
 fn check_table(table: &Table) -> Result<(), String> {
-    table
-        .iter()
-        .try_for_each(|(key, value)| check_setting(key, value).map_err(|problem| format!("{key}: {problem}")))
+    table.iter().try_for_each(|(key, value)| check_setting(key, value).map_err(|problem| format!("{key}: {problem}")))
 }
 
 /// Rejects a setting that accesses a file or a variable of this machine. Job files of the catalogue
@@ -148,11 +141,8 @@ fn check_table(table: &Table) -> Result<(), String> {
 /// # Errors
 /// The message describes the problem.
 pub fn check_setting(key: &str, value: &Value) -> Result<(), String> {
-    let is_known_job = |value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|name| workloads::job_names().iter().any(|known| known == name))
-    };
+    let is_known_job =
+        |value: &Value| value.as_str().is_some_and(|name| workloads::job_names().iter().any(|known| known == name));
     let names_file = FILE_SETTINGS.contains(&key) || FILE_OPTIONS.contains(&key);
     if names_file && !(key == "file" && is_known_job(value)) {
         return Err("names a file of this machine, which a page cannot read. Send its text".to_string());
@@ -197,14 +187,8 @@ mod tests {
             ("a.fio", "[one]\nrw=write\nsize=${HOME}\n"),
             ("a.toml", "kind = \"trace\"\nfiles = [\"/dev/zero\"]\n"),
             ("a.toml", "kind = \"fio\"\nfile = \"/dev/zero\"\n"),
-            (
-                "a.toml",
-                "kind = \"fio\"\ntext = \"\"\"\n[one]\n  include /dev/zero\n\"\"\"\n",
-            ),
-            (
-                "a.toml",
-                "kind = \"tenants\"\n[[tenants]]\nworkload = { kind = \"cachelib\", trace = \"/dev/zero\" }\n",
-            ),
+            ("a.toml", "kind = \"fio\"\ntext = \"\"\"\n[one]\n  include /dev/zero\n\"\"\"\n"),
+            ("a.toml", "kind = \"tenants\"\n[[tenants]]\nworkload = { kind = \"cachelib\", trace = \"/dev/zero\" }\n"),
             ("a.toml", "kind = \"cachelib\"\ntrace = \"${HOME}/x\"\n"),
             ("../a.fio", ""),
             ("/etc/passwd", ""),

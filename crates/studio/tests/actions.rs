@@ -13,9 +13,7 @@ use served::{PAGE_BYTES, Served, TOKEN};
 
 /// A page of the drive.
 fn page(served: &Served) -> Socket {
-    let more = served
-        .bearer()
-        .replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
+    let more = served.bearer().replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
     use base64::Engine as _;
     let token = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(TOKEN);
     let socket = Socket::open_with(served.address(), "/api/drive/live", &more.replace(TOKEN, &token));
@@ -44,18 +42,11 @@ fn a_snapshot_is_stored_beside_the_data_and_says_so() {
     );
     served.write(0, 100);
     let answer = served.act("POST", "snapshot", "").json();
-    let files = vec![
-        ("drive.img.ftl".to_string(), length(".ftl")),
-        ("drive.img.state".to_string(), length(".state")),
-    ];
+    let files = vec![("drive.img.ftl".to_string(), length(".ftl")), ("drive.img.state".to_string(), length(".state"))];
     assert_eq!(answer["written"], json!(true));
     assert_eq!(names(&answer), files);
     let again = served.act("POST", "snapshot", "").json();
-    assert_eq!(
-        (&again["written"], &again["files"]),
-        (&json!(false), &answer["files"]),
-        "nothing has changed"
-    );
+    assert_eq!((&again["written"], &again["files"]), (&json!(false), &answer["files"]), "nothing has changed");
     let stored = ssd::Device::load(&served.file(".ftl")).expect("it can be read");
     assert_eq!(stored.stats().host_bytes_written(), 100 * PAGE_BYTES);
     served.stop();
@@ -76,9 +67,7 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
     for page in &mut pages {
         assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], Value::Null);
         // The scan of the units may come after the counters.
-        page.frame_of(0, "what was written", |head| {
-            head.host_bytes == written && holds_data(head)
-        });
+        page.frame_of(0, "what was written", |head| head.host_bytes == written && holds_data(head));
     }
     let before = served.server.status();
     let since = served.act("POST", "reset-statistics", "").json()["since_unix_ms"].clone();
@@ -88,11 +77,7 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
         assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], since);
         let head = page.frame_of(0, "the beginning", whole);
         assert_eq!((head.media_bytes, head.requests), (0, 0));
-        assert!(
-            head.owners
-                .iter()
-                .all(|[host, out, received, _]| host + out + received == 0)
-        );
+        assert!(head.owners.iter().all(|[host, out, received, _]| host + out + received == 0));
         assert!(holds_data(&head), "the drive holds what it held");
         assert!(!head.units.is_empty(), "{head:?}");
         assert_eq!(head.samples, [(0, 0)]);
@@ -105,14 +90,8 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
         let head = page.frame_of(0, "what was written since", |head| head.host_bytes > 0);
         assert_eq!((head.host_bytes, head.requests), (32 * PAGE_BYTES, 1));
     }
-    assert_eq!(
-        served.server.status().stats.host_bytes_written(),
-        written + 32 * PAGE_BYTES
-    );
-    assert_eq!(
-        served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"],
-        since
-    );
+    assert_eq!(served.server.status().stats.host_bytes_written(), written + 32 * PAGE_BYTES);
+    assert_eq!(served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"], since);
     served.stop();
 }
 
@@ -153,10 +132,7 @@ fn a_page_that_comes_late_is_told_what_was_written_before() {
     let mut first = page(&served);
     let told = unwatched(&mut first);
     let number = |of: &Value, key: &str| of[key].as_u64().expect("a number");
-    assert_eq!(
-        (number(&told[0], "from_host_bytes"), number(&told[0], "to_host_bytes")),
-        (0, written)
-    );
+    assert_eq!((number(&told[0], "from_host_bytes"), number(&told[0], "to_host_bytes")), (0, written));
     let stats = served.server.status().stats;
     assert_eq!(number(&told[0], "media_bytes"), stats.media_bytes_written());
     assert!(number(&told[0], "until_unix_ms") > 1_700_000_000_000);
@@ -207,10 +183,7 @@ fn a_controller_that_no_guest_has_enabled_is_no_host() {
         page.wait("its hosts", |message| match message {
             Message::Text(text) if text["type"] == "hosts" => {
                 let hosts = text["hosts"].as_array().expect("a list").iter();
-                hosts
-                    .map(|host| host["transport"].as_str())
-                    .eq(transports.iter().copied().map(Some))
-                    .then_some(())
+                hosts.map(|host| host["transport"].as_str()).eq(transports.iter().copied().map(Some)).then_some(())
             }
             _ => None,
         });
@@ -240,10 +213,7 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
         assert_eq!(served.host.read(0, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
     }
     assert!(served.host.read(0, 1, PAGE_BYTES).is_ok());
-    assert_eq!(
-        (&served.faults()["faults"][0]["struck"], &served.faults()["commands"]),
-        (&json!(2), &json!(4))
-    );
+    assert_eq!((&served.faults()["faults"][0]["struck"], &served.faults()["commands"]), (&json!(2), &json!(4)));
     let mut page = page(&served);
     // The hosts message changes once a second, so the first one may be older.
     let told = page.wait("its faults", |message| match message {
@@ -258,10 +228,7 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
     assert!(answer.error().starts_with("line 8: in fault 2"), "{}", answer.error());
     let check = json!({ "name": "faults.toml", "text": wrong, "kind": "faults" }).to_string();
     let problems = served.ask("POST", "/api/check", &check).json()["problems"].clone();
-    assert_eq!(
-        (&problems[0]["line"], problems.as_array().map(Vec::len)),
-        (&json!(8), Some(1))
-    );
+    assert_eq!((&problems[0]["line"], problems.as_array().map(Vec::len)), (&json!(8), Some(1)));
     assert_eq!(served.faults()["faults"][0]["struck"], 2);
     assert_eq!(served.act("DELETE", "faults", "").json()["faults"], Value::Null);
     assert_eq!(served.faults(), Value::Null);
@@ -273,11 +240,7 @@ fn what_a_drive_cannot_do_is_said_with_what_to_do() {
     let served = Served::start(false, Some(TOKEN));
     let answer = served.act("POST", "snapshot", "");
     assert_eq!(answer.status, 409);
-    assert!(
-        answer.error().contains("Serve it with --data FILE"),
-        "{}",
-        answer.error()
-    );
+    assert!(answer.error().contains("Serve it with --data FILE"), "{}", answer.error());
     let answer = served.act("POST", "faults", &Served::plan("[[fault]]\nkind = \"power_loss\"\n"));
     assert_eq!((answer.status, &answer.json()["line"]), (400, &Value::Null));
     assert!(answer.error().contains("--data FILE"), "{}", answer.error());

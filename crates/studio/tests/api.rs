@@ -11,37 +11,17 @@ fn what_there_is() {
     let studio = start();
     let address = studio.local_address();
     let about = get(address, "/api/about").json();
-    assert_eq!(
-        about,
-        json!({ "version": env!("CARGO_PKG_VERSION"), "drive": false, "actions": false })
-    );
+    assert_eq!(about, json!({ "version": env!("CARGO_PKG_VERSION"), "drive": false, "actions": false }));
     let catalogue = get(address, "/api/catalogue").json();
     let named = |kind: &str, name: &str| -> Value {
         let entries = catalogue[kind].as_array().expect("a list");
-        entries
-            .iter()
-            .find(|entry| entry["name"] == name)
-            .unwrap_or_else(|| panic!("no {name}"))
-            .clone()
+        entries.iter().find(|entry| entry["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
     };
     let experiment = named("experiments", "three_stream");
-    assert!(
-        experiment["variants"]
-            .as_array()
-            .is_some_and(|variants| variants.contains(&json!("NoFDP")))
-    );
-    assert!(
-        experiment["axes"][0]["values"]
-            .as_array()
-            .is_some_and(|values| values.contains(&json!("80/20")))
-    );
+    assert!(experiment["variants"].as_array().is_some_and(|variants| variants.contains(&json!("NoFDP"))));
+    assert!(experiment["axes"][0]["values"].as_array().is_some_and(|values| values.contains(&json!("80/20"))));
     let device = named("devices", "ssd_a");
-    assert!(
-        device["capacity_bytes"]
-            .as_u64()
-            .is_some_and(|bytes| bytes > 7_000_000_000_000),
-        "{device}"
-    );
+    assert!(device["capacity_bytes"].as_u64().is_some_and(|bytes| bytes > 7_000_000_000_000), "{device}");
     assert!(named("jobs", "three_stream")["title"].is_string());
     assert!(named("workloads", "kvcache_202206")["title"].is_string());
     for (kind, name, says) in [
@@ -51,19 +31,11 @@ fn what_there_is() {
         ("experiments", "three_stream", "[[variants]]"),
     ] {
         let text = get(address, &format!("/api/text/{kind}/{name}"));
-        assert!(
-            text.status == 200 && text.text().contains(says),
-            "{kind} {name}: {}",
-            text.text()
-        );
+        assert!(text.status == 200 && text.text().contains(says), "{kind} {name}: {}", text.text());
     }
     let options = get(address, "/api/options").json();
-    let names: Vec<&str> = options
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|option| option["name"].as_str())
-        .collect();
+    let names: Vec<&str> =
+        options.as_array().expect("a list").iter().filter_map(|option| option["name"].as_str()).collect();
     assert!(names.contains(&"rw") && names.contains(&"iodepth") && names.len() > 100);
     assert!(!names.contains(&"verify_backlog_batch_nothing"));
     studio.stop();
@@ -81,12 +53,7 @@ fn a_text_is_checked_line_by_line() {
     assert_eq!(check("x.fio", "[one]\nrw=write\n"), json!([]));
     let problems = check("x.fio", "[one]\nrw=write\nbs=much\n");
     assert_eq!(problems[0]["line"], json!(3));
-    assert!(
-        problems[0]["message"]
-            .as_str()
-            .is_some_and(|message| message.starts_with("in bs=much")),
-        "{problems}"
-    );
+    assert!(problems[0]["message"].as_str().is_some_and(|message| message.starts_with("in bs=much")), "{problems}");
     assert_eq!(check("x.toml", "kind = \n")[0]["line"], json!(1));
     studio.stop();
 }
@@ -98,10 +65,7 @@ fn a_session_from_its_beginning_to_its_end() {
     let id = begin(address, &order());
     let sessions = get(address, "/api/sessions").json();
     assert_eq!(sessions[0]["id"], id.as_str());
-    assert_eq!(
-        (&sessions[0]["lanes"], &sessions[0]["phase"]),
-        (&json!(2), &json!("waiting"))
-    );
+    assert_eq!((&sessions[0]["lanes"], &sessions[0]["phase"]), (&json!(2), &json!("waiting")));
     let again = get(address, &format!("/api/sessions/{id}/order")).json();
     assert_eq!(again["lanes"][1]["variants"], json!(["NoFDP", "80/20"]));
     assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{id}"), b"").status, 204);
@@ -113,10 +77,7 @@ fn a_session_from_its_beginning_to_its_end() {
 /// Half of 20 GiB of free memory, which is what a studio takes: checkpoints that nobody has taken yet are in nobody's way.
 #[test]
 fn twelve_sessions_of_an_experiment_as_it_is_begin() {
-    let options = StudioOptions {
-        memory_bytes: 10 << 30,
-        ..options()
-    };
+    let options = StudioOptions { memory_bytes: 10 << 30, ..options() };
     let studio = Studio::start(options).expect("a port");
     let address = studio.local_address();
     let lanes = ["FDP", "Mixed", "NoFDP"].map(|name| json!({ "name": name, "variants": [name, "zipf 2.2"] }));
@@ -134,9 +95,7 @@ fn a_session_has_a_name_which_can_be_changed() {
     let names = || -> Vec<String> {
         let sessions = get(address, "/api/sessions").json();
         let sessions = sessions.as_array().expect("a list").iter();
-        sessions
-            .map(|session| session["name"].as_str().expect("a name").to_string())
-            .collect()
+        sessions.map(|session| session["name"].as_str().expect("a name").to_string()).collect()
     };
     let id = begin(address, &order());
     begin(address, &order());
@@ -188,9 +147,7 @@ fn a_workload_may_be_sent_as_text() {
         "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.1, "lanes": lanes,
     });
     begin(address, &fio);
-    let writes: String = (0..1000)
-        .map(|line| format!("/dev/nvme0n1 write {} 4096\n", line * 4096))
-        .collect();
+    let writes: String = (0..1000).map(|line| format!("/dev/nvme0n1 write {} 4096\n", line * 4096)).collect();
     let trace = format!("fio version 2 iolog\n/dev/nvme0n1 add\n/dev/nvme0n1 open\n{writes}/dev/nvme0n1 close\n");
     let trace = json!({
         "workload": { "name": "mine.log", "text": trace }, "device": "ssd_a", "scale": "1/2048", "drive_writes": 0.1, "lanes": [{ "name": "a" }],
@@ -202,11 +159,7 @@ fn a_workload_may_be_sent_as_text() {
     });
     let answer = post(address, "/api/sessions", &wrong);
     assert_eq!(answer.status, 400, "{}", answer.text());
-    assert!(
-        !answer.error().contains("/warp-studio-"),
-        "the place is nobody's business: {}",
-        answer.error()
-    );
+    assert!(!answer.error().contains("/warp-studio-"), "the place is nobody's business: {}", answer.error());
     studio.stop();
 }
 
@@ -250,21 +203,15 @@ fn answers_are_guarded_compressed_and_never_kept() {
     let studio = start();
     let address = studio.local_address();
     let answer = get(address, "/api/about");
-    for field in [
-        "content-security-policy: default-src 'none'",
-        "x-content-type-options: nosniff",
-        "cache-control: no-store",
-    ] {
+    for field in
+        ["content-security-policy: default-src 'none'", "x-content-type-options: nosniff", "cache-control: no-store"]
+    {
         assert!(answer.head.contains(field), "{field}: {}", answer.head);
     }
     // HTTP/1.0 has no chunks: the body comes as it is.
     let request = format!("GET /api/catalogue HTTP/1.0\r\nHost: {address}\r\nAccept-Encoding: br, gzip\r\n\r\n");
     let compressed = common::parse(&raw(address, request.as_bytes()));
-    assert!(
-        compressed.head.contains("content-encoding: gzip"),
-        "{}",
-        compressed.head
-    );
+    assert!(compressed.head.contains("content-encoding: gzip"), "{}", compressed.head);
     assert_eq!(compressed.body[..2], [0x1f, 0x8b]);
     assert!(compressed.body.len() * 2 < get(address, "/api/catalogue").body.len());
     let page = get(address, "/");

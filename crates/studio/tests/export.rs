@@ -39,18 +39,11 @@ fn export(studio: &Studio, id: &str, file: &str) -> String {
 /// Host and media bytes of an experiment's text, run as `warp run` runs it.
 fn run(text: &str) -> Vec<(String, u64, u64)> {
     let experiment = Experiment::parse("mine/experiment.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let cells = experiment
-        .select(&RunOverrides::default())
-        .unwrap_or_else(|error| panic!("{error}\n{text}"))
-        .cells;
+    let cells = experiment.select(&RunOverrides::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).cells;
     let plans = simulate::run::prepare(cells).expect("it can be run");
     let results = simulate::run::run_all(&plans, false, 8 << 30, &()).expect("it runs");
     let row = |result: &simulate::run::RunResult| {
-        (
-            result.key.variant.clone(),
-            result.stats.host_bytes_written(),
-            result.stats.media_bytes_written(),
-        )
+        (result.key.variant.clone(), result.stats.host_bytes_written(), result.stats.media_bytes_written())
     };
     results.iter().map(row).collect()
 }
@@ -87,10 +80,7 @@ fn an_experiment_of_a_job_file_that_was_sent() {
         "lanes": [{ "name": "as it is" }, { "name": "larger", "set": { "workload.hot.bs": "64k" } }],
     });
     let (id, results) = played(&studio, &order);
-    assert_ne!(
-        results[0]["media_bytes_written"], results[1]["media_bytes_written"],
-        "the setting does something"
-    );
+    assert_ne!(results[0]["media_bytes_written"], results[1]["media_bytes_written"], "the setting does something");
     let text = export(&studio, &id, "experiment.toml");
     assert_equal(&run(&text), &results, &["as it is", "larger"]);
     studio.stop();
@@ -116,16 +106,9 @@ fn a_program_holds_the_experiment() {
     let stub = "import sys, types\nstub = types.ModuleType('warp_ssd')\nclass Result:\n    def summary(self):\n        return ''\n\
                 def run(experiment):\n    import json\n    print(json.dumps(experiment))\n    return Result()\nstub.run = run\n\
                 sys.modules['warp_ssd'] = stub\n";
-    let output = Command::new("python3")
-        .arg("-c")
-        .arg(format!("{stub}{program}"))
-        .output();
+    let output = Command::new("python3").arg("-c").arg(format!("{stub}{program}")).output();
     let output = output.expect("Python is there, as for the package's own tests");
-    assert!(
-        output.status.success(),
-        "{}\n{program}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}\n{program}", String::from_utf8_lossy(&output.stderr));
     let experiment: Value = serde_json::from_slice(&output.stdout).expect("the experiment as JSON");
     let text = toml::to_string(&experiment).expect("it is TOML");
     assert_equal(&run(&text), &results, &["FDP"]);
@@ -145,17 +128,11 @@ fn results_a_report_and_a_trace() {
         // The page shows the sentences of the server, which name its own fields as remedies.
         let warnings = cell["warnings"].as_array().expect("warnings");
         let sentences = result["warnings"].as_array().expect("sentences");
-        assert!(
-            !warnings.is_empty() && warnings.len() == sentences.len(),
-            "{warnings:?} {sentences:?}"
-        );
+        assert!(!warnings.is_empty() && warnings.len() == sentences.len(), "{warnings:?} {sentences:?}");
         for (warning, sentence) in warnings.iter().zip(sentences) {
             let name = warning["name"].as_str().expect("a name").replace('_', " ");
             let sentence = sentence.as_str().expect("a sentence");
-            assert!(
-                sentence.starts_with(&format!("{name}: ")) && !sentence.contains("--"),
-                "{sentence}"
-            );
+            assert!(sentence.starts_with(&format!("{name}: ")) && !sentence.contains("--"), "{sentence}");
         }
     }
     let report = export(&studio, &id, "report.html");
@@ -171,9 +148,7 @@ fn results_a_report_and_a_trace() {
         of("C"),
         of("M")
     );
-    let axis = trace["otherData"]["lanes"][0]["axis"]
-        .as_str()
-        .expect("it says what its axis is");
+    let axis = trace["otherData"]["lanes"][0]["axis"].as_str().expect("it says what its axis is");
     assert!(axis.contains("host bytes written"), "{axis}");
     // Slices of a track do not overlap.
     let mut ends = std::collections::BTreeMap::new();
@@ -181,10 +156,7 @@ fn results_a_report_and_a_trace() {
         let number = |key: &str| event[key].as_f64().expect("a number");
         let track = (event["pid"].as_u64(), event["tid"].as_u64());
         let end = ends.insert(track, number("ts") + number("dur")).unwrap_or(0.0);
-        assert!(
-            number("ts") >= end - 1e-6 || track.1.is_some_and(|track| track % 8 == 7),
-            "{event}"
-        );
+        assert!(number("ts") >= end - 1e-6 || track.1.is_some_and(|track| track % 8 == 7), "{event}");
     }
     studio.stop();
 }
@@ -205,12 +177,7 @@ fn a_trace_of_virtual_time() {
     let tracks: std::collections::BTreeMap<u64, &str> = events
         .iter()
         .filter(named)
-        .map(|event| {
-            (
-                event["tid"].as_u64().expect("a track"),
-                event["args"]["name"].as_str().expect("a name"),
-            )
-        })
+        .map(|event| (event["tid"].as_u64().expect("a track"), event["args"]["name"].as_str().expect("a name")))
         .collect();
     let mut ends = std::collections::BTreeMap::new();
     let mut counted = std::collections::BTreeMap::new();

@@ -18,11 +18,7 @@ fn alone() -> MutexGuard<'static, ()> {
 /// Bytes that this process has in memory.
 fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux says it");
-    let pages: u64 = text
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse().ok())
-        .expect("a number");
+    let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number");
     pages * 4096
 }
 
@@ -69,9 +65,7 @@ fn jobs_count_in_the_memory_of_sessions() {
     let _alone = alone();
     let studio = start();
     let address = studio.local_address();
-    let jobs: String = (0..4000)
-        .map(|job| format!("[{job}]\nrw=randwrite\niodepth=1000\n"))
-        .collect();
+    let jobs: String = (0..4000).map(|job| format!("[{job}]\nrw=randwrite\niodepth=1000\n")).collect();
     let order = json!({
         "workload": { "name": "a.fio", "text": jobs }, "device": "ssd_a", "scale": "1/64", "drive_writes": 1.0, "seed": 1,
         "timed": true, "lanes": [{ "name": "a" }],
@@ -94,10 +88,7 @@ fn a_flood_of_commands_waits_in_its_own_socket() {
     let id = begin(address, &small_order());
     let path = format!("/api/sessions/{id}/live");
     let mut flood = Socket::open(address, &path);
-    flood
-        .stream
-        .set_write_timeout(Some(Duration::from_millis(100)))
-        .expect("a timeout");
+    flood.stream.set_write_timeout(Some(Duration::from_millis(100))).expect("a timeout");
     let commands = Socket::frame(0x81, br#"{"do":"dance"}"#).repeat(1000);
     let before = resident_bytes();
     let begun = Instant::now();

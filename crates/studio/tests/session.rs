@@ -31,8 +31,7 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> RunResult {
             ..RunOptions::default()
         },
         change: RunChange::from_settings(
-            &set.map(|(path, value)| (path.to_string(), value.clone()))
-                .collect::<Table>(),
+            &set.map(|(path, value)| (path.to_string(), value.clone())).collect::<Table>(),
         ),
         ..RunOverrides::default()
     };
@@ -84,10 +83,7 @@ fn lanes_side_by_side_end_as_runs_that_nobody_watched() {
     assert_eq!(session["id"], id.as_str());
     assert_eq!(session["running"], json!(false));
     let lane = &session["lanes"][1];
-    assert_eq!(
-        (lane["name"].as_str(), lane["device"].as_str()),
-        (Some("NoFDP"), Some("ssd_a"))
-    );
+    assert_eq!((lane["name"].as_str(), lane["device"].as_str()), (Some("NoFDP"), Some("ssd_a")));
     assert_eq!(lane["scale"], "1/2048");
     let owners = lane["owners"].as_array().expect("owners");
     assert_eq!(owners.last().expect("a pool")["name"], "shared pool");
@@ -131,17 +127,10 @@ fn frames_add_up_to_what_a_page_that_comes_later_is_told() {
     });
     let mut other = watch(&studio, &id);
     let whole = other.frame_of(0, "a whole frame", |head| head.is_whole);
-    assert_eq!(
-        whole.units.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-        units
-    );
+    assert_eq!(whole.units.into_iter().collect::<std::collections::BTreeMap<_, _>>(), units);
     assert_eq!(whole.samples, samples);
     assert_eq!((whole.host_bytes, whole.owners), (last.host_bytes, last.owners));
-    assert!(
-        frames > 1 && samples.len() > 50,
-        "{frames} frames, {} samples",
-        samples.len()
-    );
+    assert!(frames > 1 && samples.len() > 50, "{frames} frames, {} samples", samples.len());
     assert!(samples.windows(2).all(|pair| pair[0] < pair[1]), "in their order");
     studio.stop();
 }
@@ -164,10 +153,7 @@ fn going_back_and_on_again_changes_no_integer() {
     let first = stand(&mut page, half);
     stand(&mut page, half / 3);
     let again = stand(&mut page, half);
-    assert_eq!(
-        (first.host_bytes, first.media_bytes),
-        (again.host_bytes, again.media_bytes)
-    );
+    assert_eq!((first.host_bytes, first.media_bytes), (again.host_bytes, again.media_bytes));
     assert_eq!(first.owners, again.owners, "seen from before and from behind");
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 1).remove(0), before);
@@ -233,9 +219,7 @@ fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
     let id = begin(studio.local_address(), &small_order());
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
-    page.frame_of(0, "it stands there", |head| {
-        head.phase == PAUSED && head.host_bytes >= 1_000_000_000
-    });
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
     page.send(&json!({ "do": "fork", "lane": 0, "name": "more spare", "set": { "geometry.over_provisioning": 0.4 } }));
     let session = page.wait("the branch", |message| match message {
         Message::Text(text) if text["type"] == "session" && text["lanes"].as_array().map(Vec::len) == Some(2) => {
@@ -248,10 +232,7 @@ fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
     page.send(&json!({ "do": "play" }));
     let found = results(&mut page, 2);
     assert_equal(&found[0], &unwatched("FDP", &[]));
-    assert_equal(
-        &found[1],
-        &unwatched("FDP", &[("geometry.over_provisioning", 0.4.into())]),
-    );
+    assert_equal(&found[1], &unwatched("FDP", &[("geometry.over_provisioning", 0.4.into())]));
     studio.stop();
 }
 
@@ -263,9 +244,7 @@ fn the_order_of_a_session_makes_it_again() {
     let id = begin(address, &small_order());
     let mut page = watch(&studio, &id);
     page.send(&json!({ "do": "seek", "host_bytes": 2e9 }));
-    page.frame_of(0, "it stands there", |head| {
-        head.phase == PAUSED && head.host_bytes >= 2_000_000_000
-    });
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 2_000_000_000);
     page.send(&json!({ "do": "fork", "lane": 0, "name": "fifo", "set": { "gc.victim_policy": "fifo" } }));
     page.wait("the branch", |message| match message {
         Message::Text(text) if text["type"] == "session" => text["lanes"][1]["forked"].as_str().map(str::to_string),
@@ -282,9 +261,7 @@ fn the_order_of_a_session_makes_it_again() {
     assert_eq!(get(address, &format!("/api/sessions/{again}/order")).json(), link);
     // Back to before the branch and on again.
     page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
-    page.frame_of(0, "it stands there", |head| {
-        head.phase == PAUSED && head.host_bytes >= 1_000_000_000
-    });
+    page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 2), found);
     studio.stop();
@@ -303,27 +280,15 @@ fn speed_step_drop_and_refusals() {
     page.send(&json!({ "do": "play" }));
     let begun = Instant::now();
     let from = page.frame_of(0, "it goes on", |head| head.phase == 2).host_bytes;
-    let to = page
-        .frame_of(0, "two seconds of it", |head| head.host_bytes >= from + (16 << 20))
-        .host_bytes;
+    let to = page.frame_of(0, "two seconds of it", |head| head.host_bytes >= from + (16 << 20)).host_bytes;
     let expected = Duration::from_secs_f64((to - from) as f64 / f64::from(8 << 20));
-    assert!(
-        begun.elapsed() > expected.mul_f64(0.6),
-        "{:?} for {expected:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() > expected.mul_f64(0.6), "{:?} for {expected:?}", begun.elapsed());
     for (command, says) in [
         (json!({ "do": "drop", "lane": 7 }), "lane 7 does not exist"),
         (json!({ "do": "fork", "lane": 7, "name": "x" }), "lane 7 does not exist"),
         (json!({ "do": "fork", "lane": 0, "name": "FDP" }), "is taken"),
-        (
-            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.victim_policy": "best" } }),
-            "lane x",
-        ),
-        (
-            json!({ "do": "fork", "lane": 0, "name": "x", "set": { "workload.file": "/dev/zero" } }),
-            "names a file",
-        ),
+        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "gc.victim_policy": "best" } }), "lane x"),
+        (json!({ "do": "fork", "lane": 0, "name": "x", "set": { "workload.file": "/dev/zero" } }), "names a file"),
         (json!({ "do": "dance" }), "unknown variant"),
         (json!({ "do": "seek", "host_bytes": -1 }), "not a number of bytes"),
         (json!({ "do": "play", "now": true }), "unknown field"),
@@ -342,11 +307,7 @@ fn speed_step_drop_and_refusals() {
     });
     assert_eq!(session["lanes"][0]["name"], "NoFDP");
     page.send(&json!({ "do": "drop", "lane": 0 }));
-    assert!(
-        page.text("error")["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("needs one lane"))
-    );
+    assert!(page.text("error")["message"].as_str().is_some_and(|text| text.contains("needs one lane")));
     studio.stop();
 }
 
@@ -357,11 +318,7 @@ fn a_session_ends_when_nobody_asks_for_it() {
     let id = begin(address, &small_order());
     let page = Socket::open(address, &format!("/api/sessions/{id}/live"));
     std::thread::sleep(Duration::from_millis(900));
-    assert_eq!(
-        get(address, "/api/sessions").json().as_array().map(Vec::len),
-        Some(1),
-        "a page is there"
-    );
+    assert_eq!(get(address, "/api/sessions").json().as_array().map(Vec::len), Some(1), "a page is there");
     drop(page);
     let begun = Instant::now();
     while get(address, "/api/sessions").json() != json!([]) {
@@ -377,10 +334,7 @@ struct StudioIdle(Studio);
 
 impl StudioIdle {
     fn start() -> StudioIdle {
-        let options = studio::StudioOptions {
-            idle_max: Duration::from_millis(400),
-            ..options()
-        };
+        let options = studio::StudioOptions { idle_max: Duration::from_millis(400), ..options() };
         StudioIdle(Studio::start(options).expect("a port"))
     }
 }
@@ -407,12 +361,8 @@ fn latencies_are_told_on_the_way() {
             }
             _ => None,
         });
-        let directions: Vec<&str> = told["jobs"]
-            .as_array()
-            .expect("jobs")
-            .iter()
-            .filter_map(|job| job["direction"].as_str())
-            .collect();
+        let directions: Vec<&str> =
+            told["jobs"].as_array().expect("jobs").iter().filter_map(|job| job["direction"].as_str()).collect();
         assert_eq!(directions, ["read", "write"], "{told}");
         let over_time = &told["latencies"];
         for direction in over_time["directions"].as_array().expect("directions") {
@@ -446,10 +396,7 @@ fn what_fails_on_the_way_is_told_by_its_own_name() {
         Message::Text(text) => text["lanes"][0]["error"].as_str().map(str::to_string),
         _ => None,
     });
-    assert!(
-        error.contains("broken.log:") && !error.contains("warp-studio-"),
-        "{error}"
-    );
+    assert!(error.contains("broken.log:") && !error.contains("warp-studio-"), "{error}");
     studio.stop();
 }
 
@@ -473,12 +420,7 @@ fn wear_is_told_on_the_way() {
         let is_same = ["min", "avg", "max"].iter().all(|key| erases[key] == wear[key]);
         (!result.is_null() && is_same).then_some(())
     });
-    let told: u64 = wear["blocks"]
-        .as_array()
-        .expect("bars")
-        .iter()
-        .filter_map(Value::as_u64)
-        .sum();
+    let told: u64 = wear["blocks"].as_array().expect("bars").iter().filter_map(Value::as_u64).sum();
     assert!(told > 100 && wear["max"].as_u64() > wear["min"].as_u64(), "{wear}");
     studio.stop();
 }

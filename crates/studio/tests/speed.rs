@@ -23,10 +23,7 @@ fn engine_seconds() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task").expect("Linux has them");
     let of = |thread: std::fs::DirEntry| {
         let read = |name: &str| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
-        let ns = read("schedstat")
-            .split(' ')
-            .next()
-            .and_then(|ns| ns.parse::<f64>().ok());
+        let ns = read("schedstat").split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
         (read("comm").trim() == "studio s1").then_some(ns?).map(|ns| ns / 1e9)
     };
     threads.flatten().find_map(of).expect("an engine runs")
@@ -34,11 +31,7 @@ fn engine_seconds() -> f64 {
 
 /// Seconds that the engine takes with so many pages, pages programmed in a second of it, and frames that a page got in a second.
 fn run(order: &Value, pages: usize) -> (f64, f64, f64) {
-    let studio = Studio::start(StudioOptions {
-        memory_bytes: 8 << 30,
-        ..options()
-    })
-    .expect("a port");
+    let studio = Studio::start(StudioOptions { memory_bytes: 8 << 30, ..options() }).expect("a port");
     let address = studio.local_address();
     let id = begin(address, order);
     let path = format!("/api/sessions/{id}/live");
@@ -81,10 +74,9 @@ fn run(order: &Value, pages: usize) -> (f64, f64, f64) {
 #[test]
 #[ignore = "it measures the machine"]
 fn with_and_without_pages() {
-    for (name, order) in [
-        ("1000 units", order(8 << 30, "1/512", 3.0)),
-        ("65 536 units and more", order(128 << 20, "1/64", 0.3)),
-    ] {
+    for (name, order) in
+        [("1000 units", order(8 << 30, "1/512", 3.0)), ("65 536 units and more", order(128 << 20, "1/64", 0.3))]
+    {
         println!("{name}");
         for pair in 0..2 {
             let (alone, speed, _) = run(&order, 0);

@@ -28,33 +28,18 @@ pub struct BudgetShare {
 
 impl ResourceBudget {
     fn with_limit(most: u64) -> Arc<ResourceBudget> {
-        Arc::new(ResourceBudget {
-            most,
-            taken: AtomicU64::new(0),
-            whole: None,
-        })
+        Arc::new(ResourceBudget { most, taken: AtomicU64::new(0), whole: None })
     }
 
     /// A child account with a limit of `most`. Its shares also count in this account.
     fn part(self: &Arc<ResourceBudget>, most: u64) -> Arc<ResourceBudget> {
-        assert!(
-            most <= self.most,
-            "an account of {most} is a part of one of {}",
-            self.most
-        );
-        Arc::new(ResourceBudget {
-            most,
-            taken: AtomicU64::new(0),
-            whole: Some(Arc::clone(self)),
-        })
+        assert!(most <= self.most, "an account of {most} is a part of one of {}", self.most);
+        Arc::new(ResourceBudget { most, taken: AtomicU64::new(0), whole: Some(Arc::clone(self)) })
     }
 
     /// Takes `amount`, or returns `None` if less is left.
     pub fn take(self: &Arc<ResourceBudget>, amount: u64) -> Option<BudgetShare> {
-        self.count(amount).then(|| BudgetShare {
-            account: Arc::clone(self),
-            amount,
-        })
+        self.count(amount).then(|| BudgetShare { account: Arc::clone(self), amount })
     }
 
     fn count(&self, amount: u64) -> bool {
@@ -110,10 +95,7 @@ static DESCRIPTORS: LazyLock<Arc<ResourceBudget>> = LazyLock::new(|| {
     let limits = getrlimit(Resource::Nofile);
     // The soft limit of 1024 protects programs that use `select`. If raising it fails, fewer peers
     // fit.
-    let raised = Rlimit {
-        current: limits.maximum,
-        maximum: limits.maximum,
-    };
+    let raised = Rlimit { current: limits.maximum, maximum: limits.maximum };
     let _ = setrlimit(Resource::Nofile, raised);
     let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     ResourceBudget::with_limit(allowed - DESCRIPTORS_RESERVED.min(allowed / 2))

@@ -101,11 +101,7 @@ pub struct Actions {
 impl Actions {
     /// Actions on an open drive.
     pub fn new(drive: &Arc<Mutex<ServedDrive>>, shared: SharedSubsystem, clock: ServerClock) -> Actions {
-        Actions {
-            drive: Arc::downgrade(drive),
-            shared,
-            clock,
-        }
+        Actions { drive: Arc::downgrade(drive), shared, clock }
     }
 
     /// Makes a checkpoint now, if the drive has changed since the last. Hosts are served during the
@@ -131,10 +127,7 @@ impl Actions {
             Err(DriveError::Stopping | DriveError::PowerLost) => return Err(CheckpointRefusal::Closed),
             Err(error) => return Err(error.into()),
         };
-        Ok(CheckpointResult {
-            written,
-            files: drive.stored_files(),
-        })
+        Ok(CheckpointResult { written, files: drive.stored_files() })
     }
 
     pub fn faults(&self) -> Option<FaultsReport> {

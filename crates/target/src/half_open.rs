@@ -34,9 +34,7 @@ pub fn oldest_of_the_busiest(half_open: &[HalfOpenConnection]) -> Option<&HalfOp
         by_machine.entry(machine(connection.peer)).or_default().push(connection);
     }
     let oldest = |its: &Vec<&HalfOpenConnection>| its.iter().map(|one| one.number).min();
-    let busiest = by_machine
-        .into_values()
-        .max_by_key(|its| (its.len(), Reverse(oldest(its))))?;
+    let busiest = by_machine.into_values().max_by_key(|its| (its.len(), Reverse(oldest(its))))?;
     busiest.into_iter().min_by_key(|one| one.number)
 }
 
@@ -58,9 +56,8 @@ mod tests {
         let gives_way = |peers: &[&str]| {
             let peer = |peer: &&str| peer.parse().expect("an address");
             let numbered = (0..).zip(peers.iter().map(peer));
-            let half_open: Vec<HalfOpenConnection> = numbered
-                .map(|(number, peer)| HalfOpenConnection { number, peer, since })
-                .collect();
+            let half_open: Vec<HalfOpenConnection> =
+                numbered.map(|(number, peer)| HalfOpenConnection { number, peer, since }).collect();
             oldest_of_the_busiest(&half_open).map(|oldest| oldest.number)
         };
         let one_network = ["192.0.2.1", "2001:db8::1", "192.0.2.2", "2001:db8::2"];
@@ -75,9 +72,6 @@ mod tests {
         let peer = IpAddr::from([192, 0, 2, 1]);
         let one = HalfOpenConnection { number: 0, peer, since };
         let spared_for = |ms| one.grace_left(since + Duration::from_millis(ms)).as_millis();
-        assert_eq!(
-            (spared_for(0), spared_for(70), spared_for(100), spared_for(5000)),
-            (100, 30, 0, 0)
-        );
+        assert_eq!((spared_for(0), spared_for(70), spared_for(100), spared_for(5000)), (100, 30, 0, 0));
     }
 }

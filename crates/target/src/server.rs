@@ -78,10 +78,7 @@ struct StallGrace {
 
 impl StallGrace {
     fn new(now: Instant) -> StallGrace {
-        StallGrace {
-            checked_at: now,
-            until: now,
-        }
+        StallGrace { checked_at: now, until: now }
     }
 
     /// Returns whether the grace period after the last stall is over.
@@ -91,10 +88,7 @@ impl StallGrace {
         if stalled > STALL {
             self.until = now + stalled.min(GRACE_MAX);
         }
-        assert!(
-            self.until <= now + GRACE_MAX,
-            "a grace period ends within {GRACE_MAX:?}"
-        );
+        assert!(self.until <= now + GRACE_MAX, "a grace period ends within {GRACE_MAX:?}");
         now >= self.until
     }
 }
@@ -250,10 +244,7 @@ impl Server {
     /// Current state of the drive.
     pub fn status(&self) -> DriveStatus {
         let checkpoints = self.checkpoints.status();
-        DriveStatus {
-            checkpoints,
-            ..DriveStatus::new(&lock(&self.shared), self.clock.now())
-        }
+        DriveStatus { checkpoints, ..DriveStatus::new(&lock(&self.shared), self.clock.now()) }
     }
 
     /// Ends all connections, then closes the drive: data durable, mapping and counters stored.
@@ -265,10 +256,7 @@ impl Server {
         self.end_transports();
         let mut drive = self.drive.lock().expect("a checkpoint never panics");
         drive.close()?;
-        assert!(
-            drive.is_closed() || !drive.has_files(),
-            "a drive with files is closed when its server stops"
-        );
+        assert!(drive.is_closed() || !drive.has_files(), "a drive with files is closed when its server stops");
         Ok(())
     }
 

@@ -103,15 +103,8 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
             host.work(100);
         });
         assert!(stored_any.expect("the checkpoint is made"));
-        assert_eq!(
-            (pauses, host.commands - before),
-            (4, 400),
-            "hosts were served between any two parts"
-        );
-        assert!(
-            snapshot(&data) == then,
-            "round {round}: the snapshot is not of the moment"
-        );
+        assert_eq!((pauses, host.commands - before), (4, 400), "hosts were served between any two parts");
+        assert!(snapshot(&data) == then, "round {round}: the snapshot is not of the moment");
         let state = stored(&data).expect("a stored drive").state.expect("a state");
         assert_eq!(state.state.smart.write_commands, commands_then, "round {round}");
         let status = drive.checkpoints().status();
@@ -122,10 +115,7 @@ fn commands_go_on_and_what_is_stored_is_of_the_moment() {
     let copy = crash(&data, "copy.img");
     let (again, mut again_drive, opened) = open(&copy, larger()).expect("the drive of the crash");
     assert!(opened.snapshot && !opened.clean, "{opened}");
-    assert!(
-        opened.pages_mapped_again > 0 && opened.pages_deallocated > 0,
-        "{opened}"
-    );
+    assert!(opened.pages_mapped_again > 0 && opened.pages_deallocated > 0, "{opened}");
     host.verify(&again);
     again_drive.close().expect("it is closed");
     // After a shutdown the state is complete.
@@ -182,22 +172,11 @@ fn ends(mut end: impl FnMut(&Host, &SharedSubsystem, &CheckpointMonitor)) -> (Dr
     assert_eq!(pauses, 2, "it ends at the next part");
     assert!(snapshot(&data) == before, "the one before is whole");
     let names = folder.path().read_dir().expect("a folder").flatten();
-    let parts = names.filter(|entry| {
-        entry
-            .file_name()
-            .to_string_lossy()
-            .ends_with(base::file_place::PART_SUFFIX)
-    });
+    let parts = names.filter(|entry| entry.file_name().to_string_lossy().ends_with(base::file_place::PART_SUFFIX));
     assert_eq!(parts.count(), 0, "nothing is left over");
     let status = drive.checkpoints().status();
     assert_eq!((status.made, status.failed, status.under_way), (1, 1, None));
-    let ended = EndedDrive {
-        folder,
-        data,
-        shared,
-        drive,
-        host,
-    };
+    let ended = EndedDrive { folder, data, shared, drive, host };
     (error, ended)
 }
 
@@ -230,10 +209,7 @@ fn a_drive_that_is_divided_anew_ends_its_checkpoint() {
         admin(&host.client, AdminOpcode::NamespaceManagement, 1, 1, 0, 0);
         set_fdp(&host.client, false);
     });
-    assert!(
-        matches!(error, DriveError::Checkpoint(CheckpointAbort::Replaced)),
-        "{error}"
-    );
+    assert!(matches!(error, DriveError::Checkpoint(CheckpointAbort::Replaced)), "{error}");
     // The next checkpoint has the current state.
     let then = lock(&ended.shared).device().to_bytes();
     assert!(ended.drive.checkpoint(|| {}).expect("the next one is made"));
@@ -276,8 +252,5 @@ fn a_large_drive_is_stored_while_it_is_served() {
     assert!(stored_any.expect("the checkpoint is made"));
     assert_eq!(pauses, 600 * 4);
     let device = stored(&data).expect("a stored drive").device.expect("a snapshot");
-    assert_eq!(
-        (device.live_pages, device.stats.host_bytes_written()),
-        (4, 4 * PAGE_BYTES)
-    );
+    assert_eq!((device.live_pages, device.stats.host_bytes_written()), (4, 4 * PAGE_BYTES));
 }

@@ -49,10 +49,7 @@ fn behaves_as_an_array(media: &mut dyn Media, seed: u64) {
             _ => {
                 let mut data = vec![0xee; range.len()];
                 media.read(range.start as u64, &mut data).unwrap();
-                assert!(
-                    data == array[range.clone()],
-                    "seed {seed}, step {step}: bytes {range:?} differ"
-                );
+                assert!(data == array[range.clone()], "seed {seed}, step {step}: bytes {range:?} differ");
             }
         }
     }
@@ -70,11 +67,7 @@ fn memory_is_an_array_of_bytes() {
 fn a_file_is_an_array_of_bytes() {
     let file = sparse_file();
     behaves_as_an_array(&mut file_media(&file).0, 2);
-    assert_eq!(
-        file.metadata().unwrap().len(),
-        CAPACITY as u64,
-        "the file kept its length"
-    );
+    assert_eq!(file.metadata().unwrap().len(), CAPACITY as u64, "the file kept its length");
 }
 
 #[test]

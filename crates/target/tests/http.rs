@@ -69,18 +69,9 @@ fn scrape(server: &HttpServer) {
 #[test]
 fn a_length_that_nobody_has_is_not_allocated() {
     let server = start(None);
-    let answer = ask(
-        &server,
-        b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
-    );
-    assert!(
-        answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET,HEAD"),
-        "{answer}"
-    );
-    let answer = ask(
-        &server,
-        b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
-    );
+    let answer = ask(&server, b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 405") && answer.contains("allow: GET,HEAD"), "{answer}");
+    let answer = ask(&server, b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     scrape(&server);
     server.stop();
@@ -108,9 +99,7 @@ fn who_does_not_read_holds_nobody_up_and_the_server_stops_at_once() {
     let silent: Vec<TcpStream> = (0..8)
         .map(|_| {
             let mut stream = connect(&server);
-            stream
-                .write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
-                .expect("it listens");
+            stream.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("it listens");
             stream
         })
         .collect();
@@ -154,19 +143,9 @@ fn requests_that_do_not_come_to_an_end_keep_nobody_out() {
 #[test]
 fn a_token_is_asked_for_and_others_are_refused() {
     let server = start(Some("0123456789abcdef"));
-    for field in [
-        "",
-        "Authorization: Bearer 0123456789abcdeX\r\n",
-        "Authorization: Bearer 0123456789abcde\r\n",
-    ] {
-        let answer = ask(
-            &server,
-            format!("GET /metrics HTTP/1.1\r\nHost: a\r\n{field}\r\n").as_bytes(),
-        );
-        assert!(
-            answer.starts_with("HTTP/1.1 401") && !answer.contains("fine"),
-            "{answer}"
-        );
+    for field in ["", "Authorization: Bearer 0123456789abcdeX\r\n", "Authorization: Bearer 0123456789abcde\r\n"] {
+        let answer = ask(&server, format!("GET /metrics HTTP/1.1\r\nHost: a\r\n{field}\r\n").as_bytes());
+        assert!(answer.starts_with("HTTP/1.1 401") && !answer.contains("fine"), "{answer}");
     }
     let right = b"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";
     assert!(ask(&server, right).ends_with("fine\n"));
@@ -177,10 +156,7 @@ fn a_token_is_asked_for_and_others_are_refused() {
 fn other_machines_need_a_token() {
     let start = |token: Option<&str>| {
         let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let options = HttpOptions {
-            listen,
-            token: token.map(str::to_string),
-        };
+        let options = HttpOptions { listen, token: token.map(str::to_string) };
         HttpServer::start("test", options, Audience::Programs, Router::new())
     };
     assert!(matches!(start(None), Err(ServeError::TokenRequired(_))));
@@ -192,13 +168,8 @@ fn other_machines_need_a_token() {
 fn changes_need_the_token_and_are_small() {
     const TOKEN: &str = "0123456789abcdef";
     let put = |server: &HttpServer, token: &str, body: &str| {
-        request(
-            server.local_address(),
-            token,
-            "/faults",
-            Some(ChangeRequest::Put(body.to_string())),
-        )
-        .expect("an answer")
+        request(server.local_address(), token, "/faults", Some(ChangeRequest::Put(body.to_string())))
+            .expect("an answer")
     };
     let server = start(Some(TOKEN));
     assert_eq!(put(&server, TOKEN, "a plan"), (200, "a plan".to_string()));
@@ -209,12 +180,7 @@ fn changes_need_the_token_and_are_small() {
     assert_eq!(put(&server, TOKEN, &(largest + "x")).0, 413);
     let gone = request(server.local_address(), TOKEN, "/faults", Some(ChangeRequest::Delete)).expect("an answer");
     assert_eq!(gone, (200, "gone".to_string()));
-    assert_eq!(
-        request(server.local_address(), TOKEN, "/elsewhere", Some(ChangeRequest::Delete))
-            .unwrap()
-            .0,
-        404
-    );
+    assert_eq!(request(server.local_address(), TOKEN, "/elsewhere", Some(ChangeRequest::Delete)).unwrap().0, 404);
     // A missing body occupies a place for a limited time, without other effects.
     let mut silent = connect(&server);
     let head = format!(

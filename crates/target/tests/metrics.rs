@@ -72,20 +72,11 @@ fn it_says_what_the_drive_counts() {
         ("forced", stats.forced_collections),
     ];
     for (trigger, count) in collections {
-        assert_eq!(
-            value(&format!("warp_collections_total{{trigger=\"{trigger}\"}}")),
-            count as f64
-        );
+        assert_eq!(value(&format!("warp_collections_total{{trigger=\"{trigger}\"}}")), count as f64);
     }
-    assert!(
-        stats.background_collections + stats.foreground_collections > 0,
-        "{stats:?}"
-    );
+    assert!(stats.background_collections + stats.foreground_collections > 0, "{stats:?}");
     for row in device.occupancy() {
-        let ruh = row
-            .owner
-            .handle()
-            .map_or("shared".to_string(), |handle| handle.0.to_string());
+        let ruh = row.owner.handle().map_or("shared".to_string(), |handle| handle.0.to_string());
         let held = |name: &str| value(&format!("warp_handle_{name}{{ruh=\"{ruh}\"}}"));
         assert_eq!(held("reclaim_units"), row.units as f64);
         assert_eq!(held("pages"), row.pages as f64);
@@ -119,15 +110,8 @@ fn it_says_what_came_of_checkpoints() {
     assert!(drive.checkpoint(|| {}).expect("a checkpoint"));
     checkpoints.stop();
     Client::connect(&shared).read(0, 1, PAGE_BYTES).expect("data");
-    assert!(
-        drive.checkpoint(|| {}).expect("a checkpoint"),
-        "the state alone is stored at once"
-    );
-    assert!(
-        Client::connect(&shared)
-            .write(0, PAGE_BYTES, &[1; PAGE_BYTES as usize], false)
-            .is_success()
-    );
+    assert!(drive.checkpoint(|| {}).expect("a checkpoint"), "the state alone is stored at once");
+    assert!(Client::connect(&shared).write(0, PAGE_BYTES, &[1; PAGE_BYTES as usize], false).is_success());
     drive.checkpoint(|| {}).expect_err("the drive is being stopped");
     assert_eq!(looked_at("warp_checkpoints_total"), 2.0);
     assert_eq!(looked_at("warp_checkpoints_failed_total"), 1.0);
@@ -137,11 +121,7 @@ fn it_says_what_came_of_checkpoints() {
     let mut status = DriveStatus::new(&lock(&shared), 1);
     assert!(!status.line(&status).contains("storing"));
     status.checkpoints.under_way = Some((3, 7));
-    assert!(
-        status.line(&status).ends_with("  storing 42 %"),
-        "{}",
-        status.line(&status)
-    );
+    assert!(status.line(&status).ends_with("  storing 42 %"), "{}", status.line(&status));
 }
 
 #[test]
@@ -149,31 +129,18 @@ fn its_histograms_are_those_of_the_standard() {
     let (_folder, shared, _drive) = used_drive();
     let text = scrape(&shared);
     assert!(text.ends_with("# EOF\n"), "it is whole");
-    assert!(
-        text.contains("# TYPE warp_command_latency_seconds histogram\n"),
-        "{text}"
-    );
+    assert!(text.contains("# TYPE warp_command_latency_seconds histogram\n"), "{text}");
     assert!(text.contains("# UNIT warp_command_latency_seconds seconds\n"), "{text}");
     let all = samples(&text);
-    let commands = [
-        ("read", 1.0),
-        ("write", (2 * CAPACITY_BYTES / (256 << 10)) as f64),
-        ("other", 1.0),
-    ];
+    let commands = [("read", 1.0), ("write", (2 * CAPACITY_BYTES / (256 << 10)) as f64), ("other", 1.0)];
     for (command, count) in commands {
         let prefix = "warp_command_latency_seconds_bucket{le=\"";
         let suffix = format!("\",command=\"{command}\"}}");
         let bound = |name: &str| Some(name.strip_prefix(prefix)?.strip_suffix(&suffix)?.to_string());
-        let buckets: Vec<(String, f64)> = all
-            .iter()
-            .filter_map(|(name, value)| Some((bound(name)?, *value)))
-            .collect();
+        let buckets: Vec<(String, f64)> = all.iter().filter_map(|(name, value)| Some((bound(name)?, *value))).collect();
         assert_eq!(buckets.len(), 26, "{text}");
         assert!(buckets.is_sorted_by(|one, next| one.1 <= next.1), "{buckets:?}");
-        let bounds: Vec<f64> = buckets
-            .iter()
-            .map(|(bound, _)| bound.parse().expect("a number"))
-            .collect();
+        let bounds: Vec<f64> = buckets.iter().map(|(bound, _)| bound.parse().expect("a number")).collect();
         assert!(bounds.is_sorted_by(|one, next| one < next), "{bounds:?}");
         assert_eq!((bounds[0], bounds[10], bounds[25]), (1e-6, 1.024e-3, f64::INFINITY));
         assert_eq!(buckets[25], ("+Inf".to_string(), count));
@@ -210,16 +177,9 @@ fn the_board_asks_for_what_there_is() {
     let (mut expressions, mut variables) = (Vec::new(), Vec::new());
     values(&board["panels"], "expr", &mut expressions);
     values(&board["templating"], "query", &mut variables);
-    let asked: BTreeSet<&str> = expressions
-        .iter()
-        .chain(&variables)
-        .flat_map(|text| names(text))
-        .collect();
+    let asked: BTreeSet<&str> = expressions.iter().chain(&variables).flat_map(|text| names(text)).collect();
     let missing: Vec<_> = asked.difference(&exported).collect();
-    assert!(
-        missing.is_empty(),
-        "the board asks for {missing:?}, which is not exported"
-    );
+    assert!(missing.is_empty(), "the board asks for {missing:?}, which is not exported");
     for needed in [
         "warp_command_latency_seconds_bucket",
         "warp_free_reclaim_units",
@@ -234,13 +194,7 @@ fn the_board_asks_for_what_there_is() {
     let ids: BTreeSet<u64> = panels.iter().filter_map(|panel| panel["id"].as_u64()).collect();
     assert_eq!(ids.len(), panels.len());
     for panel in panels.iter().filter(|panel| panel["type"] != "row") {
-        assert!(
-            panel["targets"].as_array().is_some_and(|targets| !targets.is_empty()),
-            "{panel}"
-        );
-        assert!(
-            panel["description"].as_str().is_some_and(|text| !text.is_empty()),
-            "{panel}"
-        );
+        assert!(panel["targets"].as_array().is_some_and(|targets| !targets.is_empty()), "{panel}");
+        assert!(panel["description"].as_str().is_some_and(|text| !text.is_empty()), "{panel}");
     }
 }

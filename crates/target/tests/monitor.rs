@@ -54,13 +54,7 @@ impl Target {
         let vfio_user = VfioUserServer::start(&socket, Arc::clone(&shared), clock, options).expect("a server");
         let loopback = TcpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let tcp = TcpServer::start(loopback, Arc::clone(&shared), clock).expect("a server");
-        Target {
-            shared,
-            clock,
-            tcp,
-            folder,
-            _vfio_user: vfio_user,
-        }
+        Target { shared, clock, tcp, folder, _vfio_user: vfio_user }
     }
 
     fn over_tcp(&self) -> (RemoteController, TcpQueue) {
@@ -158,19 +152,11 @@ fn the_view_agrees_with_the_counters_and_the_logs() {
 
     let (stats, written) = {
         let subsystem = lock(&target.shared);
-        (
-            subsystem.device().stats().clone(),
-            subsystem.state().smart.host_bytes_written,
-        )
+        (subsystem.device().stats().clone(), subsystem.state().smart.host_bytes_written)
     };
     assert_eq!(view.status.stats, stats);
     assert_eq!(stats.host_bytes_written(), written);
-    check_events(
-        &target,
-        &stats,
-        &events.iter().map(|recent| recent.event.clone()).collect::<Vec<_>>(),
-        &logged,
-    );
+    check_events(&target, &stats, &events.iter().map(|recent| recent.event.clone()).collect::<Vec<_>>(), &logged);
     for recent in &events {
         let copied = matches!(&recent.event, DeviceEvent::Reclaim(reclaim) if reclaim.pages_copied > 0);
         assert_eq!(recent.destination.is_some(), copied, "{recent:?}");
@@ -189,13 +175,9 @@ fn check_events(target: &Target, stats: &DeviceStats, events: &[DeviceEvent], lo
         owner.host_pages_absorbed = row.host_pages_absorbed;
     }
     assert_eq!(folded, *stats, "what the host wrote is all that events do not tell");
-    assert!(
-        stats.background_collections + stats.foreground_collections > 0,
-        "{stats:?}"
-    );
-    let reallocated = events
-        .iter()
-        .filter(|event| matches!(event, DeviceEvent::Reclaim(reclaim) if reclaim.pages_copied > 0));
+    assert!(stats.background_collections + stats.foreground_collections > 0, "{stats:?}");
+    let reallocated =
+        events.iter().filter(|event| matches!(event, DeviceEvent::Reclaim(reclaim) if reclaim.pages_copied > 0));
     assert_eq!(logged.len(), reallocated.count());
     let subsystem = lock(&target.shared);
     let log = subsystem.state().fdp.events.controller();
@@ -217,14 +199,8 @@ fn check_units(target: &Target, watched: &mut DriveMonitor) {
     let wear = view.wear().expect("it was looked at");
     let erased = wear.erases * u64::from(device.layout().block_pages);
     assert_eq!(erased, device.stats().total().pages_erased);
-    assert_eq!(
-        wear.most_erases,
-        device.block_erase_counts().iter().copied().max().unwrap_or(0)
-    );
-    assert_eq!(
-        wear.fewest_erases,
-        device.block_erase_counts().iter().copied().min().unwrap_or(0)
-    );
+    assert_eq!(wear.most_erases, device.block_erase_counts().iter().copied().max().unwrap_or(0));
+    assert_eq!(wear.fewest_erases, device.block_erase_counts().iter().copied().min().unwrap_or(0));
     let free = device.free_slices() / u64::from(device.layout().slices_per_superblock);
     assert_eq!(view.status.free_units, free);
     assert!(view.status.background_watermark_units >= view.status.foreground_watermark_units);
@@ -233,9 +209,7 @@ fn check_units(target: &Target, watched: &mut DriveMonitor) {
 /// The controllers' counters of their hosts sum up to all written data.
 fn check_hosts(target: &Target, view: &DriveView, written: u64) {
     let subsystem = lock(&target.shared);
-    let rows = subsystem
-        .controllers()
-        .flat_map(|controller| controller.traffic.namespaces());
+    let rows = subsystem.controllers().flat_map(|controller| controller.traffic.namespaces());
     let rows: Vec<_> = rows.collect();
     assert_eq!(rows.len(), 2, "two hosts that write to a namespace");
     let bytes: u64 = rows.iter().map(|(_, row)| row.bytes[CommandKind::Write as usize]).sum();
@@ -266,10 +240,7 @@ fn rates_and_latencies_are_those_of_the_window() {
     let host = tcp_host(&before).expect("it is connected");
     assert_eq!((host.host.as_str(), host.is_ready, host.queue_depth), (HOST, true, 0.0));
     for turn in 0..WRITES {
-        write_over_tcp(
-            &mut queue,
-            write_command(1, turn * u64::from(WRITE_PAGES), WRITE_PAGES, None),
-        );
+        write_over_tcp(&mut queue, write_command(1, turn * u64::from(WRITE_PAGES), WRITE_PAGES, None));
     }
     let view = eventually(&mut watched, "the next second", |view| view.hosts.at_ns > before.at_ns);
     let hosts = &view.hosts;
@@ -277,31 +248,17 @@ fn rates_and_latencies_are_those_of_the_window() {
     assert!(hosts.window_ns >= 1_000_000_000);
     let seconds = hosts.window_ns as f64 / 1e9;
     let host = tcp_host(hosts).expect("it is connected");
-    let [row] = &host.namespaces[..] else {
-        panic!("it uses one namespace: {host:?}")
-    };
+    let [row] = &host.namespaces[..] else { panic!("it uses one namespace: {host:?}") };
     assert_eq!(row.namespace, 1);
     let near = |one: f64, other: u64| (one * seconds - other as f64).abs() < 1e-3;
     assert!(near(row.iops(), WRITES), "{row:?}");
     assert!(near(row.write_bytes_per_second, WRITES * WRITE_BYTES), "{row:?}");
-    assert_eq!(
-        (
-            row.commands_per_second[CommandKind::Read as usize],
-            row.read_bytes_per_second
-        ),
-        (0.0, 0.0)
-    );
+    assert_eq!((row.commands_per_second[CommandKind::Read as usize], row.read_bytes_per_second), (0.0, 0.0));
     let latency = row.latency.expect("the drive has timing");
     let about = WRITE_NS..WRITE_NS * 5 / 4;
     assert!(about.contains(&latency.p50_ns), "{latency:?}");
-    assert!(
-        latency.p50_ns <= latency.p99_ns && latency.p99_ns <= latency.p999_ns,
-        "{latency:?}"
-    );
-    assert!(
-        (host.queue_depth - 1.0).abs() < 1e-9,
-        "one command after the other: {host:?}"
-    );
+    assert!(latency.p50_ns <= latency.p99_ns && latency.p99_ns <= latency.p999_ns, "{latency:?}");
+    assert!((host.queue_depth - 1.0).abs() < 1e-9, "one command after the other: {host:?}");
     // An idle host has no traffic, and a disconnected one is not listed.
     let idle = hosts.hosts.iter().find(|host| host.transport == HostTransport::Pcie);
     assert!(idle.is_some_and(|host| host.namespaces.is_empty() && host.host.is_empty()));
@@ -309,10 +266,7 @@ fn rates_and_latencies_are_those_of_the_window() {
     let gone = |view: &DriveView| view.hosts.at_ns > hosts.at_ns;
     let view = eventually(&mut watched, "another second", gone);
     let host = tcp_host(&view.hosts).expect("it is connected");
-    assert_eq!(
-        (host.namespaces[0].iops(), host.namespaces[0].latency, host.queue_depth),
-        (0.0, None, 0.0)
-    );
+    assert_eq!((host.namespaces[0].iops(), host.namespaces[0].latency, host.queue_depth), (0.0, None, 0.0));
 }
 
 #[test]

@@ -28,9 +28,7 @@ fn shared() -> SharedSubsystem {
     let mut config = config(0);
     config.device.timing = Some(times::controller_alone(READ.as_nanos() as u64, 1));
     let memory = MemoryBackend::new(media::bytes_for(CAPACITY_BYTES));
-    Arc::new(Mutex::new(
-        Subsystem::new(config, Box::new(memory)).expect("the drive works"),
-    ))
+    Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory)).expect("the drive works")))
 }
 
 fn read() -> SubmissionEntry {
@@ -43,16 +41,10 @@ fn check(shared: &SharedSubsystem, elapsed: Duration) {
     assert!(elapsed >= READ * READS as u32, "{READS} reads took {elapsed:?}");
     let lateness = lock(shared).pacing().lateness();
     assert!(lateness.completions >= READS, "{lateness:?}");
-    assert!(
-        lateness.p50_ns <= lateness.p99_ns && lateness.p99_ns <= lateness.max_ns,
-        "{lateness:?}"
-    );
+    assert!(lateness.p50_ns <= lateness.p99_ns && lateness.p99_ns <= lateness.max_ns, "{lateness:?}");
     // Together they are the time beyond the reads' own time.
     let late = elapsed - READ * READS as u32;
-    assert!(
-        Duration::from_nanos(lateness.p50_ns) <= late,
-        "{lateness:?}, {late:?} in all"
-    );
+    assert!(Duration::from_nanos(lateness.p50_ns) <= late, "{lateness:?}, {late:?} in all");
 }
 
 #[test]
@@ -60,12 +52,7 @@ fn vfio_user_keeps_the_time_of_the_model() {
     let shared = shared();
     let folder = tempfile::tempdir().expect("a folder");
     let socket = folder.path().join("nvme.sock");
-    let server = VfioUserServer::start(
-        &socket,
-        Arc::clone(&shared),
-        ServerClock::start(),
-        VfioUserOptions::default(),
-    );
+    let server = VfioUserServer::start(&socket, Arc::clone(&shared), ServerClock::start(), VfioUserOptions::default());
     let _server = server.expect("a server");
     let mut driver = NvmeDriver::start(&socket, DriverOptions::default()).expect("the drive comes up");
     driver.create_queues(1, 64, Some(1)).expect("a queue pair");

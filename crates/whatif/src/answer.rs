@@ -91,9 +91,8 @@ impl WhatIfStudy {
         });
         let none = results.first().expect("no placement is always run");
         let rows = self.placements.iter().zip(&results);
-        let rows: Vec<PlacementAnswer> = rows
-            .map(|(placement, result)| self.row(placement, result, none, &intervals, wear))
-            .collect();
+        let rows: Vec<PlacementAnswer> =
+            rows.map(|(placement, result)| self.row(placement, result, none, &intervals, wear)).collect();
         let choice = NamedRows::new(&rows);
         let placement = |row: &PlacementAnswer| {
             let placement = self.placements.iter().find(|placement| placement.name == row.name);
@@ -113,11 +112,7 @@ impl WhatIfStudy {
                  number with `--set endurance.rated_erases=N`.{}",
                 wear.rated_erases,
                 self.question.device,
-                if interval {
-                    " The years in brackets are at the ends of the interval of WAF."
-                } else {
-                    ""
-                }
+                if interval { " The years in brackets are at the ends of the interval of WAF." } else { "" }
             ));
         } else {
             notes.push(format!(
@@ -133,10 +128,7 @@ impl WhatIfStudy {
             drive_bytes: self.drive.capacity_bytes,
             drive_writes_per_day: rate.drive_writes_per_day,
             rate_is_assumed: rate.is_assumed,
-            how: best
-                .or(classifier)
-                .map(|placement| placement.steps.clone())
-                .unwrap_or_default(),
+            how: best.or(classifier).map(|placement| placement.steps.clone()).unwrap_or_default(),
             best: best.map(|placement| placement.name.clone()),
             classifier: classifier.map(|placement| placement.name.clone()),
             placements: rows,
@@ -163,12 +155,7 @@ impl WhatIfStudy {
                 HumanBytes(self.survey.pass_bytes_written),
                 drive_writes_a_day(rate)
             );
-            return WriteRate {
-                drive_writes_per_day: rate,
-                is_assumed: false,
-                words: "your rate".to_string(),
-                note,
-            };
+            return WriteRate { drive_writes_per_day: rate, is_assumed: false, words: "your rate".to_string(), note };
         }
         let why = if seconds > 0.0 {
             format!("The trace covers {seconds:.1} s, too short for a daily rate")
@@ -191,26 +178,18 @@ impl WhatIfStudy {
         intervals: &Intervals,
         wear: Option<WearModel>,
     ) -> PlacementAnswer {
-        assert_eq!(
-            placement.name, result.key.variant,
-            "results stand in the order of the placements"
-        );
+        assert_eq!(placement.name, result.key.variant, "results stand in the order of the placements");
         let window = |result: &RunResult| result.tail_write_amplification(self.simulated.window.window_capacities);
         let interval_of = |result: &RunResult| intervals.of_write_amplification(&result.key, window(result), window);
         let (own, interval) = (window(result), interval_of(result));
         let change = own / window(none) - 1.0;
         // Compares each member with itself, because members of an ensemble differ more from each
         // other than a placement changes.
-        let both = interval
-            .as_ref()
-            .zip(interval_of(none))
-            .filter(|_| result.key != none.key);
+        let both = interval.as_ref().zip(interval_of(none)).filter(|_| result.key != none.key);
         let change_interval = both.map(|(with, without)| {
             let pairs = with.members.iter().zip(&without.members);
             let changes = pairs.map(|(with, without)| with / without - 1.0);
-            changes.fold([change, change], |[least, most], change| {
-                [least.min(change), most.max(change)]
-            })
+            changes.fold([change, change], |[least, most], change| [least.min(change), most.max(change)])
         });
         let ends = interval.map(|interval| [interval.low, interval.high]);
         let warnings = result.warnings();
@@ -224,10 +203,7 @@ impl WhatIfStudy {
             cumulative_write_amplification: result.write_amplification(),
             change,
             change_interval,
-            end_difference: warnings
-                .iter()
-                .filter_map(RunWarning::end_difference)
-                .fold(0.0, f64::max),
+            end_difference: warnings.iter().filter_map(RunWarning::end_difference).fold(0.0, f64::max),
             is_comparable: !warnings.iter().any(RunWarning::is_not_of_placement),
             is_doubtful: warnings.iter().any(|warning| warning.is_doubt(WarningCommand::WhatIf)),
             handles: totals.filter(|owner| owner.host_bytes_written > 0).count(),
@@ -259,23 +235,15 @@ impl WhatIfAnswer {
                 .f64("write_amplification", |row| row.write_amplification)
                 .optional_f64("low", |row| row.interval.map(|[low, _]| low))
                 .optional_f64("high", |row| row.interval.map(|[_, high]| high))
-                .f64("cumulative_write_amplification", |row| {
-                    row.cumulative_write_amplification
-                })
+                .f64("cumulative_write_amplification", |row| row.cumulative_write_amplification)
                 .f64("change", |row| row.change)
                 .optional_f64("change_low", |row| row.change_interval.map(|[low, _]| low))
                 .optional_f64("change_high", |row| row.change_interval.map(|[_, high]| high))
                 .optional_f64("host_terabytes_written", life(|life| life.host_terabytes_written))
                 .optional_f64("drive_writes_per_day", life(|life| life.drive_writes_per_day))
                 .optional_f64("years", life(|life| life.years))
-                .optional_f64(
-                    "dollars_per_terabyte_written",
-                    life(|life| life.dollars_per_terabyte_written),
-                )
-                .optional_f64(
-                    "carbon_kg_per_terabyte_written",
-                    life(|life| life.carbon_kg_per_terabyte_written),
-                )
+                .optional_f64("dollars_per_terabyte_written", life(|life| life.dollars_per_terabyte_written))
+                .optional_f64("carbon_kg_per_terabyte_written", life(|life| life.carbon_kg_per_terabyte_written))
                 .owned_text("warnings", |row| row.warnings.join(", "))
                 .batch()
         })
@@ -338,11 +306,8 @@ impl WhatIfAnswer {
 
     /// The table of placements.
     pub fn rows(&self) -> ReportTable {
-        let mut columns = vec![
-            TableColumn::label("placement"),
-            TableColumn::number("WAF", ""),
-            TableColumn::number("change", ""),
-        ];
+        let mut columns =
+            vec![TableColumn::label("placement"), TableColumn::number("WAF", ""), TableColumn::number("change", "")];
         let lives = self.placements.iter().any(|row| row.life.is_some());
         if lives {
             columns.extend([
@@ -360,11 +325,7 @@ impl WhatIfAnswer {
                 None => CellValue::Amplification(row.write_amplification),
             };
             let amplification = amplification.mark_doubtful(row.is_doubtful);
-            let change = if row.change == 0.0 {
-                CellValue::Nothing
-            } else {
-                CellValue::Change(row.change)
-            };
+            let change = if row.change == 0.0 { CellValue::Nothing } else { CellValue::Change(row.change) };
             let mut cells = vec![CellValue::Text(row.name.clone()), amplification, change];
             if let Some(life) = row.life {
                 cells.extend([

@@ -20,10 +20,7 @@ pub struct Factors {
 
 impl Default for Factors {
     fn default() -> Factors {
-        Factors {
-            dollars_per_terabyte: 100.0,
-            embodied_kg_per_gigabyte: 0.16,
-        }
+        Factors { dollars_per_terabyte: 100.0, embodied_kg_per_gigabyte: 0.16 }
     }
 }
 
@@ -34,10 +31,9 @@ impl Factors {
             ("carbon (--carbon-per-gb)", self.embodied_kg_per_gigabyte),
         ];
         match numbers.into_iter().find(|(_, value)| !(0.0..=1e6).contains(value)) {
-            Some((name, value)) => Err(LabError::invalid(
-                name,
-                format!("{value} is out of range. Give a number between 0 and 1000000"),
-            )),
+            Some((name, value)) => {
+                Err(LabError::invalid(name, format!("{value} is out of range. Give a number between 0 and 1000000")))
+            }
             None => Ok(()),
         }
     }

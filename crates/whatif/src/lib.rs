@@ -122,19 +122,11 @@ impl WhatIfQuestion {
             if (low..=high).contains(&value) {
                 return Ok(());
             }
-            Err(LabError::invalid(
-                name,
-                format!("{value} is out of range. Give a number between {low} and {high}"),
-            ))
+            Err(LabError::invalid(name, format!("{value} is out of range. Give a number between {low} and {high}")))
         };
         within("fill (--fill)", self.fill_share(), 0.05, 1.0)?;
         within("op (--op)", self.over_provisioning.unwrap_or(0.1), 0.0, 10.0)?;
-        within(
-            "drive_writes (--drive-writes)",
-            self.drive_writes.unwrap_or(1.0),
-            0.1,
-            1000.0,
-        )?;
+        within("drive_writes (--drive-writes)", self.drive_writes.unwrap_or(1.0), 0.1, 1000.0)?;
         within("rate (--rate)", self.drive_writes_per_day.unwrap_or(1.0), 1e-6, 1e4)?;
         self.factors.check()
     }
@@ -146,11 +138,7 @@ impl WhatIfQuestion {
             return Ok(());
         }
         workloads::check_kind(&self.workload)?;
-        Err(LabError::unknown(
-            "file or workload",
-            &self.workload,
-            known.iter().map(String::as_str),
-        ))
+        Err(LabError::unknown("file or workload", &self.workload, known.iter().map(String::as_str)))
     }
 
     /// Prepares the runs that answer the question.
@@ -169,10 +157,7 @@ impl WhatIfQuestion {
         let mut experiment = Experiment::from_workload(&self.workload, &self.device);
         experiment.title = format!("{} on {}: placements", experiment.slug, self.device);
         experiment.source = String::new();
-        experiment.variants = placements
-            .iter()
-            .map(|(placement, change)| placement.variant(change))
-            .collect();
+        experiment.variants = placements.iter().map(|(placement, change)| placement.variant(change)).collect();
         experiment.run = RunOptions {
             timed: Some(false),
             drive_writes: Some(simulated.window.drive_writes),
@@ -189,24 +174,13 @@ impl WhatIfQuestion {
             capacity_bytes: simulated.resized_bytes,
             ..RunOverrides::default()
         };
-        Ok(WhatIfStudy {
-            question: self,
-            drive,
-            survey,
-            simulated,
-            experiment,
-            selection,
-            placements,
-        })
+        Ok(WhatIfStudy { question: self, drive, survey, simulated, experiment, selection, placements })
     }
 
     /// The question's settings that apply to the workload.
     fn workload_changes(&self) -> WorkloadChanges {
         let settings = RunChange::from_settings(&self.overrides).settings;
-        WorkloadChanges {
-            settings,
-            ..WorkloadChanges::default()
-        }
+        WorkloadChanges { settings, ..WorkloadChanges::default() }
     }
 
     /// The drive of the question, resized if it gives a capacity.
@@ -231,10 +205,7 @@ impl WhatIfQuestion {
         let resized = scaled_model::resized(&self.device, &own, bytes)?;
         let layout = self.layout(&resized)?;
         let drive = ModelledDrive::new(resized, &layout, Some(bytes));
-        Ok(ModelledDrive {
-            note: drive.note_of(&own.geometry),
-            ..drive
-        })
+        Ok(ModelledDrive { note: drive.note_of(&own.geometry), ..drive })
     }
 
     /// Share of the drive that the data fills.
@@ -423,11 +394,7 @@ fn filled(
     let config = config.map_err(|_| survey.too_small(question))?;
     let units = question.layout(&config)?.superblocks();
     let is_near = f64::from(units.abs_diff(drive.units)) <= 0.05 * f64::from(drive.units);
-    let unit_count = if is_near {
-        "the same number of".to_string()
-    } else {
-        format!("{units} (not {})", drive.units)
-    };
+    let unit_count = if is_near { "the same number of".to_string() } else { format!("{units} (not {})", drive.units) };
     let note = format!(
         "The trace touches {}, which is {} of the drive's {}. It runs on a drive of {}, which it fills to {:.0} %. \
          That drive has {unit_count} reclaim units and the same share of spare flash. Set how full your drive is with \
@@ -584,10 +551,7 @@ impl WhatIfStudy {
         let names = [placements::NONE.to_string()].into_iter();
         let names = names.chain(answer.best.clone()).chain(answer.classifier.clone());
         has_ensemble.then(|| RunOverrides {
-            run: RunOptions {
-                variants: Some(names.collect()),
-                ..RunOptions::default()
-            },
+            run: RunOptions { variants: Some(names.collect()), ..RunOptions::default() },
             uncertainty: true,
             ..self.selection.clone()
         })

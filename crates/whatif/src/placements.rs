@@ -45,19 +45,11 @@ pub(super) const ORACLE: &str = "oracle";
 
 impl PlacementOption {
     fn new(name: &str, phrase: &str, knowledge: Knowledge, how: Vec<String>) -> PlacementOption {
-        PlacementOption {
-            name: name.to_string(),
-            phrase: phrase.to_string(),
-            knowledge,
-            steps: how,
-        }
+        PlacementOption { name: name.to_string(), phrase: phrase.to_string(), knowledge, steps: how }
     }
 
     pub(super) fn variant(&self, change: &RunChange) -> Variant {
-        Variant {
-            name: self.name.clone(),
-            change: change.clone(),
-        }
+        Variant { name: self.name.clone(), change: change.clone() }
     }
 }
 
@@ -83,10 +75,8 @@ pub(super) fn list_placements(
 ) -> Result<Vec<(PlacementOption, RunChange)>, LabError> {
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
     let without = workload_change(classified(table, [("kind", Value::from(NONE))]));
-    let mut placements = vec![(
-        PlacementOption::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]),
-        without,
-    )];
+    let mut placements =
+        vec![(PlacementOption::new(NONE, "no placement", Knowledge::None, vec!["no directive".to_string()]), without)];
     if survey.has_directives {
         let (name, phrase) = ("the workload's own", "the workload's own placement");
         let placement = PlacementOption::new(name, phrase, Knowledge::Host, own(table));
@@ -100,20 +90,10 @@ pub(super) fn list_placements(
         _ => {}
     }
     let segment = || ("segment_bytes", Value::Integer(simulated.unit_bytes as i64));
-    let garbage = || {
-        (
-            "garbage_percent",
-            Value::Float((simulated.garbage_share() * 100.0).clamp(1.0, 90.0)),
-        )
-    };
+    let garbage = || ("garbage_percent", Value::Float((simulated.garbage_share() * 100.0).clamp(1.0, 90.0)));
     let classifiers = [
         ("update frequency", "update frequency", "update_frequency", Vec::new()),
-        (
-            "SepBIT",
-            "inferred lifetime (SepBIT)",
-            "sepbit",
-            vec![segment(), garbage()],
-        ),
+        ("SepBIT", "inferred lifetime (SepBIT)", "sepbit", vec![segment(), garbage()]),
         ("MiDAS", "age groups (MiDAS)", "midas", vec![segment(), garbage()]),
         ("WARCIP", "rewrite interval (WARCIP)", "warcip", vec![segment()]),
         (ORACLE, "the time of death", "oracle", Vec::new()),
@@ -124,11 +104,7 @@ pub(super) fn list_placements(
         let what = format!(
             "a layer below the program, as `classifier.kind = \"{kind}\"` of a workload does (docs/reference/workloads.md)"
         );
-        let knowledge = if name == ORACLE {
-            Knowledge::Future
-        } else {
-            Knowledge::Blocks
-        };
+        let knowledge = if name == ORACLE { Knowledge::Future } else { Knowledge::Blocks };
         let placement = PlacementOption::new(name, &format!("separating by {phrase}"), knowledge, directive(what));
         placements.push((placement, change));
     }
@@ -137,10 +113,7 @@ pub(super) fn list_placements(
 
 /// A change to this workload.
 fn workload_change(workload: WorkloadChoice) -> RunChange {
-    RunChange {
-        workload: Some(workload),
-        ..RunChange::default()
-    }
+    RunChange { workload: Some(workload), ..RunChange::default() }
 }
 
 /// The workload with a classifier over it.
@@ -221,11 +194,7 @@ const FILES_WITHOUT_KINDS: u64 = 8;
 
 /// Placements by process, file and volume, as far as a trace records them.
 fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(PlacementOption, RunChange)> {
-    let known = [
-        ("process", survey.processes),
-        ("file", survey.files),
-        ("volume", survey.volumes),
-    ];
+    let known = [("process", survey.processes), ("file", survey.files), ("volume", survey.volumes)];
     let known = known.into_iter().filter(|(_, count)| *count > 1);
     let placed = |(rule, count): (&str, u64)| {
         let mut table = table.clone();
@@ -234,12 +203,8 @@ fn by_source_of_trace(table: &Table, survey: &Survey) -> Vec<(PlacementOption, R
             "one placement identifier for each of the {count} {rule}{}, reused in turn if there are more than handles",
             if rule == "process" { "es" } else { "s" }
         ));
-        let placement = PlacementOption::new(
-            &format!("by {rule}"),
-            &format!("separating by {rule}"),
-            Knowledge::Host,
-            how,
-        );
+        let placement =
+            PlacementOption::new(&format!("by {rule}"), &format!("separating by {rule}"), Knowledge::Host, how);
         (placement, workload_change(WorkloadChoice::Table(table)))
     };
     let mut placements: Vec<(PlacementOption, RunChange)> = known.map(placed).collect();
@@ -267,10 +232,7 @@ fn by_kind_of_file(table: &Table) -> (PlacementOption, RunChange) {
 /// A handle for each tenant. If tenants outnumber handles, they share them in turn.
 fn by_tenant(table: &Table, handles: u64) -> Option<(PlacementOption, RunChange)> {
     let mut table = table.clone();
-    let tenants = table
-        .get_mut("tenants")?
-        .as_table_mut()
-        .filter(|tenants| tenants.len() > 1)?;
+    let tenants = table.get_mut("tenants")?.as_table_mut().filter(|tenants| tenants.len() > 1)?;
     let mut how = Vec::new();
     for (index, (name, tenant)) in tenants.iter_mut().enumerate() {
         let index = index as u64 % handles;
@@ -296,20 +258,11 @@ fn by_job(question: &WhatIfQuestion, handles: u64) -> Result<Vec<(PlacementOptio
     let mut how = Vec::new();
     for (index, job) in file.jobs.iter().enumerate() {
         let index = index as u64 % handles;
-        let options = [
-            ("dataplacement", Value::from("fdp")),
-            ("plids", Value::from(index.to_string())),
-        ];
+        let options = [("dataplacement", Value::from("fdp")), ("plids", Value::from(index.to_string()))];
         let options = options.into_iter().map(|(option, value)| (option.to_string(), value));
         how.push(format!("fio: [{}] dataplacement=fdp, plids={index}", job.name));
         jobs.insert(job.name.clone(), options.collect());
     }
-    let change = RunChange {
-        jobs,
-        ..RunChange::default()
-    };
-    Ok(vec![(
-        PlacementOption::new("by job", "separating by job", Knowledge::Host, how),
-        change,
-    )])
+    let change = RunChange { jobs, ..RunChange::default() };
+    Ok(vec![(PlacementOption::new("by job", "separating by job", Knowledge::Host, how), change)])
 }

@@ -51,10 +51,7 @@ impl PlacementAnswer {
 /// The row of a kind with the least write amplification. Rows are sorted by the effort of the host,
 /// so the first of equal rows wins.
 fn best_of(rows: &[PlacementAnswer], knowledge: Knowledge) -> Option<&PlacementAnswer> {
-    let of_kind = || {
-        rows.iter()
-            .filter(|row| row.knowledge == knowledge && row.is_comparable)
-    };
+    let of_kind = || rows.iter().filter(|row| row.knowledge == knowledge && row.is_comparable);
     let least = of_kind().map(|row| row.write_amplification).reduce(f64::min)?;
     of_kind().find(|row| row.write_amplification <= least * (1.0 + MATTERS))
 }
@@ -74,12 +71,7 @@ impl<'a> NamedRows<'a> {
         let least = reached(blocks, least);
         let is_least = |row: &&PlacementAnswer| row.write_amplification <= least * (1.0 + MATTERS);
         let oracle = best_of(rows, Knowledge::Future).filter(is_least);
-        NamedRows {
-            none,
-            host,
-            blocks,
-            oracle,
-        }
+        NamedRows { none, host, blocks, oracle }
     }
 
     /// Best placement that a host can implement, if it improves the result.
@@ -155,10 +147,7 @@ impl<'a> NamedRows<'a> {
             Some([before, after]) if is_worn => {
                 format!(". The drive would live {} at {}", lives(after, before), rate.words)
             }
-            Some(_) => format!(
-                ". Wear is no concern at {} (more than {YEARS_MAX:.0} years)",
-                rate.words
-            ),
+            Some(_) => format!(". Wear is no concern at {} (more than {YEARS_MAX:.0} years)", rate.words),
             None => String::new(),
         };
         format!(
@@ -232,27 +221,15 @@ impl<'a> NamedRows<'a> {
 }
 
 fn convergence_note(share: f64) -> String {
-    if share > 0.0 {
-        format!(" (it still changes by {:.1} %)", share * 100.0)
-    } else {
-        String::new()
-    }
+    if share > 0.0 { format!(" (it still changes by {:.1} %)", share * 100.0) } else { String::new() }
 }
 
 /// Two lives such as "4.1 instead of 2.5 years", in a unit that shows their difference.
 fn lives(after_years: f64, before_years: f64) -> String {
-    let (unit, per_year) = if before_years < 1.0 {
-        ("days", 365.0)
-    } else {
-        ("years", 1.0)
-    };
+    let (unit, per_year) = if before_years < 1.0 { ("days", 365.0) } else { ("years", 1.0) };
     let digits = usize::from(per_year == 1.0);
     let number = |years: f64| format!("{:.digits$}", years * per_year);
-    let after = if after_years > YEARS_MAX {
-        format!("more than {YEARS_MAX:.0}")
-    } else {
-        number(after_years)
-    };
+    let after = if after_years > YEARS_MAX { format!("more than {YEARS_MAX:.0}") } else { number(after_years) };
     format!("{after} instead of {} {unit}", number(before_years))
 }
 
@@ -327,10 +304,7 @@ mod tests {
         assert_eq!(said, expected);
         let mut members = rows(2.0, 1.9, 2.2, 2.2, 1.0);
         members[1].change_interval = Some([-0.2, 0.1]);
-        assert!(
-            sentence(&members).contains("no difference that the model can see"),
-            "one member says more"
-        );
+        assert!(sentence(&members).contains("no difference that the model can see"), "one member says more");
         members[1].change_interval = Some([-0.2, -0.02]);
         assert!(sentence(&members).contains(
             "from a WAF of 2.00 to 1.90. Over the ensemble of the drive, the cut is \
@@ -347,10 +321,7 @@ mod tests {
         let said = sentence(&all);
         assert!(said.ends_with("from a WAF of 2.00 to 1.50."), "{said}");
         let notes = NamedRows::new(&all).exceptions(&all);
-        assert!(
-            notes[0].starts_with("The sentence leaves out WARCIP and oracle."),
-            "{notes:?}"
-        );
+        assert!(notes[0].starts_with("The sentence leaves out WARCIP and oracle."), "{notes:?}");
     }
 
     #[test]
@@ -358,10 +329,7 @@ mod tests {
         let all = rows(2.0, 1.5, 2.697, 2.697, 2.1);
         let notes = NamedRows::new(&all).exceptions(&all);
         assert_eq!(notes.len(), 3, "{notes:?}");
-        assert!(
-            notes[0].starts_with("SepBIT and WARCIP come to the same result"),
-            "{notes:?}"
-        );
+        assert!(notes[0].starts_with("SepBIT and WARCIP come to the same result"), "{notes:?}");
         assert!(notes[1].starts_with("Every classifier writes more"), "{notes:?}");
         assert!(notes[2].starts_with("The oracle comes to 2.10"), "{notes:?}");
         let all = rows(2.0, 1.5, 1.6, 1.3, 1.0);
@@ -397,9 +365,7 @@ mod tests {
     fn no_table_contradicts_its_sentence() {
         let mut state = 38_u64;
         let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 40) as f64 / f64::from(1 << 24)
         };
         for round in 0..20_000 {
@@ -416,10 +382,7 @@ mod tests {
                 assert!(all[1].is_comparable && numbers[1] < numbers[0] * 0.99, "{place}");
             }
             if let Some(layer) = choice.classifier() {
-                assert!(
-                    layer.write_amplification < numbers[0] && said.contains("A layer"),
-                    "{place}"
-                );
+                assert!(layer.write_amplification < numbers[0] && said.contains("A layer"), "{place}");
             }
             let shown = [choice.best(), choice.classifier()].into_iter().flatten();
             let least = shown.map(|row| row.write_amplification).fold(numbers[0], f64::min);

@@ -60,23 +60,12 @@ impl Survey {
             _ => "workload",
         };
         let is_trace = what == "trace";
-        let changes = WorkloadChanges {
-            settings,
-            ..WorkloadChanges::default()
-        };
+        let changes = WorkloadChanges { settings, ..WorkloadChanges::default() };
         let spec = experiment::workloads::read_workload(&question.workload, &changes)?;
-        let target = if is_trace {
-            any_trace(drive)
-        } else {
-            small_model(question, drive)?
-        };
+        let target = if is_trace { any_trace(drive) } else { small_model(question, drive)? };
         let mut source = spec.source(&target, question.seed)?;
         let mut totals = SurveyTotals::new(&target, is_trace);
-        let capacity = if is_trace {
-            u64::MAX
-        } else {
-            SURVEY_CAPACITIES * target.capacity_bytes()
-        };
+        let capacity = if is_trace { u64::MAX } else { SURVEY_CAPACITIES * target.capacity_bytes() };
         let requests_max = if is_trace { u64::MAX } else { REQUESTS_MAX };
         let mut batch = Vec::with_capacity(BATCH);
         while totals.bytes_written < capacity && totals.requests < requests_max {
@@ -92,11 +81,7 @@ impl Survey {
                 "the workload writes nothing, so placement has no effect",
             ));
         }
-        Ok(if is_trace {
-            totals.trace_survey(&*source, &target)
-        } else {
-            totals.scaled_survey(what, &target)
-        })
+        Ok(if is_trace { totals.trace_survey(&*source, &target) } else { totals.scaled_survey(what, &target) })
     }
 
     /// Bytes that a trace writes per second. `None` if the trace is too short.
@@ -185,11 +170,7 @@ impl SurveyTotals {
                 }
             }
         }
-        if let Some(touched) = self
-            .touched
-            .as_mut()
-            .filter(|_| request.operation != RequestOperation::Trim)
-        {
+        if let Some(touched) = self.touched.as_mut().filter(|_| request.operation != RequestOperation::Trim) {
             units.for_each(|unit| _ = touched.insert(unit));
         }
     }

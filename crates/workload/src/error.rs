@@ -68,17 +68,11 @@ impl WorkloadError {
     /// Creates the error of an impossible setting. `setting` is the subject of the sentence, and
     /// `problem` continues it.
     pub fn setting(setting: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
-        WorkloadError::Setting {
-            setting: setting.into(),
-            problem: problem.into(),
-        }
+        WorkloadError::Setting { setting: setting.into(), problem: problem.into() }
     }
 
     /// Creates an error at a place. `problem` is a sentence of its own.
     pub fn at(place: impl Into<String>, problem: impl Into<String>) -> WorkloadError {
-        WorkloadError::At {
-            place: place.into(),
-            problem: problem.into(),
-        }
+        WorkloadError::At { place: place.into(), problem: problem.into() }
     }
 }

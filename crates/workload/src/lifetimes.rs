@@ -15,10 +15,7 @@ const BINS_PER_OCTAVE: u64 = 1 << (BIN_BITS - 1);
 const BINS: usize = ((64 - BIN_BITS as u64 + 2) * BINS_PER_OCTAVE) as usize;
 /// Bits of the write counter, in units. The bits above hold the stream.
 const POSITION_BITS: u32 = 48;
-const _: () = assert!(
-    POSITION_BITS + u16::BITS == u64::BITS,
-    "the write counter and a stream fill a word"
-);
+const _: () = assert!(POSITION_BITS + u16::BITS == u64::BITS, "the write counter and a stream fill a word");
 
 /// Returns the bin of a distance.
 fn bin(distance: u64) -> usize {
@@ -31,9 +28,7 @@ fn bin_end(bin: usize) -> u64 {
     let bin = bin as u64;
     let shift = (bin / BINS_PER_OCTAVE).saturating_sub(1);
     let kept = bin - shift * BINS_PER_OCTAVE;
-    ((u128::from(kept) + 1) << shift)
-        .saturating_sub(1)
-        .min(u128::from(u64::MAX)) as u64
+    ((u128::from(kept) + 1) << shift).saturating_sub(1).min(u128::from(u64::MAX)) as u64
 }
 
 /// Lifetimes of a set of written units, as counts per bin of distance.
@@ -48,11 +43,7 @@ struct LifetimeCounts {
 
 impl LifetimeCounts {
     fn new() -> LifetimeCounts {
-        LifetimeCounts {
-            ended: vec![0; BINS],
-            open: vec![0; BINS],
-            written: 0,
-        }
+        LifetimeCounts { ended: vec![0; BINS], open: vec![0; BINS], written: 0 }
     }
 }
 
@@ -97,10 +88,7 @@ impl LifetimeObserver {
                 for unit in written_units(request, self.unit_bytes) {
                     self.end(unit);
                     self.position += 1;
-                    assert!(
-                        self.position < 1 << POSITION_BITS,
-                        "2^48 units are not written in a run"
-                    );
+                    assert!(self.position < 1 << POSITION_BITS, "2^48 units are not written in a run");
                     self.born[unit as usize] = u64::from(request.stream) << POSITION_BITS | self.position;
                     self.all.written += 1;
                     self.streams[usize::from(request.stream)].written += 1;
@@ -137,10 +125,7 @@ impl LifetimeObserver {
             }
         }
         let written: u64 = self.streams.iter().map(|lives| lives.written).sum();
-        assert_eq!(
-            written, self.all.written,
-            "the streams count other units than the workload wrote"
-        );
+        assert_eq!(written, self.all.written, "the streams count other units than the workload wrote");
         let survival = |lives: &LifetimeCounts| SurvivalCurve::estimate(lives, self.unit_bytes);
         (survival(&self.all), self.streams.iter().map(survival).collect())
     }
@@ -170,21 +155,13 @@ impl SurvivalCurve {
             if at_risk == 0 {
                 break;
             }
-            assert!(
-                ended + open <= at_risk,
-                "{ended} units end and {open} stay of {at_risk}"
-            );
+            assert!(ended + open <= at_risk, "{ended} units end and {open} stay of {at_risk}");
             share *= 1.0 - *ended as f64 / at_risk as f64;
             at_risk -= ended + open;
             alive.push(share);
         }
         assert_eq!(at_risk, 0, "units are in no bin of lifetimes");
-        SurvivalCurve {
-            unit_bytes,
-            alive,
-            written: lives.written,
-            open,
-        }
+        SurvivalCurve { unit_bytes, alive, written: lives.written, open }
     }
 
     /// Bytes written, in whole units.
@@ -194,11 +171,7 @@ impl SurvivalCurve {
 
     /// Share of the written data that was still valid at the end.
     pub fn open_share(&self) -> f64 {
-        if self.written == 0 {
-            0.0
-        } else {
-            self.open as f64 / self.written as f64
-        }
+        if self.written == 0 { 0.0 } else { self.open as f64 / self.written as f64 }
     }
 
     /// Returns the distance, bytes, within which this share of the written data dies. `None` if the
@@ -229,15 +202,9 @@ impl SurvivalCurve {
     /// Panics if the unit sizes differ.
     pub fn distance(&self, other: &SurvivalCurve) -> (f64, u64) {
         assert_eq!(self.unit_bytes, other.unit_bytes, "units are of one size");
-        let differences = self
-            .alive
-            .iter()
-            .zip(&other.alive)
-            .map(|(own, other)| (own - other).abs());
+        let differences = self.alive.iter().zip(&other.alive).map(|(own, other)| (own - other).abs());
         let largest = differences.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-        largest.map_or((0.0, 0), |(bin, difference)| {
-            (difference, bin_end(bin).saturating_mul(self.unit_bytes))
-        })
+        largest.map_or((0.0, 0), |(bin, difference)| (difference, bin_end(bin).saturating_mul(self.unit_bytes)))
     }
 }
 
@@ -252,22 +219,11 @@ mod tests {
     const UNITS: u64 = 1000;
 
     fn target() -> WorkloadTarget {
-        WorkloadTarget {
-            device_bytes: UNITS * 4096,
-            placement_count: 8,
-            endless: true,
-            scaled_model: None,
-        }
+        WorkloadTarget { device_bytes: UNITS * 4096, placement_count: 8, endless: true, scaled_model: None }
     }
 
     fn request(operation: RequestOperation, unit: u64, count: u32, stream: u16) -> IoRequest {
-        IoRequest {
-            stream,
-            operation,
-            offset_bytes: unit * 4096,
-            bytes: count * 4096,
-            placement: None,
-        }
+        IoRequest { stream, operation, offset_bytes: unit * 4096, bytes: count * 4096, placement: None }
     }
 
     fn write(unit: u64) -> IoRequest {
@@ -277,17 +233,11 @@ mod tests {
     #[test]
     fn bins_are_in_order_and_narrow() {
         let mut last = 0;
-        for distance in (0..5000)
-            .chain((13..64).map(|bit| (1_u64 << bit) - 1))
-            .chain([u64::MAX])
-        {
+        for distance in (0..5000).chain((13..64).map(|bit| (1_u64 << bit) - 1)).chain([u64::MAX]) {
             let bin = bin(distance);
             assert!(bin >= last && bin < BINS, "{distance}: bin {bin}");
             let end = bin_end(bin);
-            assert!(
-                end >= distance && end - distance <= distance / 64,
-                "{distance}: ends at {end}"
-            );
+            assert!(end >= distance && end - distance <= distance / 64, "{distance}: ends at {end}");
             last = bin;
         }
     }
@@ -321,10 +271,7 @@ mod tests {
             let (_, streams) = observer.finish();
             let life = streams[0].quantile(0.5).expect("half ends within 0.7 of the drive") as f64 / 4096.0;
             let expected = UNITS as f64 * 2.0_f64.ln();
-            assert!(
-                (0.85..1.15).contains(&(life / expected)),
-                "{drives}: {life} for {expected}"
-            );
+            assert!((0.85..1.15).contains(&(life / expected)), "{drives}: {life} for {expected}");
         }
     }
 
@@ -342,11 +289,7 @@ mod tests {
         assert_eq!(streams[0].quantile(1.0), Some(20 * 4096));
         assert_eq!(streams[1].open_share(), 1.0);
         assert_eq!(streams[1].quantile(0.01), None);
-        assert_eq!(
-            streams[0].distance(&streams[1]).0,
-            1.0,
-            "all of one is gone when all of the other is there"
-        );
+        assert_eq!(streams[0].distance(&streams[1]).0, 1.0, "all of one is gone when all of the other is there");
         assert_eq!(all.written_bytes(), 28 * 4096);
     }
 }

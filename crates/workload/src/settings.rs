@@ -71,10 +71,7 @@ pub fn multiple_of(unit_bytes: u64, name: &str, bytes: u64, most: u64) -> Result
     if (1..=most).contains(&bytes) && bytes.is_multiple_of(unit_bytes) {
         return Ok(());
     }
-    let problem = format!(
-        "must be a multiple of {unit_bytes} bytes and at most {}",
-        base::HumanBytes(most)
-    );
+    let problem = format!("must be a multiple of {unit_bytes} bytes and at most {}", base::HumanBytes(most));
     Err(WorkloadError::setting(format!("{name} = {bytes}"), problem))
 }
 

@@ -201,10 +201,7 @@ pub struct WorkloadMeasure {
 impl WorkloadMeasure {
     /// Creates a figure with a name.
     pub fn new(name: impl Into<String>, value: f64) -> WorkloadMeasure {
-        WorkloadMeasure {
-            name: name.into(),
-            value,
-        }
+        WorkloadMeasure { name: name.into(), value }
     }
 }
 
@@ -245,30 +242,12 @@ impl WorkloadTarget {
             bytes / PART_ALIGNMENT_BYTES * PART_ALIGNMENT_BYTES
         };
         let (start, end) = (full(from_percent), full(to_percent));
-        let position = |bytes: u64| {
-            self.scaled_model
-                .map_or(bytes, |model| model.position(bytes, self.device_bytes))
-        };
+        let position = |bytes: u64| self.scaled_model.map_or(bytes, |model| model.position(bytes, self.device_bytes));
         let range = position(start)..position(end);
-        assert!(
-            start <= end && range.start <= range.end,
-            "a part goes back: {start} to {end}, on the model {range:?}"
-        );
-        assert!(
-            range.end <= self.capacity_bytes(),
-            "a part ends at {} of {} bytes",
-            range.end,
-            self.capacity_bytes()
-        );
-        let model = self.scaled_model.map(|model| ScaledModel {
-            device_bytes: range.end - range.start,
-            ..model
-        });
-        let part = WorkloadTarget {
-            device_bytes: end - start,
-            scaled_model: model,
-            ..*self
-        };
+        assert!(start <= end && range.start <= range.end, "a part goes back: {start} to {end}, on the model {range:?}");
+        assert!(range.end <= self.capacity_bytes(), "a part ends at {} of {} bytes", range.end, self.capacity_bytes());
+        let model = self.scaled_model.map(|model| ScaledModel { device_bytes: range.end - range.start, ..model });
+        let part = WorkloadTarget { device_bytes: end - start, scaled_model: model, ..*self };
         (part, range)
     }
 

@@ -197,14 +197,8 @@ impl<W: Workload> Tenant<W> {
             return Err(WorkloadError::setting(setting, problem));
         }
         let has_placement = target.placement_count > 0 && !placement_indices.is_empty();
-        let own = WorkloadTarget {
-            placement_count: if has_placement {
-                placement_indices.len() as u16
-            } else {
-                0
-            },
-            ..part
-        };
+        let own =
+            WorkloadTarget { placement_count: if has_placement { placement_indices.len() as u16 } else { 0 }, ..part };
         if self.workload.is_paced() {
             let setting = format!("workload.pace of tenant {}", self.name);
             let problem = "is not supported, because only a cache that has the drive for itself has a pace. Set the \
@@ -220,11 +214,7 @@ impl<W: Workload> Tenant<W> {
             ready: Vec::new(),
             first_stream,
             range,
-            placement_indices: if has_placement {
-                placement_indices.clone()
-            } else {
-                Vec::new()
-            },
+            placement_indices: if has_placement { placement_indices.clone() } else { Vec::new() },
             rate: self.rate,
             issued_bytes: 0,
             written_bytes: 0,
@@ -308,19 +298,12 @@ impl RequestSource for Tenants {
     }
 
     fn streams(&self) -> Vec<String> {
-        self.tenants
-            .iter()
-            .flat_map(|tenant| tenant.stream_names.clone())
-            .collect()
+        self.tenants.iter().flat_map(|tenant| tenant.stream_names.clone()).collect()
     }
 
     fn share_done(&self) -> Option<f64> {
         let share = |tenant: &ActiveTenant| {
-            if tenant.has_ended {
-                Some(1.0)
-            } else {
-                tenant.source.share_done()
-            }
+            if tenant.has_ended { Some(1.0) } else { tenant.source.share_done() }
         };
         let shares: Option<Vec<f64>> = self.tenants.iter().map(share).collect();
         shares.map(|shares| shares.iter().sum::<f64>() / shares.len() as f64)
@@ -386,12 +369,7 @@ mod tests {
     "#;
 
     fn target() -> WorkloadTarget {
-        WorkloadTarget {
-            device_bytes: 4 * GIB,
-            placement_count: 8,
-            endless: true,
-            scaled_model: None,
-        }
+        WorkloadTarget { device_bytes: 4 * GIB, placement_count: 8, endless: true, scaled_model: None }
     }
 
     #[test]
@@ -406,14 +384,10 @@ mod tests {
             assert_eq!(request.operation, RequestOperation::Write);
             let end = request.offset_bytes + u64::from(request.bytes);
             match request.stream {
-                0 => assert!(
-                    end <= GIB && request.placement == Some(PlacementIndex(2)),
-                    "{request:?}"
-                ),
-                _ => assert!(
-                    request.offset_bytes >= GIB && request.placement == Some(PlacementIndex(3)),
-                    "{request:?}"
-                ),
+                0 => assert!(end <= GIB && request.placement == Some(PlacementIndex(2)), "{request:?}"),
+                _ => {
+                    assert!(request.offset_bytes >= GIB && request.placement == Some(PlacementIndex(3)), "{request:?}")
+                }
             }
             bytes[usize::from(request.stream)] += u64::from(request.bytes);
         }
@@ -441,29 +415,17 @@ mod tests {
 
     #[test]
     fn a_drive_without_placement_gets_none() {
-        let target = WorkloadTarget {
-            placement_count: 0,
-            ..target()
-        };
+        let target = WorkloadTarget { placement_count: 0, ..target() };
         let mut requests = Vec::new();
-        tenants(TWO, &target)
-            .expect("two tenants")
-            .next_batch(&mut requests, 100)
-            .expect("requests");
+        tenants(TWO, &target).expect("two tenants").next_batch(&mut requests, 100).expect("requests");
         assert!(requests.iter().all(|request| request.placement.is_none()));
     }
 
     #[test]
     fn mistakes_name_the_tenant() {
         for (change, message) in [
-            (
-                ("share_percent = 75", "share_percent = 76"),
-                "workload.tenants use 101 % of the capacity in total",
-            ),
-            (
-                ("rate = 3", "rate = -1"),
-                "workload.tenants.one.rate = -1 must be 0 or more",
-            ),
+            (("share_percent = 75", "share_percent = 76"), "workload.tenants use 101 % of the capacity in total"),
+            (("rate = 3", "rate = -1"), "workload.tenants.one.rate = -1 must be 0 or more"),
             (
                 ("[0, 3]", "[0, 9]"),
                 "placement index 9 of tenant other does not exist. Use placement indices from 0 to 7, which the \

@@ -11,10 +11,7 @@ impl UnitSet {
     /// Creates an empty set with room for the units of a drive. A default set grows with its
     /// contents.
     pub fn with_room(units: u64) -> UnitSet {
-        UnitSet {
-            words: vec![0; units.div_ceil(64) as usize],
-            count: 0,
-        }
+        UnitSet { words: vec![0; units.div_ceil(64) as usize], count: 0 }
     }
 
     /// Adds a unit and returns true if the unit is new.

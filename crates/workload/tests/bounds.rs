@@ -7,10 +7,7 @@ use workload::{IoRequest, RequestOperation, RequestSource, Workload, WorkloadTar
 const GIB: u64 = 1 << 30;
 
 fn drive(device_bytes: u64) -> WorkloadTarget {
-    WorkloadTarget {
-        device_bytes,
-        ..WorkloadTarget::default()
-    }
+    WorkloadTarget { device_bytes, ..WorkloadTarget::default() }
 }
 
 fn memory_bytes(jobs: &str, device_bytes: u64) -> u64 {
@@ -29,11 +26,8 @@ fn refusal(jobs: &str) -> String {
 
 /// A trace of one file with operation, offset and length.
 fn trace(lines: impl Iterator<Item = String>, mapping: AddressMapping, target: &WorkloadTarget) -> TraceSource {
-    let settings = TraceSettings {
-        format: Some(workload::trace::TraceFormat::Iolog),
-        mapping,
-        ..TraceSettings::default()
-    };
+    let settings =
+        TraceSettings { format: Some(workload::trace::TraceFormat::Iolog), mapping, ..TraceSettings::default() };
     let text = format!("fio version 2 iolog\n/a add\n/a open\n{}", lines.collect::<String>()).into_bytes();
     let reader = TraceReader::from_stream("test", std::io::Cursor::new(text), &settings).expect("it is a trace");
     TraceSource::new(&settings, reader, target, 1).expect("it fits the drive")
@@ -60,30 +54,20 @@ fn what_is_read_back_counts() {
 
 #[test]
 fn job_files_are_as_large_as_fios() {
-    let sections = |count: usize, more: &str| {
-        (0..count)
-            .map(|number| format!("[{number}]\n{more}"))
-            .collect::<String>()
-    };
+    let sections =
+        |count: usize, more: &str| (0..count).map(|number| format!("[{number}]\n{more}")).collect::<String>();
     fio::parse(&sections(4096, ""), "test.fio").expect("fio takes as many");
     let too_many = refusal(&sections(40_000, ""));
     assert!(too_many.contains("more than 4096 jobs"), "{too_many}");
     let too_many = refusal("[a]\nnumjobs=4000\n[b]\nnumjobs=97\n");
     assert!(too_many.contains("more than 4096 jobs"), "{too_many}");
-    let long = format!(
-        "[global]\n{}{}",
-        format!("filename=/dev/{}\n", "x".repeat(8000)).repeat(2),
-        sections(2000, "")
-    );
+    let long = format!("[global]\n{}{}", format!("filename=/dev/{}\n", "x".repeat(8000)).repeat(2), sections(2000, ""));
     assert!(refusal(&long).contains("inherit"), "{}", refusal(&long));
     let line = refusal(&format!("[a]\nfilename={}\n", "x".repeat(1 << 20)));
     assert!(line.contains("Write at most 8192") && line.len() < 1000, "{line}");
     let sizes = refusal(&format!("[a]\nbssplit={}\n", vec!["4k/"; 65].join(":")));
     assert!(sizes.contains("at most 64"), "{sizes}");
-    let zones = refusal(&format!(
-        "[a]\nrandom_distribution=zoned:{}\n",
-        vec!["0/0"; 257].join(":")
-    ));
+    let zones = refusal(&format!("[a]\nrandom_distribution=zoned:{}\n", vec!["0/0"; 257].join(":")));
     assert!(zones.contains("at most 256"), "{zones}");
 }
 
@@ -105,11 +89,7 @@ fn a_size_that_never_fits_is_the_smallest() {
     let mut requests = Vec::new();
     while source.next_batch(&mut requests, 64).expect("requests") > 0 {}
     assert!(requests.iter().any(|request| request.bytes == 4096), "{requests:?}");
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.offset_bytes + u64::from(request.bytes) <= 68 << 10)
-    );
+    assert!(requests.iter().all(|request| request.offset_bytes + u64::from(request.bytes) <= 68 << 10));
 }
 
 /// Without the bitmaps of written pieces this takes half an hour.
@@ -122,9 +102,7 @@ fn trims_of_what_was_never_written_cost_little() {
     while source.next_batch(&mut requests, 1024).expect("requests") > 0 {}
     // The last 4 KiB of a trim are the unit at the beginning of the next 2 GiB.
     assert!(requests.len() > 8);
-    let trims = requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Trim);
+    let trims = requests.iter().filter(|request| request.operation == RequestOperation::Trim);
     assert!(trims.clone().all(|trim| trim.bytes == 4096));
     assert_eq!(trims.count(), 300_000 / 8 * 7);
 }

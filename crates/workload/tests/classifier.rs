@@ -14,11 +14,7 @@ fn settings(text: &str) -> ClassifierSettings {
 }
 
 fn drive(units: u64, placement_count: u16) -> WorkloadTarget {
-    WorkloadTarget {
-        device_bytes: units * UNIT,
-        placement_count,
-        ..WorkloadTarget::default()
-    }
+    WorkloadTarget { device_bytes: units * UNIT, placement_count, ..WorkloadTarget::default() }
 }
 
 /// Writes to a hot and a cold part of a drive, uniformly random in each.
@@ -32,12 +28,7 @@ struct TwoTemperatures {
 
 impl TwoTemperatures {
     fn new(units: u64, hot_units: u64, hot_writes: u64) -> TwoTemperatures {
-        TwoTemperatures {
-            random: Xoshiro256PlusPlus::seed_from_u64(2022),
-            units,
-            hot_units,
-            hot_writes,
-        }
+        TwoTemperatures { random: Xoshiro256PlusPlus::seed_from_u64(2022), units, hot_units, hot_writes }
     }
 
     /// Returns the next unit, and true if it is hot.
@@ -120,11 +111,7 @@ fn update_frequency_forgets() {
     let mut classifier = UpdateFrequency::new(units as usize, 2, units);
     // Writes all units once, then repeats the first tenth, then the second.
     for unit in 0..units {
-        assert_eq!(
-            classifier.handle(unit),
-            Some(PlacementIndex(1)),
-            "what is new has no history"
-        );
+        assert_eq!(classifier.handle(unit), Some(PlacementIndex(1)), "what is new has no history");
     }
     let mut hot = |first: u64| -> u64 {
         let places = (0..10 * units).map(|write| classifier.handle(first + write % 100).unwrap());
@@ -148,11 +135,7 @@ fn sepbit_estimates_the_lifespan_of_its_segments() {
     for garbage_share in [0.05, 0.15, 0.3] {
         let mut sepbit = Sepbit::new(units as usize, segment, garbage_share);
         for unit in 0..units {
-            assert_eq!(
-                sepbit.handle(unit),
-                Some(PlacementIndex(1)),
-                "what is new is of Class 2"
-            );
+            assert_eq!(sepbit.handle(unit), Some(PlacementIndex(1)), "what is new is of Class 2");
         }
         let garbage = garbage_share / (1.0 - garbage_share) * units as f64;
         let wanted = hot as f64 + garbage;
@@ -191,15 +174,10 @@ fn sepbit_separates_two_temperatures_as_well_as_lifespans_can() {
             let mean_lifespan = (units * part_units / part_writes) as f64;
             1.0 - (-sepbit.threshold_units() / mean_lifespan).exp()
         };
-        let (hot_wanted, cold_wanted) = (
-            shorter(hot_units, hot_writes),
-            1.0 - shorter(1000 - hot_units, 1000 - hot_writes),
-        );
+        let (hot_wanted, cold_wanted) =
+            (shorter(hot_units, hot_writes), 1.0 - shorter(1000 - hot_units, 1000 - hot_writes));
         let what = format!("{hot_units}/{hot_writes}: hot {hot} for {hot_wanted}, cold {cold} for {cold_wanted}");
-        assert!(
-            (hot - hot_wanted).abs() < 0.03 && (cold - cold_wanted).abs() < 0.02,
-            "{what}"
-        );
+        assert!((hot - hot_wanted).abs() < 0.03 && (cold - cold_wanted).abs() < 0.02, "{what}");
         assert!(hot > 0.7 && cold > 0.9, "{what}");
         assert!(sepbit.threshold_updates() > 4, "{what}");
     }
@@ -264,11 +242,7 @@ fn warcip_has_a_cluster_for_each_interval() {
     }
     let place = placed.map(|counts| counts.iter().position(|count| *count > 0).unwrap());
     for (ring, counts) in placed.iter().enumerate() {
-        assert_eq!(
-            counts[place[ring]],
-            counts.iter().sum::<u64>(),
-            "ring {ring} is in one cluster: {placed:?}"
-        );
+        assert_eq!(counts[place[ring]], counts.iter().sum::<u64>(), "ring {ring} is in one cluster: {placed:?}");
     }
     assert!(place[0] != place[1] && place[1] != place[2] && place[0] != place[2]);
 }
@@ -285,12 +259,7 @@ fn warcip_splits_what_is_busy_and_closes_what_is_idle() {
     assert!(value("classifier.merges") >= 3.0, "{measures:?}");
     assert!(value("classifier.splits") >= 1.0, "{measures:?}");
     assert!((1.0..=4.0).contains(&value("classifier.clusters")));
-    assert!(
-        warcip
-            .centres_units()
-            .iter()
-            .any(|centre| (centre - units as f64).abs() < 0.02 * units as f64)
-    );
+    assert!(warcip.centres_units().iter().any(|centre| (centre - units as f64).abs() < 0.02 * units as f64));
 }
 
 #[test]
@@ -308,10 +277,7 @@ fn midas_predicts_what_is_known_of_uniformly_random_writes() {
             midas.handle(stream.next().0);
         }
         let predicted = midas.predicted();
-        assert!(
-            (predicted / wanted - 1.0).abs() < 0.05,
-            "{garbage_share}: {predicted} for {wanted}"
-        );
+        assert!((predicted / wanted - 1.0).abs() < 0.05, "{garbage_share}: {predicted} for {wanted}");
     }
 }
 
@@ -321,11 +287,7 @@ fn midas_separates_two_temperatures_and_keeps_hot_blocks_apart() {
     let mut midas = Midas::new(units as usize, 3, 64, 0.15, units);
     let mut stream = TwoTemperatures::new(units, 100, 900);
     for unit in 0..units {
-        assert_eq!(
-            midas.handle(unit),
-            Some(PlacementIndex(1)),
-            "one group before the first epoch"
-        );
+        assert_eq!(midas.handle(unit), Some(PlacementIndex(1)), "one group before the first epoch");
     }
     for _ in 0..8 * units {
         midas.handle(stream.next().0);
@@ -398,13 +360,7 @@ fn a_write_is_split_where_its_units_part() {
     let requests = all(&mut classified, 2);
     let places: Vec<(u64, u32, Option<u16>)> = requests
         .iter()
-        .map(|request| {
-            (
-                request.offset_bytes,
-                request.bytes,
-                request.placement.map(|index| index.0),
-            )
-        })
+        .map(|request| (request.offset_bytes, request.bytes, request.placement.map(|index| index.0)))
         .collect();
     let ten = 10 * 4096;
     assert_eq!(
@@ -498,34 +454,16 @@ fn every_byte_is_written_once_whatever_the_classifier_and_the_batches() {
             _ => 5,
         };
         let is_adaptive = kind.contains("midas") || kind.contains("warcip");
-        assert!(
-            used == expected || is_adaptive && (2..=5).contains(&used),
-            "{kind}: {placements:?}"
-        );
+        assert!(used == expected || is_adaptive && (2..=5).contains(&used), "{kind}: {placements:?}");
     }
 }
 
 #[test]
 fn without_placement_identifiers_nothing_is_placed() {
-    for kind in [
-        "none",
-        "lba_range",
-        "update_frequency",
-        "sepbit",
-        "midas",
-        "warcip",
-        "oracle",
-    ] {
+    for kind in ["none", "lba_range", "update_frequency", "sepbit", "midas", "warcip", "oracle"] {
         let source = listed(random_requests(1000));
-        let mut classified = settings(&format!("kind = {kind:?}"))
-            .classify(source, &drive(1000, 0))
-            .unwrap();
-        assert!(
-            all(&mut classified, 100)
-                .iter()
-                .all(|request| request.placement.is_none()),
-            "{kind}"
-        );
+        let mut classified = settings(&format!("kind = {kind:?}")).classify(source, &drive(1000, 0)).unwrap();
+        assert!(all(&mut classified, 100).iter().all(|request| request.placement.is_none()), "{kind}");
     }
 }
 
@@ -543,73 +481,35 @@ fn ranges_shrink_with_a_scaled_model() {
     let ranges = "kind = \"lba_range\"\nranges = [\n\
                   { start_bytes = \"0B\", end_bytes = 2048000, placement = 2 },\n\
                   { start_bytes = 2048000, end_bytes = 3072000, placement = 0 },\n]";
-    let writes: Vec<IoRequest> = (0..100)
-        .map(|unit| request(RequestOperation::Write, unit * UNIT, 4096))
-        .collect();
+    let writes: Vec<IoRequest> = (0..100).map(|unit| request(RequestOperation::Write, unit * UNIT, 4096)).collect();
     let mut classified = settings(ranges).classify(listed(writes), &target).unwrap();
-    let placed: Vec<Option<PlacementIndex>> = all(&mut classified, 10)
-        .iter()
-        .map(|request| request.placement)
-        .collect();
+    let placed: Vec<Option<PlacementIndex>> =
+        all(&mut classified, 10).iter().map(|request| request.placement).collect();
     // 500 and 750 units of the drive are 50 and 75 of the scaled model.
-    assert!(
-        placed[..50]
-            .iter()
-            .all(|placement| *placement == Some(PlacementIndex(2)))
-    );
-    assert!(
-        placed[50..75]
-            .iter()
-            .all(|placement| *placement == Some(PlacementIndex(0)))
-    );
+    assert!(placed[..50].iter().all(|placement| *placement == Some(PlacementIndex(2))));
+    assert!(placed[50..75].iter().all(|placement| *placement == Some(PlacementIndex(0))));
     assert!(placed[75..].iter().all(|placement| placement.is_none()));
 }
 
 #[test]
 fn impossible_settings_are_refused_in_one_sentence() {
     for (text, wanted) in [
-        (
-            "kind = \"lba_range\"\nplacement_count = 5",
-            "placement_count = 5 is not possible on a drive with 4",
-        ),
-        (
-            "kind = \"update_frequency\"\nplacement_count = 0",
-            "placement_count = 0 is not possible on a drive with 4",
-        ),
-        (
-            "kind = \"update_frequency\"\nhalf_life_percent = 0.0",
-            "half_life_percent = 0",
-        ),
+        ("kind = \"lba_range\"\nplacement_count = 5", "placement_count = 5 is not possible on a drive with 4"),
+        ("kind = \"update_frequency\"\nplacement_count = 0", "placement_count = 0 is not possible on a drive with 4"),
+        ("kind = \"update_frequency\"\nhalf_life_percent = 0.0", "half_life_percent = 0"),
         ("kind = \"sepbit\"\ngarbage_percent = 95.0", "garbage_percent = 95"),
-        (
-            "kind = \"sepbit\"\nsegment_bytes = \"1TiB\"",
-            "must be from 16 to 4096000",
-        ),
+        ("kind = \"sepbit\"\nsegment_bytes = \"1TiB\"", "must be from 16 to 4096000"),
         ("kind = \"sepbit\"\nsegment_bytes = 15", "must be from 16 to 4096000"),
-        (
-            "kind = \"lba_range\"\nranges = [{ start_bytes = 0, end_bytes = 9, placement = 4 }]",
-            "0 to 3",
-        ),
-        (
-            "kind = \"lba_range\"\nranges = [{ start_bytes = 9, end_bytes = 9, placement = 0 }]",
-            "above start_bytes",
-        ),
+        ("kind = \"lba_range\"\nranges = [{ start_bytes = 0, end_bytes = 9, placement = 4 }]", "0 to 3"),
+        ("kind = \"lba_range\"\nranges = [{ start_bytes = 9, end_bytes = 9, placement = 0 }]", "above start_bytes"),
     ] {
         let error = settings(text).classify(listed(Vec::new()), &drive(1000, 4));
         let error = error.err().unwrap().to_string();
-        assert!(
-            error.starts_with("classifier.") && error.contains(wanted),
-            "{text:?} gave {error:?}"
-        );
+        assert!(error.starts_with("classifier.") && error.contains(wanted), "{text:?} gave {error:?}");
     }
     let error = settings("kind = \"sepbit\"\nsegment_bytes = 4096").classify(listed(Vec::new()), &drive(9, 1));
     assert!(error.err().unwrap().to_string().contains("two placement indices"));
-    for text in [
-        "kind = \"none\"\nx = 1",
-        "kind = \"sepbit\"\nsegments = 1",
-        "kind = \"sepbits\"",
-        "",
-    ] {
+    for text in ["kind = \"none\"\nx = 1", "kind = \"sepbit\"\nsegments = 1", "kind = \"sepbits\"", ""] {
         assert!(toml::from_str::<ClassifierSettings>(text).is_err(), "{text:?}");
     }
 }

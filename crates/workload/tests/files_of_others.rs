@@ -46,12 +46,8 @@ const VARIABLES: [(&str, &str); 21] = [
 ];
 
 /// Larger than any region of these files, and with a placement for every index.
-const TARGET: WorkloadTarget = WorkloadTarget {
-    device_bytes: 16 << 40,
-    placement_count: 8,
-    endless: false,
-    scaled_model: None,
-};
+const TARGET: WorkloadTarget =
+    WorkloadTarget { device_bytes: 16 << 40, placement_count: 8, endless: false, scaled_model: None };
 
 fn variable(name: &str) -> Option<String> {
     let known = VARIABLES.iter().find(|(end, _)| name.ends_with(end));
@@ -66,10 +62,7 @@ fn verdict(path: &Path) -> String {
     if sections.count() == 1 && text.contains("[global]") {
         text += "\n[job]\n";
     }
-    let surroundings = IncludeContext {
-        variable: &variable,
-        ..IncludeContext::default()
-    };
+    let surroundings = IncludeContext { variable: &variable, ..IncludeContext::default() };
     let file = match parse_within(&text, &path.display().to_string(), &[], &surroundings) {
         Ok(file) => file,
         Err(error) => return refusal(&error),
@@ -94,16 +87,9 @@ fn job_files(path: &Path, found: &mut Vec<PathBuf>) {
     }
     let Ok(text) = std::fs::read(path) else { return };
     let text = String::from_utf8_lossy(&text);
-    let mut lines = text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    let is_section = lines
-        .next()
-        .is_some_and(|line| line.starts_with('[') && line.ends_with(']'));
-    let is_of_fio = ["rw=", "readwrite=", "ioengine="]
-        .iter()
-        .any(|option| text.contains(option));
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let is_section = lines.next().is_some_and(|line| line.starts_with('[') && line.ends_with(']'));
+    let is_of_fio = ["rw=", "readwrite=", "ioengine="].iter().any(|option| text.contains(option));
     if is_section && is_of_fio && !path.extension().is_some_and(|ending| ending == "py" || ending == "md") {
         found.push(path.to_path_buf());
     }
@@ -112,9 +98,7 @@ fn job_files(path: &Path, found: &mut Vec<PathBuf>) {
 /// The part of the page about a project.
 fn part(name: &str, clone: &Path, folders: &[&str]) -> String {
     let mut found = Vec::new();
-    folders
-        .iter()
-        .for_each(|folder| job_files(&clone.join(folder), &mut found));
+    folders.iter().for_each(|folder| job_files(&clone.join(folder), &mut found));
     // The page's rows are sorted by bytes.
     found.sort_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     let verdicts: Vec<String> = found.iter().map(|path| verdict(path)).collect();
@@ -146,9 +130,6 @@ fn the_verdicts_on_files_of_others_are_those_of_the_page() {
             continue;
         }
         let part = part(name, &clone, folders);
-        assert!(
-            page.contains(&part),
-            "docs/reference/job-files-of-others.md lacks:\n{part}"
-        );
+        assert!(page.contains(&part), "docs/reference/job-files-of-others.md lacks:\n{part}");
     }
 }

@@ -92,10 +92,7 @@ fn blktrace_has_events_of_any_length_and_one_action_counts() {
         event(4500, 2048, 4096, WRITE | COMPLETED, 0, &[]),
     ]
     .concat();
-    let second = TraceRecord {
-        process: 1,
-        ..record(1000, Read, 8192, 8192)
-    };
+    let second = TraceRecord { process: 1, ..record(1000, Read, 8192, 8192) };
     let wanted = [record(0, W, 1 << 20, 4096), second, record(2000, Trim, 16384, 1 << 20)];
     assert_eq!(read(&bytes, &TraceSettings::default()).unwrap(), wanted);
     let compressed = zstd::encode_all(&bytes[..], 1).unwrap();
@@ -116,24 +113,11 @@ fn processes_are_told_apart_by_number_or_by_name() {
     let text = "259,1 0 1 0.0 9 D W 0 + 1 [rocksdb:low]\n259,1 0 1 0.1 10 D W 8 + 1 [rocksdb:low]\n\
                 259,1 0 1 0.2 11 D W 16 + 1 []\n";
     for (identity, wanted) in [(ProcessIdentity::Number, [0, 1, 2]), (ProcessIdentity::Name, [0, 0, 1])] {
-        let settings = TraceSettings {
-            placement: PlacementRule::Process,
-            process_by: identity,
-            ..TraceSettings::default()
-        };
-        let processes = |bytes: &[u8]| {
-            read(bytes, &settings)
-                .unwrap()
-                .iter()
-                .map(|record| record.process)
-                .collect()
-        };
+        let settings =
+            TraceSettings { placement: PlacementRule::Process, process_by: identity, ..TraceSettings::default() };
+        let processes = |bytes: &[u8]| read(bytes, &settings).unwrap().iter().map(|record| record.process).collect();
         let (of_binary, of_text): (Vec<u32>, Vec<u32>) = (processes(&bytes), processes(text.as_bytes()));
-        assert_eq!(
-            (&of_binary[..], &of_text[..]),
-            (&wanted[..], &wanted[..]),
-            "{identity:?}"
-        );
+        assert_eq!((&of_binary[..], &of_text[..]), (&wanted[..], &wanted[..]), "{identity:?}");
     }
 }
 
@@ -147,10 +131,8 @@ fn files_of_processors_are_merged_by_time() {
     std::fs::write(path("a.blktrace.2"), []).unwrap();
     std::fs::write(path("b.blktrace.0"), at(5)).unwrap();
     let times = |files: &[&str]| {
-        let settings = TraceSettings {
-            files: files.iter().map(|name| path(name)).collect(),
-            ..TraceSettings::default()
-        };
+        let settings =
+            TraceSettings { files: files.iter().map(|name| path(name)).collect(), ..TraceSettings::default() };
         let mut reader = settings.reader().unwrap();
         let mut passes = Vec::new();
         for _ in 0..2 {
@@ -166,15 +148,9 @@ fn files_of_processors_are_merged_by_time() {
         passes.remove(0)
     };
     assert_eq!(times(&["a.blktrace.0"]), [10, 20, 30, 40, 50, 60]);
-    assert_eq!(
-        times(&["a.blktrace.0", "a.blktrace.1", "b.blktrace.0"]),
-        [10, 20, 30, 40, 50, 60, 5]
-    );
+    assert_eq!(times(&["a.blktrace.0", "a.blktrace.1", "b.blktrace.0"]), [10, 20, 30, 40, 50, 60, 5]);
     std::fs::write(path("a.blktrace.1"), [at(20), vec![0; 60]].concat()).unwrap();
-    let settings = TraceSettings {
-        files: vec![path("a.blktrace.0")],
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { files: vec![path("a.blktrace.0")], ..TraceSettings::default() };
     let error = settings.reader().err().unwrap().to_string();
     assert!(error.contains("a.blktrace.1, the event is not"), "{error}");
 }
@@ -216,26 +192,14 @@ fn vscsi_is_known_in_both_versions_by_its_first_records() {
             make(0x42, 16, 0, 106),
         ]
         .concat();
-        let wanted = [
-            record(0, W, 4096, 4096),
-            record(3000, Read, 1 << 39, 512),
-            record(5000, W, 8192, 8192),
-        ];
+        let wanted = [record(0, W, 4096, 4096), record(3000, Read, 1 << 39, 512), record(5000, W, 8192, 8192)];
         assert_eq!(read(&bytes, &TraceSettings::default()).unwrap(), wanted);
-        assert_eq!(
-            read(&make(0x2a, 1, 512, 0), &TraceSettings::default()).unwrap().len(),
-            1
-        );
+        assert_eq!(read(&make(0x2a, 1, 512, 0), &TraceSettings::default()).unwrap().len(), 1);
     }
 }
 
 fn object(seconds: u32, id: u64, bytes: u32, next: i64) -> Vec<u8> {
-    joined([
-        &seconds.to_le_bytes(),
-        &id.to_le_bytes(),
-        &bytes.to_le_bytes(),
-        &next.to_le_bytes(),
-    ])
+    joined([&seconds.to_le_bytes(), &id.to_le_bytes(), &bytes.to_le_bytes(), &next.to_le_bytes()])
 }
 
 #[test]
@@ -265,11 +229,7 @@ fn objects_are_written_read_and_die_and_leave_their_place() {
         record(2 * second, W, 8192, 1),
         record(2 * second, Trim, 8192, 1),
     ];
-    let found = read_as(
-        "x.oracleGeneral.zst",
-        &zstd::encode_all(&bytes[..], 1).unwrap(),
-        &TraceSettings::default(),
-    );
+    let found = read_as("x.oracleGeneral.zst", &zstd::encode_all(&bytes[..], 1).unwrap(), &TraceSettings::default());
     assert_eq!(found.unwrap(), wanted);
 }
 
@@ -280,28 +240,16 @@ const MOONCAKE: &str = "{\"timestamp\": 0, \"input_length\": 1500, \"output_leng
 #[test]
 fn known_blocks_of_tokens_are_read_and_new_ones_written() {
     let unit = 65536;
-    let settings = TraceSettings {
-        kv_block_bytes: unit,
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { kv_block_bytes: unit, ..TraceSettings::default() };
     let block = |time_ns, operation, id: u64| record(time_ns, operation, id * unit, unit as u32);
-    let wanted = [
-        block(0, W, 0),
-        block(0, W, 1),
-        block(0, W, 2),
-        block(27_500_000, Read, 0),
-        block(27_500_000, W, 3),
-    ];
+    let wanted = [block(0, W, 0), block(0, W, 1), block(0, W, 2), block(27_500_000, Read, 0), block(27_500_000, W, 3)];
     assert_eq!(read(MOONCAKE.as_bytes(), &settings).unwrap(), wanted);
 }
 
 #[test]
 fn hashes_of_64_bits_name_blocks_of_tokens() {
     let unit = 65536;
-    let settings = TraceSettings {
-        kv_block_bytes: unit,
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { kv_block_bytes: unit, ..TraceSettings::default() };
     let text = "{\"timestamp\": 0, \"hash_ids\": [7, 18446744073709551615, 9223372036854775808]}\n\
                 {\"timestamp\": 1, \"hash_ids\": [7, 9223372036854775808, -9223372036854775807, 3]}\n";
     let block = |ms: u64, operation, number: u64| record(ms * 1_000_000, operation, number * unit, unit as u32);
@@ -324,10 +272,7 @@ fn a_trace_of_objects_that_begins_again_writes_again() {
     for (name, bytes) in [("a.oracleGeneral", &objects[..]), ("b.jsonl", MOONCAKE.as_bytes())] {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let settings = TraceSettings {
-            files: vec![path],
-            ..TraceSettings::default()
-        };
+        let settings = TraceSettings { files: vec![path], ..TraceSettings::default() };
         let mut reader = settings.reader().unwrap();
         let mut pass = || {
             let mut requests = Vec::new();
@@ -360,10 +305,7 @@ fn captures_have_files_and_processes() {
         with(699_999_000, 0, 2, Trim, 0, 65536),
     ];
     for placement in [PlacementRule::File, PlacementRule::Process] {
-        let settings = TraceSettings {
-            placement,
-            ..TraceSettings::default()
-        };
+        let settings = TraceSettings { placement, ..TraceSettings::default() };
         assert_eq!(read(capture.as_bytes(), &settings).unwrap(), wanted);
         let placements: Vec<u16> = support::replay(capture, &settings, &support::drive(100))
             .iter()
@@ -371,30 +313,19 @@ fn captures_have_files_and_processes() {
             .collect();
         assert_eq!(placements, [0, 1], "{placement:?}");
     }
-    let settings = TraceSettings {
-        placement: PlacementRule::File,
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { placement: PlacementRule::File, ..TraceSettings::default() };
     let error = read(b"0,R,0,4096,1\n", &settings).unwrap_err().to_string();
-    assert!(
-        error.contains("placement = \"file\" needs a trace with files"),
-        "{error}"
-    );
+    assert!(error.contains("placement = \"file\" needs a trace with files"), "{error}");
 }
 
 #[test]
 fn disks_of_a_capture_are_volumes() {
     let capture = "time,process,file,operation,offset,length,disk\n\
                    0,db,data,W,0,4096,nvme0n1\n0.5,db,log,W,0,4096,nvme0n2\n0.6,db,data,W,0,4096,nvme0n1\n";
-    let settings = TraceSettings {
-        placement: PlacementRule::Volume,
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { placement: PlacementRule::Volume, ..TraceSettings::default() };
     let requests = support::replay(capture, &settings, &support::drive(100));
-    let found: Vec<(u64, Option<u16>)> = requests
-        .iter()
-        .map(|request| (request.offset_bytes, request.placement.map(|index| index.0)))
-        .collect();
+    let found: Vec<(u64, Option<u16>)> =
+        requests.iter().map(|request| (request.offset_bytes, request.placement.map(|index| index.0))).collect();
     assert_eq!(found, [(0, Some(0)), (4096, Some(1)), (0, Some(0))]);
 }
 
@@ -404,10 +335,7 @@ fn files_of_a_kind_have_names_that_differ_in_numbers() {
     let lines = names.map(|name| format!("0.1,db,{name},W,0,4096\n"));
     let capture = format!("time,process,file,operation,offset,length\n{}", lines.concat());
     let files = |file_by| {
-        let settings = TraceSettings {
-            file_by,
-            ..TraceSettings::default()
-        };
+        let settings = TraceSettings { file_by, ..TraceSettings::default() };
         let records = read(capture.as_bytes(), &settings).unwrap();
         records.iter().map(|record| record.file).collect::<Vec<u32>>()
     };
@@ -425,88 +353,36 @@ fn bad_records_are_named_by_their_number() {
     older[0] = 6;
     let long = event(0, 0, 512, WRITE | ISSUED, 1, &[0; 100]);
     let far = event(0, 1 << 50, 512, WRITE | ISSUED, 1, &[]);
-    let with = |format| TraceSettings {
-        format: Some(format),
-        ..TraceSettings::default()
-    };
+    let with = |format| TraceSettings { format: Some(format), ..TraceSettings::default() };
     let scsi = vscsi_2(0x2a, 8, 512, 0);
     let bad: [(TraceFormat, Vec<u8>, &str); 9] = [
-        (
-            TraceFormat::Blktrace,
-            [&good[..], &[0; 48]].concat(),
-            "in record 2, the event is not an event of blktrace",
-        ),
+        (TraceFormat::Blktrace, [&good[..], &[0; 48]].concat(), "in record 2, the event is not an event of blktrace"),
         (TraceFormat::Blktrace, swapped, "in record 1, the byte order"),
-        (
-            TraceFormat::Blktrace,
-            [&good[..], &older].concat(),
-            "in record 2, the version of blktrace is not 7",
-        ),
-        (
-            TraceFormat::Blktrace,
-            long[..100].to_vec(),
-            "in record 1, the record is not complete",
-        ),
-        (
-            TraceFormat::Blktrace,
-            [&good[..], &far].concat(),
-            "in record 2, the offset",
-        ),
-        (
-            TraceFormat::Vscsi,
-            [&scsi[..], &scsi[..13]].concat(),
-            "in record 2, the record is not complete",
-        ),
-        (
-            TraceFormat::Vscsi,
-            [&scsi[..], &[0; 40]].concat(),
-            "in record 2, the version of the record",
-        ),
-        (
-            TraceFormat::OracleGeneral,
-            object(0, 1, 1, -7),
-            "in record 1, the next access is not",
-        ),
-        (
-            TraceFormat::OracleGeneral,
-            vec![0; 23],
-            "in record 1, the record is not complete",
-        ),
+        (TraceFormat::Blktrace, [&good[..], &older].concat(), "in record 2, the version of blktrace is not 7"),
+        (TraceFormat::Blktrace, long[..100].to_vec(), "in record 1, the record is not complete"),
+        (TraceFormat::Blktrace, [&good[..], &far].concat(), "in record 2, the offset"),
+        (TraceFormat::Vscsi, [&scsi[..], &scsi[..13]].concat(), "in record 2, the record is not complete"),
+        (TraceFormat::Vscsi, [&scsi[..], &[0; 40]].concat(), "in record 2, the version of the record"),
+        (TraceFormat::OracleGeneral, object(0, 1, 1, -7), "in record 1, the next access is not"),
+        (TraceFormat::OracleGeneral, vec![0; 23], "in record 1, the record is not complete"),
     ];
     for (format, bytes, wanted) in bad {
         let error = read(&bytes, &with(format)).unwrap_err().to_string();
-        assert!(
-            error.starts_with("trace.bin: in record ") && error.contains(wanted),
-            "{format:?}: {error}"
-        );
+        assert!(error.starts_with("trace.bin: in record ") && error.contains(wanted), "{format:?}: {error}");
     }
     for (line, wanted) in [
         ("{\"timestamp\": 1}", "trace.bin:4: the line is not JSON"),
         ("[1, 2]", "trace.bin:4: the line is not JSON"),
         ("{\"timestamp\": -1, \"hash_ids\": []}", "trace.bin:4: the timestamp"),
-        (
-            "{\"timestamp\": 1, \"hash_ids\": [18446744073709551616]}",
-            "trace.bin:4: the line is not JSON",
-        ),
-        (
-            "{\"timestamp\": 1, \"hash_ids\": [-9223372036854775809]}",
-            "trace.bin:4: the line is not JSON",
-        ),
-        (
-            "{\"timestamp\": 1, \"hash_ids\": [1.5]}",
-            "trace.bin:4: the line is not JSON",
-        ),
+        ("{\"timestamp\": 1, \"hash_ids\": [18446744073709551616]}", "trace.bin:4: the line is not JSON"),
+        ("{\"timestamp\": 1, \"hash_ids\": [-9223372036854775809]}", "trace.bin:4: the line is not JSON"),
+        ("{\"timestamp\": 1, \"hash_ids\": [1.5]}", "trace.bin:4: the line is not JSON"),
     ] {
         let text = format!("{MOONCAKE}{line}\n");
-        let error = read(text.as_bytes(), &TraceSettings::default())
-            .unwrap_err()
-            .to_string();
+        let error = read(text.as_bytes(), &TraceSettings::default()).unwrap_err().to_string();
         assert!(error.starts_with(wanted), "{error}");
     }
-    let settings = TraceSettings {
-        skip_bad_lines: true,
-        ..with(TraceFormat::Blktrace)
-    };
+    let settings = TraceSettings { skip_bad_lines: true, ..with(TraceFormat::Blktrace) };
     assert_eq!(read(&[good.clone(), far, good].concat(), &settings).unwrap().len(), 2);
 }
 
@@ -518,10 +394,8 @@ fn a_pipe_is_kept_so_that_it_can_be_read_again() {
     writer.write_all(b"0,R,0,4096,1\n0,W,4096,4096,2\n").unwrap();
     drop(writer);
     // A shell names the pipe of `<(...)` like this.
-    let settings = TraceSettings {
-        files: vec![format!("/dev/fd/{}", pipe.as_raw_fd()).into()],
-        ..TraceSettings::default()
-    };
+    let settings =
+        TraceSettings { files: vec![format!("/dev/fd/{}", pipe.as_raw_fd()).into()], ..TraceSettings::default() };
     for _ in 0..2 {
         let mut reader = settings.reader().unwrap();
         for _ in 0..2 {

@@ -20,17 +20,7 @@ fn read(text: &str, settings: &TraceSettings) -> Result<Vec<TraceRecord>, Worklo
 }
 
 fn record(time_ns: u64, operation: RequestOperation, volume: u32, offset_bytes: u64, bytes: u32) -> TraceRecord {
-    TraceRecord {
-        time_ns,
-        operation,
-        volume,
-        process: 0,
-        file: 0,
-        offset_bytes,
-        bytes,
-        latency_ns: 0,
-        placement: None,
-    }
+    TraceRecord { time_ns, operation, volume, process: 0, file: 0, offset_bytes, bytes, latency_ns: 0, placement: None }
 }
 
 const MSR: &str = "128166372003061629,usr,0,Read,7014609920,24576,41286\n\
@@ -94,10 +84,7 @@ fn the_alibaba_trace_has_microseconds_and_bytes() {
 #[test]
 fn the_tencent_trace_has_seconds_and_sectors() {
     // A line of length 0 is no request.
-    let wanted = [
-        record(0, Read, 0, 12_910_952 * 512, 128 * 512),
-        record(1_000_000_000, W, 1, 6_338_688 * 512, 4096),
-    ];
+    let wanted = [record(0, Read, 0, 12_910_952 * 512, 128 * 512), record(1_000_000_000, W, 1, 6_338_688 * 512, 4096)];
     assert_eq!(read(TENCENT, &TraceSettings::default()).unwrap(), wanted);
 }
 
@@ -115,10 +102,7 @@ fn blkparse_prints_a_request_several_times_and_one_counts() {
     ];
     assert_eq!(read(BLKPARSE, &TraceSettings::default()).unwrap(), wanted);
     for (action, count) in [(BlkparseAction::Queued, 1), (BlkparseAction::Completed, 1)] {
-        let settings = TraceSettings {
-            blkparse_action: action,
-            ..TraceSettings::default()
-        };
+        let settings = TraceSettings { blkparse_action: action, ..TraceSettings::default() };
         assert_eq!(read(BLKPARSE, &settings).unwrap().len(), count, "{action:?}");
     }
 }
@@ -128,17 +112,11 @@ fn iologs_have_waits_or_times_and_may_have_placement() {
     let wanted = [
         record(0, W, 0, 4096, 8192),
         record(250_000, Trim, 1, 0, 1 << 20),
-        TraceRecord {
-            placement: Some(PlacementIndex(3)),
-            ..record(250_000, Read, 0, 512, 512)
-        },
+        TraceRecord { placement: Some(PlacementIndex(3)), ..record(250_000, Read, 0, 512, 512) },
     ];
     assert_eq!(read(IOLOG_2, &TraceSettings::default()).unwrap(), wanted);
     let wanted = [
-        TraceRecord {
-            placement: Some(PlacementIndex(2)),
-            ..record(0, W, 0, 4096, 8192)
-        },
+        TraceRecord { placement: Some(PlacementIndex(2)), ..record(0, W, 0, 4096, 8192) },
         record(250_000, Trim, 0, 0, 4096),
     ];
     assert_eq!(read(IOLOG_3, &TraceSettings::default()).unwrap(), wanted);
@@ -166,29 +144,17 @@ fn columns_can_be_named_or_numbered() {
 
     // UMass has sectors and bytes in one line. FIU has blanks as separators and the process in a
     // column.
-    let umass = csv(
-        "volume = 1\noffset = { column = 2, unit = \"sectors\" }\nlength.column = 3\noperation.column = 4\n\
-                     time = { column = 5, unit = \"s\" }\n",
-    );
-    let wanted = [
-        record(0, W, 0, 303_567 * 512, 3584),
-        record(26_214_000, Read, 1, 55_590 * 512, 3072),
-    ];
+    let umass =
+        csv("volume = 1\noffset = { column = 2, unit = \"sectors\" }\nlength.column = 3\noperation.column = 4\n\
+                     time = { column = 5, unit = \"s\" }\n");
+    let wanted = [record(0, W, 0, 303_567 * 512, 3584), record(26_214_000, Read, 1, 55_590 * 512, 3072)];
     let text = "0,303567,3584,w,0.000000\n1,55590,3072,r,0.026214\n";
     assert_eq!(read(text, &umass).unwrap(), wanted);
-    let fiu = csv(
-        "delimiter = \"blanks\"\nprocess = 3\ntime = { column = 1, unit = \"ns\" }\noperation.column = 6\n\
-                   offset = { column = 4, unit = \"sectors\" }\nlength = { column = 5, unit = \"sectors\" }\n",
-    );
+    let fiu = csv("delimiter = \"blanks\"\nprocess = 3\ntime = { column = 1, unit = \"ns\" }\noperation.column = 6\n\
+                   offset = { column = 4, unit = \"sectors\" }\nlength = { column = 5, unit = \"sectors\" }\n");
     let text = "# comment\n89966590863 4892 syslogd 904265560 8 W 6 0 md5\n\n89966590963 2 kjournald 8 8 R 6 0 md5\n";
-    let second = TraceRecord {
-        process: 1,
-        ..record(100, Read, 0, 4096, 4096)
-    };
-    assert_eq!(
-        read(text, &fiu).unwrap(),
-        [record(0, W, 0, 904_265_560 * 512, 4096), second]
-    );
+    let second = TraceRecord { process: 1, ..record(100, Read, 0, 4096, 4096) };
+    assert_eq!(read(text, &fiu).unwrap(), [record(0, W, 0, 904_265_560 * 512, 4096), second]);
 }
 
 #[test]
@@ -197,15 +163,8 @@ fn csv_words_units_and_placement_are_those_of_the_table() {
                         offset = { column = 1, unit = \"pages\" }\nlength = { column = 2, unit = \"kib\" }\n\
                         operation = { column = 3, read = [\"0\"], write = [\"1\"], trim = [\"3\"], ignore = [\"2\"] }\n");
     let text = "7\t4\t1\tx\t5\n8\t8\t0\tx\t\n9\t4\t2\tx\t1\n9\t4\t3\tx\t-\n";
-    let first = TraceRecord {
-        placement: Some(PlacementIndex(5)),
-        ..record(0, W, 0, 7 * 4096, 4096)
-    };
-    let wanted = [
-        first,
-        record(0, Read, 0, 8 * 4096, 8192),
-        record(0, Trim, 0, 9 * 4096, 4096),
-    ];
+    let first = TraceRecord { placement: Some(PlacementIndex(5)), ..record(0, W, 0, 7 * 4096, 4096) };
+    let wanted = [first, record(0, Read, 0, 8 * 4096, 8192), record(0, Trim, 0, 9 * 4096, 4096)];
     assert_eq!(read(text, &settings).unwrap(), wanted);
 }
 
@@ -298,11 +257,7 @@ fn a_bad_line_names_file_line_and_field_or_is_counted() {
     let csv = csv("offset.column = 1\nlength.column = 2\noperation.column = 3\ntime = { column = 4, unit = \"s\" }\n");
     for (format, good, bad_lines) in SPOILT {
         let first = if format == "iolog" { "fio version 2 iolog" } else { good };
-        let mut settings = if format == "csv" {
-            csv.clone()
-        } else {
-            TraceSettings::default()
-        };
+        let mut settings = if format == "csv" { csv.clone() } else { TraceSettings::default() };
         settings.format = Some(toml::Value::String(format.into()).try_into().unwrap());
         let good_records = read(&format!("{first}\n{good}\n{good}\n"), &settings).unwrap().len();
         for (bad, field) in bad_lines {
@@ -310,10 +265,7 @@ fn a_bad_line_names_file_line_and_field_or_is_counted() {
             settings.skip_bad_lines = false;
             let error = read(&text, &settings).expect_err(bad).to_string();
             assert!(error.starts_with("trace.txt:3: "), "{format}: {error}");
-            assert!(
-                error.contains(field) && error.contains(bad),
-                "{format}: {bad:?} gave {error:?}"
-            );
+            assert!(error.contains(field) && error.contains(bad), "{format}: {bad:?} gave {error:?}");
             settings.skip_bad_lines = true;
             let mut reader = reader(&text, &settings).unwrap();
             let mut count = 0;
@@ -327,16 +279,10 @@ fn a_bad_line_names_file_line_and_field_or_is_counted() {
 
 #[test]
 fn what_no_line_can_mend_is_fatal_even_if_bad_lines_are_skipped() {
-    let mut settings = TraceSettings {
-        skip_bad_lines: true,
-        format: Some(TraceFormat::Iolog),
-        ..TraceSettings::default()
-    };
+    let mut settings =
+        TraceSettings { skip_bad_lines: true, format: Some(TraceFormat::Iolog), ..TraceSettings::default() };
     let error = read("fio version 1\n", &settings).unwrap_err().to_string();
-    assert!(
-        error.contains("trace.txt:1") && error.contains("fio version 2 iolog"),
-        "{error}"
-    );
+    assert!(error.contains("trace.txt:1") && error.contains("fio version 2 iolog"), "{error}");
     settings = csv("offset.column = \"a\"\nlength.column = 2\noperation.column = 3\n");
     settings.skip_bad_lines = true;
     let error = read("x,y,z\n1,1,R\n", &settings).unwrap_err().to_string();
@@ -349,34 +295,20 @@ fn an_unknown_format_is_said_with_the_remedy() {
     assert!(empty.contains("trace.txt:1: the trace is empty"), "{empty}");
     for text in ["hello\n", "1,2,3\n"] {
         let error = reader(text, &TraceSettings::default()).err().unwrap().to_string();
-        assert!(
-            error.contains("trace.txt:1") && error.contains("--set workload.format=NAME"),
-            "{error}"
-        );
+        assert!(error.contains("trace.txt:1") && error.contains("--set workload.format=NAME"), "{error}");
     }
 }
 
 #[test]
 fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
-    let named = TraceSettings {
-        columns: Some("time:us,-,op,offset,bytes".parse().unwrap()),
-        ..TraceSettings::default()
-    };
+    let named =
+        TraceSettings { columns: Some("time:us,-,op,offset,bytes".parse().unwrap()), ..TraceSettings::default() };
     let bad = read("7,x,W,4096\n", &named).unwrap_err().to_string();
     assert!(bad.ends_with("with --set workload.skip_bad_lines=true"), "{bad}");
     let negative = reader("1,host,0,Write,-4096,4096,1\n", &TraceSettings::default());
-    let negative = negative
-        .and_then(|mut reader| reader.next_record())
-        .unwrap_err()
-        .to_string();
-    assert!(
-        negative.contains("the offset is not a whole number, 0 or more"),
-        "{negative}"
-    );
-    let binary = reader("\u{1}\u{2}\u{7f}ELF\u{0}\u{0}\n", &TraceSettings::default())
-        .err()
-        .unwrap()
-        .to_string();
+    let negative = negative.and_then(|mut reader| reader.next_record()).unwrap_err().to_string();
+    assert!(negative.contains("the offset is not a whole number, 0 or more"), "{negative}");
+    let binary = reader("\u{1}\u{2}\u{7f}ELF\u{0}\u{0}\n", &TraceSettings::default()).err().unwrap().to_string();
     assert!(binary.contains("Its first line is not text. "), "{binary}");
     let directory = tempfile::tempdir().unwrap();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -384,16 +316,10 @@ fn a_torn_line_a_binary_file_and_a_cut_file_are_said_with_the_remedy() {
     let whole = gzip.finish().unwrap();
     let path = directory.path().join("cut.csv.gz");
     std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let settings = TraceSettings {
-        files: vec![path],
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { files: vec![path], ..TraceSettings::default() };
     // A short file is cut off within the lines that its format is guessed from.
     let error = settings.reader().err().unwrap().to_string();
-    assert!(
-        error.contains("the compressed file is incomplete. Copy it again"),
-        "{error}"
-    );
+    assert!(error.contains("the compressed file is incomplete. Copy it again"), "{error}");
 }
 
 #[test]
@@ -406,10 +332,8 @@ fn files_follow_each_other_compressed_or_not_and_are_counted_as_they_lie_on_disk
     // Detection uses magic bytes, not names.
     std::fs::write(path("2.csv"), zstd::encode_all(ALIBABA.as_bytes(), 3).unwrap()).unwrap();
     std::fs::write(path("3.csv"), ALIBABA).unwrap();
-    let settings = TraceSettings {
-        files: ["1.csv.gz", "2.csv", "3.csv"].map(path).to_vec(),
-        ..TraceSettings::default()
-    };
+    let settings =
+        TraceSettings { files: ["1.csv.gz", "2.csv", "3.csv"].map(path).to_vec(), ..TraceSettings::default() };
     let on_disk: u64 = settings.files.iter().map(|file| file.metadata().unwrap().len()).sum();
     let mut reader = settings.reader().unwrap();
     let progress = reader.progress();
@@ -435,10 +359,7 @@ fn times_go_on_in_the_next_file_and_in_the_next_pass() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.iolog");
     std::fs::write(&file, "fio version 3 iolog\n5 /f write 0 1\n8 /f write 0 1\n").unwrap();
-    let settings = TraceSettings {
-        files: vec![file.clone(), file],
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { files: vec![file.clone(), file], ..TraceSettings::default() };
     let mut reader = settings.reader().unwrap();
     let mut times = Vec::new();
     for _ in 0..2 {
@@ -453,28 +374,15 @@ fn times_go_on_in_the_next_file_and_in_the_next_pass() {
 
 #[test]
 fn errors_of_files_name_them() {
-    let settings = TraceSettings {
-        files: vec!["no/such/file.csv".into()],
-        ..TraceSettings::default()
-    };
-    assert!(
-        settings
-            .reader()
-            .err()
-            .unwrap()
-            .to_string()
-            .starts_with("no/such/file.csv: ")
-    );
+    let settings = TraceSettings { files: vec!["no/such/file.csv".into()], ..TraceSettings::default() };
+    assert!(settings.reader().err().unwrap().to_string().starts_with("no/such/file.csv: "));
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cut.csv.gz");
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(ALIBABA.repeat(1000).as_bytes()).unwrap();
     let whole = gzip.finish().unwrap();
     std::fs::write(&path, &whole[..whole.len() - 20]).unwrap();
-    let settings = TraceSettings {
-        files: vec![path],
-        ..TraceSettings::default()
-    };
+    let settings = TraceSettings { files: vec![path], ..TraceSettings::default() };
     let error = settings.reader().and_then(|mut reader| {
         while reader.next_record()?.is_some() {}
         Ok(())
@@ -487,19 +395,11 @@ fn errors_of_files_name_them() {
 /// header.
 #[test]
 fn any_csv_is_read_by_a_list_of_its_columns() {
-    let list = |columns: &str| TraceSettings {
-        columns: Some(columns.parse().unwrap()),
-        ..TraceSettings::default()
-    };
-    let wanted = vec![
-        record(0, RequestOperation::Write, 0, 4096, 8192),
-        record(2_500, RequestOperation::Read, 1, 512, 1024),
-    ];
+    let list = |columns: &str| TraceSettings { columns: Some(columns.parse().unwrap()), ..TraceSettings::default() };
+    let wanted =
+        vec![record(0, RequestOperation::Write, 0, 4096, 8192), record(2_500, RequestOperation::Read, 1, 512, 1024)];
     for (columns, text) in [
-        (
-            "time:us,-,op,offset,bytes,volume",
-            "7,x,W,4096,8192,a\n9.5,x,R,512,1024,b\n",
-        ),
+        ("time:us,-,op,offset,bytes,volume", "7,x,W,4096,8192,a\n9.5,x,R,512,1024,b\n"),
         (
             "bytes:sectors,offset:sectors,op:0/1,volume,time:us",
             "size;lba;rw;disk;us;more\n16;8;1;a;7;-\n2;1;0;b;9.5;-\n",
@@ -511,9 +411,7 @@ fn any_csv_is_read_by_a_list_of_its_columns() {
     ] {
         assert_eq!(read(text, &list(columns)).unwrap(), wanted, "{columns}");
     }
-    let error = read("7,x,W,4096\n", &list("time:us,-,op,offset,bytes"))
-        .unwrap_err()
-        .to_string();
+    let error = read("7,x,W,4096\n", &list("time:us,-,op,offset,bytes")).unwrap_err().to_string();
     assert!(error.contains("trace.txt:1: the length is not a number"), "{error}");
 }
 
@@ -530,10 +428,7 @@ fn a_csv_of_no_known_format_is_guessed_at_with_a_question() {
         assert!(asked.contains(words), "{asked}");
     }
     let unasked = refusal("one,two,three\nfour,five,six\n");
-    assert!(
-        unasked.contains("with --columns, for example time,op,offset,bytes"),
-        "{unasked}"
-    );
+    assert!(unasked.contains("with --columns, for example time,op,offset,bytes"), "{unasked}");
 }
 
 /// Refused settings, and words of the resulting message.
@@ -545,10 +440,7 @@ const IMPOSSIBLE: [(&str, &str); 18] = [
     ("volume_bytes = \"8EiB\"\nvolumes = 9", "2^63"),
     ("placement = \"lba_ranges\"", "Set lba_ranges"),
     ("placement = \"request_size\"", "Set request_sizes_bytes"),
-    (
-        "placement = \"request_size\"\nrequest_sizes_bytes = [\"64KiB\", 4096]",
-        "must be in ascending order",
-    ),
+    ("placement = \"request_size\"\nrequest_sizes_bytes = [\"64KiB\", 4096]", "must be in ascending order"),
     (
         "placement = \"request_size\"\nrequest_sizes_bytes = [1, 2, 3]",
         "placement index 3 does not exist on the drive. Use 0 to 1",
@@ -560,18 +452,9 @@ const IMPOSSIBLE: [(&str, &str); 18] = [
     ("placement = \"column\"", "placement = \"column\" needs a trace with"),
     ("placement = \"process\"", "placement = \"process\" needs a trace with"),
     ("format = \"csv\"", "add a table [workload.csv]"),
-    (
-        "format = \"msr\"\ncolumns = \"op,offset,bytes\"",
-        "columns = \"op,offset,bytes\" cannot be combined",
-    ),
-    (
-        "columns = \"op,offset,bytes\"\n[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
-        "Remove csv",
-    ),
-    (
-        "[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1",
-        "csv needs format = \"csv\"",
-    ),
+    ("format = \"msr\"\ncolumns = \"op,offset,bytes\"", "columns = \"op,offset,bytes\" cannot be combined"),
+    ("columns = \"op,offset,bytes\"\n[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1", "Remove csv"),
+    ("[csv]\noffset.column = 1\nlength.column = 1\noperation.column = 1", "csv needs format = \"csv\""),
     (
         "format = \"csv\"\n[csv]\noffset.column = 0\nlength.column = 1\noperation.column = 1",
         "Number the columns from 1",
@@ -587,22 +470,11 @@ fn impossible_settings_are_refused_in_one_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("a.csv");
     std::fs::write(&file, ALIBABA).unwrap();
-    let target = WorkloadTarget {
-        device_bytes: 1 << 30,
-        placement_count: 2,
-        ..WorkloadTarget::default()
-    };
+    let target = WorkloadTarget { device_bytes: 1 << 30, placement_count: 2, ..WorkloadTarget::default() };
     let with = |change: &dyn Fn(&mut TraceSettings)| {
-        let mut settings = TraceSettings {
-            files: vec![file.clone()],
-            ..TraceSettings::default()
-        };
+        let mut settings = TraceSettings { files: vec![file.clone()], ..TraceSettings::default() };
         change(&mut settings);
-        settings
-            .source(&target, 0)
-            .err()
-            .map(|error| error.to_string())
-            .unwrap_or_default()
+        settings.source(&target, 0).err().map(|error| error.to_string()).unwrap_or_default()
     };
     let parse = |text: &str| toml::from_str::<TraceSettings>(text).unwrap();
     assert_eq!(with(&|_| ()), "");

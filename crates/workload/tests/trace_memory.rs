@@ -46,32 +46,18 @@ impl Read for GeneratedTrace {
 /// bytes.
 fn memory_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux says how much memory a process has");
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmHWM:"))
-        .expect("it says the peak");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("it says the peak");
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
 #[test]
 fn a_trace_of_any_length_needs_the_same_memory() {
     let deep = std::env::var_os("WARP_DEEP").is_some_and(|value| value != "0");
-    let target = WorkloadTarget {
-        device_bytes: UNITS * 4096,
-        ..WorkloadTarget::default()
-    };
+    let target = WorkloadTarget { device_bytes: UNITS * 4096, ..WorkloadTarget::default() };
     for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
-        let settings = TraceSettings {
-            mapping,
-            ..TraceSettings::default()
-        };
+        let settings = TraceSettings { mapping, ..TraceSettings::default() };
         let bytes = if deep { 1 << 30 } else { 48 << 20 };
-        let stream = GeneratedTrace {
-            line: 0,
-            bytes_left: bytes,
-            ready: Vec::new(),
-            taken: 0,
-        };
+        let stream = GeneratedTrace { line: 0, bytes_left: bytes, ready: Vec::new(), taken: 0 };
         let reader = TraceReader::from_stream("generated", stream, &settings).unwrap();
         let progress = reader.progress();
         let mut source = TraceSource::new(&settings, reader, &target, 0).unwrap();
@@ -91,17 +77,11 @@ fn a_trace_of_any_length_needs_the_same_memory() {
         }
         assert!(count > bytes / 50, "{count} requests");
         assert!(progress.bytes_read() >= bytes);
-        let touched = source
-            .measures()
-            .into_iter()
-            .find(|measure| measure.name == "trace.touched_units");
+        let touched = source.measures().into_iter().find(|measure| measure.name == "trace.touched_units");
         assert!(touched.unwrap().value > UNITS as f64 * 0.6);
         assert!(early > 0, "the trace is longer than that");
         let grown = peak - early;
-        assert!(
-            grown < 1 << 20,
-            "{mapping:?}: {grown} bytes more were needed while {bytes} were read"
-        );
+        assert!(grown < 1 << 20, "{mapping:?}: {grown} bytes more were needed while {bytes} were read");
         // Includes code, buffers, names, and 20 bytes per touched unit.
         assert!(peak < 64 << 20, "{mapping:?}: {peak} bytes at the peak");
     }

@@ -18,25 +18,15 @@ fn modulo_wraps_around_and_volumes_lie_one_after_another() {
     let settings = with(AddressMapping::Modulo);
     let requests = replay(&text, &settings, &drive(100));
     assert_eq!(units(&requests), [('W', 95, 5), ('W', 0, 5), ('R', 0, 1), ('T', 50, 2)]);
-    let settings = TraceSettings {
-        volume_bytes: Some(30 * UNIT),
-        ..settings
-    };
+    let settings = TraceSettings { volume_bytes: Some(30 * UNIT), ..settings };
     let requests = replay(&text, &settings, &drive(100));
-    assert_eq!(
-        units(&requests),
-        [('W', 95, 5), ('W', 0, 5), ('R', 30, 1), ('T', 50, 2)]
-    );
+    assert_eq!(units(&requests), [('W', 95, 5), ('W', 0, 5), ('R', 30, 1), ('T', 50, 2)]);
 }
 
 #[test]
 fn scale_keeps_proportions_and_lengths() {
     let text = iolog(&[("a", "write", 0, 8), ("a", "write", 199, 1), ("b", "write", 100, 4)]);
-    let settings = TraceSettings {
-        volume_bytes: Some(200 * UNIT),
-        volumes: 2,
-        ..with(AddressMapping::Scale)
-    };
+    let settings = TraceSettings { volume_bytes: Some(200 * UNIT), volumes: 2, ..with(AddressMapping::Scale) };
     let requests = replay(&text, &settings, &drive(4000));
     assert_eq!(units(&requests), [('W', 0, 8), ('W', 1990, 1), ('W', 3000, 4)]);
     let requests = replay(&text, &settings, &drive(40));
@@ -52,22 +42,13 @@ fn scale_keeps_proportions_and_lengths() {
 #[test]
 fn scale_refuses_what_is_beyond_the_traced_volumes() {
     let text = iolog(&[("a", "write", 0, 8), ("a", "write", 195, 6), ("b", "write", 0, 1)]);
-    let settings = TraceSettings {
-        volume_bytes: Some(200 * UNIT),
-        ..with(AddressMapping::Scale)
-    };
+    let settings = TraceSettings { volume_bytes: Some(200 * UNIT), ..with(AddressMapping::Scale) };
     let mut failing = source(&text, &settings, &drive(100));
     let mut requests = Vec::new();
     let error = failing.next_batch(&mut requests, 10).unwrap_err().to_string();
-    assert!(
-        error.starts_with("trace.txt:3: ") && error.contains("volume_bytes"),
-        "{error}"
-    );
+    assert!(error.starts_with("trace.txt:3: ") && error.contains("volume_bytes"), "{error}");
     assert_eq!(failing.next_batch(&mut requests, 10).unwrap(), 0, "it stays at its end");
-    let settings = TraceSettings {
-        skip_bad_lines: true,
-        ..settings
-    };
+    let settings = TraceSettings { skip_bad_lines: true, ..settings };
     let mut skipping = source(&text, &settings, &drive(100));
     assert_eq!(all(&mut skipping).len(), 1);
     assert_eq!(skipping.bad_lines(), 2);
@@ -99,10 +80,7 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
     let mut full = source(&text, &with(AddressMapping::Compact), &drive(6));
     let mut requests = Vec::new();
     let error = full.next_batch(&mut requests, 100).unwrap_err().to_string();
-    assert!(
-        error.contains("touches more than the drive holds") && error.contains("larger drive"),
-        "{error}"
-    );
+    assert!(error.contains("touches more than the drive holds") && error.contains("larger drive"), "{error}");
     assert_eq!(units(&requests), wanted[..5]);
     assert_eq!(full.next_batch(&mut Vec::new(), 100).unwrap(), 0);
 }
@@ -110,19 +88,11 @@ fn compact_numbers_units_in_the_order_of_first_touch() {
 /// The whole trace is read to compute the required drive size.
 #[test]
 fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
-    let text = iolog(&[
-        ("a", "write", 0, 700),
-        ("b", "write", 0, 300),
-        ("a", "trim", 5000, 9),
-        ("a", "read", 100, 50),
-    ]);
+    let text = iolog(&[("a", "write", 0, 700), ("b", "write", 0, 300), ("a", "trim", 5000, 9), ("a", "read", 100, 50)]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.log");
     std::fs::write(&path, text).unwrap();
-    let settings = TraceSettings {
-        files: vec![path.clone()],
-        ..with(AddressMapping::Compact)
-    };
+    let settings = TraceSettings { files: vec![path.clone()], ..with(AddressMapping::Compact) };
     let refusal = |target: &WorkloadTarget| {
         let mut source = settings.source(target, SEED).unwrap();
         loop {
@@ -141,20 +111,10 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
     );
     assert!(error.starts_with(&wanted), "{error}");
     // 1000 units fill 5 MiB to 85 %.
-    assert!(
-        error.contains("--capacity 5MiB") && error.contains("mapping = \"modulo\""),
-        "{error}"
-    );
-    let model = ScaledModel {
-        denominator: 4,
-        device_bytes: 128 * UNIT,
-        mapping_unit_bytes: UNIT,
-        keep_requests: false,
-    };
-    let on_scaled_model = refusal(&WorkloadTarget {
-        scaled_model: Some(model),
-        ..drive(512)
-    });
+    assert!(error.contains("--capacity 5MiB") && error.contains("mapping = \"modulo\""), "{error}");
+    let model =
+        ScaledModel { denominator: 4, device_bytes: 128 * UNIT, mapping_unit_bytes: UNIT, keep_requests: false };
+    let on_scaled_model = refusal(&WorkloadTarget { scaled_model: Some(model), ..drive(512) });
     assert_eq!(on_scaled_model, error, "sizes are those of the drive");
 }
 
@@ -162,10 +122,7 @@ fn a_trace_that_touches_more_than_the_drive_says_its_file_and_size() {
 fn parts_of_units_keep_their_place_in_the_unit() {
     let text = "fio version 2 iolog\na write 41472 1024\na write 45056 512\na write 44544 1024\n";
     let requests = replay(text, &with(AddressMapping::Compact), &drive(10));
-    let places: Vec<(u64, u32)> = requests
-        .iter()
-        .map(|request| (request.offset_bytes, request.bytes))
-        .collect();
+    let places: Vec<(u64, u32)> = requests.iter().map(|request| (request.offset_bytes, request.bytes)).collect();
     // Units 10 (40960) and 11 (45056) become 0 and 1.
     assert_eq!(places, [(512, 1024), (4096, 512), (3584, 1024)]);
 }
@@ -182,10 +139,7 @@ fn random_trace(seed: u64, lines: usize, volumes: u64, units: u64) -> String {
             0 => (below(units * 8) * 512, (below(64) + 1) * 512),
             _ => (below(units) * UNIT, (below(16) + 1) * UNIT),
         };
-        text += &format!(
-            "{volume},{operation},{offset},{bytes},{}\n",
-            1_577_808_000_000_000 + line as u64
-        );
+        text += &format!("{volume},{operation},{offset},{bytes},{}\n", 1_577_808_000_000_000 + line as u64);
     }
     text
 }
@@ -215,10 +169,7 @@ fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
             assert!(wanted.len() > 10_000 / 8);
             for request in &wanted {
                 let end = request.offset_bytes + u64::from(request.bytes);
-                assert!(
-                    request.bytes > 0 && end <= target.capacity_bytes(),
-                    "{mapping:?} {request:?}"
-                );
+                assert!(request.bytes > 0 && end <= target.capacity_bytes(), "{mapping:?} {request:?}");
             }
             let mut pieces = source(&text, &settings, &target);
             let mut requests = Vec::new();
@@ -240,11 +191,7 @@ fn requests_do_not_depend_on_batches_and_stay_on_the_drive() {
 fn what_it_measures_is_what_it_issued() {
     let text = random_trace(2, 5_000, 2, 3_000) + "bad line\n";
     for mapping in [AddressMapping::Modulo, AddressMapping::Compact] {
-        let settings = TraceSettings {
-            skip_bad_lines: true,
-            volume_bytes: Some(4_000 * UNIT),
-            ..with(mapping)
-        };
+        let settings = TraceSettings { skip_bad_lines: true, volume_bytes: Some(4_000 * UNIT), ..with(mapping) };
         let mut source = source(&text, &settings, &drive(8_192));
         let requests = all(&mut source);
         let bytes = |operation| -> u64 {
@@ -256,11 +203,8 @@ fn what_it_measures_is_what_it_issued() {
             let end = (request.offset_bytes + u64::from(request.bytes)).div_ceil(UNIT);
             touched.extend(request.offset_bytes / UNIT..end);
         }
-        let measures: HashMap<String, f64> = source
-            .measures()
-            .into_iter()
-            .map(|measure| (measure.name, measure.value))
-            .collect();
+        let measures: HashMap<String, f64> =
+            source.measures().into_iter().map(|measure| (measure.name, measure.value)).collect();
         for (name, value) in [
             ("trace.records", 5_000),
             ("trace.requests", requests.len() as u64),
@@ -283,14 +227,8 @@ fn what_it_measures_is_what_it_issued() {
 /// The placement of each write.
 fn placements(text: &str, settings: &TraceSettings, target: &WorkloadTarget) -> Vec<Option<u16>> {
     let requests = replay(text, settings, target);
-    let writes = requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Write);
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.operation == RequestOperation::Write || request.placement.is_none())
-    );
+    let writes = requests.iter().filter(|request| request.operation == RequestOperation::Write);
+    assert!(requests.iter().all(|request| request.operation == RequestOperation::Write || request.placement.is_none()));
     writes.map(|request| Some(request.placement?.0)).collect()
 }
 
@@ -308,68 +246,35 @@ fn placement_follows_its_rule_and_only_writes_have_one() {
     let rule = |placement| TraceSettings {
         placement,
         lba_ranges: vec![
-            LbaRange {
-                start_bytes: 10 * UNIT,
-                end_bytes: 100 * UNIT,
-                placement: PlacementIndex(3),
-            },
-            LbaRange {
-                start_bytes: 0,
-                end_bytes: 11 * UNIT,
-                placement: PlacementIndex(1),
-            },
+            LbaRange { start_bytes: 10 * UNIT, end_bytes: 100 * UNIT, placement: PlacementIndex(3) },
+            LbaRange { start_bytes: 0, end_bytes: 11 * UNIT, placement: PlacementIndex(1) },
         ],
         request_sizes_bytes: vec![2 * UNIT, 16 * UNIT],
         ..TraceSettings::default()
     };
     let placed = |rule: &TraceSettings| placements(&lines, rule, &drive(200));
     assert_eq!(placed(&rule(PlacementRule::None)), [None; 5]);
-    assert_eq!(
-        placed(&rule(PlacementRule::LbaRanges)),
-        [Some(1), Some(3), Some(3), None, Some(3)]
-    );
-    assert_eq!(
-        placed(&rule(PlacementRule::RequestSize)),
-        [Some(0), Some(1), Some(2), Some(0), Some(1)]
-    );
+    assert_eq!(placed(&rule(PlacementRule::LbaRanges)), [Some(1), Some(3), Some(3), None, Some(3)]);
+    assert_eq!(placed(&rule(PlacementRule::RequestSize)), [Some(0), Some(1), Some(2), Some(0), Some(1)]);
     // Five volumes share four indices.
-    assert_eq!(
-        placed(&rule(PlacementRule::Volume)),
-        [Some(0), Some(1), Some(2), Some(3), Some(0)]
-    );
+    assert_eq!(placed(&rule(PlacementRule::Volume)), [Some(0), Some(1), Some(2), Some(3), Some(0)]);
     // A drive without placement accepts any trace.
-    let without = WorkloadTarget {
-        placement_count: 0,
-        ..drive(200)
-    };
-    for placement in [
-        PlacementRule::LbaRanges,
-        PlacementRule::RequestSize,
-        PlacementRule::Volume,
-    ] {
+    let without = WorkloadTarget { placement_count: 0, ..drive(200) };
+    for placement in [PlacementRule::LbaRanges, PlacementRule::RequestSize, PlacementRule::Volume] {
         assert_eq!(placements(&lines, &rule(placement), &without), [None; 5]);
     }
     let events = "8,0 1 1 0.1 70 D W 0 + 8 [x]\n8,0 1 1 0.1 71 D W 8 + 8 [x]\n8,0 1 1 0.1 70 D W 0 + 8 [x]\n";
-    assert_eq!(
-        placements(events, &rule(PlacementRule::Process), &drive(200)),
-        [Some(0), Some(1), Some(0)]
-    );
+    assert_eq!(placements(events, &rule(PlacementRule::Process), &drive(200)), [Some(0), Some(1), Some(0)]);
 }
 
 #[test]
 fn a_placement_that_the_drive_does_not_have_is_a_bad_line() {
     let text = "fio version 2 iolog\na write 0 4096 3\na write 0 4096\na write 0 4096 4\n";
-    let column = TraceSettings {
-        placement: PlacementRule::Column,
-        ..TraceSettings::default()
-    };
+    let column = TraceSettings { placement: PlacementRule::Column, ..TraceSettings::default() };
     let mut source = source(text, &column, &drive(10));
     let mut requests = Vec::new();
     let error = source.next_batch(&mut requests, 10).unwrap_err().to_string();
-    assert!(
-        error.starts_with("trace.txt:4: ") && error.contains("is 4, but the drive has 0 to 3"),
-        "{error}"
-    );
+    assert!(error.starts_with("trace.txt:4: ") && error.contains("is 4, but the drive has 0 to 3"), "{error}");
     let placements: Vec<Option<u16>> = requests.iter().map(|request| Some(request.placement?.0)).collect();
     assert_eq!(placements, [Some(3), None]);
 }
@@ -388,10 +293,7 @@ fn only_wanted_operations_are_replayed() {
 fn file_with(directory: &Path, name: &str, text: &str) -> TraceSettings {
     let path = directory.join(name);
     std::fs::write(&path, text).unwrap();
-    TraceSettings {
-        files: vec![path],
-        ..TraceSettings::default()
-    }
+    TraceSettings { files: vec![path], ..TraceSettings::default() }
 }
 
 #[test]
@@ -400,27 +302,12 @@ fn an_arrival_says_when_and_by_whom_a_request_was_recorded_and_how_long_its_reco
     let mut source = source(text, &with(AddressMapping::Modulo), &drive(10));
     let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
     source.next_timed_batch(&mut requests, &mut arrivals, 100).unwrap();
-    assert_eq!(
-        units(&requests[..2]),
-        [('W', 9, 1), ('W', 0, 1)],
-        "the end of the drive divides it"
-    );
-    let arrival = |time_ns, volume, latency_ns| Arrival {
-        time_ns,
-        volume,
-        process: 0,
-        latency_ns,
-    };
+    assert_eq!(units(&requests[..2]), [('W', 9, 1), ('W', 0, 1)], "the end of the drive divides it");
+    let arrival = |time_ns, volume, latency_ns| Arrival { time_ns, volume, process: 0, latency_ns };
     // The latency belongs to the record and counts once.
     let wanted = [(0, 0, 5000), (0, 0, 0), (10_000, 1, 700), (9000, 2, 0)];
-    assert_eq!(
-        arrivals,
-        wanted.map(|(time_ns, volume, latency_ns)| arrival(time_ns, volume, latency_ns))
-    );
-    assert_eq!(
-        source.names(2),
-        [vec!["usr,0".to_string(), "usr,1".to_string()], Vec::new()]
-    );
+    assert_eq!(arrivals, wanted.map(|(time_ns, volume, latency_ns)| arrival(time_ns, volume, latency_ns)));
+    assert_eq!(source.names(2), [vec!["usr,0".to_string(), "usr,1".to_string()], Vec::new()]);
 }
 
 #[test]
@@ -428,17 +315,11 @@ fn a_trace_without_times_cannot_be_replayed_at_them() {
     let directory = tempfile::tempdir().unwrap();
     let timed = |name: &str, text: &str| {
         let settings = file_with(directory.path(), name, text);
-        settings
-            .timed_source(&drive(100), SEED)
-            .map(|_| ())
-            .map_err(|error| error.to_string())
+        settings.timed_source(&drive(100), SEED).map(|_| ()).map_err(|error| error.to_string())
     };
     let without = iolog(&[("a", "write", 0, 1), ("a", "write", 1, 1)]);
     let refusal = timed("without.log", &without).expect_err("it has no times");
-    assert!(
-        refusal.contains("without.log has no times") && refusal.contains("csv.time"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("without.log has no times") && refusal.contains("csv.time"), "{refusal}");
     timed("waits.log", &(without + "a wait 100 0\na write 2 4096\n")).expect("it waits");
     timed("three.log", "fio version 3 iolog\n1 a write 0 4096\n2 a write 0 4096\n").expect("it has times");
     timed("one.log", &iolog(&[("a", "write", 0, 1)])).expect("one request needs no times");
@@ -452,9 +333,7 @@ fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
     let first = file_with(directory.path(), "0.csv", &(line(0, 0) + &line(100, 0)));
     let run = |second: &str, is_timed: bool| {
         let mut settings = first.clone();
-        settings
-            .files
-            .extend(file_with(directory.path(), "1.csv", second).files);
+        settings.files.extend(file_with(directory.path(), "1.csv", second).files);
         let mut source = match is_timed {
             true => settings.timed_source(&drive(10), SEED).unwrap(),
             false => settings.source(&drive(10), SEED).unwrap(),
@@ -469,30 +348,17 @@ fn files_that_overlap_in_time_are_refused_where_times_are_obeyed() {
         }
     };
     assert_eq!(run(&line(50, 1), true), Ok(3), "recorders do not cut exactly");
-    assert_eq!(
-        run(&line(30, 1), false),
-        Ok(3),
-        "without times the order of the files is right"
-    );
+    assert_eq!(run(&line(30, 1), false), Ok(3), "without times the order of the files is right");
     let refusal = run(&line(30, 1), true).expect_err("a volume that was recorded at the same time");
-    assert!(
-        refusal.contains("1.csv:1: ") && refusal.contains("sort -m"),
-        "{refusal}"
-    );
+    assert!(refusal.contains("1.csv:1: ") && refusal.contains("sort -m"), "{refusal}");
 }
 
 #[test]
 fn an_endless_trace_begins_again_and_time_goes_on() {
     let directory = tempfile::tempdir().unwrap();
     let text = random_trace(3, 100, 2, 50);
-    let target = WorkloadTarget {
-        endless: true,
-        ..drive(4096)
-    };
-    let settings = TraceSettings {
-        mapping: AddressMapping::Modulo,
-        ..file_with(directory.path(), "a.csv", &text)
-    };
+    let target = WorkloadTarget { endless: true, ..drive(4096) };
+    let settings = TraceSettings { mapping: AddressMapping::Modulo, ..file_with(directory.path(), "a.csv", &text) };
     let once = all(&mut settings.source(&drive(4096), SEED).unwrap());
     let mut endless = settings.source(&target, SEED).unwrap();
     let (mut requests, mut arrivals) = (Vec::new(), Vec::new());
@@ -506,10 +372,7 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     assert!(times.is_sorted());
     assert_eq!(times[3 * once.len() - 1], 3 * times[once.len() - 1]);
     // Units keep the numbers of the first pass in the second.
-    let settings = TraceSettings {
-        mapping: AddressMapping::Compact,
-        ..settings
-    };
+    let settings = TraceSettings { mapping: AddressMapping::Compact, ..settings };
     let mut endless = settings.source(&target, SEED).unwrap();
     while endless.next_batch(&mut requests, 64).unwrap() > 0 && endless.measures()[7].value < 3.0 {}
     let touched = |source: &TraceSource| source.measures()[6].clone();
@@ -518,16 +381,6 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     assert_eq!(touched(&endless), touched(&once));
     assert_eq!(touched(&once).name, "trace.touched_units");
     // A trace without selected requests ends.
-    let settings = TraceSettings {
-        operations: vec![RequestOperation::Trim],
-        ..settings
-    };
-    assert_eq!(
-        settings
-            .source(&target, SEED)
-            .unwrap()
-            .next_batch(&mut Vec::new(), 1)
-            .unwrap(),
-        0
-    );
+    let settings = TraceSettings { operations: vec![RequestOperation::Trim], ..settings };
+    assert_eq!(settings.source(&target, SEED).unwrap().next_batch(&mut Vec::new(), 1).unwrap(), 0);
 }

@@ -21,10 +21,7 @@ struct Life {
 fn life(requests: &[IoRequest]) -> Life {
     let mut written_at: HashMap<u64, u64> = HashMap::new();
     let (mut now, mut distances) = (0, Vec::new());
-    for request in requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Write)
-    {
+    for request in requests.iter().filter(|request| request.operation == RequestOperation::Write) {
         let first = request.offset_bytes / UNIT;
         for unit in first..(request.offset_bytes + u64::from(request.bytes)).div_ceil(UNIT) {
             now += 1;
@@ -34,11 +31,7 @@ fn life(requests: &[IoRequest]) -> Life {
         }
     }
     distances.sort_unstable();
-    Life {
-        bytes: now * UNIT,
-        touched: written_at.len() as u64,
-        distances,
-    }
+    Life { bytes: now * UNIT, touched: written_at.len() as u64, distances }
 }
 
 /// A hot tenth gets nine of ten writes, in runs of up to eight units.
@@ -74,21 +67,13 @@ fn a_scaled_model_lives_as_the_drive_does_at_a_fraction_of_the_size() {
         let model = life(&replay(&text, &with(mapping), &target));
         let near = |what: &str, model: u64, full: u64, tolerance: f64| {
             let ratio = model as f64 * D as f64 / full as f64;
-            assert!(
-                (ratio - 1.0).abs() < tolerance,
-                "{mapping:?}: {what} {ratio} ({model} of {full})"
-            );
+            assert!((ratio - 1.0).abs() < tolerance, "{mapping:?}: {what} {ratio} ({model} of {full})");
         };
         // The model has 1638 hot units with 9/10 of the bytes, which gives a random deviation of
         // half a percent.
         near("bytes", model.bytes, full.bytes, 0.03);
         near("touched units", model.touched, full.touched, 0.03);
-        near(
-            "overwrites",
-            model.distances.len() as u64,
-            full.distances.len() as u64,
-            0.03,
-        );
+        near("overwrites", model.distances.len() as u64, full.distances.len() as u64, 0.03);
         for percent in [10, 50, 90, 99] {
             let at = |life: &Life| life.distances[life.distances.len() * percent / 100];
             near(&format!("distance at {percent} %"), at(&model), at(&full), 0.08);
@@ -110,10 +95,7 @@ fn a_sequential_pass_covers_the_scaled_model_once_in_order() {
             ..drive(100_000)
         };
         let requests = replay(&iolog(&lines), &with(AddressMapping::Modulo), &target);
-        let covered: Vec<u64> = units(&requests)
-            .iter()
-            .flat_map(|(_, first, count)| *first..first + count)
-            .collect();
+        let covered: Vec<u64> = units(&requests).iter().flat_map(|(_, first, count)| *first..first + count).collect();
         assert!(covered.iter().copied().eq(0..100_000 / denominator), "1/{denominator}");
     }
 }

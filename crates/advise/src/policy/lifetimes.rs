@@ -84,11 +84,7 @@ impl MovePolicy for LifetimesPolicy {
         }
         let moves = self.separate(input);
         if !moves.is_empty() {
-            self.trial = Some(MoveTrial {
-                moves: moves.clone(),
-                cost_before: self.mean_cost(),
-                readings: 0,
-            });
+            self.trial = Some(MoveTrial { moves: moves.clone(), cost_before: self.mean_cost(), readings: 0 });
         }
         moves
     }
@@ -117,8 +113,7 @@ impl LifetimesPolicy {
         let Some(trial) = &mut self.trial else { return };
         let is_done = |step: &OwnerMove| input.placements[step.owner] == Some(step.to);
         for step in trial.moves.iter().filter(|step| !is_done(step)) {
-            self.destinations
-                .retain(|from, to| (*from, *to) != (step.from, step.to));
+            self.destinations.retain(|from, to| (*from, *to) != (step.from, step.to));
         }
         trial.moves.retain(is_done);
         if trial.moves.is_empty() {
@@ -140,8 +135,7 @@ impl LifetimesPolicy {
         };
         for step in &trial.moves {
             self.failed.insert((step.owner, step.to));
-            self.destinations
-                .retain(|from, to| (*from, *to) != (step.from, step.to));
+            self.destinations.retain(|from, to| (*from, *to) != (step.from, step.to));
         }
         trial.moves.iter().map(back).collect()
     }
@@ -153,9 +147,7 @@ impl LifetimesPolicy {
             let rows = input.evidence.rows().filter(|row| row.placement == placement);
             rows.map(|row| row.moved_bytes).sum::<f64>() as u64
         };
-        let mut placements: Vec<u16> = (0..input.identifiers)
-            .filter(|placement| copied(*placement) > 0)
-            .collect();
+        let mut placements: Vec<u16> = (0..input.identifiers).filter(|placement| copied(*placement) > 0).collect();
         placements.sort_by_key(|placement| std::cmp::Reverse(copied(*placement)));
         let moves = placements.into_iter().map(|placement| self.split(input, placement));
         moves.into_iter().find(|moves| !moves.is_empty()).unwrap_or_default()
@@ -163,9 +155,8 @@ impl LifetimesPolicy {
 
     /// Separates the short-lived owners of an identifier from the others, if it has both kinds.
     fn split(&mut self, input: &PolicyInput<'_>, from: u16) -> Vec<OwnerMove> {
-        let members: Vec<usize> = (0..input.placements.len())
-            .filter(|owner| input.placements[*owner] == Some(from))
-            .collect();
+        let members: Vec<usize> =
+            (0..input.placements.len()).filter(|owner| input.placements[*owner] == Some(from)).collect();
         let bytes = |owner: &usize| input.owners.owners()[*owner].bytes() as f64;
         let named = |owner: &usize| input.evidence.row(*owner, from).map_or(0.0, |row| row.events);
         let all_bytes: f64 = members.iter().map(bytes).sum();
@@ -182,13 +173,7 @@ impl LifetimesPolicy {
         let moves: Vec<OwnerMove> = leaving
             .into_iter()
             .filter(|owner| !self.failed.contains(&(*owner, to)))
-            .map(|owner| OwnerMove {
-                owner,
-                from,
-                to,
-                reason,
-                expected_saving_bytes: attributed_bytes(input, owner),
-            })
+            .map(|owner| OwnerMove { owner, from, to, reason, expected_saving_bytes: attributed_bytes(input, owner) })
             .collect();
         if !moves.is_empty() {
             self.destinations.insert(from, to);
@@ -239,19 +224,12 @@ mod tests {
     }
 
     fn mixed() -> Scene {
-        Scene::new(
-            4,
-            &[("hot", 100, 0), ("big", 50, 0), ("small", 50, 0), ("cold", 100, 1)],
-        )
+        Scene::new(4, &[("hot", 100, 0), ("big", 50, 0), ("small", 50, 0), ("cold", 100, 1)])
     }
 
     /// Feeds two readings with the same events and a steady cost.
     fn twice(scene: &mut Scene, policy: &mut LifetimesPolicy, events: &[(&str, u16, u32)]) -> Vec<OwnerMove> {
-        assert_eq!(
-            scene.read(policy, events, 0.5),
-            [],
-            "the first cost has nothing to be compared with"
-        );
+        assert_eq!(scene.read(policy, events, 0.5), [], "the first cost has nothing to be compared with");
         scene.read(policy, events, 0.5)
     }
 
@@ -265,11 +243,7 @@ mod tests {
     #[test]
     fn owners_that_live_alike_stay_together() {
         let (mut scene, mut policy) = (mixed(), LifetimesPolicy::default());
-        let moves = twice(
-            &mut scene,
-            &mut policy,
-            &[("hot", 0, 30), ("big", 0, 15), ("small", 0, 12)],
-        );
+        let moves = twice(&mut scene, &mut policy, &[("hot", 0, 30), ("big", 0, 15), ("small", 0, 12)]);
         assert_eq!(moves, []);
     }
 
@@ -289,10 +263,7 @@ mod tests {
         for _ in 1..PATIENCE_READINGS {
             assert_eq!(scene.read(&mut policy, &events, 0.5), []);
         }
-        assert_eq!(
-            short(&scene.read(&mut policy, &events, 0.5)),
-            [(0, 2, 0, MoveReason::Undo)]
-        );
+        assert_eq!(short(&scene.read(&mut policy, &events, 0.5)), [(0, 2, 0, MoveReason::Undo)]);
         for _ in 0..10 {
             assert_eq!(scene.read(&mut policy, &events, 0.5), []);
         }

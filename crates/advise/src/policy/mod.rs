@@ -163,11 +163,7 @@ mod tests {
             let mut start = 0;
             let mut owner = |&(name, bytes, placement): &(&str, u64, u16)| {
                 start += bytes;
-                DataOwner {
-                    name: name.to_string(),
-                    extents: vec![(start - bytes, start)],
-                    placement: Some(placement),
-                }
+                DataOwner { name: name.to_string(), extents: vec![(start - bytes, start)], placement: Some(placement) }
             };
             let owners: Vec<DataOwner> = owners.iter().map(&mut owner).collect();
             Scene {
@@ -214,10 +210,7 @@ mod tests {
                 events.extend(vec![event; count as usize]);
             }
             let owners = self.evidence.add(&self.owners, &events);
-            let found = owners
-                .iter()
-                .zip(&events)
-                .filter_map(|(owner, event)| Some(((*owner)?, event.placement)));
+            let found = owners.iter().zip(&events).filter_map(|(owner, event)| Some(((*owner)?, event.placement)));
             let found: Vec<(usize, Option<u16>)> = found.collect();
             let moves = policy.decide(&PolicyInput {
                 owners: &self.owners,
@@ -239,45 +232,18 @@ mod tests {
     #[test]
     fn an_advisor_learns_where_owners_write_from_where_their_data_is_found() {
         let owners = OwnerMap::parse("hot,0,100\nbig,100,100").expect("a map");
-        let mut advisor = Advisor::new(
-            owners,
-            4,
-            PolicyName::Reported.create(),
-            true,
-            WriteStatistics::default(),
-        );
-        let event = |timestamp| ReallocationEvent {
-            timestamp,
-            placement: Some(2),
-            moved_bytes: None,
-            offset_bytes: Some(150),
-        };
-        let events: Vec<ReallocationEvent> = (0..20)
-            .map(event)
-            .chain([ReallocationEvent {
-                offset_bytes: None,
-                ..event(20)
-            }])
-            .collect();
-        let fresh = FreshEvents {
-            events,
-            loss: EventLoss::None,
-        };
-        let counters = WriteStatistics {
-            host_bytes_written: 100,
-            media_bytes_written: 140,
-        };
+        let mut advisor = Advisor::new(owners, 4, PolicyName::Reported.create(), true, WriteStatistics::default());
+        let event =
+            |timestamp| ReallocationEvent { timestamp, placement: Some(2), moved_bytes: None, offset_bytes: Some(150) };
+        let events: Vec<ReallocationEvent> =
+            (0..20).map(event).chain([ReallocationEvent { offset_bytes: None, ..event(20) }]).collect();
+        let fresh = FreshEvents { events, loss: EventLoss::None };
+        let counters = WriteStatistics { host_bytes_written: 100, media_bytes_written: 140 };
         let advice = advisor.update(fresh, counters);
-        assert_eq!(
-            (advice.events, advice.events_without_block, advice.events_without_owner),
-            (21, 1, 0)
-        );
+        assert_eq!((advice.events, advice.events_without_block, advice.events_without_owner), (21, 1, 0));
         assert_eq!((advice.host_bytes, advice.copied_bytes), (100, 40));
         assert_eq!(advice.moves.len(), 1);
-        assert_eq!(
-            (advice.moves[0].owner, advice.moves[0].from, advice.moves[0].to),
-            (1, 2, 3)
-        );
+        assert_eq!((advice.moves[0].owner, advice.moves[0].from, advice.moves[0].to), (1, 2, 3));
         assert_eq!(advisor.placements(), [None, Some(3)]);
     }
 }

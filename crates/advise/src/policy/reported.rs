@@ -26,9 +26,7 @@ impl MovePolicy for ReportedPolicy {
         let mut moves = Vec::new();
         for (from, owners) in events {
             let all: u32 = owners.values().sum();
-            let predominant = owners
-                .into_iter()
-                .find(|(_, count)| 2 * count > all && all >= EVENTS_MIN);
+            let predominant = owners.into_iter().find(|(_, count)| 2 * count > all && all >= EVENTS_MIN);
             let Some((owner, _)) = predominant.filter(|_| from + 1 < input.identifiers) else {
                 continue;
             };
@@ -51,15 +49,8 @@ mod tests {
 
     #[test]
     fn the_predominant_owner_of_each_identifier_moves_to_the_next() {
-        let mut scene = Scene::new(
-            4,
-            &[("hot", 100, 0), ("big", 100, 0), ("small", 100, 0), ("warm", 100, 1)],
-        );
-        let moves = scene.read(
-            &mut ReportedPolicy,
-            &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)],
-            1.0,
-        );
+        let mut scene = Scene::new(4, &[("hot", 100, 0), ("big", 100, 0), ("small", 100, 0), ("warm", 100, 1)]);
+        let moves = scene.read(&mut ReportedPolicy, &[("big", 0, 9), ("small", 0, 4), ("warm", 1, 12)], 1.0);
         let short: Vec<_> = moves.iter().map(|step| (step.owner, step.from, step.to)).collect();
         assert_eq!(short, [(1, 0, 1), (3, 1, 2)]);
         // The events attribute the copied bytes in proportion to their number.
@@ -69,12 +60,8 @@ mod tests {
     #[test]
     fn too_few_events_a_tie_old_data_and_the_last_identifier_move_nobody() {
         let mut scene = Scene::new(2, &[("one", 100, 0), ("two", 100, 0), ("last", 100, 1)]);
-        for events in [
-            &[("one", 0, 11)][..],
-            &[("one", 0, 12), ("two", 0, 12)],
-            &[("one", 1, 30)],
-            &[("last", 1, 30)],
-        ] {
+        for events in [&[("one", 0, 11)][..], &[("one", 0, 12), ("two", 0, 12)], &[("one", 1, 30)], &[("last", 1, 30)]]
+        {
             assert_eq!(scene.read(&mut ReportedPolicy, events, 1.0), [], "{events:?}");
         }
     }

@@ -58,13 +58,8 @@ pub(super) fn warning_note(answer: &Value) -> Option<String> {
     let placements = answer["placements"].as_array().into_iter().flatten();
     let placements = placements.filter(|placement| placement["is_doubtful"] == true);
     let words = placements.filter_map(|placement| {
-        let warnings = placement_value(placement, ["warnings", "findings"])
-            .as_array()
-            .into_iter()
-            .flatten();
-        let warnings: Vec<String> = warnings
-            .filter_map(|name| Some(name.as_str()?.replace('_', " ")))
-            .collect();
+        let warnings = placement_value(placement, ["warnings", "findings"]).as_array().into_iter().flatten();
+        let warnings: Vec<String> = warnings.filter_map(|name| Some(name.as_str()?.replace('_', " "))).collect();
         Some(format!("{} ({})", placement["name"].as_str()?, warnings.join(", ")))
     });
     let words: Vec<String> = words.collect();

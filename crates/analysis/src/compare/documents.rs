@@ -31,11 +31,7 @@ pub(super) fn find_last(text: &str) -> Result<Option<LastDocument>, String> {
                 Some(Ok(json)) => {
                     skipped_lines += usize::from(brace > 0);
                     let count = last.map_or(1, |last| last.count + 1);
-                    last = Some(LastDocument {
-                        json,
-                        count,
-                        skipped_lines,
-                    });
+                    last = Some(LastDocument { json, count, skipped_lines });
                     rest = &rest[brace + documents.byte_offset()..];
                     continue;
                 }

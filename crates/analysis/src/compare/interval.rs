@@ -28,11 +28,7 @@ pub fn of_difference(a: &[f64], b: &[f64]) -> Option<[f64; 2]> {
     let [of_a, of_b] = [a, b].map(variance_of_mean);
     let variance = of_a + of_b;
     let by_degrees = of_a.powi(2) / (a.len() - 1) as f64 + of_b.powi(2) / (b.len() - 1) as f64;
-    let degrees = if by_degrees > 0.0 {
-        variance.powi(2) / by_degrees
-    } else {
-        f64::INFINITY
-    };
+    let degrees = if by_degrees > 0.0 { variance.powi(2) / by_degrees } else { f64::INFINITY };
     // Rounded down, which makes the interval wider. The minimum is one degree of freedom.
     let index = (degrees.floor() as usize).max(1) - 1;
     let quantile = T_95.get(index).copied().unwrap_or(NORMAL_95);
@@ -48,19 +44,12 @@ mod tests {
     fn it_is_welchs() {
         // Means 3 and 6, variances of the means 0.5, eight degrees of freedom: 3 +- 2.306 * 1.
         let [low, high] = of_difference(&[1.0, 2.0, 3.0, 4.0, 5.0], &[4.0, 5.0, 6.0, 7.0, 8.0]).expect("several");
-        assert!(
-            (low - 0.694).abs() < 1e-9 && (high - 5.306).abs() < 1e-9,
-            "{low} {high}"
-        );
+        assert!((low - 0.694).abs() < 1e-9 && (high - 5.306).abs() < 1e-9, "{low} {high}");
         // One side has no variance, so the degrees of freedom are the other's.
         let [low, high] = of_difference(&[1.0, 1.0], &[1.0, 2.0, 3.0]).expect("several");
         let half = 4.303 * (1.0_f64 / 3.0).sqrt();
         assert!((low - (1.0 - half)).abs() < 1e-9 && (high - (1.0 + half)).abs() < 1e-9);
-        assert_eq!(
-            of_difference(&[1.0, 1.0], &[2.0, 2.0]),
-            Some([1.0, 1.0]),
-            "nothing varies"
-        );
+        assert_eq!(of_difference(&[1.0, 1.0], &[2.0, 2.0]), Some([1.0, 1.0]), "nothing varies");
         assert_eq!(of_difference(&[1.0], &[2.0, 3.0]), None);
     }
 }

@@ -22,10 +22,7 @@ impl CellPairs {
     /// is compared with all cells of the other side.
     pub(super) fn new(sides: [&Side; 2], [a, b]: [&[SideCell]; 2]) -> CellPairs {
         if let ([_], [_]) = (a, b) {
-            return CellPairs {
-                pairs: vec![(0, 0)],
-                one: None,
-            };
+            return CellPairs { pairs: vec![(0, 0)], one: None };
         }
         let same_name = |(index, cell): (usize, &SideCell)| {
             let other = b.iter().position(|other| other.name == cell.name)?;
@@ -35,19 +32,13 @@ impl CellPairs {
         let named = a.iter().enumerate().filter_map(same_name).filter(|_| has_names);
         let named: Vec<(usize, usize)> = named.collect();
         if !named.is_empty() {
-            return CellPairs {
-                pairs: named,
-                one: None,
-            };
+            return CellPairs { pairs: named, one: None };
         }
         // Pairs the single `cell` of side `one` with all cells of the other side.
         let one_with_all = |one: usize, cell: usize| {
             let many = if one == 0 { b.len() } else { a.len() };
             let pair = |other| if one == 0 { (cell, other) } else { (other, cell) };
-            CellPairs {
-                pairs: (0..many).map(pair).collect(),
-                one: Some(one),
-            }
+            CellPairs { pairs: (0..many).map(pair).collect(), one: Some(one) }
         };
         match (a, b) {
             ([_], _) => one_with_all(0, 0),
@@ -58,10 +49,7 @@ impl CellPairs {
                     [SideKind::Results, SideKind::Answer] => only_of_device(a, b).map(|cell| one_with_all(0, cell)),
                     _ => None,
                 };
-                of_device.unwrap_or(CellPairs {
-                    pairs: Vec::new(),
-                    one: None,
-                })
+                of_device.unwrap_or(CellPairs { pairs: Vec::new(), one: None })
             }
         }
     }

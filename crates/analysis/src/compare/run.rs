@@ -72,10 +72,8 @@ impl ModelRange {
     pub(super) fn new(placement: &Value, waf: f64) -> ModelRange {
         let ends = |interval: &Vec<Value>| Some([interval.first()?.as_f64()?, interval.get(1)?.as_f64()?]);
         let interval = placement["interval"].as_array().and_then(ends);
-        let noise = placement_value(placement, ["end_difference", "unsettled"])
-            .as_f64()
-            .unwrap_or(0.0)
-            .max(MATTERS / 2.0);
+        let noise =
+            placement_value(placement, ["end_difference", "unsettled"]).as_f64().unwrap_or(0.0).max(MATTERS / 2.0);
         let [low, high] = interval.unwrap_or([waf * (1.0 - noise), waf * (1.0 + noise)]);
         ModelRange { interval, low, high }
     }
@@ -84,11 +82,7 @@ impl ModelRange {
     pub(super) fn from_values(values: &[f64]) -> ModelRange {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        ModelRange {
-            interval: None,
-            low: least,
-            high: most,
-        }
+        ModelRange { interval: None, low: least, high: most }
     }
 
     /// Compares `other` with this range. `More` means that `other` is higher.

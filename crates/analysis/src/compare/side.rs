@@ -130,9 +130,7 @@ impl Side {
             let runs = vec![SeedRun::single(fio_metrics(json))];
             let mut side = Side::new(name, SideKind::Fio, origin, Some(runs))?;
             for job in repeated_names(json) {
-                side.add_note(&format!(
-                    "several jobs are named {job}. fio adds them up with --group_reporting"
-                ));
+                side.add_note(&format!("several jobs are named {job}. fio adds them up with --group_reporting"));
             }
             return Ok(side);
         }
@@ -205,12 +203,7 @@ impl Side {
                 is_doubtful: false,
             }
         };
-        Side::new(
-            name,
-            SideKind::Results,
-            origin,
-            cells.map(|cells| cells.iter().map(run).collect()),
-        )
+        Side::new(name, SideKind::Results, origin, cells.map(|cells| cells.iter().map(run).collect()))
     }
 
     fn from_answers(name: &str, answers: &[Value], mut origin: Value) -> Result<Side, LabError> {
@@ -223,12 +216,7 @@ impl Side {
         }
         origin["answers"] = answers.iter().map(answer::question).collect();
         let of_answer = |answer| answer::runs(answer, answers.len() > 1);
-        let mut side = Side::new(
-            name,
-            SideKind::Answer,
-            origin,
-            Some(answers.iter().flat_map(of_answer).collect()),
-        )?;
+        let mut side = Side::new(name, SideKind::Answer, origin, Some(answers.iter().flat_map(of_answer).collect()))?;
         for answer in answers {
             let notes = [answer::not_comparable(answer), answer::warning_note(answer)];
             notes.iter().flatten().for_each(|note| side.add_note(note));
@@ -243,13 +231,7 @@ impl Side {
                            whatif --json` or fio (--output-format=json), or the output of `nvme fdp stats`";
             return Err(LabError::invalid(name, problem));
         }
-        Ok(Side {
-            name: name.to_string(),
-            origin,
-            notes: Vec::new(),
-            kind,
-            runs,
-        })
+        Ok(Side { name: name.to_string(), origin, notes: Vec::new(), kind, runs })
     }
 
     /// A short description of the side.
@@ -324,9 +306,7 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
 /// Origin of a stored run.
 fn origin_of(document: &Value) -> Value {
     let keys = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
-    let known = keys
-        .iter()
-        .filter_map(|key| Some((key.to_string(), document.get(*key)?.clone())));
+    let known = keys.iter().filter_map(|key| Some((key.to_string(), document.get(*key)?.clone())));
     Value::Object(known.collect())
 }
 
@@ -341,11 +321,7 @@ fn cell_metrics(cell: &Value) -> Metrics {
         add(name.to_string(), &json!(bytes.map(|bytes| bytes / 1e9)));
     }
     let capacity = cell["capacity_bytes"].as_f64().filter(|bytes| *bytes > 0.0);
-    let capacities = |bytes: Option<f64>| {
-        bytes
-            .zip(capacity)
-            .map_or(Value::Null, |(bytes, all)| (bytes / all).into())
-    };
+    let capacities = |bytes: Option<f64>| bytes.zip(capacity).map_or(Value::Null, |(bytes, all)| (bytes / all).into());
     for owner in cell["owners"].as_array().into_iter().flatten() {
         let name = owner["owner"].as_str().unwrap_or_default();
         let pages = owner["gc_pages_copied"].as_f64().zip(cell["page_bytes"].as_f64());
@@ -388,11 +364,7 @@ fn fio_metrics(fio: &Value) -> Metrics {
     for (name, job) in fio_jobs(fio) {
         let number = numbers.entry(name).or_default();
         *number += 1;
-        let name = if repeated.contains(name) {
-            format!("{name} ({number})")
-        } else {
-            name.to_string()
-        };
+        let name = if repeated.contains(name) { format!("{name} ({number})") } else { name.to_string() };
         for direction in ["read", "write", "trim"] {
             let of = &job[direction];
             if of["total_ios"].as_f64().unwrap_or(0.0) == 0.0 {
@@ -432,13 +404,7 @@ mod tests {
         let latency = json!({ "mean": 70_500.0, "percentile": percentile });
         let read = json!({ "total_ios": 5, "bw_bytes": 4_000_000, "iops": 1000.5, "clat_ns": latency });
         let fio = json!({ "fio version": "fio-3.42", "jobs": [{ "jobname": "r", "read": read, "write": idle }] });
-        let expected = [
-            ("MB/s", 4.0),
-            ("IOPS", 1000.5),
-            ("mean, us", 70.5),
-            ("p99, us", 90.0),
-            ("p99.9, us", 120.0),
-        ];
+        let expected = [("MB/s", 4.0), ("IOPS", 1000.5), ("mean, us", 70.5), ("p99, us", 90.0), ("p99.9, us", 120.0)];
         let expected: Metrics = expected.map(|(name, value)| (format!("r read {name}"), value)).to_vec();
         assert_eq!(metrics(&fio.to_string()), expected);
     }
@@ -494,15 +460,9 @@ mod tests {
     fn jobs_of_one_name_are_not_seeds_of_one_job() {
         let read = |iops: u32| json!({ "jobname": "r", "read": { "total_ios": 5, "iops": iops } });
         let fio = json!({ "fio version": "fio-3.42", "jobs": [read(1), read(2)] }).to_string();
-        let expected = [
-            ("r (1) read IOPS".to_string(), 1.0),
-            ("r (2) read IOPS".to_string(), 2.0),
-        ];
+        let expected = [("r (1) read IOPS".to_string(), 1.0), ("r (2) read IOPS".to_string(), 2.0)];
         assert_eq!(metrics(&fio), expected);
-        assert_eq!(
-            notes(&fio),
-            ["a file: several jobs are named r. fio adds them up with --group_reporting"]
-        );
+        assert_eq!(notes(&fio), ["a file: several jobs are named r. fio adds them up with --group_reporting"]);
     }
 
     #[test]

@@ -46,25 +46,19 @@ pub(super) fn parse_text(text: &str) -> Result<Option<(SeedRun, Option<String>)>
         let name = name.trim_matches(['(', ')']);
         decimal(value).ok_or_else(|| format!("line {line}: {name} is {value:?}. {COUNT_EXPECTED}"))
     };
-    let last = [
-        bytes(host, host_line, host_value)?,
-        bytes(media, media_line, media_value)?,
-    ];
+    let last = [bytes(host, host_line, host_value)?, bytes(media, media_line, media_value)?];
     let count = values(host).count();
     let first = |name| values(name).next().and_then(|(_, value)| decimal(value));
-    let note =
-        (count > 1).then(|| {
-            let between = first(host)
-                .zip(first(media))
-                .map(|(host, media)| [last[0] - host, last[1] - media]);
-            let remedy = between.filter(|[host, media]| *host > 0.0 && *media >= 0.0).map(|[host, media]| {
+    let note = (count > 1).then(|| {
+        let between = first(host).zip(first(media)).map(|(host, media)| [last[0] - host, last[1] - media]);
+        let remedy = between.filter(|[host, media]| *host > 0.0 && *media >= 0.0).map(|[host, media]| {
             format!(
                 ". It counts since the drive was made. To compare the writes between the first and the last, give \
                  {{\"hbmw\": {host}, \"mbmw\": {media}}}"
             )
         });
-            format!("the last of {count} statistics was read{}", remedy.unwrap_or_default())
-        });
+        format!("the last of {count} statistics was read{}", remedy.unwrap_or_default())
+    });
     Ok(Some((statistics(last[0], last[1])?, note)))
 }
 
@@ -90,12 +84,7 @@ fn decimal(text: &str) -> Option<f64> {
         .iter()
         .enumerate()
         .all(|(index, group)| length_is_right(index, group) && group.bytes().all(|digit| digit.is_ascii_digit()));
-    groups
-        .concat()
-        .parse::<u128>()
-        .ok()
-        .filter(|_| is_number)
-        .map(|bytes| bytes as f64)
+    groups.concat().parse::<u128>().ok().filter(|_| is_number).map(|bytes| bytes as f64)
 }
 
 fn statistics(host_bytes: f64, media_bytes: f64) -> Result<SeedRun, String> {
@@ -135,11 +124,7 @@ mod tests {
     #[test]
     fn statistics_of_nvme_cli_are_read_as_text_and_as_json() {
         let counted = |host: f64, media: f64| {
-            let counters = [
-                ("WAF", media / host),
-                ("host, GB", host / 1e9),
-                ("media, GB", media / 1e9),
-            ];
+            let counters = [("WAF", media / host), ("host, GB", host / 1e9), ("media, GB", media / 1e9)];
             counters.map(|(name, value)| (name.to_string(), value)).to_vec()
         };
         let waf = counted(2e6, 3e6);
@@ -160,10 +145,7 @@ mod tests {
             ["2.000.000", "3.000.000"],
             ["2'000'000", "3'000'000"],
             // With separators of several bytes, nvme-cli counts bytes instead of characters.
-            [
-                "2\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
-                "3\u{202f}0\u{202f}0\u{202f}0\u{202f}000",
-            ],
+            ["2\u{202f}0\u{202f}0\u{202f}0\u{202f}000", "3\u{202f}0\u{202f}0\u{202f}0\u{202f}000"],
             ["20\u{a0}00\u{a0}000", "30\u{a0}00\u{a0}000"],
         ] {
             let text = format!(
@@ -209,9 +191,7 @@ mod tests {
                 )
             );
         }
-        for media in [
-            "-3", "1.5", "\"0x10\"", "\"1e3\"", "\"inf\"", "\"-3\"", "true", "null", "[3]",
-        ] {
+        for media in ["-3", "1.5", "\"0x10\"", "\"1e3\"", "\"inf\"", "\"-3\"", "true", "null", "[3]"] {
             assert_eq!(
                 refusal(&format!("{{\"hbmw\":2,\"mbmw\":{media}}}")),
                 format!("x: \"mbmw\" is {media}. Give a whole decimal number of bytes, as `nvme fdp stats` prints it")
@@ -231,10 +211,7 @@ mod tests {
         let said = "a file: the last of 2 statistics was read. It counts since the drive was made. To compare the \
                     writes between the first and the last, give {\"hbmw\": 20, \"mbmw\": 70}";
         assert_eq!(notes(&both), [said]);
-        assert_eq!(
-            notes(&format!("{}{}", one(30, 90), one(10, 20))),
-            ["a file: the last of 2 statistics was read"]
-        );
+        assert_eq!(notes(&format!("{}{}", one(30, 90), one(10, 20))), ["a file: the last of 2 statistics was read"]);
         assert_eq!(notes(&one(10, 20)), [""; 0]);
         // Counters of different readings must not be divided by each other.
         let torn = format!("{}Host Bytes with Metadata Written (HBMW): 30\n", one(10, 20));
@@ -249,10 +226,7 @@ mod tests {
         let text = "Host Bytes with Metadata Written (HBMW): 0\nMedia Bytes with Metadata Written (MBMW): 0\n";
         for text in [text, "{\"hbmw\":0,\"mbmw\":0}"] {
             let said = refusal(text);
-            assert!(
-                said.starts_with("x: nothing was written yet (HBMW is 0), so there is no WAF."),
-                "{said}"
-            );
+            assert!(said.starts_with("x: nothing was written yet (HBMW is 0), so there is no WAF."), "{said}");
         }
     }
 
@@ -262,10 +236,7 @@ mod tests {
             "Host Bytes with Metadata Written (HBMW): 20\nMedia Bytes with Metadata Written (MBMW): 10\n",
             "{\"hbmw\":20,\"mbmw\":10}",
         ] {
-            assert!(
-                notes(text).concat().contains("(MBMW) are fewer than host bytes (HBMW)"),
-                "{text}"
-            );
+            assert!(notes(text).concat().contains("(MBMW) are fewer than host bytes (HBMW)"), "{text}");
         }
         assert_eq!(notes("{\"hbmw\":20,\"mbmw\":20}"), [""; 0]);
     }

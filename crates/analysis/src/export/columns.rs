@@ -89,10 +89,7 @@ impl<'a> ExportTable<'a> {
     where
         T: 'a,
     {
-        ExportTable {
-            columns: batch(&[]),
-            batches: Box::new(chunks.map(move |rows| batch(&rows))),
-        }
+        ExportTable { columns: batch(&[]), batches: Box::new(chunks.map(move |rows| batch(&rows))) }
     }
 
     /// Creates a table of one batch. Its columns may depend on its rows.
@@ -103,10 +100,7 @@ impl<'a> ExportTable<'a> {
             values: column.values.without_rows(),
             valid: column.valid.as_ref().map(|_| Vec::new()),
         };
-        ExportTable {
-            columns: batch.iter().map(without_rows).collect(),
-            batches: Box::new(std::iter::once(batch)),
-        }
+        ExportTable { columns: batch.iter().map(without_rows).collect(), batches: Box::new(std::iter::once(batch)) }
     }
 }
 
@@ -132,10 +126,7 @@ pub struct ColumnBuilder<'a, T> {
 impl<'a, T> ColumnBuilder<'a, T> {
     /// A builder without columns, for these rows.
     pub fn new(rows: &'a [T]) -> ColumnBuilder<'a, T> {
-        ColumnBuilder {
-            rows,
-            columns: Vec::new(),
-        }
+        ColumnBuilder { rows, columns: Vec::new() }
     }
 
     fn add<V: FromIterator<X>, X>(mut self, name: &str, of: fn(V) -> Values, value: impl Fn(&'a T) -> X) -> Self {
@@ -162,16 +153,8 @@ impl<'a, T> ColumnBuilder<'a, T> {
     }
 
     fn push(&mut self, name: &str, values: Values, valid: Option<Vec<bool>>) {
-        let column = ExportColumn {
-            name: name.to_string(),
-            values,
-            valid,
-        };
-        assert_eq!(
-            column.rows(),
-            self.rows.len(),
-            "every row has its place in the column {name}"
-        );
+        let column = ExportColumn { name: name.to_string(), values, valid };
+        assert_eq!(column.rows(), self.rows.len(), "every row has its place in the column {name}");
         self.columns.push(column);
     }
 
@@ -245,11 +228,7 @@ impl<'a, T> ColumnBuilder<'a, T> {
             .text("device", |row| &key(row).device)
             .text("variant", |row| &key(row).variant);
         for (index, axis) in axes.iter().enumerate() {
-            let name = if taken(axis) {
-                format!("grid_{axis}")
-            } else {
-                axis.clone()
-            };
+            let name = if taken(axis) { format!("grid_{axis}") } else { axis.clone() };
             all = all.text(&name, |row| key(row).grid.get(index).map_or("", String::as_str));
         }
         all.columns.extend(self.columns);

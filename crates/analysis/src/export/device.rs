@@ -52,7 +52,5 @@ fn state_name(state: UnitState) -> &'static str {
 
 /// One row for each collection of a device.
 pub fn gc_log<'a>(page_bytes: u64, rows: &[ReclaimRecord]) -> ExportTable<'a> {
-    ExportTable::single_batch(rows, |rows| {
-        reclaim_columns(ColumnBuilder::new(rows), |row| (page_bytes, row)).batch()
-    })
+    ExportTable::single_batch(rows, |rows| reclaim_columns(ColumnBuilder::new(rows), |row| (page_bytes, row)).batch())
 }

@@ -23,10 +23,8 @@ pub const JSON_VERSION: u32 = 2;
 /// of a stored run.
 pub fn judged_json(experiment: &Experiment, judge: &ClaimChecker<'_>, results: &[RunResult]) -> Value {
     let mut json = to_json(&experiment.axes(), judge.tail_drive_writes(), results, false);
-    let intervals: Vec<Value> = judge
-        .measured()
-        .filter_map(|key| interval_json(&experiment.axes(), judge, key))
-        .collect();
+    let intervals: Vec<Value> =
+        judge.measured().filter_map(|key| interval_json(&experiment.axes(), judge, key)).collect();
     if !intervals.is_empty() {
         json["intervals"] = intervals.into();
     }
@@ -42,10 +40,7 @@ pub fn judged_json(experiment: &Experiment, judge: &ClaimChecker<'_>, results: &
 
 /// All results with a stable schema. `samples` adds the time series.
 pub fn to_json(axes: &[String], tail_drive_writes: f64, results: &[RunResult], samples: bool) -> Value {
-    let cells: Vec<Value> = results
-        .iter()
-        .map(|result| cell_json(axes, tail_drive_writes, result, samples))
-        .collect();
+    let cells: Vec<Value> = results.iter().map(|result| cell_json(axes, tail_drive_writes, result, samples)).collect();
     json!({
         "format": "warp-results",
         "version": JSON_VERSION,
@@ -90,9 +85,7 @@ pub fn refused_json(axes: &[String], cells: &[RefusedCell]) -> Value {
 /// Values of a cell on the axes, by name of the axis.
 fn grid_json(axes: &[String], key: &CellKey) -> serde_json::Map<String, Value> {
     let values = key.grid.iter().enumerate();
-    values
-        .map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str())))
-        .collect()
+    values.map(|(index, value)| (axis_name(axes, index), Value::from(value.as_str()))).collect()
 }
 
 fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, samples: bool) -> Value {
@@ -291,17 +284,9 @@ mod tests {
     fn the_schema_of_the_json_is_this() {
         let results = &sample::results()[..1];
         let value = to_json(&sample::axes(), 1.0, results, true);
-        assert_eq!(
-            (&value["format"], &value["version"]),
-            (&json!("warp-results"), &json!(2))
-        );
+        assert_eq!((&value["format"], &value["version"]), (&json!("warp-results"), &json!(2)));
         let cell = &value["cells"][0];
-        let keys: Vec<&str> = cell
-            .as_object()
-            .expect("an object")
-            .keys()
-            .map(String::as_str)
-            .collect();
+        let keys: Vec<&str> = cell.as_object().expect("an object").keys().map(String::as_str).collect();
         let expected = "device variant grid seed scale_denominator complete warnings capacity_bytes reclaim_units page_bytes waf \
                         headline_waf tail_waf host_bytes_written media_bytes_written media_bytes_erased overhead_pages pages_deallocated \
                         pages_redirected background_collections foreground_collections forced_collections \
@@ -309,20 +294,11 @@ mod tests {
         assert_eq!(keys.join(" "), expected);
         assert_eq!(cell["grid"], json!({ "overwrite": "zipf 2.2" }));
         assert_eq!(cell["warnings"], json!([]));
-        assert_eq!(
-            cell["media_bytes_written"],
-            json!(results[0].stats.media_bytes_written())
-        );
-        assert_eq!(
-            cell["owners"][1]["gc_pages_copied"],
-            json!(results[0].stats.handles[1].gc_pages_copied)
-        );
+        assert_eq!(cell["media_bytes_written"], json!(results[0].stats.media_bytes_written()));
+        assert_eq!(cell["owners"][1]["gc_pages_copied"], json!(results[0].stats.handles[1].gc_pages_copied));
         assert_eq!(cell["owners"][8]["ruh"], Value::Null);
         assert_eq!(cell["samples"].as_array().map(Vec::len), Some(results[0].samples.len()));
         assert!(to_json(&[], 1.0, results, false)["cells"][0].get("samples").is_none());
-        assert_eq!(
-            to_json(&[], 1.0, results, false)["cells"][0]["grid"],
-            json!({ "axis 1": "zipf 2.2" })
-        );
+        assert_eq!(to_json(&[], 1.0, results, false)["cells"][0]["grid"], json!({ "axis 1": "zipf 2.2" }));
     }
 }

@@ -63,23 +63,12 @@ fn schema(columns: &[ExportColumn]) -> Result<TypePtr> {
             Values::F64(_) => (Physical::DOUBLE, None),
             Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let repetition = if column.valid.is_some() {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
-        };
+        let repetition = if column.valid.is_some() { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         let field = Type::primitive_type_builder(&column.name, physical);
-        field
-            .with_repetition(repetition)
-            .with_logical_type(logical)
-            .build()
-            .map(Arc::new)
+        field.with_repetition(repetition).with_logical_type(logical).build().map(Arc::new)
     };
     let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>>>()?;
-    Type::group_type_builder("schema")
-        .with_fields(fields)
-        .build()
-        .map(Arc::new)
+    Type::group_type_builder("schema").with_fields(fields).build().map(Arc::new)
 }
 
 fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[Vec<ExportColumn>]) -> Result<()> {
@@ -92,41 +81,30 @@ fn write_group(writer: &mut SerializedFileWriter<impl Write + Send>, batches: &[
         column.close()?;
         index += 1;
     }
-    assert!(
-        batches.iter().all(|batch| batch.len() == index),
-        "every column is written"
-    );
+    assert!(batches.iter().all(|batch| batch.len() == index), "every column is written");
     group.close()?;
     Ok(())
 }
 
 /// Appends the values of a batch. For nulls, only the definition level is written.
 fn write_values(writer: &mut ColumnWriter<'_>, column: &ExportColumn) -> Result<()> {
-    let levels: Option<Vec<i16>> = column
-        .valid
-        .as_ref()
-        .map(|valid| valid.iter().map(|valid| i16::from(*valid)).collect());
+    let levels: Option<Vec<i16>> =
+        column.valid.as_ref().map(|valid| valid.iter().map(|valid| i16::from(*valid)).collect());
     let levels = levels.as_deref();
     // Parquet integers are signed. Their logical type defines the interpretation of the bits.
     match (writer, &column.values) {
         (ColumnWriter::BoolColumnWriter(writer), Values::Bool(values)) => {
             writer.write_batch(&present(column, values.iter().copied()), levels, None)
         }
-        (ColumnWriter::Int32ColumnWriter(writer), Values::U16(values)) => writer.write_batch(
-            &present(column, values.iter().map(|value| i32::from(*value))),
-            levels,
-            None,
-        ),
-        (ColumnWriter::Int32ColumnWriter(writer), Values::U32(values)) => writer.write_batch(
-            &present(column, values.iter().map(|value| value.cast_signed())),
-            levels,
-            None,
-        ),
-        (ColumnWriter::Int64ColumnWriter(writer), Values::U64(values)) => writer.write_batch(
-            &present(column, values.iter().map(|value| value.cast_signed())),
-            levels,
-            None,
-        ),
+        (ColumnWriter::Int32ColumnWriter(writer), Values::U16(values)) => {
+            writer.write_batch(&present(column, values.iter().map(|value| i32::from(*value))), levels, None)
+        }
+        (ColumnWriter::Int32ColumnWriter(writer), Values::U32(values)) => {
+            writer.write_batch(&present(column, values.iter().map(|value| value.cast_signed())), levels, None)
+        }
+        (ColumnWriter::Int64ColumnWriter(writer), Values::U64(values)) => {
+            writer.write_batch(&present(column, values.iter().map(|value| value.cast_signed())), levels, None)
+        }
         (ColumnWriter::DoubleColumnWriter(writer), Values::F64(values)) => {
             writer.write_batch(&present(column, values.iter().copied()), levels, None)
         }
@@ -141,10 +119,7 @@ fn write_values(writer: &mut ColumnWriter<'_>, column: &ExportColumn) -> Result<
 /// Non-null values of a column.
 fn present<V>(column: &ExportColumn, values: impl Iterator<Item = V>) -> Vec<V> {
     match &column.valid {
-        Some(valid) => values
-            .zip(valid)
-            .filter_map(|(value, valid)| valid.then_some(value))
-            .collect(),
+        Some(valid) => values.zip(valid).filter_map(|(value, valid)| valid.then_some(value)).collect(),
         None => values.collect(),
     }
 }

@@ -81,9 +81,7 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .optional_u64("smaller_scale_denominator", |result| {
                 compared(result).map(|compared| compared.smaller.0.into())
             })
-            .optional_f64("scale_difference", |result| {
-                compared(result).map(|compared| compared.difference)
-            })
+            .optional_f64("scale_difference", |result| compared(result).map(|compared| compared.difference))
             .boolean("complete", |result| result.complete)
             .owned_text("warnings", warning_names)
             .u64("capacity_bytes", |result| result.capacity_bytes)
@@ -97,17 +95,13 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .u64("host_bytes_written", |result| result.stats.host_bytes_written())
             .u64("media_bytes_written", |result| result.stats.media_bytes_written())
             .u64("media_bytes_erased", |result| result.stats.media_bytes_erased())
-            .u64("gc_bytes_copied", |result| {
-                total(result).gc_pages_copied * result.stats.page_bytes
-            })
+            .u64("gc_bytes_copied", |result| total(result).gc_pages_copied * result.stats.page_bytes)
             .u64("overhead_pages", |result| result.stats.overhead_pages())
             .u64("host_pages_written", |result| total(result).host_pages_written)
             .u64("host_pages_absorbed", |result| total(result).host_pages_absorbed)
             .u64("gc_pages_copied", |result| total(result).gc_pages_copied)
             .u64("wear_levelling_pages", |result| total(result).wear_levelling_pages)
-            .u64("wear_levelling_pages_erased", |result| {
-                total(result).wear_levelling_pages_erased
-            })
+            .u64("wear_levelling_pages_erased", |result| total(result).wear_levelling_pages_erased)
             .u64("blocks_remapped", |result| total(result).blocks_remapped)
             .u64("pages_remapped", |result| total(result).pages_remapped)
             .u64("units_opened", |result| total(result).units_opened)
@@ -124,15 +118,9 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .u32("block_erases_min", |result| result.wear.fewest_erases)
             .f64("block_erases_avg", |result| result.wear.mean_erases())
             .u32("block_erases_max", |result| result.wear.most_erases)
-            .optional_f64("life_used", |result| {
-                result.endurance.as_ref().map(|wear| wear.life_used)
-            })
-            .optional_f64("most_worn", |result| {
-                result.endurance.as_ref().map(|wear| wear.most_worn)
-            })
-            .optional_f64("host_bytes_left", |result| {
-                result.endurance.as_ref().map(|wear| wear.host_bytes_left)
-            })
+            .optional_f64("life_used", |result| result.endurance.as_ref().map(|wear| wear.life_used))
+            .optional_f64("most_worn", |result| result.endurance.as_ref().map(|wear| wear.most_worn))
+            .optional_f64("host_bytes_left", |result| result.endurance.as_ref().map(|wear| wear.host_bytes_left))
             .optional_f64("drive_writes_per_day", |result| {
                 result.endurance.as_ref().map(|wear| wear.drive_writes_per_day)
             });
@@ -165,10 +153,8 @@ fn measure_names(results: &[RunResult]) -> Vec<String> {
 
 /// One row for each cell, seed and owner: the counters of a handle, or of the shared pool.
 pub fn owners<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
-    let rows: Vec<(&RunResult, UnitOwner, &OwnerStats)> = results
-        .iter()
-        .flat_map(|result| result.stats.owners().map(move |(owner, row)| (result, owner, row)))
-        .collect();
+    let rows: Vec<(&RunResult, UnitOwner, &OwnerStats)> =
+        results.iter().flat_map(|result| result.stats.owners().map(move |(owner, row)| (result, owner, row))).collect();
     ExportTable::single_batch(&rows, |rows| {
         let columns = ColumnBuilder::new(rows).u64("seed", |(result, _, _)| result.seed);
         let columns = owner_columns(columns, |(_, owner, row)| (*owner, *row));
@@ -192,9 +178,7 @@ pub(super) fn owner_columns<'a, T>(
         .u64("gc_pages_copied", |row| of(row).1.gc_pages_copied)
         .u64("gc_pages_received", |row| of(row).1.gc_pages_received)
         .u64("wear_levelling_pages", |row| of(row).1.wear_levelling_pages)
-        .u64("wear_levelling_pages_erased", |row| {
-            of(row).1.wear_levelling_pages_erased
-        })
+        .u64("wear_levelling_pages_erased", |row| of(row).1.wear_levelling_pages_erased)
         .u64("blocks_remapped", |row| of(row).1.blocks_remapped)
         .u64("pages_remapped", |row| of(row).1.pages_remapped)
         .u64("units_opened", |row| of(row).1.units_opened)
@@ -209,14 +193,11 @@ pub fn gc_log<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<'
         let with_result = move |rows: &'a [ReclaimRecord]| rows.iter().map(|row| (result, row)).collect();
         result.gc_log.chunks(BATCH_ROWS).map(with_result)
     };
-    ExportTable::new(
-        results.iter().flat_map(rows),
-        |rows: &[(&RunResult, &ReclaimRecord)]| {
-            let columns = ColumnBuilder::new(rows).u64("seed", |(result, _)| result.seed);
-            let columns = reclaim_columns(columns, |(result, row)| (result.stats.page_bytes, *row));
-            columns.with_key(axes, |(result, _)| &result.key)
-        },
-    )
+    ExportTable::new(results.iter().flat_map(rows), |rows: &[(&RunResult, &ReclaimRecord)]| {
+        let columns = ColumnBuilder::new(rows).u64("seed", |(result, _)| result.seed);
+        let columns = reclaim_columns(columns, |(result, row)| (result.stats.page_bytes, *row));
+        columns.with_key(axes, |(result, _)| &result.key)
+    })
 }
 
 /// Columns of a collection. `of` returns the bytes of a page and the event.
@@ -225,9 +206,7 @@ pub(super) fn reclaim_columns<'a, T>(
     of: impl Fn(&T) -> (u64, &ReclaimRecord),
 ) -> ColumnBuilder<'a, T> {
     columns
-        .u64("host_bytes_written", |value| {
-            of(value).0 * of(value).1.host_pages_written
-        })
+        .u64("host_bytes_written", |value| of(value).0 * of(value).1.host_pages_written)
         .u64("now_ns", |value| of(value).1.now)
         .text("trigger", |value| of(value).1.trigger.name())
         .text("policy", |value| of(value).1.policy)
@@ -288,12 +267,8 @@ fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<ExportColumn> {
         .optional_f64("waf", |row| (row.sample.host_bytes > 0).then(|| waf(row.sample)))
         .text("owner", |row| &row.owner)
         .u64("owner_host_bytes", |row| row.stats.host_bytes_written)
-        .u64("owner_copied_bytes", |row| {
-            row.stats.gc_pages_copied * row.result.stats.page_bytes
-        })
-        .u64("owner_received_bytes", |row| {
-            row.stats.gc_pages_received * row.result.stats.page_bytes
-        })
+        .u64("owner_copied_bytes", |row| row.stats.gc_pages_copied * row.result.stats.page_bytes)
+        .u64("owner_received_bytes", |row| row.stats.gc_pages_received * row.result.stats.page_bytes)
         .u64("owner_units_opened", |row| row.stats.units_opened)
         .u64("owner_units_reclaimed", |row| row.stats.units_reclaimed)
         .u64("owner_units", |row| row.units)
@@ -328,12 +303,7 @@ fn job_rows(results: &[RunResult]) -> impl Iterator<Item = JobRow<'_>> {
         let result: &RunResult = result;
         let jobs = result.timed.iter().flat_map(|timed| &timed.jobs);
         let rows = jobs.flat_map(|job| {
-            RequestOperation::ALL.map(|operation| JobRow {
-                result,
-                job,
-                operation,
-                measured: job.direction(operation),
-            })
+            RequestOperation::ALL.map(|operation| JobRow { result, job, operation, measured: job.direction(operation) })
         });
         rows.filter(|row| row.measured.requests > 0).collect()
     };
@@ -437,9 +407,7 @@ pub fn replays<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable<'a>
 
 /// Results with placement feedback.
 fn with_feedback(results: &[RunResult]) -> impl Iterator<Item = (&RunResult, &FeedbackResult)> {
-    results
-        .iter()
-        .filter_map(|result| Some((result, result.feedback.as_ref()?)))
+    results.iter().filter_map(|result| Some((result, result.feedback.as_ref()?)))
 }
 
 /// Placement-feedback data of an owner, at a reading or a collection.
@@ -570,9 +538,7 @@ pub fn intervals<'a>(axes: &[String], judge: &ClaimChecker<'_>) -> ExportTable<'
     let rows: Vec<(&CellKey, &Metric, f64, PredictionInterval)> = judge.measured().flat_map(of_key).collect();
     ExportTable::single_batch(&rows, |rows| {
         ColumnBuilder::new(rows)
-            .text("metric", |(_, metric, ..)| {
-                metric.column().expect("write amplifications are columns")
-            })
+            .text("metric", |(_, metric, ..)| metric.column().expect("write amplifications are columns"))
             .f64("value", |(.., value, _)| *value)
             .f64("low", |(.., interval)| interval.low)
             .f64("high", |(.., interval)| interval.high)
@@ -590,25 +556,19 @@ pub fn lifetimes<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
         let columns = ColumnBuilder::new(rows)
             .owned_text("workload", |_| measured.name.clone())
             .optional_text("stream", |(stream, _)| *stream)
-            .u64("written_bytes", |(_, survival)| {
-                measured.on_drive(survival.written_bytes())
-            });
+            .u64("written_bytes", |(_, survival)| measured.on_drive(survival.written_bytes()));
         let with_quantiles = SHARES.into_iter().fold(columns, |columns, share| {
             let name = format!("end_within_{:.0}", share * 100.0);
             columns.optional_u64(&name, |(_, survival)| measured.quantile(survival, share))
         });
-        with_quantiles
-            .f64("there_at_the_end", |(_, survival)| survival.open_share())
-            .batch()
+        with_quantiles.f64("there_at_the_end", |(_, survival)| survival.open_share()).batch()
     })
 }
 
 /// The distribution of lifetimes, with one row for each distance within which data ended.
 pub fn lifetime_steps<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
     let of_part = |(stream, survival): (Option<&'a str>, &'a SurvivalCurve)| {
-        survival
-            .steps()
-            .map(move |(bytes, ended)| (stream, measured.on_drive(bytes), ended))
+        survival.steps().map(move |(bytes, ended)| (stream, measured.on_drive(bytes), ended))
     };
     let rows: Vec<(Option<&str>, u64, f64)> = measured.parts().flat_map(of_part).collect();
     ExportTable::single_batch(&rows, |rows| {

@@ -86,12 +86,7 @@ impl Ycsb {
         for _ in 0..loaded {
             keys.insert().expect("the loaded data fits");
         }
-        Ycsb {
-            keys,
-            mix: settings.mix,
-            record_bytes: settings.record_bytes,
-            records_per_page,
-        }
+        Ycsb { keys, mix: settings.mix, record_bytes: settings.record_bytes, records_per_page }
     }
 
     fn next(&mut self, endless: bool, touches: &mut Vec<Touch>) -> bool {

@@ -34,13 +34,7 @@ pub(super) struct TransactionLog {
 impl TransactionLog {
     /// Creates a ring of `ring_bytes` bytes, a multiple of the block size.
     pub(super) fn new(ring_bytes: u64, transactions_per_sync: u32) -> TransactionLog {
-        TransactionLog {
-            ring_bytes,
-            transactions_per_sync,
-            end_bytes: 0,
-            written_bytes: 0,
-            unsynced: 0,
-        }
+        TransactionLog { ring_bytes, transactions_per_sync, end_bytes: 0, written_bytes: 0, unsynced: 0 }
     }
 
     /// Size of the ring, bytes.

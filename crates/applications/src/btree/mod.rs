@@ -208,33 +208,16 @@ impl BTreeSettings {
             return Err(WorkloadError::setting(setting(), problem));
         }
         let [data, undo, index, unchanged] = counts.map(|pages| pages as u32);
-        let counts = PageCounts {
-            data,
-            undo,
-            index,
-            unchanged,
-        };
+        let counts = PageCounts { data, undo, index, unchanged };
         let driver = BTreeDriver::new(self, data, target.denominator(), seed)?;
-        let log = self
-            .wal
-            .then(|| TransactionLog::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
+        let log =
+            self.wal.then(|| TransactionLog::new(self.scaled(self.log_bytes, target), self.transactions_per_sync));
         let log_bytes = log.as_ref().map_or(0, TransactionLog::bytes);
         let store = PageStore::new(self, counts.all(), log_bytes, target)?;
         let pool_pages = (f64::from(data) * self.pool_percent / 100.0) as u64;
         let pool = Pool::new(counts.all(), pool_pages.max(LEAST_POOL_PAGES) as u32);
         let output = BTreeOutput::new(self, target);
-        Ok(BTree::new(
-            self,
-            counts,
-            BTreeParts {
-                driver,
-                log,
-                pool,
-                store,
-                output,
-            },
-            target,
-        ))
+        Ok(BTree::new(self, counts, BTreeParts { driver, log, pool, store, output }, target))
     }
 
     /// Number of pages for data, undo, indexes and unchanged pages.
@@ -274,9 +257,7 @@ impl BTreeSettings {
     /// Scaled bytes of a ring or zone. The result has whole blocks and pages, at least several.
     fn scaled(&self, bytes: u64, target: &WorkloadTarget) -> u64 {
         let unit_bytes = self.page_bytes.max(target.unit_bytes());
-        (bytes / target.denominator())
-            .next_multiple_of(unit_bytes)
-            .max(16 * unit_bytes)
+        (bytes / target.denominator()).next_multiple_of(unit_bytes).max(16 * unit_bytes)
     }
 
     fn check(&self) -> Result<(), WorkloadError> {

@@ -111,13 +111,8 @@ impl BTreeOutput {
 
     /// Discards a range without valid data.
     pub(super) fn discard(&mut self, offset_bytes: u64, bytes: u64) {
-        let whole = IoRequest {
-            stream: DISCARD,
-            operation: RequestOperation::Trim,
-            offset_bytes,
-            bytes: 0,
-            placement: None,
-        };
+        let whole =
+            IoRequest { stream: DISCARD, operation: RequestOperation::Trim, offset_bytes, bytes: 0, placement: None };
         self.queue.push_pieces(whole, bytes, 1 << 30);
     }
 }

@@ -65,21 +65,12 @@ impl Pool {
     pub(super) fn load(&mut self, page: u32) {
         assert_eq!(self.of_page[page as usize], NONE, "page {page} is loaded twice");
         let frame = if (self.frames.len() as u32) < self.capacity {
-            self.frames.push(PageFrame {
-                page,
-                newer: NONE,
-                older: NONE,
-                dirty_since: None,
-            });
+            self.frames.push(PageFrame { page, newer: NONE, older: NONE, dirty_since: None });
             self.frames.len() as u32 - 1
         } else {
             let frame = self.oldest;
             let held = &mut self.frames[frame as usize];
-            assert!(
-                held.dirty_since.is_none(),
-                "page {} leaves the pool and is dirty",
-                held.page
-            );
+            assert!(held.dirty_since.is_none(), "page {} leaves the pool and is dirty", held.page);
             self.of_page[held.page as usize] = NONE;
             held.page = page;
             self.unlink(frame);
@@ -138,10 +129,7 @@ impl Pool {
 
     /// Collects up to `most` pages with the oldest changes.
     pub(super) fn oldest_dirty(&self, most: usize, pages: &mut Vec<u32>) {
-        let valid = self
-            .dirty
-            .iter()
-            .filter(|(since, page)| self.is_dirty_since(*page, *since));
+        let valid = self.dirty.iter().filter(|(since, page)| self.is_dirty_since(*page, *since));
         pages.extend(valid.take(most).map(|(_, page)| *page));
     }
 

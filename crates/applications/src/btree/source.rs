@@ -103,11 +103,7 @@ impl BTree {
         let index_end = counts.changing() + counts.index;
         let has_images = settings.layout == PageUpdate::InPlace && settings.torn_pages == TornPages::FullPageWrites;
         // PostgreSQL's `XLogRecordAssemble` omits the hole between records and line pointers.
-        let image_bytes = if has_images && settings.wal {
-            settings.filled_page_bytes().max(1)
-        } else {
-            0
-        };
+        let image_bytes = if has_images && settings.wal { settings.filled_page_bytes().max(1) } else { 0 };
         BTree {
             parts,
             counts,
@@ -121,16 +117,8 @@ impl BTree {
             },
             transactions: 0,
             image_bytes,
-            imaged_at: if image_bytes > 0 {
-                vec![0; counts.changing() as usize]
-            } else {
-                Vec::new()
-            },
-            unloaded: [
-                index_end..counts.all(),
-                0..counts.changing(),
-                counts.changing()..index_end,
-            ],
+            imaged_at: if image_bytes > 0 { vec![0; counts.changing() as usize] } else { Vec::new() },
+            unloaded: [index_end..counts.all(), 0..counts.changing(), counts.changing()..index_end],
             endless: target.endless,
             checkpoint: 1,
             checkpoint_began: 0,
@@ -158,10 +146,7 @@ impl BTree {
         self.touches = touches;
         self.counters.changed_bytes += changed_bytes;
         if changes && self.counts.undo > 0 {
-            self.touch(&Touch {
-                page: self.counts.data + self.next_undo,
-                changed_bytes,
-            });
+            self.touch(&Touch { page: self.counts.data + self.next_undo, changed_bytes });
             self.next_undo = (self.next_undo + 1) % self.counts.undo;
         }
         if !goes_on {
@@ -335,10 +320,7 @@ impl RequestSource for BTree {
             WorkloadMeasure::new("loaded_bytes", counters.loaded_bytes as f64),
             WorkloadMeasure::new("page_writes", counters.page_writes as f64),
             WorkloadMeasure::new("tree_waf", ratio(since_load, counters.changed_bytes)),
-            WorkloadMeasure::new(
-                "written_bytes_per_page",
-                ratio(since_load - written[0], counters.page_writes),
-            ),
+            WorkloadMeasure::new("written_bytes_per_page", ratio(since_load - written[0], counters.page_writes)),
             WorkloadMeasure::new("log_bytes_per_page", ratio(written[0], counters.page_writes)),
             WorkloadMeasure::new("checkpoints", f64::from(self.checkpoint - 1)),
             WorkloadMeasure::new("collections", collections as f64),

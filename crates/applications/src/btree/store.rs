@@ -92,10 +92,7 @@ impl PageStore {
             ShadowPages::new(pages, stored_bytes, (first_bytes, space_bytes), settings).map(PageStore::CopyOnWrite)
         };
         found.map_err(|needed_bytes| {
-            no_room(
-                needed_bytes,
-                "Use less data, more space_percent, fewer groups or smaller zones",
-            )
+            no_room(needed_bytes, "Use less data, more space_percent, fewer groups or smaller zones")
         })
     }
 
@@ -155,11 +152,7 @@ impl InPlace {
     }
 
     fn write(&mut self, pages: &[u32], output: &mut BTreeOutput) {
-        let mut left = if self.ring_bytes > 0 {
-            pages.len() as u64 * self.page_bytes
-        } else {
-            0
-        };
+        let mut left = if self.ring_bytes > 0 { pages.len() as u64 * self.page_bytes } else { 0 };
         while left > 0 {
             let at = self.ring_end % self.ring_bytes;
             let bytes = left.min(self.ring_bytes - at);
@@ -198,12 +191,7 @@ impl InnerPages {
             below = below.div_ceil(children);
             levels.push(start..start + below);
         }
-        InnerPages {
-            children,
-            levels,
-            stale: BTreeSet::new(),
-            writes: 0,
-        }
+        InnerPages { children, levels, stale: BTreeSet::new(), writes: 0 }
     }
 
     fn pages(&self) -> u32 {
@@ -305,12 +293,7 @@ impl ShadowPages {
     fn write_page(&mut self, page: u32, output: &mut BTreeOutput) {
         let slot = self.free.pop().map_or(self.untouched, |Reverse(slot)| slot);
         self.untouched = self.untouched.max(slot + 1);
-        assert!(
-            slot < self.slots,
-            "there is always a free place: {} pages lie on {}",
-            self.slot_of.len(),
-            self.slots
-        );
+        assert!(slot < self.slots, "there is always a free place: {} pages lie on {}", self.slot_of.len(), self.slots);
         let left = std::mem::replace(&mut self.slot_of[page as usize], slot);
         if left != NONE {
             self.left.back_mut().expect("one is kept at least").push(left);
@@ -331,8 +314,6 @@ impl ShadowPages {
     #[cfg(test)]
     pub(super) fn places(&self) -> Vec<(u64, u64)> {
         let written = self.slot_of.iter().filter(|slot| **slot != NONE);
-        written
-            .map(|slot| (self.offset_bytes(*slot), self.slot_bytes))
-            .collect()
+        written.map(|slot| (self.offset_bytes(*slot), self.slot_bytes)).collect()
     }
 }

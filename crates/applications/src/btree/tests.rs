@@ -72,16 +72,10 @@ fn every_page_is_where_a_replay_has_it() {
         };
         assert_eq!(places.len() as u32, tree.counts.all() + inner);
         places.sort_unstable();
-        assert!(
-            places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0),
-            "{layout:?}: pages overlap"
-        );
+        assert!(places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{layout:?}: pages overlap");
         for (first, bytes) in places {
             let blocks = first / BLOCK_BYTES..(first + bytes).div_ceil(BLOCK_BYTES);
-            assert!(
-                blocks.into_iter().all(|block| written[block as usize]),
-                "{layout:?}: a page is not there"
-            );
+            assert!(blocks.into_iter().all(|block| written[block as usize]), "{layout:?}: a page is not there");
         }
     }
 }
@@ -136,10 +130,7 @@ fn a_commit_writes_the_paths_of_its_leaves() {
         assert_eq!(tree.parts.output.queue.ready(), expected.len());
     }
     // Without inner pages, only leaves are written.
-    let without = BTreeSettings {
-        children_per_inner_page: 0,
-        ..settings
-    };
+    let without = BTreeSettings { children_per_inner_page: 0, ..settings };
     let tree = run(&without, &drive(64), 5, 5000);
     assert_eq!(measure(&tree, "inner_page_writes"), 0.0);
 }
@@ -168,10 +159,7 @@ fn pages_in_place_are_written_twice() {
         assert!(is_right, "{request:?}");
         assert_eq!(request.placement, Some(PlacementIndex(index)));
     }
-    let once = BTreeSettings {
-        torn_pages: TornPages::None,
-        ..settings
-    };
+    let once = BTreeSettings { torn_pages: TornPages::None, ..settings };
     assert_eq!(run(&once, &drive(64), 5, 20_000).parts.output.written_bytes[1], 0);
 }
 
@@ -194,19 +182,12 @@ fn the_log_holds_changes_and_images() {
     // A checkpoint comes after half a log of entries, nearly all with an image.
     let checkpoints = measure(&tree, "checkpoints");
     assert!(images > 40_000 && images <= 50_000, "{images}");
-    assert!(
-        (checkpoints / (logged as f64 / (MIB as f64 / 2.0)) - 1.0).abs() < 0.05,
-        "{checkpoints}"
-    );
+    assert!((checkpoints / (logged as f64 / (MIB as f64 / 2.0)) - 1.0).abs() < 0.05, "{checkpoints}");
     // The log is written once, except for the part still in memory.
     let written = tree.parts.output.written_bytes[0];
     assert!(logged - written < MIB && written <= logged, "{logged} {written}");
     // With a sync after every transaction, each sync rewrites the last block.
-    let synced = BTreeSettings {
-        torn_pages: TornPages::None,
-        transactions_per_sync: 1,
-        ..settings
-    };
+    let synced = BTreeSettings { torn_pages: TornPages::None, transactions_per_sync: 1, ..settings };
     let tree = run(&synced, &drive(64), 5, 50_000);
     let written = tree.parts.output.written_bytes[0];
     assert!((50_000 * 4096..50_000 * 4096 * 21 / 20).contains(&written), "{written}");
@@ -216,12 +197,8 @@ fn the_log_holds_changes_and_images() {
 #[test]
 fn dirty_pages_go_before_the_log_comes_round() {
     for checkpoints in [CheckpointPolicy::Fuzzy, CheckpointPolicy::Spread] {
-        let settings = BTreeSettings {
-            checkpoints,
-            pool_percent: 90.0,
-            mix: Mix::Overwrite,
-            ..small(PageUpdate::InPlace)
-        };
+        let settings =
+            BTreeSettings { checkpoints, pool_percent: 90.0, mix: Mix::Overwrite, ..small(PageUpdate::InPlace) };
         let mut tree = settings.source(&drive(64), 5).expect("it fits");
         for _ in 0..60_000 {
             assert!(tree.step());
@@ -306,10 +283,7 @@ fn every_transaction_changes_the_next_undo_page() {
         .map(|request| (request.offset_bytes - data_bytes) / 4096)
         .collect();
     assert!((2900..=3000).contains(&undo.len()), "{}", undo.len());
-    let in_turn = undo
-        .iter()
-        .enumerate()
-        .all(|(number, page)| *page == number as u64 % 256);
+    let in_turn = undo.iter().enumerate().all(|(number, page)| *page == number as u64 % 256);
     assert!(in_turn, "one after the other, in a circle of 256");
     assert_eq!(tree.counters.changed_bytes, 3000 * settings.record_bytes);
 }
@@ -351,10 +325,7 @@ fn zones_are_collected_at_the_price_of_theory() {
                 high = middle;
             }
         }
-        assert!(
-            (moved_share / low - 1.0).abs() < 0.06,
-            "{used}: {moved_share}, not {low}"
-        );
+        assert!((moved_share / low - 1.0).abs() < 0.06, "{used}: {moved_share}, not {low}");
     }
 }
 
@@ -428,14 +399,8 @@ fn a_scaled_model_is_alike() {
 
 #[test]
 fn nothing_to_change_is_an_end() {
-    let settings = BTreeSettings {
-        mix: Mix::Load,
-        ..small(PageUpdate::InPlace)
-    };
-    let once = WorkloadTarget {
-        endless: false,
-        ..drive(64)
-    };
+    let settings = BTreeSettings { mix: Mix::Load, ..small(PageUpdate::InPlace) };
+    let once = WorkloadTarget { endless: false, ..drive(64) };
     let mut tree = settings.source(&once, 1).expect("it fits");
     let mut requests = Vec::new();
     while tree.next_batch(&mut requests, 1000).expect("requests") > 0 {}
@@ -472,10 +437,7 @@ fn impossible_settings_are_named() {
         "data_percent = 50 gives 8192 pages, but a warehouse needs 16986. Use more data, or a larger scaled model"
     );
     // 14 and 12 TiB alone are below the limit.
-    let large = BTreeSettings {
-        unchanged_percent: 40.0,
-        ..small(PageUpdate::InPlace)
-    };
+    let large = BTreeSettings { unchanged_percent: 40.0, ..small(PageUpdate::InPlace) };
     assert_eq!(
         large.source(&drive(28 << 20), 1).expect_err("too many").to_string(),
         "data_percent = 50 gives 6764573491 pages, but at most 2^32 - 1 are supported. Use a scaled model, or \

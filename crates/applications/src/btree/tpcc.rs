@@ -72,18 +72,10 @@ impl Tpcc {
         if warehouses == 0 {
             return Err(warehouse_pages(1) + 2);
         }
-        let districts = TpccTable {
-            first_page: 0,
-            rows_per_page: rows(DISTRICT_BYTES).min(DISTRICTS + 1),
-        };
-        let customers = TpccTable {
-            first_page: warehouses as u32,
-            rows_per_page: rows(CUSTOMER_BYTES),
-        };
-        let stock = TpccTable {
-            first_page: customers.page(warehouses * CUSTOMERS) + 1,
-            rows_per_page: rows(STOCK_BYTES),
-        };
+        let districts = TpccTable { first_page: 0, rows_per_page: rows(DISTRICT_BYTES).min(DISTRICTS + 1) };
+        let customers = TpccTable { first_page: warehouses as u32, rows_per_page: rows(CUSTOMER_BYTES) };
+        let stock =
+            TpccTable { first_page: customers.page(warehouses * CUSTOMERS) + 1, rows_per_page: rows(STOCK_BYTES) };
         let orders_page = stock.page(warehouses * STOCK) + 1;
         let ring_pages = (pages - orders_page) / (warehouses * DISTRICTS) as u32;
         Ok(Tpcc {
@@ -133,11 +125,7 @@ impl Tpcc {
         touches.push(read(self.customers.page(customer)));
         for _ in 0..LINES {
             let home = below(&mut self.random, 100) > 0;
-            let supplier = if home {
-                warehouse
-            } else {
-                below(&mut self.random, self.warehouses)
-            };
+            let supplier = if home { warehouse } else { below(&mut self.random, self.warehouses) };
             let row = supplier * STOCK + self.non_uniform(8191, STOCK);
             touches.push(changed(self.stock.page(row), STOCK_BYTES));
         }

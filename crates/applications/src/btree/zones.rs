@@ -108,11 +108,7 @@ impl Zones {
     /// Group of a page. A page without history belongs to the group with the longest lifetimes.
     fn group(&self, page: u32) -> u32 {
         let life = self.lives[page as usize];
-        let expected = if life.lasted == 0 {
-            u64::MAX
-        } else {
-            life.lasted.max(self.now - life.written_at)
-        };
+        let expected = if life.lasted == 0 { u64::MAX } else { life.lasted.max(self.now - life.written_at) };
         let mut group = self.groups - 1;
         let mut bound = self.places.len() as u64;
         while group > 0 && expected < bound {
@@ -166,10 +162,7 @@ impl Zones {
             let number = self.open[group as usize];
             let zone = &mut self.zones[number as usize];
             written.get_or_insert(zone.filled_bytes);
-            let place = ZonePosition {
-                zone: number,
-                number: zone.pages.len() as u32,
-            };
+            let place = ZonePosition { zone: number, number: zone.pages.len() as u32 };
             zone.pages.push((*page, zone.filled_bytes));
             zone.filled_bytes += self.stored_bytes;
             zone.valid += 1;
@@ -193,32 +186,20 @@ impl Zones {
     }
 
     fn open_zone(&mut self, group: u32) {
-        let zone = self
-            .free
-            .pop()
-            .expect("there is always a free zone: collecting keeps one for each group");
+        let zone = self.free.pop().expect("there is always a free zone: collecting keeps one for each group");
         let full = std::mem::replace(&mut self.open[group as usize], zone);
         if full != NONE {
             self.zones[full as usize].is_open = false;
         }
         let opened = &mut self.zones[zone as usize];
-        assert!(
-            opened.pages.is_empty() && opened.valid == 0,
-            "zone {zone} is free and holds pages"
-        );
+        assert!(opened.pages.is_empty() && opened.valid == 0, "zone {zone} is free and holds pages");
         opened.is_open = true;
     }
 
     /// Moves the valid pages of the full zone with the fewest of them, and frees the zone.
     fn collect(&mut self, output: &mut BTreeOutput) {
-        let full = self
-            .zones
-            .iter()
-            .enumerate()
-            .filter(|(_, zone)| !zone.is_open && !zone.pages.is_empty());
-        let (victim, _) = full
-            .min_by_key(|(_, zone)| zone.valid)
-            .expect("zones that are not free are full or open");
+        let full = self.zones.iter().enumerate().filter(|(_, zone)| !zone.is_open && !zone.pages.is_empty());
+        let (victim, _) = full.min_by_key(|(_, zone)| zone.valid).expect("zones that are not free are full or open");
         let victim = victim as u32;
         let written = std::mem::take(&mut self.zones[victim as usize].pages);
         let mut by_group = vec![Vec::new(); self.groups as usize];

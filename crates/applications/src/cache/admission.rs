@@ -69,12 +69,9 @@ impl AdmissionPolicy {
                 let setting = format!("admission.admit_percent = {admit_percent}");
                 Err(WorkloadError::setting(setting, "must be from 0 to 100"))
             }
-            AdmissionPolicy::DynamicRandom {
-                target_bytes_per_second,
-                operations_per_second,
-                ..
-            } if target_bytes_per_second == 0
-                || !(operations_per_second > 0.0 && operations_per_second.is_finite()) =>
+            AdmissionPolicy::DynamicRandom { target_bytes_per_second, operations_per_second, .. }
+                if target_bytes_per_second == 0
+                    || !(operations_per_second > 0.0 && operations_per_second.is_finite()) =>
             {
                 let setting = format!(
                     "admission.target_bytes_per_second = {target_bytes_per_second}, operations_per_second = {operations_per_second}"
@@ -173,19 +170,10 @@ impl AdmissionState {
         match self.policy {
             AdmissionPolicy::Always => true,
             AdmissionPolicy::Probabilistic { admit_percent } => self.draw() * 100.0 < admit_percent,
-            AdmissionPolicy::DynamicRandom {
-                target_bytes_per_second,
-                max_bytes_per_second,
-                operations_per_second,
-            } => {
+            AdmissionPolicy::DynamicRandom { target_bytes_per_second, max_bytes_per_second, operations_per_second } => {
                 let now = offer.operations as f64 * self.denominator / operations_per_second;
                 if now - self.updated_at_seconds >= INTERVAL_SECONDS {
-                    self.update(
-                        now,
-                        offer.written_bytes,
-                        target_bytes_per_second as f64,
-                        max_bytes_per_second as f64,
-                    );
+                    self.update(now, offer.written_bytes, target_bytes_per_second as f64, max_bytes_per_second as f64);
                 }
                 self.draw() < base_probability(offer.bytes) * self.factor
             }
@@ -232,24 +220,14 @@ mod tests {
     }
 
     fn offer(key: u64, bytes: u64, operations: u64, written_bytes: u64) -> AdmissionRequest {
-        AdmissionRequest {
-            key,
-            bytes,
-            operations,
-            written_bytes,
-        }
+        AdmissionRequest { key, bytes, operations, written_bytes }
     }
 
     #[test]
     fn what_comes_twice_within_the_window_is_admitted() {
         let random = |step: u64| workload::random::mix(step) % 300;
         for (window, denominator) in [(1, 1), (100, 1), (6400, 64), (1_000_000, 1)] {
-            let mut gate = gate(
-                AdmissionPolicy::SecondRequest {
-                    window_operations: window,
-                },
-                denominator,
-            );
+            let mut gate = gate(AdmissionPolicy::SecondRequest { window_operations: window }, denominator);
             let (mut last, mut admitted) = (std::collections::HashMap::new(), 0);
             // Only some operations offer an item.
             for now in (1..30_000_u64).filter(|now| now % 3 > 0) {
@@ -260,19 +238,14 @@ mod tests {
             }
             assert!(admitted > 10, "window {window}: {admitted}");
             let known = gate.offered.last.len() as u64;
-            assert!(
-                known <= (window / denominator).min(300) + 1,
-                "{known} keys are remembered"
-            );
+            assert!(known <= (window / denominator).min(300) + 1, "{known} keys are remembered");
         }
     }
 
     #[test]
     fn a_share_is_admitted() {
         let mut gate = gate(AdmissionPolicy::Probabilistic { admit_percent: 30.0 }, 1);
-        let admitted = (0..100_000)
-            .filter(|step| gate.admits(&offer(*step, 100, *step, 0)))
-            .count();
+        let admitted = (0..100_000).filter(|step| gate.admits(&offer(*step, 100, *step, 0))).count();
         assert!(admitted.abs_diff(30_000) < 600, "{admitted}");
     }
 

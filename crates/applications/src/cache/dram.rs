@@ -67,8 +67,7 @@ impl Dram {
     }
 
     fn find(&self, key: u64) -> Option<u32> {
-        self.index
-            .find(Index::tag(key), |item| self.items[item as usize].key == key)
+        self.index.find(Index::tag(key), |item| self.items[item as usize].key == key)
     }
 
     /// Looks up a key. A hit becomes the most recently used item.
@@ -91,13 +90,7 @@ impl Dram {
 
     /// Adds a new key as the most recently used item. Call [`Dram::evict`] to remove excess items.
     pub(crate) fn insert(&mut self, key: u64, bytes: u32, clean: bool) {
-        let new = DramItem {
-            key,
-            bytes,
-            newer: NONE,
-            older: NONE,
-            clean,
-        };
+        let new = DramItem { key, bytes, newer: NONE, older: NONE, clean };
         let item = match self.free {
             NONE => {
                 self.items.push(new);
@@ -174,22 +167,14 @@ mod tests {
         assert_eq!(dram.evict(), None);
         assert!(dram.touch(1) && !dram.touch(4));
         dram.insert(4, 100, false);
-        let gone = EvictedItem {
-            key: 2,
-            bytes: 100,
-            clean: true,
-        };
+        let gone = EvictedItem { key: 2, bytes: 100, clean: true };
         assert_eq!(dram.evict(), Some(gone));
         assert_eq!(dram.evict(), None);
         assert_eq!(dram.remove(3), Some(false));
         assert_eq!(dram.remove(3), None);
         dram.insert(5, 500, false);
         let order: Vec<u64> = std::iter::from_fn(|| dram.evict()).map(|item| item.key).collect();
-        assert_eq!(
-            order,
-            [1, 4, 5],
-            "an item larger than the cache stays in it no longer than any other"
-        );
+        assert_eq!(order, [1, 4, 5], "an item larger than the cache stays in it no longer than any other");
     }
 
     /// Hit ratio of an LRU list of `slots` keys with these weights.
@@ -222,10 +207,8 @@ mod tests {
     fn hits_of_an_irm_zipf_stream_are_ches() {
         for (alpha, slots) in [(0.7, 2_000), (0.9, 5_000), (1.2, 500)] {
             let weights = zipf_weights(20_000, alpha);
-            let (measured, expected) = (
-                hit_ratio(&weights, slots, 300_000),
-                expected_hits(slots as f64, &weights, false),
-            );
+            let (measured, expected) =
+                (hit_ratio(&weights, slots, 300_000), expected_hits(slots as f64, &weights, false));
             assert!(
                 (measured - expected).abs() < 0.01 * expected,
                 "alpha {alpha}, {slots} slots: measured {measured}, Che {expected}"

@@ -28,11 +28,7 @@ impl WorkloadStatistics {
 
     /// Maximum number of objects in a cache on this drive, one for each key.
     pub(crate) fn objects_max(&self, target: &WorkloadTarget) -> u64 {
-        self.keys(
-            &SizeDistribution::new(&self.value_quantiles),
-            target.device_bytes,
-            target.denominator(),
-        )
+        self.keys(&SizeDistribution::new(&self.value_quantiles), target.device_bytes, target.denominator())
     }
 }
 
@@ -82,11 +78,7 @@ impl OperationGenerator {
         if roll < self.bounds[0] {
             // A random key outside the key space. It is never stored, so the get always misses.
             let key = mix(self.random.next_u64() ^ self.salt);
-            return CacheOperation {
-                kind: OperationKind::Get,
-                key,
-                bytes: None,
-            };
+            return CacheOperation { kind: OperationKind::Get, key, bytes: None };
         }
         let kind = match roll {
             roll if roll < self.bounds[1] => OperationKind::Get,
@@ -97,11 +89,7 @@ impl OperationGenerator {
             OperationKind::Set => self.draw_key_to_set(),
             OperationKind::Get | OperationKind::Delete => self.draw_key(),
         };
-        CacheOperation {
-            kind,
-            key,
-            bytes: Some(bytes),
-        }
+        CacheOperation { kind, key, bytes: Some(bytes) }
     }
 
     /// Draws a key and the bytes of key and value.

@@ -23,11 +23,7 @@ impl Index {
     pub(crate) const ITEM_BYTES: u64 = 4 * size_of::<u64>() as u64;
 
     pub(crate) fn new() -> Index {
-        Index {
-            slots: vec![0; SLOTS_MIN],
-            shift: 32 - SLOTS_MIN.trailing_zeros(),
-            used: 0,
-        }
+        Index { slots: vec![0; SLOTS_MIN], shift: 32 - SLOTS_MIN.trailing_zeros(), used: 0 }
     }
 
     /// Tag of a key's hash. It uses bits that bucket numbers and fingerprints do not use.
@@ -141,9 +137,6 @@ mod tests {
                 assert_eq!(found, Some(number as u32));
             }
         }
-        assert_eq!(
-            index.find(Index::tag(5_001), |number| items[number as usize] == Some(5_001)),
-            None
-        );
+        assert_eq!(index.find(Index::tag(5_001), |number| items[number as usize] == Some(5_001)), None);
     }
 }

@@ -25,10 +25,7 @@ impl OperationSource {
             let generator = OperationGenerator::new(statistics, target.device_bytes, target.denominator(), random);
             return Ok(OperationSource::Generated(Box::new(generator)));
         }
-        Ok(OperationSource::Traced(Box::new(CacheTrace::new(
-            files,
-            target.endless,
-        )?)))
+        Ok(OperationSource::Traced(Box::new(CacheTrace::new(files, target.endless)?)))
     }
 
     /// Next operation, or `None` at the end of the files.

@@ -136,12 +136,7 @@ impl WorkloadStatistics {
         within(&name("working_set_percent"), self.working_set_percent, 1e-6..=1e6)?;
         within(&name("large_set_weight"), self.large_set_weight, 1e-3..=1e3)?;
         within(&name("key_bytes"), self.key_bytes, 1..=256)?;
-        check_quantiles(
-            &name("value_quantiles"),
-            &self.value_quantiles,
-            (1 << 30, "1 GiB"),
-            "bytes",
-        )
+        check_quantiles(&name("value_quantiles"), &self.value_quantiles, (1 << 30, "1 GiB"), "bytes")
     }
 }
 

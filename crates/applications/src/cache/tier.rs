@@ -80,14 +80,7 @@ impl Tier {
 
     /// Adds `slots` empty slots at the end.
     pub(crate) fn grow(&mut self, slots: u32) {
-        let empty = Slot {
-            key: 0,
-            order: (0, 0),
-            expires_ns: u64::MAX,
-            was_used: false,
-            parent: NONE,
-            children: 0,
-        };
+        let empty = Slot { key: 0, order: (0, 0), expires_ns: u64::MAX, was_used: false, parent: NONE, children: 0 };
         let first = self.slots.len() as u32;
         assert!(slots < NONE - first, "a tier has less than 2^32 - 1 slots");
         self.slots.resize((first + slots) as usize, empty);
@@ -181,19 +174,10 @@ impl Tier {
             TierEviction::Ttl => (expires_ns, self.ticks),
             _ => (self.ticks, 0),
         };
-        self.slots[slot as usize] = Slot {
-            key,
-            order,
-            expires_ns,
-            was_used: false,
-            parent: parent.unwrap_or(NONE),
-            children: 0,
-        };
+        self.slots[slot as usize] =
+            Slot { key, order, expires_ns, was_used: false, parent: parent.unwrap_or(NONE), children: 0 };
         let before = self.index.insert(key, slot);
-        assert!(
-            before.is_none(),
-            "chunk {key} is stored twice, in slots {before:?} and {slot}"
-        );
+        assert!(before.is_none(), "chunk {key} is stored twice, in slots {before:?} and {slot}");
         self.order.insert((order.0, order.1, slot));
         if let Some(parent) = parent {
             let held = &mut self.slots[parent as usize];
@@ -226,10 +210,7 @@ impl Tier {
         if self.order.remove(&(before.0, before.1, slot)) {
             self.order.insert((order.0, order.1, slot));
         } else {
-            assert!(
-                held.children > 0,
-                "slot {slot} may not be taken although nothing continues it"
-            );
+            assert!(held.children > 0, "slot {slot} may not be taken although nothing continues it");
         }
     }
 
@@ -237,10 +218,8 @@ impl Tier {
     fn remove(&mut self, slot: u32) {
         let held = self.slots[slot as usize];
         assert!(held.children == 0, "slot {slot} leaves before what continues it");
-        let (was_known, was_ordered) = (
-            self.index.remove(&held.key),
-            self.order.remove(&(held.order.0, held.order.1, slot)),
-        );
+        let (was_known, was_ordered) =
+            (self.index.remove(&held.key), self.order.remove(&(held.order.0, held.order.1, slot)));
         assert!(
             was_known == Some(slot) && was_ordered,
             "slot {slot} of chunk {} is in the index and in the order",

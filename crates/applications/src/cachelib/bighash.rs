@@ -39,11 +39,7 @@ struct BucketBlock {
 }
 
 impl BucketBlock {
-    const EMPTY: BucketBlock = BucketBlock {
-        entries: [0; BLOCK_ENTRIES],
-        count: 0,
-        next: NONE,
-    };
+    const EMPTY: BucketBlock = BucketBlock { entries: [0; BLOCK_ENTRIES], count: 0, next: NONE };
 }
 
 #[derive(Debug)]
@@ -137,9 +133,7 @@ impl BigHash {
         (0..BLOOM_FUNCTIONS).all(|function| {
             let mut set = false;
             self.visit(key, |entries| {
-                set = entries
-                    .iter()
-                    .any(|entry| bit(entry >> SIZE_BITS, function) == bit(wanted, function));
+                set = entries.iter().any(|entry| bit(entry >> SIZE_BITS, function) == bit(wanted, function));
                 !set
             });
             set
@@ -216,10 +210,7 @@ impl BigHash {
         if self.free == NONE {
             self.blocks.push(BucketBlock::EMPTY);
             let block = self.blocks.len() - 1;
-            assert!(
-                block < NONE as usize,
-                "BigHash holds at most 2^32 - 1 blocks of entries"
-            );
+            assert!(block < NONE as usize, "BigHash holds at most 2^32 - 1 blocks of entries");
             return block as u32;
         }
         let block = self.free;
@@ -288,10 +279,7 @@ mod tests {
             assert_eq!(cache.find(key), held.map(|(_, bytes)| *bytes));
             assert!(held.is_none() || cache.may_contain(key));
         }
-        let blocks: usize = model
-            .iter()
-            .map(|bucket| bucket.len().div_ceil(BLOCK_ENTRIES).max(1))
-            .sum();
+        let blocks: usize = model.iter().map(|bucket| bucket.len().div_ceil(BLOCK_ENTRIES).max(1)).sum();
         let mut free = 0;
         let mut at = cache.free;
         while at != NONE {
@@ -308,15 +296,9 @@ mod tests {
         }
         // 16 entries of 250 bytes set 1 - (15/16)^16 of the 16 bits of each function.
         let expected = (1.0 - (15.0_f64 / 16.0).powi(16)).powi(4);
-        let errs = (0..100_000)
-            .filter(|number| cache.may_contain(mix(number + (1 << 40))))
-            .count() as f64
-            / 1e5;
+        let errs = (0..100_000).filter(|number| cache.may_contain(mix(number + (1 << 40)))).count() as f64 / 1e5;
         assert!((errs - expected).abs() < 0.02, "{errs}, not {expected}");
-        assert!(
-            BigHash::new(1, 4096, 0).may_contain(5),
-            "without a filter every lookup reads"
-        );
+        assert!(BigHash::new(1, 4096, 0).may_contain(5), "without a filter every lookup reads");
     }
 
     #[test]
@@ -327,10 +309,7 @@ mod tests {
         for number in 0..1_000_000 {
             rewrites[cache.bucket_of(mix(number)) as usize] += 1;
         }
-        let chi_square: f64 = rewrites
-            .iter()
-            .map(|count| (f64::from(*count) - 1_000.0).powi(2) / 1_000.0)
-            .sum();
+        let chi_square: f64 = rewrites.iter().map(|count| (f64::from(*count) - 1_000.0).powi(2) / 1_000.0).sum();
         // 999 degrees of freedom have mean 999 and standard deviation 44.7. The bound is 5
         // deviations.
         assert!((chi_square - 999.0).abs() < 224.0, "chi-square {chi_square}");

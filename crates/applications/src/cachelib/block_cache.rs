@@ -95,20 +95,9 @@ impl BlockCache {
         clean_regions: u64,
         eviction: RegionEviction,
     ) -> BlockCache {
-        assert!(
-            regions >= clean_regions + 2,
-            "one region is open and one can be evicted"
-        );
-        assert!(
-            regions * (region_bytes / align_bytes) <= u64::from(u32::MAX),
-            "places fit 32 bits"
-        );
-        let unordered = CacheRegion {
-            items: NONE,
-            newer: NONE,
-            older: NONE,
-            ordered: false,
-        };
+        assert!(regions >= clean_regions + 2, "one region is open and one can be evicted");
+        assert!(regions * (region_bytes / align_bytes) <= u64::from(u32::MAX), "places fit 32 bits");
+        let unordered = CacheRegion { items: NONE, newer: NONE, older: NONE, ordered: false };
         let mut cache = BlockCache {
             region_bytes,
             align_bytes,
@@ -145,8 +134,7 @@ impl BlockCache {
     }
 
     fn find(&self, key: u64) -> Option<u32> {
-        self.index
-            .find(Index::tag(key), |item| self.items[item as usize].key == key)
+        self.index.find(Index::tag(key), |item| self.items[item as usize].key == key)
     }
 
     fn region_of(&self, item: RegionItem) -> u32 {
@@ -183,12 +171,7 @@ impl BlockCache {
         let flushed = (self.open_bytes + size > self.region_bytes).then(|| self.change_region());
         let place = (u64::from(self.open) * self.region_bytes + self.open_bytes) / self.align_bytes;
         self.open_bytes += size;
-        let new = RegionItem {
-            key,
-            next: self.regions[self.open as usize].items,
-            bytes,
-            place: place as u32,
-        };
+        let new = RegionItem { key, next: self.regions[self.open as usize].items, bytes, place: place as u32 };
         let item = match self.free {
             NONE => {
                 self.items.push(new);
@@ -315,11 +298,7 @@ mod tests {
         assert_eq!(held(&cache), [0, 1, 2, 3, 4]);
         assert!(cache.remove(mix(3)) && !cache.remove(mix(3)));
         flush(&mut cache, 5, 1);
-        assert_eq!(
-            held(&cache),
-            [2, 4, 5, 6],
-            "region 0 was made clean, region 3 was opened"
-        );
+        assert_eq!(held(&cache), [2, 4, 5, 6], "region 0 was made clean, region 3 was opened");
     }
 
     #[test]
@@ -328,17 +307,11 @@ mod tests {
         cache.insert(1, 1_000);
         cache.insert(2, 600_000);
         let found = cache.touch(2).unwrap();
-        assert_eq!(
-            (found.offset_bytes, found.bytes, found.in_memory),
-            (1_536, 600_000, true)
-        );
+        assert_eq!((found.offset_bytes, found.bytes, found.in_memory), (1_536, 600_000, true));
         assert_eq!(found.stored_bytes, 600_064);
         assert_eq!(cache.insert(2, 500_000), Some(0));
         let found = cache.touch(2).unwrap();
-        assert_eq!(
-            (found.offset_bytes, found.bytes, found.in_memory),
-            (REGION, 500_000, true)
-        );
+        assert_eq!((found.offset_bytes, found.bytes, found.in_memory), (REGION, 500_000, true));
         assert!(!cache.touch(1).unwrap().in_memory);
         assert!(cache.fits(REGION as u32 - 32) && !cache.fits(REGION as u32 - 31));
     }

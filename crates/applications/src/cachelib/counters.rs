@@ -81,16 +81,10 @@ impl CacheCounters {
             ("loc.items", self.loc_items as f64),
             ("loc.item_bytes", self.loc_item_bytes as f64),
             ("loc.written_bytes", self.loc_written_bytes as f64),
-            (
-                "application_write_amplification",
-                ratio(self.written_bytes(), item_bytes),
-            ),
+            ("application_write_amplification", ratio(self.written_bytes(), item_bytes)),
             ("bad_lines", bad_lines as f64),
         ];
-        values
-            .into_iter()
-            .map(|(name, value)| WorkloadMeasure::new(name, value))
-            .collect()
+        values.into_iter().map(|(name, value)| WorkloadMeasure::new(name, value)).collect()
     }
 }
 
@@ -107,13 +101,7 @@ pub(super) struct RecentHitRatio {
 
 impl RecentHitRatio {
     pub(super) fn new(stretch_bytes: u64) -> RecentHitRatio {
-        RecentHitRatio {
-            stretch_bytes,
-            ends_at_bytes: stretch_bytes,
-            gets: 0,
-            hits: 0,
-            last: None,
-        }
+        RecentHitRatio { stretch_bytes, ends_at_bytes: stretch_bytes, gets: 0, hits: 0, last: None }
     }
 
     pub(super) fn count(&mut self, hit: bool, written_bytes: u64) {

@@ -45,9 +45,7 @@ impl CacheLayout {
         let soc_start_bytes = capacity / bucket_bytes * bucket_bytes - buckets * bucket_bytes;
         let loc_start_bytes = share(settings.metadata_percent).next_multiple_of(unit);
         let region_bytes = match target.scaled_model {
-            Some(model) => model
-                .size(settings.region_bytes)
-                .max(REGION_BYTES_MIN.min(settings.region_bytes)),
+            Some(model) => model.size(settings.region_bytes).max(REGION_BYTES_MIN.min(settings.region_bytes)),
             None => settings.region_bytes,
         };
         let device_max_write_bytes = target.request_bytes(settings.device_max_write_bytes);
@@ -97,10 +95,7 @@ impl CacheLayout {
 
     /// Start and end offset of SOC, bytes. The end is exclusive.
     pub(super) fn soc_extent(&self) -> (u64, u64) {
-        (
-            self.soc_start_bytes,
-            self.soc_start_bytes + self.buckets * self.bucket_bytes,
-        )
+        (self.soc_start_bytes, self.soc_start_bytes + self.buckets * self.bucket_bytes)
     }
 
     /// True if LOC exists, that is, if SOC and metadata leave space.

@@ -217,11 +217,7 @@ impl CachelibSettings {
         const FIXED_BYTES: u64 = 16 << 20;
         self.check()?;
         let layout = layout::CacheLayout::new(self, target)?;
-        let objects = if self.trace.is_empty() {
-            self.statistics().objects_max(target)
-        } else {
-            u64::MAX
-        };
+        let objects = if self.trace.is_empty() { self.statistics().objects_max(target) } else { u64::MAX };
         let dram_bytes = self.dram_bytes_on(target.device_bytes) / target.denominator();
         let loc_items = objects.min(layout.regions * (layout.region_bytes / layout.loc_align_bytes));
         // The header size limits the number of items in a bucket.
@@ -232,9 +228,7 @@ impl CachelibSettings {
             + loc_items * LOC_ITEM_BYTES
             + layout.buckets * BUCKET_BYTES
             + soc_items * SOC_ITEM_BYTES;
-        Ok(bytes
-            .saturating_add(gate_bytes)
-            .saturating_add(Dram::memory_bytes(dram_bytes, objects)))
+        Ok(bytes.saturating_add(gate_bytes).saturating_add(Dram::memory_bytes(dram_bytes, objects)))
     }
 
     fn check(&self) -> Result<(), WorkloadError> {

@@ -146,10 +146,7 @@ impl Navy {
     /// true. Returns false, and counts nothing, if a limit would be exceeded.
     pub(super) fn admits(&mut self, engine: u16, bytes: u32) -> bool {
         let in_flight = &mut self.in_flight[self.engines.index(engine)];
-        let total = InFlightInserts {
-            inserts: in_flight.inserts + 1,
-            bytes: in_flight.bytes + u64::from(bytes),
-        };
+        let total = InFlightInserts { inserts: in_flight.inserts + 1, bytes: in_flight.bytes + u64::from(bytes) };
         if total.inserts > self.max_inserts || total.bytes > self.max_bytes {
             return false;
         }
@@ -168,9 +165,7 @@ impl Navy {
 
     /// Starts the insert of an admitted item into its bucket.
     pub(super) fn insert_small(&mut self, key: u64, bytes: u32, requests: impl Iterator<Item = IoRequest>) {
-        let steps = requests
-            .map(ThreadStep::Request)
-            .chain([ThreadStep::Inserted(SOC_STREAM, bytes)]);
+        let steps = requests.map(ThreadStep::Request).chain([ThreadStep::Inserted(SOC_STREAM, bytes)]);
         self.enqueue(self.writer(SOC_STREAM, key), steps);
     }
 
@@ -278,13 +273,7 @@ mod tests {
     }
 
     fn request(offset_bytes: u64) -> IoRequest {
-        IoRequest {
-            stream: 0,
-            operation: RequestOperation::Write,
-            offset_bytes,
-            bytes: 4096,
-            placement: None,
-        }
+        IoRequest { stream: 0, operation: RequestOperation::Write, offset_bytes, bytes: 4096, placement: None }
     }
 
     /// Runs all threads. Returns tags and offsets of the submitted requests.
@@ -319,10 +308,7 @@ mod tests {
         assert_eq!(run(&mut navy), [(2, 20), (3, 50)]);
         navy.completed(2);
         assert_eq!(run(&mut navy), [(2, 21)]);
-        assert!(
-            !navy.admits(SOC_STREAM, 100),
-            "the insert is not done before its bucket is written"
-        );
+        assert!(!navy.admits(SOC_STREAM, 100), "the insert is not done before its bucket is written");
         navy.completed(2);
         assert_eq!(run(&mut navy), [(2, 40)]);
         assert!(navy.admits(SOC_STREAM, 100));

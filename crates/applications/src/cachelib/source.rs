@@ -172,11 +172,7 @@ impl RequestSource for CacheSource {
             end_bytes,
         };
         let engines = [("loc", layout.loc_extent()), ("soc", layout.soc_extent())];
-        engines
-            .into_iter()
-            .filter(|(_, (start, end))| end > start)
-            .map(owner)
-            .collect()
+        engines.into_iter().filter(|(_, (start, end))| end > start).map(owner).collect()
     }
 
     fn streams(&self) -> Vec<String> {
@@ -191,10 +187,7 @@ impl RequestSource for CacheSource {
     }
 
     fn measures(&self) -> Vec<WorkloadMeasure> {
-        let mut measures = self
-            .cache
-            .counters
-            .measures(&self.cache.recent, self.operations.bad_lines());
+        let mut measures = self.cache.counters.measures(&self.cache.recent, self.operations.bad_lines());
         if let (Some(clock), Some(navy)) = (&self.clock, &self.cache.navy) {
             let rejected = |engine| self.cache.counters.inserts_rejected_percent(engine);
             let seconds = clock.now_ns.max(1) as f64 / 1e9;
@@ -251,11 +244,7 @@ impl PacedHost for CacheSource {
                 clock.idle = 0;
             }
             if clock.has_ended {
-                return Ok(if navy.is_idle() {
-                    NextCall::Never
-                } else {
-                    NextCall::Completion
-                });
+                return Ok(if navy.is_idle() { NextCall::Never } else { NextCall::Completion });
             }
             if !navy.has_caller() {
                 return Ok(NextCall::Completion);

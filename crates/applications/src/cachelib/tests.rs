@@ -47,11 +47,7 @@ fn requests(source: &mut CacheSource, bytes: u64, batch: usize) -> Vec<IoRequest
     while written < bytes {
         let before = requests.len();
         assert!(source.next_batch(&mut requests, batch).unwrap() > 0);
-        written += requests[before..]
-            .iter()
-            .filter(is_write)
-            .map(|request| u64::from(request.bytes))
-            .sum::<u64>();
+        written += requests[before..].iter().filter(is_write).map(|request| u64::from(request.bytes)).sum::<u64>();
     }
     requests
 }
@@ -93,18 +89,12 @@ fn bytes_written_are_bytes_accounted_and_gets_are_hits_or_misses() {
     };
     assert_eq!(written(0), measure(&source, "soc.written_bytes"));
     assert_eq!(written(1), measure(&source, "loc.written_bytes"));
-    assert_eq!(
-        written(0),
-        4096.0 * (measure(&source, "soc.items") + measure(&source, "soc.removes"))
-    );
+    assert_eq!(written(0), 4096.0 * (measure(&source, "soc.items") + measure(&source, "soc.removes")));
     let items = measure(&source, "soc.item_bytes") + measure(&source, "loc.item_bytes");
     let amplification = measure(&source, "application_write_amplification");
     assert!((amplification - (written(0) + written(1)) / items).abs() < 1e-12);
     let counters = source.cache.counters;
-    assert_eq!(
-        counters.dram_hits + counters.soc_hits + counters.loc_hits + counters.misses,
-        counters.gets
-    );
+    assert_eq!(counters.dram_hits + counters.soc_hits + counters.loc_hits + counters.misses, counters.gets);
     assert_eq!(counters.loc_lookups, counters.gets - counters.dram_hits);
     assert_eq!(counters.soc_lookups, counters.loc_lookups - counters.loc_hits);
     assert!(counters.loc_hits > 0 && counters.soc_hits > 0 && counters.lookaside_sets < counters.misses);
@@ -131,24 +121,15 @@ fn soc_rewrites_all_buckets_alike() {
         rewrites[((request.offset_bytes - layout.soc_start_bytes) / 4096) as usize] += 1;
     }
     let mean = rewrites.iter().sum::<u32>() as f64 / rewrites.len() as f64;
-    let chi_square: f64 = rewrites
-        .iter()
-        .map(|count| (f64::from(*count) - mean).powi(2) / mean)
-        .sum();
+    let chi_square: f64 = rewrites.iter().map(|count| (f64::from(*count) - mean).powi(2) / mean).sum();
     // With 26213 degrees of freedom, the standard deviation of the ratio is 0.9 percent.
     let ratio = chi_square / (rewrites.len() - 1) as f64;
-    assert!(
-        (0.96..1.06).contains(&ratio),
-        "chi-square {ratio} of the degrees of freedom"
-    );
+    assert!((0.96..1.06).contains(&ratio), "chi-square {ratio} of the degrees of freedom");
 }
 
 #[test]
 fn loc_goes_round() {
-    let settings = CachelibSettings {
-        preset: Preset::Twitter37,
-        ..CachelibSettings::default()
-    };
+    let settings = CachelibSettings { preset: Preset::Twitter37, ..CachelibSettings::default() };
     let mut source = settings.source(&target(GIB, 1), 3).unwrap();
     let layout = source.cache.layout;
     let mut next = layout.loc_start_bytes;
@@ -161,10 +142,7 @@ fn loc_goes_round() {
         }
     }
     let written = measure(&source, "loc.written_bytes");
-    assert!(
-        written > 2.0 * (loc_end - layout.loc_start_bytes) as f64,
-        "it went round"
-    );
+    assert!(written > 2.0 * (loc_end - layout.loc_start_bytes) as f64, "it went round");
 }
 
 #[test]
@@ -187,15 +165,9 @@ fn the_same_requests_come_whatever_the_batches_and_the_placement() {
     let mut pieces = requests(&mut settings.source(&target, 4).unwrap(), GIB, 7);
     let count = whole.len().min(pieces.len());
     assert!(whole[..count] == pieces[..count] && count > 100_000);
-    let plain = CachelibSettings {
-        placement: false,
-        ..settings.clone()
-    };
+    let plain = CachelibSettings { placement: false, ..settings.clone() };
     let unplaced = requests(&mut plain.source(&target, 4).unwrap(), GIB, 7);
-    let without_fdp = WorkloadTarget {
-        placement_count: 0,
-        ..target
-    };
+    let without_fdp = WorkloadTarget { placement_count: 0, ..target };
     let ignored = requests(&mut settings.source(&without_fdp, 4).unwrap(), GIB, 7);
     pieces.iter_mut().for_each(|request| request.placement = None);
     assert!(pieces == unplaced && pieces == ignored);
@@ -235,12 +207,7 @@ fn a_scaled_model_hits_and_writes_as_the_drive_does() {
 #[test]
 fn admission_cuts_what_is_written() {
     let admitted = |admission: AdmissionPolicy| {
-        let settings = CachelibSettings {
-            admission,
-            operations: Some(1_000_000),
-            reads: false,
-            ..small()
-        };
+        let settings = CachelibSettings { admission, operations: Some(1_000_000), reads: false, ..small() };
         let mut source = settings.source(&target(GIB, 1), 7).unwrap();
         while source.next_batch(&mut Vec::new(), 100_000).unwrap() > 0 {}
         let [gets, sets, deletes] = ["gets", "sets", "deletes"].map(|name| measure(&source, name));
@@ -258,12 +225,8 @@ fn every_preset_makes_a_source_and_one_engine_can_be_everything() {
     use Preset::{Cdn, Kvcache202206, Kvcache202210, Kvcache202401, Twitter12, Twitter37};
     for preset in [Cdn, Kvcache202206, Kvcache202210, Kvcache202401, Twitter12, Twitter37] {
         for soc_percent in [0.0, 4.0, 99.5] {
-            let settings = CachelibSettings {
-                preset,
-                soc_percent,
-                statistics: StatisticsSettings::default(),
-                ..small()
-            };
+            let settings =
+                CachelibSettings { preset, soc_percent, statistics: StatisticsSettings::default(), ..small() };
             let mut source = settings.source(&target(GIB, 1), 8).unwrap();
             let all = requests(&mut source, GIB / 32, 1000);
             assert!(soc_percent != 0.0 || all.iter().all(|request| request.stream == 1));
@@ -281,21 +244,11 @@ fn a_trace_goes_through_the_cache() {
         writeln!(file, "{line},key{key},20,{},1,set,300", 100 + key % 5_000).unwrap();
         writeln!(file, "{line},key{},20,0,1,get,0", mix(line + 1_000_000) % 20_000).unwrap();
     }
-    let settings = CachelibSettings {
-        trace: vec![file.path().to_path_buf()],
-        dram_bytes: Some(1 << 20),
-        ..small()
-    };
-    let once = WorkloadTarget {
-        endless: false,
-        ..target(GIB, 1)
-    };
+    let settings = CachelibSettings { trace: vec![file.path().to_path_buf()], dram_bytes: Some(1 << 20), ..small() };
+    let once = WorkloadTarget { endless: false, ..target(GIB, 1) };
     let mut source = settings.source(&once, 9).unwrap();
     while source.next_batch(&mut Vec::new(), 1_000_000).unwrap() > 0 {}
-    assert_eq!(
-        (measure(&source, "sets"), measure(&source, "gets")),
-        (200_000.0, 200_000.0)
-    );
+    assert_eq!((measure(&source, "sets"), measure(&source, "gets")), (200_000.0, 200_000.0));
     assert!(measure(&source, "hit_ratio") > 0.9, "all keys fit the cache");
     assert_eq!(source.share_done(), Some(1.0));
 }
@@ -316,48 +269,24 @@ fn settings_are_read_and_refused_by_name() {
     .unwrap();
     assert_eq!(settings.statistics().zipf_alpha, 1.1);
     assert_eq!(settings.statistics().key_bytes, 44);
-    assert_eq!(
-        toml::from_str::<CachelibSettings>(&toml::to_string(&settings).unwrap()).unwrap(),
-        settings
-    );
+    assert_eq!(toml::from_str::<CachelibSettings>(&toml::to_string(&settings).unwrap()).unwrap(), settings);
     assert!(toml::from_str::<CachelibSettings>("region_size = 1").is_err());
     type Change = fn(&mut CachelibSettings);
     let refusals: [(Change, &str); 7] = [
         (|settings| settings.soc_percent = 101.0, "soc_percent = 101"),
         (|settings| settings.bucket_bytes = 5000, "bucket_bytes = 5000"),
-        (
-            |settings| (settings.region_bytes, settings.soc_percent) = (256 << 20, 60.0),
-            "region_bytes",
-        ),
+        (|settings| (settings.region_bytes, settings.soc_percent) = (256 << 20, 60.0), "region_bytes"),
         (|settings| settings.amplification = 0, "amplification"),
         (|settings| settings.statistics.get_percent = Some(70.0), "get_percent"),
-        (
-            |settings| settings.statistics.value_quantiles = Some(vec![(0.0, 5), (50.0, 9)]),
-            "value_quantiles",
-        ),
-        (
-            |settings| settings.admission = AdmissionPolicy::Probabilistic { admit_percent: -1.0 },
-            "admit_percent",
-        ),
+        (|settings| settings.statistics.value_quantiles = Some(vec![(0.0, 5), (50.0, 9)]), "value_quantiles"),
+        (|settings| settings.admission = AdmissionPolicy::Probabilistic { admit_percent: -1.0 }, "admit_percent"),
     ];
     for (change, name) in refusals {
         let mut settings = small();
         change(&mut settings);
-        let error = settings
-            .source(&target(GIB, 1), 1)
-            .expect_err("it is impossible")
-            .to_string();
+        let error = settings.source(&target(GIB, 1), 1).expect_err("it is impossible").to_string();
         assert!(error.contains(name), "{error}");
     }
-    let missing = CachelibSettings {
-        trace: vec!["no/such/file".into()],
-        ..small()
-    };
-    assert!(
-        missing
-            .source(&target(GIB, 1), 1)
-            .expect_err("it is impossible")
-            .to_string()
-            .contains("no/such/file")
-    );
+    let missing = CachelibSettings { trace: vec!["no/such/file".into()], ..small() };
+    assert!(missing.source(&target(GIB, 1), 1).expect_err("it is impossible").to_string().contains("no/such/file"));
 }

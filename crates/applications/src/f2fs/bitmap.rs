@@ -11,11 +11,7 @@ pub struct Bitmap {
 impl Bitmap {
     /// Creates a bitmap with all bits clear.
     pub fn new(bits: usize) -> Bitmap {
-        Bitmap {
-            words: vec![0; bits.div_ceil(64)],
-            bits,
-            set: 0,
-        }
+        Bitmap { words: vec![0; bits.div_ceil(64)], bits, set: 0 }
     }
 
     /// Creates a bitmap with all bits set.
@@ -97,9 +93,6 @@ mod tests {
         }
         assert_eq!(bitmap.count(), 5);
         assert_eq!([0, 4, 64, 65].map(|from| bitmap.next(from)), [3, 63, 64, 130].map(Some));
-        assert_eq!(
-            (bitmap.next(131), bitmap.next(200), bitmap.next_around(200)),
-            (Some(199), None, Some(3))
-        );
+        assert_eq!((bitmap.next(131), bitmap.next(200), bitmap.next_around(200)), (Some(199), None, Some(3)));
     }
 }

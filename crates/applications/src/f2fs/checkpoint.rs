@@ -63,8 +63,7 @@ impl FileSystem {
             let requests = idle_seconds * DISCARDS_PER_SECOND * f64::from(self.layout.shrink);
             let requests = requests / self.rules.denominator as f64;
             let granularity = self.discard_granularity();
-            self.discards
-                .send(&mut self.output, &self.layout, granularity, requests as u64);
+            self.discards.send(&mut self.output, &self.layout, granularity, requests as u64);
             self.output.flush();
         }
         Ok(())

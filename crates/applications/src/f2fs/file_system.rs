@@ -251,13 +251,11 @@ impl FileSystem {
             if let Some(place) = beyond {
                 let parent = (place / NODE_POINTERS) as usize;
                 if parent == file.indirect.len() {
-                    file.indirect
-                        .push(self.nodes.create(LogKind::ColdNode).ok_or(FileSystemFull)?);
+                    file.indirect.push(self.nodes.create(LogKind::ColdNode).ok_or(FileSystemFull)?);
                 }
                 self.nodes.mark_dirty(file.indirect[parent]);
             }
-            file.nodes
-                .push(self.nodes.create(LogKind::WarmNode).ok_or(FileSystemFull)?);
+            file.nodes.push(self.nodes.create(LogKind::WarmNode).ok_or(FileSystemFull)?);
         }
         Ok(())
     }
@@ -278,14 +276,10 @@ impl FileSystem {
             let owners = &mut self.owners[block as usize..(block + run) as usize];
             for (step, (place, owner)) in (0..).zip(places.iter_mut().zip(owners)) {
                 *place = block + step;
-                *owner = BlockOwner {
-                    id,
-                    index: index + step,
-                };
+                *owner = BlockOwner { id, index: index + step };
             }
             let class = file.class;
-            self.output
-                .write(F2fsWriter::Log(log), class, self.layout.main + block, run);
+            self.output.write(F2fsWriter::Log(log), class, self.layout.main + block, run);
             index += run;
             left -= run;
         }
@@ -315,8 +309,7 @@ impl FileSystem {
         let file = &self.files[id as usize];
         let log = self.rules.data_log(file.class);
         for (block, run) in runs(&file.blocks[first as usize..(first + blocks) as usize]) {
-            self.output
-                .write(F2fsWriter::Log(log), file.class, self.layout.main + block, run);
+            self.output.write(F2fsWriter::Log(log), file.class, self.layout.main + block, run);
         }
         self.output.flush();
         Ok(())
@@ -384,21 +377,13 @@ impl FileSystem {
     /// Owner of a block, for cleaning: a file and the index of the block, or a node.
     pub(super) fn owner(&self, block: u32) -> Result<(u32, u32), u32> {
         let owner = self.owners[block as usize];
-        if owner.index == NODE {
-            Err(owner.id)
-        } else {
-            Ok((owner.id, owner.index))
-        }
+        if owner.index == NODE { Err(owner.id) } else { Ok((owner.id, owner.index)) }
     }
 
     /// Checks that users may have `blocks` more blocks.
     fn check_room(&self, blocks: u64) -> Result<(), FileSystemFull> {
         let wanted = self.segments.total_valid() + u64::from(self.nodes.dirty_count()) + blocks;
-        if wanted > self.layout.user_blocks() {
-            Err(FileSystemFull)
-        } else {
-            Ok(())
-        }
+        if wanted > self.layout.user_blocks() { Err(FileSystemFull) } else { Ok(()) }
     }
 
     /// Valid blocks as a fraction of the user blocks.
@@ -412,11 +397,8 @@ impl FileSystem {
         loop {
             let segment = self.segments.current(log);
             let from = self.next_offset[log as usize];
-            let run = if from < self.layout.segment_blocks {
-                self.segments.writable_run(segment, from, limit)
-            } else {
-                None
-            };
+            let run =
+                if from < self.layout.segment_blocks { self.segments.writable_run(segment, from, limit) } else { None };
             if let Some((first, blocks)) = run {
                 self.next_offset[log as usize] = first + blocks;
                 self.allocated += u64::from(blocks);
@@ -439,11 +421,7 @@ impl FileSystem {
         assert!(left != NOWHERE, "every log has a segment");
         self.summaries.set(left as usize);
         let few = self.segments.free_sections() <= 2 * self.layout.reserved_sections + self.dirty_sections();
-        let dirty = if self.rules.threaded && few {
-            self.find_dirty(log)
-        } else {
-            None
-        };
+        let dirty = if self.rules.threaded && few { self.find_dirty(log) } else { None };
         let (segment, threaded) = match dirty {
             Some(segment) => (segment, true),
             None => (self.segments.next_free(log).ok_or(FileSystemFull)?, false),
@@ -503,7 +481,5 @@ impl FileSystem {
 /// Runs of consecutive blocks among the existing blocks of a list, as first block and number.
 fn runs(list: &[u32]) -> impl Iterator<Item = (u32, u32)> {
     let groups = list.chunk_by(|block, next| *block != UNWRITTEN && block + 1 == *next);
-    groups
-        .filter(|group| group[0] != UNWRITTEN)
-        .map(|group| (group[0], group.len() as u32))
+    groups.filter(|group| group[0] != UNWRITTEN).map(|group| (group[0], group.len() as u32))
 }

@@ -78,17 +78,8 @@ impl F2fsWriter {
 }
 
 /// Names of the streams: the writers, then reads and discards.
-pub const STREAMS: [&str; 9] = [
-    "hot_data",
-    "warm_data",
-    "cold_data",
-    "hot_node",
-    "warm_node",
-    "cold_node",
-    "meta",
-    "read",
-    "discard",
-];
+pub const STREAMS: [&str; 9] =
+    ["hot_data", "warm_data", "cold_data", "hot_node", "warm_node", "cold_node", "meta", "read", "discard"];
 
 /// Hints of the kernel by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,11 +187,7 @@ mod tests {
         for (count, data) in [(1, [0, 0, 0]), (2, [0, 0, 1]), (3, [0, 1, 2]), (8, [0, 1, 2])] {
             let place = |writer| HintPolicy::Streams.placement(writer, 0, 6, count);
             for (log, index) in LogKind::ALL.into_iter().zip(data) {
-                assert_eq!(
-                    place(F2fsWriter::Log(log)),
-                    Some(PlacementIndex(index)),
-                    "{log:?} of {count}"
-                );
+                assert_eq!(place(F2fsWriter::Log(log)), Some(PlacementIndex(index)), "{log:?} of {count}");
             }
             for log in &LogKind::ALL[3..] {
                 assert_eq!(place(F2fsWriter::Log(*log)), None);

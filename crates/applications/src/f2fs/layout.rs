@@ -80,11 +80,7 @@ impl F2fsLayout {
         shrink: u32,
     ) -> Result<F2fsLayout, WorkloadError> {
         within("segments_per_section", section_segments, 1..=4096)?;
-        within(
-            "overprovision_percent",
-            overprovision_percent.unwrap_or(1.0),
-            0.01..=50.0,
-        )?;
+        within("overprovision_percent", overprovision_percent.unwrap_or(1.0), 0.01..=50.0)?;
         let too_small = |bytes: u64| {
             let setting = format!("a drive of {bytes} bytes and segments_per_section = {section_segments}");
             let problem = "leave too few sections for a file system, which needs about 64. Use a larger drive or \
@@ -167,11 +163,7 @@ impl F2fsLayout {
 /// Blocks of the checkpoint pack for the SIT's bitmap, if it is too large for the first block.
 fn payload_blocks(sit_segments: u64) -> u32 {
     let bitmap_bytes = sit_segments * u64::from(SEGMENT_BLOCKS) / 8;
-    if bitmap_bytes > NAT_BITMAP_BYTES {
-        bitmap_bytes.div_ceil(BLOCK_BYTES) as u32
-    } else {
-        0
-    }
+    if bitmap_bytes > NAT_BITMAP_BYTES { bitmap_bytes.div_ceil(BLOCK_BYTES) as u32 } else { 0 }
 }
 
 /// Sizes of the areas, in segments.
@@ -196,14 +188,8 @@ impl Areas {
         let nat_blocks = (left * segment_blocks).div_ceil(u64::from(NAT_ENTRIES));
         let nat_limit = NAT_BITMAP_BYTES * 8 / segment_blocks;
         let nat_segments = nat_blocks.div_ceil(segment_blocks).min(nat_limit);
-        let mut areas = Areas {
-            shrink,
-            total_segments,
-            sit_segments,
-            nat_segments,
-            first_main_segment: 0,
-            main_segments: 0,
-        };
+        let mut areas =
+            Areas { shrink, total_segments, sit_segments, nat_segments, first_main_segment: 0, main_segments: 0 };
         areas.finish(section_segments);
         (areas.main_segments > 0).then_some(areas)
     }
@@ -233,13 +219,7 @@ impl Areas {
         };
         let best = candidates
             .into_iter()
-            .reduce(|best, candidate| {
-                if space(candidate) > space(best) {
-                    candidate
-                } else {
-                    best
-                }
-            })
+            .reduce(|best, candidate| if space(candidate) > space(best) { candidate } else { best })
             .expect("there are candidates");
         (reserved(best) as u64, overprovision(best).max(0.0) as u64)
     }
@@ -265,16 +245,10 @@ mod tests {
 
     #[test]
     fn areas_follow_each_other_and_cover_what_they_describe() {
-        assert_eq!(
-            [1, 3, 4, 64, 256, 1024].map(F2fsLayout::default_shrink),
-            [1, 1, 2, 8, 16, 16]
-        );
-        for (bytes, d, section) in [
-            (1u64 << 30, 1, 1),
-            (256 << 30, 1, 4),
-            (7_680_000_000_000, 256, 1),
-            (7_680_000_000_000, 1, 1),
-        ] {
+        assert_eq!([1, 3, 4, 64, 256, 1024].map(F2fsLayout::default_shrink), [1, 1, 2, 8, 16, 16]);
+        for (bytes, d, section) in
+            [(1u64 << 30, 1, 1), (256 << 30, 1, 4), (7_680_000_000_000, 256, 1), (7_680_000_000_000, 1, 1)]
+        {
             let layout = F2fsLayout::new(&drive(bytes, d), section, None, F2fsLayout::default_shrink(d)).unwrap();
             assert!(layout.checkpoint < layout.sit && layout.sit < layout.nat && layout.nat < layout.ssa);
             assert_eq!(layout.nat - layout.sit, 2 * layout.sit_blocks);
@@ -295,14 +269,8 @@ mod tests {
     fn overprovisioning_balances_reserve_and_spare() {
         let layout = F2fsLayout::new(&drive(7_680_000_000_000, 1), 1, None, 1).unwrap();
         let root = f64::from(layout.segments).sqrt();
-        assert!(
-            (f64::from(layout.reserved_sections) / root - 1.0).abs() < 0.1,
-            "{layout:?}"
-        );
-        assert!(
-            (f64::from(layout.overprovision_segments) / root - 1.0).abs() < 0.1,
-            "{layout:?}"
-        );
+        assert!((f64::from(layout.reserved_sections) / root - 1.0).abs() < 0.1, "{layout:?}");
+        assert!((f64::from(layout.overprovision_segments) / root - 1.0).abs() < 0.1, "{layout:?}");
     }
 
     #[test]

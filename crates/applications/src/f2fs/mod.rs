@@ -174,25 +174,14 @@ impl F2fsSettings {
         let layout = F2fsLayout::new(target, self.segments_per_section, self.overprovision_percent, shrink)?;
         let personality = match self.personality {
             PersonalityName::Fileserver => {
-                let started = self
-                    .fileserver
-                    .start(target, &layout, seed, self.reads, self.classes())?;
+                let started = self.fileserver.start(target, &layout, seed, self.reads, self.classes())?;
                 Personality::Fileserver(started)
             }
             PersonalityName::Oltp => Personality::Oltp(self.oltp.start(target, &layout, seed, self.reads)?),
         };
         let rules = F2fsRules::new(self, target, &layout);
-        let output = F2fsOutput::new(
-            self.hints,
-            self.lifetime_classes,
-            target.placement_count,
-            self.max_request_bytes,
-        );
-        Ok(F2fs::new(
-            FileSystem::new(layout, rules, output),
-            personality,
-            self.hints,
-        ))
+        let output = F2fsOutput::new(self.hints, self.lifetime_classes, target.placement_count, self.max_request_bytes);
+        Ok(F2fs::new(FileSystem::new(layout, rules, output), personality, self.hints))
     }
 
     /// Maximum memory of the workload, bytes.
@@ -219,10 +208,7 @@ impl F2fsSettings {
     fn classes(&self) -> Classes {
         match self.hints {
             HintPolicy::Lifetime => Classes::lifetime(self.lifetime_classes),
-            _ => Classes::Attributes {
-                hot_percent: self.hot_files_percent,
-                cold_percent: self.cold_files_percent,
-            },
+            _ => Classes::Attributes { hot_percent: self.hot_files_percent, cold_percent: self.cold_files_percent },
         }
     }
 
@@ -242,11 +228,7 @@ impl F2fsSettings {
         within("checkpoint_seconds", self.checkpoint_seconds, 1e-3..=1e6)?;
         within("pause_every_seconds", self.pause_every_seconds, 0.0..=1e6)?;
         within("pause_seconds", self.pause_seconds, 0.0..=1e6)?;
-        within(
-            "throughput_bytes_per_second",
-            self.throughput_bytes_per_second,
-            1..=u64::MAX,
-        )?;
+        within("throughput_bytes_per_second", self.throughput_bytes_per_second, 1..=u64::MAX)?;
         multiple_of(BLOCK_BYTES, "max_request_bytes", self.max_request_bytes, 1 << 30)
     }
 }

@@ -147,11 +147,7 @@ impl Nodes {
         blocks.retain(|block| {
             let first = (block * NAT_ENTRIES) as usize;
             let mut from = first;
-            while let Some(node) = self
-                .moved
-                .next(from)
-                .filter(|node| *node < first + NAT_ENTRIES as usize)
-            {
+            while let Some(node) = self.moved.next(from).filter(|node| *node < first + NAT_ENTRIES as usize) {
                 self.moved.clear(node);
                 from = node + 1;
             }

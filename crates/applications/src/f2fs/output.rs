@@ -101,21 +101,13 @@ impl F2fsOutput {
     }
 
     fn append(&mut self, stream: usize, placement: Option<PlacementIndex>, first: u32, blocks: u32) {
-        let limit = if stream == DISCARDS {
-            u32::MAX / BLOCK_BYTES as u32
-        } else {
-            self.max_blocks
-        };
+        let limit = if stream == DISCARDS { u32::MAX / BLOCK_BYTES as u32 } else { self.max_blocks };
         let (mut first, mut left) = (first, blocks);
         while left > 0 {
             let pending = &mut self.pending[stream];
             let follows = pending.first + pending.blocks == first && pending.placement == placement;
             if pending.blocks == 0 {
-                *pending = PendingRun {
-                    first,
-                    blocks: 0,
-                    placement,
-                };
+                *pending = PendingRun { first, blocks: 0, placement };
             } else if !follows || pending.blocks == limit {
                 self.send(stream);
                 continue;

@@ -199,11 +199,7 @@ impl SegmentTable {
         let index = segment as usize;
         let mut kept = 0;
         for (word, bits) in places(first % self.segment_blocks, blocks) {
-            assert!(
-                self.now[index][word] & bits == bits,
-                "blocks {first} to {} are not valid",
-                first + blocks
-            );
+            assert!(self.now[index][word] & bits == bits, "blocks {first} to {} are not valid", first + blocks);
             self.now[index][word] &= !bits;
             kept += (self.before[index][word] & bits).count_ones();
         }
@@ -303,11 +299,7 @@ impl SegmentTable {
         let candidates = dirty.count().min(MAX_VICTIM_SEARCH);
         let fill = &self.fill[kind as usize];
         let from_start = kind.is_node() || kind == LogKind::HotData;
-        let mut group = if from_start {
-            0
-        } else {
-            self.last_victim as usize / GROUP
-        };
+        let mut group = if from_start { 0 } else { self.last_victim as usize / GROUP };
         let mut best = (self.segment_blocks as u16, None);
         let mut seen = 0;
         while seen < candidates {
@@ -328,10 +320,7 @@ impl SegmentTable {
 
     /// Segment of a group with this number of unwritable blocks, unless it is under cleaning.
     fn find_in_group(&self, fill: &[u16; GROUP], group: usize, wanted: u16) -> Option<u32> {
-        let place = fill
-            .iter()
-            .position(|blocks| *blocks == wanted)
-            .expect("the least is one of them");
+        let place = fill.iter().position(|blocks| *blocks == wanted).expect("the least is one of them");
         let segment = (group * GROUP + place) as u32;
         (segment / self.section_segments != self.victim).then_some(segment)
     }
@@ -344,9 +333,7 @@ impl SegmentTable {
     }
 
     fn has_log(&self, section: u32) -> bool {
-        self.current
-            .iter()
-            .any(|current| *current != NOWHERE && current / self.section_segments == section)
+        self.current.iter().any(|current| *current != NOWHERE && current / self.section_segments == section)
     }
 
     /// Victim of foreground cleaning, the section with the fewest valid blocks.
@@ -362,10 +349,8 @@ impl SegmentTable {
     /// next sections from the end of the last search.
     pub fn cost_benefit_victim(&mut self) -> Option<u32> {
         let sections = self.section_valid.len() as u32;
-        let (oldest, youngest) = self
-            .modified
-            .iter()
-            .fold((u64::MAX, 0), |(least, most), time| (least.min(*time), most.max(*time)));
+        let (oldest, youngest) =
+            self.modified.iter().fold((u64::MAX, 0), |(least, most), time| (least.min(*time), most.max(*time)));
         let span = (youngest - oldest.min(youngest)).max(1);
         let mut best: (u64, Option<u32>) = (0, None);
         let mut seen = 0;
@@ -375,10 +360,7 @@ impl SegmentTable {
                 continue;
             }
             let range = self.of_section(section);
-            let mean = range
-                .clone()
-                .map(|segment| self.modified[segment as usize])
-                .sum::<u64>()
+            let mean = range.clone().map(|segment| self.modified[segment as usize]).sum::<u64>()
                 / u64::from(self.section_segments);
             let age = 100 - 100 * (mean.max(oldest) - oldest) / span;
             let capacity = u64::from(self.section_segments * self.segment_blocks);
@@ -460,11 +442,7 @@ impl SegmentTable {
                 let expected = is_dirty && self.kind[index] == kind;
                 assert_eq!(self.dirty[kind as usize].get(index), expected, "segment {segment}");
                 let fill = if expected { self.taken[index] } else { NOT_DIRTY };
-                assert_eq!(
-                    self.fill[kind as usize][index / GROUP][index % GROUP],
-                    fill,
-                    "segment {segment}"
-                );
+                assert_eq!(self.fill[kind as usize][index / GROUP][index % GROUP], fill, "segment {segment}");
             }
             if self.free.get(index) {
                 assert!(self.taken[index] == 0 && !is_current, "segment {segment}");

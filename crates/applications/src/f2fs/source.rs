@@ -20,51 +20,28 @@ pub struct F2fs {
 
 impl F2fs {
     pub(super) fn new(files: FileSystem, personality: Personality, hints: HintPolicy) -> F2fs {
-        F2fs {
-            files,
-            personality,
-            hints,
-            error: None,
-            ended: false,
-        }
+        F2fs { files, personality, hints, error: None, ended: false }
     }
 
     /// Executes one operation and the background work that follows.
     pub(super) fn step(&mut self) -> Result<(), WorkloadError> {
-        let done = self
-            .personality
-            .step(&mut self.files)
-            .and_then(|()| self.files.background());
+        let done = self.personality.step(&mut self.files).and_then(|()| self.files.background());
         done.map_err(|_| {
-            let setting = format!(
-                "a file system with {:.1} % of its blocks in use",
-                100.0 * self.files.utilization()
-            );
-            WorkloadError::setting(
-                setting,
-                "has no room left. Use fewer or smaller files, or a larger drive",
-            )
+            let setting = format!("a file system with {:.1} % of its blocks in use", 100.0 * self.files.utilization());
+            WorkloadError::setting(setting, "has no room left. Use fewer or smaller files, or a larger drive")
         })
     }
 
     /// Writes with a hint. With `data`, counts only user data.
     fn with_hint(&self, hint: Hint, data: bool) -> WriteCount {
         let writers = LogKind::ALL.into_iter().map(F2fsWriter::Log).chain([F2fsWriter::Meta]);
-        let carrying = writers
-            .filter(|writer| self.hints.hint(*writer) == Some(hint))
-            .filter(|writer| writer.is_data() || !data);
+        let carrying =
+            writers.filter(|writer| self.hints.hint(*writer) == Some(hint)).filter(|writer| writer.is_data() || !data);
         sum(carrying.map(|writer| self.files.output.writers[writer.index()]))
     }
 
     fn hint_measures(&self, measures: &mut Vec<WorkloadMeasure>) {
-        const HINTS: [Hint; 6] = [
-            Hint::NotSet,
-            Hint::None,
-            Hint::Short,
-            Hint::Medium,
-            Hint::Long,
-            Hint::Extreme,
-        ];
+        const HINTS: [Hint; 6] = [Hint::NotSet, Hint::None, Hint::Short, Hint::Medium, Hint::Long, Hint::Extreme];
         let all = sum(self.files.output.writers.into_iter());
         let data = sum(self.files.output.writers[..3].iter().copied());
         for (hint, name) in HINTS.into_iter().zip(Hint::NAMES) {
@@ -72,14 +49,8 @@ impl F2fs {
             let carrying_data = self.with_hint(hint, true);
             measures.extend([
                 WorkloadMeasure::new(format!("hint.{name}.share"), ratio(carrying.bytes, all.bytes)),
-                WorkloadMeasure::new(
-                    format!("hint.{name}.request_share"),
-                    ratio(carrying.requests, all.requests),
-                ),
-                WorkloadMeasure::new(
-                    format!("hint.{name}.data_share"),
-                    ratio(carrying_data.bytes, data.bytes),
-                ),
+                WorkloadMeasure::new(format!("hint.{name}.request_share"), ratio(carrying.requests, all.requests)),
+                WorkloadMeasure::new(format!("hint.{name}.data_share"), ratio(carrying_data.bytes, data.bytes)),
             ]);
         }
     }
@@ -89,15 +60,9 @@ impl F2fs {
         let all = sum(output.handles.iter().copied());
         let data = sum(output.data_handles.iter().copied());
         let most = output.data_handles.iter().map(|handle| handle.bytes).max();
-        measures.push(WorkloadMeasure::new(
-            "handle.largest.data_share",
-            ratio(most.unwrap_or(0), data.bytes),
-        ));
+        measures.push(WorkloadMeasure::new("handle.largest.data_share", ratio(most.unwrap_or(0), data.bytes)));
         for (index, handle) in output.handles.iter().enumerate() {
-            measures.push(WorkloadMeasure::new(
-                format!("handle.{index}.share"),
-                ratio(handle.bytes, all.bytes),
-            ));
+            measures.push(WorkloadMeasure::new(format!("handle.{index}.share"), ratio(handle.bytes, all.bytes)));
         }
     }
 }
@@ -137,10 +102,7 @@ impl RequestSource for F2fs {
         let blocks = counters.appended_blocks + counters.threaded_blocks + counters.in_place_blocks;
         let mut measures = vec![
             WorkloadMeasure::new("application_bytes", counters.application_bytes as f64),
-            WorkloadMeasure::new(
-                "file_system_waf",
-                ratio(output.bytes_written, counters.application_bytes),
-            ),
+            WorkloadMeasure::new("file_system_waf", ratio(output.bytes_written, counters.application_bytes)),
             WorkloadMeasure::new("utilization", files.utilization()),
             WorkloadMeasure::new("free_sections", f64::from(files.segments.free_sections())),
             WorkloadMeasure::new("threaded_share", ratio(counters.threaded_blocks, blocks)),
@@ -153,10 +115,8 @@ impl RequestSource for F2fs {
             WorkloadMeasure::new("checkpoints", counters.checkpoints as f64),
         ];
         for (name, written) in STREAMS.iter().zip(&output.writers) {
-            measures.push(WorkloadMeasure::new(
-                format!("log.{name}.share"),
-                ratio(written.bytes, output.bytes_written),
-            ));
+            measures
+                .push(WorkloadMeasure::new(format!("log.{name}.share"), ratio(written.bytes, output.bytes_written)));
         }
         self.hint_measures(&mut measures);
         self.handle_measures(&mut measures);

@@ -14,19 +14,12 @@ const GIB: u64 = 1 << 30;
 
 /// A drive of some GiB at full scale.
 fn drive(gib: u64) -> WorkloadTarget {
-    WorkloadTarget {
-        device_bytes: gib * GIB,
-        placement_count: 8,
-        ..WorkloadTarget::default()
-    }
+    WorkloadTarget { device_bytes: gib * GIB, placement_count: 8, ..WorkloadTarget::default() }
 }
 
 /// A file server that fills a drive of 2 GiB to about `used` with small files.
 fn small_fileserver(used: f64) -> F2fsSettings {
-    let mut settings = F2fsSettings {
-        throughput_bytes_per_second: 1 << 20,
-        ..F2fsSettings::default()
-    };
+    let mut settings = F2fsSettings { throughput_bytes_per_second: 1 << 20, ..F2fsSettings::default() };
     settings.fileserver.file_bytes = 100_000;
     settings.fileserver.files = Some((used * 2.0 * GIB as f64 / 0.8 / 107_000.0) as u32);
     settings.fileserver.threads = 20;
@@ -78,24 +71,17 @@ fn check_pointers(files: &FileSystem) {
 fn run_checked(settings: &F2fsSettings, target: &WorkloadTarget, seed: u64, operations: u32) -> F2fs {
     let mut source = settings.source(target, seed).unwrap();
     let blocks = (target.capacity_bytes() / BLOCK_BYTES) as usize;
-    let mut drive = Drive {
-        written: vec![false; blocks],
-        valid_before: vec![false; blocks],
-    };
+    let mut drive = Drive { written: vec![false; blocks], valid_before: vec![false; blocks] };
     for operation in 0..operations {
         let checkpoints = source.files.counters.checkpoints;
         let in_place = source.files.counters.in_place_blocks;
-        source
-            .step()
-            .unwrap_or_else(|error| panic!("{error}; replay with seed {seed}"));
+        source.step().unwrap_or_else(|error| panic!("{error}; replay with seed {seed}"));
         let writes_in_place = source.files.counters.in_place_blocks > in_place;
         let checkpointed = source.files.counters.checkpoints > checkpoints;
         let trace = std::mem::take(&mut source.files.output.trace);
         // The pack is the last write of a checkpoint. Later writes belong to the next one.
-        let ends_with_checkpoint = trace
-            .iter()
-            .rfind(|(_, is_write)| *is_write)
-            .is_some_and(|(block, _)| *block < source.files.layout.sit);
+        let ends_with_checkpoint =
+            trace.iter().rfind(|(_, is_write)| *is_write).is_some_and(|(block, _)| *block < source.files.layout.sit);
         for (block, is_write) in trace {
             let is_main = block >= source.files.layout.main;
             if is_main && is_write && !writes_in_place && !checkpointed {
@@ -130,38 +116,18 @@ fn run_checked(settings: &F2fsSettings, target: &WorkloadTarget, seed: u64, oper
 #[test]
 fn what_is_valid_was_written_and_never_discarded() {
     let base = small_fileserver(0.75);
-    let lfs = F2fsSettings {
-        logging: LogMode::Lfs,
-        ..base.clone()
-    };
-    let sections = F2fsSettings {
-        segments_per_section: 4,
-        discard: DiscardPolicy::Always,
-        ..base.clone()
-    };
-    let pauses = F2fsSettings {
-        pause_every_seconds: 20.0,
-        pause_seconds: 600.0,
-        ..base.clone()
-    };
-    for (name, settings) in [
-        ("adaptive", base),
-        ("lfs", lfs),
-        ("sections", sections),
-        ("pauses", pauses),
-    ] {
+    let lfs = F2fsSettings { logging: LogMode::Lfs, ..base.clone() };
+    let sections = F2fsSettings { segments_per_section: 4, discard: DiscardPolicy::Always, ..base.clone() };
+    let pauses = F2fsSettings { pause_every_seconds: 20.0, pause_seconds: 600.0, ..base.clone() };
+    for (name, settings) in [("adaptive", base), ("lfs", lfs), ("sections", sections), ("pauses", pauses)] {
         let source = run_checked(&settings, &drive(2), 7, 45_000);
         let counters = &source.files.counters;
         assert!(counters.checkpoints > 20, "{name}: {counters:?}");
         match name {
-            "lfs" => assert!(
-                counters.foreground_sections > 100 && counters.threaded_blocks == 0,
-                "{counters:?}"
-            ),
-            "pauses" => assert!(
-                counters.background_sections > 0 && source.files.output.bytes_discarded > 0,
-                "{counters:?}"
-            ),
+            "lfs" => assert!(counters.foreground_sections > 100 && counters.threaded_blocks == 0, "{counters:?}"),
+            "pauses" => {
+                assert!(counters.background_sections > 0 && source.files.output.bytes_discarded > 0, "{counters:?}")
+            }
             _ => assert!(counters.threaded_blocks > 10_000, "{name}: {counters:?}"),
         }
     }
@@ -186,21 +152,9 @@ fn synced_overwrites_stay_in_place_if_they_may() {
     let waf = bytes as f64 / counters.application_bytes as f64;
     assert!((1.0..1.005).contains(&waf), "{waf}");
     for other in [
-        F2fsSettings {
-            in_place_updates: false,
-            ..settings.clone()
-        },
-        F2fsSettings {
-            logging: LogMode::Lfs,
-            ..settings.clone()
-        },
-        F2fsSettings {
-            oltp: oltp::OltpSettings {
-                datasync: false,
-                ..settings.oltp.clone()
-            },
-            ..settings.clone()
-        },
+        F2fsSettings { in_place_updates: false, ..settings.clone() },
+        F2fsSettings { logging: LogMode::Lfs, ..settings.clone() },
+        F2fsSettings { oltp: oltp::OltpSettings { datasync: false, ..settings.oltp.clone() }, ..settings.clone() },
     ] {
         let (counters, bytes) = written(&other);
         assert_eq!(counters.in_place_blocks, 0);
@@ -210,10 +164,7 @@ fn synced_overwrites_stay_in_place_if_they_may() {
     }
     settings.oltp.write_bytes = 8 * BLOCK_BYTES;
     settings.oltp.datasync = false;
-    assert!(
-        written(&settings).0.in_place_blocks > 0,
-        "eight blocks are a small fsync"
-    );
+    assert!(written(&settings).0.in_place_blocks > 0, "eight blocks are a small fsync");
 }
 
 /// Data written once costs its inodes, one block per file, and almost nothing else.
@@ -226,17 +177,10 @@ fn writing_files_once_costs_their_nodes() {
     let counters = &source.files.counters;
     assert_eq!((counters.threaded_blocks, counters.cleaned_blocks), (0, 0));
     let data = source.files.output.writers[1].bytes;
-    assert_eq!(
-        data,
-        u64::from(files - 1) * 25 * BLOCK_BYTES,
-        "100,000 bytes are 25 blocks"
-    );
+    assert_eq!(data, u64::from(files - 1) * 25 * BLOCK_BYTES, "100,000 bytes are 25 blocks");
     let nodes = source.files.output.writers[4].bytes / BLOCK_BYTES;
     // Nodes changed after the last checkpoint are still in memory.
-    assert!(
-        (u64::from(files) * 8 / 10..=u64::from(files)).contains(&nodes),
-        "{nodes} nodes of {files} files"
-    );
+    assert!((u64::from(files) * 8 / 10..=u64::from(files)).contains(&nodes), "{nodes} nodes of {files} files");
     let waf = source.files.output.bytes_written as f64 / counters.application_bytes as f64;
     assert!((1.05..1.10).contains(&waf), "{waf}: 26 blocks and a little for 24.4");
 }
@@ -266,11 +210,7 @@ fn requests_say_what_was_done() {
             request.offset_bytes / BLOCK_BYTES..(request.offset_bytes + u64::from(request.bytes)) / BLOCK_BYTES;
         for block in blocks {
             let count = &mut by_request[block as usize];
-            *count = if request.operation == RequestOperation::Write {
-                *count + 1
-            } else {
-                0
-            };
+            *count = if request.operation == RequestOperation::Write { *count + 1 } else { 0 };
         }
         let expected = match (request.operation, request.stream) {
             (RequestOperation::Write, 1) => Some(0),     // warm data: not set
@@ -282,13 +222,7 @@ fn requests_say_what_was_done() {
         assert_eq!(request.placement.map(|index| index.0), expected);
     }
     assert_eq!(by_trace, by_request);
-    assert!(
-        requests
-            .iter()
-            .filter(|request| request.operation == RequestOperation::Trim)
-            .count()
-            > 100
-    );
+    assert!(requests.iter().filter(|request| request.operation == RequestOperation::Trim).count() > 100);
 }
 
 /// The kernel's default sends user data to one handle. Lifetime classes use all handles.
@@ -320,17 +254,10 @@ fn user_data_goes_to_one_handle_unless_it_is_split() {
 /// Foreground cleaning selects the section with the fewest valid blocks.
 #[test]
 fn greedy_cleaning_takes_the_emptiest_section() {
-    let settings = F2fsSettings {
-        logging: LogMode::Lfs,
-        segments_per_section: 2,
-        ..small_fileserver(0.8)
-    };
+    let settings = F2fsSettings { logging: LogMode::Lfs, segments_per_section: 2, ..small_fileserver(0.8) };
     let source = run_checked(&settings, &drive(2), 9, 25_000);
     let segments = &source.files.segments;
-    let current: Vec<u32> = hints::LogKind::ALL
-        .iter()
-        .map(|log| segments.current(*log) / 2)
-        .collect();
+    let current: Vec<u32> = hints::LogKind::ALL.iter().map(|log| segments.current(*log) / 2).collect();
     let valid = |section: u32| segments.valid(2 * section) + segments.valid(2 * section + 1);
     let candidates =
         (0..source.files.layout.sections).filter(|section| valid(*section) > 0 && !current.contains(section));
@@ -367,10 +294,7 @@ fn batch_sizes_do_not_matter() {
 #[test]
 fn a_full_file_system_is_an_error_and_not_a_crash() {
     for logging in [LogMode::Adaptive, LogMode::Lfs] {
-        let mut settings = F2fsSettings {
-            logging,
-            ..small_fileserver(0.9)
-        };
+        let mut settings = F2fsSettings { logging, ..small_fileserver(0.9) };
         settings.fileserver.append_bytes = 10_000_000;
         let mut source = settings.source(&drive(2), 4).unwrap();
         let mut requests = Vec::new();
@@ -382,11 +306,7 @@ fn a_full_file_system_is_an_error_and_not_a_crash() {
             }
         };
         assert!(error.contains("no room left"), "{error}");
-        assert!(
-            source.files.utilization() > 0.9,
-            "{logging:?}: {}",
-            source.files.utilization()
-        );
+        assert!(source.files.utilization() > 0.9, "{logging:?}: {}", source.files.utilization());
         assert_eq!(source.next_batch(&mut requests, 10).unwrap(), 0);
         source.files.segments.check();
     }
@@ -418,10 +338,7 @@ fn a_scaled_model_is_like_the_drive() {
         }
         let counters = source.files.counters;
         let threaded = counters.threaded_blocks as f64 / (counters.threaded_blocks + counters.appended_blocks) as f64;
-        (
-            source.files.output.bytes_written as f64 / counters.application_bytes as f64,
-            threaded,
-        )
+        (source.files.output.bytes_written as f64 / counters.application_bytes as f64, threaded)
     };
     let (full, model) = (measure(1), measure(8));
     assert!((full.0 / model.0 - 1.0).abs() < 0.01, "{full:?} {model:?}");
@@ -438,16 +355,10 @@ fn impossible_settings_are_refused() {
     };
     refused(|settings| settings.lifetime_classes = 1, "from 2 to 6");
     refused(|settings| settings.hints = HintPolicy::Lifetime, "choice = \"random\"");
-    refused(
-        |settings| settings.fileserver.files = Some(40_000),
-        "Use fewer or smaller",
-    );
+    refused(|settings| settings.fileserver.files = Some(40_000), "Use fewer or smaller");
     refused(|settings| settings.fileserver.files = Some(50), "100 are needed");
     refused(|settings| settings.fileserver.file_size_shape = 1.2, "steps of 0.5");
-    refused(
-        |settings| settings.fileserver.preallocated_percent = 100.0,
-        "from 1 to 99",
-    );
+    refused(|settings| settings.fileserver.preallocated_percent = 100.0, "from 1 to 99");
     refused(|settings| settings.max_request_bytes = 5000, "multiple of 4096");
     refused(|settings| settings.checkpoint_seconds = 0.0, "checkpoint_seconds = 0");
     refused(|settings| settings.segments_per_section = 100, "too few sections");
@@ -473,20 +384,14 @@ fn impossible_settings_are_refused() {
 /// parts.
 #[test]
 fn defaults_fit_any_drive() {
-    let paper = WorkloadTarget {
-        device_bytes: 7_680_000_000_000,
-        ..scaled_drive(7_680_000_000_000 >> 20, 1024)
-    };
+    let paper = WorkloadTarget { device_bytes: 7_680_000_000_000, ..scaled_drive(7_680_000_000_000 >> 20, 1024) };
     let part = scaled_drive(240 << 10, 64).part(40.0, 100.0).0;
     for (target, files) in [(paper, 10_000_000), (drive(4), 5_726), (part, 206_158)] {
         let counted = file_count(None, 10_000_000, 72.0, 540_000, &target);
         assert_eq!(counted, files, "{target:?}");
         assert_eq!(file_count(Some(7), 10_000_000, 72.0, 540_000, &target), 7);
         for personality in [PersonalityName::Fileserver, PersonalityName::Oltp] {
-            let settings = F2fsSettings {
-                personality,
-                ..F2fsSettings::default()
-            };
+            let settings = F2fsSettings { personality, ..F2fsSettings::default() };
             settings.source(&target, 0).unwrap();
         }
     }

@@ -189,11 +189,7 @@ impl KvCacheSettings {
                 let seed = mix(seed ^ mix(workers.len() as u64));
                 workers.push(self.worker(class, number, place, target, seed)?);
             }
-            ranges.push(OwnedRange {
-                name: name.clone(),
-                start_bytes: first_byte,
-                end_bytes: start_bytes,
-            });
+            ranges.push(OwnedRange { name: name.clone(), start_bytes: first_byte, end_bytes: start_bytes });
         }
         assert!(
             start_bytes <= target.capacity_bytes(),
@@ -239,25 +235,11 @@ impl KvCacheSettings {
         seed: u64,
     ) -> Result<CacheWorker, WorkloadError> {
         let merged = class.merged(&place, target);
-        let generator = PromptGenerator::new(
-            &class.requests,
-            class.chunk_bytes,
-            place.slots,
-            merged,
-            target.endless,
-            seed,
-        )?;
+        let generator =
+            PromptGenerator::new(&class.requests, class.chunk_bytes, place.slots, merged, target.endless, seed)?;
         let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
         let tier = Tier::new(place.slots, self.eviction);
-        Ok(CacheWorker::new(
-            number,
-            place,
-            tier,
-            generator,
-            class.admit_percent,
-            ttl_ns,
-            mix(seed),
-        ))
+        Ok(CacheWorker::new(number, place, tier, generator, class.admit_percent, ttl_ns, mix(seed)))
     }
 
     fn check(&self) -> Result<(), WorkloadError> {
@@ -270,9 +252,7 @@ impl KvCacheSettings {
         }
         let workers: u64 = self.classes.values().map(|class| u64::from(class.workers)).sum();
         within("the number of workers", workers, 1..=4096)?;
-        self.classes
-            .iter()
-            .try_for_each(|(name, class)| class.check(&format!("classes.{name}")))
+        self.classes.iter().try_for_each(|(name, class)| class.check(&format!("classes.{name}")))
     }
 }
 

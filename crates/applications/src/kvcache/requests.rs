@@ -56,11 +56,7 @@ pub struct PopularChunks {
 
 impl Default for PopularChunks {
     fn default() -> PopularChunks {
-        PopularChunks {
-            catalogue_percent: 200.0,
-            zipf_exponent: 0.9,
-            bytes_per_second: 1_000_000_000,
-        }
+        PopularChunks { catalogue_percent: 200.0, zipf_exponent: 0.9, bytes_per_second: 1_000_000_000 }
     }
 }
 
@@ -366,11 +362,7 @@ impl SessionPool {
         let earlier = below(&mut self.random, self.sessions[slot as usize].ends.len() as u64) as usize;
         // A mean below one means that some turns add no chunk.
         let mean = self.habits.turn_chunks;
-        let new = if mean < 1.0 {
-            u32::from(self.draw() <= mean)
-        } else {
-            self.at_least_one(mean)
-        };
+        let new = if mean < 1.0 { u32::from(self.draw() <= mean) } else { self.at_least_one(mean) };
         let session = &mut self.sessions[slot as usize];
         if branches {
             session.chunks.truncate(session.ends[earlier] as usize);
@@ -381,11 +373,7 @@ impl SessionPool {
         session.chunks.extend(self.chunks..self.chunks + new);
         self.chunks += new;
         session.ends.push(session.chunks.len() as u32);
-        session.turns_left = if u64::from(room) == new {
-            0
-        } else {
-            session.turns_left - 1
-        };
+        session.turns_left = if u64::from(room) == new { 0 } else { session.turns_left - 1 };
         prompt.at_ns = at_ns;
         prompt.chunk_ns = 0;
         prompt.session = session.number;

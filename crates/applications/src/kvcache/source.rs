@@ -123,11 +123,7 @@ impl CacheWorker {
         for slot in self.left.drain(..) {
             output.discard(&self.place, slot);
         }
-        let writer = ChunkWriter {
-            class: self.class,
-            worker: number,
-            session: self.prompt.session,
-        };
+        let writer = ChunkWriter { class: self.class, worker: number, session: self.prompt.session };
         let mut parent = None;
         for at in 0..self.prompt.chunks.len() {
             let key = self.prompt.chunks[at];
@@ -242,10 +238,7 @@ impl RequestSource for KvCache {
             let class = self.counters(Some(number));
             let workers = self.workers.iter().filter(|worker| worker.class == number);
             let (slots, stored) = workers.fold((0, 0), |(slots, stored), worker| {
-                (
-                    slots + u64::from(worker.place.slots),
-                    stored + worker.tier.stored() as u64,
-                )
+                (slots + u64::from(worker.place.slots), stored + worker.tier.stored() as u64)
             });
             let name = |measure: &str| format!("{}.{measure}", range.name);
             measures.extend([

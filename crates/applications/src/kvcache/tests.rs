@@ -10,11 +10,7 @@ use workload::{IoRequest, PlacementIndex, RequestOperation, RequestSource};
 
 /// One worker with chunks of 64 KiB.
 fn one(requests: PromptSettings, eviction: TierEviction) -> KvCacheSettings {
-    let class = ChunkClass {
-        chunk_bytes: 64 << 10,
-        requests,
-        ..ChunkClass::default()
-    };
+    let class = ChunkClass { chunk_bytes: 64 << 10, requests, ..ChunkClass::default() };
     KvCacheSettings {
         used_percent: 100.0,
         eviction,
@@ -24,11 +20,7 @@ fn one(requests: PromptSettings, eviction: TierEviction) -> KvCacheSettings {
 }
 
 fn popular(catalogue_percent: f64, zipf_exponent: f64) -> PromptSettings {
-    PromptSettings::Popular(PopularChunks {
-        catalogue_percent,
-        zipf_exponent,
-        ..PopularChunks::default()
-    })
+    PromptSettings::Popular(PopularChunks { catalogue_percent, zipf_exponent, ..PopularChunks::default() })
 }
 
 fn take(source: &mut KvCache, count: usize) -> Vec<IoRequest> {
@@ -50,19 +42,14 @@ fn ask(source: &mut KvCache, chunks: f64) {
 fn popular_chunks_are_hit_as_often_as_theory_says() {
     for exponent in [0.0, 0.8, 1.1] {
         for (eviction, fifo) in [(TierEviction::Lru, false), (TierEviction::Fifo, true)] {
-            let mut source = one(popular(300.0, exponent), eviction)
-                .source(&drive(64), 1)
-                .expect("it fits");
+            let mut source = one(popular(300.0, exponent), eviction).source(&drive(64), 1).expect("it fits");
             ask(&mut source, 50_000.0);
             let (asked, hits) = (measure(&source, "chunks_requested"), measure(&source, "hit_ratio"));
             ask(&mut source, 400_000.0);
             let (all, ratio) = (measure(&source, "chunks_requested"), measure(&source, "hit_ratio"));
             let late = (ratio * all - hits * asked) / (all - asked);
             let expected = expected_hits(1024.0, &zipf_weights(3072, exponent), fifo);
-            assert!(
-                (late - expected).abs() < 0.01,
-                "{eviction:?}, {exponent}: {late}, not {expected}"
-            );
+            assert!((late - expected).abs() < 0.01, "{eviction:?}, {exponent}: {late}, not {expected}");
         }
     }
 }
@@ -70,9 +57,7 @@ fn popular_chunks_are_hit_as_often_as_theory_says() {
 /// The most frequently used chunks stay, so the cache holds the most popular ones.
 #[test]
 fn the_least_frequent_leave() {
-    let mut source = one(popular(300.0, 1.1), TierEviction::Lfu)
-        .source(&drive(64), 1)
-        .expect("it fits");
+    let mut source = one(popular(300.0, 1.1), TierEviction::Lfu).source(&drive(64), 1).expect("it fits");
     ask(&mut source, 600_000.0);
     let stored: HashSet<u64> = source.workers[0].tier.chunks().map(|(key, _)| key).collect();
     // Not all of the 1024, because evicted chunks restart with one use.
@@ -105,14 +90,8 @@ fn the_drive_holds_what_the_tiers_do() {
             discard: true,
             write_bytes: 20 << 10,
             classes: BTreeMap::from([
-                (
-                    "agents".into(),
-                    class(96 << 10, 2, PromptSettings::Agent(SessionSettings::default())),
-                ),
-                (
-                    "chat".into(),
-                    class(64 << 10, 1, PromptSettings::Conversation(SessionSettings::default())),
-                ),
+                ("agents".into(), class(96 << 10, 2, PromptSettings::Agent(SessionSettings::default()))),
+                ("chat".into(), class(64 << 10, 1, PromptSettings::Conversation(SessionSettings::default()))),
                 ("objects".into(), class(40 << 10, 1, popular(200.0, 0.9))),
             ]),
             ..KvCacheSettings::default()
@@ -149,24 +128,17 @@ fn the_drive_holds_what_the_tiers_do() {
         let strays = written.iter().filter(|block| !slots.contains_key(block)).count();
         assert_eq!(strays, 0, "{eviction:?}: blocks without a chunk");
         let missing = slots.keys().filter(|block| !written.contains(block)).count();
-        assert!(
-            missing < slots.len() / 10,
-            "{eviction:?}: {missing} of {} blocks",
-            slots.len()
-        );
+        assert!(missing < slots.len() / 10, "{eviction:?}: {missing} of {} blocks", slots.len());
     }
 }
 
 /// With prefix eviction, no stored chunk has lost its predecessor. With plain LRU, some have.
 #[test]
 fn prefixes_leave_from_their_ends() {
-    for requests in [
-        PromptSettings::Conversation(SessionSettings::default()),
-        PromptSettings::Agent(SessionSettings::default()),
-    ] {
-        let mut source = one(requests, TierEviction::Prefix)
-            .source(&drive(128), 3)
-            .expect("it fits");
+    for requests in
+        [PromptSettings::Conversation(SessionSettings::default()), PromptSettings::Agent(SessionSettings::default())]
+    {
+        let mut source = one(requests, TierEviction::Prefix).source(&drive(128), 3).expect("it fits");
         ask(&mut source, 200_000.0);
         assert!(measure(&source, "evictions") > 1000.0);
         let tier = &source.workers[0].tier;
@@ -183,22 +155,13 @@ fn prefixes_leave_from_their_ends() {
 #[test]
 fn sessions_have_their_habits() {
     let hits = |requests: PromptSettings| {
-        let mut source = one(requests, TierEviction::Lru)
-            .source(&drive(512), 3)
-            .expect("it fits");
+        let mut source = one(requests, TierEviction::Lru).source(&drive(512), 3).expect("it fits");
         ask(&mut source, 300_000.0);
         measure(&source, "hit_ratio")
     };
     // Few enough that all active sessions are stored.
-    let said = |turns: f64| SessionSettings {
-        turns: Some(turns),
-        sessions: Some(200),
-        ..SessionSettings::default()
-    };
-    let (short, long) = (
-        hits(PromptSettings::Conversation(said(2.0))),
-        hits(PromptSettings::Conversation(said(10.0))),
-    );
+    let said = |turns: f64| SessionSettings { turns: Some(turns), sessions: Some(200), ..SessionSettings::default() };
+    let (short, long) = (hits(PromptSettings::Conversation(said(2.0))), hits(PromptSettings::Conversation(said(10.0))));
     assert!(long > short + 0.1, "{short} {long}");
     assert!(hits(PromptSettings::Agent(SessionSettings::default())) > 0.9);
 }
@@ -216,11 +179,7 @@ fn chunks_leave_when_their_time_is_over() {
     assert_eq!(discarded, expired * 65536.0);
     assert_eq!(measure(&source, "evictions"), 0.0);
     // The tier always holds the chunks written by the last 153 requests.
-    assert!(
-        source.workers[0].tier.stored() <= 154,
-        "{}",
-        source.workers[0].tier.stored()
-    );
+    assert!(source.workers[0].tier.stored() <= 154, "{}", source.workers[0].tier.stored());
 }
 
 /// Workers share the drive by their rates, piece by piece. Placement follows class, worker, rank or
@@ -245,32 +204,19 @@ fn rates_and_placement_are_what_the_settings_say() {
             classes: BTreeMap::from([("a".into(), class(1_000_000_000)), ("b".into(), class(3_000_000_000))]),
             ..KvCacheSettings::default()
         };
-        let target = WorkloadTarget {
-            placement_count: count,
-            ..drive(1024)
-        };
+        let target = WorkloadTarget { placement_count: count, ..drive(1024) };
         take(&mut settings.source(&target, 1).expect("it fits"), 40_000)
     };
     let requests = indices(KvCachePlacement::Class, 8);
     let fast = requests.iter().filter(|request| request.stream == 1).count() as f64;
     assert!((fast / requests.len() as f64 - 0.75).abs() < 0.01, "{fast}");
     // Neighbouring requests come from different workers.
-    let turns = requests
-        .windows(2)
-        .filter(|pair| pair[0].stream != pair[1].stream)
-        .count();
+    let turns = requests.windows(2).filter(|pair| pair[0].stream != pair[1].stream).count();
     assert!(turns > requests.len() / 4, "{turns}");
-    assert!(
-        requests
-            .iter()
-            .all(|request| request.placement == Some(PlacementIndex(1 + request.stream)))
-    );
+    assert!(requests.iter().all(|request| request.placement == Some(PlacementIndex(1 + request.stream))));
     let used = |placement: KvCachePlacement, count: u16| {
         let requests = indices(placement, count);
-        let used: HashSet<_> = requests
-            .iter()
-            .map(|request| request.placement.map(|index| index.0))
-            .collect();
+        let used: HashSet<_> = requests.iter().map(|request| request.placement.map(|index| index.0)).collect();
         let mut used: Vec<_> = used.into_iter().collect();
         used.sort_unstable();
         used
@@ -285,14 +231,10 @@ fn rates_and_placement_are_what_the_settings_say() {
 /// A scaled model has the same slots, requests and hit ratio, until its chunks are mapping units.
 #[test]
 fn scaled_models_are_hit_as_often() {
-    for requests in [
-        popular(200.0, 0.9),
-        PromptSettings::Conversation(SessionSettings::default()),
-    ] {
+    for requests in [popular(200.0, 0.9), PromptSettings::Conversation(SessionSettings::default())] {
         let run = |denominator: u64| {
-            let mut source = one(requests.clone(), TierEviction::Lru)
-                .source(&scaled_drive(2048, denominator), 1)
-                .expect("it fits");
+            let mut source =
+                one(requests.clone(), TierEviction::Lru).source(&scaled_drive(2048, denominator), 1).expect("it fits");
             ask(&mut source, 400_000.0 / (denominator as f64 / 16.0).max(1.0));
             (measure(&source, "all.slots"), measure(&source, "hit_ratio"))
         };
@@ -307,10 +249,7 @@ fn trace(lines: &str) -> (tempfile::NamedTempFile, KvCacheSettings) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(lines.as_bytes()).expect("it is written");
     let files = vec![file.path().to_path_buf()];
-    (
-        file,
-        one(PromptSettings::Mooncake(MooncakeSettings { files }), TierEviction::Lru),
-    )
+    (file, one(PromptSettings::Mooncake(MooncakeSettings { files }), TierEviction::Lru))
 }
 
 #[test]
@@ -318,10 +257,7 @@ fn traces_of_requests_are_looked_up() {
     let lines = "{\"timestamp\": 0, \"input_length\": 1500, \"hash_ids\": [1, 2, 3]}\n\n\
                  {\"timestamp\": 20, \"hash_ids\": [1, 2, 4]}\n{\"timestamp\": 10, \"hash_ids\": [9]}\n";
     let (_file, settings) = trace(lines);
-    let once = WorkloadTarget {
-        endless: false,
-        ..drive(64)
-    };
+    let once = WorkloadTarget { endless: false, ..drive(64) };
     let mut source = settings.source(&once, 1).expect("it fits");
     // 1, 2, 3, 4 and 9 are written. 1 and 2 hit.
     assert_eq!(take(&mut source, 1000).len(), 5);
@@ -337,10 +273,7 @@ fn chunks_of_a_trace_are_named_by_hashes_of_64_bits() {
     let lines = "{\"timestamp\": 0, \"hash_ids\": [18446744073709551615, -9223372036854775808]}\n\
                  {\"timestamp\": 20, \"hash_ids\": [18446744073709551615, -9223372036854775808, -7]}\n";
     let (_file, settings) = trace(lines);
-    let once = WorkloadTarget {
-        endless: false,
-        ..drive(64)
-    };
+    let once = WorkloadTarget { endless: false, ..drive(64) };
     let mut source = settings.source(&once, 1).expect("it fits");
     assert_eq!(take(&mut source, 1000).len(), 3);
     assert!((measure(&source, "hit_ratio") - 2.0 / 5.0).abs() < 1e-9);
@@ -352,10 +285,7 @@ fn bad_traces_are_named() {
     let mut source = settings.source(&drive(64), 1).expect("it fits");
     let mut requests = Vec::new();
     assert_eq!(source.next_batch(&mut requests, 10).expect("what came before"), 1);
-    let error = source
-        .next_batch(&mut requests, 10)
-        .expect_err("a bad line")
-        .to_string();
+    let error = source.next_batch(&mut requests, 10).expect_err("a bad line").to_string();
     let name = file.path().display();
     assert_eq!(
         error,
@@ -369,9 +299,7 @@ fn bad_traces_are_named() {
 /// A catalogue that fits is written once, and then the workload ends.
 #[test]
 fn it_ends_when_everything_is_there() {
-    let mut source = one(popular(50.0, 0.5), TierEviction::Lru)
-        .source(&drive(16), 1)
-        .expect("it fits");
+    let mut source = one(popular(50.0, 0.5), TierEviction::Lru).source(&drive(16), 1).expect("it fits");
     assert_eq!(take(&mut source, 10_000).len(), 128);
 }
 
@@ -396,10 +324,7 @@ fn impossible_settings_are_named() {
         with(|settings| settings.classes.clear()),
         "classes is missing. Define a class of objects, for example [workload.classes.chat]"
     );
-    assert_eq!(
-        with(|settings| settings.used_percent = 0.0),
-        "used_percent = 0 must be from 0.1 to 100"
-    );
+    assert_eq!(with(|settings| settings.used_percent = 0.0), "used_percent = 0 must be from 0.1 to 100");
     assert_eq!(
         with(|settings| settings.classes.get_mut("all").expect("it").ranks = 3),
         "classes.all.chunk_bytes = 65536 must be a multiple of 12288 bytes and at most 1 GiB"

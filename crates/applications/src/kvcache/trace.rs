@@ -50,10 +50,7 @@ pub(super) struct MooncakeTrace {
 impl std::fmt::Debug for MooncakeTrace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = formatter.debug_struct("Trace");
-        debug
-            .field("files", &self.files)
-            .field("pass", &self.pass)
-            .finish_non_exhaustive()
+        debug.field("files", &self.files).field("pass", &self.pass).finish_non_exhaustive()
     }
 }
 
@@ -96,10 +93,7 @@ impl MooncakeTrace {
         };
         self.next_file += 1;
         let opened = RecordReader::open(Path::new(file), Arc::default());
-        self.open = Some(opened.map_err(|source| WorkloadError::Io {
-            file: self.file(),
-            source,
-        })?);
+        self.open = Some(opened.map_err(|source| WorkloadError::Io { file: self.file(), source })?);
         Ok(true)
     }
 
@@ -140,10 +134,7 @@ impl MooncakeTrace {
 
     /// Prompts with the same first chunk are all taken or all skipped.
     fn selects(&self, request: &MooncakeRequest) -> bool {
-        request
-            .hash_ids
-            .first()
-            .is_some_and(|first| mix(*first).is_multiple_of(self.sampled))
+        request.hash_ids.first().is_some_and(|first| mix(*first).is_multiple_of(self.sampled))
     }
 
     fn fill(&mut self, request: MooncakeRequest, prompt: &mut Prompt) {

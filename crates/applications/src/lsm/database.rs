@@ -65,9 +65,7 @@ impl Database {
     /// Flushes the due memtables, deletes unneeded log files and compacts the trees.
     fn flush(&mut self, is_due: impl Fn(&LsmTree) -> bool) -> Result<(), StoreFull> {
         let is_due = |tree: &LsmTree| !tree.is_empty() && (self.atomic_flush || is_due(tree));
-        let due: Vec<usize> = (0..self.trees.len())
-            .filter(|tree| is_due(&self.trees[*tree]))
-            .collect();
+        let due: Vec<usize> = (0..self.trees.len()).filter(|tree| is_due(&self.trees[*tree])).collect();
         assert!(!due.is_empty(), "a flush writes something");
         if let Some(log) = &mut self.log {
             log.close(&mut self.store);

@@ -28,11 +28,7 @@ pub struct FreeSpace {
 impl FreeSpace {
     /// Creates an empty drive.
     pub fn new(blocks: u32) -> FreeSpace {
-        FreeSpace {
-            free: BTreeMap::from([(0, blocks)]),
-            free_blocks: u64::from(blocks),
-            blocks: u64::from(blocks),
-        }
+        FreeSpace { free: BTreeMap::from([(0, blocks)]), free_blocks: u64::from(blocks), blocks: u64::from(blocks) }
     }
 
     /// Fraction of the blocks in use.
@@ -111,9 +107,7 @@ mod tests {
         let mut files: Vec<Vec<BlockExtent>> = Vec::new();
         let mut state = 12345u64;
         for step in 0..20_000 {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let drawn = (state >> 33) as u32;
             if !drawn.is_multiple_of(3) || files.is_empty() {
                 let wanted = 1 + drawn % 97;
@@ -127,10 +121,7 @@ mod tests {
                     let fits = used.windows(wanted as usize).position(|window| !window.contains(&true));
                     assert_eq!(Some(extent.first as usize), fits);
                 }
-                for block in extents
-                    .iter()
-                    .flat_map(|extent| extent.first..extent.first + extent.blocks)
-                {
+                for block in extents.iter().flat_map(|extent| extent.first..extent.first + extent.blocks) {
                     assert!(!std::mem::replace(&mut used[block as usize], true), "step {step}");
                 }
                 files.push(extents);

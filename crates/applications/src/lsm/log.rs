@@ -54,14 +54,7 @@ pub struct WriteAheadLog {
 impl WriteAheadLog {
     /// Creates a log without files.
     pub fn new(rules: LogRules) -> WriteAheadLog {
-        WriteAheadLog {
-            rules,
-            open: None,
-            closed: VecDeque::new(),
-            recycled: None,
-            next_number: 0,
-            bytes: 0,
-        }
+        WriteAheadLog { rules, open: None, closed: VecDeque::new(), recycled: None, next_number: 0, bytes: 0 }
     }
 
     /// Appends an entry and writes all complete pieces. On a sync, writes all data. Returns the
@@ -100,10 +93,7 @@ impl WriteAheadLog {
         if file.bytes > file.written_bytes {
             file.write(store, true);
         }
-        assert!(
-            file.bytes == file.written_bytes,
-            "a closed file of the log is on the drive"
-        );
+        assert!(file.bytes == file.written_bytes, "a closed file of the log is on the drive");
         store.delete(&cut(&mut file.extents, file.bytes.div_ceil(BLOCK_BYTES)));
         self.closed.push_back(file);
     }
@@ -148,11 +138,7 @@ impl WalFile {
     /// Writes the end of the file. With `all`, the last block may be partial and is rewritten
     /// later. Otherwise only complete blocks are written.
     fn write(&mut self, store: &mut FileStore, all: bool) {
-        let end = if all {
-            self.bytes.div_ceil(BLOCK_BYTES)
-        } else {
-            self.bytes / BLOCK_BYTES
-        };
+        let end = if all { self.bytes.div_ceil(BLOCK_BYTES) } else { self.bytes / BLOCK_BYTES };
         let first = self.written_bytes / BLOCK_BYTES;
         self.written_bytes = self.bytes.min(end * BLOCK_BYTES);
         store.output.write(WriteOrigin::Wal, &self.extents, first, end - first);
@@ -167,10 +153,7 @@ fn cut(extents: &mut Vec<BlockExtent>, blocks: u64) -> Vec<BlockExtent> {
         let kept = left.min(u64::from(extent.blocks)) as u32;
         left -= u64::from(kept);
         if kept < extent.blocks {
-            beyond.push(BlockExtent {
-                first: extent.first + kept,
-                blocks: extent.blocks - kept,
-            });
+            beyond.push(BlockExtent { first: extent.first + kept, blocks: extent.blocks - kept });
         }
         extent.blocks = kept;
         kept > 0

@@ -196,9 +196,8 @@ impl LsmSettings {
             .map_err(|_| too_large(format!("the number of blocks on a drive of {capacity_bytes} bytes")))?;
         let members = self.members();
         let parts = members.iter().enumerate();
-        let parts: Vec<(LsmTree, Client)> = parts
-            .map(|(number, member)| member.begin(number, target, seed))
-            .collect::<Result<_, _>>()?;
+        let parts: Vec<(LsmTree, Client)> =
+            parts.map(|(number, member)| member.begin(number, target, seed)).collect::<Result<_, _>>()?;
         let (trees, clients): (Vec<LsmTree>, Vec<Client>) = parts.into_iter().unzip();
         let store = FileStore {
             space: FreeSpace::new(blocks),
@@ -334,10 +333,7 @@ impl LsmSettings {
 }
 
 fn too_large(setting: String) -> WorkloadError {
-    WorkloadError::setting(
-        setting,
-        "exceeds the supported 2^32 - 1. Use a scaled model, or larger values",
-    )
+    WorkloadError::setting(setting, "exceeds the supported 2^32 - 1. Use a scaled model, or larger values")
 }
 
 /// Number of entries in `bytes` bytes of the full-size drive, after scaling.
@@ -356,9 +352,7 @@ fn scaled(name: &str, bytes: u64, target: &WorkloadTarget, entry_bytes: u64) -> 
 impl FamilyMember {
     /// Suffix for error messages that names the family.
     fn name_suffix(&self) -> String {
-        self.name
-            .as_ref()
-            .map_or(String::new(), |name| format!(" of the family {name}"))
+        self.name.as_ref().map_or(String::new(), |name| format!(" of the family {name}"))
     }
 
     /// Creates the tree of a family and its client.
@@ -379,11 +373,7 @@ impl FamilyMember {
             return Err(WorkloadError::setting(setting, problem));
         }
         // The first family draws the same keys as a database without families.
-        let seed = if number == 0 {
-            seed
-        } else {
-            mix(seed ^ mix(number as u64))
-        };
+        let seed = if number == 0 { seed } else { mix(seed ^ mix(number as u64)) };
         let popularity = settings.popularity.unwrap_or(settings.mix.popularity());
         let exponent = settings.zipf_exponent;
         let keys = YcsbKeys::new(most, target.denominator(), popularity, exponent, seed);

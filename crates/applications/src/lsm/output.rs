@@ -105,12 +105,7 @@ impl LsmOutput {
         let trees: Vec<TreeStreams> = trees
             .into_iter()
             .map(|of| {
-                let tree = TreeStreams {
-                    first_stream,
-                    base: 1,
-                    lifetimes: vec![0.0; of.levels],
-                    shape: of,
-                };
+                let tree = TreeStreams { first_stream, base: 1, lifetimes: vec![0.0; of.levels], shape: of };
                 first_stream += tree.shape.levels;
                 tree
             })
@@ -170,11 +165,7 @@ impl LsmOutput {
     pub fn record_lifetime(&mut self, tree: usize, level: usize, made_at: u64) {
         let lifetime = (self.bytes_written - made_at) as f64;
         let mean = &mut self.trees[tree].lifetimes[level];
-        *mean = if *mean == 0.0 {
-            lifetime
-        } else {
-            *mean + (lifetime - *mean) * LIFETIME_WEIGHT
-        };
+        *mean = if *mean == 0.0 { lifetime } else { *mean + (lifetime - *mean) * LIFETIME_WEIGHT };
     }
 
     /// Writes blocks of a file.
@@ -222,8 +213,7 @@ impl LsmOutput {
                 bytes: 0,
                 placement,
             };
-            self.queue
-                .push_pieces(whole, blocks * BLOCK_BYTES, self.request_blocks * BLOCK_BYTES);
+            self.queue.push_pieces(whole, blocks * BLOCK_BYTES, self.request_blocks * BLOCK_BYTES);
             left -= blocks;
             skip = 0;
             if left == 0 {

@@ -48,9 +48,7 @@ pub struct Client {
 /// Creates `load` records and assigns them to the levels of a steady tree. The last level has all
 /// records. The levels above have newer versions of popular records.
 fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, Vec<u32>)> {
-    let mut all: Vec<u32> = (0..load)
-        .map(|_| keys.insert().expect("the loaded data fits"))
-        .collect();
+    let mut all: Vec<u32> = (0..load).map(|_| keys.insert().expect("the loaded data fits")).collect();
     let descending = |keys: &mut Vec<u32>| keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
     descending(&mut all);
     match tree.rules.compaction {
@@ -85,18 +83,8 @@ impl Client {
     /// Creates the client of a tree with `load` records.
     pub(super) fn new(tree: &LsmTree, keys: YcsbKeys, mix: Mix, load: u32, bulk: bool, operation_share: f64) -> Client {
         let mut keys = keys;
-        let bulk = if bulk {
-            bulk_by_level(tree, &mut keys, load)
-        } else {
-            Vec::new()
-        };
-        Client {
-            keys,
-            mix,
-            load,
-            bulk,
-            operation_share,
-        }
+        let bulk = if bulk { bulk_by_level(tree, &mut keys, load) } else { Vec::new() };
+        Client { keys, mix, load, bulk, operation_share }
     }
 
     fn loaded_share(&self) -> f64 {
@@ -277,10 +265,7 @@ impl RequestSource for Lsm {
         let mut measures = vec![
             count("application_bytes", application_bytes),
             count("loaded_bytes", loaded_bytes),
-            WorkloadMeasure::new(
-                "tree_waf",
-                ratio(output.bytes_written - loaded_bytes, application_bytes),
-            ),
+            WorkloadMeasure::new("tree_waf", ratio(output.bytes_written - loaded_bytes, application_bytes)),
             WorkloadMeasure::new("table_waf", ratio(tables, application_bytes)),
             WorkloadMeasure::new("space_amplification", ratio(table_bytes.sum(), record_bytes.sum())),
             WorkloadMeasure::new("used_share", store.space.used_share()),
@@ -302,10 +287,7 @@ impl RequestSource for Lsm {
             measures.extend(levels_of(&trees[family], &of_family));
         }
         for (handle, bytes) in output.handle_bytes.iter().enumerate() {
-            measures.push(WorkloadMeasure::new(
-                format!("handle.{handle}.share"),
-                ratio(*bytes, output.bytes_written),
-            ));
+            measures.push(WorkloadMeasure::new(format!("handle.{handle}.share"), ratio(*bytes, output.bytes_written)));
         }
         measures
     }

@@ -22,12 +22,7 @@ impl SortedTable {
     pub fn new(keys: Vec<u32>, extents: Vec<BlockExtent>, made_at: u64) -> SortedTable {
         let bounds = (keys[0], keys[keys.len() - 1]);
         assert!(bounds.0 <= bounds.1, "keys ascend: {bounds:?}");
-        SortedTable {
-            bounds,
-            keys,
-            extents,
-            made_at,
-        }
+        SortedTable { bounds, keys, extents, made_at }
     }
 
     pub fn first(&self) -> u32 {
@@ -75,13 +70,7 @@ mod tests {
     fn overlap_is_found_at_the_borders() {
         let table = |first: u32, last: u32| SortedTable::new(vec![first, last], Vec::new(), 0);
         let level = [table(10, 19), table(20, 29), table(40, 49)];
-        for (first, last, expected) in [
-            (0, 9, 0..0),
-            (19, 20, 0..2),
-            (30, 39, 2..2),
-            (29, 40, 1..3),
-            (50, 60, 3..3),
-        ] {
+        for (first, last, expected) in [(0, 9, 0..0), (19, 20, 0..2), (30, 39, 2..2), (29, 40, 1..3), (50, 60, 3..3)] {
             assert_eq!(overlapping(&level, first, last), expected, "{first} to {last}");
         }
     }

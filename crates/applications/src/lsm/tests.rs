@@ -21,11 +21,7 @@ fn small(mix: Mix) -> LsmSettings {
 fn run(settings: &LsmSettings, target: &WorkloadTarget, seed: u64, bytes: u64) -> Lsm {
     let mut source = settings.source(target, seed).unwrap();
     while tree(&source).counters.application_bytes < bytes {
-        assert!(
-            source
-                .step()
-                .unwrap_or_else(|error| panic!("{error:?}; replay with seed {seed}"))
-        );
+        assert!(source.step().unwrap_or_else(|error| panic!("{error:?}; replay with seed {seed}")));
     }
     source
 }
@@ -59,11 +55,7 @@ fn check(source: &Lsm) {
     let apart = |pair: &[extents::BlockExtent]| pair[0].first + pair[0].blocks <= pair[1].first;
     assert!(extents.windows(2).all(apart), "extents overlap");
     let space = &source.database.store.space;
-    assert_eq!(
-        space.used_blocks(),
-        store::blocks_of(&extents),
-        "space is lost, or used twice"
-    );
+    assert_eq!(space.used_blocks(), store::blocks_of(&extents), "space is lost, or used twice");
 }
 
 fn check_levels(tree: &LsmTree) {
@@ -88,19 +80,9 @@ fn keys_of(tree: &LsmTree) -> (Vec<u32>, usize) {
 
 #[test]
 fn no_key_is_lost_and_none_appears() {
-    let tiered = LsmSettings {
-        compaction: Compaction::Tiered,
-        data_percent: 20.0,
-        ..small(Mix::Overwrite)
-    };
-    let bulk = LsmSettings {
-        bulk_load: true,
-        ..small(Mix::Overwrite)
-    };
-    let fixed = LsmSettings {
-        dynamic_levels: false,
-        ..small(Mix::Overwrite)
-    };
+    let tiered = LsmSettings { compaction: Compaction::Tiered, data_percent: 20.0, ..small(Mix::Overwrite) };
+    let bulk = LsmSettings { bulk_load: true, ..small(Mix::Overwrite) };
+    let fixed = LsmSettings { dynamic_levels: false, ..small(Mix::Overwrite) };
     for settings in [small(Mix::Overwrite), small(Mix::A), small(Mix::D), tiered, fixed, bulk] {
         let mut source = settings.source(&drive(64), 5).unwrap();
         for step in 0..120_000 {
@@ -143,46 +125,27 @@ fn the_drive_holds_what_the_files_are() {
     for extent in log_extents(&source) {
         written[extent.first as usize..][..extent.blocks as usize].fill(false);
     }
-    let table_blocks: u32 = tables(tree(&source))
-        .flat_map(|table| &table.extents)
-        .map(|extent| extent.blocks)
-        .sum();
+    let table_blocks: u32 = tables(tree(&source)).flat_map(|table| &table.extents).map(|extent| extent.blocks).sum();
     assert_eq!(written.iter().filter(|block| **block).count() as u32, table_blocks);
 }
 
 /// Levels except the last are at or below their targets, and full if data has passed through.
 #[test]
 fn levels_have_their_sizes() {
-    let settings = LsmSettings {
-        dynamic_levels: false,
-        level_multiplier: 4,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { dynamic_levels: false, level_multiplier: 4, ..small(Mix::Overwrite) };
     let source = run(&settings, &drive(128), 1, 400 * MIB);
     let mut target = 1024.0;
     let used = tree(&source).entries.iter().filter(|entries| **entries > 0).count();
     assert!(used >= 3, "{:?}", tree(&source).entries);
     for entries in &tree(&source).entries[..used - 1] {
         let share = *entries as f64 / target;
-        assert!(
-            (0.7..=1.0).contains(&share),
-            "{share} of {target}: {:?}",
-            tree(&source).entries
-        );
+        assert!((0.7..=1.0).contains(&share), "{share} of {target}: {:?}", tree(&source).entries);
         target *= 4.0;
     }
     // Dynamic targets: each level is a fourth of the next, or the base size.
-    let settings = LsmSettings {
-        dynamic_levels: true,
-        ..settings
-    };
+    let settings = LsmSettings { dynamic_levels: true, ..settings };
     let source = run(&settings, &drive(128), 1, 400 * MIB);
-    let entries: Vec<u64> = tree(&source)
-        .entries
-        .iter()
-        .copied()
-        .filter(|entries| *entries > 0)
-        .collect();
+    let entries: Vec<u64> = tree(&source).entries.iter().copied().filter(|entries| *entries > 0).collect();
     for pair in entries.windows(2).skip(1) {
         let ratio = pair[1] as f64 / pair[0] as f64;
         assert!((3.5..6.0).contains(&ratio), "{entries:?}");
@@ -195,11 +158,7 @@ fn levels_have_their_sizes() {
 /// therefore costs from (r - 1) / 2 to r + 1.
 #[test]
 fn levelled_compaction_costs_what_the_formula_says() {
-    let settings = LsmSettings {
-        dynamic_levels: false,
-        level_multiplier: 8,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { dynamic_levels: false, level_multiplier: 8, ..small(Mix::Overwrite) };
     let source = run(&settings, &drive(256), 2, 200 * MIB);
     let before = (tree(&source).counters.clone(), tree(&source).entries.clone());
     let mut source = source;
@@ -216,10 +175,7 @@ fn levelled_compaction_costs_what_the_formula_says() {
         .collect();
     let entries = &tree(&source).entries;
     let mut above = 4.0 * 256.0;
-    assert!(
-        (0.95..=1.0).contains(&costs[0]),
-        "a flush writes every entry once, but for duplicates: {costs:?}"
-    );
+    assert!((0.95..=1.0).contains(&costs[0]), "a flush writes every entry once, but for duplicates: {costs:?}");
     for (level, entries) in entries.iter().enumerate().filter(|(_, entries)| **entries > 0) {
         let ratio = *entries as f64 / above;
         let cost = costs[level + 1];
@@ -237,16 +193,9 @@ fn levelled_compaction_costs_what_the_formula_says() {
 /// Tiers write less and use more space than levels.
 #[test]
 fn tiers_trade_space_for_writes() {
-    let settings = LsmSettings {
-        data_percent: 20.0,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { data_percent: 20.0, ..small(Mix::Overwrite) };
     let levelled = run(&settings, &drive(256), 4, 500 * MIB);
-    let tiered = LsmSettings {
-        level_zero_tables: 8,
-        compaction: Compaction::Tiered,
-        ..settings
-    };
+    let tiered = LsmSettings { level_zero_tables: 8, compaction: Compaction::Tiered, ..settings };
     let tiered = run(&tiered, &drive(256), 4, 500 * MIB);
     let both = |name| (measure(&levelled, name), measure(&tiered, name));
     let (levels, tiers) = both("table_waf");
@@ -260,10 +209,7 @@ fn tiers_trade_space_for_writes() {
 #[test]
 fn skew_lowers_amplification() {
     let waf = |popularity| {
-        let settings = LsmSettings {
-            popularity: Some(popularity),
-            ..small(Mix::Overwrite)
-        };
+        let settings = LsmSettings { popularity: Some(popularity), ..small(Mix::Overwrite) };
         measure(&run(&settings, &drive(256), 8, 400 * MIB), "table_waf")
     };
     let (uniform, zipf) = (waf(RecordPopularity::Uniform), waf(RecordPopularity::Zipf));
@@ -281,18 +227,10 @@ fn handles_follow_levels() {
         requests.retain(|request| request.operation == RequestOperation::Write);
         requests
     };
-    let by = |placement| {
-        requests(&LsmSettings {
-            placement,
-            ..small(Mix::Overwrite)
-        })
-    };
+    let by = |placement| requests(&LsmSettings { placement, ..small(Mix::Overwrite) });
     assert!(by(LsmPlacement::None).iter().all(|request| request.placement.is_none()));
     for request in by(LsmPlacement::Level) {
-        assert_eq!(
-            request.placement,
-            Some(PlacementIndex(request.stream.saturating_sub(1)))
-        );
+        assert_eq!(request.placement, Some(PlacementIndex(request.stream.saturating_sub(1))));
     }
     for request in by(LsmPlacement::Rocksdb) {
         let expected = match request.stream {
@@ -302,10 +240,8 @@ fn handles_follow_levels() {
         };
         assert!(expected.contains(&request.placement.unwrap().0), "{request:?}");
     }
-    let mut by_lifetime: Vec<u16> = by(LsmPlacement::Lifetime)
-        .iter()
-        .filter_map(|request| Some(request.placement?.0))
-        .collect();
+    let mut by_lifetime: Vec<u16> =
+        by(LsmPlacement::Lifetime).iter().filter_map(|request| Some(request.placement?.0)).collect();
     by_lifetime.sort_unstable();
     by_lifetime.dedup();
     assert!(by_lifetime.len() >= 3, "{by_lifetime:?}");
@@ -313,24 +249,15 @@ fn handles_follow_levels() {
 
 #[test]
 fn reads_come_from_files() {
-    let settings = LsmSettings {
-        reads: true,
-        ..small(Mix::B)
-    };
+    let settings = LsmSettings { reads: true, ..small(Mix::B) };
     let mut source = settings.source(&drive(64), 3).unwrap();
     let mut requests = Vec::new();
     while requests.len() < 200_000 {
         source.next_batch(&mut requests, 5000).unwrap();
     }
-    let reads = requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Read)
-        .count();
+    let reads = requests.iter().filter(|request| request.operation == RequestOperation::Read).count();
     assert!(reads > 50_000, "{reads}");
-    let scans = LsmSettings {
-        reads: true,
-        ..small(Mix::E)
-    };
+    let scans = LsmSettings { reads: true, ..small(Mix::E) };
     let mut source = scans.source(&drive(64), 3).unwrap();
     requests.clear();
     while requests.len() < 200_000 {
@@ -367,18 +294,12 @@ fn a_scaled_model_is_like_the_drive() {
         (measure(&source, "table_waf"), measure(&source, "space_amplification"))
     };
     let (full, model) = (waf(1), waf(8));
-    assert!(
-        (full.0 / model.0 - 1.0).abs() < 0.05 && (full.1 / model.1 - 1.0).abs() < 0.03,
-        "{full:?} {model:?}"
-    );
+    assert!((full.0 / model.0 - 1.0).abs() < 0.05 && (full.1 / model.1 - 1.0).abs() < 0.03, "{full:?} {model:?}");
 }
 
 #[test]
 fn a_full_drive_is_an_error_and_loading_ends() {
-    let settings = LsmSettings {
-        data_percent: 94.0,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { data_percent: 94.0, ..small(Mix::Overwrite) };
     let mut source = settings.source(&drive(64), 4).unwrap();
     let mut requests = Vec::new();
     let error = loop {
@@ -389,10 +310,7 @@ fn a_full_drive_is_an_error_and_loading_ends() {
         }
     };
     assert!(error.contains("no room for another table"), "{error}");
-    let target = WorkloadTarget {
-        endless: false,
-        ..drive(64)
-    };
+    let target = WorkloadTarget { endless: false, ..drive(64) };
     let mut source = small(Mix::Load).source(&target, 4).unwrap();
     requests.clear();
     while source.next_batch(&mut requests, 4096).unwrap() > 0 {}
@@ -418,22 +336,14 @@ fn impossible_settings_are_refused() {
     let text = "mix = \"f\"\ncompaction = \"tiered\"\nplacement = \"rocksdb\"\nmemtable_bytes = \"1MiB\"\n";
     let settings: LsmSettings = toml::from_str(text).unwrap();
     assert_eq!((settings.mix, settings.memtable_bytes), (Mix::F, MIB));
-    assert_eq!(
-        toml::from_str::<LsmSettings>(&toml::to_string(&settings).unwrap()).unwrap(),
-        settings
-    );
+    assert_eq!(toml::from_str::<LsmSettings>(&toml::to_string(&settings).unwrap()).unwrap(), settings);
 }
 
 /// A bulk load gives the same levels as a long run of updates.
 #[test]
 fn a_bulk_load_is_a_tree_in_steady_state() {
     for dynamic_levels in [true, false] {
-        let settings = LsmSettings {
-            dynamic_levels,
-            level_multiplier: 4,
-            bulk_load: true,
-            ..small(Mix::Overwrite)
-        };
+        let settings = LsmSettings { dynamic_levels, level_multiplier: 4, bulk_load: true, ..small(Mix::Overwrite) };
         let mut loaded = settings.source(&drive(128), 1).expect("it fits");
         while tree(&loaded).counters.loaded_bytes == 0 || !loaded.is_loaded() {
             assert!(loaded.step().expect("there is room"));
@@ -442,11 +352,7 @@ fn a_bulk_load_is_a_tree_in_steady_state() {
         let after = tree(&run(&settings, &drive(128), 1, 600 * MIB)).entries.clone();
         let all: u64 = after.iter().sum();
         for (level, (before, after)) in before.iter().zip(&after).enumerate() {
-            assert!(
-                before.abs_diff(*after) < all / 12,
-                "level {}: {before}, then {after} of {all}",
-                level + 1
-            );
+            assert!(before.abs_diff(*after) < all / 12, "level {}: {before}, then {after} of {all}", level + 1);
         }
         assert!(before.iter().filter(|entries| **entries > 0).count() >= 3, "{before:?}");
     }
@@ -455,16 +361,9 @@ fn a_bulk_load_is_a_tree_in_steady_state() {
 /// FIFO keeps the latest puts up to the size and merges nothing.
 #[test]
 fn the_oldest_tables_go() {
-    let settings = LsmSettings {
-        compaction: Compaction::Fifo,
-        data_percent: 30.0,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { compaction: Compaction::Fifo, data_percent: 30.0, ..small(Mix::Overwrite) };
     let source = run(&settings, &drive(64), 1, 200 * MIB);
-    assert_eq!(
-        (tree(&source).counters.compactions, measure(&source, "loaded_bytes")),
-        (0, 0.0)
-    );
+    assert_eq!((tree(&source).counters.compactions, measure(&source, "loaded_bytes")), (0, 0.0));
     let share = tree(&source).table_entries() as f64 * 1023.0 / (64.0 * 0.3 * MIB as f64);
     assert!((0.95..=1.0).contains(&share), "{share}");
     check(&source);
@@ -485,9 +384,7 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
         assert!(source.step().expect("there is room"));
     }
     source.database.store.output.queue.pop_batch(&mut requests, usize::MAX);
-    let writes = requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Write);
+    let writes = requests.iter().filter(|request| request.operation == RequestOperation::Write);
     let mut log_end = 0;
     for request in writes {
         let expected = [5, 1, 2][usize::from(request.stream).min(2)];
@@ -503,27 +400,17 @@ fn logs_are_recycled_and_placed_as_the_table_says() {
 /// A database of families that inherit the settings and add their own.
 fn with_families(settings: LsmSettings, families: &[(&str, Family)]) -> LsmSettings {
     let families = families.iter().cloned();
-    LsmSettings {
-        families: families.map(|(name, family)| (name.to_string(), family)).collect(),
-        ..settings
-    }
+    LsmSettings { families: families.map(|(name, family)| (name.to_string(), family)).collect(), ..settings }
 }
 
 /// A family with shares of data and operations.
 fn family(data_share: f64, operation_share: f64) -> Family {
-    Family {
-        data_share,
-        operation_share,
-        ..Family::default()
-    }
+    Family { data_share, operation_share, ..Family::default() }
 }
 
 /// A small hot family and a large one with few puts.
 fn hot_and_cold() -> LsmSettings {
-    let settings = LsmSettings {
-        bulk_load: true,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { bulk_load: true, ..small(Mix::Overwrite) };
     with_families(settings, &[("cold", family(4.0, 1.0)), ("hot", family(1.0, 199.0))])
 }
 
@@ -545,10 +432,7 @@ fn requests_of(source: &mut Lsm, count: usize) -> Vec<IoRequest> {
 fn one_family_changes_nothing() {
     for mix in [Mix::A, Mix::D] {
         for bulk_load in [true, false] {
-            let alone = LsmSettings {
-                bulk_load,
-                ..small(mix)
-            };
+            let alone = LsmSettings { bulk_load, ..small(mix) };
             let named = with_families(alone.clone(), &[("all", family(3.0, 0.1))]);
             let requests = |settings: &LsmSettings| {
                 let mut source = settings.source(&drive(64), 9).expect("it fits");
@@ -562,10 +446,7 @@ fn one_family_changes_nothing() {
 #[test]
 fn families_keep_their_keys_and_share_the_space() {
     let different = with_families(
-        LsmSettings {
-            data_percent: 30.0,
-            ..small(Mix::Overwrite)
-        },
+        LsmSettings { data_percent: 30.0, ..small(Mix::Overwrite) },
         &[
             ("levels", family(2.0, 1.0)),
             (
@@ -577,24 +458,11 @@ fn families_keep_their_keys_and_share_the_space() {
                     ..family(1.0, 1.0)
                 },
             ),
-            (
-                "new",
-                Family {
-                    mix: Some(Mix::D),
-                    ..family(1.0, 1.0)
-                },
-            ),
+            ("new", Family { mix: Some(Mix::D), ..family(1.0, 1.0) }),
         ],
     );
-    let together = LsmSettings {
-        atomic_flush: true,
-        recycle_wal: true,
-        ..hot_and_cold()
-    };
-    let unlogged = LsmSettings {
-        wal: false,
-        ..hot_and_cold()
-    };
+    let together = LsmSettings { atomic_flush: true, recycle_wal: true, ..hot_and_cold() };
+    let unlogged = LsmSettings { wal: false, ..hot_and_cold() };
     for settings in [different, together, unlogged, hot_and_cold()] {
         let mut source = settings.source(&drive(64), 5).expect("it fits");
         for number in 0..100_000 {
@@ -608,12 +476,7 @@ fn families_keep_their_keys_and_share_the_space() {
             let (keys, _) = keys_of(tree);
             assert_eq!(keys.len() as u32, source.records(number), "family {number}");
         }
-        let limit = source
-            .database
-            .trees
-            .iter()
-            .map(|tree| tree.counters.compactions)
-            .sum::<u64>();
+        let limit = source.database.trees.iter().map(|tree| tree.counters.compactions).sum::<u64>();
         assert!(limit > 20, "{limit} compactions");
     }
 }
@@ -622,10 +485,7 @@ fn families_keep_their_keys_and_share_the_space() {
 /// by placement index agree.
 #[test]
 fn bytes_of_families_are_accounted_for() {
-    let settings = LsmSettings {
-        placement: LsmPlacement::Family,
-        ..hot_and_cold()
-    };
+    let settings = LsmSettings { placement: LsmPlacement::Family, ..hot_and_cold() };
     let mut source = settings.source(&drive(64), 3).expect("it fits");
     let streams = source.streams();
     let requests = requests_of(&mut source, 60_000);
@@ -646,10 +506,7 @@ fn bytes_of_families_are_accounted_for() {
     let left = source.database.store.output.queue.ready();
     let mut rest = Vec::new();
     source.database.store.output.queue.pop_batch(&mut rest, left);
-    for request in rest
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Write)
-    {
+    for request in rest.iter().filter(|request| request.operation == RequestOperation::Write) {
         by_stream[usize::from(request.stream)] += u64::from(request.bytes);
     }
     let output = &source.database.store.output;
@@ -657,13 +514,7 @@ fn bytes_of_families_are_accounted_for() {
     assert_eq!(output.handle_bytes.iter().sum::<u64>(), output.bytes_written);
     assert_eq!(by_stream[0], output.wal_bytes);
     let counted = |name: &str| measure(&source, name);
-    for measured in [
-        "application_bytes",
-        "loaded_bytes",
-        "flushes",
-        "compactions",
-        "trivial_moves",
-    ] {
+    for measured in ["application_bytes", "loaded_bytes", "flushes", "compactions", "trivial_moves"] {
         let parts = counted(&format!("hot.{measured}")) + counted(&format!("cold.{measured}"));
         assert_eq!(counted(measured), parts, "{measured}");
     }
@@ -676,10 +527,7 @@ fn bytes_of_families_are_accounted_for() {
 #[test]
 fn log_files_are_kept_until_the_last_family_flushes() {
     for max_total_wal_bytes in [0, 3 << 20] {
-        let settings = LsmSettings {
-            max_total_wal_bytes,
-            ..hot_and_cold()
-        };
+        let settings = LsmSettings { max_total_wal_bytes, ..hot_and_cold() };
         let mut source = settings.source(&drive(64), 3).expect("it fits");
         let (mut most_files, mut most_bytes) = (0, 0);
         let (mut flushes, mut kept) = (0, 0);
@@ -688,11 +536,7 @@ fn log_files_are_kept_until_the_last_family_flushes() {
             let database = &source.database;
             let log = database.log.as_ref().expect("there is a log");
             let needed = database.trees.iter().filter_map(|tree| tree.oldest_log).min();
-            assert_eq!(
-                log.oldest(),
-                needed,
-                "a file is kept that nobody needs, or one is missing"
-            );
+            assert_eq!(log.oldest(), needed, "a file is kept that nobody needs, or one is missing");
             for tree in &database.trees {
                 assert_eq!(tree.is_empty(), tree.oldest_log.is_none());
             }
@@ -710,19 +554,12 @@ fn log_files_are_kept_until_the_last_family_flushes() {
             bytes => bytes,
         };
         let (cold, hot) = (&source.database.trees[0].counters, &source.database.trees[1].counters);
-        assert!(
-            most_files > 5 && kept > 100,
-            "{most_files} files at most, {kept} times kept"
-        );
+        assert!(most_files > 5 && kept > 100, "{most_files} files at most, {kept} times kept");
         assert!(most_bytes > limit - 256 * 1023, "{most_bytes} of {limit}");
         assert!(most_bytes <= limit + 1023, "{most_bytes} of {limit}");
         // Only the cold family is flushed early. It gets one in 200 operations and never fills its
         // memtable.
-        assert_eq!(
-            (cold.early_flushes, hot.early_flushes),
-            (cold.flushes, 0),
-            "{cold:?} {hot:?}"
-        );
+        assert_eq!((cold.early_flushes, hot.early_flushes), (cold.flushes, 0), "{cold:?} {hot:?}");
         assert!(cold.flushes > 10, "{cold:?}");
     }
 }
@@ -730,10 +567,7 @@ fn log_files_are_kept_until_the_last_family_flushes() {
 /// With atomic flushes, no log file is kept for another family.
 #[test]
 fn atomic_flushes_empty_the_log() {
-    let settings = LsmSettings {
-        atomic_flush: true,
-        ..hot_and_cold()
-    };
+    let settings = LsmSettings { atomic_flush: true, ..hot_and_cold() };
     let mut source = settings.source(&drive(64), 3).expect("it fits");
     for _ in 0..60_000 {
         step(&mut source);
@@ -745,10 +579,7 @@ fn atomic_flushes_empty_the_log() {
     // the cold family has nothing to flush.
     let expected = 1.0 - (1.0 - 1.0 / 200.0_f64).powi(257);
     let share = cold.flushes as f64 / hot.flushes as f64;
-    assert!(
-        hot.flushes > 100 && (share - expected).abs() < 0.1,
-        "{share} for {expected}"
-    );
+    assert!(hot.flushes > 100 && (share - expected).abs() < 0.1, "{share} for {expected}");
     assert_eq!(cold.early_flushes, cold.flushes);
 }
 
@@ -756,10 +587,7 @@ fn atomic_flushes_empty_the_log() {
 #[test]
 fn a_family_that_is_never_written_keeps_its_tables() {
     let settings = with_families(
-        LsmSettings {
-            bulk_load: true,
-            ..small(Mix::Overwrite)
-        },
+        LsmSettings { bulk_load: true, ..small(Mix::Overwrite) },
         &[("kept", family(3.0, 0.0)), ("used", family(1.0, 1.0))],
     );
     let mut source = settings.source(&drive(64), 3).expect("it fits");
@@ -787,11 +615,7 @@ fn a_family_that_is_never_written_keeps_its_tables() {
 /// Two equal families cost the same as one alone on half the drive.
 #[test]
 fn two_equal_families_are_like_one_each() {
-    let settings = LsmSettings {
-        dynamic_levels: false,
-        level_multiplier: 4,
-        ..small(Mix::Overwrite)
-    };
+    let settings = LsmSettings { dynamic_levels: false, level_multiplier: 4, ..small(Mix::Overwrite) };
     let alone = run(&settings, &drive(64), 2, 200 * MIB);
     let two = with_families(settings, &[("one", family(1.0, 1.0)), ("other", family(1.0, 1.0))]);
     let mut source = two.source(&drive(128), 2).expect("it fits");
@@ -817,20 +641,10 @@ fn two_equal_families_are_like_one_each() {
 /// share to the others.
 #[test]
 fn operations_are_divided_by_their_shares() {
-    let reading = Family {
-        mix: Some(Mix::C),
-        ..family(1.0, 5.0)
-    };
+    let reading = Family { mix: Some(Mix::C), ..family(1.0, 5.0) };
     let settings = with_families(
-        LsmSettings {
-            bulk_load: true,
-            ..small(Mix::Overwrite)
-        },
-        &[
-            ("most", family(1.0, 3.0)),
-            ("reads", reading),
-            ("some", family(1.0, 1.0)),
-        ],
+        LsmSettings { bulk_load: true, ..small(Mix::Overwrite) },
+        &[("most", family(1.0, 3.0)), ("reads", reading), ("some", family(1.0, 1.0))],
     );
     let mut source = settings.source(&drive(64), 11).expect("it fits");
     while !source.is_loaded() {
@@ -842,14 +656,8 @@ fn operations_are_divided_by_their_shares() {
     assert_eq!(measure(&source, "application_bytes"), 40_000.0 * 1023.0);
     let share = measure(&source, "most.application_bytes") / measure(&source, "application_bytes");
     assert!((share - 0.75).abs() < 0.01, "{share}");
-    let ends = LsmSettings {
-        mix: Mix::Load,
-        ..settings
-    };
-    let target = WorkloadTarget {
-        endless: false,
-        ..drive(64)
-    };
+    let ends = LsmSettings { mix: Mix::Load, ..settings };
+    let target = WorkloadTarget { endless: false, ..drive(64) };
     let mut source = ends.source(&target, 1).expect("it fits");
     while source.next_batch(&mut Vec::new(), 4096).expect("there is room") > 0 {}
     assert!(source.is_loaded());
@@ -858,16 +666,9 @@ fn operations_are_divided_by_their_shares() {
 /// A family can have its own table of placement indices. Others follow the database's.
 #[test]
 fn families_are_placed_as_their_tables_say() {
-    let hot = Family {
-        level_placements: Some(vec![3, 4]),
-        ..family(1.0, 9.0)
-    };
+    let hot = Family { level_placements: Some(vec![3, 4]), ..family(1.0, 9.0) };
     let settings = with_families(
-        LsmSettings {
-            placement: LsmPlacement::Table,
-            placement_table: vec![5, 1, 2],
-            ..small(Mix::Overwrite)
-        },
+        LsmSettings { placement: LsmPlacement::Table, placement_table: vec![5, 1, 2], ..small(Mix::Overwrite) },
         &[("cold", family(2.0, 1.0)), ("hot", hot)],
     );
     let mut source = settings.source(&drive(64), 3).expect("it fits");
@@ -930,16 +731,8 @@ fn impossible_families_are_refused() {
             "[families.one]\noperation_share = 0",
             "families have no operations. Give one of them an operation_share above 0",
         ),
-        (
-            "",
-            "[families.one]\ndata_share = 0",
-            "families.one.data_share = 0 must be from 0.000001 to 1000000",
-        ),
-        (
-            "",
-            "[families.one]\nlevels = 11",
-            "families.one.levels = 11 must be from 2 to 10",
-        ),
+        ("", "[families.one]\ndata_share = 0", "families.one.data_share = 0 must be from 0.000001 to 1000000"),
+        ("", "[families.one]\nlevels = 11", "families.one.levels = 11 must be from 2 to 10"),
         (
             "",
             "[families.one]\nlevel_placements = [1]",

@@ -58,10 +58,7 @@ impl LsmTree {
         let levels = rules.levels as usize;
         LsmTree {
             number,
-            counters: TreeCounters {
-                level_bytes: vec![0; levels],
-                ..TreeCounters::default()
-            },
+            counters: TreeCounters { level_bytes: vec![0; levels], ..TreeCounters::default() },
             memtable: Vec::with_capacity(rules.memtable_entries as usize),
             oldest_log: None,
             runs: Vec::new(),
@@ -120,11 +117,7 @@ impl LsmTree {
         } else {
             let mut target = self.rules.base_entries;
             for (number, level) in steady.iter_mut().enumerate() {
-                *level = if number == deepest {
-                    records
-                } else {
-                    records.min(target)
-                };
+                *level = if number == deepest { records } else { records.min(target) };
                 if *level == records {
                     break;
                 }
@@ -137,11 +130,7 @@ impl LsmTree {
     /// Writes sorted keys directly into a level for a bulk load. Level 0 means a tiered tree's
     /// oldest run. The keys must be larger than those of earlier calls.
     pub fn ingest(&mut self, store: &mut FileStore, keys: &[u32], level: usize) -> Result<(), StoreFull> {
-        let tier = if level == 0 {
-            self.tier(u64::from(u32::MAX))
-        } else {
-            level
-        };
+        let tier = if level == 0 { self.tier(u64::from(u32::MAX)) } else { level };
         let written = store.output.bytes_written;
         let tables = self.write_tables(store, keys, tier)?;
         // Load bytes are counted separately, because they say nothing about the mix that follows.
@@ -195,9 +184,7 @@ impl LsmTree {
             let scores = (base..self.levels.len() - 1).map(|level| self.entries[level] as f64 / targets[level] as f64);
             let (level, score) = (base..)
                 .zip(scores)
-                .fold((usize::MAX, level_zero_score), |best, level| {
-                    if level.1 > best.1 { level } else { best }
-                });
+                .fold((usize::MAX, level_zero_score), |best, level| if level.1 > best.1 { level } else { best });
             if score < 1.0 {
                 return Ok(());
             }
@@ -237,10 +224,7 @@ impl LsmTree {
     /// Index in `levels` of the level that receives the tables of level 0.
     fn base(&self, targets: &[u64]) -> usize {
         let first_used = self.entries.iter().position(|entries| *entries > 0);
-        let wanted = targets
-            .iter()
-            .position(|target| *target > 0)
-            .expect("some level has a target");
+        let wanted = targets.iter().position(|target| *target > 0).expect("some level has a target");
         first_used.map_or(wanted, |used| used.min(wanted))
     }
 
@@ -315,11 +299,8 @@ impl LsmTree {
     /// first rule that applies.
     fn compact_tiers(&mut self, store: &mut FileStore) -> Result<(), StoreFull> {
         while self.runs.len() >= self.rules.level_zero_tables as usize {
-            let entries: Vec<u64> = self
-                .runs
-                .iter()
-                .map(|run| run.iter().map(|table| table.keys.len() as u64).sum())
-                .collect();
+            let entries: Vec<u64> =
+                self.runs.iter().map(|run| run.iter().map(|table| table.keys.len() as u64).sum()).collect();
             let Some(places) = self.runs_to_merge(&entries) else {
                 return Ok(());
             };
@@ -358,10 +339,7 @@ impl LsmTree {
         let runs: Vec<Vec<SortedTable>> = self.runs.drain(places).collect();
         let keys_of =
             |run: &Vec<SortedTable>| -> Vec<u32> { run.iter().flat_map(|table| table.keys.iter().copied()).collect() };
-        let merged = runs
-            .iter()
-            .rev()
-            .fold(Vec::new(), |keys, run| merge(&keys, &keys_of(run)));
+        let merged = runs.iter().rev().fold(Vec::new(), |keys, run| merge(&keys, &keys_of(run)));
         let tier = self.tier(merged.len() as u64);
         for run in &runs {
             store.read_tables(run);
@@ -400,10 +378,7 @@ impl LsmTree {
         for part in keys.chunks(self.rules.table_entries as usize) {
             let bytes = part.len() as u64 * self.rules.entry_bytes;
             let extents = store.allocate(bytes)?;
-            let maker = WriteOrigin::Level {
-                tree: self.number,
-                level,
-            };
+            let maker = WriteOrigin::Level { tree: self.number, level };
             store.output.write(maker, &extents, 0, bytes.div_ceil(BLOCK_BYTES));
             self.counters.level_bytes[level] += bytes;
             tables.push(SortedTable::new(part.to_vec(), extents, store.output.bytes_written));
@@ -422,9 +397,7 @@ impl LsmTree {
         let block = place as u64 * self.rules.entry_bytes / BLOCK_BYTES;
         let blocks = self.rules.entry_bytes.div_ceil(BLOCK_BYTES);
         let table_blocks = blocks_of(&table.extents);
-        store
-            .output
-            .read(&table.extents, block, blocks.min(table_blocks - block));
+        store.output.read(&table.extents, block, blocks.min(table_blocks - block));
     }
 
     /// Reads `entries` keys from `key` on, in every run and level.
@@ -438,9 +411,7 @@ impl LsmTree {
             let Some(table) = level.get(place) else { continue };
             let first = table.keys.partition_point(|other| *other < key) as u64 * self.rules.entry_bytes / BLOCK_BYTES;
             let blocks = blocks_of(&table.extents);
-            store
-                .output
-                .read(&table.extents, first, bytes.div_ceil(BLOCK_BYTES).min(blocks - first));
+            store.output.read(&table.extents, first, bytes.div_ceil(BLOCK_BYTES).min(blocks - first));
         }
     }
 

@@ -49,11 +49,7 @@ impl GroupSorter {
             let ends = ends.map(|(percent, _)| (percent / 100.0 * 4_294_967_296.0) as u64);
             (SizeDistribution::new(&settings.ttl_quantiles), ends.collect())
         });
-        GroupSorter {
-            groups: settings.groups,
-            class_bytes,
-            ttl,
-        }
+        GroupSorter { groups: settings.groups, class_bytes, ttl }
     }
 
     pub(super) fn names(&self) -> Vec<String> {

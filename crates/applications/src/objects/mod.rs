@@ -245,9 +245,7 @@ impl ObjectCacheSettings {
             target.capacity_bytes() / TRACED_BYTES
         };
         let bytes = match self.layout {
-            ObjectLayout::Slots => objects
-                .min(space_bytes / self.slot_bytes.max(1))
-                .saturating_mul(SLOT_BYTES),
+            ObjectLayout::Slots => objects.min(space_bytes / self.slot_bytes.max(1)).saturating_mul(SLOT_BYTES),
             ObjectLayout::Segments => {
                 let segments = space_bytes / segment_bytes.max(1);
                 // An object has at least one byte.
@@ -301,11 +299,7 @@ impl ObjectCacheSettings {
     fn check(&self) -> Result<(), WorkloadError> {
         within("used_percent", self.used_percent, 0.1..=100.0)?;
         within("unchanged_percent", self.unchanged_percent, 0.0..=99.0)?;
-        within(
-            "used_percent + unchanged_percent",
-            self.used_percent + self.unchanged_percent,
-            0.1..=100.0,
-        )?;
+        within("used_percent + unchanged_percent", self.used_percent + self.unchanged_percent, 0.1..=100.0)?;
         within("compact_percent", self.compact_percent, 0.0..=99.0)?;
         within("compact_under", self.compact_under, 1..=1 << 20)?;
         multiple_of(BLOCK_BYTES, "slot_bytes", self.slot_bytes, 1 << 30)?;
@@ -316,12 +310,7 @@ impl ObjectCacheSettings {
         within("max_object_bytes", self.max_object_bytes, 1..=1 << 30)?;
         within("operations_per_second", self.operations_per_second, 1e-3..=1e9)?;
         if !self.ttl_quantiles.is_empty() {
-            check_quantiles(
-                "ttl_quantiles",
-                &self.ttl_quantiles,
-                (u32::MAX, "4294967295"),
-                "seconds",
-            )?;
+            check_quantiles("ttl_quantiles", &self.ttl_quantiles, (u32::MAX, "4294967295"), "seconds")?;
         }
         self.admission.check()?;
         self.statistics().check()?;
@@ -365,11 +354,7 @@ impl ObjectCacheSettings {
 
     fn check_sizes(&self) -> Result<(), WorkloadError> {
         let (setting, bytes, least_bytes) = match self.layout {
-            ObjectLayout::Slots => (
-                "slab_bytes",
-                self.slab_bytes,
-                self.max_object_bytes.max(self.slot_bytes),
-            ),
+            ObjectLayout::Slots => ("slab_bytes", self.slab_bytes, self.max_object_bytes.max(self.slot_bytes)),
             ObjectLayout::Segments => ("segment_bytes", self.segment_bytes, self.max_object_bytes),
         };
         if bytes < least_bytes {

@@ -179,10 +179,7 @@ impl SegmentStore {
         segment.used_at = self.ticks;
         // The write buffer serves bytes that are not yet written.
         if u64::from(held.offset_bytes) + u64::from(held.bytes) <= segment.written_bytes {
-            output.read(
-                self.start_bytes(held.segment) + u64::from(held.offset_bytes),
-                held.bytes,
-            );
+            output.read(self.start_bytes(held.segment) + u64::from(held.offset_bytes), held.bytes);
         }
         self.reorder(held.segment);
         Some(held.bytes)
@@ -256,11 +253,7 @@ impl SegmentStore {
             if held.expires_ns <= now_ns {
                 counters.expired += 1;
             } else if kept_uses.is_some_and(|least| held.uses >= least) {
-                let object = CacheObject {
-                    key,
-                    bytes: held.bytes,
-                    expires_ns: held.expires_ns,
-                };
+                let object = CacheObject { key, bytes: held.bytes, expires_ns: held.expires_ns };
                 counters.rewritten_bytes += u64::from(held.bytes);
                 self.pending.push_back((object, true));
             } else {
@@ -339,11 +332,7 @@ impl SegmentStore {
         }
         let number = self.take_free(now_ns, counters, output);
         let segment = &mut self.segments[number as usize];
-        assert_eq!(
-            segment.state,
-            SegmentState::Free,
-            "segment {number} is opened when it is free"
-        );
+        assert_eq!(segment.state, SegmentState::Free, "segment {number} is opened when it is free");
         segment.state = SegmentState::Open;
         segment.group = group;
         self.open[group] = Some(number);
@@ -371,11 +360,7 @@ impl SegmentStore {
         let start_bytes = self.start_bytes(number);
         let segment = &mut self.segments[number as usize];
         if end_bytes > segment.written_bytes {
-            output.write(
-                segment.group,
-                start_bytes + segment.written_bytes,
-                end_bytes - segment.written_bytes,
-            );
+            output.write(segment.group, start_bytes + segment.written_bytes, end_bytes - segment.written_bytes);
             segment.written_bytes = end_bytes;
         }
     }

@@ -110,12 +110,7 @@ impl SlotStore {
     pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         let Some(home) = self.homes.remove(&key) else { return };
         let slot = self.classes[usize::from(home)].tier.take_slot(key);
-        self.clear_slot(
-            usize::from(home),
-            slot.expect("it is in a slot of its class"),
-            counters,
-            output,
-        );
+        self.clear_slot(usize::from(home), slot.expect("it is in a slot of its class"), counters, output);
     }
 
     /// Clears the slot of an object that has left.

@@ -39,17 +39,9 @@ impl ObjectStore {
         let (space_bytes, segment_bytes) = settings.space(target);
         let (setting, bytes, needed) = match settings.layout {
             // A slab keeps its size on a scaled model, rounded up to whole units.
-            ObjectLayout::Slots => (
-                "slab_bytes",
-                settings.slab_bytes.next_multiple_of(target.unit_bytes()),
-                1,
-            ),
+            ObjectLayout::Slots => ("slab_bytes", settings.slab_bytes.next_multiple_of(target.unit_bytes()), 1),
             ObjectLayout::Segments => {
-                let kept_free = if settings.compact_percent > 0.0 {
-                    settings.compact_under
-                } else {
-                    1
-                };
+                let kept_free = if settings.compact_percent > 0.0 { settings.compact_under } else { 1 };
                 ("segment_bytes", segment_bytes, groups as u64 + 1 + u64::from(kept_free))
             }
         };
@@ -290,8 +282,7 @@ impl ObjectCache {
         let now_ns = self.now_ns();
         let expires_ns = self.sorter.expires_ns(key, now_ns);
         let object = CacheObject { key, bytes, expires_ns };
-        self.store
-            .store(object, now_ns, &self.sorter, &mut self.counters, &mut self.output);
+        self.store.store(object, now_ns, &self.sorter, &mut self.counters, &mut self.output);
     }
 }
 
@@ -343,15 +334,9 @@ impl RequestSource for ObjectCache {
         let written = self.output.written_bytes;
         let count = |name: &str, value: u64| WorkloadMeasure::new(name, value as f64);
         vec![
-            WorkloadMeasure::new(
-                "hit_ratio",
-                ratio(counters.dram_hits + counters.flash_hits, counters.gets),
-            ),
+            WorkloadMeasure::new("hit_ratio", ratio(counters.dram_hits + counters.flash_hits, counters.gets)),
             WorkloadMeasure::new("dram.hit_ratio", ratio(counters.dram_hits, counters.gets)),
-            WorkloadMeasure::new(
-                "flash.hit_ratio",
-                ratio(counters.flash_hits, counters.gets - counters.dram_hits),
-            ),
+            WorkloadMeasure::new("flash.hit_ratio", ratio(counters.flash_hits, counters.gets - counters.dram_hits)),
             count("gets", counters.gets),
             count("sets", counters.sets),
             count("rejected_objects", counters.rejected),
@@ -364,10 +349,7 @@ impl RequestSource for ObjectCache {
             count("object_bytes", counters.stored_bytes),
             count("written_bytes", written),
             WorkloadMeasure::new("rewritten_share", ratio(counters.rewritten_bytes, written)),
-            WorkloadMeasure::new(
-                "application_write_amplification",
-                ratio(written, counters.admitted_bytes),
-            ),
+            WorkloadMeasure::new("application_write_amplification", ratio(written, counters.admitted_bytes)),
             count("discarded_bytes", self.output.discarded_bytes),
             count("bad_lines", self.operations.bad_lines()),
         ]

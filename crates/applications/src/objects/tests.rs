@@ -71,10 +71,7 @@ fn objects_of_one_size_are_hit_as_often_as_theory_says() {
             settings.eviction = eviction;
             let late = late_hits(&settings, 200_000, 800_000);
             let expected = expected_hits(4096.0, &weights, fifo);
-            assert!(
-                (late - expected).abs() < 0.01,
-                "{layout:?}, {eviction:?}, {exponent}: {late}, not {expected}"
-            );
+            assert!((late - expected).abs() < 0.01, "{layout:?}, {eviction:?}, {exponent}: {late}, not {expected}");
         }
     }
 }
@@ -112,19 +109,11 @@ fn any_caches() -> Vec<ObjectCacheSettings> {
         settings.operations_per_second = 1000.0;
         settings
     };
-    for eviction in [
-        ObjectEviction::Fifo,
-        ObjectEviction::Lru,
-        ObjectEviction::Lfu,
-        ObjectEviction::Ttl,
-        ObjectEviction::Clock,
-    ] {
+    for eviction in
+        [ObjectEviction::Fifo, ObjectEviction::Lru, ObjectEviction::Lfu, ObjectEviction::Ttl, ObjectEviction::Clock]
+    {
         for groups in [ObjectGrouping::None, ObjectGrouping::Class, ObjectGrouping::Ttl] {
-            all.push(ObjectCacheSettings {
-                eviction,
-                groups,
-                ..common(ObjectLayout::Slots)
-            });
+            all.push(ObjectCacheSettings { eviction, groups, ..common(ObjectLayout::Slots) });
         }
     }
     for eviction in [
@@ -134,12 +123,7 @@ fn any_caches() -> Vec<ObjectCacheSettings> {
         ObjectEviction::Ttl,
         ObjectEviction::LeastValid,
     ] {
-        for groups in [
-            ObjectGrouping::None,
-            ObjectGrouping::Class,
-            ObjectGrouping::Ttl,
-            ObjectGrouping::Rewritten,
-        ] {
+        for groups in [ObjectGrouping::None, ObjectGrouping::Class, ObjectGrouping::Ttl, ObjectGrouping::Rewritten] {
             all.push(ObjectCacheSettings {
                 eviction,
                 groups,
@@ -185,10 +169,7 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
             for (number, segment) in segments.segments.iter().enumerate() {
                 let expected = valid.get(&(number as u32)).copied().unwrap_or(0);
                 assert_eq!(segment.valid_bytes, expected, "segment {number} counts what it holds");
-                assert!(
-                    segment.state != SegmentState::Free || expected == 0,
-                    "segment {number} is free"
-                );
+                assert!(segment.state != SegmentState::Free || expected == 0, "segment {number} is free");
             }
         }
     }
@@ -244,10 +225,7 @@ fn the_drive_holds_what_the_cache_does() {
                 }
             }
         }
-        assert!(
-            measure(&source, "evictions") + measure(&source, "expired") > 1000.0,
-            "{settings:?}"
-        );
+        assert!(measure(&source, "evictions") + measure(&source, "expired") > 1000.0, "{settings:?}");
         assert_eq!(measure(&source, "written_bytes"), written_bytes as f64);
         assert_eq!(measure(&source, "discarded_bytes"), discarded_bytes as f64);
         let waiting = waiting(&source);
@@ -294,16 +272,8 @@ fn compaction_keeps_what_fits() {
         let mut source = settings.source(&drive(64), 1).expect("it fits");
         let requests = take(&mut source, 4000);
         let unchanged = 48 * MIB..56 * MIB;
-        assert!(
-            requests[..32]
-                .iter()
-                .all(|request| unchanged.contains(&request.offset_bytes))
-        );
-        assert!(
-            requests[32..]
-                .iter()
-                .all(|request| request.offset_bytes < unchanged.start)
-        );
+        assert!(requests[..32].iter().all(|request| unchanged.contains(&request.offset_bytes)));
+        assert!(requests[32..].iter().all(|request| request.offset_bytes < unchanged.start));
         places(&source);
         source
     };
@@ -328,18 +298,10 @@ fn the_second_request_is_written() {
         settings.admission = AdmissionPolicy::SecondRequest { window_operations };
         let mut source = settings.source(&drive(64), 1).expect("it fits");
         ask(&mut source, 300_000);
-        (
-            measure(&source, "written_bytes") / 4096.0,
-            measure(&source, "rejected_objects"),
-            measure(&source, "sets"),
-        )
+        (measure(&source, "written_bytes") / 4096.0, measure(&source, "rejected_objects"), measure(&source, "sets"))
     };
     let (short, long) = (with(1000), with(1_000_000));
-    assert_eq!(
-        (short.0 + short.1, long.0 + long.1),
-        (short.2, long.2),
-        "each is written or rejected"
-    );
+    assert_eq!((short.0 + short.1, long.0 + long.1), (short.2, long.2), "each is written or rejected");
     assert!(short.0 < long.0 / 5.0 && long.0 < long.2 / 1.5, "{short:?} {long:?}");
 }
 
@@ -390,10 +352,9 @@ fn objects_live_as_long_as_they_may() {
 /// A scaled model has the same hit ratio and the same relative writes, with one object in d.
 #[test]
 fn scaled_models_are_hit_as_often() {
-    for (layout, eviction) in [
-        (ObjectLayout::Slots, ObjectEviction::Lru),
-        (ObjectLayout::Segments, ObjectEviction::Fifo),
-    ] {
+    for (layout, eviction) in
+        [(ObjectLayout::Slots, ObjectEviction::Lru), (ObjectLayout::Segments, ObjectEviction::Fifo)]
+    {
         let run = |denominator: u64| {
             let mut settings = gets(layout, (5000, 50_000), 200.0, 0.9);
             settings.eviction = eviction;

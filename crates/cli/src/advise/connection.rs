@@ -71,12 +71,7 @@ impl DriveConnection {
         let name = command.target.clone();
         let namespace =
             MonitoredNamespace::find(&mut port, nsid, command.endurance_group).map_err(|error| named(&name, error))?;
-        Ok(DriveConnection {
-            name,
-            target,
-            port,
-            namespace,
-        })
+        Ok(DriveConnection { name, target, port, namespace })
     }
 
     /// Target as given on the command line.
@@ -98,8 +93,7 @@ impl DriveConnection {
 
     /// Device name for nvme-cli commands.
     pub fn device(&self) -> String {
-        self.block_device()
-            .map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
+        self.block_device().map_or_else(|| "DEVICE".to_string(), |name| format!("/dev/{name}"))
     }
 
     /// Placement handles for which an event is not enabled, `None` if the drive does not answer. A
@@ -113,10 +107,7 @@ impl DriveConnection {
     pub fn sample(&mut self, stop: &InterruptFlag) -> Result<LogReading, AnyError> {
         let error = match self.namespace.sample(&mut self.port) {
             Ok(sample) => {
-                return Ok(LogReading::Taken {
-                    sample: Box::new(sample),
-                    attempts: 0,
-                });
+                return Ok(LogReading::Taken { sample: Box::new(sample), attempts: 0 });
             }
             Err(error) => error,
         };
@@ -142,10 +133,7 @@ impl DriveConnection {
             }
             match self.reconnect(address, identity) {
                 Ok(sample) => {
-                    return Ok(LogReading::Taken {
-                        sample: Box::new(sample),
-                        attempts: attempt + 1,
-                    });
+                    return Ok(LogReading::Taken { sample: Box::new(sample), attempts: attempt + 1 });
                 }
                 Err(WatchError::Inspect(InspectError::Unreachable { problem, .. })) => last = problem,
                 Err(error) => return Err(named(&self.name, error)),
@@ -177,9 +165,5 @@ impl DriveConnection {
 /// Prefixes an error with the drive's name, unless the error begins with the name.
 fn named(name: &str, error: WatchError) -> AnyError {
     let text = error.to_string();
-    if text.starts_with(name) {
-        text.into()
-    } else {
-        format!("{name}: {text}").into()
-    }
+    if text.starts_with(name) { text.into() } else { format!("{name}: {text}").into() }
 }

@@ -32,19 +32,10 @@ mod tests {
 
     #[test]
     fn the_move_is_in_the_environment_and_failure_is_said() {
-        let step = OwnerMove {
-            owner: 0,
-            from: 1,
-            to: 2,
-            reason: MoveReason::Split,
-            expected_saving_bytes: 4096,
-        };
+        let step = OwnerMove { owner: 0, from: 1, to: 2, reason: MoveReason::Split, expected_saving_bytes: 4096 };
         let test =
             r#"test "$WARP_OWNER $WARP_FROM $WARP_TO $WARP_REASON $WARP_EXPECTED_SAVING_BYTES" = "a b 1 2 split 4096""#;
         assert_eq!(run(test, "a b", &step), Ok(()));
-        assert_eq!(
-            run("exit 3", "a", &step),
-            Err("the hook ended with exit status: 3".to_string())
-        );
+        assert_eq!(run("exit 3", "a", &step), Err("the hook ended with exit status: 3".to_string()));
     }
 }

@@ -130,21 +130,12 @@ impl DriveAdvisor {
 
     fn read(&mut self, command: &AdviseArgs, sample: LogSample, output: &mut AdviceOutput) -> Result<(), AnyError> {
         let fresh = self.cursor.new_events(sample.events.clone());
-        let fresh = FreshEvents {
-            events: own_events(&fresh.events, &self.drive.namespace),
-            loss: fresh.loss,
-        };
+        let fresh = FreshEvents { events: own_events(&fresh.events, &self.drive.namespace), loss: fresh.loss };
         let advice = self.advisor.update(fresh, counters(&sample));
         self.add_notices(&advice, command);
         let carried_out: Vec<bool> = advice.moves.iter().map(|step| self.run_hook(command, step)).collect();
         let notices = std::mem::take(&mut self.notices);
-        output.print(&AdviceRecord::new(
-            &advice,
-            &carried_out,
-            &self.advisor,
-            &sample,
-            &notices,
-        ))
+        output.print(&AdviceRecord::new(&advice, &carried_out, &self.advisor, &sample, &notices))
     }
 
     /// Adds notices about lost events and events without an owner.
@@ -179,9 +170,7 @@ impl DriveAdvisor {
                 device: self.drive.device(),
                 nsid: self.drive.namespace.nsid,
             }),
-            Some(_) if is_silent => self.notices.push(Notice::NothingReported {
-                copied_bytes: advice.copied_bytes,
-            }),
+            Some(_) if is_silent => self.notices.push(Notice::NothingReported { copied_bytes: advice.copied_bytes }),
             _ => {}
         }
     }
@@ -195,10 +184,7 @@ impl DriveAdvisor {
         match hook::run(hook, owner, step) {
             Ok(()) => true,
             Err(problem) => {
-                self.notices.push(Notice::HookFailed {
-                    owner: owner.clone(),
-                    problem,
-                });
+                self.notices.push(Notice::HookFailed { owner: owner.clone(), problem });
                 self.advisor.not_carried_out(step);
                 false
             }
@@ -223,9 +209,7 @@ fn own_events(events: &[FdpEventRecord], namespace: &MonitoredNamespace) -> Vec<
     moved
         .map(|event| ReallocationEvent {
             timestamp: event.timestamp_ms,
-            placement: event
-                .placement_identifier
-                .map(|identifier| identifier & namespace.handle_mask),
+            placement: event.placement_identifier.map(|identifier| identifier & namespace.handle_mask),
             // 0 means not reported, FFFFh means that number or more.
             moved_bytes: event
                 .blocks_moved
@@ -279,13 +263,6 @@ mod tests {
             .iter()
             .map(|event| (event.placement, event.moved_bytes, event.offset_bytes))
             .collect();
-        assert_eq!(
-            found,
-            [
-                (Some(3), Some(4096), Some(51_200)),
-                (Some(3), None, None),
-                (Some(3), Some(4608), None)
-            ]
-        );
+        assert_eq!(found, [(Some(3), Some(4096), Some(51_200)), (Some(3), None, None), (Some(3), Some(4608), None)]);
     }
 }

@@ -15,12 +15,7 @@ pub enum Notice {
     /// Another client cleared the log.
     LogCleared,
     /// Placement handles without the Media Reallocated event.
-    EventNotEnabled {
-        handles: Vec<u16>,
-        of: u16,
-        device: String,
-        nsid: u32,
-    },
+    EventNotEnabled { handles: Vec<u16>, of: u16, device: String, nsid: u32 },
     /// The drive copies data and reports no event, although the event is enabled.
     NothingReported { copied_bytes: u64 },
     /// Events without a logical block.
@@ -67,12 +62,9 @@ impl fmt::Display for Notice {
                 every.as_secs_f64()
             ),
             Notice::LogCleared => formatter.write_str("the log was cleared since the last reading"),
-            Notice::EventNotEnabled {
-                handles,
-                of,
-                device,
-                nsid,
-            } => not_enabled(formatter, handles, *of, device, *nsid),
+            Notice::EventNotEnabled { handles, of, device, nsid } => {
+                not_enabled(formatter, handles, *of, device, *nsid)
+            }
             Notice::NothingReported { copied_bytes } => write!(
                 formatter,
                 "the drive copied {} since the last reading and reported no event of this namespace",
@@ -138,17 +130,11 @@ fn omissions(formatter: &mut fmt::Formatter<'_>, parts: UnownedCounts) -> fmt::R
     let all = [
         (parts.unreadable, "files or directories without read permission"),
         (parts.elsewhere, "files or directories on other file systems"),
-        (
-            parts.without_place,
-            "extents of unknown location (delayed, compressed, encrypted, inline)",
-        ),
+        (parts.without_place, "extents of unknown location (delayed, compressed, encrypted, inline)"),
         (parts.shared, "extents shared by several files"),
     ];
-    let found: Vec<String> = all
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let found: Vec<String> =
+        all.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     write!(formatter, "these have no owner: {}", found.join(", "))
 }
 
@@ -168,32 +154,20 @@ mod tests {
     #[test]
     fn sentences_name_what_to_do() {
         let notice = |handles: &[u16]| {
-            Notice::EventNotEnabled {
-                handles: handles.to_vec(),
-                of: 2,
-                device: "/dev/nvme0n1".to_string(),
-                nsid: 1,
-            }
-            .to_string()
+            Notice::EventNotEnabled { handles: handles.to_vec(), of: 2, device: "/dev/nvme0n1".to_string(), nsid: 1 }
+                .to_string()
         };
         assert!(notice(&[0, 1]).starts_with("the drive reports no garbage collections"));
         assert!(notice(&[1]).starts_with("the event Media Reallocated is not enabled for placement handle 1,"));
         assert!(notice(&[1]).ends_with(
             "nvme fdp set-events /dev/nvme0n1 --namespace-id=1 --placement-handle=1 --event-types=128 --enable"
         ));
-        let parts = UnownedCounts {
-            shared: 2,
-            unreadable: 1,
-            ..UnownedCounts::default()
-        };
+        let parts = UnownedCounts { shared: 2, unreadable: 1, ..UnownedCounts::default() };
         assert_eq!(
             Notice::Omissions(parts).to_string(),
             "these have no owner: 1 files or directories without read permission, 2 extents shared by several files"
         );
         let json = serde_json::to_string(&Notice::LogCleared).expect("JSON");
-        assert_eq!(
-            json,
-            r#"{"kind":"log_cleared","text":"the log was cleared since the last reading"}"#
-        );
+        assert_eq!(json, r#"{"kind":"log_cleared","text":"the log was cleared since the last reading"}"#);
     }
 }

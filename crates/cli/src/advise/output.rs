@@ -247,11 +247,7 @@ impl AdviceOutput {
             }
             format => TextStyle::Blocks(format),
         };
-        Ok(AdviceOutput {
-            text,
-            json: json.map(JsonLines::open).transpose()?,
-            total: AdviceTotals::default(),
-        })
+        Ok(AdviceOutput { text, json: json.map(JsonLines::open).transpose()?, total: AdviceTotals::default() })
     }
 
     pub fn print(&mut self, record: &AdviceRecord<'_>) -> Result<(), AnyError> {
@@ -307,20 +303,14 @@ impl AdviceTotals {
             let amplification = (self.host_bytes + self.copied_bytes) as f64 / self.host_bytes as f64;
             let _ = write!(text, ", write amplification {amplification:.3}");
         }
-        let _ = write!(
-            text,
-            ", {} moves carried out, {} advised in the last reading",
-            self.carried_out, self.moves
-        );
+        let _ = write!(text, ", {} moves carried out, {} advised in the last reading", self.carried_out, self.moves);
         text
     }
 }
 
 /// Text of a reading, without the final newline.
 fn text(record: &AdviceRecord<'_>, format: TextFormat) -> String {
-    let waf = record
-        .write_amplification
-        .map_or("-".to_string(), |waf| format!("{waf:.3}"));
+    let waf = record.write_amplification.map_or("-".to_string(), |waf| format!("{waf:.3}"));
     let mut text = format!(
         "reading {}: {} written, {} copied, write amplification {waf}, {} new events{}\n",
         record.reading,
@@ -336,11 +326,7 @@ fn text(record: &AdviceRecord<'_>, format: TextFormat) -> String {
     for notice in record.notices {
         let _ = writeln!(text, "! {notice}");
     }
-    let _ = writeln!(
-        text,
-        "blocks left in reclaim units: {}",
-        available_writes(&record.handles)
-    );
+    let _ = writeln!(text, "blocks left in reclaim units: {}", available_writes(&record.handles));
     let without = |step: &&MoveRecord| !record.owners.iter().any(|row| row.owner == step.owner);
     let mut below = String::new();
     if record.owners.is_empty() && record.moves.is_empty() {
@@ -353,11 +339,7 @@ fn text(record: &AdviceRecord<'_>, format: TextFormat) -> String {
             let _ = writeln!(below, "and {} more", record.owners.len() - ROWS_MAX);
         }
     }
-    let table = if record.owners.is_empty() {
-        String::new()
-    } else {
-        owners(record).render(format)
-    };
+    let table = if record.owners.is_empty() { String::new() } else { owners(record).render(format) };
     let all = format!("{}{table}{}", format.words(&text), format.words(&below));
     all.trim_end().to_string()
 }

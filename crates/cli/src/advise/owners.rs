@@ -45,20 +45,16 @@ pub fn rescan(directory: &Path, depth: Option<u64>, known: &OwnerMap) -> Result<
 /// Known owners with the extents found now, and the number of found owners that are not known.
 fn known_owners(known: &OwnerMap, found: Vec<(String, Vec<ByteExtent>)>) -> (Vec<DataOwner>, usize) {
     let mut found: BTreeMap<String, Vec<ByteExtent>> = found.into_iter().collect();
-    let owner = |owner: &DataOwner| DataOwner {
-        extents: found.remove(&owner.name).unwrap_or_default(),
-        ..owner.clone()
-    };
+    let owner =
+        |owner: &DataOwner| DataOwner { extents: found.remove(&owner.name).unwrap_or_default(), ..owner.clone() };
     let owners = known.owners().iter().map(owner).collect();
     (owners, found.len())
 }
 
 fn read(file: &Path) -> Result<OwnerMap, LabError> {
     let name = file.display().to_string();
-    let text = base::input::read_text(file, RESULT_BYTES_MAX).map_err(|source| LabError::Io {
-        file: name.clone(),
-        source,
-    })?;
+    let text =
+        base::input::read_text(file, RESULT_BYTES_MAX).map_err(|source| LabError::Io { file: name.clone(), source })?;
     OwnerMap::parse(&text).map_err(|error| LabError::invalid(&name, error.to_string()))
 }
 
@@ -77,11 +73,7 @@ fn files(
         );
         return Err(bad_option("--files", problem).into());
     }
-    let owner = |(name, extents)| DataOwner {
-        name,
-        extents,
-        placement: None,
-    };
+    let owner = |(name, extents)| DataOwner { name, extents, placement: None };
     let owners = OwnerMap::new(found.owners.into_iter().map(owner).collect());
     let owners = owners.map_err(|error| bad_option("--files", format!("{}: {error}", directory.display())))?;
     Ok((owners, found.omissions))
@@ -101,10 +93,8 @@ fn is_same(device: &BlockDevice, drive: &DriveConnection) -> bool {
 /// Splits the namespace into equal owners, named by their byte ranges.
 fn split(namespace: &MonitoredNamespace, chunks: u64) -> Result<OwnerMap, LabError> {
     if chunks > namespace.blocks {
-        let problem = format!(
-            "{chunks} chunks are too many, because the namespace has {} logical blocks",
-            namespace.blocks
-        );
+        let problem =
+            format!("{chunks} chunks are too many, because the namespace has {} logical blocks", namespace.blocks);
         return Err(bad_option("--chunks", problem));
     }
     let edge = |index: u64| {
@@ -113,11 +103,7 @@ fn split(namespace: &MonitoredNamespace, chunks: u64) -> Result<OwnerMap, LabErr
     };
     let owner = |index: u64| {
         let (start, end) = (edge(index), edge(index + 1));
-        DataOwner {
-            name: format!("{start}..{end}"),
-            extents: vec![(start, end)],
-            placement: None,
-        }
+        DataOwner { name: format!("{start}..{end}"), extents: vec![(start, end)], placement: None }
     };
     let owners = OwnerMap::new((0..chunks).map(owner).collect());
     Ok(owners.expect("parts of a whole do not overlap"))
@@ -136,10 +122,7 @@ fn check(map: &OwnerMap, source: &str, namespace: &MonitoredNamespace) -> Result
             );
             return Err(LabError::invalid(source, problem));
         }
-        if let Some(placement) = owner
-            .placement
-            .filter(|&placement| placement >= namespace.placement_handles)
-        {
+        if let Some(placement) = owner.placement.filter(|&placement| placement >= namespace.placement_handles) {
             let problem = format!(
                 "{} has placement identifier {placement}, but namespace {} has 0 to {}",
                 owner.name,
@@ -181,10 +164,8 @@ mod tests {
         let map = OwnerMap::parse("b,0,10,1\na,10,10\n").expect("a map");
         let found = vec![("a".to_string(), vec![(50, 60)]), ("new".to_string(), vec![(0, 5)])];
         let (owners, left_out) = known_owners(&map, found);
-        let all: Vec<_> = owners
-            .iter()
-            .map(|owner| (owner.name.as_str(), owner.extents.len(), owner.placement))
-            .collect();
+        let all: Vec<_> =
+            owners.iter().map(|owner| (owner.name.as_str(), owner.extents.len(), owner.placement)).collect();
         assert_eq!((all, left_out), (vec![("b", 0, Some(1)), ("a", 1, None)], 1));
     }
 

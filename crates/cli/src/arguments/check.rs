@@ -41,10 +41,7 @@ fn amplification(text: &str) -> Result<f64, String> {
 
 fn of_handle(text: &str) -> Result<HandleLimit, String> {
     let parsed = text.split_once(':').and_then(|(handle, at_most)| {
-        Some(HandleLimit {
-            handle: handle.parse().ok()?,
-            at_most: amplification(at_most).ok()?,
-        })
+        Some(HandleLimit { handle: handle.parse().ok()?, at_most: amplification(at_most).ok()? })
     });
     parsed.ok_or_else(|| "give a handle and 1 or more, such as 2:1.02".to_string())
 }

@@ -45,9 +45,6 @@ impl TraceColumns {
             return of_each.into_iter().collect();
         }
         let without = || set.iter().cloned().collect();
-        Ok(of_each
-            .into_iter()
-            .map(|overrides| overrides.unwrap_or_else(|_| without()))
-            .collect())
+        Ok(of_each.into_iter().map(|overrides| overrides.unwrap_or_else(|_| without())).collect())
     }
 }

@@ -12,10 +12,7 @@ fn devices_are_listed_and_shown() {
         assert!(list.contains(name), "{list}");
     }
     let shown = prints(&folder, &["show", "device", "ssd_a"]);
-    assert!(
-        shown.contains("7.68TB") && shown.contains("WARP, section 3.1"),
-        "{shown}"
-    );
+    assert!(shown.contains("7.68TB") && shown.contains("WARP, section 3.1"), "{shown}");
     let all = json(&prints(&folder, &["list", "devices", "--json"]));
     for profile in all.as_array().expect("a list") {
         assert!(list.contains(profile["name"].as_str().expect("a name")), "{list}");
@@ -29,25 +26,12 @@ fn devices_are_listed_and_shown() {
 fn a_device_is_explained() {
     let folder = folder();
     assert!(prints(&folder, &["show", "device", "ssd_a"]).starts_with("ssd_a: "));
-    let scaled = json(&prints(
-        &folder,
-        &["show", "device", "ssd_a", "--scale", "1/2048", "--json"],
-    ));
+    let scaled = json(&prints(&folder, &["show", "device", "ssd_a", "--scale", "1/2048", "--json"]));
     let full = json(&prints(&folder, &["show", "device", "ssd_a", "--json"]));
     let units = |json: &serde_json::Value| json["layout"]["superblocks_per_group"].as_u64().expect("a number");
     assert_eq!(units(&scaled), units(&full));
-    let set = [
-        "show",
-        "device",
-        "ssd_a",
-        "--json",
-        "--set",
-        "geometry.over_provisioning=0.5",
-    ];
-    assert_eq!(
-        json(&prints(&folder, &set))["config"]["geometry"]["over_provisioning"],
-        0.5
-    );
+    let set = ["show", "device", "ssd_a", "--json", "--set", "geometry.over_provisioning=0.5"];
+    assert_eq!(json(&prints(&folder, &set))["config"]["geometry"]["over_provisioning"], 0.5);
     assert!(files(folder.path()).is_empty());
 }
 
@@ -65,10 +49,7 @@ fn jobs_are_listed_and_shown() {
     assert!(shown.contains("overwrite") && shown.contains("zipf:2.2"), "{shown}");
     let csv = prints(&folder, &["show", "job", "three_stream", "--format", "csv"]);
     let head = csv.lines().find(|line| !line.starts_with('#')).expect("a head");
-    assert_eq!(
-        head,
-        "group,stream,rw,requests (bytes),from (bytes),to (bytes),addresses,of bytes (share),placement"
-    );
+    assert_eq!(head, "group,stream,rw,requests (bytes),from (bytes),to (bytes),addresses,of bytes (share),placement");
     let shown = json(&prints(&folder, &["show", "job", "three_stream", "--json"]));
     let rows = csv.lines().filter(|line| !line.starts_with('#')).count() - 1;
     assert_eq!(shown["streams"].as_array().map(Vec::len), Some(rows), "{shown}");
@@ -88,16 +69,7 @@ fn help_and_version_are_no_errors() {
 }
 
 /// A run of a second or less.
-const SMALL: [&str; 8] = [
-    "run",
-    "one_stream",
-    "--device",
-    "ssd_a",
-    "--scale",
-    "1/2048",
-    "--drive-writes",
-    "0.2",
-];
+const SMALL: [&str; 8] = ["run", "one_stream", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "0.2"];
 
 /// What was written beside the plotting library, which each folder of reports has once.
 fn files_but_library(folder: &Path) -> Vec<PathBuf> {
@@ -110,14 +82,7 @@ fn files_but_library(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_run_writes_report_events_and_series() {
     let folder = folder();
-    let more = [
-        "--out",
-        "results",
-        "--events",
-        "results/gc.parquet",
-        "--series",
-        "results/s.parquet",
-    ];
+    let more = ["--out", "results", "--events", "results/gc.parquet", "--series", "results/s.parquet"];
     let printed = prints(&folder, &[&SMALL[..], &more].concat());
     assert!(printed.contains("WAF"), "{printed}");
     let results = folder.path().join("results");
@@ -131,10 +96,7 @@ fn a_run_writes_report_events_and_series() {
             let text = String::from_utf8(bytes).expect("text");
             assert!(text.contains("</html>") && text.contains("One stream"));
         } else {
-            assert!(
-                bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"),
-                "{name} is Parquet"
-            );
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{name} is Parquet");
         }
     }
 }
@@ -154,18 +116,9 @@ fn without_out_the_report_goes_to_the_target_s_folder() {
 
 /// Uniform random writes to a drive of 128 reclaim units of 64 MiB, whose smallest suitable scaled model is 1/16.
 fn random_writes(folder: &tempfile::TempDir, more: &[&str]) -> String {
-    write(
-        folder,
-        "random.fio",
-        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n",
-    );
+    write(folder, "random.fio", "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n");
     let device = ["run", "random.fio", "--device", "warp_default"];
-    let set = [
-        "--set",
-        "geometry.physical_bytes=8GiB",
-        "--set",
-        "geometry.reclaim_unit_bytes=64MiB",
-    ];
+    let set = ["--set", "geometry.physical_bytes=8GiB", "--set", "geometry.reclaim_unit_bytes=64MiB"];
     prints(folder, &[&device[..], &set, more].concat())
 }
 
@@ -174,10 +127,7 @@ fn a_scale_is_found() {
     let folder = folder();
     let run = ["--scale", "auto", "--drive-writes", "4"];
     let printed = random_writes(&folder, &run);
-    assert!(
-        printed.contains("scale auto is the first scaled model within 1 % of the next smaller one"),
-        "{printed}"
-    );
+    assert!(printed.contains("scale auto is the first scaled model within 1 % of the next smaller one"), "{printed}");
     let row: Vec<&str> = printed.lines().filter(|line| line.contains("1/16")).collect();
     let [row] = row[..] else { panic!("{printed}") };
     let cells: Vec<&str> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -190,10 +140,7 @@ fn a_scale_is_found() {
     let difference = cell["scale_search"]["difference"].as_f64().expect("a number");
     assert!(difference <= 0.01, "{difference}");
     assert_eq!(cells[3], format!("{:.1} %", difference * 100.0));
-    let fixed = json(&random_writes(
-        &folder,
-        &["--scale", "1/4", "--drive-writes", "4", "--json"],
-    ));
+    let fixed = json(&random_writes(&folder, &["--scale", "1/4", "--drive-writes", "4", "--json"]));
     assert_eq!(fixed["cells"][0]["waf"], cell["waf"]);
     assert!(fixed["cells"][0].get("scale_search").is_none());
 
@@ -201,11 +148,7 @@ fn a_scale_is_found() {
     assert!(!report.contains("next smaller"), "of the fixed scale");
     random_writes(&folder, &run);
     let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
-    assert_eq!(
-        report.matches(">next smaller<").count(),
-        2,
-        "in the summary and in what was run"
-    );
+    assert_eq!(report.matches(">next smaller<").count(), 2, "in the summary and in what was run");
 }
 
 #[test]
@@ -217,16 +160,8 @@ fn warnings_are_shown_in_every_form() {
             "never_collected",
             "never collected: no reclaim unit was collected, so WAF does not include garbage collection",
         ),
-        (
-            &["--scale", "1/16", "--drive-writes", "0.3"],
-            "little_used",
-            "little used: ",
-        ),
-        (
-            &["--scale", "1/16", "--drive-writes", "8"],
-            "start_included",
-            "start included: WAF is ",
-        ),
+        (&["--scale", "1/16", "--drive-writes", "0.3"], "little_used", "little used: "),
+        (&["--scale", "1/16", "--drive-writes", "8"], "start_included", "start included: WAF is "),
         (
             &["--scale", "1/16", "--drive-writes", "1.5"],
             "not_steady",
@@ -243,34 +178,19 @@ fn warnings_are_shown_in_every_form() {
             "too few pages: a reclaim unit has 256 pages, and a scaled model needs at least 1024",
         ),
         (
-            &[
-                "--drive-writes",
-                "8",
-                "--set",
-                "handles.opening=eager",
-                "--set",
-                "handles.count=4",
-                "--scale",
-                "1/16",
-            ],
+            &["--drive-writes", "8", "--set", "handles.opening=eager", "--set", "handles.count=4", "--scale", "1/16"],
             "too_many_open_units",
             "too many open units: handles have ",
         ),
     ];
     for (options, name, line) in cases {
         let printed = random_writes(&folder, options);
-        assert!(
-            printed.lines().any(|printed| printed.starts_with(line)),
-            "{line}: {printed}"
-        );
+        assert!(printed.lines().any(|printed| printed.starts_with(line)), "{line}: {printed}");
         let report = std::fs::read_to_string(folder.path().join("out/random/report.html")).expect("it was written");
         let words = name.replace('_', " ");
         assert!(report.contains(&format!("<p class=\"warning\">{line}")), "{line}");
         assert!(report.contains("<th>warnings</th>"), "what was run says it");
-        assert!(
-            report.matches(&words).count() >= 2,
-            "{words}: in the summary and in what was run"
-        );
+        assert!(report.matches(&words).count() >= 2, "{words}: in the summary and in what was run");
         let value = json(&random_writes(&folder, &[options, &["--json"]].concat()));
         let warnings = value["cells"][0]["warnings"].as_array().expect("a list").clone();
         let named: Vec<_> = warnings.iter().map(|warning| &warning["name"]).collect();
@@ -283,23 +203,9 @@ fn a_saved_device_is_continued() {
     let folder = folder();
     write(&folder, "fill.fio", "[fill]\nrw=write\nbs=128k\nsize=100%\n");
     write(&folder, "more.fio", "[more]\nrw=randwrite\nbs=64k\nsize=50%\n");
-    let set = [
-        "--set",
-        "geometry.physical_bytes=2GiB",
-        "--set",
-        "geometry.reclaim_unit_bytes=16MiB",
-    ];
-    let fill = [
-        "run",
-        "fill.fio",
-        "--device",
-        "warp_default",
-        "--save-snapshot",
-        "filled.warp",
-        "--out",
-        "fill",
-        "--json",
-    ];
+    let set = ["--set", "geometry.physical_bytes=2GiB", "--set", "geometry.reclaim_unit_bytes=16MiB"];
+    let fill =
+        ["run", "fill.fio", "--device", "warp_default", "--save-snapshot", "filled.warp", "--out", "fill", "--json"];
     prints(&folder, &[&fill[..], &set].concat());
     let filled = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is there");
     assert!(filled.starts_with(b"WARPSSD\0"));
@@ -313,21 +219,12 @@ fn a_saved_device_is_continued() {
     let unchanged = std::fs::read(folder.path().join("filled.warp")).expect("the snapshot is still there");
     assert!(unchanged == filled, "what it started from was left alone");
     assert_eq!(
-        prints(&folder, &[&more[..], &["--save-snapshot", "again.warp"]].concat())
-            .lines()
-            .next(),
+        prints(&folder, &[&more[..], &["--save-snapshot", "again.warp"]].concat()).lines().next(),
         printed.lines().next()
     );
     let again = std::fs::read(folder.path().join("again.warp")).expect("the snapshot is there");
     assert!(again == after, "continuing twice gives the same device");
-    prints(
-        &folder,
-        &[
-            &more[..],
-            &["--save-snapshot", "observed.warp", "--feedback", "observe"],
-        ]
-        .concat(),
-    );
+    prints(&folder, &[&more[..], &["--save-snapshot", "observed.warp", "--feedback", "observe"]].concat());
     let observed = std::fs::read(folder.path().join("observed.warp")).expect("the snapshot is there");
     assert!(observed == after, "who only listens changes nothing");
 
@@ -337,11 +234,7 @@ fn a_saved_device_is_continued() {
     damaged[middle] ^= 1;
     write(&folder, "damaged.warp", &damaged);
     let damaged = ["run", "more.fio", "--load-snapshot", "damaged.warp", "--out", "damaged"];
-    refused(
-        &folder,
-        &damaged,
-        &["damaged.warp", "checksum", "Create the snapshot again"],
-    );
+    refused(&folder, &damaged, &["damaged.warp", "checksum", "Create the snapshot again"]);
 }
 
 #[cfg(unix)]
@@ -354,27 +247,13 @@ fn ctrl_c_keeps_what_was_measured() {
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_warp"))
         .env("WARP_RUNS", common::kept_in(&folder))
         .current_dir(&folder)
-        .args([
-            "run",
-            "one_stream",
-            "--device",
-            "ssd_a",
-            "--scale",
-            "1/64",
-            "--drive-writes",
-            "1000",
-            "--out",
-            "out",
-        ])
+        .args(["run", "one_stream", "--device", "ssd_a", "--scale", "1/64", "--drive-writes", "1000", "--out", "out"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the program runs");
     std::thread::sleep(Duration::from_secs(2));
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .expect("kill runs");
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success(), "the program still ran");
     let output = child.wait_with_output().expect("the program ends");
     let error = String::from_utf8_lossy(&output.stderr);
@@ -383,28 +262,16 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!(!error.contains("panicked"), "{error}");
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(printed.contains("WAF"), "{printed}");
-    assert_eq!(
-        files_but_library(&folder.path().join("out")),
-        [folder.path().join("out/report.html")]
-    );
+    assert_eq!(files_but_library(&folder.path().join("out")), [folder.path().join("out/report.html")]);
 }
 
 #[test]
 fn a_run_goes_on_until_it_is_steady() {
     let folder = folder();
     let printed = random_writes(&folder, &["--scale", "1/16", "--steady-state"]);
-    assert!(
-        printed.contains("steady: WAF is ") && printed.contains(" (95 %) over 5 drive writes"),
-        "{printed}"
-    );
-    assert!(
-        !printed.contains('*') && !printed.contains("start included"),
-        "{printed}"
-    );
-    let run = json(&random_writes(
-        &folder,
-        &["--scale", "1/16", "--steady-state", "--json"],
-    ));
+    assert!(printed.contains("steady: WAF is ") && printed.contains(" (95 %) over 5 drive writes"), "{printed}");
+    assert!(!printed.contains('*') && !printed.contains("start included"), "{printed}");
+    let run = json(&random_writes(&folder, &["--scale", "1/16", "--steady-state", "--json"]));
     let cell = &run["cells"][0];
     let written =
         cell["host_bytes_written"].as_f64().expect("a number") / cell["capacity_bytes"].as_f64().expect("one");
@@ -412,28 +279,15 @@ fn a_run_goes_on_until_it_is_steady() {
     assert_eq!(cell["steady"]["reached"], true);
     assert_eq!(cell["headline_waf"], cell["steady"]["waf"]);
     let shown = format!("{:.3}", cell["headline_waf"].as_f64().expect("a number"));
-    assert!(
-        printed.matches(&shown).count() >= 2,
-        "{shown} in the table and below it: {printed}"
-    );
+    assert!(printed.matches(&shown).count() >= 2, "{shown} in the table and below it: {printed}");
     let [steady, half] = ["waf", "half_width"].map(|key| cell["steady"][key].as_f64().expect("a number"));
     let tail = cell["tail_waf"].as_f64().expect("a number");
-    assert!(
-        (steady - tail).abs() < 0.05 * steady && half < 0.05 * steady,
-        "{steady} {half} {tail}"
-    );
-    let short = json(&random_writes(
-        &folder,
-        &["--scale", "1/16", "--steady-state", "--drive-writes", "3", "--json"],
-    ));
+    assert!((steady - tail).abs() < 0.05 * steady && half < 0.05 * steady, "{steady} {half} {tail}");
+    let short = json(&random_writes(&folder, &["--scale", "1/16", "--steady-state", "--drive-writes", "3", "--json"]));
     let names = short["cells"][0]["warnings"].to_string();
     assert!(names.contains("steady_state_not_reached"), "{names}");
     // fio says it in the job file.
-    write(
-        &folder,
-        "steady.fio",
-        "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nss=iops:5%\n",
-    );
+    write(&folder, "steady.fio", "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nss=iops:5%\n");
     let of_fio = json(&prints(
         &folder,
         &[
@@ -469,28 +323,19 @@ fn ctrl_c_while_a_workload_is_read_says_so() {
     use std::io::{Read as _, Write as _};
     let folder = folder();
     let mut warp = std::process::Command::new(env!("CARGO_BIN_EXE_warp"));
-    warp.args(["run", "-", "--device", "ssd_a", "--no-keep"])
-        .current_dir(&folder);
-    warp.stdin(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
+    warp.args(["run", "-", "--device", "ssd_a", "--no-keep"]).current_dir(&folder);
+    warp.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut process = warp.spawn().expect("warp runs");
     let mut input = process.stdin.take().expect("it is piped");
     // More than a pipe holds, so it is being read when this returns.
     let lines = "0,host,0,Write,0,4096,1\n".repeat(50_000);
     input.write_all(lines.as_bytes()).expect("it is read");
-    let interrupt = std::process::Command::new("kill")
-        .args(["-INT", &process.id().to_string()])
-        .status();
+    let interrupt = std::process::Command::new("kill").args(["-INT", &process.id().to_string()]).status();
     assert!(interrupt.expect("kill runs").success());
     let status = process.wait().expect("it ends");
     drop(input);
     let mut error = String::new();
-    process
-        .stderr
-        .take()
-        .expect("it is piped")
-        .read_to_string(&mut error)
-        .expect("text");
+    process.stderr.take().expect("it is piped").read_to_string(&mut error).expect("text");
     assert_eq!(status.code(), Some(130), "{error}");
     assert_eq!(error, "warp: stopped before the first run\n");
 }

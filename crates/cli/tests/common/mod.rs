@@ -129,11 +129,7 @@ impl ServerProcess {
             let bytes = output.read_line(&mut introduction).expect("text");
             assert!(bytes > 0, "the server ended: {introduction}{}", errors(&mut process));
         }
-        ServerProcess {
-            process,
-            introduction,
-            output,
-        }
+        ServerProcess { process, introduction, output }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -144,14 +140,7 @@ impl ServerProcess {
     }
 
     pub fn nqn(&self) -> String {
-        self.introduction
-            .split(" -n ")
-            .nth(1)
-            .expect("an NQN")
-            .split_whitespace()
-            .next()
-            .expect("an NQN")
-            .to_string()
+        self.introduction.split(" -n ").nth(1).expect("an NQN").split_whitespace().next().expect("an NQN").to_string()
     }
 
     /// Ctrl-C; returns what it printed at the end.

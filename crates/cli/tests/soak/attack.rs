@@ -17,16 +17,7 @@ use crate::{Ending, HOSTS};
 
 pub type Attack = fn(&Supervisor, &Ending);
 
-pub const ALL: [Attack; 8] = [
-    half_open,
-    nonsense,
-    http,
-    half_requests,
-    orders,
-    vfio_user,
-    guest_memory,
-    long_commands,
-];
+pub const ALL: [Attack; 8] = [half_open, nonsense, http, half_requests, orders, vfio_user, guest_memory, long_commands];
 
 /// Between two attempts: attackers share the machine's processors with the drive here.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -115,9 +106,7 @@ fn orders(supervisor: &Supervisor, ending: &Ending) {
                 supervisor.studio,
                 body.len()
             );
-            let _ = stream
-                .write_all(head.as_bytes())
-                .and_then(|()| stream.write_all(body.as_bytes()));
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
             let _ = stream.read(&mut [0; 256]);
         }
         std::thread::sleep(20 * PAUSE);
@@ -138,10 +127,7 @@ fn vfio_user(supervisor: &Supervisor, ending: &Ending) {
 
 /// A guest that maps as much sparse memory as it is given, in regions of 1 TiB, and as many regions.
 fn guest_memory(supervisor: &Supervisor, ending: &Ending) {
-    let options = DriverOptions {
-        ram_bytes: 1 << 20,
-        ..DriverOptions::default()
-    };
+    let options = DriverOptions { ram_bytes: 1 << 20, ..DriverOptions::default() };
     let sparse = tempfile::tempfile().expect("a temporary file");
     // Some file systems take no file as long.
     let region_bytes = [1 << 40, 1 << 34, 1 << 30]

@@ -27,16 +27,8 @@ const ENTRIES: u16 = 32;
 /// A command of a host.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
-    Write {
-        first: u64,
-        count: u32,
-        generation: u32,
-        through: bool,
-    },
-    Read {
-        first: u64,
-        count: u32,
-    },
+    Write { first: u64, count: u32, generation: u32, through: bool },
+    Read { first: u64, count: u32 },
     Flush,
 }
 
@@ -84,10 +76,7 @@ impl Connection {
                 let mut controller = RemoteController::connect(&options)?;
                 controller.set_queue_count(1)?;
                 let queue = controller.io_queue(QUEUE, ENTRIES)?;
-                Ok(Connection::Tcp(Box::new(Tcp {
-                    _controller: controller,
-                    queue,
-                })))
+                Ok(Connection::Tcp(Box::new(Tcp { _controller: controller, queue })))
             }
             Place::Pcie(socket) => Ok(Connection::Pcie(Box::new(Pcie::open(socket)?))),
         }
@@ -104,31 +93,20 @@ impl Connection {
 
 fn entry(work: Work) -> SubmissionEntry {
     match work {
-        Work::Write {
-            first, count, through, ..
-        } => {
+        Work::Write { first, count, through, .. } => {
             let mut entry = block_command(IoOpcode::Write, 1, first, count);
             entry.cdw12 = (entry.cdw12.get() | u32::from(through) << 30).into();
             entry
         }
         Work::Read { first, count } => block_command(IoOpcode::Read, 1, first, count),
-        Work::Flush => SubmissionEntry {
-            opcode: IoOpcode::Flush.code(),
-            nsid: 1.into(),
-            ..SubmissionEntry::default()
-        },
+        Work::Flush => SubmissionEntry { opcode: IoOpcode::Flush.code(), nsid: 1.into(), ..SubmissionEntry::default() },
     }
 }
 
 /// The pattern that a write writes; a buffer for what a read reads.
 fn buffer(work: Work) -> Vec<u8> {
     match work {
-        Work::Write {
-            first,
-            count,
-            generation,
-            ..
-        } => {
+        Work::Write { first, count, generation, .. } => {
             let mut data = vec![0; (u64::from(count) * BLOCK_BYTES) as usize];
             pattern::fill(first * BLOCK_BYTES, generation, &mut data);
             data
@@ -152,10 +130,8 @@ fn over_tcp(queue: &mut TcpQueue, batch: &[Work]) -> Result<Vec<Done>, Gone> {
     for _ in batch {
         let completion = queue.wait()?;
         let index = cids.iter().position(|cid| *cid == completion.cid);
-        done[index.expect("a command that was sent")] = Some(Done {
-            status: completion.status(),
-            data: completion.data,
-        });
+        done[index.expect("a command that was sent")] =
+            Some(Done { status: completion.status(), data: completion.data });
     }
     Ok(done.into_iter().flatten().collect())
 }
@@ -169,10 +145,7 @@ pub struct Pcie {
 
 impl Pcie {
     fn open(socket: &Path) -> Result<Pcie, Gone> {
-        let options = DriverOptions {
-            ram_bytes: 4 << 20,
-            ..DriverOptions::default()
-        };
+        let options = DriverOptions { ram_bytes: 4 << 20, ..DriverOptions::default() };
         let mut driver = NvmeDriver::start(socket, options)?;
         driver.create_queues(QUEUE, ENTRIES, None)?;
         let bytes = u64::from(BLOCKS_MAX) * BLOCK_BYTES;
@@ -213,21 +186,14 @@ impl Pcie {
             let index = cids.iter().position(|known| *known == cid);
             statuses[index.expect("a command that was sent")] = Some(status);
         }
-        let done = batch
-            .iter()
-            .zip(statuses)
-            .zip(&self.buffers)
-            .map(|((work, status), &(address, _))| {
-                let mut data = match work {
-                    Work::Read { .. } => buffer(*work),
-                    _ => Vec::new(),
-                };
-                self.driver.read_ram(address, &mut data);
-                Done {
-                    status: status.expect("all are there"),
-                    data,
-                }
-            });
+        let done = batch.iter().zip(statuses).zip(&self.buffers).map(|((work, status), &(address, _))| {
+            let mut data = match work {
+                Work::Read { .. } => buffer(*work),
+                _ => Vec::new(),
+            };
+            self.driver.read_ram(address, &mut data);
+            Done { status: status.expect("all are there"), data }
+        });
         Ok(done.collect())
     }
 
@@ -256,11 +222,7 @@ impl Pcie {
         let mut abort = admin_entry(AdminOpcode::Abort);
         abort.cdw10 = AbortCdw10::new().with_sqid(QUEUE).with_cid(cid).into_bits().into();
         let completion = self.driver.command(0, abort)?;
-        assert_eq!(
-            completion.status.status(),
-            Status::SUCCESS,
-            "an Abort succeeds whatever it finds"
-        );
+        assert_eq!(completion.status.status(), Status::SUCCESS, "an Abort succeeds whatever it finds");
         Ok(())
     }
 }

@@ -52,10 +52,7 @@ pub struct Host {
 
 impl Host {
     pub fn new(number: usize, seed: u64) -> Host {
-        let zero = || Block {
-            after_loss: vec![0],
-            now: vec![0],
-        };
+        let zero = || Block { after_loss: vec![0], now: vec![0] };
         Host {
             number,
             random: Xoshiro256PlusPlus::seed_from_u64(seed ^ (number as u64 + 1) << 32),
@@ -102,9 +99,7 @@ impl Host {
             let batch = self.next_batch();
             let result = connection.run(&batch);
             self.note(&batch, result.as_deref().ok());
-            supervisor
-                .commands
-                .fetch_add(batch.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            supervisor.commands.fetch_add(batch.len() as u64, std::sync::atomic::Ordering::Relaxed);
             result?;
         }
         Ok(())
@@ -122,12 +117,7 @@ impl Host {
                 return Work::Read { first, count };
             }
             self.generation += 1;
-            Work::Write {
-                first,
-                count,
-                generation: self.generation,
-                through: self.random.random_range(0..16) == 0,
-            }
+            Work::Write { first, count, generation: self.generation, through: self.random.random_range(0..16) == 0 }
         };
         (0..BATCH as u64).map(&mut command).collect()
     }
@@ -157,12 +147,7 @@ impl Host {
                     self.verify(first, count, data, |block| &block.now);
                 }
                 Work::Read { .. } => {}
-                Work::Write {
-                    first,
-                    count,
-                    generation,
-                    through,
-                } => {
+                Work::Write { first, count, generation, through } => {
                     self.done.bytes_written += u64::from(count) * BLOCK_BYTES;
                     for block in self.of(first, count) {
                         block.after_loss.push(generation);
@@ -207,10 +192,7 @@ impl Host {
         let base = self.number as u64 * BLOCKS;
         let mut found = Vec::new();
         let reads: Vec<Work> = (0..BLOCKS / u64::from(BLOCKS_MAX))
-            .map(|piece| Work::Read {
-                first: base + piece * u64::from(BLOCKS_MAX),
-                count: BLOCKS_MAX,
-            })
+            .map(|piece| Work::Read { first: base + piece * u64::from(BLOCKS_MAX), count: BLOCKS_MAX })
             .collect();
         for batch in reads.chunks(BATCH) {
             for work in batch.iter().zip(read_whole(connection, batch)?) {

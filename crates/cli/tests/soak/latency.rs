@@ -33,9 +33,7 @@ fn write(supervisor: &Supervisor, host: usize, random: &mut Xoshiro256PlusPlus, 
             through: false,
         };
         let sent = Instant::now();
-        let done = connection
-            .run(&[work])
-            .unwrap_or_else(|error| panic!("the honest host: {error}"));
+        let done = connection.run(&[work]).unwrap_or_else(|error| panic!("the honest host: {error}"));
         latencies.push(sent.elapsed().as_nanos() as u64);
         assert!(done[0].status.is_success(), "{}", done[0].status);
     }

@@ -38,9 +38,7 @@ const SHORT_SECONDS: u64 = 4;
 const SLOWER_MAX: f64 = 3.0;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |text| {
-        text.parse().unwrap_or_else(|_| panic!("{name} is a number"))
-    })
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 /// Set when the time is over, or when anybody has failed.
@@ -97,22 +95,15 @@ fn nothing_that_was_flushed_is_lost() {
             .collect();
         running
             .into_iter()
-            .map(|host| {
-                host.join()
-                    .unwrap_or_else(|_| panic!("see above; WARP_SOAK_SEED={seed}"))
-            })
+            .map(|host| host.join().unwrap_or_else(|_| panic!("see above; WARP_SOAK_SEED={seed}")))
             .collect()
     });
     supervisor.stop();
     let table = host::table(&hosts);
     println!("{table}{}", supervisor.summary(begun.elapsed()));
-    let (commands, reconnects) = hosts.iter().fold((0, 0), |sum, host| {
-        (sum.0 + host.done.commands, sum.1 + host.done.reconnects)
-    });
-    assert!(
-        commands > 1000 && reconnects >= HOSTS as u64,
-        "the soak did not do anything"
-    );
+    let (commands, reconnects) =
+        hosts.iter().fold((0, 0), |sum, host| (sum.0 + host.done.commands, sum.1 + host.done.reconnects));
+    assert!(commands > 1000 && reconnects >= HOSTS as u64, "the soak did not do anything");
 }
 
 /// `WARP_SOAK_LATENCY` is the seconds for each of the two.

@@ -107,11 +107,7 @@ impl Supervisor {
     }
 
     pub fn place(&self, host: usize) -> Place {
-        if host.is_multiple_of(2) {
-            Place::Tcp(self.tcp)
-        } else {
-            Place::Pcie(self.socket(host))
-        }
+        if host.is_multiple_of(2) { Place::Tcp(self.tcp) } else { Place::Pcie(self.socket(host)) }
     }
 
     /// Socket of a host on PCI Express. The two after those of the hosts are for attackers.
@@ -148,11 +144,7 @@ impl Supervisor {
             std::fs::write(self.folder.join("plan.toml"), plan).expect("the folder is ours");
             command.args(["--faults", "plan.toml"]);
         }
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.log())
-            .expect("the folder is ours");
+        let log = OpenOptions::new().create(true).append(true).open(self.log()).expect("the folder is ours");
         command.current_dir(&self.folder).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the program runs");
         let mut said = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -180,10 +172,7 @@ impl Supervisor {
     fn last_words(&self) -> String {
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
         let lines: Vec<&str> = log.lines().rev().take(20).collect();
-        lines
-            .into_iter()
-            .rev()
-            .fold(String::new(), |text, line| text + line + "\n")
+        lines.into_iter().rev().fold(String::new(), |text, line| text + line + "\n")
     }
 
     /// Ends servers and starts others for three quarters of the time. The last quarter is one undisturbed life under
@@ -267,10 +256,7 @@ impl Supervisor {
             {
                 self.note_struck(report.take());
                 let answer = http::send_request(self.metrics, TOKEN, FAULTS, Some(ChangeRequest::Put(plan)));
-                self.summary
-                    .lock()
-                    .expect("no thread panics with the lock")
-                    .plans_changed += u64::from(answer.is_ok());
+                self.summary.lock().expect("no thread panics with the lock").plans_changed += u64::from(answer.is_ok());
             }
             if begun.elapsed() >= patience || ending.has_come() {
                 break;
@@ -333,16 +319,8 @@ impl Supervisor {
     pub fn summary(&self, time: Duration) -> String {
         let mut text = format!("{} s: {}\n", time.as_secs(), self.line());
         let summary = self.summary.lock().expect("no thread panics with the lock");
-        let struck: Vec<String> = summary
-            .struck
-            .iter()
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
-        let _ = writeln!(
-            text,
-            "drive faults that were asked about before an end: {}",
-            struck.join(", ")
-        );
+        let struck: Vec<String> = summary.struck.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let _ = writeln!(text, "drive faults that were asked about before an end: {}", struck.join(", "));
         let _ = writeln!(text, "plans changed while a server ran: {}", summary.plans_changed);
         text
     }
@@ -384,22 +362,10 @@ fn plan(how: End, seed: u64) -> String {
             .to_string(),
     );
     fault("kind = \"stuck\"\nprobability = 0.0002\ntimes = 2".to_string());
-    fault(format!(
-        "kind = \"read_only\"\nfrom_seconds = {}\nfor_seconds = 0.1",
-        at(&mut random)
-    ));
-    fault(format!(
-        "kind = \"lost_namespace\"\nnamespace = 1\nfrom_seconds = {}\nfor_seconds = 0.05",
-        at(&mut random)
-    ));
-    fault(format!(
-        "kind = \"temperature\"\ncelsius = 95\nfrom_seconds = {}\nfor_seconds = 0.5",
-        at(&mut random)
-    ));
-    fault(format!(
-        "kind = \"spare\"\npercent = 3\nfrom_seconds = {}",
-        at(&mut random)
-    ));
+    fault(format!("kind = \"read_only\"\nfrom_seconds = {}\nfor_seconds = 0.1", at(&mut random)));
+    fault(format!("kind = \"lost_namespace\"\nnamespace = 1\nfrom_seconds = {}\nfor_seconds = 0.05", at(&mut random)));
+    fault(format!("kind = \"temperature\"\ncelsius = 95\nfrom_seconds = {}\nfor_seconds = 0.5", at(&mut random)));
+    fault(format!("kind = \"spare\"\npercent = 3\nfrom_seconds = {}", at(&mut random)));
     fault(format!("kind = \"event_overflow\"\nfrom_seconds = {}", at(&mut random)));
     if how == End::PowerLoss {
         let command = random.random_range(1..4000);

@@ -40,10 +40,7 @@ impl SavedDevice {
                 LabError::invalid(&path.display().to_string(), problem)
             })?
         };
-        Ok(SavedDevice {
-            path: path.to_path_buf(),
-            origin,
-        })
+        Ok(SavedDevice { path: path.to_path_buf(), origin })
     }
 }
 
@@ -92,13 +89,7 @@ struct StartDevice<'a> {
 impl<'a> StartDevice<'a> {
     /// Creates a start that only has a device.
     fn new(device: &str, origin: DeviceOrigin<'a>, part: Option<EnsemblePart>) -> StartDevice<'a> {
-        StartDevice {
-            device: device.to_string(),
-            origin,
-            part,
-            change: RunChange::default(),
-            place: None,
-        }
+        StartDevice { device: device.to_string(), origin, part, change: RunChange::default(), place: None }
     }
 
     /// Checks a cell of an ensemble member of the experiment. Other cells are checked during
@@ -108,10 +99,7 @@ impl<'a> StartDevice<'a> {
             let mut config = cell.device.clone();
             // Timed members are checked with timing in their own run.
             config.timing = None;
-            DeviceLayout::new(&config).map_err(|error| LabError::Device {
-                device: self.device.clone(),
-                error,
-            })?;
+            DeviceLayout::new(&config).map_err(|error| LabError::Device { device: self.device.clone(), error })?;
         }
         Ok(cell)
     }
@@ -145,15 +133,8 @@ impl Experiment {
         saved: Option<&SavedDevice>,
         uncertainty: bool,
     ) -> Result<Vec<RunSpec>, LabError> {
-        let unchanged = [Variant {
-            name: String::new(),
-            change: RunChange::default(),
-        }];
-        let variants = if self.variants.is_empty() {
-            &unchanged[..]
-        } else {
-            &self.variants
-        };
+        let unchanged = [Variant { name: String::new(), change: RunChange::default() }];
+        let variants = if self.variants.is_empty() { &unchanged[..] } else { &self.variants };
         let coordinates = self.coordinates();
         let mut cells: Vec<RunSpec> = Vec::new();
         for start in self.starts(saved, uncertainty)? {
@@ -176,9 +157,7 @@ impl Experiment {
                     }
                     for &seed in &run.seeds {
                         let cell = self.cell(key.clone(), &start.origin, &changes, run, seed);
-                        let cell = cell
-                            .and_then(|cell| start.checked(cell))
-                            .map_err(|error| start.placed(error))?;
+                        let cell = cell.and_then(|cell| start.checked(cell)).map_err(|error| start.placed(error))?;
                         let ensemble = start.part;
                         let cell = RunSpec { ensemble, ..cell };
                         // Changes can make members equal.
@@ -202,11 +181,7 @@ impl Experiment {
                 continue;
             }
             let profile = Profile::find(&self.resolve_name(device))?;
-            let members = if uncertainty {
-                self.members(device, &profile)?
-            } else {
-                Vec::new()
-            };
+            let members = if uncertainty { self.members(device, &profile)? } else { Vec::new() };
             let own = members.first().and_then(|first| first.part);
             let own = own.map(|part| EnsemblePart { member: None, ..part });
             starts.push(StartDevice::new(device, DeviceOrigin::Profile(Box::new(profile)), own));
@@ -215,10 +190,7 @@ impl Experiment {
         if uncertainty && starts.iter().all(|start| start.part.is_none()) {
             let problem = "the device has no ensemble, so there is no interval. Create an ensemble with `warp \
                            calibrate` (docs/reference/devices.md)";
-            return Err(LabError::invalid(
-                &format!("device {}", self.devices.join(", ")),
-                problem,
-            ));
+            return Err(LabError::invalid(&format!("device {}", self.devices.join(", ")), problem));
         }
         Ok(starts)
     }
@@ -231,10 +203,7 @@ impl Experiment {
         let is_own = self.ensemble.is_some();
         let members = (0..).zip(&ensemble.members);
         let members = members.map(|(index, member)| {
-            let part = EnsemblePart {
-                member: Some(index),
-                residual: ensemble.residual,
-            };
+            let part = EnsemblePart { member: Some(index), residual: ensemble.residual };
             if !is_own {
                 let changed = DeviceOrigin::Profile(Box::new(profile.changed(&member.settings)?));
                 return Ok(StartDevice::new(device, changed, Some(part)));
@@ -256,12 +225,8 @@ impl Experiment {
         for axis in &self.grid {
             let any = axis.values.iter().any(|value| run.variants.contains(&value.name));
             let values: Vec<&Variant> = axis.values.iter().filter(|value| !any || kept(value)).collect();
-            let extend = |point: &Vec<_>| {
-                values
-                    .iter()
-                    .map(|value| [point.as_slice(), &[*value]].concat())
-                    .collect::<Vec<_>>()
-            };
+            let extend =
+                |point: &Vec<_>| values.iter().map(|value| [point.as_slice(), &[*value]].concat()).collect::<Vec<_>>();
             points = points.iter().flat_map(extend).collect();
         }
         points
@@ -270,9 +235,7 @@ impl Experiment {
     /// Settings of a cell with this change.
     fn changed_run(&self, run: &RunSettings, change: &RunChange) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
-        run.precondition_drive_writes = change
-            .precondition_drive_writes
-            .unwrap_or(run.precondition_drive_writes);
+        run.precondition_drive_writes = change.precondition_drive_writes.unwrap_or(run.precondition_drive_writes);
         let Some(share) = change.write_share else {
             return Ok(run);
         };
@@ -404,9 +367,7 @@ mod tests {
         };
         let experiment = Experiment::parse("experiments/t/experiment.toml", &text("ssd_b")).expect("it is valid");
         let settings = experiment.run.resolve().expect("they are valid");
-        let cells = experiment
-            .cells(&settings, &RunChange::default(), None, true)
-            .expect("they are valid");
+        let cells = experiment.cells(&settings, &RunChange::default(), None, true).expect("they are valid");
         let written = |device: &str| -> Vec<Option<f64>> {
             let cells = cells.iter().filter(|cell| cell.key.device == device);
             cells.map(|cell| cell.run.drive_writes).collect()
@@ -415,16 +376,10 @@ mod tests {
         for (device, capacities) in [("ssd_a", 2.0), ("ssd_b", 3.5)] {
             let written = written(device);
             assert!(written.len() > 1, "{device} has an ensemble");
-            assert!(
-                written.iter().all(|one| *one == Some(capacities)),
-                "{device}: {written:?}"
-            );
+            assert!(written.iter().all(|one| *one == Some(capacities)), "{device}: {written:?}");
         }
         let error = Experiment::parse("experiments/t/experiment.toml", &text("ssd_c")).expect_err("no such device");
-        assert!(
-            error.to_string().contains("change_on.ssd_c: devices does not list it"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("change_on.ssd_c: devices does not list it"), "{error}");
     }
 
     #[test]
@@ -443,16 +398,10 @@ mod tests {
         let experiment = experiment.expect("it is valid");
         let settings = experiment.run.resolve().expect("they are valid");
         let cells = experiment.cells(&settings, &RunChange::default(), None, false);
-        let keys: Vec<(String, String)> = cells
-            .expect("they are valid")
-            .into_iter()
-            .map(|cell| (cell.key.device, cell.key.variant))
-            .collect();
+        let keys: Vec<(String, String)> =
+            cells.expect("they are valid").into_iter().map(|cell| (cell.key.device, cell.key.variant)).collect();
         let expected = [("ssd_a", "one"), ("ssd_a", "two"), ("ssd_b", "two")];
-        assert_eq!(
-            keys,
-            expected.map(|(device, variant)| (device.to_string(), variant.to_string()))
-        );
+        assert_eq!(keys, expected.map(|(device, variant)| (device.to_string(), variant.to_string())));
         let error = parse("").expect_err("no cell has a number").to_string();
         assert!(error.contains("published_only leaves no cell"), "{error}");
     }

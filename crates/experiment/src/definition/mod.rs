@@ -251,9 +251,7 @@ impl Experiment {
 
     /// Path or name of a device or workload. A file beside the experiment's has priority.
     pub(crate) fn resolve_name(&self, name: &str) -> String {
-        let folder = Path::new(&self.file)
-            .parent()
-            .filter(|_| !self.file.ends_with(BUILT_IN));
+        let folder = Path::new(&self.file).parent().filter(|_| !self.file.ends_with(BUILT_IN));
         let is_file = Path::new(name).extension().is_some();
         let path = folder.filter(|_| is_file).map(|folder| folder.join(name));
         let path = path.filter(|path| path.is_file());
@@ -268,9 +266,7 @@ impl Experiment {
         }
         if let Some(device) = self.change_on.keys().find(|name| !self.devices.contains(*name)) {
             let devices = self.devices.join(", ");
-            return invalid(format!(
-                "change_on.{device}: devices does not list it. Name one of {devices}"
-            ));
+            return invalid(format!("change_on.{device}: devices does not list it. Name one of {devices}"));
         }
         if self.published_only && self.published.is_empty() && self.predicted.is_empty() {
             let problem =
@@ -284,10 +280,8 @@ impl Experiment {
         }
         for axis in &mut self.grid {
             if axis.sweep.is_some() == axis.over.is_empty() || axis.over.is_empty() == axis.values.is_empty() {
-                let problem = format!(
-                    "grid axis {} needs either the key values, or the keys sweep and over",
-                    axis.axis
-                );
+                let problem =
+                    format!("grid axis {} needs either the key values, or the keys sweep and over", axis.axis);
                 return Err(LabError::invalid(&self.file, problem));
             }
             if let Some(path) = &axis.sweep {
@@ -296,10 +290,7 @@ impl Experiment {
                         device: [(path.clone(), value.clone())].into_iter().collect(),
                         ..RunChange::default()
                     };
-                    Variant {
-                        name: plain(value),
-                        change,
-                    }
+                    Variant { name: plain(value), change }
                 };
                 axis.values = axis.over.iter().map(value).collect();
             }

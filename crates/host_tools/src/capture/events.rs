@@ -136,10 +136,7 @@ mod tests {
     fn lines_of_old_and_new_kernels_are_read() {
         let head = "     fio-697     [001] d..1.   123.456789: ";
         for (tail, wanted) in [
-            (
-                "block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]",
-                found("fio", DiskOperation::Write, 2048, 8),
-            ),
+            ("block_rq_issue: 259,0 WS 4096 () 2048 + 8 none,0,0 [fio]", found("fio", DiskOperation::Write, 2048, 8)),
             (
                 "block_rq_issue: 259,0 R 4096 () 2048 + 8 [rocksdb:low0]",
                 found("rocksdb:low0", DiskOperation::Read, 2048, 8),
@@ -152,18 +149,9 @@ mod tests {
                 "block_rq_issue: 259,0 FWFSM 512 () 9 + 1 none,0,0 [jbd2/nvme0n1-8]",
                 found("jbd2/nvme0n1-8", DiskOperation::Write, 9, 1),
             ),
-            (
-                "block_rq_issue: 259,0 FF 0 () 18446744073709551615 + 0 none,0,0 [x]",
-                TraceEvent::Nothing,
-            ),
-            (
-                "block_rq_issue: 259,0 N 64 (02 00) 0 + 0 none,0,0 [nvme]",
-                TraceEvent::Nothing,
-            ),
-            (
-                "block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]",
-                TraceEvent::Unknown,
-            ),
+            ("block_rq_issue: 259,0 FF 0 () 18446744073709551615 + 0 none,0,0 [x]", TraceEvent::Nothing),
+            ("block_rq_issue: 259,0 N 64 (02 00) 0 + 0 none,0,0 [nvme]", TraceEvent::Nothing),
+            ("block_rq_issue: 259,0 WS 4096 () x + 8 none,0,0 [fio]", TraceEvent::Unknown),
             ("block_rq_issue: 259,0", TraceEvent::Unknown),
             ("block_rq_issue: 259 WS 4096 () 2048 + 8 [fio]", TraceEvent::Unknown),
             ("block_rq_insert: 259,0 WS 4096 () 2048 + 8 [fio]", TraceEvent::Unknown),
@@ -171,10 +159,7 @@ mod tests {
             assert_eq!(parse(&format!("{head}{tail}\n"), "block_rq_issue"), wanted, "{tail}");
         }
         let queued = "<...>-9 [000] ..... 123.456789: block_bio_queue: 259,1 WS 2048 + 8 [dd]";
-        assert_eq!(
-            parse(queued, "block_bio_queue"),
-            on(1, "dd", DiskOperation::Write, 2048, 8)
-        );
+        assert_eq!(parse(queued, "block_bio_queue"), on(1, "dd", DiskOperation::Write, 2048, 8));
     }
 
     #[test]

@@ -56,9 +56,7 @@ pub(super) fn parse_number(text: &str) -> Option<(u32, u32)> {
 /// Decodes the octal escapes of mountinfo, such as `\040` for a space.
 fn unescaped(text: &str) -> String {
     let codes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    codes
-        .iter()
-        .fold(text.to_string(), |text, (code, byte)| text.replace(code, byte))
+    codes.iter().fold(text.to_string(), |text, (code, byte)| text.replace(code, byte))
 }
 
 /// Percent-encodes commas, control characters and percent signs of a name for a column.
@@ -90,8 +88,7 @@ impl FileMap {
         for (name, extents) in files {
             let number = map.names.len() as u32;
             map.names.push(escaped(&name));
-            map.extents
-                .extend(extents.iter().map(|(from, to)| (*from, *to, number)));
+            map.extents.extend(extents.iter().map(|(from, to)| (*from, *to, number)));
         }
         map.extents.sort_unstable();
         map
@@ -102,11 +99,7 @@ impl FileMap {
         let mut files = Vec::new();
         for mount in mounts {
             let found = file_map::directory(&mount.folder, None)?.owners;
-            let prefix = if are_several {
-                mount.folder.as_path()
-            } else {
-                Path::new("")
-            };
+            let prefix = if are_several { mount.folder.as_path() } else { Path::new("") };
             let named = |(name, extents): (String, Vec<ByteExtent>)| (prefix.join(name).display().to_string(), extents);
             files.extend(found.into_iter().map(named));
         }
@@ -131,10 +124,7 @@ mod tests {
                     23 22 259:2 /inside /part rw - ext4 /dev/nvme0n1p2 rw\n\
                     24 22 259:2 / /my\\040data rw - ext4 /dev/nvme0n1p2 rw\n25 22 259:1 / /again rw - ext4 x rw\nx\n";
         let wanted = [((259, 1), "/"), ((259, 2), "/my data")];
-        let wanted = wanted.map(|(number, folder)| Mount {
-            number,
-            folder: folder.into(),
-        });
+        let wanted = wanted.map(|(number, folder)| Mount { number, folder: folder.into() });
         assert_eq!(parse_mounts(text), wanted);
     }
 

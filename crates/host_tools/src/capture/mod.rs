@@ -114,16 +114,8 @@ impl Disk {
         let link = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
         let entry = link.canonicalize().map_err(failed(&link))?;
         let is_partition = entry.join("partition").exists();
-        let whole = if is_partition {
-            entry.parent().unwrap_or(&entry)
-        } else {
-            &entry
-        };
-        let start = if is_partition {
-            sectors_in(&entry.join("start"))
-        } else {
-            0
-        };
+        let whole = if is_partition { entry.parent().unwrap_or(&entry) } else { &entry };
+        let start = if is_partition { sectors_in(&entry.join("start")) } else { 0 };
         let mut numbers: Vec<(u32, u32)> = number_in(whole).into_iter().collect();
         for part in std::fs::read_dir(whole).into_iter().flatten().flatten() {
             if part.path().join("partition").exists() {
@@ -154,11 +146,7 @@ impl Disk {
 /// Name of the traced event. The default event follows merging. Disks with several paths need the
 /// event before it, because the paths have no number.
 fn event(disks: &[Disk]) -> &'static str {
-    if disks.iter().any(|disk| disk.is_multipath) {
-        "block_bio_queue"
-    } else {
-        "block_rq_issue"
-    }
+    if disks.iter().any(|disk| disk.is_multipath) { "block_bio_queue" } else { "block_rq_issue" }
 }
 
 /// Converts a number of sectors in a sysfs file to bytes.
@@ -226,12 +214,7 @@ impl<W: Write> BlockCapture<W> {
         let numbers: Vec<(u32, u32)> = disks.iter().flat_map(|disk| disk.numbers.iter().copied()).collect();
         let instance = Instance::start(event(&disks), &numbers, buffer_bytes)?;
         let recorder = TraceLineWriter::new(out, disks)?;
-        let mut capture = BlockCapture {
-            instance,
-            recorder,
-            mapped: Instant::now(),
-            mapping: Duration::ZERO,
-        };
+        let mut capture = BlockCapture { instance, recorder, mapped: Instant::now(), mapping: Duration::ZERO };
         capture.map_files()?;
         Ok(capture)
     }
@@ -243,9 +226,7 @@ impl<W: Write> BlockCapture<W> {
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let recorder = &mut self.recorder;
         let event = recorder.event;
-        let has_events = self
-            .instance
-            .read_lines(|line| recorder.take(events::parse(line, event)))?;
+        let has_events = self.instance.read_lines(|line| recorder.take(events::parse(line, event)))?;
         let is_due = self.mapped.elapsed() >= MAP_EVERY.max(self.mapping * MAP_SHARE);
         if is_due || self.recorder.pending.len() >= PENDING_MAX {
             self.map_files()?;
@@ -279,12 +260,7 @@ impl<W: Write> BlockCapture<W> {
 
     fn map_files(&mut self) -> Result<(), CaptureError> {
         let begun = Instant::now();
-        let mounts: Vec<Vec<Mount>> = self
-            .recorder
-            .disks
-            .iter()
-            .map(|recorded| recorded.disk.mounts())
-            .collect();
+        let mounts: Vec<Vec<Mount>> = self.recorder.disks.iter().map(|recorded| recorded.disk.mounts()).collect();
         // Names of files then begin with the mount point.
         let are_several = mounts.iter().flatten().count() > 1;
         let mut maps = Vec::with_capacity(mounts.len());
@@ -323,10 +299,7 @@ impl<W: Write> TraceLineWriter<W> {
         let column = if disks.len() > 1 { DISK_COLUMN } else { "" };
         writeln!(out, "{HEADER}{column}").map_err(unwritten)?;
         let event = event(&disks);
-        let disks = disks.into_iter().map(|disk| CapturedDisk {
-            disk,
-            before: FileMap::default(),
-        });
+        let disks = disks.into_iter().map(|disk| CapturedDisk { disk, before: FileMap::default() });
         Ok(TraceLineWriter {
             out,
             event,
@@ -395,10 +368,7 @@ impl<W: Write> TraceLineWriter<W> {
 }
 
 fn unwritten(source: io::Error) -> CaptureError {
-    CaptureError::Io {
-        path: PathBuf::from("the capture"),
-        source,
-    }
+    CaptureError::Io { path: PathBuf::from("the capture"), source }
 }
 
 /// Thread names for captures, without characters that end a column.
@@ -466,35 +436,22 @@ mod tests {
             recorder.take(events::parse(&line, "block_rq_issue"));
         };
         let map = |files: &[(&str, u64, u64)]| {
-            FileMap::new(
-                files
-                    .iter()
-                    .map(|(name, from, to)| (name.to_string(), vec![(*from, *to)])),
-            )
+            FileMap::new(files.iter().map(|(name, from, to)| (name.to_string(), vec![(*from, *to)])))
         };
-        recorder
-            .write_pending(vec![map(&[("old", 0, 4096), ("a,b", 8192, 16384)])])
-            .expect("memory");
+        recorder.write_pending(vec![map(&[("old", 0, 4096), ("a,b", 8192, 16384)])]).expect("memory");
         issue(&mut recorder, "WS 4096 () 0 + 8 none,0,0 [kworker/u4:1]");
         issue(&mut recorder, "W 4096 () 16 + 8 none,0,0 [fio]");
         issue(&mut recorder, "D 4096 () 64 + 8 none,0,0 [fio]");
         issue(&mut recorder, "W 512 () 2097152 + 1 none,0,0 [beyond]");
         issue(&mut recorder, "what is this");
-        recorder
-            .write_pending(vec![map(&[("new", 8192, 12288)])])
-            .expect("memory");
+        recorder.write_pending(vec![map(&[("new", 8192, 12288)])]).expect("memory");
         let text = String::from_utf8(recorder.out).expect("text");
         let wanted = format!(
             "{HEADER}\n0.000000,kworker,old,W,0,4096\n0.000000,fio,new,W,8192,4096\n0.000000,fio,,D,32768,4096\n"
         );
         assert_eq!(text, wanted);
-        let summary = Summary {
-            requests: 3,
-            bytes_written: 8192,
-            bytes_of_files: 8192,
-            unknown: 1,
-            ..Summary::default()
-        };
+        let summary =
+            Summary { requests: 3, bytes_written: 8192, bytes_of_files: 8192, unknown: 1, ..Summary::default() };
         assert_eq!(recorder.summary, summary);
     }
 
@@ -502,10 +459,7 @@ mod tests {
     fn workers_are_whom_they_work_for() {
         let own = std::fs::read_to_string(format!("/proc/{}/comm", std::process::id())).expect("a name");
         let mut names = ThreadNames::default();
-        assert_eq!(
-            names.of(&format!("iou-wrk-{}", std::process::id())),
-            files::escaped(own.trim_end())
-        );
+        assert_eq!(names.of(&format!("iou-wrk-{}", std::process::id())), files::escaped(own.trim_end()));
         let plain =
             ["kworker/u8:3-events", "iou-wrk-x", "iou-sqp-4294967295", "rocksdb:low0"].map(|name| names.of(name));
         assert_eq!(plain, ["kworker", "iou-wrk-x", "iou-sqp-4294967295", "rocksdb:low0"]);

@@ -58,13 +58,9 @@ impl Instance {
         std::fs::create_dir(&path).map_err(|source| denied(&path, source))?;
         let started = set_up(&path, event, disks, buffer_bytes);
         match started {
-            Ok(pipe) => Ok(Instance {
-                path,
-                event,
-                pipe: Some(pipe),
-                buffer: vec![0; READ_BYTES],
-                pending: Vec::new(),
-            }),
+            Ok(pipe) => {
+                Ok(Instance { path, event, pipe: Some(pipe), buffer: vec![0; READ_BYTES], pending: Vec::new() })
+            }
             Err(error) => {
                 remove(&path);
                 Err(error)
@@ -84,11 +80,7 @@ impl Instance {
             Err(source) => return Err(failed(&self.path.join("trace_pipe"), source)),
         };
         self.pending.extend_from_slice(&self.buffer[..bytes]);
-        let end = self
-            .pending
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |at| at + 1);
+        let end = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         for text in self.pending[..end].split(|byte| *byte == b'\n') {
             line(&String::from_utf8_lossy(text));
         }
@@ -106,15 +98,11 @@ impl Instance {
 
     /// Number of events that overflowed the buffers.
     pub fn dropped_events(&self) -> u64 {
-        let processors = std::fs::read_dir(self.path.join("per_cpu"))
-            .into_iter()
-            .flatten()
-            .flatten();
+        let processors = std::fs::read_dir(self.path.join("per_cpu")).into_iter().flatten().flatten();
         let lost_of = |stats: String| {
             let lost = stats.lines().filter_map(|line| line.split_once(": "));
             let lost = lost.filter(|(name, _)| ["overrun", "dropped events"].contains(name));
-            lost.filter_map(|(_, count)| count.trim().parse::<u64>().ok())
-                .sum::<u64>()
+            lost.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>()
         };
         let stats = processors.filter_map(|processor| std::fs::read_to_string(processor.path().join("stats")).ok());
         stats.map(lost_of).sum()
@@ -165,16 +153,11 @@ fn set_up(path: &Path, event: &str, disks: &[(u32, u32)], buffer_bytes: u64) -> 
     // All processors share one clock.
     set(&path.join("trace_clock"), "mono")?;
     set(&path.join("buffer_size_kb"), &(buffer_bytes / 1024).max(1).to_string())?;
-    let numbers = disks
-        .iter()
-        .map(|(major, minor)| format!("dev == {}", (major << 20) | minor));
+    let numbers = disks.iter().map(|(major, minor)| format!("dev == {}", (major << 20) | minor));
     let filter = numbers.collect::<Vec<String>>().join(" || ");
     set(&path.join("events/block").join(event).join("filter"), &filter)?;
     let pipe = path.join("trace_pipe");
-    let opened = File::options()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
-        .open(&pipe);
+    let opened = File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&pipe);
     let opened = opened.map_err(|source| denied(&pipe, source))?;
     set(&enable_file(path, event), "1")?;
     Ok(opened)
@@ -196,10 +179,7 @@ fn denied(path: &Path, source: io::Error) -> CaptureError {
 }
 
 fn failed(path: &Path, source: io::Error) -> CaptureError {
-    CaptureError::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+    CaptureError::Io { path: path.to_path_buf(), source }
 }
 
 #[cfg(test)]
@@ -210,10 +190,7 @@ mod tests {
     fn a_kernel_without_the_event_is_said() {
         let root = tempfile::tempdir().expect("a folder");
         let error = Instance::start_in(root.path(), "block_rq_issue", &[(259, 0)], 4096).unwrap_err();
-        assert!(
-            error.to_string().contains("has no event block:block_rq_issue"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("has no event block:block_rq_issue"), "{error}");
     }
 
     #[test]

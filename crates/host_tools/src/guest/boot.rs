@@ -79,13 +79,7 @@ impl Accelerator {
         let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let has_support = processor.split_whitespace().any(|word| word == "vmx" || word == "svm");
         let is_allowed = || fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_ok();
-        if has_support && is_allowed() {
-            Accelerator::Kvm {
-                up_within: UP_WITHIN_KVM,
-            }
-        } else {
-            Accelerator::Emulation
-        }
+        if has_support && is_allowed() { Accelerator::Kvm { up_within: UP_WITHIN_KVM } } else { Accelerator::Emulation }
     }
 
     fn boot_timeout(self) -> Duration {
@@ -166,23 +160,13 @@ pub fn boot(
     on_notice: &mut dyn FnMut(&str),
     on_output: &mut dyn FnMut(GuestStream, &[u8]) -> std::io::Result<()>,
 ) -> Result<GuestExit, GuestError> {
-    let mut run = RunningGuest {
-        begun: Instant::now(),
-        started: Instant::now(),
-        is_up: false,
-        exited: None,
-    };
+    let mut run = RunningGuest { begun: Instant::now(), started: Instant::now(), is_up: false, exited: None };
     let first_attempt = run.attempt(machine, stop, on_output);
     match first_attempt {
         // Before the guest is up, no part of the command has run.
         Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
-            on_notice(&format!(
-                "with KVM {error}. Starting it again with emulation, which is slower"
-            ));
-            let emulated = Machine {
-                accelerator: Accelerator::Emulation,
-                ..machine.clone()
-            };
+            on_notice(&format!("with KVM {error}. Starting it again with emulation, which is slower"));
+            let emulated = Machine { accelerator: Accelerator::Emulation, ..machine.clone() };
             run.attempt(&emulated, stop, on_output)
         }
         outcome => outcome,
@@ -325,10 +309,7 @@ impl RunningGuest {
 fn forward_port(mut guest: UnixStream, stream: GuestStream, sender: &SyncSender<PortEvent>) {
     let mut buffer = vec![0; PIECE_BYTES];
     while let Ok(count @ 1..) = guest.read(&mut buffer) {
-        if sender
-            .send(PortEvent::Output(stream, buffer[..count].to_vec()))
-            .is_err()
-        {
+        if sender.send(PortEvent::Output(stream, buffer[..count].to_vec())).is_err() {
             break;
         }
     }
@@ -431,9 +412,7 @@ impl BootFiles<'_> {
     fn qemu(&self) -> Command {
         let system = &self.machine.built.system;
         let mut command = Command::new(system.join("usr/lib64/ld-linux-x86-64.so.2"));
-        command
-            .arg("--library-path")
-            .arg(system.join("usr/lib/x86_64-linux-gnu"));
+        command.arg("--library-path").arg(system.join("usr/lib/x86_64-linux-gnu"));
         command.arg(system.join("usr/bin/qemu-system-x86_64"));
         for folder in ["qemu", "seabios"] {
             command.arg("-L").arg(system.join("usr/share").join(folder));
@@ -441,17 +420,12 @@ impl BootFiles<'_> {
         let memory = self.machine.memory_bytes >> 20;
         // A device in another process can access the guest's memory only in a shared memory file.
         command.args(["-M", "q35,hpet=off,smm=off,vmport=off,memory-backend=ram"]);
-        command.args([
-            "-object",
-            &format!("memory-backend-memfd,id=ram,size={memory}M,share=on"),
-        ]);
+        command.args(["-object", &format!("memory-backend-memfd,id=ram,size={memory}M,share=on")]);
         command.args(["-m", &format!("{memory}M"), "-smp", &PROCESSORS.to_string()]);
         command.args(self.machine.accelerator.arguments());
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
         command.args(["-run-with", "exit-with-parent=on"]);
-        command
-            .arg("-chardev")
-            .arg(with_path("file,id=console,path=", &self.console));
+        command.arg("-chardev").arg(with_path("file,id=console,path=", &self.console));
         command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
         self.attach_ports(&mut command);
         self.attach_folders(&mut command);
@@ -470,11 +444,7 @@ impl BootFiles<'_> {
         for port in std::iter::once("control").chain(streams) {
             let chardev = format!("socket,id={port},path=");
             command.arg("-chardev").arg(with_path(&chardev, &self.socket(port)));
-            let device = if port == "terminal" {
-                "virtconsole"
-            } else {
-                "virtserialport"
-            };
+            let device = if port == "terminal" { "virtconsole" } else { "virtserialport" };
             command.args(["-device", &format!("{device},chardev={port},name={port}")]);
         }
     }
@@ -496,12 +466,7 @@ impl BootFiles<'_> {
     fn attach_drive(&self, command: &mut Command) {
         let attached = &self.machine.attached;
         if self.machine.network || attached.tcp.is_some() {
-            command.args([
-                "-netdev",
-                "user,id=net",
-                "-device",
-                "virtio-net-pci,netdev=net,romfile=",
-            ]);
+            command.args(["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="]);
         }
         if let Some(socket) = &attached.vfio_user {
             let socket = socket.display();
@@ -555,10 +520,7 @@ mod tests {
     #[test]
     fn words_come_through_a_shell_as_they_are() {
         let words = ["printf", "%s|", "a b", "it's", "$HOME", "", "\"\\\n"].map(OsString::from);
-        let output = Command::new("sh")
-            .arg("-c")
-            .arg(OsString::from_vec(script(&words)))
-            .output();
+        let output = Command::new("sh").arg("-c").arg(OsString::from_vec(script(&words))).output();
         assert_eq!(output.expect("there is a shell").stdout, b"a b|it's|$HOME||\"\\\n|");
     }
 

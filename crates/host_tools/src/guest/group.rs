@@ -21,11 +21,7 @@ impl ProcessGroup {
     /// Starts a command. Drop sends a termination signal, and kills the group after `patience`.
     pub fn start(command: &mut Command, patience: Duration) -> io::Result<ProcessGroup> {
         let child = command.process_group(0).spawn()?;
-        Ok(ProcessGroup {
-            child,
-            status: None,
-            patience,
-        })
+        Ok(ProcessGroup { child, status: None, patience })
     }
 
     pub fn child(&mut self) -> &mut Child {

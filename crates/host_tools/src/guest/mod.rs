@@ -76,10 +76,7 @@ pub enum GuestError {
 impl GuestError {
     /// Returns true for errors of the start, which KVM may cause if it cannot run the kernel.
     fn is_of_start(&self) -> bool {
-        matches!(
-            self,
-            GuestError::Qemu { .. } | GuestError::EndedEarly(_) | GuestError::NotUp { .. }
-        )
+        matches!(self, GuestError::Qemu { .. } | GuestError::EndedEarly(_) | GuestError::NotUp { .. })
     }
 
     fn io(what: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> GuestError {

@@ -32,10 +32,7 @@ impl ThreadTimes<'_> {
             let time = busy(&thread);
             (thread, time)
         });
-        ThreadTimes {
-            name,
-            busy: busy.collect(),
-        }
+        ThreadTimes { name, busy: busy.collect() }
     }
 
     /// Increase since then of the threads that still exist. Threads that ended do not count.

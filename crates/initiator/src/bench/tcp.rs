@@ -93,13 +93,7 @@ struct LoopbackLoad {
 }
 
 const fn load(name: &'static str, opcode: IoOpcode, block_bytes: u32, queue_depth: u16, random: bool) -> LoopbackLoad {
-    LoopbackLoad {
-        name,
-        opcode,
-        block_bytes,
-        queue_depth,
-        random,
-    }
+    LoopbackLoad { name, opcode, block_bytes, queue_depth, random }
 }
 
 const LOADS: [LoopbackLoad; 6] = [
@@ -231,11 +225,7 @@ fn measure(
     let blocks = load.block_bytes / 4096;
     let mut next = 0;
     let mut submit = |queue: &mut TcpQueue, buffer: Vec<u8>| {
-        let place = if load.random {
-            random.random_range(0..places)
-        } else {
-            next % places
-        };
+        let place = if load.random { random.random_range(0..places) } else { next % places };
         next += 1;
         let entry = block_command(load.opcode, 1, place * u64::from(blocks), blocks);
         let data = match load.opcode {
@@ -325,9 +315,7 @@ fn ask(mut stream: TcpStream, depth: u16, request: usize, response: usize, time:
         received += stream.read(&mut input).expect("the other side answers");
         let more = received / response - answered;
         answered = received / response;
-        stream
-            .write_all(&output[..more * request])
-            .expect("the other side reads");
+        stream.write_all(&output[..more * request]).expect("the other side reads");
     }
     answered as f64 / start.elapsed().as_secs_f64()
 }

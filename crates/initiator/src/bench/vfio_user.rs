@@ -180,19 +180,11 @@ struct BenchRun {
 
 impl BenchRun {
     fn start(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<BenchRun, BenchError> {
-        let options = DriverOptions {
-            ram_bytes: 64 << 20,
-            map_doorbells: workload.map_doorbells,
-            vectors: 1,
-        };
+        let options = DriverOptions { ram_bytes: 64 << 20, map_doorbells: workload.map_doorbells, vectors: 1 };
         let mut driver = NvmeDriver::start(target.socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
-        let opcode = if workload.write {
-            IoOpcode::Write
-        } else {
-            IoOpcode::Read
-        };
+        let opcode = if workload.write { IoOpcode::Write } else { IoOpcode::Read };
         let mut entry = |buffer: u16| {
             let address = driver.allocate_with(&pattern);
             let mut entry = block_command(opcode, 1, 0, (workload.bytes / BLOCK_BYTES) as u32);

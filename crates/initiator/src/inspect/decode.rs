@@ -131,10 +131,7 @@ impl PageReader<'_> {
 /// # Errors
 /// The page is shorter than the contents that its header announces.
 pub fn configurations(bytes: &[u8]) -> Result<Vec<FdpConfiguration>, DecodeError> {
-    let page = PageReader {
-        name: "FDP Configurations (20h)",
-        bytes,
-    };
+    let page = PageReader { name: "FDP Configurations (20h)", bytes };
     let header: FdpConfigurationsHeader = page.at(0)?;
     let mut offset = size_of::<FdpConfigurationsHeader>();
     let mut all = Vec::new();
@@ -172,10 +169,7 @@ fn handle_type(code: u8) -> String {
 /// # Errors
 /// The page is shorter than the contents that its header announces.
 pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
-    let page = PageReader {
-        name: "Reclaim Unit Handle Usage (21h)",
-        bytes,
-    };
+    let page = PageReader { name: "Reclaim Unit Handle Usage (21h)", bytes };
     let header: RuhUsageHeader = page.at(0)?;
     page.rows(&header, header.nruh.get(), |descriptor: RuhUsageDescriptor| {
         let used = match descriptor.ruha {
@@ -193,10 +187,7 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
 /// # Errors
 /// The page is shorter than 64 bytes.
 pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
-    let page = PageReader {
-        name: "FDP Statistics (22h)",
-        bytes,
-    };
+    let page = PageReader { name: "FDP Statistics (22h)", bytes };
     let statistics: FdpStatistics = page.at(0)?;
     let (host, media) = (statistics.hbmw.get(), statistics.mbmw.get());
     Ok(FdpByteCounts {
@@ -212,10 +203,7 @@ pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
 /// # Errors
 /// The page is shorter than the contents that its header announces.
 pub fn events(bytes: &[u8]) -> Result<Vec<FdpEventRecord>, DecodeError> {
-    let page = PageReader {
-        name: "FDP Events (23h)",
-        bytes,
-    };
+    let page = PageReader { name: "FDP Events (23h)", bytes };
     let header: FdpEventsHeader = page.at(0)?;
     page.rows(&header, header.nevents.get(), |event: FdpEvent| record(&event))
 }
@@ -227,10 +215,7 @@ fn record(event: &FdpEvent) -> FdpEventRecord {
     let mut milliseconds = [0; 8];
     milliseconds[..6].copy_from_slice(&event.timestamp.timestamp);
     FdpEventRecord {
-        event: kind.map_or_else(
-            || format!("event {:#04x}", event.event_type),
-            |kind| kind.name().to_string(),
-        ),
+        event: kind.map_or_else(|| format!("event {:#04x}", event.event_type), |kind| kind.name().to_string()),
         event_type: event.event_type,
         placement_identifier: flags.piv().then(|| event.pid.get()),
         nsid: flags.nsidv().then(|| event.nsid.get()),
@@ -238,9 +223,7 @@ fn record(event: &FdpEvent) -> FdpEventRecord {
         reclaim_unit_handle: flags.lv().then(|| event.ruhid.get()),
         timestamp_ms: u64::from_le_bytes(milliseconds),
         blocks_moved: reallocated.map(|moved| moved.nlbam.get()),
-        lba: reallocated
-            .filter(|moved| moved.sef.lbav())
-            .map(|moved| moved.lba.get()),
+        lba: reallocated.filter(|moved| moved.sef.lbav()).map(|moved| moved.lba.get()),
     }
 }
 
@@ -249,18 +232,13 @@ fn record(event: &FdpEvent) -> FdpEventRecord {
 /// # Errors
 /// The data is shorter than the contents that its header announces.
 pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
-    let page = PageReader {
-        name: "Reclaim Unit Handle Status",
-        bytes,
-    };
+    let page = PageReader { name: "Reclaim Unit Handle Status", bytes };
     let header: RuhStatusHeader = page.at(0)?;
-    page.rows(&header, header.nruhsd.get(), |descriptor: RuhStatusDescriptor| {
-        HandleStatus {
-            placement_identifier: descriptor.pid.get(),
-            reclaim_unit_handle: descriptor.ruhid.get(),
-            seconds_left: descriptor.earutr.get(),
-            blocks_left: descriptor.ruamw.get(),
-        }
+    page.rows(&header, header.nruhsd.get(), |descriptor: RuhStatusDescriptor| HandleStatus {
+        placement_identifier: descriptor.pid.get(),
+        reclaim_unit_handle: descriptor.ruhid.get(),
+        seconds_left: descriptor.earutr.get(),
+        blocks_left: descriptor.ruamw.get(),
     })
 }
 

@@ -111,10 +111,8 @@ impl MonitoredNamespace {
         let endurance_group = endurance_group.unwrap_or_else(|| structure.endgid.get().max(1));
         let handle_mask = handle_mask(port, endurance_group)?;
         let handles = decode::handle_status(&handle_status(port, nsid)?).map_err(InspectError::from)?;
-        let mut placement_handles: Vec<u16> = handles
-            .iter()
-            .map(|handle| handle.placement_identifier & handle_mask)
-            .collect();
+        let mut placement_handles: Vec<u16> =
+            handles.iter().map(|handle| handle.placement_identifier & handle_mask).collect();
         placement_handles.sort_unstable();
         placement_handles.dedup();
         Ok(MonitoredNamespace {
@@ -139,9 +137,9 @@ impl MonitoredNamespace {
     /// disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<LogSample, WatchError> {
         self.read(port).map_err(|error| match error {
-            InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => WatchError::Disabled {
-                endurance_group: self.endurance_group,
-            },
+            InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => {
+                WatchError::Disabled { endurance_group: self.endurance_group }
+            }
             // Drives answer these commands differently for a deleted namespace. Identify Namespace
             // is consistent.
             InspectError::Refused { .. } => match structure(port, self.nsid) {
@@ -180,10 +178,8 @@ impl MonitoredNamespace {
             let dword11 = FdpEventsFeatureCdw11::new().with_phndl(handle).with_noet(u8::MAX);
             let feature = FeatureId::FlexibleDataPlacementEvents;
             let listed = get_feature(port, feature, self.nsid, dword11.into_bits(), &mut data)? as usize;
-            let enabled = data
-                .chunks_exact(2)
-                .take(listed)
-                .any(|listed| listed[0] == event.code() && listed[1] & 1 == 1);
+            let enabled =
+                data.chunks_exact(2).take(listed).any(|listed| listed[0] == event.code() && listed[1] & 1 == 1);
             if !enabled {
                 without.push(handle);
             }
@@ -206,13 +202,8 @@ fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace
         return Ok(structure);
     }
     let list = identify(port, Cns::ActiveNamespaceList, 0)?;
-    let others = list
-        .chunks_exact(4)
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-    Err(WatchError::NoNamespace {
-        nsid,
-        others: others.take_while(|&other| other != 0).collect(),
-    })
+    let others = list.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+    Err(WatchError::NoNamespace { nsid, others: others.take_while(|&other| other != 0).collect() })
 }
 
 /// Logical block size (LBADS), bytes. It must be at most 64 KiB, and the capacity must be below
@@ -238,9 +229,8 @@ fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16,
     }
     let page = whole_configurations(port, endurance_group)?;
     let configurations = decode::configurations(&page).map_err(InspectError::from)?;
-    let bits = configurations
-        .get(usize::from(feature.fdpci()))
-        .map_or(0, |configuration| configuration.reclaim_group_bits);
+    let bits =
+        configurations.get(usize::from(feature.fdpci())).map_or(0, |configuration| configuration.reclaim_group_bits);
     Ok(u16::MAX >> bits.min(15))
 }
 

@@ -158,11 +158,7 @@ pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, File
         extent.0 += device.offset_bytes;
         extent.1 += device.offset_bytes;
     }
-    Ok(DirectoryMap {
-        device,
-        owners: owners.into_iter().collect(),
-        omissions,
-    })
+    Ok(DirectoryMap { device, owners: owners.into_iter().collect(), omissions })
 }
 
 impl BlockDevice {
@@ -173,10 +169,7 @@ impl BlockDevice {
     pub fn from_path(path: &Path) -> Result<BlockDevice, FileMapError> {
         let number = std::fs::metadata(path).map_err(failed(path))?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
-        let elsewhere = |found: String| FileMapError::NotOnNamespace {
-            path: path.to_path_buf(),
-            found,
-        };
+        let elsewhere = |found: String| FileMapError::NotOnNamespace { path: path.to_path_buf(), found };
         // File systems on several devices or without a device have a number without a block device.
         let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
         let Ok(device) = link.canonicalize() else {
@@ -195,9 +188,7 @@ impl BlockDevice {
         }
         Ok(BlockDevice {
             bytes: number_in(&namespace.join("size")).unwrap_or(0) * SECTOR_BYTES,
-            nguid: std::fs::read_to_string(namespace.join("nguid"))
-                .ok()
-                .and_then(|text| parse_nguid(&text)),
+            nguid: std::fs::read_to_string(namespace.join("nguid")).ok().and_then(|text| parse_nguid(&text)),
             namespace: name,
             offset_bytes,
         })
@@ -268,10 +259,7 @@ fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
 /// Adds the extents of a file to its owner.
 fn add_file(path: &Path, owned: &mut Vec<ByteExtent>) -> Result<UnownedCounts, FileMapError> {
     let Ok(file) = File::open(path) else {
-        return Ok(UnownedCounts {
-            unreadable: 1,
-            ..UnownedCounts::default()
-        });
+        return Ok(UnownedCounts { unreadable: 1, ..UnownedCounts::default() });
     };
     let located = extents(&file).map_err(|error| match error.raw_os_error() {
         Some(code)
@@ -288,10 +276,7 @@ fn add_file(path: &Path, owned: &mut Vec<ByteExtent>) -> Result<UnownedCounts, F
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> FileMapError {
-    move |source| FileMapError::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+    move |source| FileMapError::Io { path: path.to_path_buf(), source }
 }
 
 impl UnownedCounts {
@@ -398,11 +383,7 @@ mod tests {
         let path = folder.path().join("data");
         write(&path);
         let found = extents(&File::open(&path).expect("a file")).expect("extents");
-        assert_eq!(
-            bytes_of(&found.extents) + found.omissions.shared,
-            FILE_BYTES,
-            "{found:?}"
-        );
+        assert_eq!(bytes_of(&found.extents) + found.omissions.shared, FILE_BYTES, "{found:?}");
         assert_eq!(found.omissions, UnownedCounts::default());
         assert!(found.extents.windows(2).all(|pair| pair[0].1 != pair[1].0), "{found:?}");
         let empty = extents(&File::create(folder.path().join("empty")).expect("a file")).expect("extents");
@@ -425,21 +406,13 @@ mod tests {
         let names_and_bytes = |depth| {
             let (owners, omissions) = walk(root, depth).expect("a walk");
             assert_eq!(omissions, UnownedCounts::default());
-            let sizes = owners
-                .into_iter()
-                .map(|(name, extents)| (name, bytes_of(&extents) / FILE_BYTES));
+            let sizes = owners.into_iter().map(|(name, extents)| (name, bytes_of(&extents) / FILE_BYTES));
             sizes.collect::<Vec<(String, u64)>>()
         };
-        let owned = |list: &[(&str, u64)]| {
-            list.iter()
-                .map(|&(name, files)| (name.to_string(), files))
-                .collect::<Vec<_>>()
-        };
+        let owned =
+            |list: &[(&str, u64)]| list.iter().map(|&(name, files)| (name.to_string(), files)).collect::<Vec<_>>();
         assert_eq!(names_and_bytes(Some(1)), owned(&[("db", 3), ("log", 1)]));
-        assert_eq!(
-            names_and_bytes(Some(2)),
-            owned(&[("db/tables", 2), ("db/wal", 1), ("log", 1)])
-        );
+        assert_eq!(names_and_bytes(Some(2)), owned(&[("db/tables", 2), ("db/wal", 1), ("log", 1)]));
         assert_eq!(names_and_bytes(None).len(), 4);
     }
 
@@ -447,12 +420,7 @@ mod tests {
     fn extents_that_are_nobodys_are_passed_over() {
         let keep = |flags: u32| {
             let mut omissions = UnownedCounts::default();
-            let extent = FiemapExtent {
-                physical: 4096,
-                length: 8192,
-                flags,
-                ..FiemapExtent::default()
-            };
+            let extent = FiemapExtent { physical: 4096, length: 8192, flags, ..FiemapExtent::default() };
             (omissions.keep(&extent), omissions.without_place, omissions.shared)
         };
         assert_eq!(keep(0), (Some((4096, 12288)), 0, 0));
@@ -469,10 +437,7 @@ mod tests {
     fn file_systems_elsewhere_are_refused() {
         let error = BlockDevice::from_path(Path::new("/proc")).unwrap_err().to_string();
         assert!(error.starts_with("the file system of /proc is on no block device of its own instead of"));
-        assert!(matches!(
-            BlockDevice::from_path(Path::new("/nowhere")),
-            Err(FileMapError::Io { .. })
-        ));
+        assert!(matches!(BlockDevice::from_path(Path::new("/nowhere")), Err(FileMapError::Io { .. })));
         assert_eq!(
             parse_nguid("00000000-0000-0000-0000-0000000001ff\n").map(|guid| guid[14..] == [1, 0xff]),
             Some(true)

@@ -108,24 +108,17 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("the request was for 4096 bytes");
     let supported = controller.ctratt.fdps();
-    let configurations = if supported {
-        decode::configurations(&whole_configurations(port, endurance_group)?)?
-    } else {
-        Vec::new()
-    };
+    let configurations =
+        if supported { decode::configurations(&whole_configurations(port, endurance_group)?)? } else { Vec::new() };
     let statistics = get_log(port, LogId::FdpStatistics, 0, endurance_group, 64);
     let enabled = match statistics {
         Ok(page) => {
             bytes = identify(port, Cns::ActiveNamespaceList, 0)?;
-            let nsids = bytes
-                .chunks_exact(4)
-                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+            let nsids = bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
             let mut namespaces = Vec::new();
             for nsid in nsids.take_while(|&nsid| nsid != 0) {
-                namespaces.push(NamespaceHandles {
-                    nsid,
-                    handles: decode::handle_status(&handle_status(port, nsid)?)?,
-                });
+                namespaces
+                    .push(NamespaceHandles { nsid, handles: decode::handle_status(&handle_status(port, nsid)?)? });
             }
             Some(PlacementState {
                 usage: decode::usage(&usage(port, endurance_group)?)?,
@@ -160,13 +153,7 @@ pub fn events(
 ) -> Result<Vec<FdpEventRecord>, InspectError> {
     /// Size of the header and 63 events, bytes.
     const PAGE_BYTES: usize = 64 + 63 * 64;
-    Ok(decode::events(&get_log(
-        port,
-        LogId::FdpEvents,
-        specific,
-        endurance_group,
-        PAGE_BYTES,
-    )?)?)
+    Ok(decode::events(&get_log(port, LogId::FdpEvents, specific, endurance_group, PAGE_BYTES)?)?)
 }
 
 /// Reads the configurations page. Its header gives its length.
@@ -174,17 +161,9 @@ fn whole_configurations(port: &mut impl CommandPort, endurance_group: u16) -> Re
     /// Size limit, bytes. It is above the need of 128 handles in each of 16 configurations. Larger
     /// sizes are not trusted.
     const PAGE_BYTES_MAX: usize = 64 << 10;
-    let header = get_log(
-        port,
-        LogId::FdpConfigurations,
-        0,
-        endurance_group,
-        size_of::<FdpConfigurationsHeader>(),
-    )?;
+    let header = get_log(port, LogId::FdpConfigurations, 0, endurance_group, size_of::<FdpConfigurationsHeader>())?;
     let header = FdpConfigurationsHeader::read_from_bytes(&header).expect("the answer has the requested length");
-    let bytes = (header.sze.get() as usize)
-        .clamp(16, PAGE_BYTES_MAX)
-        .next_multiple_of(4);
+    let bytes = (header.sze.get() as usize).clamp(16, PAGE_BYTES_MAX).next_multiple_of(4);
     get_log(port, LogId::FdpConfigurations, 0, endurance_group, bytes)
 }
 

@@ -88,10 +88,7 @@ impl Passthrough {
         let name = path.display().to_string();
         match File::open(path) {
             Ok(device) => Ok(Passthrough { device, name }),
-            Err(error) => Err(InspectError::Unreachable {
-                target: name,
-                problem: not_opened(&error),
-            }),
+            Err(error) => Err(InspectError::Unreachable { target: name, problem: not_opened(&error) }),
         }
     }
 
@@ -102,15 +99,8 @@ impl Passthrough {
     /// The device is in use, is not a block device, or cannot be opened.
     pub fn open_unused(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
-        let refused = |problem: String| InspectError::Unreachable {
-            target: name.clone(),
-            problem,
-        };
-        let opened = File::options()
-            .read(true)
-            .write(true)
-            .custom_flags(OFlags::EXCL.bits() as i32)
-            .open(path);
+        let refused = |problem: String| InspectError::Unreachable { target: name.clone(), problem };
+        let opened = File::options().read(true).write(true).custom_flags(OFlags::EXCL.bits() as i32).open(path);
         let device = opened.map_err(|error| {
             refused(match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::BUSY) => {
@@ -122,9 +112,7 @@ impl Passthrough {
         })?;
         // Exclusive opening works only for block devices.
         if !device.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
-            return Err(refused(
-                "this is not a block device. Give one such as /dev/nvme0n1".to_string(),
-            ));
+            return Err(refused("this is not a block device. Give one such as /dev/nvme0n1".to_string()));
         }
         Ok(Passthrough { device, name })
     }
@@ -171,10 +159,9 @@ impl Passthrough {
         })?;
         match Status::from_u16(status as u16 & STATUS_FIELD) {
             Status::SUCCESS => Ok(()),
-            status => Err(InspectError::Refused {
-                command: format!("{} rejected command {opcode:#04x}", self.name),
-                status,
-            }),
+            status => {
+                Err(InspectError::Refused { command: format!("{} rejected command {opcode:#04x}", self.name), status })
+            }
         }
     }
 }
@@ -272,10 +259,8 @@ mod tests {
     /// Result of `settled` for these answers in order, with the number of waits.
     fn settle(answers: &[Result<i32, Errno>]) -> (Result<i32, Errno>, u32) {
         let (mut answers, waits) = (answers.iter().copied(), Cell::new(0));
-        let answer = submit_until_answered(
-            |_| waits.set(waits.get() + 1),
-            || answers.next().expect("no further attempt"),
-        );
+        let answer =
+            submit_until_answered(|_| waits.set(waits.get() + 1), || answers.next().expect("no further attempt"));
         assert_eq!(answers.next(), None, "every answer was asked for");
         (answer, waits.get())
     }

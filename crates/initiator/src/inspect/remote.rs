@@ -85,10 +85,8 @@ impl Remote {
             QueueKind::Admin => self.controller.admin(entry, data),
             QueueKind::Io => self.io.command(entry, data),
         };
-        let answer = answer.map_err(|error| InspectError::Unreachable {
-            target: self.name.clone(),
-            problem: error.to_string(),
-        })?;
+        let answer = answer
+            .map_err(|error| InspectError::Unreachable { target: self.name.clone(), problem: error.to_string() })?;
         match answer.status() {
             Status::SUCCESS => Ok(answer),
             status => Err(InspectError::Refused {

@@ -75,11 +75,7 @@ impl Transaction {
             let secret = secret.ok_or_else(|| refused("the controller's DH value is weak"))?;
             Ok(arithmetic::digest(offer.hash, &secret))
         };
-        Ok(Transaction {
-            id,
-            hash: offer.hash,
-            session_key: keys.map(session_key).transpose()?,
-        })
+        Ok(Transaction { id, hash: offer.hash, session_key: keys.map(session_key).transpose()? })
     }
 
     fn response(&self, key: &[u8], challenge: &[u8], sequence: u32, role: &str, names: [&str; 2]) -> Vec<u8> {
@@ -128,9 +124,7 @@ pub fn authenticate(queue: &mut TcpQueue, options: &HostOptions) -> Result<(), I
         ..Reply::default()
     };
     // Without a challenge to the controller, the field contains zeroes.
-    let challenge = ours
-        .as_ref()
-        .map_or_else(|| vec![0; response.len()], |ours| ours.value.clone());
+    let challenge = ours.as_ref().map_or_else(|| vec![0; response.len()], |ours| ours.value.clone());
     send(queue, [reply.as_bytes(), &response, &challenge, public].concat())?;
     let message = receive(queue, id, MessageId::Success1)?;
     let (Some(key), Some(ours)) = (controller_key, ours) else {
@@ -153,10 +147,7 @@ impl OurChallenge {
         let (mut value, mut sequence) = (vec![0; bytes], [0; 4]);
         arithmetic::random(&mut value);
         arithmetic::random(&mut sequence);
-        OurChallenge {
-            value,
-            sequence: u32::from_le_bytes(sequence).max(1),
-        }
+        OurChallenge { value, sequence: u32::from_le_bytes(sequence).max(1) }
     }
 }
 
@@ -173,19 +164,12 @@ fn check_controller(queue: &mut TcpQueue, id: u16, message: &[u8], expected: &[u
         let _ = send(queue, failure.as_bytes().to_vec());
         return Err(refused("the controller did not prove its identity"));
     }
-    let success = Success2 {
-        header: MessageHeader::new(MessageId::Success2, id),
-        ..Success2::default()
-    };
+    let success = Success2 { header: MessageHeader::new(MessageId::Success2, id), ..Success2::default() };
     send(queue, success.as_bytes().to_vec())
 }
 
 fn negotiate(options: &HostOptions, transaction: u16) -> Vec<u8> {
-    let negotiate = Negotiate {
-        header: MessageHeader::new(MessageId::Negotiate, transaction),
-        sc_c: 0,
-        napd: 1,
-    };
+    let negotiate = Negotiate { header: MessageHeader::new(MessageId::Negotiate, transaction), sc_c: 0, napd: 1 };
     let mut descriptor = ProtocolDescriptor {
         auth_id: AUTH_ID_DHCHAP,
         halen: options.hashes.len() as u8,

@@ -233,11 +233,7 @@ impl TcpQueue {
             entry.set_sgl1(describe(data.len(), in_capsule));
         }
         let bytes = if in_capsule { data.len() } else { 0 };
-        self.pending[usize::from(cid)] = Some(OutstandingCommand {
-            data,
-            to_host,
-            received: 0,
-        });
+        self.pending[usize::from(cid)] = Some(OutstandingCommand { data, to_host, received: 0 });
         let offset = self.header_end(size_of::<CapsuleCmd>());
         let total = offset + if bytes > 0 { bytes + self.data_digest_bytes() } else { 0 };
         let capsule = CapsuleCmd {
@@ -286,9 +282,7 @@ impl TcpQueue {
     }
 
     fn flags(&self, with_data: bool) -> PduFlags {
-        PduFlags::new()
-            .with_hdgst(self.header_digest)
-            .with_ddgst(with_data && self.data_digest)
+        PduFlags::new().with_hdgst(self.header_digest).with_ddgst(with_data && self.data_digest)
     }
 
     fn add_with_digest(&mut self, header: &[u8]) {
@@ -343,9 +337,7 @@ impl TcpQueue {
         let slice = |piece: &UnsentPart| match piece {
             UnsentPart::Headers(range) => &self.headers[range.clone()],
             UnsentPart::Data { cid, range } => {
-                let pending = self.pending[usize::from(*cid)]
-                    .as_ref()
-                    .expect("an outstanding command");
+                let pending = self.pending[usize::from(*cid)].as_ref().expect("an outstanding command");
                 &pending.data[range.clone()]
             }
         };
@@ -375,11 +367,7 @@ impl TcpQueue {
         if ready == 0 {
             return Err(io("sending")(ErrorKind::TimedOut.into()));
         }
-        if events.contains(PollFlags::IN) {
-            self.receive()
-        } else {
-            Ok(())
-        }
+        if events.contains(PollFlags::IN) { self.receive() } else { Ok(()) }
     }
 
     // ----------------------------------------------------------------------------------------------- receiving --
@@ -400,9 +388,7 @@ impl TcpQueue {
         let mut space = &mut self.input[self.end..];
         let mut direct: &mut [u8] = &mut [];
         if let Some(receiving) = self.receiving.as_ref().filter(|_| self.start == self.end) {
-            let pending = self.pending[usize::from(receiving.cid)]
-                .as_mut()
-                .expect("an outstanding command");
+            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
             direct = &mut pending.data[receiving.at..][..receiving.left];
         }
         let direct_bytes = direct.len();
@@ -434,11 +420,7 @@ impl TcpQueue {
         self.fill()?;
         while self.parse_one()? {}
         // Answers to R2Ts are sent immediately. If a send is in progress, it includes them.
-        if self.output.is_empty() {
-            Ok(())
-        } else {
-            self.send_without_waiting()
-        }
+        if self.output.is_empty() { Ok(()) } else { self.send_without_waiting() }
     }
 
     fn send_without_waiting(&mut self) -> Result<(), InitiatorError> {
@@ -454,10 +436,9 @@ impl TcpQueue {
 
     fn check_terminated(&self) -> Result<(), InitiatorError> {
         match TermReq::read_from_prefix(self.unread()) {
-            Ok((request, _)) if request.ch.pdu_type == PduType::C2hTermReq.code() => Err(InitiatorError::Terminated {
-                status: request.fes.get(),
-                information: request.fei.get(),
-            }),
+            Ok((request, _)) if request.ch.pdu_type == PduType::C2hTermReq.code() => {
+                Err(InitiatorError::Terminated { status: request.fes.get(), information: request.fei.get() })
+            }
             _ => Ok(()),
         }
     }
@@ -477,11 +458,7 @@ impl TcpQueue {
             return Ok(false);
         }
         let header_end = self.header_end(header_bytes);
-        let needed = if kind == PduType::C2hData {
-            usize::from(common.pdo).max(header_end)
-        } else {
-            header_end
-        };
+        let needed = if kind == PduType::C2hData { usize::from(common.pdo).max(header_end) } else { header_end };
         if self.unread().len() < needed {
             return Ok(false);
         }
@@ -523,15 +500,9 @@ impl TcpQueue {
         self.outstanding_command(cid)?;
         let pending = self.pending[usize::from(cid)].take().expect("it was just found");
         // Pending data of a completed command must not be sent any more.
-        self.output
-            .retain(|piece| !matches!(piece, UnsentPart::Data { cid: other, .. } if *other == cid));
+        self.output.retain(|piece| !matches!(piece, UnsentPart::Data { cid: other, .. } if *other == cid));
         self.free.push(cid);
-        self.completed.push_back(CompletedCommand {
-            cid,
-            entry,
-            data: pending.data,
-            received: pending.received,
-        });
+        self.completed.push_back(CompletedCommand { cid, entry, data: pending.data, received: pending.received });
         Ok(())
     }
 
@@ -555,13 +526,7 @@ impl TcpQueue {
         if !pending.to_host || at != pending.received || bytes > pending.data.len() - at {
             return Err(protocol_error("C2HData is out of range"));
         }
-        self.receiving = Some(IncomingData {
-            cid,
-            at,
-            left: bytes,
-            digest,
-            success: flags.success(),
-        });
+        self.receiving = Some(IncomingData { cid, at, left: bytes, digest, success: flags.success() });
         Ok(())
     }
 
@@ -570,9 +535,7 @@ impl TcpQueue {
         let receiving = self.receiving.as_ref().expect("a data PDU is in reception");
         let bytes = (self.end - self.start).min(receiving.left);
         if bytes > 0 {
-            let pending = self.pending[usize::from(receiving.cid)]
-                .as_mut()
-                .expect("an outstanding command");
+            let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
             pending.data[receiving.at..][..bytes].copy_from_slice(&self.input[self.start..][..bytes]);
             self.start += bytes;
             self.note_data(bytes);
@@ -610,9 +573,7 @@ impl TcpQueue {
 
     fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
-        let pending = self.pending[usize::from(receiving.cid)]
-            .as_mut()
-            .expect("an outstanding command");
+        let pending = self.pending[usize::from(receiving.cid)].as_mut().expect("an outstanding command");
         if let Some(digest) = &mut receiving.digest {
             *digest = crc32c::crc32c_append(*digest, &pending.data[receiving.at..][..bytes]);
         }

@@ -20,10 +20,7 @@ pub(crate) struct AbortRequest {
 
 pub(super) fn parse(entry: &SubmissionEntry) -> AbortRequest {
     let dword10 = AbortCdw10::from_bits(entry.cdw10.get());
-    AbortRequest {
-        queue: dword10.sqid(),
-        cid: dword10.cid(),
-    }
+    AbortRequest { queue: dword10.sqid(), cid: dword10.cid() }
 }
 
 impl Subsystem {

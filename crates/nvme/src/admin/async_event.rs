@@ -16,18 +16,13 @@ impl Subsystem {
     /// Reports new critical warnings to each controller. Called after any change that may affect
     /// them.
     pub(crate) fn note_health(&mut self) {
-        let configured = self
-            .shared_features
-            .value(FeatureId::EnduranceGroupEventConfiguration, 0)
-            .unwrap_or(0);
+        let configured = self.shared_features.value(FeatureId::EnduranceGroupEventConfiguration, 0).unwrap_or(0);
         let group_enabled = EnduranceGroupEventConfiguration::from_bits(configured).egcw();
         let group_warnings = self.endurance_group_warnings();
         let ids: Vec<u16> = self.controllers.iter().map(|controller| controller.id).collect();
         for id in ids {
             let warnings = self.critical_warnings(id);
-            self.controllers
-                .get_mut(id)
-                .note_warnings(warnings, group_enabled, group_warnings);
+            self.controllers.get_mut(id).note_warnings(warnings, group_enabled, group_warnings);
         }
     }
 }

@@ -37,11 +37,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<FormatRequest, Failure> {
         let cause = "protection information is not supported (DPC)";
         return Err(Failure::new(Status::INVALID_FORMAT, cause).at(Parameter::dword(10, 5)));
     }
-    Ok(FormatRequest {
-        nsid: entry.nsid.get(),
-        format,
-        extended_metadata: dword.mset() && has_metadata(format),
-    })
+    Ok(FormatRequest { nsid: entry.nsid.get(), format, extended_metadata: dword.mset() && has_metadata(format) })
 }
 
 /// Refuses an LBA format index that does not exist.
@@ -49,10 +45,7 @@ pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failu
     if usize::from(format) < FORMATS.len() {
         return Ok(());
     }
-    let cause = format!(
-        "LBA format {format} does not exist. The formats are 0 to {}",
-        FORMATS.len() - 1
-    );
+    let cause = format!("LBA format {format} does not exist. The formats are 0 to {}", FORMATS.len() - 1);
     Err(Failure::new(Status::INVALID_FORMAT, cause).at(parameter))
 }
 
@@ -73,9 +66,7 @@ impl Subsystem {
             for &nsid in &nsids {
                 let handles = &self.state.namespaces.get(nsid).placement_handles;
                 let at = Parameter::dword(10, 0);
-                self.state
-                    .namespaces
-                    .check_shared_format(handles, settings.format, &nsids, at)?;
+                self.state.namespaces.check_shared_format(handles, settings.format, &nsids, at)?;
             }
         }
         // The state is stored before the data is erased. A state that cannot be stored changes no
@@ -85,9 +76,7 @@ impl Subsystem {
         self.assert_namespaces();
         let stored = self.store_state();
         let erased = stored.and_then(|()| {
-            let extents = nsids
-                .iter()
-                .flat_map(|&nsid| self.state.namespaces.get(nsid).extents.clone());
+            let extents = nsids.iter().flat_map(|&nsid| self.state.namespaces.get(nsid).extents.clone());
             self.erase_extents(&extents.collect::<Vec<_>>())
         });
         if let Err(failure) = erased {
@@ -134,30 +123,16 @@ mod tests {
     use super::*;
 
     fn parsed(dword: FormatNvmCdw10) -> Result<(u8, bool), Status> {
-        let entry = SubmissionEntry {
-            cdw10: dword.into_bits().into(),
-            ..SubmissionEntry::default()
-        };
-        parse(&entry)
-            .map(|settings| (settings.format, settings.extended_metadata))
-            .map_err(|failure| failure.status)
+        let entry = SubmissionEntry { cdw10: dword.into_bits().into(), ..SubmissionEntry::default() };
+        parse(&entry).map(|settings| (settings.format, settings.extended_metadata)).map_err(|failure| failure.status)
     }
 
     #[test]
     fn both_halves_of_the_format_count() {
         assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(1)), Ok((1, false)));
-        assert_eq!(
-            parsed(FormatNvmCdw10::new().with_lbafl(1).with_lbafu(1)),
-            Err(Status::INVALID_FORMAT)
-        );
-        assert_eq!(
-            parsed(FormatNvmCdw10::new().with_mset(true).with_pil(true).with_ses(2)),
-            Ok((0, false))
-        );
-        assert_eq!(
-            parsed(FormatNvmCdw10::new().with_mset(true).with_lbafl(2)),
-            Ok((2, true))
-        );
+        assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(1).with_lbafu(1)), Err(Status::INVALID_FORMAT));
+        assert_eq!(parsed(FormatNvmCdw10::new().with_mset(true).with_pil(true).with_ses(2)), Ok((0, false)));
+        assert_eq!(parsed(FormatNvmCdw10::new().with_mset(true).with_lbafl(2)), Ok((2, true)));
         assert_eq!(parsed(FormatNvmCdw10::new().with_lbafl(3)), Ok((3, false)));
         assert_eq!(parsed(FormatNvmCdw10::new().with_ses(3)), Err(Status::INVALID_FIELD));
     }

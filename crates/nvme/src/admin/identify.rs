@@ -213,28 +213,18 @@ impl Subsystem {
         }
         structure.cntrltype = ControllerType::Io.code();
         structure.rab = 6;
-        structure.cmic = Cmic::new()
-            .with_mports(self.config.controllers_max > 1)
-            .with_mctrs(self.config.controllers_max > 1);
+        structure.cmic =
+            Cmic::new().with_mports(self.config.controllers_max > 1).with_mctrs(self.config.controllers_max > 1);
         // Time for a shutdown, in microseconds. A shutdown makes the storage durable.
         structure.rtd3e = 10_000_000.into();
         structure.oaes = Oaes::new().with_nsan(true).with_egealpcn(true);
         // MDTS and the limits of commands exclude metadata.
-        structure.ctratt = structure
-            .ctratt
-            .with_egs(true)
-            .with_ulist(true)
-            .with_fdps(true)
-            .with_mem(true);
+        structure.ctratt = structure.ctratt.with_egs(true).with_ulist(true).with_fdps(true).with_mem(true);
         structure.fguid = Uuid::new_v5(&Uuid::NAMESPACE_URL, self.config.identity.nqn.as_bytes()).into_bytes();
         // An NVMe storage device.
         structure.nvmsr = 1;
-        structure.oacs = Oacs::new()
-            .with_fnvms(true)
-            .with_nms(true)
-            .with_dsts(true)
-            .with_dirs(true)
-            .with_dbcs(over_pcie);
+        structure.oacs =
+            Oacs::new().with_fnvms(true).with_nms(true).with_dsts(true).with_dirs(true).with_dbcs(over_pcie);
         structure.acl = 3;
         structure.frmw = Frmw::new().with_ffsro(true).with_nofs(1);
         structure.lpa = Lpa::new().with_cses(true).with_lpeds(true).with_mlps(true);
@@ -247,11 +237,7 @@ impl Subsystem {
         structure.edstt = EXTENDED_MINUTES.into();
         structure.dsto = 1;
         // No-Deallocate is refused. The media does not change after a sanitize operation.
-        structure.sanicap = Sanicap::new()
-            .with_ces(true)
-            .with_bes(true)
-            .with_ndi(true)
-            .with_nodmmas(1);
+        structure.sanicap = Sanicap::new().with_ces(true).with_bes(true).with_ndi(true).with_nodmmas(1);
         structure.endgidmax = ENDURANCE_GROUP.into();
         structure.nn = NAMESPACES_MAX.into();
         structure.mnan = NAMESPACES_MAX.into();
@@ -272,19 +258,14 @@ impl Subsystem {
         // A power failure keeps whole blocks of each format (AWUPF 0).
         structure.nwpc = 1;
         structure.cdfs = 1.into();
-        structure.psd[0] = PowerState {
-            mp: POWER_MAX_CW.into(),
-            ..PowerState::default()
-        };
+        structure.psd[0] = PowerState { mp: POWER_MAX_CW.into(), ..PowerState::default() };
         structure
     }
 
     /// I/O controllers with an identifier of at least `from` that `fits` accepts.
     fn controller_list(&self, from: u16, fits: impl Fn(u16) -> bool) -> ControllerList {
         let mut list = ControllerList::default();
-        let io = self
-            .controllers()
-            .filter(|controller| controller.kind == ControllerKind::Io);
+        let io = self.controllers().filter(|controller| controller.kind == ControllerKind::Io);
         let ids = io.map(|controller| controller.id).filter(|&id| id >= from && fits(id));
         let mut count = 0;
         for (entry, id) in list.cntlid.iter_mut().zip(ids) {
@@ -414,9 +395,7 @@ impl Subsystem {
             return Ok(IdentifyNamespaceIndependent::default());
         };
         Ok(IdentifyNamespaceIndependent {
-            nsfeat: IndependentNsfeat::new()
-                .with_uidreuse(true)
-                .with_vwcnp(!self.media.has_write_cache()),
+            nsfeat: IndependentNsfeat::new().with_uidreuse(true).with_vwcnp(!self.media.has_write_cache()),
             nmic: Nmic::new().with_shrns(namespace.shared),
             fpi: Fpi::new().with_fpis(true),
             nsattr: Nsattr::new().with_cwp(namespace.write_protected),
@@ -470,10 +449,7 @@ impl Subsystem {
 fn uuids() -> UuidList {
     let mut list = UuidList::default();
     for (entry, uuid) in list.entries.iter_mut().zip(UUIDS) {
-        *entry = UuidListEntry {
-            uuid,
-            ..UuidListEntry::default()
-        };
+        *entry = UuidListEntry { uuid, ..UuidListEntry::default() };
     }
     list
 }
@@ -481,11 +457,7 @@ fn uuids() -> UuidList {
 /// Most blocks, in any format, that are written atomically with respect to other commands. Commands
 /// run one after the other, so the limit is the largest command at the larger block size.
 fn atomic_blocks() -> u16 {
-    let largest = FORMATS
-        .iter()
-        .map(|format| format.data_bytes_log2)
-        .max()
-        .expect("there are formats");
+    let largest = FORMATS.iter().map(|format| format.data_bytes_log2).max().expect("there are formats");
     (TRANSFER_BYTES_MAX >> largest) as u16
 }
 
@@ -494,10 +466,7 @@ fn atomic_blocks() -> u16 {
 fn nvm_controller() -> NvmIdentifyController {
     /// Version 1.1 of the NVM command set.
     const VERSION: Vs = Vs::from_bits(0x0001_0100);
-    NvmIdentifyController {
-        ver: VERSION.into_bits().into(),
-        ..NvmIdentifyController::default()
-    }
+    NvmIdentifyController { ver: VERSION.into_bits().into(), ..NvmIdentifyController::default() }
 }
 
 /// Namespaces after `after`, ascending.

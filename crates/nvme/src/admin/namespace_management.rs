@@ -71,10 +71,7 @@ pub(super) fn parse_attachment(entry: &SubmissionEntry) -> Result<Attachment, Fa
         let cause = format!("namespace attachment operation {selected} is not supported");
         return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
     }
-    Ok(Attachment {
-        nsid: entry.nsid.get(),
-        attach: selected == CONTROLLER_ATTACH,
-    })
+    Ok(Attachment { nsid: entry.nsid.get(), attach: selected == CONTROLLER_ATTACH })
 }
 
 impl NamespaceOperation {
@@ -145,18 +142,11 @@ impl Subsystem {
     /// Reclaim unit handle of namespaces without a handle list. They all share one handle, which no
     /// host may list (NVM Command Set, "Namespace Management command").
     fn controller_chosen_handle(&self) -> Result<RuhId, Failure> {
-        let chosen_before = self
-            .namespaces()
-            .find(|(_, namespace)| !namespace.host_specified_handles);
+        let chosen_before = self.namespaces().find(|(_, namespace)| !namespace.host_specified_handles);
         if let Some((_, namespace)) = chosen_before {
             return Ok(namespace.placement_handles[0]);
         }
-        let used = |handle: &RuhId| {
-            self.state
-                .namespaces
-                .iter()
-                .any(|(_, its)| its.placement_handles.contains(handle))
-        };
+        let used = |handle: &RuhId| self.state.namespaces.iter().any(|(_, its)| its.placement_handles.contains(handle));
         let mut all = (0..self.device.config().handles.count).map(RuhId);
         all.find(|handle| !used(handle)).ok_or_else(|| {
             let cause = "no reclaim unit handle is free for a namespace without a list. List a handle to share it";
@@ -189,24 +179,12 @@ impl Subsystem {
             let restricted = |namespace: &Namespace| {
                 !namespace.host_specified_handles && namespace.placement_handles.contains(&handle)
             };
-            if let Some((nsid, _)) = self
-                .state
-                .namespaces
-                .iter()
-                .find(|(_, namespace)| restricted(namespace))
-            {
-                return invalid(format!(
-                    "the controller chose reclaim unit handle {} for namespace {nsid}",
-                    handle.0
-                ));
+            if let Some((nsid, _)) = self.state.namespaces.iter().find(|(_, namespace)| restricted(namespace)) {
+                return invalid(format!("the controller chose reclaim unit handle {} for namespace {nsid}", handle.0));
             }
             handles.push(handle);
         }
-        assert_eq!(
-            handles.len(),
-            usize::from(count),
-            "each placement handle has a reclaim unit handle"
-        );
+        assert_eq!(handles.len(), usize::from(count), "each placement handle has a reclaim unit handle");
         Ok(handles)
     }
 
@@ -218,20 +196,14 @@ impl Subsystem {
     pub(crate) fn new_namespace(&mut self, blocks: u64, format: u8, handles: Vec<RuhId>) -> Result<Namespace, Failure> {
         let page_bytes = self.page_bytes();
         if blocks == 0 {
-            return Err(wrong(
-                Status::INVALID_FIELD,
-                "a namespace must have at least one logical block".to_string(),
-            ));
+            return Err(wrong(Status::INVALID_FIELD, "a namespace must have at least one logical block".to_string()));
         }
         let bytes = u128::from(blocks) << FORMATS[usize::from(format)].data_bytes_log2;
         let capacity_pages = self.device.layout().logical_pages;
         let pages = u32::try_from(bytes.div_ceil(u128::from(page_bytes))).ok();
         let there = self.state.namespaces.iter().map(|(_, namespace)| namespace);
         let Some(extents) = pages.and_then(|pages| namespace::allocate(there, capacity_pages, pages)) else {
-            let cause = format!(
-                "the namespace needs {bytes} bytes, but only {} are free",
-                self.unallocated_bytes()
-            );
+            let cause = format!("the namespace needs {bytes} bytes, but only {} are free", self.unallocated_bytes());
             // The error log gets the required capacity.
             let needed = u64::try_from(bytes).unwrap_or(u64::MAX);
             return Err(wrong(Status::NAMESPACE_INSUFFICIENT_CAPACITY, cause).specific(needed));
@@ -331,17 +303,13 @@ impl Subsystem {
     /// device.
     pub(super) fn erase_pages(&mut self, extent: PageExtent) -> Result<(), Failure> {
         let page_bytes = self.page_bytes();
-        let piece = ByteRange {
-            offset: u64::from(extent.first) * page_bytes,
-            bytes: u64::from(extent.pages) * page_bytes,
-        };
+        let piece =
+            ByteRange { offset: u64::from(extent.first) * page_bytes, bytes: u64::from(extent.pages) * page_bytes };
         let metadata = metadata_of(self.capacity_bytes(), piece);
         for piece in [piece, metadata] {
             discard(&mut self.media, &mut self.state.smart.media_errors, piece)?;
         }
-        let done = self
-            .device
-            .deallocate(self.clock.now(), Lpn(extent.first), extent.pages);
+        let done = self.device.deallocate(self.clock.now(), Lpn(extent.first), extent.pages);
         let _ = done.expect("extents lie inside the device");
         for page in [extent.first, extent.first + (extent.pages - 1)] {
             assert!(self.device.lookup(Lpn(page)).is_none(), "page {page} was given back");
@@ -387,8 +355,7 @@ impl Subsystem {
             subsystem.state.namespaces.get_mut(nsid).attached = before;
             subsystem.state.inherited = inherited;
         })?;
-        self.controllers
-            .note_namespace_changed(nsid, &controllers.into_iter().collect());
+        self.controllers.note_namespace_changed(nsid, &controllers.into_iter().collect());
         Ok(Execution::DONE)
     }
 
@@ -446,10 +413,7 @@ fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
         return Err(wrong(Status::THIN_PROVISIONING_NOT_SUPPORTED, cause));
     }
     if fields.nmic.disns() {
-        return Err(wrong(
-            Status::INVALID_FIELD,
-            "dispersed namespaces are not supported".to_string(),
-        ));
+        return Err(wrong(Status::INVALID_FIELD, "dispersed namespaces are not supported".to_string()));
     }
     if fields.anagrpid.get() != 0 {
         let cause = format!("ANA group {} does not exist", fields.anagrpid.get());
@@ -484,15 +448,9 @@ mod tests {
         let status = |fields: &NamespaceCreate, format| check_fields(fields, format).map_err(|failure| failure.status);
         assert_eq!(status(&fields, 1), Ok(()));
         assert_eq!(status(&fields, FORMATS.len() as u8), Err(Status::INVALID_FORMAT));
-        let thin = NamespaceCreate {
-            ncap: 7.into(),
-            ..fields
-        };
+        let thin = NamespaceCreate { ncap: 7.into(), ..fields };
         assert_eq!(status(&thin, 0), Err(Status::THIN_PROVISIONING_NOT_SUPPORTED));
-        let in_set = NamespaceCreate {
-            nvmsetid: 1.into(),
-            ..fields
-        };
+        let in_set = NamespaceCreate { nvmsetid: 1.into(), ..fields };
         assert_eq!(status(&in_set, 0), Err(Status::INVALID_FIELD));
     }
 }

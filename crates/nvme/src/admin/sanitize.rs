@@ -114,18 +114,13 @@ impl Subsystem {
         let namespaces = &self.state.namespaces;
         namespaces.check_unprotected(namespaces.iter().map(|(nsid, _)| nsid))?;
         let before = self.state.sanitize;
-        self.state.sanitize = SanitizeOutcome::Running {
-            dword10: start.into_bits(),
-        };
+        self.state.sanitize = SanitizeOutcome::Running { dword10: start.into_bits() };
         self.store_state_or(|subsystem| subsystem.state.sanitize = before)?;
         self.end_self_test(SelfTestEnd::Sanitized, |_| true);
         self.controllers.forget_sanitize_events();
         let pages = self.device.layout().logical_pages;
         self.background.begin_sanitize(&self.state.sanitize, pages);
-        assert!(
-            self.background.is_sanitizing(),
-            "a recorded sanitize operation is in progress"
-        );
+        assert!(self.background.is_sanitizing(), "a recorded sanitize operation is in progress");
         Ok(Execution::DONE)
     }
 
@@ -185,10 +180,7 @@ impl Subsystem {
         let failed = SanitizeOutcome::Failed { dword10, exited: false };
         self.state.sanitize = failed;
         if succeeded {
-            self.state.sanitize = SanitizeOutcome::Succeeded {
-                dword10,
-                written_since: false,
-            };
+            self.state.sanitize = SanitizeOutcome::Succeeded { dword10, written_since: false };
             for (_, namespace) in self.state.namespaces.iter_mut() {
                 namespace.uncorrectable = BlockSet::default();
             }
@@ -199,10 +191,7 @@ impl Subsystem {
             self.state.sanitize = failed;
         }
         let ended = !matches!(self.state.sanitize, SanitizeOutcome::Running { .. });
-        assert!(
-            ended && !self.background.is_sanitizing(),
-            "no sanitize operation is in progress"
-        );
+        assert!(ended && !self.background.is_sanitizing(), "no sanitize operation is in progress");
         let succeeded = matches!(self.state.sanitize, SanitizeOutcome::Succeeded { .. });
         let deallocated = succeeded && self.state.sanitize.command().ndas();
         self.controllers.note_sanitize_completed(deallocated);

@@ -40,10 +40,9 @@ pub(crate) struct SelfTestRequest {
 pub(super) fn parse(entry: &SubmissionEntry) -> Result<SelfTestRequest, Failure> {
     let code = DeviceSelfTestCdw10::from_bits(entry.cdw10.get()).stc();
     match SelfTestCode::from_u8(code) {
-        Some(code @ (SelfTestCode::Short | SelfTestCode::Extended | SelfTestCode::Abort)) => Ok(SelfTestRequest {
-            nsid: entry.nsid.get(),
-            code,
-        }),
+        Some(code @ (SelfTestCode::Short | SelfTestCode::Extended | SelfTestCode::Abort)) => {
+            Ok(SelfTestRequest { nsid: entry.nsid.get(), code })
+        }
         _ => {
             let cause = format!("self-test code {code:#x} is not supported");
             Err(Failure::invalid_field(Parameter::dword(10, 0), cause))

@@ -66,10 +66,8 @@ impl ControllerEvent {
     };
 
     fn reply(self) -> Reply {
-        let dword0 = AsyncEventDw0::new()
-            .with_aet(self.kind.code())
-            .with_aei(self.information)
-            .with_lid(self.log.code());
+        let dword0 =
+            AsyncEventDw0::new().with_aet(self.kind.code()).with_aei(self.information).with_lid(self.log.code());
         Reply::success(u64::from(dword0.into_bits()))
     }
 }
@@ -216,9 +214,7 @@ impl Controller {
     /// Events that the host has enabled (feature 0Bh).
     fn event_configuration(&self) -> AsyncEventConfiguration {
         AsyncEventConfiguration::from_bits(
-            self.features
-                .value(FeatureId::AsynchronousEventConfiguration, 0)
-                .unwrap_or(0),
+            self.features.value(FeatureId::AsynchronousEventConfiguration, 0).unwrap_or(0),
         )
     }
 
@@ -242,11 +238,7 @@ impl Controller {
     pub(crate) fn note_sanitize_completed(&mut self, deallocated: bool) {
         self.raise(ControllerEvent {
             kind: AsyncEventType::IoCommandSpecific,
-            information: if deallocated {
-                AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION
-            } else {
-                AEI_IO_SANITIZE_COMPLETED
-            },
+            information: if deallocated { AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION } else { AEI_IO_SANITIZE_COMPLETED },
             log: LogId::SanitizeStatus,
         });
     }
@@ -324,10 +316,7 @@ mod tests {
         assert!(events.deliver());
         let completions = events.take_completions();
         // SMART / Health status, temperature threshold, log page 02h.
-        assert_eq!(
-            (completions.len(), completions[0].cid, completions[0].reply.result),
-            (1, 7, 0x0002_0101)
-        );
+        assert_eq!((completions.len(), completions[0].cid, completions[0].reply.result), (1, 7, 0x0002_0101));
 
         assert!(!events.raise(ControllerEvent::RELIABILITY), "the type is masked");
         assert!(events.raise(ControllerEvent::NAMESPACE_CHANGED), "another type is not");

@@ -34,9 +34,7 @@ impl ErrorLog {
 
     /// Adds an entry for a failed command of `queue`, the `count`th failure of the drive.
     pub(crate) fn note(&mut self, count: u64, queue: u16, entry: &SubmissionEntry, failure: &Failure) {
-        let place = failure
-            .parameter
-            .map_or(NO_PLACE, |place| u16::from(place.bit) << 8 | u16::from(place.byte));
+        let place = failure.parameter.map_or(NO_PLACE, |place| u16::from(place.bit) << 8 | u16::from(place.byte));
         let logged = ErrorInformationEntry {
             ecnt: count.into(),
             sqid: queue.into(),
@@ -51,10 +49,7 @@ impl ErrorLog {
             ..ErrorInformationEntry::default()
         };
         let newest = self.iter().next().map(|(newest, _)| newest.ecnt.get());
-        assert!(
-            newest.is_none_or(|newest| newest < count),
-            "errors are counted in their order"
-        );
+        assert!(newest.is_none_or(|newest| newest < count), "errors are counted in their order");
         self.push(logged, failure.cause.clone());
     }
 
@@ -65,10 +60,7 @@ impl ErrorLog {
     /// The log page at its full length, with zeroes for unused entries.
     pub(crate) fn page(&self) -> Vec<u8> {
         let mut page: Vec<u8> = self.iter().flat_map(|(entry, _)| entry.as_bytes()).copied().collect();
-        assert!(
-            page.len() <= ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(),
-            "entries are limited"
-        );
+        assert!(page.len() <= ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), "entries are limited");
         page.resize(ERROR_LOG_ENTRIES_MAX * size_of::<ErrorInformationEntry>(), 0);
         page
     }
@@ -82,10 +74,7 @@ mod tests {
     fn a_full_log_forgets_the_oldest() {
         let mut log = ErrorLog::default();
         for count in 1..=100u64 {
-            let entry = ErrorInformationEntry {
-                ecnt: count.into(),
-                ..ErrorInformationEntry::default()
-            };
+            let entry = ErrorInformationEntry { ecnt: count.into(), ..ErrorInformationEntry::default() };
             log.push(entry, format!("error {count}").into());
         }
         assert_eq!(log.iter().len(), 64);

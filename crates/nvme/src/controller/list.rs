@@ -18,26 +18,19 @@ pub(crate) struct Controllers {
 impl Controllers {
     /// Creates an empty list for at most `most` controllers.
     pub(crate) fn new(most: u16) -> Controllers {
-        Controllers {
-            slots: Vec::new(),
-            most,
-        }
+        Controllers { slots: Vec::new(), most }
     }
 
     /// Returns a connected controller. Transports use only identifiers from `connect`.
     #[inline]
     pub(crate) fn get(&self, id: u16) -> &Controller {
-        self.slots[usize::from(id) - 1]
-            .as_ref()
-            .expect("a connected controller")
+        self.slots[usize::from(id) - 1].as_ref().expect("a connected controller")
     }
 
     /// Mutable version of [`Controllers::get`].
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u16) -> &mut Controller {
-        self.slots[usize::from(id) - 1]
-            .as_mut()
-            .expect("a connected controller")
+        self.slots[usize::from(id) - 1].as_mut().expect("a connected controller")
     }
 
     /// True if a controller is connected.
@@ -92,8 +85,7 @@ impl Controllers {
     /// True if at least one host has turned a switch feature off.
     pub(crate) fn any_turned_off(&self, feature: FeatureId) -> bool {
         const OFF: Option<u32> = Some(0);
-        self.iter()
-            .any(|controller| controller.features.value(feature, 0) == OFF)
+        self.iter().any(|controller| controller.features.value(feature, 0) == OFF)
     }
 
     /// Controllers whose keep alive timeout has passed.

@@ -171,10 +171,7 @@ impl Controller {
     /// Writes Controller Configuration.
     pub(crate) fn configure(&mut self, value: u32, now: Nanos) -> PropertyEffect {
         let (old, new) = (self.cc, Cc::from_bits(value));
-        assert!(
-            old.en() || !self.csts.rdy(),
-            "a controller that is not enabled is not ready"
-        );
+        assert!(old.en() || !self.csts.rdy(), "a controller that is not enabled is not ready");
         self.cc = new;
         if !old.en() && new.en() {
             if self.configuration_is_valid() {
@@ -211,10 +208,7 @@ impl Controller {
         self.csts = Csts::new().with_nssro(self.csts.nssro());
         self.async_events = AsyncEvents::default();
         self.features = Features::default();
-        assert!(
-            !self.csts.rdy() && !self.csts.cfs(),
-            "a reset ends readiness and failure"
-        );
+        assert!(!self.csts.rdy() && !self.csts.cfs(), "a reset ends readiness and failure");
         // On Fabrics the Connect command sets the host identifier for the whole association.
         if self.transport == HostTransport::Pcie {
             self.host = HostIdentity::default();

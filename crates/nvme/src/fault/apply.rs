@@ -26,10 +26,7 @@ impl Subsystem {
     /// The drive cannot carry out the plan. The previous plan stays active.
     pub fn set_faults(&mut self, now: ssd::Nanos, plan: Option<FaultPlan>) -> Result<(), UnsupportedFault> {
         self.clock.advance(now);
-        let cache_bytes = plan
-            .as_ref()
-            .filter(|plan| plan.loses_power())
-            .map(|plan| plan.write_cache_bytes);
+        let cache_bytes = plan.as_ref().filter(|plan| plan.loses_power()).map(|plan| plan.write_cache_bytes);
         if cache_bytes.is_some() && !self.media.has_write_cache() {
             return Err(UnsupportedFault::NoCache);
         }

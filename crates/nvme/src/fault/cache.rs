@@ -56,26 +56,15 @@ impl UnflushedRanges {
         self.bytes += old.as_ref().map_or(0, |old| old.len() as u64) + NOTE_BYTES;
         let sequence = self.sequence;
         self.sequence += 1;
-        self.notes.push_back(UnflushedRange {
-            sequence,
-            offset,
-            bytes,
-            old,
-        });
+        self.notes.push_back(UnflushedRange { sequence, offset, bytes, old });
         while self.bytes > self.bytes_max {
             self.forget_oldest();
         }
-        assert!(
-            self.bytes <= self.bytes_max,
-            "a power loss loses at most the cached data"
-        );
+        assert!(self.bytes <= self.bytes_max, "a power loss loses at most the cached data");
     }
 
     fn forget_oldest(&mut self) {
-        let oldest = self
-            .notes
-            .pop_front()
-            .expect("the byte count equals the sum of the notes");
+        let oldest = self.notes.pop_front().expect("the byte count equals the sum of the notes");
         self.bytes -= oldest.old.map_or(0, |old| old.len() as u64) + NOTE_BYTES;
     }
 
@@ -88,10 +77,7 @@ impl UnflushedRanges {
         while self.notes.front().is_some_and(|note| note.sequence < sequence) {
             self.forget_oldest();
         }
-        assert!(
-            !self.notes.is_empty() || self.bytes == 0,
-            "the byte count equals the sum of the notes"
-        );
+        assert!(!self.notes.is_empty() || self.bytes == 0, "the byte count equals the sum of the notes");
     }
 }
 
@@ -169,11 +155,7 @@ impl CachedMedia {
                 Arc::new(CacheFlush { storage, notes }) as Arc<dyn FlushHandle>
             }),
         };
-        assert_eq!(
-            self.has_write_cache(),
-            had_cache,
-            "only storage decides whether there is a cache"
-        );
+        assert_eq!(self.has_write_cache(), had_cache, "only storage decides whether there is a cache");
     }
 
     /// Loses power. Each unflushed piece survives with the probability `survivors`. No later write
@@ -238,12 +220,7 @@ fn check_power(notes: &UnflushedRanges, action: &'static str, offset: u64, bytes
     if !notes.lost {
         return Ok(());
     }
-    Err(MediaError {
-        action,
-        offset,
-        bytes,
-        source: no_power(),
-    })
+    Err(MediaError { action, offset, bytes, source: no_power() })
 }
 
 impl Media for CachedMedia {

@@ -54,11 +54,7 @@ impl FaultState {
     /// Sets or removes the plan.
     pub(crate) fn set_plan(&mut self, plan: Option<FaultPlan>, now: Nanos) {
         self.injector = plan.map(|plan| Box::new(FaultInjector::new(plan, now)));
-        assert_eq!(
-            self.conditions(),
-            DriveConditions::default(),
-            "a plan begins without conditions"
-        );
+        assert_eq!(self.conditions(), DriveConditions::default(), "a plan begins without conditions");
     }
 
     /// Sets the callback for a power loss.
@@ -69,11 +65,7 @@ impl FaultState {
     /// Report on the plan, or `None` without a plan.
     pub(crate) fn report(&self) -> Option<FaultsReport> {
         let injector = self.injector.as_ref()?;
-        Some(FaultsReport {
-            seed: injector.plan().seed,
-            commands: injector.commands(),
-            faults: injector.report(),
-        })
+        Some(FaultsReport { seed: injector.plan().seed, commands: injector.commands(), faults: injector.report() })
     }
 
     /// Advances time.
@@ -112,15 +104,11 @@ impl FaultState {
     /// Current conditions of the drive.
     pub(crate) fn conditions(&self) -> DriveConditions {
         let injector = self.injector.as_ref();
-        injector
-            .map(|injector| injector.conditions().clone())
-            .unwrap_or_default()
+        injector.map(|injector| injector.conditions().clone()).unwrap_or_default()
     }
 
     fn has_condition(&self, test: impl Fn(&DriveConditions) -> bool) -> bool {
-        self.injector
-            .as_ref()
-            .is_some_and(|injector| test(injector.conditions()))
+        self.injector.as_ref().is_some_and(|injector| test(injector.conditions()))
     }
 
     /// True if the media is read-only.
@@ -135,10 +123,7 @@ impl FaultState {
 
     /// Composite temperature, in kelvins.
     pub(crate) fn temperature_k(&self) -> u16 {
-        let planned = self
-            .injector
-            .as_ref()
-            .and_then(|injector| injector.conditions().kelvins);
+        let planned = self.injector.as_ref().and_then(|injector| injector.conditions().kelvins);
         planned.unwrap_or(COMPOSITE_TEMPERATURE_K)
     }
 

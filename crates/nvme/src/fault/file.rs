@@ -52,14 +52,7 @@ const COMMANDS: [(&str, IoOpcode); 11] = [
 /// Kinds that strike single commands, and kinds that are states of the drive
 /// ([`FaultAction::kind`]).
 const STRIKES: [&str; 4] = ["error", "delay", "stuck", "power_loss"];
-const STATES: [&str; 6] = [
-    "read_only",
-    "degraded",
-    "spare",
-    "temperature",
-    "lost_namespace",
-    "event_overflow",
-];
+const STATES: [&str; 6] = ["read_only", "degraded", "spare", "temperature", "lost_namespace", "event_overflow"];
 
 /// Names of statuses in plans.
 const STATUSES: [(&str, Status); 8] = [
@@ -125,10 +118,7 @@ struct FaultText {
 
 /// Returns the line number of a byte offset.
 fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes()[..at.min(text.len())]
-        .iter()
-        .filter(|&&byte| byte == b'\n')
-        .count()
+    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 impl FaultPlan {
@@ -143,10 +133,7 @@ impl FaultPlan {
             move |problem: String| PlanError { line, problem }
         };
         if text.len() > PLAN_BYTES_MAX {
-            let problem = format!(
-                "the plan has {} bytes, but the maximum is {PLAN_BYTES_MAX}. Shorten it",
-                text.len()
-            );
+            let problem = format!("the plan has {} bytes, but the maximum is {PLAN_BYTES_MAX}. Shorten it", text.len());
             return Err(at(PLAN_BYTES_MAX)(problem));
         }
         let plan: FaultPlanFile = toml::from_str(text).map_err(|error| {
@@ -154,10 +141,8 @@ impl FaultPlan {
             at(start)(error.message().replace('\n', ", "))
         })?;
         if plan.fault.len() > FAULTS_MAX {
-            let problem = format!(
-                "the plan has {} faults, but the maximum is {FAULTS_MAX}. Remove some",
-                plan.fault.len()
-            );
+            let problem =
+                format!("the plan has {} faults, but the maximum is {FAULTS_MAX}. Remove some", plan.fault.len());
             return Err(at(plan.fault[FAULTS_MAX].span().start)(problem));
         }
         let bounded = |value: Option<Spanned<u64>>| match value {
@@ -196,12 +181,7 @@ impl FaultPlan {
             );
             return Err(at(0)(problem));
         }
-        Ok(FaultPlan {
-            seed: plan.seed,
-            write_cache_bytes: bounded(plan.write_cache_bytes)?,
-            survivors,
-            faults,
-        })
+        Ok(FaultPlan { seed: plan.seed, write_cache_bytes: bounded(plan.write_cache_bytes)?, survivors, faults })
     }
 }
 
@@ -211,16 +191,9 @@ impl FaultText {
         let name = self.name.clone().unwrap_or_else(|| format!("{} {number}", self.kind));
         let is_printable = name.chars().all(|character| !character.is_control());
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_printable {
-            return Err(format!(
-                "the name is not valid. Give 1 to {NAME_CHARACTERS_MAX} printable characters"
-            ));
+            return Err(format!("the name is not valid. Give 1 to {NAME_CHARACTERS_MAX} printable characters"));
         }
-        Ok(FaultRule {
-            name,
-            trigger: self.trigger()?,
-            filter: self.filter()?,
-            action: self.action()?,
-        })
+        Ok(FaultRule { name, trigger: self.trigger()?, filter: self.filter()?, action: self.action()? })
     }
 
     /// Refuses keys that have no meaning for the kind.
@@ -237,11 +210,7 @@ impl FaultText {
             ("times", self.times.is_some(), strikes),
             ("commands", self.commands.is_some(), strikes),
             ("blocks", self.blocks.is_some(), strikes),
-            (
-                "namespace",
-                self.namespace.is_some(),
-                strikes || kind == "lost_namespace",
-            ),
+            ("namespace", self.namespace.is_some(), strikes || kind == "lost_namespace"),
             ("status", self.status.is_some(), kind == "error"),
             ("delay_ms", self.delay_ms.is_some(), kind == "delay"),
             ("delay_ms_max", self.delay_ms_max.is_some(), kind == "delay"),
@@ -283,9 +252,7 @@ impl FaultText {
 
     fn filter(&self) -> Result<FaultFilter, String> {
         let opcodes = self.commands.iter().flatten();
-        let opcodes = opcodes
-            .map(|name| named("commands", name, &COMMANDS))
-            .collect::<Result<_, _>>()?;
+        let opcodes = opcodes.map(|name| named("commands", name, &COMMANDS)).collect::<Result<_, _>>()?;
         if let Some(nsid) = self.namespace
             && !(1..=NAMESPACES_MAX).contains(&nsid)
         {
@@ -296,11 +263,7 @@ impl FaultText {
             Some(BlocksText { count: 0, .. }) => return Err("blocks has count 0. Give 1 or more".to_string()),
             Some(BlocksText { first, count }) => Some(*first..=first.saturating_add(count - 1)),
         };
-        Ok(FaultFilter {
-            opcodes,
-            nsid: self.namespace,
-            blocks,
-        })
+        Ok(FaultFilter { opcodes, nsid: self.namespace, blocks })
     }
 
     fn action(&self) -> Result<FaultAction, String> {
@@ -322,18 +285,14 @@ impl FaultText {
                 }
             },
             "temperature" => match self.celsius {
-                Some(celsius @ -60..=150) => FaultAction::Temperature {
-                    kelvins: (celsius + 273) as u16,
-                },
+                Some(celsius @ -60..=150) => FaultAction::Temperature { kelvins: (celsius + 273) as u16 },
                 _ => {
                     let problem = "the temperature is missing or out of range. Give -60 to 150, such as celsius = 95";
                     return Err(problem.to_string());
                 }
             },
             "lost_namespace" => FaultAction::LostNamespace {
-                nsid: self
-                    .namespace
-                    .ok_or("the lost namespace is missing. Give it, for example namespace = 1")?,
+                nsid: self.namespace.ok_or("the lost namespace is missing. Give it, for example namespace = 1")?,
             },
             "event_overflow" => FaultAction::EventOverflow,
             other => unreachable!("check_keys accepts only known kinds, not {other:?}"),
@@ -347,15 +306,11 @@ impl FaultText {
                 .then_some((ms * 1e6) as u64)
                 .ok_or_else(|| format!("{name} is {ms}. Give a value from 0 to {DELAY_MS_MAX}"))
         };
-        let ms = self
-            .delay_ms
-            .ok_or("the delay is missing. Give it, for example delay_ms = 20")?;
+        let ms = self.delay_ms.ok_or("the delay is missing. Give it, for example delay_ms = 20")?;
         let ns = in_ns("delay_ms", ms)?;
         let max = self.delay_ms_max.map(|max| in_ns("delay_ms_max", max)).transpose()?;
         if max.is_some_and(|max| max < ns) {
-            return Err(format!(
-                "delay_ms_max is less than delay_ms, which is {ms}. Increase it"
-            ));
+            return Err(format!("delay_ms_max is less than delay_ms, which is {ms}. Increase it"));
         }
         let distribution = self.distribution.as_ref();
         Ok(match (distribution, max) {
@@ -393,10 +348,7 @@ mod tests {
         let fault = |line: &str| format!("seed = 1\n\n[[fault]]\n{line}\n");
         let cases = [
             ("seed = -1".to_string(), "line 1: "),
-            (
-                fault("kind = \"eror\""),
-                "line 3: in fault 1 (\"eror\"), the kind is unknown. Give one of error, delay,",
-            ),
+            (fault("kind = \"eror\""), "line 3: in fault 1 (\"eror\"), the kind is unknown. Give one of error, delay,"),
             (fault("kind = \"error\"\nrate = 1"), "line 5: unknown field `rate`"),
             (
                 fault("kind = \"delay\""),
@@ -414,28 +366,13 @@ mod tests {
                 fault("kind = \"read_only\"\nprobability = 0.5"),
                 "in fault 1 (\"read_only\"), \"probability\" has no meaning for this kind. Remove it",
             ),
-            (
-                fault("kind = \"error\"\nprobability = 2"),
-                "probability is 2. Give a value from 0 to 1",
-            ),
+            (fault("kind = \"error\"\nprobability = 2"), "probability is 2. Give a value from 0 to 1"),
             (fault("kind = \"error\"\nevery = 0"), "every is 0. Give 1 or more"),
-            (
-                fault("kind = \"stuck\"\ntimes = 5000"),
-                "the plan makes 5000 commands stuck",
-            ),
-            (
-                fault("kind = \"spare\"\npercent = 200"),
-                "Give 0 to 100, such as percent = 5",
-            ),
+            (fault("kind = \"stuck\"\ntimes = 5000"), "the plan makes 5000 commands stuck"),
+            (fault("kind = \"spare\"\npercent = 200"), "Give 0 to 100, such as percent = 5"),
             (fault("kind = \"lost_namespace\""), "for example namespace = 1"),
-            (
-                fault("kind = \"error\"\nfrom_seconds = nan"),
-                "from_seconds is NaN. Give 0 to",
-            ),
-            (
-                "write_cache_bytes = 1".to_string(),
-                "write_cache_bytes is 1. Give a value from 4096 to",
-            ),
+            (fault("kind = \"error\"\nfrom_seconds = nan"), "from_seconds is NaN. Give 0 to"),
+            ("write_cache_bytes = 1".to_string(), "write_cache_bytes is 1. Give a value from 4096 to"),
             ("survivors = 1.5".to_string(), "survivors is 1.5. Give a probability"),
             ("[[fault]]\nkind = \"error\"\n".repeat(65), "the plan has 65 faults"),
             ("#".repeat(PLAN_BYTES_MAX + 1), "the maximum is 65536"),

@@ -189,9 +189,7 @@ impl FaultInjector {
             if let WindowState::Open { command: first, at } = armed.window {
                 let when = &armed.fault.trigger;
                 // A state that begins between two commands applies to the next one.
-                let commands_over = when
-                    .for_commands
-                    .is_some_and(|count| command >= first.saturating_add(count));
+                let commands_over = when.for_commands.is_some_and(|count| command >= first.saturating_add(count));
                 if commands_over || when.for_ns.is_some_and(|ns| elapsed - at >= ns) {
                     armed.window = WindowState::Ended;
                     changed |= !armed.fault.action.strikes();
@@ -260,12 +258,7 @@ impl ActiveFault {
         self.struck += 1;
         assert!(self.struck <= self.matched, "a fault hits only matching commands");
         let limit = self.fault.trigger.times.unwrap_or(u64::MAX);
-        assert!(
-            self.struck <= limit,
-            "fault {} hits {} commands, at most {limit}",
-            self.fault.name,
-            self.struck
-        );
+        assert!(self.struck <= limit, "fault {} hits {} commands, at most {limit}", self.fault.name, self.struck);
         match self.fault.action {
             FaultAction::Error(status) => {
                 decision.verdict = CommandFate::Fail {

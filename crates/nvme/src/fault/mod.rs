@@ -167,10 +167,7 @@ impl FaultAction {
 
     /// True for effects on single commands, false for states of the drive.
     pub fn strikes(&self) -> bool {
-        matches!(
-            self,
-            FaultAction::Error(_) | FaultAction::Delay(_) | FaultAction::Stuck | FaultAction::PowerLoss
-        )
+        matches!(self, FaultAction::Error(_) | FaultAction::Delay(_) | FaultAction::Stuck | FaultAction::PowerLoss)
     }
 }
 

@@ -22,10 +22,7 @@ pub fn split_placement_identifier(pid: u16, groups: u16) -> (u16, u16) {
 pub fn placement_identifier(group: u16, handle: u16, groups: u16) -> u16 {
     let handle_bits = u16::BITS - reclaim_group_identifier_bits(groups);
     assert!(group < groups, "reclaim group {group} is one of {groups}");
-    assert!(
-        u32::from(handle) < 1 << handle_bits,
-        "placement handle {handle} has {handle_bits} bits"
-    );
+    assert!(u32::from(handle) < 1 << handle_bits, "placement handle {handle} has {handle_bits} bits");
     (u32::from(group) << handle_bits) as u16 | handle
 }
 
@@ -44,11 +41,8 @@ pub fn configurations(profile: &DeviceConfig) -> Vec<DeviceConfig> {
     let mut other = profile.clone();
     let any_initially = (0..profile.handles.count)
         .any(|handle| profile.handles.get(handle).isolation != Isolation::PersistentlyIsolated);
-    other.handles.isolation = if any_initially {
-        Isolation::PersistentlyIsolated
-    } else {
-        Isolation::InitiallyIsolated
-    };
+    other.handles.isolation =
+        if any_initially { Isolation::PersistentlyIsolated } else { Isolation::InitiallyIsolated };
     for given in &mut other.handles.overrides {
         given.isolation = None;
     }

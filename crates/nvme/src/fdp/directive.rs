@@ -78,20 +78,13 @@ fn check_operation(entry: &SubmissionEntry, expected: u8) -> Result<(), Failure>
 pub(crate) fn parse_send(entry: &SubmissionEntry) -> Result<DirectiveSend, Failure> {
     check_operation(entry, IDENTIFY_ENABLE_DIRECTIVE)?;
     let dword = EnableDirectiveCdw12::from_bits(entry.cdw12.get());
-    Ok(DirectiveSend {
-        nsid: entry.nsid.get(),
-        enable: dword.endir(),
-        directive: dword.tdtype(),
-    })
+    Ok(DirectiveSend { nsid: entry.nsid.get(), enable: dword.endir(), directive: dword.tdtype() })
 }
 
 pub(crate) fn parse_receive(entry: &SubmissionEntry) -> Result<DirectiveReceive, Failure> {
     check_operation(entry, IDENTIFY_RETURN_PARAMETERS)?;
     let bytes = check_transfer_bytes((u64::from(entry.cdw10.get()) + 1) * 4, Parameter::dword(10, 0))?;
-    Ok(DirectiveReceive {
-        nsid: entry.nsid.get(),
-        bytes,
-    })
+    Ok(DirectiveReceive { nsid: entry.nsid.get(), bytes })
 }
 
 impl DirectiveReceive {
@@ -141,11 +134,7 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(parameters.as_bytes());
         data.truncate(receive.bytes as usize);
-        assert_eq!(
-            data.len(),
-            receive.transfer().bytes,
-            "the answer fits the host's buffer"
-        );
+        assert_eq!(data.len(), receive.transfer().bytes, "the answer fits the host's buffer");
         Ok(Execution::DONE)
     }
 }
@@ -157,11 +146,7 @@ mod tests {
     fn entry(dwords: u32, kind: u8, operation: u8) -> SubmissionEntry {
         SubmissionEntry {
             cdw10: (dwords - 1).into(),
-            cdw11: DirectiveCdw11::new()
-                .with_dtype(kind)
-                .with_doper(operation)
-                .into_bits()
-                .into(),
+            cdw11: DirectiveCdw11::new().with_dtype(kind).with_doper(operation).into_bits().into(),
             ..SubmissionEntry::default()
         }
     }
@@ -180,11 +165,7 @@ mod tests {
         for (kind, operation, bit) in [(1, 1, 1), (2, 1, 0), (0, 2, 0), (9, 0, 1)] {
             let failure = parse_send(&entry(1, kind, operation)).unwrap_err();
             assert_eq!(failure.status, Status::INVALID_FIELD);
-            assert_eq!(
-                failure.parameter.unwrap().byte,
-                44 + bit,
-                "type {kind}, operation {operation}"
-            );
+            assert_eq!(failure.parameter.unwrap().byte, 44 + bit, "type {kind}, operation {operation}");
         }
     }
 }

@@ -166,14 +166,7 @@ impl EventSource {
 
     /// Creates an event with the current time and no optional fields.
     fn event(&self, kind: u8, nsid: Option<u32>) -> FdpEvent {
-        FdpEvent {
-            kind,
-            pid: None,
-            nsid,
-            location: None,
-            timestamp: self.timestamp,
-            reallocated: None,
-        }
+        FdpEvent { kind, pid: None, nsid, location: None, timestamp: self.timestamp, reallocated: None }
     }
 }
 
@@ -212,11 +205,7 @@ impl EventLog {
     /// Adds an event to the ring of its type.
     fn append(&mut self, source: &EventSource, event: FdpEvent) {
         let is_of_media = event.kind == kind::MEDIA_REALLOCATED;
-        assert_eq!(
-            event.reallocated.is_some(),
-            is_of_media,
-            "only collections report moved pages"
-        );
+        assert_eq!(event.reallocated.is_some(), is_of_media, "only collections report moved pages");
         assert!(
             event.location.is_none_or(|location| location.group.0 < source.groups),
             "an event is of a reclaim group of its drive"
@@ -234,10 +223,7 @@ impl EventLog {
     /// 0 enables this event.
     pub(crate) fn note_invalid_identifier(&mut self, source: &EventSource, of: &ReportedNamespace<'_>, pid: u16) {
         if of.is_enabled(0, kind::INVALID_PLACEMENT_IDENTIFIER) {
-            let event = FdpEvent {
-                pid: Some(pid),
-                ..source.event(kind::INVALID_PLACEMENT_IDENTIFIER, Some(of.nsid))
-            };
+            let event = FdpEvent { pid: Some(pid), ..source.event(kind::INVALID_PLACEMENT_IDENTIFIER, Some(of.nsid)) };
             self.append(source, event);
         }
     }
@@ -275,10 +261,7 @@ impl EventLog {
         for _ in 0..source.log_entries {
             self.append(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
         }
-        assert!(
-            self.host.iter().all(|event| event.nsid.is_none()),
-            "the old events are removed"
-        );
+        assert!(self.host.iter().all(|event| event.nsid.is_none()), "the old events are removed");
     }
 
     /// Logs Media Reallocated after the device collected a reclaim unit.
@@ -296,17 +279,11 @@ impl EventLog {
         if !is_reallocation(reclaim) {
             return;
         }
-        assert!(
-            reclaim.pages_copied <= reclaim.valid_pages,
-            "only valid pages are copied"
-        );
+        assert!(reclaim.pages_copied <= reclaim.valid_pages, "only valid pages are copied");
         let is_copied = |moved: MovedRun| (1..=reclaim.pages_copied).contains(&moved.pages);
         assert!(reclaim.moved.is_none_or(is_copied), "the reported page was copied");
         let handle = reclaim.victim_owner.handle();
-        let location = handle.map(|handle| Placement {
-            group: reclaim.group,
-            handle,
-        });
+        let location = handle.map(|handle| Placement { group: reclaim.group, handle });
         let found = match (reclaim.moved, handle) {
             (Some(moved), _) => namespaces.find_map(|of| {
                 let block = of.block_of(moved.first, source.page_bytes)?;
@@ -333,10 +310,7 @@ impl EventLog {
         let event = FdpEvent {
             pid: position.map(|position| placement_identifier(reclaim.group.0, position, source.groups)),
             location,
-            reallocated: Some(Reallocation {
-                blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
-                lba,
-            }),
+            reallocated: Some(Reallocation { blocks: u16::try_from(blocks).unwrap_or(u16::MAX), lba }),
             ..source.event(kind::MEDIA_REALLOCATED, Some(of.nsid))
         };
         self.append(source, event);
@@ -383,10 +357,7 @@ impl FdpEventSink {
     /// Sink for a device that replaces another one. It has no pending events and keeps the recent
     /// events for monitoring.
     pub fn after(before: &FdpEventSink) -> FdpEventSink {
-        FdpEventSink {
-            recent: before.recent.clone(),
-            ..FdpEventSink::default()
-        }
+        FdpEventSink { recent: before.recent.clone(), ..FdpEventSink::default() }
     }
 
     /// Recent events of reclaim units, for monitoring.

@@ -51,15 +51,9 @@ impl Subsystem {
     /// Get Features 1Dh.
     pub(crate) fn get_fdp(&self, dword11: u32, default: bool) -> Result<u32, Failure> {
         check_group(dword11)?;
-        let (enabled, configuration) = if default {
-            (self.config.fdp, 0)
-        } else {
-            (self.state.fdp.enabled, self.state.fdp.configuration)
-        };
-        Ok(FdpFeature::new()
-            .with_fdpe(enabled)
-            .with_fdpci(configuration)
-            .into_bits())
+        let (enabled, configuration) =
+            if default { (self.config.fdp, 0) } else { (self.state.fdp.enabled, self.state.fdp.configuration) };
+        Ok(FdpFeature::new().with_fdpe(enabled).with_fdpci(configuration).into_bits())
     }
 
     /// Returns the placement handle of a Get or Set Features 1Eh, if it exists.
@@ -94,11 +88,7 @@ impl Subsystem {
             before.push((nsid, masks.clone()));
             for &listed in list.iter().filter(|listed| kind::SUPPORTED.contains(listed)) {
                 masks[handle].set(listed, enable);
-                assert_eq!(
-                    masks[handle].contains(listed),
-                    enable,
-                    "a type is enabled or disabled alone"
-                );
+                assert_eq!(masks[handle].contains(listed), enable, "a type is enabled or disabled alone");
             }
         }
         self.store_state_or(|subsystem| {
@@ -120,10 +110,8 @@ impl Subsystem {
         let mask = self.state.namespaces.get(nsid).events_enabled[handle];
         for kind in kind::SUPPORTED {
             let enabled = !default && mask.contains(kind);
-            let descriptor = SupportedFdpEvent {
-                event_type: kind,
-                fdpeta: FdpEventTypeAttributes::new().with_fdpee(enabled),
-            };
+            let descriptor =
+                SupportedFdpEvent { event_type: kind, fdpeta: FdpEventTypeAttributes::new().with_fdpee(enabled) };
             data.extend_from_slice(descriptor.as_bytes());
         }
         data.truncate(event_descriptors_bytes(dword11) as usize);
@@ -159,11 +147,7 @@ impl Subsystem {
             return Ok(());
         }
         let previous = self.state.fdp.clone();
-        self.state.fdp = FdpState {
-            enabled,
-            configuration,
-            ..FdpState::default()
-        };
+        self.state.fdp = FdpState { enabled, configuration, ..FdpState::default() };
         if let Err(failure) = self.rebuild_device().and_then(|()| self.store_state()) {
             self.state.fdp = previous;
             self.rebuild_device()?;
@@ -175,10 +159,7 @@ impl Subsystem {
     /// Replaces the device by an empty one for the current state. The new device keeps the history
     /// of the old one.
     fn rebuild_device(&mut self) -> Result<(), Failure> {
-        assert!(
-            self.state.namespaces.iter().next().is_none(),
-            "the drive has no namespaces"
-        );
+        assert!(self.state.namespaces.iter().next().is_none(), "the drive has no namespaces");
         let config = Subsystem::device_config(&self.config, &self.state);
         let made = Device::with_sink(&config, FdpEventSink::after(self.device.sink()));
         let mut device = made.map_err(|error| {
@@ -186,10 +167,7 @@ impl Subsystem {
             Failure::new(Status::INVALID_FIELD, cause).at(Parameter::dword(12, 8))
         })?;
         let (before, after) = (self.device.layout().logical_pages, device.layout().logical_pages);
-        assert_eq!(
-            before, after,
-            "the capacity does not depend on how the media is divided"
-        );
+        assert_eq!(before, after, "the capacity does not depend on how the media is divided");
         device.continue_counters(&self.device);
         self.device = device;
         self.fdp.units_mut().clear();

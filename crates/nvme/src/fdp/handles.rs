@@ -33,10 +33,7 @@ pub(crate) struct RuOpenTimes {
 impl RuOpenTimes {
     /// State without open reclaim units.
     pub(crate) fn new(limit_s: u32) -> RuOpenTimes {
-        RuOpenTimes {
-            since: BTreeMap::new(),
-            limit_s,
-        }
+        RuOpenTimes { since: BTreeMap::new(), limit_s }
     }
 
     /// True if a time limit exists. Without one, no times are recorded.
@@ -63,15 +60,8 @@ impl RuOpenTimes {
             self.since.entry(key).or_insert(now);
         }
         let since = self.since.get(&key);
-        assert_eq!(
-            since.is_some(),
-            is_begun,
-            "the time of a reclaim unit begins with its first page"
-        );
-        assert!(
-            since.is_none_or(|&since| since <= now),
-            "no reclaim unit opened in the future"
-        );
+        assert_eq!(since.is_some(), is_begun, "the time of a reclaim unit begins with its first page");
+        assert!(since.is_none_or(|&since| since <= now), "no reclaim unit opened in the future");
     }
 
     /// Forgets a handle's reclaim unit, because the handle has a new one.
@@ -96,9 +86,7 @@ impl RuOpenTimes {
         }
         let limit_ns = u64::from(self.limit_s) * SECOND_NS;
         let expired = self.since.iter().filter(|(_, since)| now - **since >= limit_ns);
-        expired
-            .map(|(&(group, handle), _)| Placement::new(group, handle))
-            .collect()
+        expired.map(|(&(group, handle), _)| Placement::new(group, handle)).collect()
     }
 }
 
@@ -234,10 +222,7 @@ impl IoContext<'_> {
         let groups = self.device.layout().groups;
         let placements = PlacementList::new(&self.namespace.placement_handles, groups);
         let blocks_per_page = self.page_bytes >> self.namespace.block_bytes_log2();
-        let header = RuhStatusHeader {
-            nruhsd: placements.count().into(),
-            ..RuhStatusHeader::default()
-        };
+        let header = RuhStatusHeader { nruhsd: placements.count().into(), ..RuhStatusHeader::default() };
         data.clear();
         data.extend_from_slice(header.as_bytes());
         for (index, placement) in (0..).zip(placements.iter()) {
@@ -252,11 +237,7 @@ impl IoContext<'_> {
             };
             data.extend_from_slice(descriptor.as_bytes());
         }
-        assert_eq!(
-            data.len() as u64,
-            status_bytes(placements),
-            "the header counts the descriptors"
-        );
+        assert_eq!(data.len() as u64, status_bytes(placements), "the header counts the descriptors");
         data.truncate(bytes as usize);
         Ok(Execution::DONE)
     }
@@ -272,10 +253,7 @@ impl IoContext<'_> {
             let (group, position) = split_placement_identifier(pid, groups);
             let listed = PlacementList::new(&self.namespace.placement_handles, groups).at(group, position);
             placements.push(listed.ok_or_else(|| {
-                let cause = format!(
-                    "placement identifier {pid:#x} does not exist in namespace {}",
-                    self.nsid
-                );
+                let cause = format!("placement identifier {pid:#x} does not exist in namespace {}", self.nsid);
                 Failure::invalid_field(Parameter::DATA_POINTER, cause)
             })?);
         }
@@ -316,9 +294,7 @@ impl Subsystem {
     pub(crate) fn check_time_limits(&mut self) {
         for placement in self.fdp.units().expired(self.clock.now()) {
             match self.state.namespaces.of_handle(placement.handle) {
-                Some(nsid) => self
-                    .namespace_io(nsid)
-                    .leave_reclaim_unit(placement, kind::RU_TIME_LIMIT_EXCEEDED),
+                Some(nsid) => self.namespace_io(nsid).leave_reclaim_unit(placement, kind::RU_TIME_LIMIT_EXCEEDED),
                 None => self.fdp.units_mut().forget(placement),
             }
         }

@@ -27,12 +27,8 @@ const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 
 impl Subsystem {
     pub(crate) fn fdp_configurations_page(&self) -> Vec<u8> {
-        let descriptors: Vec<u8> = self
-            .fdp
-            .configurations()
-            .iter()
-            .flat_map(|config| self.descriptor(config))
-            .collect();
+        let descriptors: Vec<u8> =
+            self.fdp.configurations().iter().flat_map(|config| self.descriptor(config)).collect();
         let header = FdpConfigurationsHeader {
             numfdpc: (self.fdp.configurations().len() as u16 - 1).into(),
             sze: ((size_of::<FdpConfigurationsHeader>() + descriptors.len()) as u32).into(),
@@ -67,10 +63,8 @@ impl Subsystem {
         };
         let mut described = descriptor.as_bytes().to_vec();
         for handle in 0..handles {
-            let handle = RuhDescriptor {
-                ruht: handle_type(config.handles.get(handle).isolation),
-                ..RuhDescriptor::default()
-            };
+            let handle =
+                RuhDescriptor { ruht: handle_type(config.handles.get(handle).isolation), ..RuhDescriptor::default() };
             described.extend_from_slice(handle.as_bytes());
         }
         assert!(described.len() <= bytes, "a descriptor is padded, never cut");
@@ -110,16 +104,10 @@ impl Subsystem {
                 }
             }
         }
-        let header = RuhUsageHeader {
-            nruh: handles.into(),
-            ..RuhUsageHeader::default()
-        };
+        let header = RuhUsageHeader { nruh: handles.into(), ..RuhUsageHeader::default() };
         let mut page = header.as_bytes().to_vec();
         for attributes in usage {
-            let descriptor = RuhUsageDescriptor {
-                ruha: attributes.code(),
-                ..RuhUsageDescriptor::default()
-            };
+            let descriptor = RuhUsageDescriptor { ruha: attributes.code(), ..RuhUsageDescriptor::default() };
             page.extend_from_slice(descriptor.as_bytes());
         }
         page
@@ -131,17 +119,10 @@ impl Subsystem {
             false => self.state.fdp.events.controller(),
         };
         let whole = size_of::<FdpEventsHeader>() + nvme_spec::fdp::MAX_FDP_EVENTS * size_of::<EventBytes>();
-        let header = FdpEventsHeader {
-            nevents: (log.iter().len() as u32).into(),
-            ..FdpEventsHeader::default()
-        };
+        let header = FdpEventsHeader { nevents: (log.iter().len() as u32).into(), ..FdpEventsHeader::default() };
         let mut page = header.as_bytes().to_vec();
         for event in log.iter() {
-            assert_eq!(
-                kind::is_host_event(event.kind),
-                host_events,
-                "each ring has its own types"
-            );
+            assert_eq!(kind::is_host_event(event.kind), host_events, "each ring has its own types");
             page.extend_from_slice(event_bytes(event).as_bytes());
         }
         assert!(page.len() <= whole, "a ring has no more entries than the page");
@@ -160,11 +141,7 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     let whole = first == ReclaimUnitSize::Superblock;
     // Class 0 is the superblock, so the last class is that of the handles. Equal sizes share one
     // class.
-    let class = if alike && !whole {
-        layout.classes.last()
-    } else {
-        layout.classes.first()
-    };
+    let class = if alike && !whole { layout.classes.last() } else { layout.classes.first() };
     u64::from(class.expect("a layout has the class of superblocks").pages) * layout.page_bytes
 }
 
@@ -210,15 +187,9 @@ mod tests {
             kind: kind::MEDIA_REALLOCATED,
             pid: Some(0x4005),
             nsid: Some(0x0102_0304),
-            location: Some(Placement {
-                group: RgId(1),
-                handle: RuhId(7),
-            }),
+            location: Some(Placement { group: RgId(1), handle: RuhId(7) }),
             timestamp: 0x0002_1122_3344_5566,
-            reallocated: Some(Reallocation {
-                blocks: 0x0a0b,
-                lba: Some(0x0102_0304_0506_0708),
-            }),
+            reallocated: Some(Reallocation { blocks: 0x0a0b, lba: Some(0x0102_0304_0506_0708) }),
         };
         let bytes = event_bytes(&event);
         let bytes = bytes.as_bytes();
@@ -244,10 +215,7 @@ mod tests {
             reallocated: None,
         };
         let bytes = event_bytes(&event);
-        assert_eq!(
-            bytes.as_bytes()[..16],
-            [3, 0b011, 9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]
-        );
+        assert_eq!(bytes.as_bytes()[..16], [3, 0b011, 9, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0]);
         assert_eq!(bytes.as_bytes()[16..], [0; 48]);
     }
 }

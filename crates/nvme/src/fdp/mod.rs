@@ -66,10 +66,7 @@ impl FdpRuntime {
     /// State for a drive with this profile. Reclaim units may stay open for `time_limit_s` seconds,
     /// or without limit if 0.
     pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> FdpRuntime {
-        FdpRuntime {
-            configurations: configurations(profile),
-            units: RuOpenTimes::new(time_limit_s),
-        }
+        FdpRuntime { configurations: configurations(profile), units: RuOpenTimes::new(time_limit_s) }
     }
 
     /// Device configurations of the offered FDP configurations.

@@ -122,21 +122,14 @@ impl IoContext<'_> {
         let there_is = !uncorrectable.is_empty() && uncorrectable.first_in(blocks.first, blocks.count).is_some();
         if there_is {
             uncorrectable.remove(blocks.first, blocks.count);
-            assert_eq!(
-                uncorrectable.first_in(blocks.first, blocks.count),
-                None,
-                "they are readable now"
-            );
+            assert_eq!(uncorrectable.first_in(blocks.first, blocks.count), None, "they are readable now");
         }
         there_is
     }
 
     /// Deallocates the device pages of a piece that consists of whole pages.
     pub(super) fn deallocate_pages(&mut self, piece: ByteRange) {
-        assert!(
-            piece.is_whole_pages(self.page_bytes),
-            "a page that is covered in part stays"
-        );
+        assert!(piece.is_whole_pages(self.page_bytes), "a page that is covered in part stays");
         let (first, pages) = super::pages_of(piece, self.page_bytes);
         let done = self.device.deallocate(self.clock.now(), first, pages);
         self.clock.note_done(done.expect("namespaces lie inside the device"));
@@ -162,10 +155,8 @@ pub(super) fn check_range(namespace: &Namespace, blocks: BlockRange) -> Result<(
     if namespace.contains(blocks.first, blocks.count) {
         return Ok(());
     }
-    let cause = format!(
-        "{} logical blocks from {} on exceed the namespace's {}",
-        blocks.count, blocks.first, namespace.blocks
-    );
+    let cause =
+        format!("{} logical blocks from {} on exceed the namespace's {}", blocks.count, blocks.first, namespace.blocks);
     let at = Parameter::dword(10, 0);
     Err(Failure::new(Status::LBA_OUT_OF_RANGE, cause).at(at).lba(blocks.first))
 }

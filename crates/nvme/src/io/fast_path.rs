@@ -151,11 +151,7 @@ impl Subsystem {
         let namespace = self.state.namespaces.get(batch.nsid);
         let (blocks, operation) = match command.operation {
             NvmOperation::Read(blocks) => (blocks, FastOperation::Read),
-            NvmOperation::Write {
-                blocks,
-                force_unit_access,
-                directive,
-            } => {
+            NvmOperation::Write { blocks, force_unit_access, directive } => {
                 let qualifies = batch.takes_writes && (batch.takes_forced || !force_unit_access);
                 if !qualifies {
                     return None;
@@ -173,14 +169,9 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let mut pieces = namespace.locate(blocks.first, blocks.count, page_bytes);
         let piece = pieces.next().filter(|piece| piece.bytes == bytes)?;
-        let fast = FastIo {
-            blocks,
-            piece,
-            operation,
-        };
+        let fast = FastIo { blocks, piece, operation };
         if !fast.is_read() {
-            self.device
-                .prefetch(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
+            self.device.prefetch(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
         }
         Some(fast)
     }
@@ -197,8 +188,7 @@ impl Subsystem {
             self.media.prefetch(piece.offset, piece.bytes.min(BEGINNING_BYTES));
         }
         if let Some(piece) = read(next).filter(|piece| piece.bytes > BEGINNING_BYTES) {
-            self.media
-                .prefetch(piece.offset + BEGINNING_BYTES, piece.bytes - BEGINNING_BYTES);
+            self.media.prefetch(piece.offset + BEGINNING_BYTES, piece.bytes - BEGINNING_BYTES);
         }
     }
 
@@ -217,13 +207,11 @@ impl Subsystem {
         let FastIo { blocks, piece, .. } = *command;
         let mut buffer = std::mem::take(&mut self.scratch);
         let mut taken = Ok(());
-        let read = self
-            .media
-            .read_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
-                if taken.is_ok() {
-                    taken = take(part);
-                }
-            });
+        let read = self.media.read_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
+            if taken.is_ok() {
+                taken = take(part);
+            }
+        });
         self.scratch = buffer;
         read.map_err(|error| {
             let media_errors = &mut self.state.smart.media_errors;
@@ -256,12 +244,10 @@ impl Subsystem {
         let placement = named_or_default(&mut self.device, namespace, named);
         let mut buffer = std::mem::take(&mut self.scratch);
         let mut given = Ok(());
-        let written = self
-            .media
-            .write_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
-                given = give(part);
-                given.is_ok()
-            });
+        let written = self.media.write_with(piece.offset, piece.bytes, &mut buffer, &mut |part| {
+            given = give(part);
+            given.is_ok()
+        });
         self.scratch = buffer;
         written.map_err(|error| media_failure(&mut self.state.smart.media_errors, Status::WRITE_FAULT, &error))?;
         given?;
@@ -284,27 +270,13 @@ impl Subsystem {
     /// Ends a batch. The device model executes the writes, and all commands are counted.
     /// [`Subsystem::flush_nontemporal`] must follow before the drive is unlocked.
     pub fn end_fast_path_batch(&mut self, batch: FastPathBatch) {
-        let FastPathBatch {
-            controller,
-            nsid,
-            reads,
-            writes,
-            unaligned_writes,
-            ..
-        } = batch;
+        let FastPathBatch { controller, nsid, reads, writes, unaligned_writes, .. } = batch;
         assert_eq!(self.writes.len() as u64, writes.commands, "a piece for each Write");
-        assert!(
-            unaligned_writes <= writes.commands,
-            "{unaligned_writes} of {} writes are unaligned",
-            writes.commands
-        );
+        assert!(unaligned_writes <= writes.commands, "{unaligned_writes} of {} writes are unaligned", writes.commands);
         if writes.commands > 0 {
             let done = self.device.write_batch(self.clock.now(), &self.writes);
             let done = done.expect("namespaces lie inside the device");
-            assert!(
-                done.at <= self.clock.now(),
-                "a device without timing completes immediately"
-            );
+            assert!(done.at <= self.clock.now(), "a device without timing completes immediately");
             self.writes.clear();
             self.device.sink_mut().forget_redirected();
             self.state.namespaces.get_mut(nsid).host_bytes_written += writes.bytes;

@@ -30,10 +30,7 @@ fn interleaved(data_then_metadata: &[u8], namespace: &Namespace) -> Vec<u8> {
     let blocks = data_then_metadata.len() / (block_bytes + metadata_bytes);
     let (data, metadata) = data_then_metadata.split_at(blocks * block_bytes);
     let mut extended = Vec::with_capacity(data_then_metadata.len());
-    for (data, metadata) in data
-        .chunks_exact(block_bytes)
-        .zip(metadata.chunks_exact(metadata_bytes))
-    {
+    for (data, metadata) in data.chunks_exact(block_bytes).zip(metadata.chunks_exact(metadata_bytes)) {
         extended.extend_from_slice(data);
         extended.extend_from_slice(metadata);
     }
@@ -79,10 +76,7 @@ impl Subsystem {
             );
             return Err(Failure::new(Status::INVALID_NAMESPACE_OR_FORMAT, cause).at(Parameter::NSID));
         }
-        Ok(Transfer {
-            metadata_bytes: metadata_bytes as usize,
-            ..of_bytes(data_bytes)
-        })
+        Ok(Transfer { metadata_bytes: metadata_bytes as usize, ..of_bytes(data_bytes) })
     }
 
     /// Refuses metadata in a separate buffer on transports without one. Over fabrics, metadata is a

@@ -147,20 +147,14 @@ impl IoCommand {
 /// Parses a submission queue entry. It ignores PRINFO, which has no meaning without protection
 /// information. The fio passthrough engine always sets PRACT.
 pub(crate) fn parse(entry: &SubmissionEntry) -> Result<IoCommand, Failure> {
-    Ok(IoCommand {
-        nsid: entry.nsid.get(),
-        operation: parse_operation(entry)?,
-    })
+    Ok(IoCommand { nsid: entry.nsid.get(), operation: parse_operation(entry)? })
 }
 
 fn parse_operation(entry: &SubmissionEntry) -> Result<NvmOperation, Failure> {
     let unknown = || Failure::unknown_opcode(entry.opcode, "I/O");
     let (cdw10, cdw11) = (entry.cdw10.get(), entry.cdw11.get());
     let cdw12 = command::ReadWriteCdw12::from_bits(entry.cdw12.get());
-    let blocks = BlockRange {
-        first: u64::from(cdw11) << 32 | u64::from(cdw10),
-        count: u64::from(cdw12.nlb()) + 1,
-    };
+    let blocks = BlockRange { first: u64::from(cdw11) << 32 | u64::from(cdw10), count: u64::from(cdw12.nlb()) + 1 };
     let specific = (entry.cdw13.get() >> 16) as u16;
     Ok(match IoOpcode::from_u8(entry.opcode).ok_or_else(unknown)? {
         IoOpcode::Flush => NvmOperation::Flush,
@@ -198,16 +192,12 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<NvmOperation, Failure> {
         }
         IoOpcode::IoManagementReceive => match cdw10 & 0xff {
             0 => NvmOperation::Nothing,
-            1 => NvmOperation::HandleStatus {
-                bytes: (u64::from(cdw11) + 1) * 4,
-            },
+            1 => NvmOperation::HandleStatus { bytes: (u64::from(cdw11) + 1) * 4 },
             operation => return Err(unknown_management_operation(operation)),
         },
         IoOpcode::IoManagementSend => match cdw10 & 0xff {
             0 => NvmOperation::Nothing,
-            1 => NvmOperation::HandleUpdate {
-                identifiers: u64::from(cdw10 >> 16) + 1,
-            },
+            1 => NvmOperation::HandleUpdate { identifiers: u64::from(cdw10 >> 16) + 1 },
             operation => return Err(unknown_management_operation(operation)),
         },
         _ => return Err(unknown()),
@@ -246,11 +236,9 @@ impl Subsystem {
                 self.block_transfer(id, nsid, blocks, Transfer::to_controller)?
             }
             NvmOperation::DatasetManagement { ranges, .. } => Transfer::to_controller(ranges * 16),
-            NvmOperation::Copy {
-                ranges,
-                descriptor_format,
-                ..
-            } => Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?),
+            NvmOperation::Copy { ranges, descriptor_format, .. } => {
+                Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?)
+            }
             NvmOperation::HandleStatus { bytes } => {
                 let bytes = bytes.min(self.handle_status_bytes(id, nsid)?);
                 Transfer::to_host(bytes)
@@ -295,10 +283,7 @@ impl Subsystem {
         self.state.namespaces.active(id, nsid)?;
         let mut io = self.namespace_io(nsid);
         let executed = run(&mut io);
-        assert!(
-            io.scratch.len() as u64 <= SCRATCH_BYTES_MAX,
-            "room is bounded by the largest transfer"
-        );
+        assert!(io.scratch.len() as u64 <= SCRATCH_BYTES_MAX, "room is bounded by the largest transfer");
         match io.changes_state {
             false => executed,
             true => self.store_state().and(executed),
@@ -373,14 +358,9 @@ impl Subsystem {
     ) -> Result<Execution, Failure> {
         self.with_namespace(id, command.nsid, |io| match (command.operation, data) {
             (NvmOperation::Read(blocks), StraightData::ToHost(take)) => io.read_pieces(blocks, take),
-            (
-                NvmOperation::Write {
-                    blocks,
-                    force_unit_access,
-                    directive,
-                },
-                StraightData::FromHost(give),
-            ) => io.write_pieces(blocks, directive, force_unit_access, give),
+            (NvmOperation::Write { blocks, force_unit_access, directive }, StraightData::FromHost(give)) => {
+                io.write_pieces(blocks, directive, force_unit_access, give)
+            }
             (operation, _) => panic!("{operation:?} transfers its data another way"),
         })
     }
@@ -406,30 +386,16 @@ impl IoContext<'_> {
             NvmOperation::Read(blocks) => self.read(blocks, data),
             NvmOperation::Compare(blocks) => self.compare(blocks, data),
             NvmOperation::Verify(blocks) => self.verify_part(blocks, progress),
-            NvmOperation::Write {
-                blocks,
-                force_unit_access,
-                directive,
-            } => self.write(blocks, directive, force_unit_access, data),
-            NvmOperation::WriteZeroes {
-                blocks,
-                deallocate,
-                force_unit_access,
-                directive,
-            } => self.write_zeroes_part(blocks, directive, deallocate, force_unit_access, progress),
+            NvmOperation::Write { blocks, force_unit_access, directive } => {
+                self.write(blocks, directive, force_unit_access, data)
+            }
+            NvmOperation::WriteZeroes { blocks, deallocate, force_unit_access, directive } => {
+                self.write_zeroes_part(blocks, directive, deallocate, force_unit_access, progress)
+            }
             NvmOperation::WriteUncorrectable(blocks) => self.write_uncorrectable(blocks),
             NvmOperation::DatasetManagement { deallocate, .. } => self.manage_dataset_part(deallocate, data, progress),
-            NvmOperation::Copy {
-                destination,
-                force_unit_access,
-                directive,
-                ..
-            } => {
-                let destination = ranges::CopyDestination {
-                    first: destination,
-                    directive,
-                    force_unit_access,
-                };
+            NvmOperation::Copy { destination, force_unit_access, directive, .. } => {
+                let destination = ranges::CopyDestination { first: destination, directive, force_unit_access };
                 self.copy(&destination, data)
             }
             NvmOperation::HandleStatus { bytes } => self.handle_status(bytes, data),

@@ -19,10 +19,7 @@ pub const COPY_RANGES_MAX: u64 = 128;
 
 /// Most bytes that a command deallocates or zeroes in one part. A multiple of every page size.
 const AT_ONCE_BYTES: u64 = 16 << 20;
-const _: () = assert!(
-    AT_ONCE_BYTES.is_power_of_two(),
-    "the sizes of pages and blocks divide a part"
-);
+const _: () = assert!(AT_ONCE_BYTES.is_power_of_two(), "the sizes of pages and blocks divide a part");
 
 /// Most logical blocks of one Copy command (MCL) for a block size. The limit equals that of one
 /// transfer.
@@ -59,25 +56,16 @@ pub(super) fn of_copy(destination: u64, data: &[u8]) -> Vec<BlockRange> {
     let sources = <[SourceRange0]>::ref_from_bytes(data).unwrap_or_default();
     let mut ranges: Vec<BlockRange> = sources.iter().map(copied).collect();
     let count = ranges.iter().map(|range| range.count).sum();
-    ranges.push(BlockRange {
-        first: destination,
-        count,
-    });
+    ranges.push(BlockRange { first: destination, count });
     ranges
 }
 
 fn deallocated(range: &Range) -> BlockRange {
-    BlockRange {
-        first: range.slba.get(),
-        count: u64::from(range.nlb.get()),
-    }
+    BlockRange { first: range.slba.get(), count: u64::from(range.nlb.get()) }
 }
 
 fn copied(source: &SourceRange0) -> BlockRange {
-    BlockRange {
-        first: source.slba.get(),
-        count: u64::from(source.nlb.get()) + 1,
-    }
+    BlockRange { first: source.slba.get(), count: u64::from(source.nlb.get()) + 1 }
 }
 
 impl IoContext<'_> {
@@ -86,10 +74,7 @@ impl IoContext<'_> {
     pub(super) fn end_of_part(&self, first: u64) -> u64 {
         let part_blocks = AT_ONCE_BYTES >> self.namespace.block_bytes_log2();
         let end = (first / part_blocks + 1) * part_blocks;
-        assert!(
-            first < end && end - first <= part_blocks,
-            "a part is bounded, and never empty"
-        );
+        assert!(first < end && end - first <= part_blocks, "a part is bounded, and never empty");
         end
     }
 
@@ -120,11 +105,7 @@ impl IoContext<'_> {
             }
             before += count;
         }
-        assert_eq!(
-            whole,
-            progress.blocks_done == total,
-            "the command is done when all {total} blocks are"
-        );
+        assert_eq!(whole, progress.blocks_done == total, "the command is done when all {total} blocks are");
         assert!(
             whole || left == 0,
             "a part ends with {left} blocks left before its limit, but {} of {total} blocks are done",
@@ -146,10 +127,7 @@ impl IoContext<'_> {
         let per_page = page_bytes >> self.namespace.block_bytes_log2();
         let whole_first = first.next_multiple_of(per_page);
         let whole_end = (first + count) / per_page * per_page;
-        let whole = BlockRange {
-            first: whole_first,
-            count: whole_end.saturating_sub(whole_first),
-        };
+        let whole = BlockRange { first: whole_first, count: whole_end.saturating_sub(whole_first) };
         self.changes_state |= self.forget_uncorrectable(whole);
         Ok(())
     }
@@ -166,19 +144,14 @@ impl IoContext<'_> {
             );
             return Err(Failure::new(Status::COMMAND_SIZE_LIMIT_EXCEEDED, cause));
         }
-        let target = BlockRange {
-            first: destination.first,
-            count: total,
-        };
+        let target = BlockRange { first: destination.first, count: total };
         self.check_writable(target)?;
         for source in sources.iter().map(copied) {
             self.check_readable(source)?;
             let apart = source.first + source.count <= target.first || target.first + target.count <= source.first;
             if !apart {
-                let cause = format!(
-                    "the source range at {} overlaps the destination at {}",
-                    source.first, target.first
-                );
+                let cause =
+                    format!("the source range at {} overlaps the destination at {}", source.first, target.first);
                 return Err(Failure::new(Status::OVERLAPPING_IO_RANGE, cause));
             }
         }
@@ -186,10 +159,7 @@ impl IoContext<'_> {
         let mut scratch = std::mem::take(self.scratch);
         let mut to = target.first;
         let copied = sources.iter().map(copied).try_for_each(|source| {
-            let part = BlockRange {
-                first: to,
-                count: source.count,
-            };
+            let part = BlockRange { first: to, count: source.count };
             to += source.count;
             self.read_into(source, &mut scratch)?;
             self.write_from(part, placement, &scratch)

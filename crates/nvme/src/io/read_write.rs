@@ -82,11 +82,7 @@ impl IoContext<'_> {
             let done = self.device.read(self.clock.now(), first, pages);
             self.clock.note_done(done.expect("namespaces lie inside the device"));
         }
-        assert_eq!(
-            done_bytes,
-            blocks.count << block_bytes_log2,
-            "the pieces are the blocks"
-        );
+        assert_eq!(done_bytes, blocks.count << block_bytes_log2, "the pieces are the blocks");
         Ok(())
     }
 
@@ -230,10 +226,7 @@ impl IoContext<'_> {
         progress.placement = Some(placement);
         let first = blocks.first + progress.blocks_done;
         let end = blocks.first + blocks.count;
-        let part = BlockRange {
-            first,
-            count: self.end_of_part(first).min(end) - first,
-        };
+        let part = BlockRange { first, count: self.end_of_part(first).min(end) - first };
         self.write_zeroes(part, placement, deallocate)?;
         let whole = progress.advance(part.count, blocks.count);
         Ok(Execution::written(force_unit_access).done_if(whole))
@@ -281,11 +274,7 @@ impl IoContext<'_> {
             return Err(Failure::new(Status::INTERNAL_ERROR, cause));
         }
         uncorrectable.insert(blocks.first, blocks.count);
-        assert_eq!(
-            uncorrectable.first_in(blocks.first, blocks.count),
-            Some(blocks.first),
-            "none of them can be read"
-        );
+        assert_eq!(uncorrectable.first_in(blocks.first, blocks.count), Some(blocks.first), "none of them can be read");
         self.changes_state = true;
         Ok(Execution::DONE)
     }
@@ -309,12 +298,7 @@ pub(super) fn unread(
 /// Device model's view of a written byte range.
 pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> WriteRequest {
     let (first, pages) = pages_of(piece, page_bytes);
-    WriteRequest {
-        first,
-        pages,
-        host_bytes: piece.bytes,
-        placement,
-    }
+    WriteRequest { first, pages, host_bytes: piece.bytes, placement }
 }
 
 /// Splits a range into a partial first page, whole pages and a partial last page. Empty parts are
@@ -326,10 +310,7 @@ pub(super) fn split_by_page(piece: ByteRange, page_bytes: u64) -> impl Iterator<
     [(piece.offset, whole_first), (whole_first, whole_end), (whole_end, end)]
         .into_iter()
         .filter(|(from, to)| from < to)
-        .map(|(from, to)| ByteRange {
-            offset: from,
-            bytes: to - from,
-        })
+        .map(|(from, to)| ByteRange { offset: from, bytes: to - from })
 }
 
 #[cfg(test)]
@@ -339,9 +320,7 @@ mod tests {
     #[test]
     fn ranges_split_at_pages() {
         let split = |offset, bytes| -> Vec<(u64, u64)> {
-            split_by_page(ByteRange { offset, bytes }, 4096)
-                .map(|part| (part.offset, part.bytes))
-                .collect()
+            split_by_page(ByteRange { offset, bytes }, 4096).map(|part| (part.offset, part.bytes)).collect()
         };
         assert_eq!(split(0, 8192), [(0, 8192)]);
         assert_eq!(split(512, 512), [(512, 512)]);

@@ -50,11 +50,7 @@ pub(super) struct QueueRing {
 /// Parses a queue command. `None` for other commands.
 pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
     let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
-    let ring = |contiguous| QueueRing {
-        base: entry.prp1(),
-        entries: u32::from(dword10.qsize()) + 1,
-        contiguous,
-    };
+    let ring = |contiguous| QueueRing { base: entry.prp1(), entries: u32::from(dword10.qsize()) + 1, contiguous };
     let deleted = DeleteQueueCdw10::from_bits(entry.cdw10.get()).qid();
     Some(match AdminOpcode::from_u8(entry.opcode)? {
         AdminOpcode::CreateIoCompletionQueue => {
@@ -68,18 +64,13 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
         }
         AdminOpcode::CreateIoSubmissionQueue => {
             let dword11 = CreateIoSubmissionQueueCdw11::from_bits(entry.cdw11.get());
-            QueueCommand::CreateSubmission {
-                queue: dword10.qid(),
-                ring: ring(dword11.pc()),
-                target: dword11.cqid(),
-            }
+            QueueCommand::CreateSubmission { queue: dword10.qid(), ring: ring(dword11.pc()), target: dword11.cqid() }
         }
         AdminOpcode::DeleteIoSubmissionQueue => QueueCommand::DeleteSubmission(deleted),
         AdminOpcode::DeleteIoCompletionQueue => QueueCommand::DeleteCompletion(deleted),
-        AdminOpcode::DoorbellBufferConfig => QueueCommand::SetShadowDoorbells(ShadowDoorbells {
-            values: entry.prp1(),
-            event_indexes: entry.prp2(),
-        }),
+        AdminOpcode::DoorbellBufferConfig => {
+            QueueCommand::SetShadowDoorbells(ShadowDoorbells { values: entry.prp1(), event_indexes: entry.prp2() })
+        }
         _ => return None,
     })
 }
@@ -92,12 +83,9 @@ impl PcieController {
         command: &QueueCommand,
     ) -> Result<(), Failure> {
         match command {
-            QueueCommand::CreateCompletion {
-                queue,
-                ring,
-                vector,
-                interrupts,
-            } => self.create_completion_queue(subsystem, bus, *queue, ring, *vector, *interrupts),
+            QueueCommand::CreateCompletion { queue, ring, vector, interrupts } => {
+                self.create_completion_queue(subsystem, bus, *queue, ring, *vector, *interrupts)
+            }
             QueueCommand::CreateSubmission { queue, ring, target } => {
                 self.create_submission_queue(subsystem, bus, *queue, ring, *target)
             }
@@ -134,10 +122,7 @@ impl PcieController {
         }
         let (base, size) = ring.checked()?;
         if vector >= self.vectors {
-            let cause = format!(
-                "interrupt vector {vector} does not exist. The controller has {}",
-                self.vectors
-            );
+            let cause = format!("interrupt vector {vector} does not exist. The controller has {}", self.vectors);
             return Err(Failure::new(Status::INVALID_INTERRUPT_VECTOR, cause).at(Parameter::dword(11, 16)));
         }
         bus.doorbells.store(head_index(queue), 0);
@@ -180,10 +165,7 @@ impl PcieController {
     fn delete_submission_queue(&mut self, bus: Bus<'_>, queue: u16) -> Result<(), Failure> {
         check_deletable(&self.submission, queue)?;
         self.abort_commands(bus, queue);
-        assert!(
-            !self.backlog.holds(|completion| completion.queue == queue),
-            "commands end before their queue"
-        );
+        assert!(!self.backlog.holds(|completion| completion.queue == queue), "commands end before their queue");
         let target = self.submission(queue).completion_queue;
         self.set_submission(queue, None);
         self.completion(target).users -= 1;
@@ -206,17 +188,9 @@ impl PcieController {
 
     /// Asserts that a completion queue counts its submission queues correctly.
     fn check_users(&self, queue: u16) {
-        let users = self
-            .submission
-            .iter()
-            .flatten()
-            .filter(|its| its.completion_queue == queue);
+        let users = self.submission.iter().flatten().filter(|its| its.completion_queue == queue);
         let expected = self.completion[usize::from(queue)].as_ref().map_or(0, |its| its.users);
-        assert_eq!(
-            users.count(),
-            usize::from(expected),
-            "users of completion queue {queue}"
-        );
+        assert_eq!(users.count(), usize::from(expected), "users of completion queue {queue}");
     }
 
     /// Doorbell Buffer Config. From now on the doorbells of I/O queues are read from host memory.
@@ -237,10 +211,7 @@ impl PcieController {
 fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), Failure> {
     let is_free = queues.get(usize::from(queue)).is_some_and(Option::is_none);
     if queue == 0 || queue > granted || !is_free {
-        return Err(invalid_queue(
-            queue,
-            "cannot be created. It exists already, is 0 or was not granted",
-        ));
+        return Err(invalid_queue(queue, "cannot be created. It exists already, is 0 or was not granted"));
     }
     Ok(())
 }
@@ -260,10 +231,7 @@ impl QueueRing {
     /// Returns the base and the entries of the ring after checking them.
     fn checked(&self) -> Result<(u64, u16), Failure> {
         if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {
-            let cause = format!(
-                "the queue has {} entries. It must have 2 to {QUEUE_ENTRIES_MAX}",
-                self.entries
-            );
+            let cause = format!("the queue has {} entries. It must have 2 to {QUEUE_ENTRIES_MAX}", self.entries);
             return Err(invalid_size(cause));
         }
         if !self.contiguous {

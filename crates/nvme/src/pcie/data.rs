@@ -24,8 +24,7 @@ pub(super) struct DataSegment {
 impl DataSegment {
     /// Address of data for the controller.
     fn address_of_data(&self) -> u64 {
-        self.address
-            .expect("bit buckets are left out of data for the controller")
+        self.address.expect("bit buckets are left out of data for the controller")
     }
 }
 
@@ -56,10 +55,7 @@ pub(super) fn describe(
         return Err(Failure::invalid_field(PSDT, "PSDT is a reserved value"));
     }
     if queue == 0 && psdt != PSDT_PRP {
-        return Err(Failure::invalid_field(
-            PSDT,
-            "over PCI Express admin commands use PRPs, not SGLs",
-        ));
+        return Err(Failure::invalid_field(PSDT, "over PCI Express admin commands use PRPs, not SGLs"));
     }
     if transfer.direction == TransferDirection::None {
         return Ok(());
@@ -102,9 +98,7 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
         return Err(Failure::invalid_field(METADATA_POINTER, cause));
     }
     let mut descriptor = SglDescriptor::default();
-    memory
-        .read(address, descriptor.as_mut_bytes())
-        .map_err(not_transferred)?;
+    memory.read(address, descriptor.as_mut_bytes()).map_err(not_transferred)?;
     Ok(descriptor)
 }
 
@@ -120,9 +114,7 @@ pub(super) fn gather(
 ) -> Result<(), Failure> {
     data.clear();
     for segment in segments {
-        memory
-            .append(segment.address_of_data(), segment.bytes, data)
-            .map_err(not_transferred)?;
+        memory.append(segment.address_of_data(), segment.bytes, data).map_err(not_transferred)?;
     }
     assert_eq!(data.len(), bytes, "segments cover the transfer");
     Ok(())
@@ -158,14 +150,7 @@ pub(super) struct SegmentCursor<'a> {
 impl<'a> SegmentCursor<'a> {
     /// Creates a cursor at the first segment.
     pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [DataSegment]) -> SegmentCursor<'a> {
-        SegmentCursor {
-            memory,
-            segments: segments.iter(),
-            rest: DataSegment {
-                address: None,
-                bytes: 0,
-            },
-        }
+        SegmentCursor { memory, segments: segments.iter(), rest: DataSegment { address: None, bytes: 0 } }
     }
 
     /// Returns the next part of a segment, at most `bytes` long.
@@ -174,10 +159,7 @@ impl<'a> SegmentCursor<'a> {
         while self.rest.bytes == 0 {
             self.rest = *self.segments.next().expect("segments cover the transfer");
         }
-        let part = DataSegment {
-            bytes: bytes.min(self.rest.bytes),
-            ..self.rest
-        };
+        let part = DataSegment { bytes: bytes.min(self.rest.bytes), ..self.rest };
         self.rest.bytes -= part.bytes;
         // A segment that wraps around the address space has no memory. The access to its start
         // detects this.
@@ -223,17 +205,12 @@ fn not_transferred(fault: MemoryFault) -> Failure {
 /// Adds a piece, merged with the previous one if both are contiguous.
 fn push(segments: &mut Vec<DataSegment>, address: u64, bytes: usize) {
     if let Some(last) = segments.last_mut()
-        && last
-            .address
-            .is_some_and(|start| start.checked_add(last.bytes as u64) == Some(address))
+        && last.address.is_some_and(|start| start.checked_add(last.bytes as u64) == Some(address))
     {
         last.bytes += bytes;
         return;
     }
-    segments.push(DataSegment {
-        address: Some(address),
-        bytes,
-    });
+    segments.push(DataSegment { address: Some(address), bytes });
 }
 
 // -------------------------------------------------------------------------------------- PRPs --
@@ -250,10 +227,7 @@ fn describe_prps(
 ) -> Result<(), Failure> {
     let prp1 = entry.prp1();
     if !prp1.is_multiple_of(4) {
-        return Err(offset_invalid(
-            Parameter::DATA_POINTER,
-            format!("PRP entry 1 ({prp1:#x}) is not dword aligned"),
-        ));
+        return Err(offset_invalid(Parameter::DATA_POINTER, format!("PRP entry 1 ({prp1:#x}) is not dword aligned")));
     }
     let first = bytes.min((PAGE_BYTES - prp1 % PAGE_BYTES) as usize);
     assert!(0 < first && first <= bytes, "a transfer begins in its first page");
@@ -271,10 +245,7 @@ fn describe_prps(
         return describe_prp_list(memory, prp2, rest, segments);
     }
     if !prp2.is_multiple_of(PAGE_BYTES) {
-        return Err(offset_invalid(
-            SECOND_HALF,
-            format!("PRP entry 2 ({prp2:#x}) is not page aligned"),
-        ));
+        return Err(offset_invalid(SECOND_HALF, format!("PRP entry 2 ({prp2:#x}) is not page aligned")));
     }
     push(segments, prp2, rest);
     Ok(())
@@ -290,10 +261,7 @@ fn describe_prp_list(
 ) -> Result<(), Failure> {
     const ENTRY_BYTES: u64 = 8;
     if !list.is_multiple_of(ENTRY_BYTES) {
-        return Err(offset_invalid(
-            SECOND_HALF,
-            format!("the PRP list ({list:#x}) is not qword aligned"),
-        ));
+        return Err(offset_invalid(SECOND_HALF, format!("the PRP list ({list:#x}) is not qword aligned")));
     }
     let mut page = [zerocopy::little_endian::U64::ZERO; (PAGE_BYTES / ENTRY_BYTES) as usize];
     let mut address = list;
@@ -309,10 +277,8 @@ fn describe_prp_list(
         for (index, entry) in entries.iter().enumerate() {
             let entry = entry.get();
             if !entry.is_multiple_of(PAGE_BYTES) {
-                let cause = format!(
-                    "the PRP list entry at {:#x} ({entry:#x}) is not page aligned",
-                    address + index as u64 * 8
-                );
+                let cause =
+                    format!("the PRP list entry at {:#x} ({entry:#x}) is not page aligned", address + index as u64 * 8);
                 return Err(offset_invalid(SECOND_HALF, cause));
             }
             if index < data_entries {
@@ -336,16 +302,10 @@ struct SglPurpose {
     too_short: Status,
 }
 
-const DATA: SglPurpose = SglPurpose {
-    name: "data",
-    parameter: Parameter::DATA_POINTER,
-    too_short: Status::DATA_SGL_LENGTH_INVALID,
-};
-const METADATA: SglPurpose = SglPurpose {
-    name: "metadata",
-    parameter: METADATA_POINTER,
-    too_short: Status::METADATA_SGL_LENGTH_INVALID,
-};
+const DATA: SglPurpose =
+    SglPurpose { name: "data", parameter: Parameter::DATA_POINTER, too_short: Status::DATA_SGL_LENGTH_INVALID };
+const METADATA: SglPurpose =
+    SglPurpose { name: "metadata", parameter: METADATA_POINTER, too_short: Status::METADATA_SGL_LENGTH_INVALID };
 
 /// A walk through the descriptors of an SGL (Base Specification, "Scatter Gather List").
 struct SglWalk<'a> {
@@ -367,22 +327,12 @@ impl<'a> SglWalk<'a> {
         bytes: usize,
         segments: &'a mut Vec<DataSegment>,
     ) -> SglWalk<'a> {
-        SglWalk {
-            memory,
-            subject,
-            segments,
-            to_host,
-            rest: bytes,
-            descriptors: bytes + SPARE_DESCRIPTORS,
-        }
+        SglWalk { memory, subject, segments, to_host, rest: bytes, descriptors: bytes + SPARE_DESCRIPTORS }
     }
 
     fn failure(&self, status: Status, cause: impl std::fmt::Display) -> Failure {
-        Failure::new(
-            status,
-            format!("the SGL of the {} is invalid: {cause}", self.subject.name),
-        )
-        .at(self.subject.parameter)
+        Failure::new(status, format!("the SGL of the {} is invalid: {cause}", self.subject.name))
+            .at(self.subject.parameter)
     }
 
     fn walk(mut self, sgl1: SglDescriptor) -> Result<(), Failure> {
@@ -399,11 +349,7 @@ impl<'a> SglWalk<'a> {
 
     fn type_invalid(&self, descriptor: &SglDescriptor) -> Failure {
         let id = descriptor.id;
-        let cause = format!(
-            "descriptor type {:#x}, subtype {:#x} is not supported",
-            id.sgl_type(),
-            id.subtype()
-        );
+        let cause = format!("descriptor type {:#x}, subtype {:#x} is not supported", id.sgl_type(), id.subtype());
         self.failure(Status::SGL_DESCRIPTOR_TYPE_INVALID, cause)
     }
 

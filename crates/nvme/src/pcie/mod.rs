@@ -122,9 +122,7 @@ pub trait HostMemory {
     /// The same as [`HostMemory::publish`]. Earlier entries may have been written.
     fn publish_all(&self, address: u64, entries: &[[u8; 16]]) -> Result<(), MemoryFault> {
         let places = (0..).map(|place| address.wrapping_add(place * 16));
-        places
-            .zip(entries)
-            .try_for_each(|(place, entry)| self.publish(place, entry))
+        places.zip(entries).try_for_each(|(place, entry)| self.publish(place, entry))
     }
 
     /// Reads a 32-bit number with acquire semantics. Earlier writes of the host are visible
@@ -262,11 +260,7 @@ impl PcieController {
     /// # Panics
     /// `queues` exceeds the doorbells, or `vectors` is 0.
     pub fn new(id: u16, queues: u16, vectors: u16) -> PcieController {
-        assert!(
-            queues < QUEUES_MAX,
-            "{queues} I/O queues, but doorbells for {}",
-            QUEUES_MAX - 1
-        );
+        assert!(queues < QUEUES_MAX, "{queues} I/O queues, but doorbells for {}", QUEUES_MAX - 1);
         assert!(vectors > 0, "a controller needs a vector");
         let slots = usize::from(queues) + 1;
         PcieController {

@@ -123,12 +123,7 @@ impl PcieController {
         if !self.is_still_running(subsystem, bus) {
             return;
         }
-        for SyncedCommand {
-            delayed_at,
-            due,
-            command,
-        } in synced.commands
-        {
+        for SyncedCommand { delayed_at, due, command } in synced.commands {
             let mut completion = command;
             match result {
                 Ok(()) => {
@@ -159,16 +154,12 @@ impl PcieController {
             // A missing buffer means that the host removed it and gets no wake-ups. Its doorbells
             // are polled anyway.
             if let Some(submission) = &self.submission[queue] {
-                let _ = bus
-                    .memory
-                    .store(slot(tail_index(queue as u16)), u32::from(submission.tail()));
+                let _ = bus.memory.store(slot(tail_index(queue as u16)), u32::from(submission.tail()));
             }
             if let Some(completion) = &self.completion[queue]
                 && !completion.has_room()
             {
-                let _ = bus
-                    .memory
-                    .store(slot(head_index(queue as u16)), u32::from(completion.head()));
+                let _ = bus.memory.store(slot(head_index(queue as u16)), u32::from(completion.head()));
             }
         }
         // The host writes the shadow doorbell and then reads the event index. The controller does
@@ -260,9 +251,7 @@ impl PcieController {
     /// Executes up to `budget` commands of a queue. Stops after a partly executed command, because
     /// the subsystem was locked long enough. Returns the number of commands.
     fn process_queue(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos, queue: u16, budget: u16) -> u16 {
-        let pending = self.submission[usize::from(queue)]
-            .as_ref()
-            .map_or(0, |submission| submission.pending());
+        let pending = self.submission[usize::from(queue)].as_ref().map_or(0, |submission| submission.pending());
         let wanted = pending.min(BURST_COMMANDS).min(budget);
         if wanted == 0 {
             return 0;
@@ -285,10 +274,7 @@ impl PcieController {
                 parsed.clear();
                 if queue > 0 {
                     parsed.extend(fetched.iter().map(IoCommand::parse));
-                    fetched
-                        .first()
-                        .into_iter()
-                        .for_each(|first| subsystem.prefetch_command(first));
+                    fetched.first().into_iter().for_each(|first| subsystem.prefetch_command(first));
                 }
                 while done < count {
                     let rest = &fetched[usize::from(done)..];
@@ -311,10 +297,7 @@ impl PcieController {
             Err(fault) => self.fault = Some(fault),
         }
         (self.entries, self.parsed) = (entries, parsed);
-        assert!(
-            done <= budget,
-            "a queue runs {done} commands, but its budget is {budget}"
-        );
+        assert!(done <= budget, "a queue runs {done} commands, but its budget is {budget}");
         done
     }
 
@@ -396,15 +379,10 @@ impl PcieController {
         let (head, target) = (submission.head(), submission.completion_queue);
         let mut filled = std::mem::take(&mut self.completions);
         let completion = self.completion(target);
-        assert!(
-            completion.reserved >= commands,
-            "each command has a reserved completion entry"
-        );
+        assert!(completion.reserved >= commands, "each command has a reserved completion entry");
         completion.reserved -= commands;
         let success = Reply::success(0);
-        let successes = entries
-            .iter()
-            .map(|entry| success.entry(entry.cid.get(), queue, head, false));
+        let successes = entries.iter().map(|entry| success.entry(entry.cid.get(), queue, head, false));
         let posted = completion.post_successes(bus.memory, successes, &mut filled);
         self.completions = filled;
         match posted {
@@ -415,12 +393,7 @@ impl PcieController {
 
     /// Executes the next part of the longest waiting command.
     fn continue_partial(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, now: Nanos) {
-        let Some(PartialCommand {
-            queue,
-            command,
-            mut data,
-        }) = self.unfinished.pop_front()
-        else {
+        let Some(PartialCommand { queue, command, mut data }) = self.unfinished.pop_front() else {
             return;
         };
         let entry = *command.entry();
@@ -443,10 +416,8 @@ impl PcieController {
         let outcome = match self.accept(subsystem, queue, entry, parsed) {
             Ok(QueuedCommand::Queue(command)) => {
                 let executed = self.execute_queue_command(subsystem, bus, &command);
-                let reply = executed.map_or_else(
-                    |failure| subsystem.fail(self.id, queue, entry, failure),
-                    |()| Reply::success(0),
-                );
+                let reply = executed
+                    .map_or_else(|failure| subsystem.fail(self.id, queue, entry, failure), |()| Reply::success(0));
                 PendingReply::at(now, reply)
             }
             Ok(QueuedCommand::Drive(accepted)) => match self.execute(subsystem, bus, now, queue, accepted) {
@@ -675,10 +646,7 @@ impl PcieController {
 
     fn release(&mut self, queue: u16) {
         let completion = self.completion_of(queue);
-        assert!(
-            completion.reserved > 0,
-            "a command that ends has a reserved completion entry"
-        );
+        assert!(completion.reserved > 0, "a command that ends has a reserved completion entry");
         completion.reserved -= 1;
     }
 
@@ -688,24 +656,17 @@ impl PcieController {
     }
 
     pub(super) fn submission(&mut self, queue: u16) -> &mut SubmissionQueue {
-        self.submission[usize::from(queue)]
-            .as_mut()
-            .expect("commands end before their queue")
+        self.submission[usize::from(queue)].as_mut().expect("commands end before their queue")
     }
 
     pub(super) fn completion(&mut self, queue: u16) -> &mut CompletionQueue {
-        self.completion[usize::from(queue)]
-            .as_mut()
-            .expect("outlives its submission queues")
+        self.completion[usize::from(queue)].as_mut().expect("outlives its submission queues")
     }
 
     /// Completes the commands of a submission queue that is being deleted.
     pub(super) fn abort_commands(&mut self, bus: Bus<'_>, queue: u16) {
         let outstanding = self.backlog.take(|completion| completion.queue == queue);
-        let mut cids: Vec<u16> = outstanding
-            .iter()
-            .map(|completion| completion.entry.cid.get())
-            .collect();
+        let mut cids: Vec<u16> = outstanding.iter().map(|completion| completion.entry.cid.get()).collect();
         self.unfinished.retain(|unfinished| {
             if unfinished.queue == queue {
                 cids.push(unfinished.command.entry().cid.get());
@@ -717,9 +678,6 @@ impl PcieController {
             let reply = Reply::from_status(Status::ABORTED_SQ_DELETION);
             self.post(bus, queue, cid, &reply);
         }
-        assert!(
-            self.unfinished.iter().all(|unfinished| unfinished.queue != queue),
-            "no command outlives its queue"
-        );
+        assert!(self.unfinished.iter().all(|unfinished| unfinished.queue != queue), "no command outlives its queue");
     }
 }

@@ -48,14 +48,7 @@ pub(super) struct CompletionQueue {
 impl SubmissionQueue {
     pub fn new(base: u64, size: u16, completion_queue: u16) -> SubmissionQueue {
         assert!(size >= 2, "one of a ring's entries always stays empty");
-        SubmissionQueue {
-            base,
-            size,
-            head: 0,
-            tail: 0,
-            completion_queue,
-            refused: None,
-        }
+        SubmissionQueue { base, size, head: 0, tail: 0, completion_queue, refused: None }
     }
 
     /// Next entry to fetch, which completions report (SQHD).
@@ -90,16 +83,10 @@ impl SubmissionQueue {
     /// # Errors
     /// The queue's memory no longer exists.
     pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), MemoryFault> {
-        assert!(
-            entries.len() <= usize::from(self.pending()),
-            "only commands are fetched"
-        );
+        assert!(entries.len() <= usize::from(self.pending()), "only commands are fetched");
         let until_end = usize::from(self.size - self.head).min(entries.len());
         let (first, rest) = entries.split_at_mut(until_end);
-        memory.read(
-            self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES,
-            first.as_mut_bytes(),
-        )?;
+        memory.read(self.base + u64::from(self.head) * SUBMISSION_ENTRY_BYTES, first.as_mut_bytes())?;
         if !rest.is_empty() {
             memory.read(self.base, rest.as_mut_bytes())?;
         }
@@ -241,11 +228,7 @@ impl CompletionQueue {
 #[inline]
 fn advance(position: u16, count: u16, size: u16) -> u16 {
     let next = u32::from(position) + u32::from(count);
-    if next >= u32::from(size) {
-        (next - u32::from(size)) as u16
-    } else {
-        next as u16
-    }
+    if next >= u32::from(size) { (next - u32::from(size)) as u16 } else { next as u16 }
 }
 
 /// Number of entries from one position of a ring to another.

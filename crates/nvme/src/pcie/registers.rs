@@ -25,12 +25,7 @@ impl PcieController {
     /// Dword of the register at an offset.
     fn register(&self, subsystem: &Subsystem, offset: u32) -> u32 {
         let high = |value: u64| (value >> 32) as u32;
-        let AdminQueueRegisters {
-            attributes,
-            submission_base,
-            completion_base,
-            interrupt_mask,
-        } = self.registers;
+        let AdminQueueRegisters { attributes, submission_base, completion_base, interrupt_mask } = self.registers;
         match offset {
             register::INTMS | register::INTMC => interrupt_mask,
             register::AQA => attributes,
@@ -137,10 +132,7 @@ impl PcieController {
         queue.users = 1;
         self.completion[0] = Some(queue);
         self.running = true;
-        assert!(
-            subsystem.controller(self.id).is_ready(),
-            "only an enabled controller has queues"
-        );
+        assert!(subsystem.controller(self.id).is_ready(), "only an enabled controller has queues");
         assert_eq!(self.submission_end, 1, "the admin queue is the only one at first");
     }
 

@@ -23,10 +23,7 @@ fn flexible_data_placement_is_switched_without_namespaces_only() {
     // Without FDP, lists are ignored and namespaces have one handle.
     let nsid = make_namespace(&mut drive, id, 16, &[77, 77]);
     let (_, namespace) = drive.subsystem.namespaces().next().unwrap();
-    assert_eq!(
-        (namespace.placement_handles.len(), namespace.host_specified_handles),
-        (1, false)
-    );
+    assert_eq!((namespace.placement_handles.len(), namespace.host_specified_handles), (1, false));
     drive.write(id, nsid, 0, &[9; 4096]);
     drive.refuses(id, &set_fdp(true, 0), &[], Status::COMMAND_SEQUENCE_ERROR);
     delete(&mut drive, id, nsid);
@@ -34,16 +31,8 @@ fn flexible_data_placement_is_switched_without_namespaces_only() {
     drive.refuses(id, &set_fdp(true, 2), &[], Status::INVALID_FIELD);
     drive.succeeds(id, &set_fdp(true, 1), &[]);
     let device = drive.subsystem.device();
-    assert_eq!(
-        device.config().handles.isolation,
-        Isolation::PersistentlyIsolated,
-        "configuration 1"
-    );
-    assert_eq!(
-        device.stats().host_bytes_written(),
-        written + 4096,
-        "the counters go on"
-    );
+    assert_eq!(device.config().handles.isolation, Isolation::PersistentlyIsolated, "configuration 1");
+    assert_eq!(device.stats().host_bytes_written(), written + 4096, "the counters go on");
     assert_eq!(device.live_pages(), 0);
     make_namespace(&mut drive, id, 16, &[0, 1, 2, 3]);
 
@@ -57,11 +46,7 @@ fn directives_show_data_placement_while_it_is_enabled() {
     let id = drive.host();
     let receive = |bytes: u32, doper: u8, dtype: u8| SubmissionEntry {
         cdw10: (bytes / 4 - 1).into(),
-        cdw11: DirectiveCdw11::new()
-            .with_doper(doper)
-            .with_dtype(dtype)
-            .into_bits()
-            .into(),
+        cdw11: DirectiveCdw11::new().with_doper(doper).with_dtype(dtype).into_bits().into(),
         ..admin(AdminOpcode::DirectiveReceive, NSID_ALL)
     };
     let data = drive.succeeds(id, &receive(4096, 1, 0), &[]).1;
@@ -75,11 +60,7 @@ fn directives_show_data_placement_while_it_is_enabled() {
 
     let send = |enable: bool, directive: u8| SubmissionEntry {
         cdw11: DirectiveCdw11::new().with_doper(1).into_bits().into(),
-        cdw12: EnableDirectiveCdw12::new()
-            .with_endir(enable)
-            .with_tdtype(directive)
-            .into_bits()
-            .into(),
+        cdw12: EnableDirectiveCdw12::new().with_endir(enable).with_tdtype(directive).into_bits().into(),
         ..admin(AdminOpcode::DirectiveSend, NSID_ALL)
     };
     drive.succeeds(id, &send(true, 0), &[]);
@@ -113,14 +94,8 @@ fn without_placement_there_is_one_reclaim_group() {
     let without = drive.subsystem.device().layout().clone();
     assert_eq!((with.groups, without.groups), (4, 1));
     // The same blocks, in superblocks over all dies.
-    assert_eq!(
-        (with.blocks(), with.block_pages),
-        (without.blocks(), without.block_pages)
-    );
-    assert_eq!(
-        (with.logical_pages, with.physical_pages),
-        (without.logical_pages, without.physical_pages)
-    );
+    assert_eq!((with.blocks(), with.block_pages), (without.blocks(), without.block_pages));
+    assert_eq!((with.logical_pages, with.physical_pages), (without.logical_pages, without.physical_pages));
     assert_eq!(without.superblock_pages, 4 * with.superblock_pages);
     assert_eq!(drive.subsystem.device().stats().host_bytes_written(), 4096 * 16);
 }

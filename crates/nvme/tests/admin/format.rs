@@ -85,14 +85,8 @@ fn self_tests_pass_and_are_remembered() {
     let id = drive.host();
     let results = log(&mut drive, id);
     // Newest first, with the code in the upper half and result 0.
-    assert_eq!(
-        (results.cdsto, results.result[0].dsts, results.result[1].dsts),
-        (0, 0x20, 0x10)
-    );
-    assert_eq!(
-        (results.result[0].nsid.get(), results.result[1].nsid.get()),
-        (1, NSID_ALL)
-    );
+    assert_eq!((results.cdsto, results.result[0].dsts, results.result[1].dsts), (0, 0x20, 0x10));
+    assert_eq!((results.result[0].nsid.get(), results.result[1].nsid.get()), (1, NSID_ALL));
     for _ in 0..25 {
         drive.succeeds(id, &test(1, 0), &[]);
         drive.now += SHORT_TEST_NS;
@@ -153,10 +147,7 @@ fn a_self_test_takes_its_time_and_can_be_aborted() {
     drive.subsystem.reset_controller(id);
     drive.enable(id);
     assert_eq!(look(&mut drive).0, 2);
-    let delete = SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::NamespaceManagement, 2)
-    };
+    let delete = SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::NamespaceManagement, 2) };
     drive.succeeds(id, &delete, &[]);
     assert_eq!(look(&mut drive), (0, 0, 0x23));
 }

@@ -32,11 +32,7 @@ fn identify_namespace(drive: &mut Drive, id: u16, nsid: u32) -> IdentifyNamespac
 /// The identifiers of a namespace list.
 fn namespaces(drive: &mut Drive, id: u16, cns: Cns, after: u32) -> Vec<u32> {
     let list: NamespaceList = read(&drive.succeeds(id, &identify(cns.code(), after), &[]).1);
-    list.nsid
-        .iter()
-        .map(|nsid| nsid.get())
-        .take_while(|&nsid| nsid != 0)
-        .collect()
+    list.nsid.iter().map(|nsid| nsid.get()).take_while(|&nsid| nsid != 0).collect()
 }
 
 /// The identifiers of a controller list.
@@ -44,10 +40,7 @@ fn controllers(drive: &mut Drive, id: u16, cns: Cns, nsid: u32, from: u16) -> Ve
     let mut entry = identify(cns.code(), nsid);
     entry.cdw10 = (u32::from(cns.code()) | u32::from(from) << 16).into();
     let list: ControllerList = read(&drive.succeeds(id, &entry, &[]).1);
-    list.cntlid[..usize::from(list.numids.get())]
-        .iter()
-        .map(|id| id.get())
-        .collect()
+    list.cntlid[..usize::from(list.numids.get())].iter().map(|id| id.get()).collect()
 }
 
 /// Fields of a private namespace with a page for each block and these reclaim unit handles.
@@ -74,10 +67,7 @@ fn create(drive: &mut Drive, id: u16, fields: &NamespaceCreate) -> u32 {
 }
 
 fn delete_entry(nsid: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::NamespaceManagement, nsid)
-    }
+    SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::NamespaceManagement, nsid) }
 }
 
 #[track_caller]
@@ -87,14 +77,8 @@ fn delete(drive: &mut Drive, id: u16, nsid: u32) {
 
 /// Attach (0) or detach (1) command with its list.
 fn attachment(nsid: u32, select: u32, controllers: &[u16]) -> (SubmissionEntry, ControllerList) {
-    let entry = SubmissionEntry {
-        cdw10: select.into(),
-        ..admin(AdminOpcode::NamespaceAttachment, nsid)
-    };
-    let mut list = ControllerList {
-        numids: (controllers.len() as u16).into(),
-        ..ControllerList::default()
-    };
+    let entry = SubmissionEntry { cdw10: select.into(), ..admin(AdminOpcode::NamespaceAttachment, nsid) };
+    let mut list = ControllerList { numids: (controllers.len() as u16).into(), ..ControllerList::default() };
     for (place, &id) in list.cntlid.iter_mut().zip(controllers) {
         *place = id.into();
     }
@@ -116,26 +100,17 @@ fn make_namespace(drive: &mut Drive, id: u16, blocks: u64, handles: &[u16]) -> u
 }
 
 fn sanitize_entry(dword: SanitizeCdw10) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: dword.into_bits().into(),
-        ..admin(AdminOpcode::Sanitize, 0)
-    }
+    SubmissionEntry { cdw10: dword.into_bits().into(), ..admin(AdminOpcode::Sanitize, 0) }
 }
 
 fn format_entry(nsid: u32, dword: FormatNvmCdw10) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: dword.into_bits().into(),
-        ..admin(AdminOpcode::FormatNvm, nsid)
-    }
+    SubmissionEntry { cdw10: dword.into_bits().into(), ..admin(AdminOpcode::FormatNvm, nsid) }
 }
 
 /// Two pieces to erase.
 fn large() -> nvme::SubsystemConfig {
     let mut large = config();
     large.device.geometry.capacity_bytes = Some(384 << 20);
-    large.device.handles = HandlesConfig {
-        count: 2,
-        ..large.device.handles
-    };
+    large.device.handles = HandlesConfig { count: 2, ..large.device.handles };
     large
 }

@@ -21,43 +21,15 @@ fn what_cannot_be_created_is_refused_with_its_status() {
     let mut drive = Drive::new();
     let id = drive.host();
     let cases: [(&str, Change, Status); 9] = [
-        (
-            "no blocks",
-            |fields| *fields = self::fields(0, &[0]),
-            Status::INVALID_FIELD,
-        ),
-        (
-            "thin",
-            |fields| fields.ncap = 15.into(),
-            Status::THIN_PROVISIONING_NOT_SUPPORTED,
-        ),
-        (
-            "more capacity than size",
-            |fields| fields.ncap = 17.into(),
-            Status::INVALID_FIELD,
-        ),
+        ("no blocks", |fields| *fields = self::fields(0, &[0]), Status::INVALID_FIELD),
+        ("thin", |fields| fields.ncap = 15.into(), Status::THIN_PROVISIONING_NOT_SUPPORTED),
+        ("more capacity than size", |fields| fields.ncap = 17.into(), Status::INVALID_FIELD),
         ("format 4", |fields| fields.flbas.set_fidxl(4), Status::INVALID_FORMAT),
         ("format 16", |fields| fields.flbas.set_fidxu(1), Status::INVALID_FORMAT),
-        (
-            "protection information",
-            |fields| fields.dps.set_pit(1),
-            Status::INVALID_FORMAT,
-        ),
-        (
-            "an ANA group",
-            |fields| fields.anagrpid = 1.into(),
-            Status::ANA_GROUP_IDENTIFIER_INVALID,
-        ),
-        (
-            "endurance group 2",
-            |fields| fields.endgid = 2.into(),
-            Status::INVALID_FIELD,
-        ),
-        (
-            "dispersed",
-            |fields| fields.nmic = Nmic::new().with_disns(true),
-            Status::INVALID_FIELD,
-        ),
+        ("protection information", |fields| fields.dps.set_pit(1), Status::INVALID_FORMAT),
+        ("an ANA group", |fields| fields.anagrpid = 1.into(), Status::ANA_GROUP_IDENTIFIER_INVALID),
+        ("endurance group 2", |fields| fields.endgid = 2.into(), Status::INVALID_FIELD),
+        ("dispersed", |fields| fields.nmic = Nmic::new().with_disns(true), Status::INVALID_FIELD),
     ];
     for (what, change, status) in cases {
         let mut fields = fields(16, &[0]);
@@ -90,23 +62,13 @@ fn capacity_is_handed_out_to_the_last_page_and_comes_back() {
     assert_eq!(unallocated(&mut drive), 0);
 
     let too_large = fields(5, &[0]);
-    let reply = drive.refuses(
-        id,
-        &create_entry(),
-        too_large.as_bytes(),
-        Status::NAMESPACE_INSUFFICIENT_CAPACITY,
-    );
+    let reply = drive.refuses(id, &create_entry(), too_large.as_bytes(), Status::NAMESPACE_INSUFFICIENT_CAPACITY);
     assert!(reply.more);
     // The error log has the required capacity.
     let entry: ErrorInformationEntry = read(&drive.succeeds(id, &get_log(0x01, 0, 64), &[]).1);
     assert_eq!(entry.csinfo.get(), 5 * PAGE_BYTES);
     let absurd = fields(u64::MAX, &[0]);
-    drive.refuses(
-        id,
-        &create_entry(),
-        absurd.as_bytes(),
-        Status::NAMESPACE_INSUFFICIENT_CAPACITY,
-    );
+    drive.refuses(id, &create_entry(), absurd.as_bytes(), Status::NAMESPACE_INSUFFICIENT_CAPACITY);
 
     delete(&mut drive, id, NSID_ALL);
     assert_eq!(unallocated(&mut drive), CAPACITY_BYTES);
@@ -142,10 +104,7 @@ fn placement_handle_lists_are_checked() {
         namespace.placement_handles.iter().map(|handle| handle.0).collect()
     };
     assert_eq!(handles(&drive, listed), [3, 0]);
-    assert_eq!(
-        (handles(&drive, chosen), handles(&drive, chosen_too)),
-        (vec![1], vec![1])
-    );
+    assert_eq!((handles(&drive, chosen), handles(&drive, chosen_too)), (vec![1], vec![1]));
     drive.refuses(id, &create_entry(), fields(16, &[2, 1]).as_bytes(), invalid);
 
     // Namespaces that share a reclaim unit handle have the same format.
@@ -175,11 +134,7 @@ fn attaching_says_who_sees_a_namespace() {
     let mut tries = |nsid: u32, select: u32, ids: &[u16], expected: Result<(), Status>| {
         let (entry, list) = attachment(nsid, select, ids);
         let status = drive.admin(first, &entry, list.as_bytes()).reply.status;
-        assert_eq!(
-            status,
-            expected.err().unwrap_or(Status::SUCCESS),
-            "namespace {nsid}, {select}, {ids:?}"
-        );
+        assert_eq!(status, expected.err().unwrap_or(Status::SUCCESS), "namespace {nsid}, {select}, {ids:?}");
     };
     let (attach, detach) = (0, 1);
     tries(private, detach, &[first], Err(Status::NAMESPACE_NOT_ATTACHED));
@@ -199,10 +154,7 @@ fn attaching_says_who_sees_a_namespace() {
     tries(shared, 2, &[first], Err(Status::INVALID_FIELD));
 
     assert_eq!(namespaces(&mut drive, first, Cns::ActiveNamespaceList, 0), []);
-    assert_eq!(
-        namespaces(&mut drive, second, Cns::ActiveNamespaceList, 0),
-        [private, shared]
-    );
+    assert_eq!(namespaces(&mut drive, second, Cns::ActiveNamespaceList, 0), [private, shared]);
     let refused = drive.command(first, 1, &io(IoOpcode::Read, private, 0, 1), &[]);
     assert_eq!(refused.reply.status, Status::INVALID_FIELD);
     let (entry, mut list) = attachment(shared, attach, &[first]);
@@ -218,17 +170,11 @@ fn changes_of_namespaces_are_told_to_whom_they_concern() {
     let nsid = create(&mut drive, first, &fields(16, &[0]));
     for id in [first, second] {
         // Attached Namespace Attribute Notices.
-        let configure = SubmissionEntry {
-            cdw10: 0x0b.into(),
-            cdw11: (1 << 8).into(),
-            ..admin(AdminOpcode::SetFeatures, 0)
-        };
+        let configure =
+            SubmissionEntry { cdw10: 0x0b.into(), cdw11: (1 << 8).into(), ..admin(AdminOpcode::SetFeatures, 0) };
         drive.succeeds(id, &configure, &[]);
         let request = admin(AdminOpcode::AsynchronousEventRequest, 0);
-        assert!(
-            drive.try_command(id, 0, &request, &[]).is_none(),
-            "nothing has happened"
-        );
+        assert!(drive.try_command(id, 0, &request, &[]).is_none(), "nothing has happened");
     }
     attach(&mut drive, first, nsid, &[second]);
     assert!(drive.subsystem.async_completions(first).is_empty());
@@ -264,10 +210,7 @@ fn detaching_from_a_namespace_of_everyone() {
     let second = drive.host();
     assert_eq!(namespaces(&mut drive, first, Cns::ActiveNamespaceList, 0), []);
     assert_eq!(namespaces(&mut drive, second, Cns::ActiveNamespaceList, 0), [1]);
-    assert_eq!(
-        identify_namespace(&mut drive, second, 1).nsze.get(),
-        CAPACITY_BYTES / PAGE_BYTES
-    );
+    assert_eq!(identify_namespace(&mut drive, second, 1).nsze.get(), CAPACITY_BYTES / PAGE_BYTES);
 }
 
 #[test]
@@ -317,15 +260,9 @@ fn a_namespace_whose_deletion_cannot_be_stored_keeps_its_features() {
     let mut drive = Drive::new();
     let id = drive.host();
     let nsid = make_namespace(&mut drive, id, 16, &[0]);
-    let set = SubmissionEntry {
-        cdw10: ERROR_RECOVERY.into(),
-        cdw11: 2.into(),
-        ..admin(AdminOpcode::SetFeatures, nsid)
-    };
-    let get = SubmissionEntry {
-        cdw10: ERROR_RECOVERY.into(),
-        ..admin(AdminOpcode::GetFeatures, nsid)
-    };
+    let set =
+        SubmissionEntry { cdw10: ERROR_RECOVERY.into(), cdw11: 2.into(), ..admin(AdminOpcode::SetFeatures, nsid) };
+    let get = SubmissionEntry { cdw10: ERROR_RECOVERY.into(), ..admin(AdminOpcode::GetFeatures, nsid) };
     drive.succeeds(id, &set, &[]);
     drive.memory.forgetful.store(true, Ordering::Relaxed);
     drive.refuses(id, &delete_entry(nsid), &[], Status::INTERNAL_ERROR);
@@ -333,11 +270,7 @@ fn a_namespace_whose_deletion_cannot_be_stored_keeps_its_features() {
     assert_eq!(drive.succeeds(id, &get, &[]).0, 2);
     drive.succeeds(id, &delete_entry(nsid), &[]);
     assert_eq!(make_namespace(&mut drive, id, 16, &[0]), nsid);
-    assert_eq!(
-        drive.succeeds(id, &get, &[]).0,
-        0,
-        "another namespace begins with the default"
-    );
+    assert_eq!(drive.succeeds(id, &get, &[]).0, 0, "another namespace begins with the default");
 }
 
 /// A change that cannot be stored has no effect, least of all on the data.
@@ -370,14 +303,10 @@ fn a_deletion_or_a_format_that_cannot_be_stored_destroys_nothing() {
 #[test]
 fn controllers_of_a_host_have_the_same_namespaces() {
     let mut drive = Drive::new();
-    let host = |name: &str| nvme::HostIdentity {
-        nqn: format!("nqn.2026-01.io.warp:{name}"),
-        id: [name.len() as u8; 16],
-    };
+    let host =
+        |name: &str| nvme::HostIdentity { nqn: format!("nqn.2026-01.io.warp:{name}"), id: [name.len() as u8; 16] };
     let connect = |drive: &mut Drive, name| {
-        let connected = drive
-            .subsystem
-            .connect(0, HostTransport::Fabrics, ControllerKind::Io, host(name));
+        let connected = drive.subsystem.connect(0, HostTransport::Fabrics, ControllerKind::Io, host(name));
         let id = connected.unwrap();
         drive.enable(id);
         id
@@ -389,21 +318,14 @@ fn controllers_of_a_host_have_the_same_namespaces() {
         id
     };
     let first = connect(&mut drive, "a");
-    let shared = NamespaceCreate {
-        nmic: Nmic::new().with_shrns(true),
-        ..fields(16, &[0])
-    };
+    let shared = NamespaceCreate { nmic: Nmic::new().with_shrns(true), ..fields(16, &[0]) };
     let shared = create(&mut drive, first, &shared);
     attach(&mut drive, first, shared, &[first]);
     let private = make_namespace(&mut drive, first, 16, &[1]);
     let second = connect(&mut drive, "a");
     let stranger = connect(&mut drive, "other");
     let active = |drive: &mut Drive, id| namespaces(drive, id, Cns::ActiveNamespaceList, 0);
-    assert_eq!(
-        active(&mut drive, second),
-        [shared],
-        "the private one has its controller"
-    );
+    assert_eq!(active(&mut drive, second), [shared], "the private one has its controller");
     assert_eq!(active(&mut drive, stranger), []);
     // The old connection was lost. Its private namespaces belong to the host, not to the
     // controller.
@@ -414,15 +336,7 @@ fn controllers_of_a_host_have_the_same_namespaces() {
     let impostor = unproved(&mut drive, "a");
     assert_eq!(format!("{:?}", drive.subsystem.state().namespaces), before);
     drive.subsystem.disconnect(second);
-    assert!(
-        !drive
-            .subsystem
-            .state()
-            .namespaces
-            .find(2)
-            .unwrap()
-            .is_attached(impostor)
-    );
+    assert!(!drive.subsystem.state().namespaces.find(2).unwrap().is_attached(impostor));
     drive.subsystem.disconnect(impostor);
     // Other hosts get controllers that the host did not have. The host finds all its namespaces
     // again.
@@ -437,13 +351,8 @@ fn controllers_of_a_host_have_the_same_namespaces() {
 #[test]
 fn controllers_are_those_of_their_hosts_over_a_restart() {
     let connect = |drive: &mut Drive, name: &str| {
-        let host = nvme::HostIdentity {
-            nqn: format!("nqn.2014-08.com.example:{name}"),
-            id: [name.len() as u8; 16],
-        };
-        let id = drive
-            .subsystem
-            .connect(0, HostTransport::Fabrics, ControllerKind::Io, host);
+        let host = nvme::HostIdentity { nqn: format!("nqn.2014-08.com.example:{name}"), id: [name.len() as u8; 16] };
+        let id = drive.subsystem.connect(0, HostTransport::Fabrics, ControllerKind::Io, host);
         let id = id.expect("room for a controller");
         drive.subsystem.establish(id);
         drive.enable(id);
@@ -452,10 +361,7 @@ fn controllers_are_those_of_their_hosts_over_a_restart() {
     let active = |drive: &mut Drive, id| namespaces(drive, id, Cns::ActiveNamespaceList, 0);
     let mut drive = Drive::new();
     let first = connect(&mut drive, "a");
-    let fields = NamespaceCreate {
-        nmic: Nmic::new().with_shrns(true),
-        ..fields(16, &[0])
-    };
+    let fields = NamespaceCreate { nmic: Nmic::new().with_shrns(true), ..fields(16, &[0]) };
     let shared = create(&mut drive, first, &fields);
     attach(&mut drive, first, shared, &[first]);
     let peer = connect(&mut drive, "a");
@@ -463,10 +369,7 @@ fn controllers_are_those_of_their_hosts_over_a_restart() {
     let private = make_namespace(&mut drive, first, 16, &[1]);
     let mut drive = drive.restart();
     let attached = &drive.subsystem.state().namespaces.iter().next().unwrap().1.attached;
-    assert!(
-        !attached.contains(&peer),
-        "an inherited attachment ends with its controller"
-    );
+    assert!(!attached.contains(&peer), "an inherited attachment ends with its controller");
     let other = connect(&mut drive, "other");
     assert_eq!(active(&mut drive, other), []);
     let back = connect(&mut drive, "a");

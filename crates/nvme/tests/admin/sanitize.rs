@@ -27,10 +27,7 @@ fn sanitizing_goes_on_in_the_background_and_keeps_others_out() {
     let block_erase = SanitizeCdw10::new().with_sanact(2);
     drive.succeeds(id, &sanitize_entry(block_erase), &[]);
     let reply = drive.command(id, 1, &io(IoOpcode::Read, nsid, 0, 1), &[]).reply;
-    assert_eq!(
-        (reply.status, reply.do_not_retry),
-        (Status::SANITIZE_IN_PROGRESS, false)
-    );
+    assert_eq!((reply.status, reply.do_not_retry), (Status::SANITIZE_IN_PROGRESS, false));
     for entry in [
         sanitize_entry(block_erase),
         format_entry(nsid, FormatNvmCdw10::new()),
@@ -54,10 +51,7 @@ fn sanitizing_goes_on_in_the_background_and_keeps_others_out() {
     drive.tick();
     let log = sanitize_log(&mut drive, id);
     assert_eq!((log.sprog.get(), log.sstat.sos(), log.sstat.gde()), (0xffff, 1, true));
-    assert_eq!(
-        drive.memory.syncs.load(std::sync::atomic::Ordering::Relaxed),
-        synced + 1
-    );
+    assert_eq!(drive.memory.syncs.load(std::sync::atomic::Ordering::Relaxed), synced + 1);
     assert!(drive.memory.is_zero());
     assert_eq!(drive.subsystem.device().live_pages(), 0);
     drive.write(id, nsid, 0, &[3; 4096]);
@@ -70,11 +64,7 @@ fn sanitizing_begins_again_after_a_restart() {
     let id = drive.host();
     let nsid = make_namespace(&mut drive, id, (384 << 20) / PAGE_BYTES, &[0]);
     drive.write(id, nsid, 1, &[1; 4096]);
-    drive.succeeds(
-        id,
-        &sanitize_entry(SanitizeCdw10::new().with_sanact(4).with_ause(true)),
-        &[],
-    );
+    drive.succeeds(id, &sanitize_entry(SanitizeCdw10::new().with_sanact(4).with_ause(true)), &[]);
     let mut drive = drive.restart();
     let id = drive.host();
     assert!(!drive.memory.is_zero());
@@ -136,21 +126,9 @@ fn what_sanitize_cannot_do_is_refused() {
         drive.refuses(id, &sanitize_entry(dword), &[], Status::INVALID_FIELD);
     }
     // No-Deallocate Response Mode, which deallocates anyway with a warning.
-    let warn = SubmissionEntry {
-        cdw10: 0x17.into(),
-        cdw11: 1.into(),
-        ..admin(AdminOpcode::SetFeatures, 0)
-    };
+    let warn = SubmissionEntry { cdw10: 0x17.into(), cdw11: 1.into(), ..admin(AdminOpcode::SetFeatures, 0) };
     drive.succeeds(id, &warn, &[]);
-    drive.succeeds(
-        id,
-        &sanitize_entry(SanitizeCdw10::new().with_sanact(2).with_ndas(true)),
-        &[],
-    );
+    drive.succeeds(id, &sanitize_entry(SanitizeCdw10::new().with_sanact(2).with_ndas(true)), &[]);
     drive.tick();
-    assert_eq!(
-        sanitize_log(&mut drive, id).sstat.sos(),
-        4,
-        "deallocated although the host set No-Deallocate"
-    );
+    assert_eq!(sanitize_log(&mut drive, id).sstat.sos(), 4, "deallocated although the host set No-Deallocate");
 }

@@ -25,20 +25,14 @@ pub fn u128_at(bytes: &[u8], at: usize) -> u128 {
 
 /// A drive with one namespace over its capacity and a host on PCI Express.
 pub fn drive_with_namespace() -> (Drive, u16) {
-    let mut drive = Drive::of(nvme::SubsystemConfig {
-        namespace: true,
-        ..config()
-    });
+    let mut drive = Drive::of(nvme::SubsystemConfig { namespace: true, ..config() });
     let id = drive.host();
     (drive, id)
 }
 
 /// Set Features of a number, with the Save bit.
 pub fn save_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: (1 << 31 | u32::from(fid)).into(),
-        ..set_feature(fid, nsid, value)
-    }
+    SubmissionEntry { cdw10: (1 << 31 | u32::from(fid)).into(), ..set_feature(fid, nsid, value) }
 }
 
 pub const CURRENT: u32 = 0;
@@ -82,20 +76,13 @@ pub fn get_piece(lid: u8, specific: u16, offset: u64, bytes: u32) -> SubmissionE
 /// Get Log Page 23h.
 pub fn get_fdp_events(host_events: bool, bytes: u32) -> SubmissionEntry {
     let entry = get_log(0x23, 1, bytes);
-    SubmissionEntry {
-        cdw10: (entry.cdw10.get() | u32::from(host_events) << 8).into(),
-        ..entry
-    }
+    SubmissionEntry { cdw10: (entry.cdw10.get() | u32::from(host_events) << 8).into(), ..entry }
 }
 
 /// A write with the data placement directive.
 pub fn placed_write(nsid: u32, first: u64, count: u64, pid: u16) -> SubmissionEntry {
     let entry = io(IoOpcode::Write, nsid, first, count);
-    SubmissionEntry {
-        cdw12: (entry.cdw12.get() | 2 << 20).into(),
-        cdw13: (u32::from(pid) << 16).into(),
-        ..entry
-    }
+    SubmissionEntry { cdw12: (entry.cdw12.get() | 2 << 20).into(), cdw13: (u32::from(pid) << 16).into(), ..entry }
 }
 
 pub fn write_placed(drive: &mut Drive, id: u16, first: u64, count: u64, pid: u16) {
@@ -121,18 +108,12 @@ pub fn write_until_collected(drive: &mut Drive, id: u16) {
 }
 
 pub fn request_event(drive: &mut Drive, id: u16, cid: u16) -> Option<CommandResult> {
-    let entry = SubmissionEntry {
-        cid: cid.into(),
-        ..admin(AdminOpcode::AsynchronousEventRequest, 0)
-    };
+    let entry = SubmissionEntry { cid: cid.into(), ..admin(AdminOpcode::AsynchronousEventRequest, 0) };
     drive.try_command(id, 0, &entry, &[])
 }
 
 /// Completed event requests, each with command identifier and completion dword 0.
 pub fn events(drive: &mut Drive, id: u16) -> Vec<(u16, u64)> {
     let completions = drive.subsystem.async_completions(id);
-    completions
-        .iter()
-        .map(|completion| (completion.cid, completion.reply.result))
-        .collect()
+    completions.iter().map(|completion| (completion.cid, completion.reply.result)).collect()
 }

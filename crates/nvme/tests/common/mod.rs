@@ -39,11 +39,7 @@ pub fn device() -> DeviceConfig {
             dies_per_channel: 2,
             ..Geometry::default()
         },
-        handles: HandlesConfig {
-            count: 4,
-            isolation: Isolation::InitiallyIsolated,
-            ..HandlesConfig::default()
-        },
+        handles: HandlesConfig { count: 4, isolation: Isolation::InitiallyIsolated, ..HandlesConfig::default() },
         seed: 1,
         ..DeviceConfig::default()
     }
@@ -90,12 +86,7 @@ impl Memory {
     fn check(&self, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
         let forgets = action == "keeping" && self.forgetful.load(Ordering::Relaxed);
         if forgets || self.broken.load(Ordering::Relaxed) {
-            return Err(MediaError {
-                action,
-                offset,
-                bytes,
-                source: std::io::Error::other("broken by the test"),
-            });
+            return Err(MediaError { action, offset, bytes, source: std::io::Error::other("broken by the test") });
         }
         Ok(())
     }
@@ -150,8 +141,7 @@ impl Media for MemoryMedia {
     }
 
     fn flush_handle(&self) -> Option<Arc<dyn FlushHandle>> {
-        self.cached
-            .then(|| Arc::new(Sync(self.memory.clone())) as Arc<dyn FlushHandle>)
+        self.cached.then(|| Arc::new(Sync(self.memory.clone())) as Arc<dyn FlushHandle>)
     }
 }
 
@@ -202,16 +192,8 @@ impl Drive {
         let layout = ssd::DeviceLayout::new(&config.device).expect("the device works");
         let bytes = nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
         memory.bytes.lock().unwrap().resize(bytes as usize, 0);
-        let media = Box::new(MemoryMedia {
-            memory: memory.clone(),
-            cached,
-        });
-        Drive {
-            subsystem: Subsystem::new(config, media).expect("the drive works"),
-            memory,
-            now: 0,
-            cached,
-        }
+        let media = Box::new(MemoryMedia { memory: memory.clone(), cached });
+        Drive { subsystem: Subsystem::new(config, media).expect("the drive works"), memory, now: 0, cached }
     }
 
     /// The drive after a restart. The storage and the stored state remain, the device starts empty.
@@ -219,10 +201,7 @@ impl Drive {
         let config = self.subsystem.config().clone();
         let state = self.memory.state();
         let device = Device::new(&Subsystem::device_config(&config, &state)).expect("the device works");
-        let media = Box::new(MemoryMedia {
-            memory: self.memory.clone(),
-            cached: self.cached,
-        });
+        let media = Box::new(MemoryMedia { memory: self.memory.clone(), cached: self.cached });
         Drive {
             subsystem: Subsystem::restore(config, device, media, state).expect("the state fits"),
             memory: self.memory,
@@ -238,24 +217,16 @@ impl Drive {
 
     /// Connects a host and enables its controller.
     pub fn connect(&mut self, transport: HostTransport, kind: ControllerKind) -> u16 {
-        let id = self
-            .subsystem
-            .connect(self.now, transport, kind, HostIdentity::default())
-            .expect("room for a controller");
+        let id =
+            self.subsystem.connect(self.now, transport, kind, HostIdentity::default()).expect("room for a controller");
         self.enable(id);
         id
     }
 
     /// Enables a controller as Linux does.
     pub fn enable(&mut self, id: u16) {
-        let cc = Cc::new()
-            .with_en(true)
-            .with_css(CC_CSS_ALL)
-            .with_iosqes(6)
-            .with_iocqes(4);
-        let effect = self
-            .subsystem
-            .property_set(self.now, id, Property::Cc, u64::from(cc.into_bits()));
+        let cc = Cc::new().with_en(true).with_css(CC_CSS_ALL).with_iosqes(6).with_iocqes(4);
+        let effect = self.subsystem.property_set(self.now, id, Property::Cc, u64::from(cc.into_bits()));
         assert_eq!(effect, PropertyEffect::Enabled);
     }
 
@@ -293,11 +264,7 @@ impl Drive {
             TransferDirection::ToHost if reply.status.is_success() => assert!(data.len() <= transfer.total_bytes()),
             _ => data.clear(),
         }
-        Some(CommandResult {
-            reply,
-            data,
-            synced: outcome.durable.is_some(),
-        })
+        Some(CommandResult { reply, data, synced: outcome.durable.is_some() })
     }
 
     /// Executes an acceptable command with exactly this data, as the subsystem returns it.
@@ -357,23 +324,14 @@ impl Drive {
 
     /// Bytes of a logical block of a namespace.
     pub fn block_bytes(&self, nsid: u32) -> u64 {
-        let (_, namespace) = self
-            .subsystem
-            .namespaces()
-            .find(|&(its, _)| its == nsid)
-            .expect("a namespace");
+        let (_, namespace) = self.subsystem.namespaces().find(|&(its, _)| its == nsid).expect("a namespace");
         namespace.block_bytes()
     }
 }
 
 /// An admin command without parameters.
 pub fn admin(opcode: AdminOpcode, nsid: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        opcode: opcode.code(),
-        nsid: nsid.into(),
-        cid: 7.into(),
-        ..SubmissionEntry::default()
-    }
+    SubmissionEntry { opcode: opcode.code(), nsid: nsid.into(), cid: 7.into(), ..SubmissionEntry::default() }
 }
 
 /// An I/O command on a range of logical blocks. `count` is at least 1.
@@ -401,11 +359,7 @@ pub fn set_fdp(enabled: bool, configuration: u8) -> SubmissionEntry {
 
 /// Set Features of a number.
 pub fn set_feature(fid: u8, nsid: u32, value: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: u32::from(fid).into(),
-        cdw11: value.into(),
-        ..admin(AdminOpcode::SetFeatures, nsid)
-    }
+    SubmissionEntry { cdw10: u32::from(fid).into(), cdw11: value.into(), ..admin(AdminOpcode::SetFeatures, nsid) }
 }
 
 /// Get Log Page of `bytes` bytes from the start.
@@ -420,8 +374,5 @@ pub fn get_log(lid: u8, specific: u16, bytes: u32) -> SubmissionEntry {
 
 /// Identify.
 pub fn identify(cns: u8, nsid: u32) -> SubmissionEntry {
-    SubmissionEntry {
-        cdw10: u32::from(cns).into(),
-        ..admin(AdminOpcode::Identify, nsid)
-    }
+    SubmissionEntry { cdw10: u32::from(cns).into(), ..admin(AdminOpcode::Identify, nsid) }
 }

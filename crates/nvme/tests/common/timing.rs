@@ -13,10 +13,7 @@ pub fn controller_alone(read_ns: u64, write_ns: u64) -> TimingConfig {
             erase_ns: 0,
             suspend_ns: None,
         },
-        channel: ChannelTiming {
-            bytes_per_second: 1_000_000_000_000,
-            command_ns: 0,
-        },
+        channel: ChannelTiming { bytes_per_second: 1_000_000_000_000, command_ns: 0 },
         controller: ControllerTiming {
             cores: 1,
             read_ns,
@@ -25,11 +22,7 @@ pub fn controller_alone(read_ns: u64, write_ns: u64) -> TimingConfig {
             read_pipeline_ns: 0,
             write_pipeline_ns: 0,
         },
-        link: LinkTiming {
-            generation: 6,
-            lanes: 16,
-            payload_share: 1.0,
-        },
+        link: LinkTiming { generation: 6, lanes: 16, payload_share: 1.0 },
         write_buffer_bytes: 1 << 20,
         read_cache_bytes: 0,
         tails: Vec::new(),

@@ -54,25 +54,15 @@ fn smart_counts_what_hosts_did() {
     assert_eq!(page[0], 0, "no critical warning");
     assert_eq!(u16_at(&page, 1), 313);
     assert_eq!(page[3..6], [100, 10, 0]);
-    assert_eq!(
-        u128_at(&page, 32),
-        1,
-        "3 blocks read are less than one unit of 512000 bytes"
-    );
+    assert_eq!(u128_at(&page, 32), 1, "3 blocks read are less than one unit of 512000 bytes");
     assert_eq!(u128_at(&page, 48), 2, "130 blocks are 532480 bytes");
     assert_eq!((u128_at(&page, 64), u128_at(&page, 80)), (1, 1));
     assert_eq!(u128_at(&page, 112), 1, "power cycles");
     assert_eq!(u128_at(&page, 128), 2, "hours");
     assert_eq!(u128_at(&page, 176), 0, "no errors");
-    let of_all = SubmissionEntry {
-        nsid: 0.into(),
-        ..get_log(0x02, 0, 512)
-    };
+    let of_all = SubmissionEntry { nsid: 0.into(), ..get_log(0x02, 0, 512) };
     drive.succeeds(id, &of_all, &[]);
-    let of_one = SubmissionEntry {
-        nsid: 1.into(),
-        ..get_log(0x02, 0, 512)
-    };
+    let of_one = SubmissionEntry { nsid: 1.into(), ..get_log(0x02, 0, 512) };
     drive.refuses(id, &of_one, &[], Status::INVALID_FIELD);
     let (_, page) = drive.succeeds(id, &get_log(0x02, 0, 512), &[]);
     assert_eq!(u128_at(&page, 176), 1, "one error");
@@ -86,19 +76,9 @@ fn the_endurance_group_has_capacity_and_media_writes() {
     assert_eq!((page[0], page[3], page[4], page[5]), (0, 100, 10, 0));
     assert_eq!(u128_at(&page, 32), 0, "no endurance estimate");
     let stats = drive.subsystem.device().stats();
-    assert_eq!(
-        u128_at(&page, 64),
-        u128::from(stats.host_bytes_written().div_ceil(1_000_000_000))
-    );
-    assert_eq!(
-        u128_at(&page, 80),
-        u128::from(stats.media_bytes_written().div_ceil(1_000_000_000))
-    );
-    assert_eq!(
-        u128_at(&page, 112),
-        u128::from(stats.host_bytes_written() / PAGE_BYTES),
-        "writes of one block each"
-    );
+    assert_eq!(u128_at(&page, 64), u128::from(stats.host_bytes_written().div_ceil(1_000_000_000)));
+    assert_eq!(u128_at(&page, 80), u128::from(stats.media_bytes_written().div_ceil(1_000_000_000)));
+    assert_eq!(u128_at(&page, 112), u128::from(stats.host_bytes_written() / PAGE_BYTES), "writes of one block each");
     assert_eq!(u128_at(&page, 160), u128::from(drive.subsystem.capacity_bytes()));
     assert_eq!(u128_at(&page, 176), 0, "one namespace has it all");
     let mut empty = Drive::new();
@@ -111,15 +91,9 @@ fn the_endurance_group_has_capacity_and_media_writes() {
 fn the_error_log_says_which_command_and_where() {
     let (mut drive, id) = drive_with_namespace();
     let beyond = drive.subsystem.capacity_bytes() / PAGE_BYTES;
-    let entry = SubmissionEntry {
-        cid: 0x1234.into(),
-        ..io(IoOpcode::Read, 1, beyond, 1)
-    };
+    let entry = SubmissionEntry { cid: 0x1234.into(), ..io(IoOpcode::Read, 1, beyond, 1) };
     let reply = drive.command(id, 3, &entry, &[]).reply;
-    assert_eq!(
-        (reply.status, reply.do_not_retry, reply.more),
-        (Status::LBA_OUT_OF_RANGE, true, true)
-    );
+    assert_eq!((reply.status, reply.do_not_retry, reply.more), (Status::LBA_OUT_OF_RANGE, true, true));
     drive.refuses(id, &get_feature(0x03, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
     let (_, page) = drive.succeeds(id, &get_log(0x01, 0, 4096), &[]);
     let (newest, oldest) = (&page[..64], &page[64..128]);
@@ -134,13 +108,7 @@ fn the_error_log_says_which_command_and_where() {
     assert_eq!((oldest[31], oldest[63]), (IoOpcode::Read.code(), 1));
     assert_eq!((newest[31], u16_at(newest, 8)), (AdminOpcode::GetFeatures.code(), 0));
     assert_eq!(page[128..], [0; 4096 - 128]);
-    let logged: Vec<&str> = drive
-        .subsystem
-        .controller(id)
-        .errors
-        .iter()
-        .map(|(_, cause)| cause)
-        .collect();
+    let logged: Vec<&str> = drive.subsystem.controller(id).errors.iter().map(|(_, cause)| cause).collect();
     assert_eq!(logged[0], "the controller does not support feature 0x03");
     assert!(logged[1].contains("exceed the namespace"), "{}", logged[1]);
     // Another host has other errors, the count goes on.
@@ -162,10 +130,7 @@ fn firmware_and_self_tests() {
     let (_, page) = drive.succeeds(id, &get_log(0x06, 0, 564), &[]);
     assert_eq!(page[..4], [0; 4]);
     assert!(page[4..].chunks(28).all(|result| result[0] == 0x0f), "no test was run");
-    let short = SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::DeviceSelfTest, 1)
-    };
+    let short = SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::DeviceSelfTest, 1) };
     drive.succeeds(id, &short, &[]);
     drive.now += 2_000_000_000;
     let (_, page) = drive.succeeds(id, &get_log(0x06, 0, 564), &[]);
@@ -178,33 +143,19 @@ fn firmware_and_self_tests() {
 fn sanitize_is_followed_to_its_end() {
     let (mut drive, id) = drive_with_namespace();
     let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
-    assert_eq!(
-        (u16_at(&page, 0), u16_at(&page, 2)),
-        (0xffff, 0x100),
-        "never sanitized, never written"
-    );
+    assert_eq!((u16_at(&page, 0), u16_at(&page, 2)), (0xffff, 0x100), "never sanitized, never written");
     drive.write(id, 1, 0, &[1; PAGE_BYTES as usize]);
     let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
     assert_eq!(u16_at(&page, 2), 0);
     assert!(request_event(&mut drive, id, 40).is_none());
-    let block_erase = SubmissionEntry {
-        cdw10: 2.into(),
-        ..admin(AdminOpcode::Sanitize, 0)
-    };
+    let block_erase = SubmissionEntry { cdw10: 2.into(), ..admin(AdminOpcode::Sanitize, 0) };
     drive.succeeds(id, &block_erase, &[]);
     let (_, page) = drive.succeeds(id, &get_log(0x81, 0, 512), &[]);
-    assert_eq!(
-        (u16_at(&page, 0), u16_at(&page, 2), u32_at(&page, 4), page[36]),
-        (0, 2, 2, 1)
-    );
+    assert_eq!((u16_at(&page, 0), u16_at(&page, 2), u32_at(&page, 4), page[36]), (0, 2, 2, 1));
     assert_eq!(u32_at(&page, 12), 0xffff_ffff, "no estimate");
     drive.tick();
     let (_, page) = drive.succeeds(id, &get_piece(0x81, 0, 0, 512), &[]);
-    assert_eq!(
-        (u16_at(&page, 0), u16_at(&page, 2), page[36]),
-        (0xffff, 0x101, 0),
-        "all data erased"
-    );
+    assert_eq!((u16_at(&page, 0), u16_at(&page, 2), page[36]), (0xffff, 0x101, 0), "all data erased");
     // I/O command specific status, Sanitize Operation Completed, log page 81h.
     assert_eq!(events(&mut drive, id), [(40, 0x0081_0106)]);
     drive.write(id, 1, 0, &[1; PAGE_BYTES as usize]);
@@ -218,9 +169,7 @@ fn a_changed_namespace_is_told_and_listed_until_it_is_read() {
     let (first, second) = (drive.host(), drive.host());
     let woken = Arc::new(AtomicU64::new(0));
     let count = woken.clone();
-    drive
-        .subsystem
-        .set_waker(first, Arc::new(move || _ = count.fetch_add(1, Ordering::Relaxed)));
+    drive.subsystem.set_waker(first, Arc::new(move || _ = count.fetch_add(1, Ordering::Relaxed)));
     drive.succeeds(first, &set_feature(0x0b, 0, 0x100), &[]);
     assert!(request_event(&mut drive, first, 11).is_none());
     assert!(request_event(&mut drive, second, 12).is_none());
@@ -233,11 +182,7 @@ fn a_changed_namespace_is_told_and_listed_until_it_is_read() {
     let mut controllers = vec![0; 4096];
     controllers[0] = 1;
     controllers[2] = first as u8;
-    drive.succeeds(
-        second,
-        &admin(AdminOpcode::NamespaceAttachment, nsid as u32),
-        &controllers,
-    );
+    drive.succeeds(second, &admin(AdminOpcode::NamespaceAttachment, nsid as u32), &controllers);
     assert!(woken.load(Ordering::Relaxed) > 0);
     // Notice, namespace attribute changed, log page 04h.
     assert_eq!(events(&mut drive, first), [(11, 0x0004_0002)]);
@@ -254,10 +199,7 @@ fn a_changed_namespace_is_told_and_listed_until_it_is_read() {
     assert_eq!(events(&mut drive, first), []);
 
     controllers[2] = first as u8;
-    let detach = SubmissionEntry {
-        cdw10: 1.into(),
-        ..admin(AdminOpcode::NamespaceAttachment, nsid as u32)
-    };
+    let detach = SubmissionEntry { cdw10: 1.into(), ..admin(AdminOpcode::NamespaceAttachment, nsid as u32) };
     drive.succeeds(second, &detach, &controllers);
     assert_eq!(events(&mut drive, first), [(13, 0x0004_0002)]);
 }

@@ -46,10 +46,7 @@ fn failing_storage_degrades_the_drive_and_its_endurance_group() {
     }
     drive.memory.broken.store(true, Ordering::Relaxed);
     let reply = drive.command(id, 1, &io(IoOpcode::Read, 1, 0, 1), &[]).reply;
-    assert_eq!(
-        (reply.status, reply.do_not_retry),
-        (Status::UNRECOVERED_READ_ERROR, false)
-    );
+    assert_eq!((reply.status, reply.do_not_retry), (Status::UNRECOVERED_READ_ERROR, false));
     drive.memory.broken.store(false, Ordering::Relaxed);
     // Reliability (SMART / Health), and endurance group event aggregate log change (Notice, log
     // page 0Fh).
@@ -73,17 +70,12 @@ fn requests_are_limited_and_can_be_aborted() {
     let reply = request_event(&mut drive, id, 5).expect("a completion").reply;
     assert_eq!(reply.status, Status::ASYNC_EVENT_REQUEST_LIMIT_EXCEEDED);
     assert_eq!((reply.status.sct(), reply.status.sc()), (1, 0x05));
-    let abort = |queue: u32, cid: u32| SubmissionEntry {
-        cdw10: (cid << 16 | queue).into(),
-        ..admin(AdminOpcode::Abort, 0)
-    };
+    let abort =
+        |queue: u32, cid: u32| SubmissionEntry { cdw10: (cid << 16 | queue).into(), ..admin(AdminOpcode::Abort, 0) };
     assert_eq!(drive.succeeds(id, &abort(0, 3), &[]).0, 0, "aborted");
     let completions = drive.subsystem.async_completions(id);
     assert_eq!(completions.len(), 1);
-    assert_eq!(
-        (completions[0].cid, completions[0].reply.status),
-        (3, Status::ABORT_REQUESTED)
-    );
+    assert_eq!((completions[0].cid, completions[0].reply.status), (3, Status::ABORT_REQUESTED));
     assert_eq!(drive.succeeds(id, &abort(0, 3), &[]).0, 1, "not there any more");
     assert_eq!(drive.succeeds(id, &abort(1, 2), &[]).0, 1, "another queue");
     assert_eq!(drive.succeeds(id, &abort(77, 2), &[]).0, 1);
@@ -133,12 +125,7 @@ fn keep_alive_holds_the_connection() {
 #[test]
 fn keep_alive_is_not_for_pci_express() {
     let (mut drive, id) = drive_with_namespace();
-    drive.refuses(
-        id,
-        &admin(AdminOpcode::KeepAlive, 0),
-        &[],
-        Status::INVALID_COMMAND_OPCODE,
-    );
+    drive.refuses(id, &admin(AdminOpcode::KeepAlive, 0), &[], Status::INVALID_COMMAND_OPCODE);
     drive.refuses(id, &set_feature(0x0f, 0, 1000), &[], Status::INVALID_FIELD);
     drive.refuses(id, &get_feature(0x0f, 0, CURRENT, 0), &[], Status::INVALID_FIELD);
     let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);

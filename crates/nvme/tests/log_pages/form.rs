@@ -51,15 +51,8 @@ fn a_page_in_pieces_is_the_page() {
                 assert_eq!(piece.len(), piece_bytes as usize);
                 pieces.extend(piece);
             }
-            assert_eq!(
-                pieces[..whole.len()],
-                whole[..],
-                "log page {lid:#x} in pieces of {piece_bytes}"
-            );
-            assert!(
-                pieces[whole.len()..].iter().all(|&byte| byte == 0),
-                "log page {lid:#x} goes on after its end"
-            );
+            assert_eq!(pieces[..whole.len()], whole[..], "log page {lid:#x} in pieces of {piece_bytes}");
+            assert!(pieces[whole.len()..].iter().all(|&byte| byte == 0), "log page {lid:#x} goes on after its end");
         }
     }
 }
@@ -75,10 +68,7 @@ fn offsets_that_make_no_sense_are_refused() {
             let reply = drive.refuses(id, &get_piece(lid, specific, offset, 8), &[], Status::INVALID_FIELD);
             assert!(reply.do_not_retry && reply.more);
         }
-        let by_index = SubmissionEntry {
-            cdw14: (1 << 23).into(),
-            ..get_log(lid, specific, 8)
-        };
+        let by_index = SubmissionEntry { cdw14: (1 << 23).into(), ..get_log(lid, specific, 8) };
         drive.refuses(id, &by_index, &[], Status::INVALID_FIELD);
         drive.refuses(id, &get_log(lid, specific, 4 << 20), &[], Status::INVALID_FIELD);
         let (_, longest) = drive.succeeds(id, &get_piece(lid, specific, 0, 1 << 20), &[]);
@@ -99,23 +89,12 @@ fn what_is_listed_is_there_and_nothing_else() {
                 // The transport provides the discovery log page.
                 if code != 0x70 {
                     let reply = drive.admin(id, &get_log(code, 1, 4), &[]).reply;
-                    let expected = if listed {
-                        Status::SUCCESS
-                    } else {
-                        Status::INVALID_LOG_PAGE
-                    };
-                    assert_eq!(
-                        reply.status, expected,
-                        "log page {code:#x} of {kind:?} over {transport:?}"
-                    );
+                    let expected = if listed { Status::SUCCESS } else { Status::INVALID_LOG_PAGE };
+                    assert_eq!(reply.status, expected, "log page {code:#x} of {kind:?} over {transport:?}");
                 }
                 let listed = features[usize::from(code) * 4] & 1 == 1;
                 let reply = drive.admin(id, &get_feature(code, 0, CAPABILITIES, 0), &[]).reply;
-                assert_eq!(
-                    reply.status.is_success(),
-                    listed,
-                    "feature {code:#x} of {kind:?} over {transport:?}"
-                );
+                assert_eq!(reply.status.is_success(), listed, "feature {code:#x} of {kind:?} over {transport:?}");
             }
         }
     }
@@ -127,12 +106,7 @@ fn commands_that_are_listed_are_known() {
     let fabrics = drive.connect(HostTransport::Fabrics, ControllerKind::Io);
     let (_, page) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
     for opcode in 0..=255u8 {
-        let entry = SubmissionEntry {
-            opcode,
-            nsid: 1.into(),
-            cid: 7.into(),
-            ..SubmissionEntry::default()
-        };
+        let entry = SubmissionEntry { opcode, nsid: 1.into(), cid: 7.into(), ..SubmissionEntry::default() };
         for (queue, table) in [(0, 0), (1, 1024)] {
             let listed = page[table + usize::from(opcode) * 4] & 1 == 1;
             let data = [0; 4096];
@@ -150,29 +124,14 @@ fn effects_differ_by_transport_and_command_set() {
     let (_, over_pcie) = drive.succeeds(pcie, &get_log(0x05, 0, 4096), &[]);
     let (_, over_fabrics) = drive.succeeds(fabrics, &get_log(0x05, 0, 4096), &[]);
     for opcode in [0x00, 0x01, 0x04, 0x05, 0x7c] {
-        assert_eq!(
-            (u32_at(&over_pcie, opcode * 4), u32_at(&over_fabrics, opcode * 4)),
-            (1, 0),
-            "{opcode:#x}"
-        );
+        assert_eq!((u32_at(&over_pcie, opcode * 4), u32_at(&over_fabrics, opcode * 4)), (1, 0), "{opcode:#x}");
     }
     assert_eq!(over_pcie[1024..], over_fabrics[1024..], "I/O commands are the same");
-    assert_eq!(
-        u32_at(&over_pcie, 0x0d * 4),
-        1 | 1 << 3,
-        "Namespace Management changes the inventory"
-    );
+    assert_eq!(u32_at(&over_pcie, 0x0d * 4), 1 | 1 << 3, "Namespace Management changes the inventory");
     assert_eq!(u32_at(&over_pcie, 0x80 * 4), 1 | 1 << 1 | 1 << 2 | 1 << 16, "Format");
-    assert_eq!(
-        u32_at(&over_pcie, 1024 + 4),
-        0b11,
-        "Write changes content, and nothing that Linux would warn of"
-    );
+    assert_eq!(u32_at(&over_pcie, 1024 + 4), 0b11, "Write changes content, and nothing that Linux would warn of");
     assert_eq!(u32_at(&over_pcie, 1024 + 0x12 * 4), 1, "I/O Management Receive");
-    let zoned = SubmissionEntry {
-        cdw14: (2 << 24).into(),
-        ..get_log(0x05, 0, 4096)
-    };
+    let zoned = SubmissionEntry { cdw14: (2 << 24).into(), ..get_log(0x05, 0, 4096) };
     let (_, page) = drive.succeeds(pcie, &zoned, &[]);
     assert_eq!(page[..1024], over_pcie[..1024]);
     assert_eq!(page[1024..], [0; 3072], "no zoned commands");
@@ -194,12 +153,7 @@ fn what_identify_says_is_supported_answers_and_nothing_else_does() {
         let has_feature = |code: usize| features[code * 4] & 1 == 1;
         let mut has_log = |code: u8| drive.admin(id, &get_log(code, 1, 4), &[]).reply.status == Status::SUCCESS;
         let lpa = u32::from(identify[261]);
-        for (number, pages) in [
-            (1, &[0x05][..]),
-            (3, &[0x07, 0x08]),
-            (4, &[0x0d]),
-            (5, &[0x00, 0x12, 0x13]),
-        ] {
+        for (number, pages) in [(1, &[0x05][..]), (3, &[0x07, 0x08]), (4, &[0x0d]), (5, &[0x00, 0x12, 0x13])] {
             for &page in pages {
                 assert_eq!(bit(lpa, number), has_log(page), "LPA bit {number}, page {page:#x}");
             }
@@ -213,31 +167,17 @@ fn what_identify_says_is_supported_answers_and_nothing_else_does() {
         assert_eq!(bit(ctratt, 1), has_feature(0x11), "permissive mode");
         for (number, cns) in [(2, 0x04), (4, 0x19), (7, 0x16), (9, 0x17), (10, 0x18)] {
             let reply = drive.admin(id, &common::identify(cns, 0), &[]).reply;
-            assert_eq!(
-                bit(ctratt, number),
-                reply.status == Status::SUCCESS,
-                "CTRATT bit {number}"
-            );
+            assert_eq!(bit(ctratt, number), reply.status == Status::SUCCESS, "CTRATT bit {number}");
         }
         for number in 11..=14 {
-            assert_eq!(
-                bit(ctratt, number),
-                has_admin(0x20),
-                "Capacity Management, CTRATT bit {number}"
-            );
+            assert_eq!(bit(ctratt, number), has_admin(0x20), "Capacity Management, CTRATT bit {number}");
         }
         // A 128-bit host identifier is that of Connect on Fabrics, and can be set on PCI Express.
         assert!(bit(ctratt, 0) && has_feature(0x81));
-        let offset = SubmissionEntry {
-            cdw12: 4.into(),
-            ..get_log(0x02, 0, 8)
-        };
+        let offset = SubmissionEntry { cdw12: 4.into(), ..get_log(0x02, 0, 8) };
         let reply = drive.admin(id, &offset, &[]).reply;
         assert_eq!(bit(lpa, 2), reply.status == Status::SUCCESS, "offsets");
-        let of_namespace = SubmissionEntry {
-            nsid: 1.into(),
-            ..get_log(0x02, 0, 8)
-        };
+        let of_namespace = SubmissionEntry { nsid: 1.into(), ..get_log(0x02, 0, 8) };
         let reply = drive.admin(id, &of_namespace, &[]).reply;
         assert_eq!(bit(lpa, 0), reply.status == Status::SUCCESS, "health of namespaces");
         let oacs = u32::from(u16_at(&identify, 256));
@@ -275,17 +215,10 @@ fn what_identify_says_is_supported_answers_and_nothing_else_does() {
             }
         }
         assert_eq!(bit(oncs, 6), has_feature(0x0e), "timestamp");
-        let saved = SubmissionEntry {
-            cdw10: (2 << 8 | 0x04).into(),
-            ..admin(AdminOpcode::GetFeatures, 0)
-        };
+        let saved = SubmissionEntry { cdw10: (2 << 8 | 0x04).into(), ..admin(AdminOpcode::GetFeatures, 0) };
         let reply = drive.admin(id, &saved, &[]).reply;
         assert_eq!(bit(oncs, 4), reply.status == Status::SUCCESS, "select and save");
-        assert_eq!(
-            bit(u32::from(identify[525]), 0),
-            has_feature(0x06),
-            "volatile write cache"
-        );
+        assert_eq!(bit(u32::from(identify[525]), 0), has_feature(0x06), "volatile write cache");
     }
 }
 
@@ -325,10 +258,7 @@ fn random_fields_are_answered() {
         entry.cid = (step as u16).into();
         let sent: Vec<u8> = (0..512).map(|_| random.random()).collect();
         let id = if step % 2 == 0 { pcie } else { fabrics };
-        let transfer = drive
-            .subsystem
-            .accept(id, 0, &entry)
-            .map(|accepted| accepted.transfer());
+        let transfer = drive.subsystem.accept(id, 0, &entry).map(|accepted| accepted.transfer());
         let Some(done) = drive.try_command(id, 0, &entry, &sent) else {
             continue;
         };
@@ -345,9 +275,6 @@ fn random_fields_are_answered() {
             assert_eq!(done.data.len(), transfer.bytes, "{context}");
         }
     }
-    assert!(
-        succeeded > 2_000,
-        "only {succeeded} of 20000 commands succeeded: the test has become weak"
-    );
+    assert!(succeeded > 2_000, "only {succeeded} of 20000 commands succeeded: the test has become weak");
     assert!(drive.subsystem.async_completions(pcie).len() <= 4);
 }

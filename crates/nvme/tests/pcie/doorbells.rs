@@ -106,9 +106,7 @@ fn wrong_doorbells_are_events_and_nothing_else() {
         machine.ring(1);
     });
     assert_eq!(head, 0x0001_0100, "an entry that the completion queue does not have");
-    let register = event_of(&mut machine, &|machine| {
-        machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0])
-    });
+    let register = event_of(&mut machine, &|machine| machine.write_register(0x1000 + 4 * 2 * 3, &[1, 0, 0, 0]));
     assert_eq!(register, 0x0001_0000, "queue 3 does not exist");
     assert_eq!(machine.take_all(1).len(), 63);
     machine.ring_head(1);
@@ -136,13 +134,7 @@ fn shadow_doorbells_stand_in_for_those_of_io_queues() {
     let mut machine = Machine::with_queue();
     let (values, indexes) = (DATA - PAGE, DATA - 2 * PAGE);
     let configure = |prp1, prp2| prps(admin(AdminOpcode::DoorbellBufferConfig, 0), prp1, prp2);
-    for (prp1, prp2) in [
-        (values + 4, indexes),
-        (values, indexes + 8),
-        (0, indexes),
-        (values, 0),
-        (1 << 60, indexes),
-    ] {
+    for (prp1, prp2) in [(values + 4, indexes), (values, indexes + 8), (0, indexes), (values, 0), (1 << 60, indexes)] {
         machine.refuses(0, configure(prp1, prp2), Status::INVALID_FIELD);
     }
     assert!(!machine.controller.has_shadow_doorbells());

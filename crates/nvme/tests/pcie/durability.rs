@@ -29,9 +29,7 @@ fn what_is_aborted_completes_before_its_abort() {
     machine.run();
     let found = |machine: &mut Machine| -> Vec<(u16, Status)> {
         let completions = machine.take_all(0).into_iter();
-        completions
-            .map(|entry| (entry.cid.get(), entry.status.status()))
-            .collect()
+        completions.map(|entry| (entry.cid.get(), entry.status.status())).collect()
     };
     assert_eq!(found(&mut machine), expected);
     machine.ring_head(0);
@@ -61,11 +59,7 @@ fn a_stuck_command_ends_when_it_is_aborted() {
     let mut machine = Machine::with_queue();
     let plan = "[[fault]]\nkind = \"stuck\"\ncommands = [\"flush\"]\ntimes = 3\n";
     let plan = nvme::fault::FaultPlan::parse(plan).expect("a plan");
-    machine
-        .drive
-        .subsystem
-        .set_faults(0, Some(plan))
-        .expect("it can fail so");
+    machine.drive.subsystem.set_faults(0, Some(plan)).expect("it can fail so");
     let stuck: Vec<u16> = (0..3).map(|_| machine.submit(1, flush())).collect();
     let well = machine.submit(1, flush());
     machine.ring(1);
@@ -92,15 +86,8 @@ fn a_stuck_command_ends_when_it_is_aborted() {
     let mut delete = admin(AdminOpcode::DeleteIoSubmissionQueue, 0);
     delete.cdw10.set(1);
     assert_eq!(machine.command(0, delete).status.status(), Status::SUCCESS);
-    let ended = completed(&mut machine)
-        .into_iter()
-        .collect::<std::collections::BTreeSet<_>>();
-    assert_eq!(
-        ended,
-        [stuck[0], stuck[2]]
-            .map(|cid| (cid, Status::ABORTED_SQ_DELETION))
-            .into()
-    );
+    let ended = completed(&mut machine).into_iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(ended, [stuck[0], stuck[2]].map(|cid| (cid, Status::ABORTED_SQ_DELETION)).into());
 }
 
 #[test]
@@ -112,10 +99,7 @@ fn commands_complete_when_they_are_durable_and_share_the_wait() {
     machine.run();
     let done: Vec<u16> = machine.take_all(1).iter().map(|entry| entry.cid.get()).collect();
     assert_eq!(done, [written], "a write with a volatile cache need not wait");
-    let durable = machine
-        .controller
-        .start_sync()
-        .expect("the flush is to be made durable");
+    let durable = machine.controller.start_sync().expect("the flush is to be made durable");
     assert!(machine.controller.start_sync().is_none(), "one at a time");
     let late = [machine.submit(1, flush()), machine.submit(1, flush())];
     machine.ring(1);
@@ -154,11 +138,7 @@ fn deleting_a_queue_completes_what_is_outstanding() {
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoSubmissionQueue, 1));
     let aborted = machine.take_all(1);
     assert_eq!(aborted.iter().map(|entry| entry.cid.get()).collect::<Vec<_>>(), cids);
-    assert!(
-        aborted
-            .iter()
-            .all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION)
-    );
+    assert!(aborted.iter().all(|entry| entry.status.status() == Status::ABORTED_SQ_DELETION));
     machine.succeeds(0, Machine::delete(AdminOpcode::DeleteIoCompletionQueue, 1));
     let result = durable.flush();
     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 2, &result));
@@ -176,11 +156,7 @@ fn outstanding_commands_keep_their_place_in_the_completion_queue() {
     assert_eq!(machine.run(), [3]);
     machine.submit(1, read(1, DATA, 0));
     machine.ring(1);
-    assert_eq!(
-        machine.run(),
-        [],
-        "three places are taken by commands that nobody has seen completed"
-    );
+    assert_eq!(machine.run(), [], "three places are taken by commands that nobody has seen completed");
     assert!(machine.sync());
     assert_eq!(machine.take_all(1).len(), 3);
     machine.ring_head(1);
@@ -195,12 +171,7 @@ fn a_reset_forgets_what_is_outstanding() {
     machine.run();
     let durable = machine.controller.start_sync().unwrap();
     machine.disable();
-    assert!(
-        machine
-            .doorbells
-            .iter()
-            .all(|doorbell| doorbell.load(Ordering::Relaxed) == 0)
-    );
+    assert!(machine.doorbells.iter().all(|doorbell| doorbell.load(Ordering::Relaxed) == 0));
     machine.enable();
     machine.create_pair(1, 64, None);
     let result = durable.flush();

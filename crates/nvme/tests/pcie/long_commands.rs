@@ -15,10 +15,7 @@ fn between_the_parts_of_a_long_command_others_have_the_drive() {
     let mut machine = Machine::with_queue();
     machine.create_pair(2, 64, None);
     let blocks = CAPACITY_BYTES / PAGE;
-    let whole = nvme_spec::command::Range {
-        nlb: (blocks as u32).into(),
-        ..nvme_spec::command::Range::default()
-    };
+    let whole = nvme_spec::command::Range { nlb: (blocks as u32).into(), ..nvme_spec::command::Range::default() };
     machine.ram.write(DATA, [whole; 256].as_bytes()).unwrap();
     let mut deallocate = prps(io(IoOpcode::DatasetManagement, 1, 0, 1), DATA, 0);
     deallocate.cdw10.set(255);
@@ -136,11 +133,7 @@ fn a_long_command_ends_with_its_queue_its_namespace_and_its_controller() {
     machine.ring(0);
     machine.run();
     assert_eq!(machine.take(0).unwrap().status.status(), Status::SUCCESS);
-    assert_eq!(
-        machine.take(1).unwrap().status.status(),
-        Status::INVALID_FIELD,
-        "no such namespace"
-    );
+    assert_eq!(machine.take(1).unwrap().status.status(), Status::INVALID_FIELD, "no such namespace");
 
     let mut machine = Machine::with_queue();
     begin(&mut machine);

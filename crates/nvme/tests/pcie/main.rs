@@ -37,8 +37,7 @@ struct Ram(RefCell<Vec<u8>>);
 impl Ram {
     fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, MemoryFault> {
         let end = address.checked_add(bytes as u64).filter(|end| *end <= RAM_BYTES);
-        end.map(|end| address as usize..end as usize)
-            .ok_or(MemoryFault { address })
+        end.map(|end| address as usize..end as usize).ok_or(MemoryFault { address })
     }
 }
 
@@ -102,10 +101,7 @@ struct Machine {
 }
 
 fn with_namespace() -> SubsystemConfig {
-    SubsystemConfig {
-        namespace: true,
-        ..config()
-    }
+    SubsystemConfig { namespace: true, ..config() }
 }
 
 impl Machine {
@@ -122,9 +118,7 @@ impl Machine {
     }
 
     fn on(mut drive: Drive) -> Machine {
-        let connected = drive
-            .subsystem
-            .connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default());
+        let connected = drive.subsystem.connect(0, HostTransport::Pcie, ControllerKind::Io, HostIdentity::default());
         let id = connected.expect("room for a controller");
         let mut machine = Machine {
             drive,
@@ -140,11 +134,7 @@ impl Machine {
     }
 
     fn with<T>(&mut self, call: impl FnOnce(&mut PcieController, &mut Subsystem, Bus<'_>) -> T) -> T {
-        let bus = Bus {
-            memory: &self.ram,
-            interrupts: &self.raised,
-            doorbells: &self.doorbells,
-        };
+        let bus = Bus { memory: &self.ram, interrupts: &self.raised, doorbells: &self.doorbells };
         call(&mut self.controller, &mut self.drive.subsystem, bus)
     }
 
@@ -154,8 +144,7 @@ impl Machine {
 
     fn read_register<const N: usize>(&mut self, offset: u32) -> [u8; N] {
         let mut data = [0xee; N];
-        self.controller
-            .read_register(&self.drive.subsystem, u64::from(offset), &mut data);
+        self.controller.read_register(&self.drive.subsystem, u64::from(offset), &mut data);
         data
     }
 
@@ -165,12 +154,7 @@ impl Machine {
 
     fn enable(&mut self) {
         self.pairs = [Pair::default(); 5];
-        self.pairs[0] = Pair {
-            submission: PAGE,
-            completion: 2 * PAGE,
-            entries: ADMIN_ENTRIES,
-            ..Pair::default()
-        };
+        self.pairs[0] = Pair { submission: PAGE, completion: 2 * PAGE, entries: ADMIN_ENTRIES, ..Pair::default() };
         self.ram.write(2 * PAGE, &[0; PAGE as usize]).unwrap();
         let size = u32::from(ADMIN_ENTRIES - 1);
         self.write_register(register::AQA, &(size << 16 | size).to_le_bytes());
@@ -194,13 +178,9 @@ impl Machine {
         let mut entry = admin(AdminOpcode::CreateIoCompletionQueue, 0);
         entry.set_prps(Machine::place(queue).1, 0);
         let size = entries.wrapping_sub(1) as u16;
-        entry
-            .cdw10
-            .set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
-        let dword11 = CreateIoCompletionQueueCdw11::new()
-            .with_pc(true)
-            .with_ien(vector.is_some())
-            .with_iv(vector.unwrap_or(0));
+        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        let dword11 =
+            CreateIoCompletionQueueCdw11::new().with_pc(true).with_ien(vector.is_some()).with_iv(vector.unwrap_or(0));
         entry.cdw11.set(dword11.into_bits());
         entry
     }
@@ -209,15 +189,8 @@ impl Machine {
         let mut entry = admin(AdminOpcode::CreateIoSubmissionQueue, 0);
         entry.set_prps(Machine::place(queue).0, 0);
         let size = entries.wrapping_sub(1) as u16;
-        entry
-            .cdw10
-            .set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
-        entry.cdw11.set(
-            CreateIoSubmissionQueueCdw11::new()
-                .with_pc(true)
-                .with_cqid(target)
-                .into_bits(),
-        );
+        entry.cdw10.set(CreateQueueCdw10::new().with_qid(queue).with_qsize(size).into_bits());
+        entry.cdw11.set(CreateIoSubmissionQueueCdw11::new().with_pc(true).with_cqid(target).into_bits());
         entry
     }
 
@@ -233,12 +206,7 @@ impl Machine {
         self.ram.write(completion, &vec![0; usize::from(entries) * 16]).unwrap();
         self.succeeds(0, Machine::create_completion(queue, u32::from(entries), vector));
         self.succeeds(0, Machine::create_submission(queue, u32::from(entries), queue));
-        self.pairs[usize::from(queue)] = Pair {
-            submission,
-            completion,
-            entries,
-            ..Pair::default()
-        };
+        self.pairs[usize::from(queue)] = Pair { submission, completion, entries, ..Pair::default() };
     }
 
     /// Adds an entry to a queue. `ring` writes the doorbell.
@@ -276,9 +244,7 @@ impl Machine {
     fn take(&mut self, queue: u16) -> Option<CompletionEntry> {
         let pair = &mut self.pairs[usize::from(queue)];
         let mut bytes = [0; 16];
-        self.ram
-            .read(pair.completion + u64::from(pair.head) * 16, &mut bytes)
-            .unwrap();
+        self.ram.read(pair.completion + u64::from(pair.head) * 16, &mut bytes).unwrap();
         let entry = CompletionEntry::read_from_bytes(&bytes).unwrap();
         if entry.status.p() != pair.wraps.is_multiple_of(2) {
             return None;

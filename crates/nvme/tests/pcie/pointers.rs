@@ -24,10 +24,7 @@ fn prps_describe_data_in_pages() {
     // Two whole pages that are not neighbours.
     machine.succeeds(1, read(2, DATA + 0x11_0000, DATA + 0x12_0000));
     assert_eq!(machine.ram(DATA + 0x11_0000, PAGE), data[..PAGE as usize]);
-    assert_eq!(
-        machine.ram(DATA + 0x12_0000, PAGE),
-        data[PAGE as usize..2 * PAGE as usize]
-    );
+    assert_eq!(machine.ram(DATA + 0x12_0000, PAGE), data[PAGE as usize..2 * PAGE as usize]);
 }
 
 #[test]
@@ -128,24 +125,14 @@ fn sgls_describe_data_in_pieces() {
     assert_eq!(machine.ram(DATA + 0x10_0001, 2 * PAGE), data);
 
     // Pieces of odd sizes in two segments. A bit bucket has no length in data for the controller.
-    machine.put(
-        list,
-        &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)],
-    );
+    machine.put(list, &[block(DATA, 1), block(DATA + 1, 0), bucket(77), segment(more, 2)]);
     machine.put(more, &[block(DATA + 1, page), last_segment(list + 0x800, 1)]);
     machine.put(list + 0x800, &[block(DATA + 1 + PAGE, page - 1)]);
     let write_other = |sgl1| sgl(io(IoOpcode::Write, 1, 10, 2), sgl1);
     machine.succeeds(1, write_other(segment(list, 4)));
 
     // Data for the host goes past a bit bucket.
-    machine.put(
-        list,
-        &[
-            block(DATA + 0x20_0000, 100),
-            bucket(page),
-            block(DATA + 0x20_0064, page - 100),
-        ],
-    );
+    machine.put(list, &[block(DATA + 0x20_0000, 100), bucket(page), block(DATA + 0x20_0064, page - 100)]);
     let mut read_other = sgl(io(IoOpcode::Read, 1, 10, 2), last_segment(list, 3));
     read_other.flags.set_psdt(2);
     machine.succeeds(1, read_other);
@@ -251,10 +238,7 @@ fn the_metadata_pointer_is_an_address_or_an_sgl() {
     machine.put(list, &[block(meta, 200)]);
     machine.succeeds(1, metadata(sgl(write(2, 0, 0), block_of(DATA)), 2, list));
     machine.put(list, &[last_segment(more, 3)]);
-    machine.put(
-        more,
-        &[block(to_meta, 1), block(to_meta + 1, 100), block(to_meta + 101, 27)],
-    );
+    machine.put(more, &[block(to_meta, 1), block(to_meta + 1, 100), block(to_meta + 101, 27)]);
     machine.succeeds(1, metadata(sgl(read(2, 0, 0), block_of(to)), 2, list));
     check(&mut machine, "SGLs for both");
 
@@ -270,10 +254,7 @@ fn malformed_metadata_pointers_are_refused() {
     let mut machine = Machine::with_metadata();
     let list = DATA - PAGE;
     machine.put(list, &[block(DATA + PAGE, 63)]);
-    machine.put(
-        list + 0x10,
-        &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, 64)],
-    );
+    machine.put(list + 0x10, &[descriptor(SglType::DataBlock, SGL_SUBTYPE_OFFSET, 0, 64)]);
     machine.put(list + 0x20, &[last_segment(DATA + 4, 1)]);
     machine.put(list + 0x30, &[block(u64::MAX - 10, 64)]);
     let writes = |psdt, mptr| match psdt {
@@ -295,11 +276,7 @@ fn malformed_metadata_pointers_are_refused() {
         "an SGL without memory": writes(2, list + 0x30) => Status::DATA_TRANSFER_ERROR,
     };
     machine.refuses_each(1, &refused);
-    assert_eq!(
-        machine.drive.subsystem.state().smart.host_bytes_written,
-        0,
-        "nothing was changed"
-    );
+    assert_eq!(machine.drive.subsystem.state().smart.host_bytes_written, 0, "nothing was changed");
     // Without separate metadata the pointer is ignored.
     let mut format = admin(AdminOpcode::FormatNvm, 1);
     format.cdw10.set(0);

@@ -20,22 +20,14 @@ fn registers_read_at_any_size_and_write_as_dwords_and_qwords() {
     assert_eq!(machine.read_register(0xffc), [0; 8]);
 
     machine.write_register(register::ASQ, &(8 * PAGE).to_le_bytes());
-    assert_eq!(
-        machine.read_register(register::ASQ),
-        PAGE.to_le_bytes(),
-        "fixed while enabled"
-    );
+    assert_eq!(machine.read_register(register::ASQ), PAGE.to_le_bytes(), "fixed while enabled");
     machine.disable();
     machine.write_register(register::ASQ, &0x5000u32.to_le_bytes());
     machine.write_register(register::ASQ + 4, &7u32.to_le_bytes());
     assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes());
     machine.write_register(register::ASQ, &[0xff; 2]);
     machine.write_register(register::ASQ + 2, &[0xff; 4]);
-    assert_eq!(
-        machine.read_register(register::ASQ),
-        0x7_0000_5000u64.to_le_bytes(),
-        "odd accesses do nothing"
-    );
+    assert_eq!(machine.read_register(register::ASQ), 0x7_0000_5000u64.to_le_bytes(), "odd accesses do nothing");
 
     machine.write_register(register::INTMS, &5u32.to_le_bytes());
     machine.write_register(register::INTMC, &4u32.to_le_bytes());
@@ -59,10 +51,7 @@ fn admin_queues_that_cannot_be_are_a_fatal_status() {
         machine.write_register(register::ACQ, &completion.to_le_bytes());
         machine.write_register(register::CC, &0x0046_0001u32.to_le_bytes());
         let csts = machine.csts();
-        assert!(
-            csts.cfs() && !csts.rdy(),
-            "{attributes:#x} {submission:#x} {completion:#x}: {csts:?}"
-        );
+        assert!(csts.cfs() && !csts.rdy(), "{attributes:#x} {submission:#x} {completion:#x}: {csts:?}");
         machine.disable();
         assert!(!machine.csts().cfs(), "a reset helps");
         machine.enable();
@@ -90,10 +79,7 @@ fn a_queue_whose_memory_is_gone_is_a_fatal_status() {
 fn completion_queues_are_created_only_as_the_standard_allows() {
     let mut machine = Machine::new();
     let good = || Machine::create_completion(1, 64, Some(1));
-    let with_cdw11 = |dword11: u32| SubmissionEntry {
-        cdw11: dword11.into(),
-        ..good()
-    };
+    let with_cdw11 = |dword11: u32| SubmissionEntry { cdw11: dword11.into(), ..good() };
     let refused = table! {
         "no identifier": Machine::create_completion(0, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
         "more than there are": Machine::create_completion(5, 64, None) => Status::INVALID_QUEUE_IDENTIFIER,
@@ -117,10 +103,7 @@ fn submission_queues_are_created_only_as_the_standard_allows() {
     let mut machine = Machine::new();
     machine.succeeds(0, Machine::create_completion(1, 64, None));
     let good = || Machine::create_submission(1, 64, 1);
-    let in_pieces = SubmissionEntry {
-        cdw11: (1 << 16).into(),
-        ..good()
-    };
+    let in_pieces = SubmissionEntry { cdw11: (1 << 16).into(), ..good() };
     let refused = table! {
         "no identifier": Machine::create_submission(0, 64, 1) => Status::INVALID_QUEUE_IDENTIFIER,
         "more than there are": Machine::create_submission(5, 64, 1) => Status::INVALID_QUEUE_IDENTIFIER,
@@ -142,17 +125,8 @@ fn submission_queues_are_created_only_as_the_standard_allows() {
 fn queues_are_deleted_in_order() {
     let mut machine = Machine::with_queue();
     machine.succeeds(0, Machine::create_submission(2, 64, 1));
-    let (submission, completion) = (
-        AdminOpcode::DeleteIoSubmissionQueue,
-        AdminOpcode::DeleteIoCompletionQueue,
-    );
-    for (opcode, queue) in [
-        (submission, 0),
-        (submission, 3),
-        (submission, 0xffff),
-        (completion, 0),
-        (completion, 2),
-    ] {
+    let (submission, completion) = (AdminOpcode::DeleteIoSubmissionQueue, AdminOpcode::DeleteIoCompletionQueue);
+    for (opcode, queue) in [(submission, 0), (submission, 3), (submission, 0xffff), (completion, 0), (completion, 2)] {
         machine.refuses(0, Machine::delete(opcode, queue), Status::INVALID_QUEUE_IDENTIFIER);
     }
     machine.refuses(0, Machine::delete(completion, 1), Status::INVALID_QUEUE_DELETION);
@@ -167,11 +141,8 @@ fn queues_are_deleted_in_order() {
 #[test]
 fn the_number_of_queues_is_what_was_granted() {
     let mut machine = Machine::new();
-    let set = |number: u32| SubmissionEntry {
-        cdw10: 7.into(),
-        cdw11: number.into(),
-        ..admin(AdminOpcode::SetFeatures, 0)
-    };
+    let set =
+        |number: u32| SubmissionEntry { cdw10: 7.into(), cdw11: number.into(), ..admin(AdminOpcode::SetFeatures, 0) };
     // Two submission and three completion queues.
     assert_eq!(machine.succeeds(0, set(2 << 16 | 1)).dw0.get(), 2 << 16 | 1);
     machine.succeeds(0, Machine::create_completion(3, 64, None));
@@ -184,13 +155,7 @@ fn the_number_of_queues_is_what_was_granted() {
     machine.succeeds(0, Machine::create_submission(2, 64, 3));
     machine.refuses(0, set(0), Status::COMMAND_SEQUENCE_ERROR);
     // Other features are unaffected.
-    machine.succeeds(
-        0,
-        SubmissionEntry {
-            cdw10: 1.into(),
-            ..set(3)
-        },
-    );
+    machine.succeeds(0, SubmissionEntry { cdw10: 1.into(), ..set(3) });
     machine.disable();
     machine.enable();
     machine.succeeds(0, set(0));
@@ -199,10 +164,9 @@ fn the_number_of_queues_is_what_was_granted() {
 #[test]
 fn entry_sizes_that_were_not_chosen_make_no_queues() {
     let mut machine = Machine::new();
-    for (cc, entry) in [
-        (0x0006_0001u32, Machine::create_completion(1, 64, None)),
-        (0x0040_0001, Machine::create_submission(1, 64, 1)),
-    ] {
+    for (cc, entry) in
+        [(0x0006_0001u32, Machine::create_completion(1, 64, None)), (0x0040_0001, Machine::create_submission(1, 64, 1))]
+    {
         machine.disable();
         machine.enable();
         machine.succeeds(0, Machine::create_completion(1, 64, None));

@@ -108,9 +108,7 @@ fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
         // invalid identifiers, and an unsupported one.
         let directive = draw(3) + u64::from(draw(20) == 0);
         let kind = if directive == 1 { 0 } else { directive as u32 };
-        entry
-            .cdw12
-            .set(entry.cdw12.get() | kind << 20 | u32::from(draw(10) == 0) << 30);
+        entry.cdw12.set(entry.cdw12.get() | kind << 20 | u32::from(draw(10) == 0) << 30);
         entry.cdw13.set((draw(5) as u32) << 16);
     }
     entry
@@ -126,12 +124,7 @@ fn together_or_one_by_one_is_the_same() {
             let mut machine = Machine::on(Drive::on(with_namespace(), cached));
             machine.create_pair(1, 48, Some(1));
             if !together {
-                let plan = nvme::fault::FaultPlan {
-                    seed: 1,
-                    write_cache_bytes: 0,
-                    survivors: 0.0,
-                    faults: Vec::new(),
-                };
+                let plan = nvme::fault::FaultPlan { seed: 1, write_cache_bytes: 0, survivors: 0.0, faults: Vec::new() };
                 machine.drive.subsystem.set_faults(0, Some(plan)).expect("nothing");
             }
             machine
@@ -140,9 +133,8 @@ fn together_or_one_by_one_is_the_same() {
         let (mut succeeded, mut failed) = (0, 0);
         for round in 0..600 {
             let count = 1 + random.next_u64() % 40;
-            let entries: Vec<SubmissionEntry> = (0..count)
-                .map(|slot| any_command(&mut random, DATA + slot * SLOT))
-                .collect();
+            let entries: Vec<SubmissionEntry> =
+                (0..count).map(|slot| any_command(&mut random, DATA + slot * SLOT)).collect();
             let ends = machines.each_mut().map(|machine| {
                 for (slot, entry) in (0..).zip(&entries) {
                     let data = DATA + slot * SLOT;
@@ -158,11 +150,8 @@ fn together_or_one_by_one_is_the_same() {
                     durable.flush().expect("it is memory");
                     machine.with(|controller, subsystem, bus| controller.finish_sync(subsystem, bus, 1, &Ok(())));
                 }
-                let mut ends: Vec<_> = machine
-                    .take_all(1)
-                    .into_iter()
-                    .map(|end| (end.cid.get(), end.status, end.dw0.get()))
-                    .collect();
+                let mut ends: Vec<_> =
+                    machine.take_all(1).into_iter().map(|end| (end.cid.get(), end.status, end.dw0.get())).collect();
                 machine.ring_head(1);
                 ends.sort_by_key(|end| end.0);
                 (ends, machine.ram(DATA, 40 * SLOT))
@@ -183,26 +172,18 @@ fn together_or_one_by_one_is_the_same() {
             }
             assert!(ram == ram_of_one_by_one, "the host's memory, round {round}");
         }
-        assert!(
-            succeeded > 6000 && failed > 500,
-            "{succeeded} commands succeeded, {failed} failed"
-        );
+        assert!(succeeded > 6000 && failed > 500, "{succeeded} commands succeeded, {failed} failed");
         let [together, one_by_one] = machines.map(|machine| {
             let Drive { subsystem, memory, .. } = machine.drive;
             let device = subsystem.device();
             let bytes = memory.bytes.lock().unwrap().clone();
-            assert!(
-                device.stats().media_bytes_written() > device.stats().host_bytes_written(),
-                "pages were collected"
-            );
+            assert!(device.stats().media_bytes_written() > device.stats().host_bytes_written(), "pages were collected");
             (
                 bytes,
                 format!("{:#?}", subsystem.state()),
                 subsystem.latencies().clone(),
                 device.stats().clone(),
-                (0..device.layout().logical_pages)
-                    .map(|page| device.lookup(ssd::Lpn(page)))
-                    .collect::<Vec<_>>(),
+                (0..device.layout().logical_pages).map(|page| device.lookup(ssd::Lpn(page))).collect::<Vec<_>>(),
             )
         });
         assert!(together.0 == one_by_one.0, "the data");

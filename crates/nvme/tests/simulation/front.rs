@@ -169,23 +169,14 @@ impl Front {
     // ------------------------------------------------------------------------------ queues --
 
     fn add_submission(&mut self, id: u16, entries: u16, completion: u16) {
-        let ring = SubmissionRing {
-            entries,
-            tail: 0,
-            completion,
-        };
+        let ring = SubmissionRing { entries, tail: 0, completion };
         self.submission.insert(id, ring);
     }
 
     fn add_completion(&mut self, id: u16, entries: u16, vector: Option<u16>) {
         // Entries of an earlier queue must not look like new ones.
         self.host.ram.put(completion_base(id), &[0; ENTRIES_MAX as usize * 16]);
-        let ring = CompletionRing {
-            entries,
-            head: 0,
-            phase: true,
-            vector,
-        };
+        let ring = CompletionRing { entries, head: 0, phase: true, vector };
         self.completion.insert(id, ring);
     }
 
@@ -220,14 +211,7 @@ impl Front {
             }
         };
         match *command {
-            QueueCommand::CreateCompletion {
-                id,
-                entries,
-                vector,
-                contiguous,
-                misaligned,
-                ..
-            } => {
+            QueueCommand::CreateCompletion { id, entries, vector, contiguous, misaligned, .. } => {
                 let taken = id == 0 || id > granted.1 || self.completion.contains_key(&id);
                 must(taken, status::INVALID_QUEUE_IDENTIFIER);
                 must(!(2..=4096).contains(&entries), status::INVALID_QUEUE_SIZE);
@@ -235,35 +219,20 @@ impl Front {
                 must(!contiguous, status::INVALID_FIELD);
                 must(misaligned, status::PRP_OFFSET_INVALID);
             }
-            QueueCommand::CreateSubmission {
-                id,
-                entries,
-                completion,
-                contiguous,
-                misaligned,
-            } => {
+            QueueCommand::CreateSubmission { id, entries, completion, contiguous, misaligned } => {
                 let taken = id == 0 || id > granted.0 || self.submission.contains_key(&id);
                 let impossible = completion == 0 || completion > granted.1;
                 must(taken || impossible, status::INVALID_QUEUE_IDENTIFIER);
-                must(
-                    !impossible && !self.completion.contains_key(&completion),
-                    status::COMPLETION_QUEUE_INVALID,
-                );
+                must(!impossible && !self.completion.contains_key(&completion), status::COMPLETION_QUEUE_INVALID);
                 must(!(2..=4096).contains(&entries), status::INVALID_QUEUE_SIZE);
                 must(!contiguous, status::INVALID_FIELD);
                 must(misaligned, status::PRP_OFFSET_INVALID);
             }
             QueueCommand::DeleteSubmission { id } => {
-                must(
-                    id == 0 || !self.submission.contains_key(&id),
-                    status::INVALID_QUEUE_IDENTIFIER,
-                );
+                must(id == 0 || !self.submission.contains_key(&id), status::INVALID_QUEUE_IDENTIFIER);
             }
             QueueCommand::DeleteCompletion { id } => {
-                must(
-                    id == 0 || !self.completion.contains_key(&id),
-                    status::INVALID_QUEUE_IDENTIFIER,
-                );
+                must(id == 0 || !self.completion.contains_key(&id), status::INVALID_QUEUE_IDENTIFIER);
                 let used = self.submission.values().any(|ring| ring.completion == id);
                 must(id != 0 && used, status::INVALID_QUEUE_DELETION);
             }
@@ -275,21 +244,10 @@ impl Front {
     /// Applies a successful command that creates or deletes a queue.
     pub fn apply(&mut self, command: &QueueCommand) {
         match *command {
-            QueueCommand::CreateCompletion {
-                id,
-                entries,
-                vector,
-                interrupts,
-                ..
-            } => {
+            QueueCommand::CreateCompletion { id, entries, vector, interrupts, .. } => {
                 self.add_completion(id, entries as u16, interrupts.then_some(vector));
             }
-            QueueCommand::CreateSubmission {
-                id,
-                entries,
-                completion,
-                ..
-            } => {
+            QueueCommand::CreateSubmission { id, entries, completion, .. } => {
                 self.add_submission(id, entries as u16, completion);
             }
             QueueCommand::DeleteSubmission { id } => {
@@ -306,11 +264,7 @@ impl Front {
     /// values, and before it creates a queue it writes 0. The places of invalid queue identifiers
     /// follow those of the valid ones.
     fn prepare_shadow(&self, command: &QueueCommand) {
-        let put = |queue: u16, half: u64| {
-            self.host
-                .ram
-                .put(SHADOW_DOORBELLS + u64::from(queue) * 8 + half, &[0; 4])
-        };
+        let put = |queue: u16, half: u64| self.host.ram.put(SHADOW_DOORBELLS + u64::from(queue) * 8 + half, &[0; 4]);
         match *command {
             QueueCommand::CreateSubmission { id, .. } if !self.submission.contains_key(&id) => return put(id, 0),
             QueueCommand::CreateCompletion { id, .. } if !self.completion.contains_key(&id) => return put(id, 4),
@@ -318,24 +272,16 @@ impl Front {
             _ => return,
         }
         for (&id, ring) in &self.submission {
-            self.host.ram.put(
-                SHADOW_DOORBELLS + u64::from(id) * 8,
-                &u32::from(ring.tail).to_le_bytes(),
-            );
+            self.host.ram.put(SHADOW_DOORBELLS + u64::from(id) * 8, &u32::from(ring.tail).to_le_bytes());
         }
         for (&id, ring) in &self.completion {
-            self.host.ram.put(
-                SHADOW_DOORBELLS + u64::from(id) * 8 + 4,
-                &u32::from(ring.head).to_le_bytes(),
-            );
+            self.host.ram.put(SHADOW_DOORBELLS + u64::from(id) * 8 + 4, &u32::from(ring.head).to_le_bytes());
         }
     }
 
     fn set_shadow(&mut self, queue: u16, tail: u16) {
         if self.shadow {
-            self.host
-                .ram
-                .put(SHADOW_DOORBELLS + u64::from(queue) * 8, &u32::from(tail).to_le_bytes());
+            self.host.ram.put(SHADOW_DOORBELLS + u64::from(queue) * 8, &u32::from(tail).to_le_bytes());
         }
     }
 
@@ -367,9 +313,7 @@ impl Front {
             rest = later;
         }
         let ring = self.submission.get_mut(&queue).expect("a queue that exists");
-        self.host
-            .ram
-            .put(submission_base(queue) + u64::from(ring.tail) * 64, entry.as_bytes());
+        self.host.ram.put(submission_base(queue) + u64::from(ring.tail) * 64, entry.as_bytes());
         ring.tail = (ring.tail + 1) % ring.entries;
         self.queue = queue;
         self.sent.push(PlacedCommand { submission, data });
@@ -449,11 +393,7 @@ impl Front {
                 let of = self.submission.get(&queue).filter(|of| of.completion == id);
                 let of = of.ok_or_else(|| format!("a completion of queue {queue} in completion queue {id}"))?;
                 if u16_at(&bytes, 8) >= of.entries {
-                    return Err(format!(
-                        "SQHD {} of queue {queue}, which has {}",
-                        u16_at(&bytes, 8),
-                        of.entries
-                    ));
+                    return Err(format!("SQHD {} of queue {queue}, which has {}", u16_at(&bytes, 8), of.entries));
                 }
                 ring.head = (ring.head + 1) % ring.entries;
                 ring.phase ^= ring.head == 0;
@@ -475,10 +415,7 @@ impl Front {
 
     /// Data in the buffers of a command.
     pub fn data_of(&self, sent: &PlacedCommand) -> Vec<u8> {
-        sent.data
-            .iter()
-            .flat_map(|&(address, bytes)| self.host.ram.get(address, bytes))
-            .collect()
+        sent.data.iter().flat_map(|&(address, bytes)| self.host.ram.get(address, bytes)).collect()
     }
 
     /// Runs the sync that a shutdown needs.
@@ -525,13 +462,7 @@ struct Places<'a> {
 impl<'a> Places<'a> {
     fn new(host: &'a PciHost, slot: u64, cid: u16, admin: bool) -> Places<'a> {
         let choice = u64::from(cid).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-        Places {
-            host,
-            slot,
-            choice,
-            admin,
-            layout: "",
-        }
+        Places { host, slot, choice, admin, layout: "" }
     }
 
     fn choose(&mut self, among: u64) -> u64 {
@@ -555,11 +486,7 @@ impl<'a> Places<'a> {
             self.layout = "data pointer: SGL of an admin command";
         }
         let prps = self.admin || self.choose(2) == 0;
-        if prps {
-            self.prps(entry, bytes, way, mistake, wrong)
-        } else {
-            self.sgl(entry, bytes, mistake, wrong)
-        }
+        if prps { self.prps(entry, bytes, way, mistake, wrong) } else { self.sgl(entry, bytes, mistake, wrong) }
     }
 
     fn prps(
@@ -637,20 +564,14 @@ impl<'a> Places<'a> {
         let mut left = bytes;
         let mut at = start;
         for part in 0..parts {
-            let take = if part + 1 == parts {
-                left
-            } else {
-                left.div_ceil(parts - part)
-            };
+            let take = if part + 1 == parts { left } else { left.div_ceil(parts - part) };
             data.push((at, take));
             // A gap between the pieces.
             at += take as u64 + 3;
             left -= take;
         }
-        let mut descriptors: Vec<[u8; 16]> = data
-            .iter()
-            .map(|&(address, bytes)| sgl_descriptor(address, bytes as u32, 0x00))
-            .collect();
+        let mut descriptors: Vec<[u8; 16]> =
+            data.iter().map(|&(address, bytes)| sgl_descriptor(address, bytes as u32, 0x00)).collect();
         if mistake == 5 {
             let last = descriptors.last_mut().expect("there is a piece");
             let bytes = u32_at(last, 8);

@@ -28,9 +28,7 @@ impl Ram {
     fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, MemoryFault> {
         let start = usize::try_from(address).ok();
         let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));
-        range
-            .filter(|range| range.end <= self.0.borrow().len())
-            .ok_or(MemoryFault { address })
+        range.filter(|range| range.end <= self.0.borrow().len()).ok_or(MemoryFault { address })
     }
 
     fn aligned(&self, address: u64) -> Result<std::ops::Range<usize>, MemoryFault> {
@@ -106,11 +104,7 @@ impl PciHost {
 
     /// Bus for the controller.
     pub fn bus(&self) -> Bus<'_> {
-        Bus {
-            memory: &self.ram,
-            interrupts: &self.vectors,
-            doorbells: self,
-        }
+        Bus { memory: &self.ram, interrupts: &self.vectors, doorbells: self }
     }
 }
 

@@ -6,9 +6,8 @@
 use super::wire::Wire;
 
 /// Identify structures (CNS) that the drive has.
-pub const STRUCTURES: [u8; 18] = [
-    0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12, 0x13, 0x17, 0x19, 0x1a, 0x1b, 0x1c, 0x1f,
-];
+pub const STRUCTURES: [u8; 18] =
+    [0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x07, 0x08, 0x10, 0x11, 0x12, 0x13, 0x17, 0x19, 0x1a, 0x1b, 0x1c, 0x1f];
 /// Supported log pages.
 pub const LOGS: [u8; 20] = [
     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x09, 0x0f, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x81, 0xc0, 0xc1, 0xc3,
@@ -37,12 +36,7 @@ pub enum Operation {
     /// A host connects, and its controller is enabled if `enable` is set. With `queues`, a PCI
     /// Express host uses queues in its memory. Without it, the host calls the subsystem's
     /// functions.
-    Connect {
-        kind: Kind,
-        host: u8,
-        enable: bool,
-        queues: bool,
-    },
+    Connect { kind: Kind, host: u8, enable: bool, queues: bool },
     /// The connection and all outstanding commands are lost.
     Disconnect { controller: u16 },
     /// CC.EN = 0, or a reset without a host request.
@@ -58,17 +52,9 @@ pub enum Operation {
     /// Time passes. With `tick`, the drive's tick runs.
     Time { ns: u64, tick: bool },
     /// A command is carried out.
-    Submit {
-        controller: u16,
-        cid: u16,
-        command: Command,
-    },
+    Submit { controller: u16, cid: u16, command: Command },
     /// A command begins. Other operations happen before its data arrives.
-    Begin {
-        controller: u16,
-        cid: u16,
-        command: Command,
-    },
+    Begin { controller: u16, cid: u16, command: Command },
     /// The data of the oldest command that waits for data arrives.
     Finish,
     /// The storage fails in the next command, once.
@@ -81,12 +67,7 @@ pub enum Operation {
     /// NSSR.
     ResetSubsystem { controller: u16 },
     /// A log page is read in pieces, which must equal the whole page.
-    ReadInPieces {
-        controller: u16,
-        log: u8,
-        parameter: u8,
-        pieces: Vec<u16>,
-    },
+    ReadInPieces { controller: u16, log: u8, parameter: u8, pieces: Vec<u16> },
 }
 
 /// Range of blocks.
@@ -360,24 +341,11 @@ impl QueueCommand {
     fn wire(&self) -> Wire {
         let create = |id: u16, entries: u32| (entries - 1) << 16 | u32::from(id);
         match *self {
-            QueueCommand::CreateCompletion {
-                id,
-                entries,
-                vector,
-                interrupts,
-                contiguous,
-                ..
-            } => {
+            QueueCommand::CreateCompletion { id, entries, vector, interrupts, contiguous, .. } => {
                 let bits = u32::from(vector) << 16 | u32::from(interrupts) << 1 | u32::from(contiguous);
                 Wire::new(0x05, 0).dword(10, create(id, entries)).dword(11, bits)
             }
-            QueueCommand::CreateSubmission {
-                id,
-                entries,
-                completion,
-                contiguous,
-                ..
-            } => {
+            QueueCommand::CreateSubmission { id, entries, completion, contiguous, .. } => {
                 let bits = u32::from(completion) << 16 | u32::from(contiguous);
                 Wire::new(0x01, 0).dword(10, create(id, entries)).dword(11, bits)
             }
@@ -439,11 +407,7 @@ impl Command {
     /// A short name for the coverage table.
     pub fn name(&self) -> String {
         let debug = format!("{self:?}");
-        let name = debug
-            .split([' ', '(', '{'])
-            .next()
-            .expect("there is a first part")
-            .to_string();
+        let name = debug.split([' ', '(', '{']).next().expect("there is a first part").to_string();
         match self {
             Command::GetLog(GetLog { log, .. }) if LOGS.contains(log) => format!("{name} {log:02x}h"),
             Command::GetFeature(GetFeature { feature, .. }) | Command::SetFeature(SetFeature { feature, .. })
@@ -470,73 +434,37 @@ impl Command {
         match *self {
             Command::Flush { nsid } => Wire::new(0x00, nsid),
             Command::Read { nsid, range } => blocks(0x02, nsid, range, 0),
-            Command::Write {
-                nsid,
-                range,
-                placement,
-                fua,
-            } => blocks(0x01, nsid, range, write_bits(placement, fua)).dword(13, u32::from(placement.specific) << 16),
+            Command::Write { nsid, range, placement, fua } => {
+                blocks(0x01, nsid, range, write_bits(placement, fua)).dword(13, u32::from(placement.specific) << 16)
+            }
             Command::Compare { nsid, range, .. } => blocks(0x05, nsid, range, 0),
             Command::Verify { nsid, range } => blocks(0x0c, nsid, range, 0),
-            Command::WriteZeroes {
-                nsid,
-                range,
-                placement,
-                fua,
-                deallocate,
-            } => {
+            Command::WriteZeroes { nsid, range, placement, fua, deallocate } => {
                 let bits = write_bits(placement, fua) | u32::from(deallocate) << 25;
                 blocks(0x08, nsid, range, bits).dword(13, u32::from(placement.specific) << 16)
             }
             Command::WriteUncorrectable { nsid, range } => blocks(0x04, nsid, range, 0),
-            Command::DatasetManagement {
-                nsid,
-                ref ranges,
-                deallocate,
-            } => Wire::new(0x09, nsid)
-                .dword(10, ranges.len() as u32 - 1)
-                .dword(11, u32::from(deallocate) << 2),
-            Command::Copy {
-                nsid,
-                to,
-                ref ranges,
-                format,
-                placement,
-                fua,
-            } => {
-                let bits = write_bits(placement, fua) | u32::from(format) << 8 | (ranges.len() as u32 - 1);
-                Wire::new(0x19, nsid)
-                    .lba(to)
-                    .dword(12, bits)
-                    .dword(13, u32::from(placement.specific) << 16)
+            Command::DatasetManagement { nsid, ref ranges, deallocate } => {
+                Wire::new(0x09, nsid).dword(10, ranges.len() as u32 - 1).dword(11, u32::from(deallocate) << 2)
             }
-            Command::HandleStatus {
-                nsid,
-                operation,
-                dwords,
-            } => Wire::new(0x12, nsid).dword(10, operation.into()).dword(11, dwords - 1),
-            Command::HandleUpdate {
-                nsid,
-                operation,
-                ref identifiers,
-            } => Wire::new(0x1d, nsid).dword(10, (identifiers.len() as u32 - 1) << 16 | u32::from(operation)),
-            Command::Other { opcode, nsid, fuse, .. } => Wire {
-                flags: fuse,
-                ..Wire::new(opcode, nsid)
-            },
+            Command::Copy { nsid, to, ref ranges, format, placement, fua } => {
+                let bits = write_bits(placement, fua) | u32::from(format) << 8 | (ranges.len() as u32 - 1);
+                Wire::new(0x19, nsid).lba(to).dword(12, bits).dword(13, u32::from(placement.specific) << 16)
+            }
+            Command::HandleStatus { nsid, operation, dwords } => {
+                Wire::new(0x12, nsid).dword(10, operation.into()).dword(11, dwords - 1)
+            }
+            Command::HandleUpdate { nsid, operation, ref identifiers } => {
+                Wire::new(0x1d, nsid).dword(10, (identifiers.len() as u32 - 1) << 16 | u32::from(operation))
+            }
+            Command::Other { opcode, nsid, fuse, .. } => Wire { flags: fuse, ..Wire::new(opcode, nsid) },
             _ => self.admin_wire(),
         }
     }
 
     fn admin_wire(&self) -> Wire {
         match *self {
-            Command::Identify {
-                cns,
-                nsid,
-                controller,
-                command_set,
-                specific,
-            } => Wire::new(0x06, nsid)
+            Command::Identify { cns, nsid, controller, command_set, specific } => Wire::new(0x06, nsid)
                 .dword(10, u32::from(controller) << 16 | u32::from(cns))
                 .dword(11, u32::from(command_set) << 24 | u32::from(specific)),
             Command::GetLog(ref command) => command.wire(),
@@ -553,12 +481,7 @@ impl Command {
             Command::DirectiveSend(ref command) => command.wire(),
             Command::DirectiveReceive(ref command) => command.wire(),
             Command::Format(ref command) => command.wire(),
-            Command::Sanitize {
-                action,
-                unrestricted,
-                no_deallocate,
-                verify,
-            } => {
+            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
                 let bits = u32::from(verify) << 10 | u32::from(no_deallocate) << 9 | u32::from(unrestricted) << 3;
                 Wire::new(0x84, 0).dword(10, bits | u32::from(action))
             }
@@ -572,14 +495,9 @@ impl Command {
             Command::SetFeature(SetFeature { data, .. }) => data.clone(),
             Command::DatasetManagement { ranges, .. } => ranges.iter().flat_map(dataset_range).collect(),
             Command::Copy { ranges, .. } => ranges.iter().flat_map(source_range).collect(),
-            Command::HandleUpdate {
-                operation: 1,
-                identifiers,
-                ..
-            } => identifiers
-                .iter()
-                .flat_map(|identifier| identifier.to_le_bytes())
-                .collect(),
+            Command::HandleUpdate { operation: 1, identifiers, .. } => {
+                identifiers.iter().flat_map(|identifier| identifier.to_le_bytes()).collect()
+            }
             Command::Create(create) => create.data(),
             Command::Attach { controllers, count, .. } => {
                 let mut data = count.to_le_bytes().to_vec();
@@ -593,9 +511,7 @@ impl Command {
 }
 
 fn blocks(opcode: u8, nsid: u32, range: Range, bits: u32) -> Wire {
-    Wire::new(opcode, nsid)
-        .lba(range.first)
-        .dword(12, bits | (range.count - 1))
+    Wire::new(opcode, nsid).lba(range.first).dword(12, bits | (range.count - 1))
 }
 
 fn write_bits(placement: Directive, fua: bool) -> u32 {
@@ -625,10 +541,7 @@ impl Create {
         let mut put = |at: usize, bytes: &[u8]| data[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &self.blocks.to_le_bytes());
         put(8, &self.capacity.to_le_bytes());
-        put(
-            26,
-            &[self.format & 0xf | u8::from(self.extended) << 4 | self.format >> 4 << 5],
-        );
+        put(26, &[self.format & 0xf | u8::from(self.extended) << 4 | self.format >> 4 << 5]);
         put(29, &[self.protection]);
         put(30, &[u8::from(self.shared)]);
         put(92, &self.ana_group.to_le_bytes());

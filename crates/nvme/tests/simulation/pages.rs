@@ -41,10 +41,7 @@ impl Model {
             self.check_log(controller, command.log, command.parameter, &data[..rest])?;
         }
         if !command.retain {
-            self.controllers
-                .get_mut(&controller)
-                .expect("connected")
-                .read_log(command.log);
+            self.controllers.get_mut(&controller).expect("connected").read_log(command.log);
         }
         Ok(())
     }
@@ -77,11 +74,7 @@ impl Model {
             0x0f => {
                 let count = u64::from(its.group_event);
                 equal("endurance groups with events", u64_at(page, 0), count)?;
-                equal(
-                    "their identifiers",
-                    &page[8..],
-                    [1u8, 0].get(..2 * count as usize).expect("one at most"),
-                )
+                equal("their identifiers", &page[8..], [1u8, 0].get(..2 * count as usize).expect("one at most"))
             }
             0x12 => {
                 for code in 0..=255u8 {
@@ -144,11 +137,7 @@ impl Model {
         equal("host read commands", u128_at(page, 64), counters.read_commands.into())?;
         equal("host write commands", u128_at(page, 80), counters.write_commands.into())?;
         equal("power cycles", u128_at(page, 112), 1)?;
-        equal(
-            "power on hours",
-            u128_at(page, 128),
-            (self.now / 3_600_000_000_000).into(),
-        )?;
+        equal("power on hours", u128_at(page, 128), (self.now / 3_600_000_000_000).into())?;
         equal("unexpected power losses", u128_at(page, 144), 0)?;
         equal("media errors", u128_at(page, 160), counters.media_errors.into())?;
         equal("error log entries", u128_at(page, 176), counters.errors.into())
@@ -183,11 +172,7 @@ impl Model {
             same_bytes(&format!("{what} latency buckets"), buckets, &counters)?;
         }
         equal("debug log triggers", u16_at(page, 448), masked(9))?;
-        equal(
-            "debug log",
-            (u16_at(page, 450), u64_at(page, 452), u64_at(page, 460)),
-            (0, u64::MAX, 0),
-        )?;
+        equal("debug log", (u16_at(page, 450), u64_at(page, 452), u64_at(page, 460)), (0, u64::MAX, 0))?;
         equal("version of the page", u16_at(page, 494), 1)?;
         equal("identity of the page", page[496], 0x92)
     }
@@ -198,29 +183,13 @@ impl Model {
         equal("critical warning", page[0], warning)?;
         let billions = |bytes: u64| u128::from(bytes.div_ceil(1_000_000_000));
         equal("data units read", u128_at(page, 48), billions(counters.bytes_read))?;
-        equal(
-            "data units written",
-            u128_at(page, 64),
-            billions(counters.bytes_written),
-        )?;
+        equal("data units written", u128_at(page, 64), billions(counters.bytes_written))?;
         equal("host read commands", u128_at(page, 96), counters.read_commands.into())?;
-        equal(
-            "host write commands",
-            u128_at(page, 112),
-            counters.write_commands.into(),
-        )?;
+        equal("host write commands", u128_at(page, 112), counters.write_commands.into())?;
         equal("media errors", u128_at(page, 128), counters.media_errors.into())?;
         equal("error log entries", u128_at(page, 144), counters.errors.into())?;
-        equal(
-            "capacity",
-            u128_at(page, 160),
-            (self.drive.pages * self.drive.page_bytes).into(),
-        )?;
-        equal(
-            "unallocated capacity",
-            u128_at(page, 176),
-            (self.pages_free() * self.drive.page_bytes).into(),
-        )
+        equal("capacity", u128_at(page, 160), (self.drive.pages * self.drive.page_bytes).into())?;
+        equal("unallocated capacity", u128_at(page, 176), (self.pages_free() * self.drive.page_bytes).into())
     }
 
     fn check_effects(&self, controller: u16, page: &[u8]) -> Check {
@@ -236,11 +205,7 @@ impl Model {
                 || its.kind != Kind::Pcie && opcode == 0x18;
             let supported = |at: usize| u32_at(page, at + usize::from(opcode) * 4) & 1 == 1;
             equal(&format!("admin opcode {opcode:#x} supported"), supported(0), admin)?;
-            equal(
-                &format!("I/O opcode {opcode:#x} supported"),
-                supported(1024),
-                its.is_io() && IO.contains(&opcode),
-            )?;
+            equal(&format!("I/O opcode {opcode:#x} supported"), supported(1024), its.is_io() && IO.contains(&opcode))?;
         }
         Ok(())
     }
@@ -281,10 +246,7 @@ impl Model {
         let erased = u16_at(page, 2) >> 8 & 1 == 1;
         let may_be_erased = matches!(outcome, 0 | 1 | 4) && !self.written_since;
         if erased && !may_be_erased || !erased && may_be_erased && !self.perhaps_written_since {
-            return Err(format!(
-                "global data erased is {erased}; written since: {}",
-                self.written_since
-            ));
+            return Err(format!("global data erased is {erased}; written since: {}", self.written_since));
         }
         Ok(())
     }
@@ -292,32 +254,20 @@ impl Model {
     // ---------------------------------------------------------------------------- placement --
 
     fn check_configurations(&self, page: &[u8]) -> Check {
-        equal(
-            "configurations",
-            parse_configurations(page)?,
-            self.drive.configurations.clone(),
-        )
+        equal("configurations", parse_configurations(page)?, self.drive.configurations.clone())
     }
 
     fn check_usage(&self, page: &[u8]) -> Check {
         let handles = self.configuration().handles;
         equal("reclaim unit handles", u16_at(page, 0), handles)?;
         for handle in 0..handles {
-            let users = || {
-                self.namespaces
-                    .values()
-                    .filter(|namespace| namespace.handles.contains(&handle))
-            };
+            let users = || self.namespaces.values().filter(|namespace| namespace.handles.contains(&handle));
             let expected = match () {
                 () if users().any(|namespace| namespace.host_specified) => 1,
                 () if users().next().is_some() => 2,
                 () => 0,
             };
-            equal(
-                &format!("usage of handle {handle}"),
-                page[8 + 8 * usize::from(handle)],
-                expected,
-            )?;
+            equal(&format!("usage of handle {handle}"), page[8 + 8 * usize::from(handle)], expected)?;
         }
         Ok(())
     }
@@ -327,10 +277,7 @@ impl Model {
         equal("HBMW", host, self.counters.host_bytes_with_metadata.into())?;
         let (written_before, erased_before) = self.media_bytes;
         if written < host || written < written_before || erased < erased_before {
-            return Err(format!(
-                "MBMW {written}, MBE {erased} after {:?} with HBMW {host}",
-                self.media_bytes
-            ));
+            return Err(format!("MBMW {written}, MBE {erased} after {:?} with HBMW {host}", self.media_bytes));
         }
         self.media_bytes = (written, erased);
         Ok(())
@@ -364,15 +311,8 @@ impl Model {
         if found.len() == EVENTS_MAX || self.host_events.len() == EVENTS_MAX {
             return Ok(());
         }
-        let found = found
-            .iter()
-            .filter(|entry| entry[0] == 3)
-            .map(|entry| (u16_at(entry, 2), u32_at(entry, 12)));
-        let expected = self
-            .host_events
-            .iter()
-            .filter(|event| event.kind == 3)
-            .map(|event| (event.pid, event.nsid));
+        let found = found.iter().filter(|entry| entry[0] == 3).map(|entry| (u16_at(entry, 2), u32_at(entry, 12)));
+        let expected = self.host_events.iter().filter(|event| event.kind == 3).map(|event| (event.pid, event.nsid));
         equal("invalid identifiers", found.collect::<Vec<_>>(), expected.collect())
     }
 
@@ -408,27 +348,13 @@ impl Model {
 
     /// An Identify command that succeeded.
     pub fn check_identify(&mut self, controller: u16, command: &Command, page: &[u8]) -> Check {
-        let &Command::Identify {
-            cns,
-            nsid,
-            controller: asked,
-            specific,
-            ..
-        } = command
-        else {
+        let &Command::Identify { cns, nsid, controller: asked, specific, .. } = command else {
             unreachable!("an Identify command");
         };
-        let active = self
-            .namespaces
-            .iter()
-            .filter(|(_, namespace)| namespace.is_attached(controller));
+        let active = self.namespaces.iter().filter(|(_, namespace)| namespace.is_attached(controller));
         let active: Vec<u32> = active.map(|(&nsid, _)| nsid).filter(|&its| its > nsid).collect();
         let allocated: Vec<u32> = self.namespaces.keys().copied().filter(|&its| its > nsid).collect();
-        let io = self
-            .controllers
-            .iter()
-            .filter(|(id, its)| its.is_io() && **id >= asked)
-            .map(|(&id, _)| id);
+        let io = self.controllers.iter().filter(|(id, its)| its.is_io() && **id >= asked).map(|(&id, _)| id);
         match cns {
             0x00 if nsid == ALL => equal("formats", page[25], 3),
             0x00 => self.check_namespace(self.active(controller, nsid), nsid, page),
@@ -463,30 +389,18 @@ impl Model {
             equal(&what(name), u64_at(page, at), blocks)?;
         }
         equal(&what("formats"), page[25], 3)?;
-        equal(
-            &what("format"),
-            page[26],
-            namespace.format | u8::from(namespace.extended) << 4,
-        )?;
+        equal(&what("format"), page[26], namespace.format | u8::from(namespace.extended) << 4)?;
         equal(&what("sharing"), page[30], u8::from(namespace.shared))?;
         let per_page = (self.drive.page_bytes / namespace.block_bytes()) as u16;
         for at in [64, 66, 68, 70, 72] {
             equal(&what(&format!("granularity at {at}")), u16_at(page, at) + 1, per_page)?;
         }
-        equal(
-            &what("NVM capacity"),
-            u128_at(page, 48),
-            u128::from(namespace.pages * self.drive.page_bytes),
-        )?;
+        equal(&what("NVM capacity"), u128_at(page, 48), u128::from(namespace.pages * self.drive.page_bytes))?;
         equal(&what("write protection"), page[99] & 1, u8::from(namespace.protected))?;
         equal(&what("endurance group"), u16_at(page, 102), 1)?;
         for (index, metadata) in METADATA_BYTES.into_iter().enumerate() {
             let log2 = BLOCK_BYTES[index].trailing_zeros() as u8;
-            equal(
-                &what("format"),
-                &page[128 + 4 * index..][..3],
-                [metadata as u8, 0, log2].as_slice(),
-            )?;
+            equal(&what("format"), &page[128 + 4 * index..][..3], [metadata as u8, 0, log2].as_slice())?;
         }
         match namespace.identifier {
             Some(identifier) => equal(&what("NGUID"), &page[104..120], identifier.as_slice()),
@@ -511,9 +425,7 @@ impl Model {
         match namespace.identifier.replace(identifier) {
             Some(before) => equal("NGUID", identifier, before),
             None if self.identifiers.insert(identifier) => Ok(()),
-            None => Err(format!(
-                "namespace {nsid} has the NGUID of another one: {identifier:02x?}"
-            )),
+            None => Err(format!("namespace {nsid} has the NGUID of another one: {identifier:02x?}")),
         }
     }
 
@@ -528,21 +440,9 @@ impl Model {
             return equal("controller type", page[111], 2);
         }
         equal("controller type", page[111], 1)?;
-        equal(
-            "flexible data placement and endurance groups",
-            u32_at(page, 96) & (1 << 19 | 1 << 4),
-            1 << 19 | 1 << 4,
-        )?;
-        equal(
-            "total capacity",
-            u128_at(page, 280),
-            (self.drive.pages * self.drive.page_bytes).into(),
-        )?;
-        equal(
-            "unallocated capacity",
-            u128_at(page, 296),
-            (self.pages_free() * self.drive.page_bytes).into(),
-        )?;
+        equal("flexible data placement and endurance groups", u32_at(page, 96) & (1 << 19 | 1 << 4), 1 << 19 | 1 << 4)?;
+        equal("total capacity", u128_at(page, 280), (self.drive.pages * self.drive.page_bytes).into())?;
+        equal("unallocated capacity", u128_at(page, 296), (self.pages_free() * self.drive.page_bytes).into())?;
         equal("endurance groups", u16_at(page, 340), 1)?;
         equal("NN", u32_at(page, 516), super::model::NN)?;
         equal("volatile write cache", page[525] & 1, u8::from(self.drive.cached))
@@ -564,31 +464,17 @@ pub fn parse_configurations(page: &[u8]) -> Result<Vec<Configuration>, String> {
         let descriptor = &page[at..at + usize::from(u16_at(page, at))];
         equal("valid", descriptor[2] >> 7, 1)?;
         let (groups, handles) = (u32_at(descriptor, 4) as u16, u16_at(descriptor, 8));
-        equal(
-            "MAXPIDS",
-            u32::from(u16_at(descriptor, 10)) + 1,
-            u32::from(groups) * u32::from(handles),
-        )?;
+        equal("MAXPIDS", u32::from(u16_at(descriptor, 10)) + 1, u32::from(groups) * u32::from(handles))?;
         let configuration = Configuration {
             groups,
             handles,
             unit_bytes: u64_at(descriptor, 16),
             group_bits: u32::from(descriptor[2] & 0xf),
-            types: (0..usize::from(handles))
-                .map(|handle| descriptor[64 + 4 * handle])
-                .collect(),
+            types: (0..usize::from(handles)).map(|handle| descriptor[64 + 4 * handle]).collect(),
         };
-        equal(
-            "size of the descriptor",
-            descriptor.len() as u64,
-            descriptor_bytes(&configuration),
-        )?;
+        equal("size of the descriptor", descriptor.len() as u64, descriptor_bytes(&configuration))?;
         // The fewest bits that can number the groups.
-        equal(
-            "RGIF",
-            1u32 << configuration.group_bits,
-            u32::from(groups).next_power_of_two(),
-        )?;
+        equal("RGIF", 1u32 << configuration.group_bits, u32::from(groups).next_power_of_two())?;
         at += descriptor.len();
         all.push(configuration);
     }

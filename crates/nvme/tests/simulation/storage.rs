@@ -64,29 +64,18 @@ impl Storage {
     /// Zeroed storage for a drive of this capacity. `cached` adds a volatile write cache.
     pub fn new(bytes: u64, cached: bool) -> (Storage, Arc<Control>) {
         let control = Arc::new(Control::default());
-        let storage = Storage {
-            bytes: vec![0; nvme::media::bytes_for(bytes) as usize],
-            control: control.clone(),
-            cached,
-        };
+        let storage =
+            Storage { bytes: vec![0; nvme::media::bytes_for(bytes) as usize], control: control.clone(), cached };
         (storage, control)
     }
 
     fn access(&self, fault: Fault, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
         assert!(bytes > 0, "{action} nothing at {offset}");
-        assert!(
-            offset + bytes <= self.bytes.len() as u64,
-            "{action} {bytes} bytes at {offset}"
-        );
+        assert!(offset + bytes <= self.bytes.len() as u64, "{action} {bytes} bytes at {offset}");
         if !self.control.fails(fault) {
             return Ok(());
         }
-        Err(MediaError {
-            action,
-            offset,
-            bytes,
-            source: std::io::Error::other("the test wants it"),
-        })
+        Err(MediaError { action, offset, bytes, source: std::io::Error::other("the test wants it") })
     }
 }
 

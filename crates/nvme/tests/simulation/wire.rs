@@ -22,11 +22,7 @@ pub struct Wire {
 impl Wire {
     /// An opcode for a namespace.
     pub fn new(opcode: u8, nsid: u32) -> Wire {
-        Wire {
-            opcode,
-            nsid,
-            ..Wire::default()
-        }
+        Wire { opcode, nsid, ..Wire::default() }
     }
 
     /// Sets a command dword, 10 to 15.

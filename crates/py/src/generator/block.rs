@@ -42,28 +42,19 @@ pub(super) enum Cause {
 
 impl From<PyErr> for BlockError {
     fn from(error: PyErr) -> BlockError {
-        BlockError {
-            index: None,
-            cause: Cause::Raised(error),
-        }
+        BlockError { index: None, cause: Cause::Raised(error) }
     }
 }
 
 impl From<String> for BlockError {
     fn from(problem: String) -> BlockError {
-        BlockError {
-            index: None,
-            cause: Cause::Problem(problem),
-        }
+        BlockError { index: None, cause: Cause::Problem(problem) }
     }
 }
 
 /// Refuses the request at an index.
 pub(super) fn error_at(index: usize, problem: String) -> BlockError {
-    BlockError {
-        index: Some(index),
-        cause: Cause::Problem(problem),
-    }
+    BlockError { index: Some(index), cause: Cause::Problem(problem) }
 }
 
 /// A value or a refusal.
@@ -128,9 +119,7 @@ fn operation(word: &str) -> Result<i64, String> {
         "read" => Ok(0),
         "write" => Ok(1),
         "deallocate" | "trim" => Ok(2),
-        other => Err(format!(
-            "operation {other:?} is unknown. Give \"read\", \"write\" or \"deallocate\""
-        )),
+        other => Err(format!("operation {other:?} is unknown. Give \"read\", \"write\" or \"deallocate\"")),
     }
 }
 
@@ -192,23 +181,11 @@ impl RequestBlock {
             requests = Some((length, FIELDS[index]));
             fields[index] = Some(Field::Each(array.unbind()));
         }
-        if let Some(missing) = FIELDS[..FIELDS_MIN]
-            .iter()
-            .zip(&fields)
-            .find(|(_, field)| field.is_none())
-        {
-            let problem = format!(
-                "has no {}. Give every request {}",
-                missing.0,
-                FIELDS[..FIELDS_MIN].join(", ")
-            );
+        if let Some(missing) = FIELDS[..FIELDS_MIN].iter().zip(&fields).find(|(_, field)| field.is_none()) {
+            let problem = format!("has no {}. Give every request {}", missing.0, FIELDS[..FIELDS_MIN].join(", "));
             return Err(problem.into());
         }
-        Ok(RequestBlock {
-            fields,
-            requests: requests.map_or(1, |(length, _)| length),
-            taken: 0,
-        })
+        Ok(RequestBlock { fields, requests: requests.map_or(1, |(length, _)| length), taken: 0 })
     }
 }
 
@@ -250,9 +227,7 @@ impl Field {
         let part = array.get_item(PySlice::new(py, range.start as isize, range.end as isize, 1))?;
         let options = PyDict::new(py);
         options.set_item(intern!(py, "dtype"), intern!(py, "int64"))?;
-        let part = py
-            .import("numpy")?
-            .call_method("ascontiguousarray", (part,), Some(&options))?;
+        let part = py.import("numpy")?.call_method("ascontiguousarray", (part,), Some(&options))?;
         let part = part.cast_into::<PyArray1<i64>>().map_err(PyErr::from)?.readonly();
         if part.len()? != range.len() {
             let problem =

@@ -38,16 +38,11 @@ impl PythonGenerator {
         let name = match name {
             Some(name) => name,
             None => {
-                let named = py
-                    .import("warp_ssd.fingerprint")?
-                    .call_method1("workload_name", (callable,))?;
+                let named = py.import("warp_ssd.fingerprint")?.call_method1("workload_name", (callable,))?;
                 named.extract()?
             }
         };
-        let generator = Arc::new(PythonGenerator {
-            name,
-            callable: callable.clone().unbind(),
-        });
+        let generator = Arc::new(PythonGenerator { name, callable: callable.clone().unbind() });
         let shared: Arc<dyn RequestGenerator> = generator.clone();
         register(&generator.name, &shared);
         Ok(generator)
@@ -58,11 +53,7 @@ impl PythonGenerator {
     pub fn name_of(workload: &Bound<'_, PyAny>, kept: &mut GeneratorRegistry) -> PyResult<String> {
         if !workload.is_callable() {
             return path_or_name(workload)?.ok_or_else(|| {
-                let kind = workload
-                    .get_type()
-                    .name()
-                    .map(|name| name.to_string())
-                    .unwrap_or_default();
+                let kind = workload.get_type().name().map(|name| name.to_string()).unwrap_or_default();
                 PyTypeError::new_err(format!(
                     "workload cannot be {kind}. Give a name, a path or a function that makes requests"
                 ))
@@ -128,9 +119,7 @@ impl RequestGenerator for PythonGenerator {
             let iterable = copy.call1((shown,))?;
             let kind = iterable.get_type().name()?;
             let iterator = iterable.try_iter().map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "returned {kind}. Yield requests, or return an iterable of them"
-                ))
+                PyTypeError::new_err(format!("returned {kind}. Yield requests, or return an iterable of them"))
             });
             Ok(iterator?.unbind())
         });

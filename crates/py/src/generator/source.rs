@@ -83,11 +83,7 @@ impl PythonSource {
             self.ready.clear();
             self.exhausted = true;
             let index = index.map_or(String::new(), |index| format!(", index {index}"));
-            let place = format!(
-                "workload {}, block {}{index}",
-                self.label,
-                self.blocks.saturating_sub(1)
-            );
+            let place = format!("workload {}, block {}{index}", self.label, self.blocks.saturating_sub(1));
             return Err(match cause {
                 Cause::Problem(problem) => WorkloadError::at(place, problem),
                 Cause::Raised(error) => raised(place, error),
@@ -178,16 +174,10 @@ impl PythonSource {
             }
         };
         let Some(length) = u32::try_from(bytes).ok().filter(|length| *length > 0) else {
-            return Err(error_at(
-                index,
-                format!("bytes {bytes} is out of range. Give 1 to {}", u32::MAX),
-            ));
+            return Err(error_at(index, format!("bytes {bytes} is out of range. Give 1 to {}", u32::MAX)));
         };
-        let is_inside = u64::try_from(offset).is_ok_and(|offset| {
-            offset
-                .checked_add(u64::from(length))
-                .is_some_and(|end| end <= self.capacity_bytes)
-        });
+        let is_inside = u64::try_from(offset)
+            .is_ok_and(|offset| offset.checked_add(u64::from(length)).is_some_and(|end| end <= self.capacity_bytes));
         if !is_inside {
             let problem = format!(
                 "offset {offset} with {bytes} bytes is beyond the {} bytes of the drive. Stay within \
@@ -201,11 +191,7 @@ impl PythonSource {
             _ => None,
         };
         if *self.has_times.get_or_insert(time.is_some()) != time.is_some() {
-            let (has, others) = if time.is_some() {
-                ("has a time", "have none")
-            } else {
-                ("has no time", "have one")
-            };
+            let (has, others) = if time.is_some() { ("has a time", "have none") } else { ("has no time", "have one") };
             let problem = format!("{has}, but earlier requests {others}. Give all requests a time, or none");
             return Err(error_at(index, problem));
         }
@@ -315,8 +301,5 @@ impl PacedHost for PythonSource {
 
 /// An error for a Python exception, with the place where it was raised.
 pub(super) fn raised(place: String, error: PyErr) -> WorkloadError {
-    WorkloadError::Generator {
-        place,
-        source: Box::new(error),
-    }
+    WorkloadError::Generator { place, source: Box::new(error) }
 }

@@ -17,11 +17,7 @@ pub struct PyWorkloadTarget {
 
 impl PyWorkloadTarget {
     pub(super) fn new(target: WorkloadTarget, mapping_unit_bytes: u64, seed: u64) -> PyWorkloadTarget {
-        PyWorkloadTarget {
-            target,
-            mapping_unit_bytes,
-            seed,
-        }
+        PyWorkloadTarget { target, mapping_unit_bytes, seed }
     }
 }
 

@@ -26,11 +26,7 @@ pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
     );
     for comparison in comparisons {
         let is_relative = comparison.metric.is_relative();
-        let value = if is_relative {
-            CellValue::Significant
-        } else {
-            CellValue::Amplification
-        };
+        let value = if is_relative { CellValue::Significant } else { CellValue::Amplification };
         let ours = |ours: f64| match &comparison.interval {
             Some(interval) if is_relative => CellValue::SignificantInterval(ours, [interval.low, interval.high]),
             Some(interval) => CellValue::Interval(ours, [interval.low, interval.high]),
@@ -40,14 +36,9 @@ pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
             Some(error) if comparison.not_comparable.is_none() => format!("{verdict} {}", CellValue::Change(error)),
             _ => verdict.to_string(),
         });
-        let inside = CellValue::optional(comparison.is_inside(), |inside| {
-            if inside { "yes" } else { "no" }.into()
-        });
+        let inside = CellValue::optional(comparison.is_inside(), |inside| if inside { "yes" } else { "no" }.into());
         let labels = [comparison.key.to_string().into(), comparison.metric.name().into()];
-        let ours = [
-            CellValue::optional(comparison.ours, ours),
-            CellValue::optional(verdict, CellValue::Text),
-        ];
+        let ours = [CellValue::optional(comparison.ours, ours), CellValue::optional(verdict, CellValue::Text)];
         rows.add(
             labels
                 .into_iter()
@@ -67,15 +58,9 @@ pub fn score(comparisons: &[PaperComparison]) -> String {
         let score = HitScore::of(comparisons.iter().filter(|row| row.status() == status));
         let (share, error) = (CellValue::Share(score.share()?), score.mean_error());
         let error = error.map_or_else(String::new, |error| format!(", mean error {}", CellValue::Share(error)));
-        Some(format!(
-            "{name} numbers: {} of {} hit ({share}){error}\n",
-            score.hits, score.numbers
-        ))
+        Some(format!("{name} numbers: {} of {} hit ({share}){error}\n", score.hits, score.numbers))
     };
-    let lines = [
-        of(NumberStatus::Predicted, "predicted"),
-        of(NumberStatus::Fitted, "fitted"),
-    ];
+    let lines = [of(NumberStatus::Predicted, "predicted"), of(NumberStatus::Fitted, "fitted")];
     lines.into_iter().flatten().collect()
 }
 
@@ -118,9 +103,7 @@ pub fn judged(
 ) -> String {
     let tables = [("claim", claims), ("regression test", regression)];
     let tables = tables.into_iter().filter(|(_, verdicts)| !verdicts.is_empty());
-    let text: String = tables
-        .map(|(heading, rows)| verdicts(heading, rows).render(format))
-        .collect();
+    let text: String = tables.map(|(heading, rows)| verdicts(heading, rows).render(format)).collect();
     let change = |entry: &LedgerEntry| format!("{} ({}, now {})", entry.rule, entry.old, entry.new);
     let changes: Vec<String> = ledger.iter().map(change).collect();
     let count = match ledger.len() {
@@ -168,29 +151,16 @@ mod tests {
 
     #[test]
     fn the_verdict_stands_beside_each_number_at_80_columns() {
-        let excluded = PaperComparison {
-            not_comparable: Some("no size".to_string()),
-            ..number([Some(1.0), None], 3.0)
-        };
-        let rows = [
-            number([Some(1.0), Some(2.0)], 1.42),
-            number([Some(1.0), None], 0.95),
-            excluded,
-        ];
+        let excluded =
+            PaperComparison { not_comparable: Some("no size".to_string()), ..number([Some(1.0), None], 3.0) };
+        let rows = [number([Some(1.0), Some(2.0)], 1.42), number([Some(1.0), None], 0.95), excluded];
         let text = comparisons(&rows).text_within(80);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for verdict in [
-            "┆ 1.420 ┆ miss +42.0 %",
-            "┆ 0.950 ┆ hit -5.0 %",
-            "┆ 3.000 ┆ not comparable",
-        ] {
+        for verdict in ["┆ 1.420 ┆ miss +42.0 %", "┆ 0.950 ┆ hit -5.0 %", "┆ 3.000 ┆ not comparable"] {
             assert!(text.contains(verdict), "{verdict}: {text}");
         }
         assert!(!comparisons(&rows[1..]).text_within(80).contains("emulator"));
-        assert_eq!(
-            score(&rows),
-            "predicted numbers: 1 of 2 hit (50.0 %), mean error 23.5 %\n"
-        );
+        assert_eq!(score(&rows), "predicted numbers: 1 of 2 hit (50.0 %), mean error 23.5 %\n");
         assert_eq!(score(&rows[2..]), "");
     }
 

@@ -8,18 +8,11 @@ use super::{CellValue, Mark, ReportTable, TableColumn};
 pub fn comparison(comparison: &ResultComparison) -> ReportTable {
     let has_cells = comparison.rows.iter().any(|row| !row.cell.is_empty());
     let has_intervals = comparison.rows.iter().any(|row| row.interval.is_some());
-    let labels = has_cells
-        .then(|| TableColumn::label("cell"))
-        .into_iter()
-        .chain([TableColumn::label("measured")]);
+    let labels = has_cells.then(|| TableColumn::label("cell")).into_iter().chain([TableColumn::label("measured")]);
     let numbers = ["A", "B", "B - A"].map(|heading| TableColumn::number(heading, ""));
     let share = [TableColumn::number("", "%")];
     let interval = has_intervals.then(|| TableColumn::number("95 %", ""));
-    let columns = labels
-        .chain(numbers)
-        .chain(share)
-        .chain(interval)
-        .chain([TableColumn::text("B is")]);
+    let columns = labels.chain(numbers).chain(share).chain(interval).chain([TableColumn::text("B is")]);
     let mut table = ReportTable::new(columns);
     table.notes = all_notes(comparison);
     for row in &comparison.rows {
@@ -35,9 +28,7 @@ pub fn comparison(comparison: &ResultComparison) -> ReportTable {
             value.mark_doubtful(row.doubtful[side])
         }));
         cells.push(CellValue::Text(signed(row.difference)));
-        cells.push(CellValue::optional(row.share, |share| {
-            CellValue::Text(format!("{:+.1}", share * 100.0))
-        }));
+        cells.push(CellValue::optional(row.share, |share| CellValue::Text(format!("{:+.1}", share * 100.0))));
         if has_intervals {
             let ends = |[low, high]: [f64; 2]| CellValue::Text(format!("{} to {}", signed(low), signed(high)));
             cells.push(CellValue::optional(row.interval, ends));
@@ -50,10 +41,7 @@ pub fn comparison(comparison: &ResultComparison) -> ReportTable {
 
 /// The lines above the table.
 fn all_notes(comparison: &ResultComparison) -> Vec<String> {
-    let mut notes = vec![
-        format!("A: {}", comparison.a.description()),
-        format!("B: {}", comparison.b.description()),
-    ];
+    let mut notes = vec![format!("A: {}", comparison.a.description()), format!("B: {}", comparison.b.description())];
     for side in [&comparison.a, &comparison.b] {
         notes.extend(side.notes.iter().cloned());
     }
@@ -63,11 +51,7 @@ fn all_notes(comparison: &ResultComparison) -> Vec<String> {
             notes.push(format!("only in {side}: {}", only.join("; ")));
         }
     }
-    if comparison
-        .rows
-        .iter()
-        .any(|row| row.verdict == DifferenceVerdict::OneSeed)
-    {
+    if comparison.rows.iter().any(|row| row.verdict == DifferenceVerdict::OneSeed) {
         let is_measured = [&comparison.a, &comparison.b].iter().any(|side| side.is_measurement());
         notes.push(match is_measured {
             true => "a measurement is one value, so its chance is unknown".to_string(),
@@ -112,11 +96,7 @@ mod tests {
     fn the_table_says_what_each_side_is_and_the_range_of_an_answer() {
         let compared = compare(answer(2.0, [1.8, 2.3]), answer(2.2, [2.0, 2.4])).expect("both have no placement");
         let table = comparison(&compared).text();
-        for said in [
-            "2.00 (1.80-2.30)",
-            "no difference that the model can see",
-            "an answer of `warp whatif`",
-        ] {
+        for said in ["2.00 (1.80-2.30)", "no difference that the model can see", "an answer of `warp whatif`"] {
             assert!(table.contains(said), "{said}: {table}");
         }
         assert!(!table.contains("one seed"), "{table}");
@@ -151,9 +131,6 @@ mod tests {
         let study = json!({ "format": "warp-results", "experiment": "study", "cells": cells });
         let statistics = side("stats", &json!({ "hbmw": 2e9, "mbmw": 3.2e9 }));
         let table = comparison(&compare(statistics, side("study", &study)).expect("they have WAF")).text();
-        assert!(
-            table.contains("a measurement is one value") && table.contains("Non-FDP"),
-            "{table}"
-        );
+        assert!(table.contains("a measurement is one value") && table.contains("Non-FDP"), "{table}");
     }
 }

@@ -58,13 +58,8 @@ impl Grid {
     /// Groups results by their keys and averages `measure`, a write amplification, over seeds.
     pub fn new(results: &[RunResult], intervals: &Intervals, measure: impl Fn(&RunResult) -> f64) -> Grid {
         let columns = distinct(results.iter().map(|result| column_of(&result.key)));
-        let row_of = |key: &CellKey| {
-            (
-                key.device.clone(),
-                key.variant.clone(),
-                key.grid.iter().skip(1).cloned().collect(),
-            )
-        };
+        let row_of =
+            |key: &CellKey| (key.device.clone(), key.variant.clone(), key.grid.iter().skip(1).cloned().collect());
         let keys: Vec<(String, String, Vec<String>)> = distinct(results.iter().map(|result| row_of(&result.key)));
         let rows = keys.into_iter().map(|row| {
             let of_row: Vec<&RunResult> = results.iter().filter(|result| row_of(&result.key) == row).collect();
@@ -74,12 +69,7 @@ impl Grid {
             };
             let cells = columns.iter().map(cell).collect();
             let (device, variant, rest) = row;
-            GridRow {
-                device,
-                variant,
-                rest,
-                cells,
-            }
+            GridRow { device, variant, rest, cells }
         });
         let rows = rows.collect();
         Grid { columns, rows }
@@ -100,23 +90,14 @@ impl Grid {
         let variant = self.has_variants().then(|| "variant".to_string());
         let further = (1..=self.further_axes()).map(|index| axis_name(axes, index));
         let labels = ["device".to_string()].into_iter().chain(variant).chain(further);
-        let across = self
-            .columns
-            .iter()
-            .map(|value| if value.is_empty() { "WAF" } else { value });
+        let across = self.columns.iter().map(|value| if value.is_empty() { "WAF" } else { value });
         let across = across.map(|heading| TableColumn::number(heading, ""));
         let mut rows = ReportTable::new(labels.map(TableColumn::label).chain(across));
         for row in &self.rows {
             let variant = self.has_variants().then(|| variant_name(&row.variant).into());
             let rest = row.rest.iter().map(CellValue::from);
             let cells = row.cells.iter().map(|cell| CellValue::optional(*cell, &value));
-            rows.add(
-                [CellValue::from(&row.device)]
-                    .into_iter()
-                    .chain(variant)
-                    .chain(rest)
-                    .chain(cells),
-            );
+            rows.add([CellValue::from(&row.device)].into_iter().chain(variant).chain(rest).chain(cells));
         }
         rows
     }
@@ -133,17 +114,9 @@ impl Grid {
 impl GridCell {
     fn over(seeds: &[&RunResult], intervals: &Intervals, measure: &impl Fn(&RunResult) -> f64) -> Option<GridCell> {
         let key = &seeds.first()?.key;
-        let complete: Vec<f64> = seeds
-            .iter()
-            .filter(|seed| seed.complete)
-            .map(|seed| measure(seed))
-            .collect();
+        let complete: Vec<f64> = seeds.iter().filter(|seed| seed.complete).map(|seed| measure(seed)).collect();
         let all = complete.len() == seeds.len();
-        let values = if complete.is_empty() {
-            seeds.iter().map(|seed| measure(seed)).collect()
-        } else {
-            complete
-        };
+        let values = if complete.is_empty() { seeds.iter().map(|seed| measure(seed)).collect() } else { complete };
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let interval = intervals.of_write_amplification(key, mean, measure).filter(|_| all);
         Some(GridCell {
@@ -181,10 +154,7 @@ mod tests {
     fn texts(results: &[RunResult], axes: &[String]) -> Vec<Vec<String>> {
         let rows = Grid::new(results, &NO_INTERVALS, RunResult::write_amplification).to_rows(axes);
         let headings = rows.columns.iter().map(|column| column.heading.clone()).collect();
-        let texts = rows
-            .rows
-            .iter()
-            .map(|row| row.cells.iter().map(CellValue::to_string).collect());
+        let texts = rows.rows.iter().map(|row| row.cells.iter().map(CellValue::to_string).collect());
         [headings].into_iter().chain(texts).collect()
     }
 
@@ -208,10 +178,7 @@ mod tests {
     #[test]
     fn seeds_are_averaged_and_stopped_runs_left_out_and_marked() {
         let mut results: Vec<_> = sample::results().into_iter().take(1).collect();
-        results.push(RunResult {
-            seed: 2,
-            ..results[0].clone()
-        });
+        results.push(RunResult { seed: 2, ..results[0].clone() });
         let by_seed = |result: &RunResult| result.seed as f64;
         let cell = |results: &[RunResult]| {
             CellValue::from(Grid::new(results, &NO_INTERVALS, by_seed).rows[0].cells[0].expect("it was run"))

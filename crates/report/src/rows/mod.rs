@@ -85,11 +85,7 @@ impl CellValue {
 
     /// Marks the value as doubtful if `is_doubtful` is true.
     pub fn mark_doubtful(self, is_doubtful: bool) -> CellValue {
-        if is_doubtful {
-            CellValue::Doubtful(Box::new(self))
-        } else {
-            self
-        }
+        if is_doubtful { CellValue::Doubtful(Box::new(self)) } else { self }
     }
 
     /// The plain number for other programs. Its unit is in the heading of the column.
@@ -120,11 +116,7 @@ impl CellValue {
     /// A float that may be a count. Whole numbers have no decimals, others have `digits` digits.
     pub fn number(value: f64, digits: usize) -> CellValue {
         let whole = value.fract() == 0.0 && (0.0..=u64::MAX as f64).contains(&value);
-        if whole {
-            CellValue::Count(value as u64)
-        } else {
-            CellValue::Fixed(value, digits)
-        }
+        if whole { CellValue::Count(value as u64) } else { CellValue::Fixed(value, digits) }
     }
 }
 
@@ -214,11 +206,7 @@ impl TableColumn {
     }
 
     fn new(heading: impl Into<String>, unit: &'static str, kind: ColumnKind) -> TableColumn {
-        TableColumn {
-            heading: heading.into(),
-            unit,
-            kind,
-        }
+        TableColumn { heading: heading.into(), unit, kind }
     }
 }
 
@@ -256,10 +244,7 @@ pub struct ReportTable {
 impl ReportTable {
     /// An empty table.
     pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> ReportTable {
-        ReportTable {
-            columns: columns.into_iter().collect(),
-            ..ReportTable::default()
-        }
+        ReportTable { columns: columns.into_iter().collect(), ..ReportTable::default() }
     }
 
     /// Pairs of names and values, without headings.
@@ -315,10 +300,7 @@ impl ReportTable {
                 let mut cells: Vec<CellValue> = names.iter().map(CellValue::from).collect();
                 assert_eq!(cells.len(), labels, "a table has a name for each label");
                 cells.resize(all.columns.len(), CellValue::Nothing);
-                places
-                    .iter()
-                    .zip(row.cells)
-                    .for_each(|(place, cell)| cells[*place] = cell);
+                places.iter().zip(row.cells).for_each(|(place, cell)| cells[*place] = cell);
                 all.rows.push(TableRow { cells, mark: row.mark });
             }
         }
@@ -362,10 +344,7 @@ mod tests {
             (CellValue::Bytes(64 << 20), "64 MiB"),
             (CellValue::Significant(123.456), "123.5"),
             (CellValue::Significant(12_345.6), "12346"),
-            (
-                CellValue::SignificantInterval(12_345.6, [987.65, 20_000.0]),
-                "12346 (987.6-20000)",
-            ),
+            (CellValue::SignificantInterval(12_345.6, [987.65, 20_000.0]), "12346 (987.6-20000)"),
             (CellValue::number(3.0, 4), "3"),
             (CellValue::number(0.5, 4), "0.5000"),
             (CellValue::optional(None, CellValue::Share), "–"),
@@ -384,10 +363,7 @@ mod tests {
             rows.add([CellValue::Count(1), CellValue::Count(count)]);
             rows
         };
-        let all = ReportTable::stacked(
-            ["cell"],
-            [(vec!["a".into()], one("y", 2)), (vec!["b".into()], one("z", 3))],
-        );
+        let all = ReportTable::stacked(["cell"], [(vec!["a".into()], one("y", 2)), (vec!["b".into()], one("z", 3))]);
         let headings: Vec<&str> = all.columns.iter().map(|column| column.heading.as_str()).collect();
         assert_eq!(headings, ["cell", "x", "y", "z"]);
         let texts = |row: &TableRow| row.cells.iter().map(CellValue::to_string).collect::<Vec<_>>();

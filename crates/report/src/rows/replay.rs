@@ -25,10 +25,7 @@ pub fn replay(replay: &ReplayResult) -> ReportTable {
             .into_iter()
             .chain([TableColumn::number("requests", "")])
             .chain(simulated)
-            .chain([
-                TableColumn::number("waited in host", ""),
-                TableColumn::number("waited for GC", ""),
-            ])
+            .chain([TableColumn::number("waited in host", ""), TableColumn::number("waited for GC", "")])
             .chain(recorded.into_iter().filter(|_| has_recorded)),
     );
     rows.notes = sentences(replay, has_recorded);

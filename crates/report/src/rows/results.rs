@@ -36,11 +36,7 @@ fn summary(
 ) -> ReportTable {
     let grid = Grid::new(results, intervals, measure);
     let rows = grid.to_rows(axes);
-    if grid.columns.len() > 1 {
-        rows.note(format!("across: {}", super::axis_name(axes, 0)))
-    } else {
-        rows
-    }
+    if grid.columns.len() > 1 { rows.note(format!("across: {}", super::axis_name(axes, 0))) } else { rows }
 }
 
 /// Relative excess of each variant's write amplification over that of the variant with an oracle,
@@ -54,17 +50,11 @@ pub fn above_the_oracle(results: &[RunResult], axes: &[String]) -> Option<Report
     };
     let (oracle, mut others) = (grid(oracle), grid(others));
     for row in &mut others.rows {
-        let best = oracle
-            .rows
-            .iter()
-            .find(|best| best.device == row.device && best.rest == row.rest);
+        let best = oracle.rows.iter().find(|best| best.device == row.device && best.rest == row.rest);
         for (cell, column) in row.cells.iter_mut().zip(&others.columns) {
             let index = oracle.columns.iter().position(|other| other == column);
             let best = best.zip(index).and_then(|(best, index)| best.cells[index]);
-            *cell = cell.zip(best).map(|(cell, best)| GridCell {
-                value: cell.value / best.value - 1.0,
-                ..cell
-            });
+            *cell = cell.zip(best).map(|(cell, best)| GridCell { value: cell.value / best.value - 1.0, ..cell });
         }
     }
     let has_any = others.rows.iter().any(|row| row.cells.iter().any(Option::is_some));
@@ -86,9 +76,7 @@ pub fn results(
     format: TextFormat,
 ) -> String {
     let summary = write_amplifications(results, axes, intervals).render(format);
-    let above = above_the_oracle(results, axes)
-        .map(|rows| rows.render(format))
-        .unwrap_or_default();
+    let above = above_the_oracle(results, axes).map(|rows| rows.render(format)).unwrap_or_default();
     let mut text = format!(
         "{}{summary}{above}{}\n",
         format.words(&format!("{title}\n{}", super::warning(results))),
@@ -96,18 +84,12 @@ pub fn results(
     );
     let with_measures = |result: &&RunResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
-        text += &measures(result)
-            .transposed("workload", ["measured".to_string()])
-            .render(format);
+        text += &measures(result).transposed("workload", ["measured".to_string()]).render(format);
     }
     let of_cell =
         |result: &RunResult, rows: ReportTable| format!("{}\n", rows.note(result.key.to_string()).render(format));
     for result in results {
-        text += &result
-            .timed
-            .iter()
-            .map(|timed| of_cell(result, jobs(timed)))
-            .collect::<String>();
+        text += &result.timed.iter().map(|timed| of_cell(result, jobs(timed))).collect::<String>();
         let replay = result.timed.iter().filter_map(|timed| timed.trace.as_ref()?.replay());
         text += &replay
             .map(|replay| of_cell(result, super::replay(replay)) + &of_cell(result, super::bursts(replay)))
@@ -115,9 +97,7 @@ pub fn results(
     }
     for result in results {
         let feedback = result.feedback.iter();
-        text += &feedback
-            .map(|feedback| of_cell(result, readings(result, feedback)))
-            .collect::<String>();
+        text += &feedback.map(|feedback| of_cell(result, readings(result, feedback))).collect::<String>();
     }
     if with_handles || results.len() == 1 {
         for result in results {
@@ -233,10 +213,7 @@ fn causes(stats: &DeviceStats) -> String {
     let shares = causes.map(|(name, pages)| format!("{name} {}", share(pages, media_pages)));
     let absorbed = match total.host_pages_absorbed {
         0 => String::new(),
-        pages => format!(
-            ". The write buffer absorbed {} of the host's pages",
-            share(pages, total.host_pages_written)
-        ),
+        pages => format!(". The write buffer absorbed {} of the host's pages", share(pages, total.host_pages_written)),
     };
     super::wrapped(&format!("media writes are {}{absorbed}", shares.join(", ")))
 }
@@ -275,11 +252,7 @@ pub fn readings(result: &RunResult, feedback: &FeedbackResult) -> ReportTable {
     let mut before = 0;
     let mut add = |name: String, host_bytes: u64, until: usize, texts: [String; 2]| {
         let of = &feedback.collections[before..until];
-        let pages: u64 = of
-            .iter()
-            .flat_map(|row| &row.copied)
-            .map(|&pages| u64::from(pages))
-            .sum();
+        let pages: u64 = of.iter().flat_map(|row| &row.copied).map(|&pages| u64::from(pages)).sum();
         before = until;
         let [named, moves] = texts.map(CellValue::Text);
         rows.add([
@@ -298,29 +271,17 @@ pub fn readings(result: &RunResult, feedback: &FeedbackResult) -> ReportTable {
             .moves
             .iter()
             .map(|(owner, from, to, reason)| format!("{}: {from} -> {to} ({reason})", feedback.owner_name(*owner)));
-        let texts = [
-            named.collect::<Vec<_>>().join(", "),
-            moves.collect::<Vec<_>>().join(", "),
-        ];
+        let texts = [named.collect::<Vec<_>>().join(", "), moves.collect::<Vec<_>>().join(", ")];
         add((index + 1).to_string(), reading.host_bytes, reading.collections, texts);
     }
     let all = feedback.collections.len();
-    add(
-        "end".to_string(),
-        result.stats.host_bytes_written(),
-        all,
-        Default::default(),
-    );
+    add("end".to_string(), result.stats.host_bytes_written(), all, Default::default());
     rows
 }
 
 /// Wear of a run, in a sentence. Empty if the profile has no endurance, or without writes.
 pub fn wear(result: &RunResult) -> String {
-    let Some(wear) = result
-        .endurance
-        .as_ref()
-        .filter(|_| result.stats.write_amplification().is_some())
-    else {
+    let Some(wear) = result.endurance.as_ref().filter(|_| result.stats.write_amplification().is_some()) else {
         return String::new();
     };
     let [worn, writes, left] = wear_values(Some(wear));
@@ -344,10 +305,8 @@ fn wear_values(wear: Option<&Endurance>) -> [CellValue; 3] {
             CellValue::Text(format!("{used} ({blocks} of {of} blocks worn out)"))
         }
     };
-    let [writes, left] = [
-        CellValue::Fixed(wear.drive_writes_per_day, 2),
-        CellValue::Bytes(wear.host_bytes_left as u64),
-    ];
+    let [writes, left] =
+        [CellValue::Fixed(wear.drive_writes_per_day, 2), CellValue::Bytes(wear.host_bytes_left as u64)];
     [worn, writes, left]
 }
 
@@ -358,16 +317,11 @@ pub fn jobs(timed: &TimedResult) -> ReportTable {
     let rates = [TableColumn::number("IOPS", ""), TableColumn::number("MB/s", "")];
     let latencies = latencies.map(|heading| TableColumn::number(heading, "us"));
     let mut rows = ReportTable::new(
-        labels
-            .into_iter()
-            .chain(rates)
-            .chain(latencies)
-            .chain([TableColumn::number("waited for GC", "")]),
+        labels.into_iter().chain(rates).chain(latencies).chain([TableColumn::number("waited for GC", "")]),
     );
     rows.notes.extend(timed.trace.as_ref().map(TracePace::to_string));
     for job in &timed.jobs {
-        rows.notes
-            .extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
+        rows.notes.extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
         for operation in RequestOperation::ALL {
             if job.direction(operation).requests > 0 {
                 rows.add(job_values(job, operation));
@@ -468,10 +422,7 @@ pub fn collections(result: &RunResult) -> ReportTable {
             forced,
             CellValue::optional(ratio(collected.valid_pages, collected.unit_pages), CellValue::Share),
             CellValue::Capacities(capacities(result, collected.pages_copied)),
-            CellValue::optional(
-                ratio(collected.pages_moved_elsewhere, collected.pages_copied),
-                CellValue::Share,
-            ),
+            CellValue::optional(ratio(collected.pages_moved_elsewhere, collected.pages_copied), CellValue::Share),
             CellValue::Count(collected.blocks_remapped),
         ]);
     }
@@ -547,9 +498,8 @@ pub fn device(result: &RunResult) -> ReportTable {
         ("left to write", left),
     ];
     let columns = totals.into_iter().chain(causes).chain(others);
-    let (headings, cells): (Vec<TableColumn>, Vec<CellValue>) = columns
-        .map(|(heading, value)| (TableColumn::number(heading, ""), value))
-        .unzip();
+    let (headings, cells): (Vec<TableColumn>, Vec<CellValue>) =
+        columns.map(|(heading, value)| (TableColumn::number(heading, ""), value)).unzip();
     let mut rows = ReportTable::new(headings);
     rows.add(cells);
     rows
@@ -622,10 +572,7 @@ mod tests {
         let text = handles(&sample::results()[0]).text_within(usize::MAX);
         let second = |line: &str| line.split('┆').nth(1).map(str::to_string);
         let cells: Vec<String> = text.lines().filter_map(second).collect();
-        assert!(
-            cells.len() > 2 && cells.iter().all(|cell| cell.ends_with(' ') && !cell.ends_with("  ")),
-            "{text}"
-        );
+        assert!(cells.len() > 2 && cells.iter().all(|cell| cell.ends_with(' ') && !cell.ends_with("  ")), "{text}");
     }
 
     #[test]
@@ -650,10 +597,7 @@ mod tests {
         let mut result = sample::results().remove(0);
         assert!(measures(&result).is_empty());
         result.measures = [("hit_ratio", 0.5), ("tenant.bytes_written", 4096.0), ("misses", 1234.0)]
-            .map(|(name, value)| WorkloadMeasure {
-                name: name.into(),
-                value,
-            })
+            .map(|(name, value)| WorkloadMeasure { name: name.into(), value })
             .to_vec();
         assert_eq!(texts(&measures(&result)), [["0.5000", "4 KiB", "1,234"]]);
         let upright = measures(&result).transposed("workload", ["measured".to_string()]);

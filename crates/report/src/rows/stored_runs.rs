@@ -19,9 +19,7 @@ pub fn kept_runs(runs: &[StoredRun]) -> ReportTable {
         rows.add([
             run.id.as_str().into(),
             run.text("at").replace('T', " ").replace('Z', "").into(),
-            format!("{} {}", run.text("target"), run.text("options"))
-                .trim_end()
-                .into(),
+            format!("{} {}", run.text("target"), run.text("options")).trim_end().into(),
             run.devices().join(", ").into(),
             CellValue::Count(run.cells().len() as u64),
             CellValue::optional(run.write_amplification_range(), |[least, most]| {
@@ -44,15 +42,7 @@ pub fn kept_run(run: &StoredRun) -> (ReportTable, ReportTable) {
         ("what", format!("{} ({})", run.text("target"), run.text("title")).into()),
         ("options", run.text("options").into()),
         ("when", run.text("at").into()),
-        (
-            "engine",
-            format!(
-                "WARP {}, {}",
-                run.text("warp"),
-                &engine[..engine.len().min(ENGINE_DIGITS)]
-            )
-            .into(),
-        ),
+        ("engine", format!("WARP {}, {}", run.text("warp"), &engine[..engine.len().min(ENGINE_DIGITS)]).into()),
     ];
     let seconds = run.document["seconds"].as_f64();
     about.extend(seconds.map(|seconds| ("took", format!("{seconds:.1} s").into())));
@@ -68,9 +58,8 @@ pub fn kept_run(run: &StoredRun) -> (ReportTable, ReportTable) {
     for cell in run.cells() {
         let text = |key: &str| cell[key].as_str().unwrap_or_default().to_string();
         let grid = cell["grid"].as_object().into_iter().flatten();
-        let grid: Vec<String> = grid
-            .map(|(axis, value)| format!("{axis} {}", value.as_str().unwrap_or_default()))
-            .collect();
+        let grid: Vec<String> =
+            grid.map(|(axis, value)| format!("{axis} {}", value.as_str().unwrap_or_default())).collect();
         cells.add([
             text("device").into(),
             text("variant").into(),

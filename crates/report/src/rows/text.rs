@@ -30,17 +30,11 @@ impl TextFormat {
     pub fn words(self, text: &str) -> String {
         match self {
             TextFormat::Lines | TextFormat::Plain => text.to_string(),
-            TextFormat::Csv => text
-                .lines()
-                .filter(|line| !line.is_empty())
-                .map(|line| format!("# {line}\n"))
-                .collect(),
+            TextFormat::Csv => text.lines().filter(|line| !line.is_empty()).map(|line| format!("# {line}\n")).collect(),
             // Each line becomes a paragraph.
-            TextFormat::Markdown => text
-                .lines()
-                .filter(|line| !line.is_empty())
-                .map(|line| format!("{line}\n\n"))
-                .collect(),
+            TextFormat::Markdown => {
+                text.lines().filter(|line| !line.is_empty()).map(|line| format!("{line}\n\n")).collect()
+            }
         }
     }
 }
@@ -102,13 +96,9 @@ impl ReportTable {
             format!("{}\n", cells.join(","))
         };
         let notes: String = self.notes.iter().map(|note| TextFormat::Csv.words(note)).collect();
-        let head = self
-            .has_head()
-            .then(|| line(&mut self.columns.iter().enumerate().map(|(index, _)| self.head(index))));
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| line(&mut row.cells.iter().map(CellValue::plain)));
+        let head =
+            self.has_head().then(|| line(&mut self.columns.iter().enumerate().map(|(index, _)| self.head(index))));
+        let rows = self.rows.iter().map(|row| line(&mut row.cells.iter().map(CellValue::plain)));
         notes + &head.into_iter().chain(rows).collect::<String>()
     }
 
@@ -116,11 +106,7 @@ impl ReportTable {
     fn head(&self, index: usize) -> String {
         let column = &self.columns[index];
         let unit = match column.unit {
-            "" => self
-                .rows
-                .iter()
-                .find_map(|row| row.cells[index].unit())
-                .unwrap_or_default(),
+            "" => self.rows.iter().find_map(|row| row.cells[index].unit()).unwrap_or_default(),
             unit => unit,
         };
         match unit {
@@ -141,17 +127,10 @@ impl ReportTable {
         let notes: String = self.notes.iter().map(|note| TextFormat::Markdown.words(note)).collect();
         let heads = line(&mut self.columns.iter().map(heading));
         let rules = line(&mut self.columns.iter().map(|column| {
-            let rule = if column.kind == ColumnKind::Number {
-                "--:"
-            } else {
-                "---"
-            };
+            let rule = if column.kind == ColumnKind::Number { "--:" } else { "---" };
             rule.to_string()
         }));
-        let rows = self
-            .rows
-            .iter()
-            .map(|row| line(&mut row.cells.iter().map(CellValue::to_string)));
+        let rows = self.rows.iter().map(|row| line(&mut row.cells.iter().map(CellValue::to_string)));
         notes + &[heads, rules].into_iter().chain(rows).collect::<String>() + "\n"
     }
 
@@ -169,14 +148,9 @@ impl ReportTable {
     fn text_of(&self, width: usize, style: TableStyle) -> String {
         let mut text: String = self.notes.iter().map(|note| wrapped_within(note, width)).collect();
         let all: Vec<usize> = (0..self.columns.len()).collect();
-        let (labels, others): (Vec<usize>, Vec<usize>) = all
-            .iter()
-            .partition(|&&column| self.columns[column].kind == ColumnKind::Label);
-        let mut left = if self.is_too_wide(&all, width) {
-            others
-        } else {
-            all.clone()
-        };
+        let (labels, others): (Vec<usize>, Vec<usize>) =
+            all.iter().partition(|&&column| self.columns[column].kind == ColumnKind::Label);
+        let mut left = if self.is_too_wide(&all, width) { others } else { all.clone() };
         let labels = if left.len() == all.len() { Vec::new() } else { labels };
         while !left.is_empty() {
             // At least one column, however narrow the terminal is.
@@ -225,9 +199,7 @@ impl ReportTable {
 
     fn table(&self, columns: &[usize], width: usize, style: TableStyle) -> Table {
         let mut table = Table::new();
-        table
-            .load_style(style)
-            .set_content_arrangement(ContentArrangement::Disabled);
+        table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
         if self.has_head() {
             table.set_header(columns.iter().map(|&column| heading(&self.columns[column])));
         }
@@ -269,27 +241,11 @@ mod tests {
 
     fn wide() -> ReportTable {
         let numbers = ["first", "second", "third"].map(|heading| TableColumn::number(heading, "us"));
-        let mut rows = ReportTable::new(
-            [TableColumn::label("job")]
-                .into_iter()
-                .chain(numbers)
-                .chain([TableColumn::text("why")]),
-        );
+        let mut rows =
+            ReportTable::new([TableColumn::label("job")].into_iter().chain(numbers).chain([TableColumn::text("why")]));
         let words = "because a sentence may be long and is broken between words";
-        rows.add([
-            "a".into(),
-            CellValue::Count(1),
-            CellValue::Count(2_000_000),
-            CellValue::Count(3),
-            words.into(),
-        ]);
-        rows.add([
-            "b".into(),
-            CellValue::Count(10),
-            CellValue::Count(20),
-            CellValue::Count(30),
-            "".into(),
-        ]);
+        rows.add(["a".into(), CellValue::Count(1), CellValue::Count(2_000_000), CellValue::Count(3), words.into()]);
+        rows.add(["b".into(), CellValue::Count(10), CellValue::Count(20), CellValue::Count(30), "".into()]);
         rows.note("before")
     }
 
@@ -326,13 +282,7 @@ before
             CellValue::Significant(12_345.6),
             "\"x\" | y".into(),
         ]);
-        rows.add([
-            "c".into(),
-            CellValue::Nothing,
-            CellValue::Bytes(1),
-            CellValue::Count(2_000_000),
-            "".into(),
-        ]);
+        rows.add(["c".into(), CellValue::Nothing, CellValue::Bytes(1), CellValue::Count(2_000_000), "".into()]);
         assert_eq!(
             rows.render(TextFormat::Csv),
             "# before\ncell,WAF,written (bytes),mean (us),why\n\"a, b\",1.25,67108864,12345.6,\"\"\"x\"\" | y\"\nc,,1,2000000,\n"
@@ -343,10 +293,7 @@ before
              |\n| c | – | 1 B | 2,000,000 |  |\n\n"
         );
         let plain = rows.render(TextFormat::Plain);
-        assert!(
-            !plain.contains(['│', '┆', '─', '═', '|']) || plain.matches('|').count() == 1,
-            "{plain}"
-        );
+        assert!(!plain.contains(['│', '┆', '─', '═', '|']) || plain.matches('|').count() == 1, "{plain}");
         let second = plain.lines().last().expect("a line");
         let words: Vec<&str> = second.split_whitespace().collect();
         assert_eq!(words, ["c", "–", "1", "B", "2,000,000"]);
@@ -380,11 +327,7 @@ before
             let text = table.text_within(width);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest <= Some(width), "{width}: {text}");
-            let numbers = table
-                .columns
-                .iter()
-                .enumerate()
-                .filter(|(_, column)| column.kind == ColumnKind::Number);
+            let numbers = table.columns.iter().enumerate().filter(|(_, column)| column.kind == ColumnKind::Number);
             for (column, row) in numbers.flat_map(|(column, _)| table.rows.iter().map(move |row| (column, row))) {
                 let number = row.cells[column].to_string();
                 assert!(text.contains(&number), "{number} at {width}: {text}");

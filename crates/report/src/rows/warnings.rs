@@ -35,11 +35,7 @@ pub fn warning_lines(results: &[RunResult], command: WarningCommand, format: Tex
 fn steady(results: &[RunResult]) -> String {
     let of = |result: &RunResult| {
         let state = result.steady.filter(|state| state.reached)?;
-        let cell = if results.len() > 1 {
-            format!("{}: ", result.key)
-        } else {
-            String::new()
-        };
+        let cell = if results.len() > 1 { format!("{}: ", result.key) } else { String::new() };
         Some(format!(
             "{cell}steady: WAF is {:.3} +- {:.3} (95 %) over {ROUNDS} drive writes, after {:.1} others. Over the \
              whole run it is {:.3}\n",
@@ -84,10 +80,7 @@ pub fn scales(results: &[RunResult]) -> ReportTable {
         let cells = [CellValue::Text(result.key.to_string())].into_iter().chain(seed);
         rows.add(cells.chain(scale_values(result)));
     }
-    rows.note(format!(
-        "scale auto is the first scaled model within {:.0} % of the next smaller one",
-        AGREEMENT * 100.0
-    ))
+    rows.note(format!("scale auto is the first scaled model within {:.0} % of the next smaller one", AGREEMENT * 100.0))
 }
 
 /// Headings of [`scale_values`].
@@ -122,10 +115,7 @@ mod tests {
         assert!(new.contains("Its WAF is that of a new drive"), "{new}");
         result.stats.handles[0].host_bytes_written = 512_000;
         let small = warning(&[result]).replace('\n', " ");
-        assert!(
-            small.contains("Its WAF is that of requests smaller than its mapping unit"),
-            "{small}"
-        );
+        assert!(small.contains("Its WAF is that of requests smaller than its mapping unit"), "{small}");
     }
 
     #[test]
@@ -136,22 +126,13 @@ mod tests {
         let lines = warning_lines(&results, WarningCommand::Run, TextFormat::Lines);
         assert_eq!(lines.lines().count(), 2, "{lines}");
         for (result, difference) in results.iter_mut().zip([0.004, 0.02]) {
-            let compared = Some(ScaleComparison {
-                smaller: Scale(256),
-                difference,
-            });
+            let compared = Some(ScaleComparison { smaller: Scale(256), difference });
             result.search = Some(ScaleSearch { compared });
         }
         let text = warning_lines(&results, WarningCommand::Run, TextFormat::Lines);
         let is_there = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
-        assert!(
-            is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]),
-            "{text}"
-        );
-        assert!(
-            text.starts_with("scale auto is the first scaled model within 1 %"),
-            "{text}"
-        );
+        assert!(is_there(&["ssd_a | FDP | zipf 2.2", "1/64", "1/256", "0.4 %"]), "{text}");
+        assert!(text.starts_with("scale auto is the first scaled model within 1 %"), "{text}");
         let last = "not converged (1 of 2 cells): WAF differs by 2.0 % from that of the next smaller scaled model\n";
         assert!(text.ends_with(last), "{text}");
         results[1].search = Some(ScaleSearch { compared: None });

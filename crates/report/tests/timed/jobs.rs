@@ -25,19 +25,11 @@ fn a_read_at_depth_one_takes_the_sum_of_its_parts() {
 
 #[test]
 fn a_closed_loop_keeps_its_requests_in_flight() {
-    let at = |options: &str| {
-        timed(&format!(
-            "[a]\nrw=randread\nnorandommap\nruntime=1\ntime_based\n{options}\n"
-        ))
-    };
+    let at = |options: &str| timed(&format!("[a]\nrw=randread\nnorandommap\nruntime=1\ntime_based\n{options}\n"));
     let rate = |result: &TimedResult| per_second(&result.jobs[0], RequestOperation::Read);
     let (one, four, many) = (at("iodepth=1"), at("iodepth=4"), at("iodepth=2\nnumjobs=16"));
     assert!((one.jobs[0].mean_in_flight() - 1.0).abs() < 1e-9);
-    assert!(
-        (four.jobs[0].mean_in_flight() - 4.0).abs() < 0.01,
-        "{}",
-        four.jobs[0].mean_in_flight()
-    );
+    assert!((four.jobs[0].mean_in_flight() - 4.0).abs() < 0.01, "{}", four.jobs[0].mean_in_flight());
     assert!((many.jobs[0].mean_in_flight() - 32.0).abs() < 0.1);
     assert!(rate(&four) > 2.0 * rate(&one) && rate(&many) > 1.3 * rate(&four));
     assert!(rate(&many) <= 4.0 * 1e9 / 50_000.0, "four dies sense a page at a time");
@@ -71,10 +63,7 @@ fn an_open_loop_catches_up_after_a_pause_unless_it_should_not() {
     let requests = |option: &str| timed(&jobs(option)).jobs[0].direction(RequestOperation::Read).requests;
     assert_eq!(requests(""), 1000);
     let without = requests("rate_ignore_thinktime=1\n");
-    assert!(
-        (940..=960).contains(&without),
-        "{without}: nine pauses of 5 ms are lost"
-    );
+    assert!((940..=960).contains(&without), "{without}: nine pauses of 5 ms are lost");
 }
 
 #[test]
@@ -89,9 +78,7 @@ fn groups_follow_each_other_and_delays_are_kept() {
         "[a]\nrw=randread\nnorandommap\nnumber_ios=100\n[b]\nrw=randread\nnorandommap\nnumber_ios=500\n\
          [c]\nstonewall\nrw=randread\nnorandommap\nnumber_ios=10\nstartdelay=3ms\n",
     );
-    let [a, b, c] = &result.jobs[..] else {
-        panic!("three jobs")
-    };
+    let [a, b, c] = &result.jobs[..] else { panic!("three jobs") };
     assert_eq!((a.from_ns, b.from_ns), (0, 0));
     assert!(a.until_ns < b.until_ns);
     assert_eq!(c.from_ns, b.until_ns + 3_000_000);
@@ -123,21 +110,14 @@ fn flow_shares_requests() {
 
 #[test]
 fn writing_ends_when_enough_is_written_and_waits_for_collection_are_counted() {
-    let result = run_with(
-        "[a]\nrw=randwrite\nnorandommap\niodepth=8\n",
-        RunSettings {
-            drive_writes: Some(2.0),
-            ..settings()
-        },
-    );
+    let result =
+        run_with("[a]\nrw=randwrite\nnorandommap\niodepth=8\n", RunSettings { drive_writes: Some(2.0), ..settings() });
     assert!(result.complete && result.stats.write_amplification().expect("it wrote") > 1.1);
     assert_eq!(result.stats.host_bytes_written(), 2 * result.capacity_bytes);
     let timed = result.timed.expect("the device has timing");
     let writes = timed.jobs[0].direction(RequestOperation::Write);
     assert_eq!(writes.bytes, 2 * result.capacity_bytes);
-    let collections: u64 = (0..timed.series.len())
-        .map(|row| timed.series.collections(row).count)
-        .sum();
+    let collections: u64 = (0..timed.series.len()).map(|row| timed.series.collections(row).count).sum();
     assert_eq!(collections, result.gc_log.len() as u64);
     let series = (0..timed.series.len()).map(|row| timed.series.counts(row, 0, RequestOperation::Write));
     assert_eq!(series.map(|moment| moment.bytes).sum::<u64>(), writes.bytes);
@@ -151,10 +131,7 @@ fn the_same_run_gives_the_same_bytes() {
     let json = || simulate::timed::to_fio_json(&timed(&jobs)).to_string();
     let (one, two) = (json(), json());
     assert_eq!(one, two);
-    assert_ne!(
-        one,
-        simulate::timed::to_fio_json(&timed(&jobs.replace("numjobs=3", "numjobs=2"))).to_string()
-    );
+    assert_ne!(one, simulate::timed::to_fio_json(&timed(&jobs.replace("numjobs=3", "numjobs=2"))).to_string());
 }
 
 /// Closed loops have their own code paths, in which reads are prefetched and writes are batched. An
@@ -174,11 +151,7 @@ fn a_closed_loop_does_what_an_open_one_does_that_is_always_late() {
             let measured = result.jobs.iter().map(|job| {
                 let of = |direction| {
                     let direction = job.direction(direction);
-                    (
-                        direction.latencies.distribution(),
-                        direction.latencies.sum_ns(),
-                        direction.waits,
-                    )
+                    (direction.latencies.distribution(), direction.latencies.sum_ns(), direction.waits)
                 };
                 [RequestOperation::Read, RequestOperation::Write, RequestOperation::Trim].map(of)
             });
@@ -200,17 +173,10 @@ fn results_have_the_shape_of_fio() {
     let result =
         timed("[a]\nrw=randread\nnorandommap\nnumber_ios=1000\n[b]\nstonewall\nrw=write\nbs=64k\nnumber_ios=100\n");
     let json = simulate::timed::to_fio_json(&result);
-    assert!(
-        json["fio version"]
-            .as_str()
-            .is_some_and(|version| version.starts_with("fio-"))
-    );
+    assert!(json["fio version"].as_str().is_some_and(|version| version.starts_with("fio-")));
     assert!(json["global options"].is_object());
     let jobs = json["jobs"].as_array().expect("jobs");
-    assert_eq!(
-        (jobs.len(), &jobs[0]["jobname"], &jobs[1]["groupid"]),
-        (2, &"a".into(), &1.into())
-    );
+    assert_eq!((jobs.len(), &jobs[0]["jobname"], &jobs[1]["groupid"]), (2, &"a".into(), &1.into()));
     let read = &jobs[0]["read"];
     assert_eq!(read["total_ios"], 1000);
     assert_eq!(read["io_bytes"], 4_096_000);
@@ -219,19 +185,13 @@ fn results_have_the_shape_of_fio() {
     assert_eq!(read["clat_ns"]["min"], READ_NS);
     assert_eq!(read["clat_ns"]["N"], 1000);
     assert_eq!(read["clat_ns"]["percentile"]["99.000000"], READ_NS);
-    assert_eq!(
-        read["clat_ns"]["percentile"].as_object().map(serde_json::Map::len),
-        Some(18)
-    );
+    assert_eq!(read["clat_ns"]["percentile"].as_object().map(serde_json::Map::len), Some(18));
     assert_eq!(read["lat_ns"]["mean"], READ_NS as f64);
     assert_eq!(read["slat_ns"]["N"], 0);
     let iops = read["iops"].as_f64().expect("a number");
     assert!((iops - 1e9 / READ_NS as f64).abs() < 1e-6);
     assert_eq!(read["bw_bytes"], (4096.0 * iops) as u64);
-    assert_eq!(
-        (&jobs[0]["write"]["total_ios"], &jobs[1]["write"]["total_ios"]),
-        (&0.into(), &100.into())
-    );
+    assert_eq!((&jobs[0]["write"]["total_ios"], &jobs[1]["write"]["total_ios"]), (&0.into(), &100.into()));
     assert_eq!(jobs[0]["iodepth_level"]["1"], 100.0);
     let shares = &jobs[0]["latency_us"];
     assert_eq!(shares["100"], 100.0, "all are between 50 and 100 us: {shares}");
@@ -239,19 +199,10 @@ fn results_have_the_shape_of_fio() {
 
 #[test]
 fn jobs_that_never_end_are_refused() {
-    let settings = RunSettings {
-        drive_writes: Some(1.0),
-        ..settings()
-    };
+    let settings = RunSettings { drive_writes: Some(1.0), ..settings() };
     let cell = cell("[a]\nrw=randread\n", settings);
-    let refused = run::prepare(vec![cell])
-        .map(|_| ())
-        .expect_err("reads never write enough")
-        .to_string();
-    assert!(
-        refused.contains("never ends") && refused.contains("runtime"),
-        "{refused}"
-    );
+    let refused = run::prepare(vec![cell]).map(|_| ()).expect_err("reads never write enough").to_string();
+    assert!(refused.contains("never ends") && refused.contains("runtime"), "{refused}");
 }
 
 /// A cache on the simple device with this many operations per second.
@@ -262,11 +213,7 @@ fn paced_cell(operations_per_second: u32) -> RunSpec {
     );
     let find_jobs = |jobs: applications::JobsReference<'_>| panic!("{jobs:?} is not asked for");
     let table = toml::from_str(&text).expect("a table");
-    let run = RunSettings {
-        drive_writes: Some(0.5),
-        precondition_drive_writes: 0.0,
-        ..settings()
-    };
+    let run = RunSettings { drive_writes: Some(0.5), precondition_drive_writes: 0.0, ..settings() };
     RunSpec {
         workload: applications::WorkloadSpec::parse("workload", &table, &find_jobs).expect("a workload"),
         ensemble: None,
@@ -293,19 +240,12 @@ fn a_cache_with_a_pace_gives_up_what_the_drive_cannot_take() {
     assert_eq!(measure(&fast, "inserts_in_flight.most"), 1000.0);
     for result in [&slow, &fast] {
         let written = result.stats.host_bytes_written();
-        assert!(
-            (32 << 20..34 << 20).contains(&written),
-            "{written} bytes are half the drive"
-        );
+        assert!((32 << 20..34 << 20).contains(&written), "{written} bytes are half the drive");
         let jobs = &result.timed.as_ref().expect("the device has timing").jobs;
         assert_eq!(jobs[0].queue_depth, 65, "a request for each thread");
         assert!(jobs.iter().map(JobResult::mean_in_flight).sum::<f64>() <= 65.0);
     }
-    assert_eq!(
-        analysis::golden::rows(&[run(100_000)]),
-        analysis::golden::rows(&[fast]),
-        "it is deterministic"
-    );
+    assert_eq!(analysis::golden::rows(&[run(100_000)]), analysis::golden::rows(&[fast]), "it is deterministic");
 }
 
 #[test]
@@ -320,28 +260,16 @@ fn arrivals_at_random_keep_the_rate_and_wait_more() {
     let rate = |result: &TimedResult| per_second(&result.jobs[0], RequestOperation::Read);
     assert!((rate(&poisson) / 8000.0 - 1.0).abs() < 0.03, "{}", rate(&poisson));
     let mean = |result: &TimedResult| result.jobs[0].direction(RequestOperation::Read).latencies.mean_ns();
-    assert!(
-        mean(&poisson) > 1.04 * mean(&linear),
-        "{} {}",
-        mean(&poisson),
-        mean(&linear)
-    );
+    assert!(mean(&poisson) > 1.04 * mean(&linear), "{} {}", mean(&poisson), mean(&linear));
     assert_eq!(mean(&poisson), mean(&run("poisson")), "the same each time");
 }
 
 #[test]
 fn reads_of_what_was_never_written_and_options_without_effect_are_warnings() {
     let names = |jobs: &str, prefill: f64| {
-        let settings = RunSettings {
-            precondition_drive_writes: prefill,
-            ..settings()
-        };
+        let settings = RunSettings { precondition_drive_writes: prefill, ..settings() };
         let warnings = run_with(jobs, settings).warnings();
-        warnings
-            .iter()
-            .map(|warning| warning.name())
-            .collect::<Vec<_>>()
-            .join(" ")
+        warnings.iter().map(|warning| warning.name()).collect::<Vec<_>>().join(" ")
     };
     let reads = "[a]\nrw=randread\nnorandommap\nnumber_ios=100\n";
     assert!(names(reads, 0.0).contains("unwritten_read"));
@@ -360,11 +288,7 @@ fn a_job_that_waits_begins_when_the_other_has_ended() {
     assert_eq!((times[0].0, times[2].0), (0, 0));
     assert_eq!(times[1].0, times[0].1, "with the last completion of the last instance");
     assert_eq!(times[3].0, times[1].1.max(times[2].1));
-    let requests: Vec<u64> = result
-        .jobs
-        .iter()
-        .map(|job| job.direction(RequestOperation::Read).requests)
-        .collect();
+    let requests: Vec<u64> = result.jobs.iter().map(|job| job.direction(RequestOperation::Read).requests).collect();
     assert_eq!(requests, [200, 50, 400, 1]);
 }
 
@@ -379,25 +303,14 @@ fn the_first_job_that_ends_ends_the_others() {
     let reads = |job: usize| result.jobs[job].direction(RequestOperation::Read).requests;
     assert!(reads(1) > 100 && result.jobs[1].until_ns - end_ns < 10 * READ_NS);
     assert_eq!((reads(2), reads(3)), (1, 0));
-    assert!(
-        result.jobs[4].from_ns < end_ns + 10 * READ_NS,
-        "nobody waits for what has ended"
-    );
+    assert!(result.jobs[4].from_ns < end_ns + 10 * READ_NS, "nobody waits for what has ended");
     assert_eq!(reads(4), 10);
     let all = timed(&format!("[global]\nexit_what=all\n{jobs}"));
     assert_eq!(all.jobs[4].direction(RequestOperation::Read).requests, 0);
     // An endless job may run beside one that ends, but at least one must end.
-    let settings = |capacities: f64| RunSettings {
-        drive_writes: Some(capacities),
-        ..settings()
-    };
+    let settings = |capacities: f64| RunSettings { drive_writes: Some(capacities), ..settings() };
     let endless = "[a]\nexitall\nrw=write\nbs=64k\n[b]\nrw=write\nbs=64k\n";
-    assert!(
-        run_with(endless, settings(1.5))
-            .warnings()
-            .iter()
-            .any(|warning| warning.name() == "without_effect")
-    );
+    assert!(run_with(endless, settings(1.5)).warnings().iter().any(|warning| warning.name() == "without_effect"));
 }
 
 #[test]
@@ -410,46 +323,21 @@ fn a_search_finds_the_deepest_queue_that_keeps_a_latency() {
         timed(&jobs).jobs.remove(0)
     };
     let job = search(400, "");
-    let (goal, reads) = (
-        job.latency_goal.expect("it searched"),
-        job.direction(RequestOperation::Read),
-    );
+    let (goal, reads) = (job.latency_goal.expect("it searched"), job.direction(RequestOperation::Read));
     assert!((4..32).contains(&goal.depth) && goal.found, "{goal:?}");
-    assert!(
-        reads.latencies.percentile_ns(95.0) <= 400_000,
-        "{}",
-        reads.latencies.percentile_ns(95.0)
-    );
-    assert!(
-        (job.mean_in_flight() - goal.depth as f64).abs() < 0.5,
-        "only the last window is measured"
-    );
-    assert!(
-        (20_000_000..25_000_000).contains(&job.elapsed_ns()),
-        "{}",
-        job.elapsed_ns()
-    );
+    assert!(reads.latencies.percentile_ns(95.0) <= 400_000, "{}", reads.latencies.percentile_ns(95.0));
+    assert!((job.mean_in_flight() - goal.depth as f64).abs() < 0.5, "only the last window is measured");
+    assert!((20_000_000..25_000_000).contains(&job.elapsed_ns()), "{}", job.elapsed_ns());
     // Twice the depth exceeds the latency target.
-    let deeper = timed(&format!(
-        "[a]\nrw=randread\nnorandommap\nruntime=100ms\ntime_based\niodepth={}\n",
-        goal.depth * 2
-    ));
-    assert!(
-        deeper.jobs[0]
-            .direction(RequestOperation::Read)
-            .latencies
-            .percentile_ns(95.0)
-            > 400_000
-    );
+    let deeper =
+        timed(&format!("[a]\nrw=randread\nnorandommap\nruntime=100ms\ntime_based\niodepth={}\n", goal.depth * 2));
+    assert!(deeper.jobs[0].direction(RequestOperation::Read).latencies.percentile_ns(95.0) > 400_000);
     assert!(search(400, "latency_run=1\n").elapsed_ns() > 9_000_000_000);
     assert_eq!(search(100_000, "").latency_goal.map(|goal| goal.depth), Some(64));
     let prepared =
         run::prepare(vec![cell("[a]\nrw=randread\nlatency_target=10\n", settings())]).expect("it may be tried");
     let error = run::run_all(&prepared, true, u64::MAX, &()).unwrap_err().to_string();
-    assert!(
-        error.starts_with("latency_target=10us of [a]: a request took 56.6 us"),
-        "{error}"
-    );
+    assert!(error.starts_with("latency_target=10us of [a]: a request took 56.6 us"), "{error}");
 }
 
 #[test]
@@ -507,9 +395,7 @@ fn a_run_of_large_requests_is_stopped_within_a_few_gibibytes() {
         }
         let plans = run::prepare(vec![cell]).unwrap_or_else(|error| panic!("{error}"));
         let watch = StopsSecond(Default::default());
-        let result = run::run_all(&plans, false, u64::MAX, &watch)
-            .expect("it runs")
-            .remove(0);
+        let result = run::run_all(&plans, false, u64::MAX, &watch).expect("it runs").remove(0);
         assert!(!result.complete);
         let written = result.stats.host_bytes_written();
         assert!(written < 8 << 30, "{written} bytes were written, timed: {timed}");

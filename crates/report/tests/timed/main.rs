@@ -49,28 +49,18 @@ payload_share = 1.0
 const READ_NS: u64 = 2000 + 50_000 + 4096 + 521;
 
 fn settings() -> RunSettings {
-    RunSettings {
-        sample_drive_writes: 0.1,
-        precondition_drive_writes: 1.0,
-        ..RunSettings::default()
-    }
+    RunSettings { sample_drive_writes: 0.1, precondition_drive_writes: 1.0, ..RunSettings::default() }
 }
 
 /// Jobs on the simple device.
 fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
     RunSpec {
-        key: CellKey {
-            device: "simple".to_string(),
-            variant: String::new(),
-            grid: Vec::new(),
-        },
+        key: CellKey { device: "simple".to_string(), variant: String::new(), grid: Vec::new() },
         seed: 1,
         device: toml::from_str(DEVICE).expect("the device is one"),
         ensemble: None,
         workload_name: "test".to_string(),
-        workload: fio::parse(jobs, "test.fio")
-            .unwrap_or_else(|error| panic!("{error}"))
-            .into(),
+        workload: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")).into(),
         run: settings,
         feedback: None,
         snapshot: None,

@@ -14,10 +14,7 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<RunResult, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("trace");
     std::fs::write(&file, text).expect("it can be written");
-    let table = format!(
-        "kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n",
-        file.display().to_string()
-    );
+    let table = format!("kind = \"trace\"\nmapping = \"modulo\"\nfiles = [{:?}]\n", file.display().to_string());
     let find_jobs = |jobs: applications::JobsReference<'_>| panic!("{jobs:?} is not asked for");
     let workload = applications::WorkloadSpec::parse("workload", &toml::from_str(&table).expect("a table"), &find_jobs);
     let cell = RunSpec {
@@ -31,23 +28,13 @@ fn run_trace(text: &str, settings: RunSettings) -> Result<RunResult, String> {
 }
 
 fn at_recorded_times(speed: f64, queue_depth: Option<u32>) -> RunSettings {
-    RunSettings {
-        replay: Some(ReplayMode::Timed),
-        replay_speed: Some(speed),
-        queue_depth,
-        ..settings()
-    }
+    RunSettings { replay: Some(ReplayMode::Timed), replay_speed: Some(speed), queue_depth, ..settings() }
 }
 
 fn replayed(text: &str, settings: RunSettings) -> (TimedResult, ReplayResult) {
     let result = run_trace(text, settings).unwrap_or_else(|problem| panic!("{problem}"));
     let timed = result.timed.expect("the device has timing");
-    let replay = timed
-        .trace
-        .as_ref()
-        .and_then(TracePace::replay)
-        .expect("it was replayed")
-        .clone();
+    let replay = timed.trace.as_ref().and_then(TracePace::replay).expect("it was replayed").clone();
     (timed, replay)
 }
 
@@ -68,11 +55,7 @@ fn a_trace_is_replayed_at_its_own_times() {
         assert_eq!((total.latencies.min_ns(), total.latencies.max_ns()), (READ_NS, READ_NS));
         assert_eq!((total.late.requests, replay.lateness.max_ns()), (0, 0));
         assert_eq!(replay.last_due_ns, 99 * step_ns);
-        assert_eq!(
-            timed.jobs[0].until_ns,
-            99 * step_ns + READ_NS,
-            "nothing comes before it is due"
-        );
+        assert_eq!(timed.jobs[0].until_ns, 99 * step_ns + READ_NS, "nothing comes before it is due");
         assert_eq!((replay.queue_depth, replay.tick_ns), (1023, 1_000_000));
     }
 }
@@ -83,11 +66,7 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     let text = reads_at((0..50).map(|_| 0).chain([100_000]));
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, Some(1)));
     let total = replay.total();
-    assert_eq!(
-        total.latencies.max_ns(),
-        50 * READ_NS,
-        "the last one waits for all before it"
-    );
+    assert_eq!(total.latencies.max_ns(), 50 * READ_NS, "the last one waits for all before it");
     assert_eq!(total.latencies.sum_ns(), u128::from(READ_NS * 50 * 51 / 2 + READ_NS));
     assert_eq!((total.late.requests, total.late.max_ns), (49, 49 * READ_NS));
     assert_eq!((replay.lateness.count(), replay.last_late_ns), (51, 0));
@@ -100,21 +79,14 @@ fn what_a_full_queue_keeps_waiting_in_the_host_is_part_of_its_latency() {
     // With enough queue depth no request waits in the host.
     let (_, deep) = replayed(&text, at_recorded_times(1.0, Some(64)));
     assert_eq!(deep.total().late.requests, 0);
-    assert!(
-        deep.total().latencies.max_ns() < 50 * READ_NS,
-        "four dies read at a time"
-    );
+    assert!(deep.total().latencies.max_ns() < 50 * READ_NS, "four dies read at a time");
 }
 
 #[test]
 fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones() {
     let mut text = String::new();
     for request in 0..40_u64 {
-        let (volume, kind, bytes) = if request % 4 == 0 {
-            (1, "Write", 65_536)
-        } else {
-            (0, "Read", 4096)
-        };
+        let (volume, kind, bytes) = if request % 4 == 0 { (1, "Write", 65_536) } else { (0, "Read", 4096) };
         // Filetimes in units of 100 ns: from one hour on, a request per millisecond. The recorded
         // latency is the number of the request.
         text += &format!(
@@ -128,12 +100,7 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
     let of = |by: GroupBy| -> Vec<(&str, [u64; 3])> {
         let groups = replay.groups.iter().filter(|group| group.by == by);
         groups
-            .map(|group| {
-                (
-                    group.name.as_str(),
-                    [0, 1, 2].map(|index| group.directions[index].latencies.count()),
-                )
-            })
+            .map(|group| (group.name.as_str(), [0, 1, 2].map(|index| group.directions[index].latencies.count())))
             .collect()
     };
     assert_eq!(of(GroupBy::All), [("all", [30, 10, 0])]);
@@ -142,24 +109,15 @@ fn latencies_are_told_apart_by_volume_process_and_size_beside_the_recorded_ones(
     assert_eq!(of(GroupBy::Process), [("1", [30, 10, 0])]);
     assert_eq!(of(GroupBy::Size), [("to 4 KiB", [30, 0, 0]), ("to 64 KiB", [0, 10, 0])]);
     let recorded = &replay.groups[0].directions[RequestOperation::Write as usize].recorded;
-    assert_eq!(
-        (recorded.count(), recorded.min_ns(), recorded.max_ns()),
-        (10, 100, 3700)
-    );
+    assert_eq!((recorded.count(), recorded.min_ns(), recorded.max_ns()), (10, 100, 3700));
     let table = report::rows::replay(&replay).text_within(usize::MAX);
-    assert!(
-        table.contains("volume usr,1") && table.contains("recorded p99"),
-        "{table}"
-    );
+    assert!(table.contains("volume usr,1") && table.contains("recorded p99"), "{table}");
 }
 
 #[test]
 fn a_request_that_was_recorded_before_the_one_before_it_is_due_with_that_one() {
     let (_, replay) = replayed(&reads_at([0, 5000, 3000, 10_000]), at_recorded_times(1.0, None));
-    assert_eq!(
-        (replay.out_of_order.requests, replay.out_of_order.max_ns),
-        (1, 2_000_000)
-    );
+    assert_eq!((replay.out_of_order.requests, replay.out_of_order.max_ns), (1, 2_000_000));
     assert_eq!((replay.total().late.requests, replay.last_due_ns), (0, 10_000_000));
 }
 
@@ -167,26 +125,16 @@ fn a_request_that_was_recorded_before_the_one_before_it_is_due_with_that_one() {
 fn a_trace_out_of_order_says_what_that_does_and_the_remedy() {
     let (_, replay) = replayed(&reads_at([0, 5000, 3000, 10_000]), at_recorded_times(1.0, None));
     let notes = report::rows::replay(&replay).notes.join("\n");
-    assert!(
-        notes.contains("latencies are too long. Sort the trace by time"),
-        "{notes}"
-    );
+    assert!(notes.contains("latencies are too long. Sort the trace by time"), "{notes}");
 }
 
 #[test]
 fn a_replay_on_a_scaled_model_is_a_warning() {
     let text = reads_at((0..10).map(|read| read * 1000));
     let at = |scale: &str| {
-        let settings = RunSettings {
-            scale: scale.parse().expect("a scale"),
-            ..at_recorded_times(1.0, None)
-        };
+        let settings = RunSettings { scale: scale.parse().expect("a scale"), ..at_recorded_times(1.0, None) };
         let result = run_trace(&text, settings).expect("it runs");
-        let names: Vec<&str> = result
-            .warnings()
-            .iter()
-            .map(simulate::warning::RunWarning::name)
-            .collect();
+        let names: Vec<&str> = result.warnings().iter().map(simulate::warning::RunWarning::name).collect();
         names.contains(&"replay_scaled")
     };
     assert!(at("1/2"));
@@ -197,11 +145,7 @@ fn a_replay_on_a_scaled_model_is_a_warning() {
 fn a_replay_counts_what_waits_for_collection() {
     let mut text = "fio version 3 iolog\n".to_string();
     for write in 0..20_000_u64 {
-        text += &format!(
-            "{} a write {} 4096\n",
-            write * 50,
-            write * 2_654_435_761 % 16_384 * 4096
-        );
+        text += &format!("{} a write {} 4096\n", write * 50, write * 2_654_435_761 % 16_384 * 4096);
     }
     let (timed, replay) = replayed(&text, at_recorded_times(1.0, None));
     let (total, writes) = (replay.total(), timed.jobs[0].direction(RequestOperation::Write));
@@ -213,11 +157,7 @@ fn a_replay_counts_what_waits_for_collection() {
         assert_eq!(waits, writes.waits.requests, "{}", by.name());
     }
     let again = replayed(&text, at_recorded_times(1.0, None)).1;
-    assert_eq!(
-        format!("{:?}", again.total()),
-        format!("{total:?}"),
-        "a replay is deterministic"
-    );
+    assert_eq!(format!("{:?}", again.total()), format!("{total:?}"), "a replay is deterministic");
 }
 
 #[test]
@@ -231,37 +171,19 @@ fn a_closed_loop_of_a_trace_says_that_its_times_are_ignored() {
     assert!(report::rows::jobs(timed).text_within(usize::MAX).contains(said));
     let json = analysis::export::to_json(&[], 1.0, &[result], false);
     assert_eq!(json["cells"][0]["replay"]["pace"], said);
-    let deeper = RunSettings {
-        queue_depth: Some(7),
-        ..settings()
-    };
+    let deeper = RunSettings { queue_depth: Some(7), ..settings() };
     let deeper = run_trace(&text, deeper).expect("a run").timed.expect("it has timing");
-    assert!(
-        deeper
-            .trace
-            .expect("it is a trace")
-            .to_string()
-            .contains("queue depth 7")
-    );
+    assert!(deeper.trace.expect("it is a trace").to_string().contains("queue depth 7"));
 }
 
 #[test]
 fn what_has_no_times_of_its_own_is_not_replayed_at_them() {
-    let timeless = run_trace(
-        "fio version 2 iolog\na read 0 4096\na read 4096 4096\n",
-        at_recorded_times(1.0, None),
-    );
+    let timeless = run_trace("fio version 2 iolog\na read 0 4096\na read 4096 4096\n", at_recorded_times(1.0, None));
     let refusal = timeless.expect_err("there are no times");
     assert!(refusal.contains("has no times to replay"), "{refusal}");
     let jobs = run::prepare(vec![cell("[a]\nrw=read\n", at_recorded_times(1.0, None))]);
-    let refusal = jobs
-        .map(|_| ())
-        .expect_err("a job file has no recorded times")
-        .to_string();
-    assert!(
-        refusal.contains("--replay timed") && refusal.contains("needs a block trace"),
-        "{refusal}"
-    );
+    let refusal = jobs.map(|_| ()).expect_err("a job file has no recorded times").to_string();
+    assert!(refusal.contains("--replay timed") && refusal.contains("needs a block trace"), "{refusal}");
     // A time column in the wrong unit.
     let late = run_trace(&reads_at([0, 9_000_000_000_000_000]), at_recorded_times(1.0, None));
     let refusal = late.expect_err("it would take 285 years");

@@ -60,10 +60,7 @@ impl DriveLog {
             entries,
             page_bytes: layout.page_bytes,
             groups: layout.groups,
-            extent: PageExtent {
-                first: 0,
-                pages: layout.logical_pages,
-            },
+            extent: PageExtent { first: 0, pages: layout.logical_pages },
             handles: handles.to_vec(),
             enabled: vec![mask; handles.len()],
             log: EventLog::default(),
@@ -77,11 +74,7 @@ impl DriveLog {
     /// Returns the log as a host reads it, oldest event first. The log stays unchanged.
     pub(super) fn read(&mut self) -> Vec<ReallocationEvent> {
         let lost = self.lost_events();
-        assert!(
-            lost >= self.lost,
-            "the log lost {lost} events, after {} at the last poll",
-            self.lost
-        );
+        assert!(lost >= self.lost, "the log lost {lost} events, after {} at the last poll", self.lost);
         self.lost = lost;
         self.read_until = self.log.controller().end();
         self.log.controller().iter().map(|event| self.as_heard(event)).collect()
@@ -92,11 +85,7 @@ impl DriveLog {
         let moved = event.reallocated.expect("only collections are reported");
         let placements = PlacementList::new(&self.handles, self.groups);
         let index = event.location.and_then(|location| placements.index_of(location));
-        assert_eq!(
-            index.is_some(),
-            event.pid.is_some(),
-            "the host knows its own identifiers"
-        );
+        assert_eq!(index.is_some(), event.pid.is_some(), "the host knows its own identifiers");
         ReallocationEvent {
             timestamp: event.timestamp,
             placement: index.map(|index| index.0),
@@ -140,10 +129,7 @@ impl DriveLog {
         let host_bytes = reclaim.host_pages_written * self.page_bytes;
         let host_bytes = host_bytes.saturating_sub(self.host_bytes_at_start);
         let before = self.collections.last().map_or(0, |row| row.host_bytes);
-        assert!(
-            before <= host_bytes,
-            "a collection at {host_bytes} host bytes follows one at {before}"
-        );
+        assert!(before <= host_bytes, "a collection at {host_bytes} host bytes follows one at {before}");
         self.collections.push(CollectionRow { host_bytes, copied });
         let source = EventSource {
             groups: self.groups,

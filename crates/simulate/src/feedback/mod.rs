@@ -97,9 +97,7 @@ impl Feedback {
     /// Polls log and statistics of the drive, and applies the advised moves.
     pub(crate) fn read(&mut self, log: &mut DriveLog, stats: &DeviceStats, host_bytes: u64) {
         assert!(
-            self.readings
-                .last()
-                .is_none_or(|before| before.host_bytes <= host_bytes),
+            self.readings.last().is_none_or(|before| before.host_bytes <= host_bytes),
             "readings of the log go back"
         );
         let every = (self.settings.every_capacities * self.capacity_bytes as f64) as u64;
@@ -118,12 +116,7 @@ impl Feedback {
         for step in &advice.moves {
             table.apply(step.owner, PlacementIndex(step.from), PlacementIndex(step.to));
         }
-        self.readings.push(ReadingRow {
-            host_bytes,
-            collections: log.collections(),
-            events,
-            moves: moves_of(&advice),
-        });
+        self.readings.push(ReadingRow { host_bytes, collections: log.collections(), events, moves: moves_of(&advice) });
     }
 
     /// Number of events of each owner. The last entry counts events without owner.
@@ -139,11 +132,7 @@ impl Feedback {
 
     pub(crate) fn finish(self, log: DriveLog) -> FeedbackResult {
         let polled = self.readings.last().map_or(0, |reading| reading.collections);
-        assert!(
-            polled <= log.collections(),
-            "the last poll saw {polled} collections of {}",
-            log.collections()
-        );
+        assert!(polled <= log.collections(), "the last poll saw {polled} collections of {}", log.collections());
         FeedbackResult {
             owners: self.owners.owners().iter().map(|owner| owner.name.clone()).collect(),
             readings: self.readings,
@@ -155,7 +144,5 @@ impl Feedback {
 
 fn moves_of(advice: &Advice) -> Vec<(usize, u16, u16, MoveReason)> {
     let moves = advice.moves.iter();
-    moves
-        .map(|step| (step.owner, step.from, step.to, step.reason))
-        .collect()
+    moves.map(|step| (step.owner, step.from, step.to, step.reason)).collect()
 }

@@ -29,12 +29,7 @@ pub(crate) fn owners(
     };
     let owners: Vec<DataOwner> = match workload.jobs() {
         Some(file) => owners_of_jobs(&plan_streams(file, target)?),
-        None => source
-            .map(RequestSource::owners)
-            .unwrap_or_default()
-            .into_iter()
-            .map(owner)
-            .collect(),
+        None => source.map(RequestSource::owners).unwrap_or_default().into_iter().map(owner).collect(),
     };
     if owners.is_empty() {
         let problem = "this kind of workload does not name owners of logical blocks. Use a job file, a cache or \
@@ -49,37 +44,26 @@ pub(crate) fn owners(
 /// than a request, belongs to the owner before it.
 fn owners_of_jobs(planned: &[PlannedStream<'_>]) -> Vec<DataOwner> {
     let summaries = || planned.iter().map(|stream| &stream.summary);
-    let mut cuts: Vec<u64> = summaries()
-        .flat_map(|stream| [stream.start_bytes, stream.end_bytes])
-        .collect();
+    let mut cuts: Vec<u64> = summaries().flat_map(|stream| [stream.start_bytes, stream.end_bytes]).collect();
     cuts.sort_unstable();
     cuts.dedup();
     let mut owners: Vec<DataOwner> = Vec::new();
     let mut before = None;
     for piece in cuts.windows(2) {
-        let over: Vec<&StreamSummary> = summaries()
-            .filter(|stream| stream.start_bytes <= piece[0] && stream.end_bytes >= piece[1])
-            .collect();
+        let over: Vec<&StreamSummary> =
+            summaries().filter(|stream| stream.start_bytes <= piece[0] && stream.end_bytes >= piece[1]).collect();
         let Some(group) = over.iter().map(|stream| stream.group).max() else {
             continue;
         };
         let here: Vec<&StreamSummary> = over.into_iter().filter(|stream| stream.group == group).collect();
         let least = here.iter().map(|stream| stream.max_request_bytes).max().unwrap_or(0);
-        let name = here
-            .iter()
-            .map(|stream| stream.name.as_str())
-            .collect::<Vec<_>>()
-            .join("+");
+        let name = here.iter().map(|stream| stream.name.as_str()).collect::<Vec<_>>().join("+");
         let known = owners.iter().position(|owner| owner.name == name);
         let index = match (known, before) {
             (None, Some(before)) if piece[1] - piece[0] < least => before,
             (Some(known), _) => known,
             (None, _) => {
-                owners.push(DataOwner {
-                    name,
-                    extents: Vec::new(),
-                    placement: None,
-                });
+                owners.push(DataOwner { name, extents: Vec::new(), placement: None });
                 owners.len() - 1
             }
         };
@@ -96,12 +80,7 @@ mod tests {
     /// Names and extents of the owners of a job file on a drive of 1 MiB.
     fn owners(jobs: &str) -> Vec<(String, Vec<(u64, u64)>)> {
         let file = workload::fio::parse(jobs, "test.fio").expect("a job file");
-        let target = WorkloadTarget {
-            device_bytes: 1 << 20,
-            placement_count: 4,
-            endless: true,
-            scaled_model: None,
-        };
+        let target = WorkloadTarget { device_bytes: 1 << 20, placement_count: 4, endless: true, scaled_model: None };
         let planned = plan_streams(&file, &target).expect("it fits");
         let owners = owners_of_jobs(&planned).into_iter();
         owners.map(|owner| (owner.name, owner.extents)).collect()
@@ -112,16 +91,8 @@ mod tests {
         let jobs = "[global]\nbs=4k\nrw=write\n[fill]\noffset=0\nsize=1m\n\
                     [a]\nstonewall\noffset=0\nsize=512k\n[b]\noffset=256k\nsize=512k\n";
         let kib = |from: u64, to: u64| vec![(from << 10, to << 10)];
-        let expected = [
-            ("a", kib(0, 256)),
-            ("a+b", kib(256, 512)),
-            ("b", kib(512, 768)),
-            ("fill", kib(768, 1024)),
-        ];
-        assert_eq!(
-            owners(jobs),
-            expected.map(|(name, extents)| (name.to_string(), extents))
-        );
+        let expected = [("a", kib(0, 256)), ("a+b", kib(256, 512)), ("b", kib(512, 768)), ("fill", kib(768, 1024))];
+        assert_eq!(owners(jobs), expected.map(|(name, extents)| (name.to_string(), extents)));
     }
 
     #[test]

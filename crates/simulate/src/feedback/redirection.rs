@@ -20,11 +20,7 @@ pub(super) struct RedirectionTable {
 impl RedirectionTable {
     /// Creates a table without redirection.
     pub(super) fn new(owners: Arc<OwnerMap>) -> RedirectionTable {
-        RedirectionTable {
-            seen: vec![None; owners.owners().len()],
-            owners,
-            instead: BTreeMap::new(),
-        }
+        RedirectionTable { seen: vec![None; owners.owners().len()], owners, instead: BTreeMap::new() }
     }
 
     /// Owners that have written, with the placement indices of their first writes.
@@ -46,11 +42,7 @@ impl RedirectionTable {
 
     /// Moves the writes of an owner from one index to another.
     pub(super) fn apply(&mut self, owner: usize, from: PlacementIndex, to: PlacementIndex) {
-        assert!(
-            owner < self.seen.len(),
-            "owner {owner} of {} is redirected",
-            self.seen.len()
-        );
+        assert!(owner < self.seen.len(), "owner {owner} of {} is redirected", self.seen.len());
         let mut known = false;
         let all = (owner, PlacementIndex::FIRST)..=(owner, PlacementIndex(u16::MAX));
         for ((_, given), now) in self.instead.range_mut(all) {
@@ -111,13 +103,7 @@ mod tests {
     }
 
     fn write(offset_bytes: u64) -> IoRequest {
-        IoRequest {
-            stream: 0,
-            operation: RequestOperation::Write,
-            offset_bytes,
-            bytes: 4096,
-            placement: None,
-        }
+        IoRequest { stream: 0, operation: RequestOperation::Write, offset_bytes, bytes: 4096, placement: None }
     }
 
     #[test]

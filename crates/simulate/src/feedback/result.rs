@@ -45,17 +45,10 @@ impl FeedbackResult {
     /// collections. 0 without collections.
     pub fn copied_per_collection(&self) -> (f64, f64) {
         let mean = |rows: &[CollectionRow]| {
-            let copied: u64 = rows
-                .iter()
-                .flat_map(|row| &row.copied)
-                .map(|&pages| u64::from(pages))
-                .sum();
+            let copied: u64 = rows.iter().flat_map(|row| &row.copied).map(|&pages| u64::from(pages)).sum();
             copied as f64 / rows.len().max(1) as f64
         };
-        let first = self
-            .readings
-            .first()
-            .map_or(self.collections.len(), |reading| reading.collections);
+        let first = self.readings.first().map_or(self.collections.len(), |reading| reading.collections);
         let last = (self.collections.len() as f64 * (1.0 - AFTER_SHARE)) as usize;
         (mean(&self.collections[..first]), mean(&self.collections[last..]))
     }
@@ -90,10 +83,8 @@ impl FeedbackResult {
             let reading = self.readings.iter().position(|reading| moved(&reading));
             let reading = reading.map_or(0.0, |reading| (reading + 1) as f64);
             measures.push(WorkloadMeasure::new(format!("feedback.{name}.moved_at"), reading));
-            let last = WorkloadMeasure::new(
-                format!("feedback.{name}.last_copied_at"),
-                self.last_copied_at(index) as f64,
-            );
+            let last =
+                WorkloadMeasure::new(format!("feedback.{name}.last_copied_at"), self.last_copied_at(index) as f64);
             measures.push(last);
         }
         measures
@@ -106,10 +97,7 @@ mod tests {
 
     #[test]
     fn the_last_collection_that_copied_an_owner_is_counted_from_one() {
-        let row = |copied: [u32; 3]| CollectionRow {
-            host_bytes: 0,
-            copied: copied.to_vec(),
-        };
+        let row = |copied: [u32; 3]| CollectionRow { host_bytes: 0, copied: copied.to_vec() };
         let result = FeedbackResult {
             owners: vec!["hot".to_string(), "cold".to_string()],
             readings: Vec::new(),

@@ -51,11 +51,7 @@ impl Drop for MemoryShare {
 impl MemoryAccount {
     /// Creates an account of `bytes`.
     pub fn new(bytes: u64) -> MemoryAccount {
-        MemoryAccount(Arc::new(Mutex::new(AccountState {
-            free_bytes: bytes,
-            checkpoints: VecDeque::new(),
-            runs: 0,
-        })))
+        MemoryAccount(Arc::new(Mutex::new(AccountState { free_bytes: bytes, checkpoints: VecDeque::new(), runs: 0 })))
     }
 
     fn lock(&self) -> MutexGuard<'_, AccountState> {
@@ -111,11 +107,7 @@ impl MemoryAccount {
     pub(super) fn store_checkpoint(&self, run: u64, checkpoint: RunCheckpoint, mut share: MemoryShare) -> bool {
         let bytes = std::mem::take(&mut share.bytes);
         let mut state = self.lock();
-        state.checkpoints.push_back(StoredCheckpoint {
-            run,
-            bytes,
-            checkpoint: Arc::new(checkpoint),
-        });
+        state.checkpoints.push_back(StoredCheckpoint { run, bytes, checkpoint: Arc::new(checkpoint) });
         let are_too_many = state.count(run) > CHECKPOINTS_MAX;
         if are_too_many {
             state.drop_every_other(run);
@@ -131,18 +123,14 @@ impl MemoryAccount {
     /// Last checkpoint of a run at or before a moment. A reference retains its memory.
     pub(super) fn latest_before(&self, run: u64, host_bytes: u64) -> Option<Arc<RunCheckpoint>> {
         let state = self.lock();
-        let before = state
-            .checkpoints_of(run)
-            .filter(|checkpoint| checkpoint.host_bytes() <= host_bytes);
+        let before = state.checkpoints_of(run).filter(|checkpoint| checkpoint.host_bytes() <= host_bytes);
         before.max_by_key(|checkpoint| checkpoint.host_bytes()).cloned()
     }
 
     /// Returns true if a run has a checkpoint closer than `within_bytes`.
     pub(super) fn has_near(&self, run: u64, host_bytes: u64, within_bytes: u64) -> bool {
         let state = self.lock();
-        state
-            .checkpoints_of(run)
-            .any(|checkpoint| checkpoint.host_bytes().abs_diff(host_bytes) < within_bytes)
+        state.checkpoints_of(run).any(|checkpoint| checkpoint.host_bytes().abs_diff(host_bytes) < within_bytes)
     }
 
     /// Drops all checkpoints of a run.
@@ -159,14 +147,8 @@ impl MemoryAccount {
 
 impl AccountState {
     fn share(&mut self, account: &MemoryAccount, bytes: u64) -> MemoryShare {
-        self.free_bytes = self
-            .free_bytes
-            .checked_sub(bytes)
-            .expect("the caller checked that there is enough");
-        MemoryShare {
-            account: account.clone(),
-            bytes,
-        }
+        self.free_bytes = self.free_bytes.checked_sub(bytes).expect("the caller checked that there is enough");
+        MemoryShare { account: account.clone(), bytes }
     }
 
     fn checkpoints_of(&self, run: u64) -> impl Iterator<Item = &Arc<RunCheckpoint>> {
@@ -188,20 +170,13 @@ impl AccountState {
     }
 
     fn available_bytes(&self) -> u64 {
-        let free = self
-            .checkpoints
-            .iter()
-            .filter(|stored| stored.is_free())
-            .map(|stored| stored.bytes);
+        let free = self.checkpoints.iter().filter(|stored| stored.is_free()).map(|stored| stored.bytes);
         self.free_bytes + free.sum::<u64>()
     }
 
     /// Drops the oldest unused checkpoint of another run. Returns false if none exists.
     fn drop_oldest(&mut self, but_of: Option<u64>) -> bool {
-        let oldest = self
-            .checkpoints
-            .iter()
-            .position(|stored| stored.is_free() && Some(stored.run) != but_of);
+        let oldest = self.checkpoints.iter().position(|stored| stored.is_free() && Some(stored.run) != but_of);
         let stored = oldest.and_then(|oldest| self.checkpoints.remove(oldest));
         self.free_bytes += stored.as_ref().map_or(0, |stored| stored.bytes);
         stored.is_some()
@@ -209,10 +184,7 @@ impl AccountState {
 
     /// Drops every other checkpoint of a run, except the first.
     fn drop_every_other(&mut self, run: u64) {
-        let mut moments: Vec<u64> = self
-            .checkpoints_of(run)
-            .map(|checkpoint| checkpoint.host_bytes())
-            .collect();
+        let mut moments: Vec<u64> = self.checkpoints_of(run).map(|checkpoint| checkpoint.host_bytes()).collect();
         moments.sort_unstable();
         let gone: Vec<u64> = moments.into_iter().skip(1).step_by(2).collect();
         self.retain(|stored| stored.run != run || gone.binary_search(&stored.checkpoint.host_bytes()).is_err());

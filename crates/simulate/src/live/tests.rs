@@ -70,11 +70,9 @@ fn steps_of_any_length_end_in_the_same_integers() {
 #[test]
 fn every_kind_of_run_can_be_stepped() {
     // Virtual time, placement feedback, a model of a program.
-    for (experiment, scale, timed) in [
-        ("free_streams", 1024, true),
-        ("event_feedback", 16, false),
-        ("lsm_levels", 2048, false),
-    ] {
+    for (experiment, scale, timed) in
+        [("free_streams", 1024, true), ("event_feedback", 16, false), ("lsm_levels", 2048, false)]
+    {
         let mut plans = plans_of(experiment, |selection| {
             selection.quick = true;
             selection.run.scale = Some(ScaleChoice::Fixed(Scale(scale)));
@@ -122,15 +120,8 @@ fn going_back_is_exact() {
             assert!(run.units().eq(units.iter().copied()), "every reclaim unit is as it was");
         }
         go_to_the_end(&mut run);
-        assert_eq!(
-            told(&run.result()),
-            straight,
-            "with {budget_bytes} bytes for checkpoints"
-        );
-        assert!(
-            account.count(run.checkpoints.run) as u64 <= budget_bytes / plan.memory_bytes,
-            "within the budget"
-        );
+        assert_eq!(told(&run.result()), straight, "with {budget_bytes} bytes for checkpoints");
+        assert!(account.count(run.checkpoints.run) as u64 <= budget_bytes / plan.memory_bytes, "within the budget");
         drop(run);
         assert_eq!(account.available_bytes(), budget_bytes, "all of it comes back");
     }
@@ -156,10 +147,7 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
     let numbers = [0, 1].map(|index| runs[index].checkpoints.run);
     let counts = || numbers.map(|number| account.count(number) as u64);
     let before = counts();
-    assert!(
-        before[0] > 4 && before[1] > 4 && before.iter().sum::<u64>() <= 20,
-        "{before:?}"
-    );
+    assert!(before[0] > 4 && before[1] > 4 && before.iter().sum::<u64>() <= 20, "{before:?}");
     assert_eq!(account.available_bytes(), 20 * each, "checkpoints are nobody's loss");
 
     // A new run takes the free memory, then that of the first run's older checkpoints.
@@ -187,10 +175,7 @@ fn the_oldest_checkpoints_give_way_to_a_run() {
         assert_eq!(told(&run.result()), straight);
     }
     let after = counts();
-    assert!(
-        after[0] > 1 && after[1] > 1 && after.iter().sum::<u64>() <= 20,
-        "{after:?}"
-    );
+    assert!(after[0] > 1 && after[1] > 1 && after.iter().sum::<u64>() <= 20, "{after:?}");
 }
 
 #[test]
@@ -223,10 +208,7 @@ fn a_fork_goes_on_with_the_same_drive_or_begins_with_another() {
     assert_ne!(other.stats().media_bytes_written(), same.stats().media_bytes_written());
     // It rewinds to its fork point at most.
     other.begin_seek(0).expect("it goes back");
-    assert_eq!(
-        (other.position().host_bytes, other.stats()),
-        (run.position().host_bytes, before)
-    );
+    assert_eq!((other.position().host_bytes, other.stats()), (run.position().host_bytes, before));
 
     // Another drive gives the result of a run from the start.
     let roomy = plan_with(&[("geometry.over_provisioning", toml::Value::from(0.5))]);
@@ -246,18 +228,10 @@ fn the_units_are_the_drive() {
     while run.advance(u64::MAX, 1 << 12).expect("it runs") != RunPhase::Ended {
         let units: Vec<_> = run.units().collect();
         let pages: u64 = units.iter().map(|unit| u64::from(unit.pages)).sum();
-        assert_eq!(
-            pages,
-            u64::from(plan.layout().physical_pages),
-            "units make up the flash"
-        );
+        assert_eq!(pages, u64::from(plan.layout().physical_pages), "units make up the flash");
         let valid: u64 = units.iter().map(|unit| u64::from(unit.valid_pages)).sum();
         assert_eq!(valid, run.run.device().live_pages());
-        assert!(
-            units
-                .iter()
-                .all(|unit| unit.valid_pages <= unit.written_pages && unit.written_pages <= unit.pages)
-        );
+        assert!(units.iter().all(|unit| unit.valid_pages <= unit.written_pages && unit.written_pages <= unit.pages));
         let events = run.take_events();
         left_out += events.left_out;
         for told in events.events {
@@ -265,11 +239,7 @@ fn the_units_are_the_drive() {
                 ssd::DeviceEvent::Open { .. } => opened += 1,
                 ssd::DeviceEvent::Reclaim(reclaim) => {
                     reclaimed += 1;
-                    assert_eq!(
-                        told.destination.is_some(),
-                        reclaim.pages_copied > 0,
-                        "copies go somewhere"
-                    );
+                    assert_eq!(told.destination.is_some(), reclaim.pages_copied > 0, "copies go somewhere");
                 }
                 _ => {}
             }
@@ -293,49 +263,27 @@ fn a_run_with_a_clock_is_watched() {
     let straight = straight(&plan).timed.expect("it has a clock");
     let mut run = LiveRun::begin(Arc::clone(&plan), &account()).expect("it begins");
     while run.phase() == RunPhase::Filling || run.position().requests < 500 {
-        assert_ne!(
-            run.advance(u64::MAX, 100).expect("it runs"),
-            RunPhase::Ended,
-            "{:?}",
-            run.position()
-        );
+        assert_ne!(run.advance(u64::MAX, 100).expect("it runs"), RunPhase::Ended, "{:?}", run.position());
     }
     let midway = run.timed().expect("it has a clock");
     let log = midway.request_log.as_ref().expect("it is watched");
-    assert_eq!(
-        log.requests.end(),
-        run.position().requests,
-        "nothing is in flight before a ramp"
-    );
+    assert_eq!(log.requests.end(), run.position().requests, "nothing is in flight before a ramp");
     assert!(midway.jobs.iter().all(|job| job.until_ns <= run.position().now_ns));
     go_to_the_end(&mut run);
     let timed = run.timed().expect("it has a clock");
     for (job, other) in timed.jobs.iter().zip(&straight.jobs) {
         for (one, other) in job.directions.iter().zip(&other.directions) {
-            assert_eq!(
-                (one.requests, one.latencies.sum_ns()),
-                (other.requests, other.latencies.sum_ns())
-            );
+            assert_eq!((one.requests, one.latencies.sum_ns()), (other.requests, other.latencies.sum_ns()));
             assert_eq!(one.latencies.percentile_ns(99.9), other.latencies.percentile_ns(99.9));
         }
     }
     let activity = run.activity();
     let layout = plan.layout();
-    assert!(
-        !activity.dies.is_empty() && activity.dies.len().is_multiple_of(activity.channels.len()),
-        "{layout:?}"
-    );
+    assert!(!activity.dies.is_empty() && activity.dies.len().is_multiple_of(activity.channels.len()), "{layout:?}");
     let mut seen = std::collections::BTreeSet::new();
     for pieces in activity.dies.iter().chain(&activity.channels) {
-        assert!(
-            pieces
-                .iter()
-                .all(|piece| piece.from < piece.until && piece.from >= activity.complete_from)
-        );
-        assert!(
-            pieces.windows(2).all(|pair| pair[0].until <= pair[1].from),
-            "one thing at a time"
-        );
+        assert!(pieces.iter().all(|piece| piece.from < piece.until && piece.from >= activity.complete_from));
+        assert!(pieces.windows(2).all(|pair| pair[0].until <= pair[1].from), "one thing at a time");
         seen.extend(pieces.iter().map(|piece| format!("{:?}", piece.work)));
     }
     assert!(seen.contains("Program"), "{seen:?}");
@@ -348,11 +296,7 @@ fn handles_are_named_by_what_writes_through_them() {
     let named = plan.streams_of_handles().expect("the jobs fit");
     assert_eq!(named.len(), plan.layout().handles.len());
     let names = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).to_string()).collect() };
-    let expected = [
-        &["fill_sequential", "sequential"][..],
-        &["fill_random", "random"],
-        &["overwrite"],
-    ];
+    let expected = [&["fill_sequential", "sequential"][..], &["fill_random", "random"], &["overwrite"]];
     for (found, expected) in named.iter().zip(expected) {
         assert_eq!(*found, names(expected));
     }

@@ -53,11 +53,7 @@ pub(crate) struct StepLimit {
 
 impl StepLimit {
     /// Longest step, for speed.
-    pub(super) const LONGEST: StepLimit = StepLimit {
-        requests: u64::MAX,
-        host_bytes: u64::MAX,
-        pages: STEP_PAGES,
-    };
+    pub(super) const LONGEST: StepLimit = StepLimit { requests: u64::MAX, host_bytes: u64::MAX, pages: STEP_PAGES };
 }
 
 /// Progress of a run.
@@ -207,10 +203,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             }
             Stage::Timed(mut work) => {
                 let goes_on = self.work_on_in_time(&mut work, stride, watch)?;
-                assert!(
-                    self.timed_position(&work).now_ns >= self.ended_at.now_ns,
-                    "virtual time goes back"
-                );
+                assert!(self.timed_position(&work).now_ns >= self.ended_at.now_ns, "virtual time goes back");
                 if goes_on {
                     self.stage = Stage::Timed(work);
                     return Ok(true);
@@ -238,16 +231,10 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
 
     pub(crate) fn position(&self) -> RunPosition {
         match &self.stage {
-            Stage::Filling(fill, _) => RunPosition {
-                filled_bytes: fill.filled().bytes,
-                ..RunPosition::default()
-            },
+            Stage::Filling(fill, _) => RunPosition { filled_bytes: fill.filled().bytes, ..RunPosition::default() },
             Stage::Untimed(work) => self.untimed_position(work),
             Stage::Timed(work) => self.timed_position(work),
-            Stage::Ended => RunPosition {
-                filled_bytes: self.filled.bytes,
-                ..self.ended_at
-            },
+            Stage::Ended => RunPosition { filled_bytes: self.filled.bytes, ..self.ended_at },
         }
     }
 
@@ -290,10 +277,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             BuiltWorkload::Timed(mut runner) => {
                 runner.begin(self.filled.until, &self.drive.device);
                 runner.set_placer(self.placer.take());
-                Stage::Timed(Box::new(TimedStage {
-                    next_look: self.update_requests(),
-                    runner: *runner,
-                }))
+                Stage::Timed(Box::new(TimedStage { next_look: self.update_requests(), runner: *runner }))
             }
         }
     }
@@ -301,11 +285,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     /// Requests between two updates in virtual time. Feedback needs shorter intervals.
     fn update_requests(&self) -> u64 {
         let listens = self.feedback.is_some();
-        if listens {
-            LISTENED_REQUESTS as u64
-        } else {
-            LOOK_REQUESTS as u64
-        }
+        if listens { LISTENED_REQUESTS as u64 } else { LOOK_REQUESTS as u64 }
     }
 
     /// Advances in virtual time. Returns false at the end.
@@ -318,10 +298,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         let runner = &mut work.runner;
         let to_look = work.next_look.saturating_sub(runner.submitted()).max(1);
         let pages_before = runner.pages_named();
-        let stride = StepLimit {
-            requests: to_look.min(stride.requests),
-            ..stride
-        };
+        let stride = StepLimit { requests: to_look.min(stride.requests), ..stride };
         let goes_on = runner.advance(&mut self.drive.device, stride)?;
         self.pages_named += runner.pages_named() - pages_before;
         if !goes_on {
@@ -351,10 +328,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         runner.close_logs()?;
         self.timed = Some(runner.finish());
         for reclaim in &mut self.drive.device.sink_mut().gc_log {
-            assert!(
-                reclaim.now >= self.filled.until,
-                "the log was cleared when the workload began"
-            );
+            assert!(reclaim.now >= self.filled.until, "the log was cleared when the workload began");
             reclaim.now -= self.filled.until;
         }
         Ok(())
@@ -364,21 +338,13 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     fn end_workload(&mut self, written: u64, source: Option<&dyn RequestSource>, watch: &dyn ProgressObserver) {
         self.report(1.0, watch);
         self.drive.assert_written(written);
-        let most = self
-            .plan
-            .write_bytes()
-            .unwrap_or(u64::MAX)
-            .saturating_add(REQUEST_BYTES_MAX);
+        let most = self.plan.write_bytes().unwrap_or(u64::MAX).saturating_add(REQUEST_BYTES_MAX);
         assert!(written < most, "the workload ended when it had written enough");
         if let Some(source) = source {
             self.measures = self.drive.measures_of(source);
         }
         let log = self.drive.device.sink_mut().drive_log.take();
-        assert_eq!(
-            self.feedback.is_some(),
-            log.is_some(),
-            "the drive keeps a log if feedback reads it"
-        );
+        assert_eq!(self.feedback.is_some(), log.is_some(), "the drive keeps a log if feedback reads it");
         if let Some((feedback, log)) = self.feedback.take().zip(log) {
             let heard = feedback.finish(log);
             self.measures.extend(heard.measures());
@@ -417,12 +383,8 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             return Ok(false);
         }
         let batch_end = work.batch_end();
-        let end = batch_end.min(
-            work.executed
-                + usize::try_from(stride.requests)
-                    .unwrap_or(usize::MAX)
-                    .min(BATCH_REQUESTS),
-        );
+        let end =
+            batch_end.min(work.executed + usize::try_from(stride.requests).unwrap_or(usize::MAX).min(BATCH_REQUESTS));
         let most = target.min(stride.host_bytes);
         let page_bytes = self.plan.layout.page_bytes;
         let pages_most = self.pages_named.saturating_add(stride.pages);

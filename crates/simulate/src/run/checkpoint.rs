@@ -31,10 +31,7 @@ impl RunCheckpoint {
 }
 
 fn no_memory(error: std::io::Error) -> LabError {
-    LabError::invalid(
-        "memory",
-        format!("there is none for another drive ({error}). End another session or lane"),
-    )
+    LabError::invalid("memory", format!("there is none for another drive ({error}). End another session or lane"))
 }
 
 impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
@@ -83,11 +80,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         self.series.clone_from(&to.series);
         self.filled = to.filled;
         let sampled = self.series.samples.last().map_or(0, |sample| sample.host_bytes);
-        assert!(
-            sampled <= to.work.written,
-            "a checkpoint at {} host bytes has a sample at {sampled}",
-            to.work.written
-        );
+        assert!(sampled <= to.work.written, "a checkpoint at {} host bytes has a sample at {sampled}", to.work.written);
         self.complete = true;
         self.measures.clear();
         self.stage = Stage::Untimed(UntimedStage::at(to.work, source));
@@ -103,10 +96,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         let Stage::Untimed(work) = &self.stage else {
             return Ok(None);
         };
-        let alike = DeviceConfig {
-            gc: self.plan.config.gc.clone(),
-            ..plan.config.clone()
-        };
+        let alike = DeviceConfig { gc: self.plan.config.gc.clone(), ..plan.config.clone() };
         let listens = self.placer.is_some() || plan.cell().feedback.is_some();
         if listens || alike != self.plan.config || plan.cell().snapshot.is_some() {
             return Ok(None);

@@ -37,11 +37,7 @@ impl RunDrive {
 
     /// Replaces the device and the counters at which its workload began, for a checkpoint.
     pub(super) fn replace(&mut self, device: Device, recorder: RunRecorder, start: &DeviceStats) {
-        assert_eq!(
-            device.layout().page_bytes,
-            self.page_bytes,
-            "the drive of another moment has the same pages"
-        );
+        assert_eq!(device.layout().page_bytes, self.page_bytes, "the drive of another moment has the same pages");
         self.device = device.replace_sink(recorder).0;
         self.writes.clear();
         self.start = start.clone();
@@ -119,10 +115,7 @@ impl RunDrive {
             measures.push(WorkloadMeasure::new(name("bytes_copied"), bytes_copied));
             let written = measures.iter().find(|measure| measure.name == name("bytes_written"));
             if let Some(written) = written.map(|measure| measure.value).filter(|written| *written > 0.0) {
-                measures.push(WorkloadMeasure::new(
-                    name("write_amplification"),
-                    (written + bytes_copied) / written,
-                ));
+                measures.push(WorkloadMeasure::new(name("write_amplification"), (written + bytes_copied) / written));
             }
         }
         measures
@@ -176,10 +169,7 @@ mod tests {
         assert!(open_unit_share(&device).abs() < f64::EPSILON, "nothing is open");
         let spare = f64::from(device.layout().spare_superblocks);
         for handle in 0..16 {
-            let placement = ssd::Placement {
-                group: ssd::RgId(0),
-                handle: ssd::RuhId(handle),
-            };
+            let placement = ssd::Placement { group: ssd::RgId(0), handle: ssd::RuhId(handle) };
             let write = ssd::WriteRequest {
                 first: ssd::Lpn(u32::from(handle)),
                 pages: 1,

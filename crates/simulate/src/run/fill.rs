@@ -63,15 +63,8 @@ impl Fill {
                 return false;
             }
             assert!(self.next_lpn < logical_pages, "an extent begins within the drive");
-            let pages = extent
-                .min(logical_pages - self.next_lpn)
-                .min(self.pages_left.min(u64::from(u32::MAX)) as u32);
-            assert!(
-                pages > 0,
-                "an extent at page {} has no pages, and {} are left",
-                self.next_lpn,
-                self.pages_left
-            );
+            let pages = extent.min(logical_pages - self.next_lpn).min(self.pages_left.min(u64::from(u32::MAX)) as u32);
+            assert!(pages > 0, "an extent at page {} has no pages, and {} are left", self.next_lpn, self.pages_left);
             let write = drive.fill_write(Lpn(self.next_lpn), pages);
             if plan.is_timed() {
                 let slot = &mut self.completions[self.filled.extents as usize % Fill::IN_FLIGHT];

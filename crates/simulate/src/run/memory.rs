@@ -21,11 +21,7 @@ pub(super) struct MemoryReservation<'a> {
 
 impl MemoryBudget {
     pub(super) fn new(budget_bytes: u64) -> MemoryBudget {
-        MemoryBudget {
-            budget_bytes,
-            free_bytes: Mutex::new(budget_bytes),
-            given_back: Condvar::new(),
-        }
+        MemoryBudget { budget_bytes, free_bytes: Mutex::new(budget_bytes), given_back: Condvar::new() }
     }
 
     fn free_bytes(&self) -> MutexGuard<'_, u64> {

@@ -55,11 +55,7 @@ pub fn run_all<P: Borrow<RunPlan> + Sync>(
     memory_budget_bytes: u64,
     watch: &dyn ProgressObserver,
 ) -> Result<Vec<RunResult>, LabError> {
-    let options = ExecutionOptions {
-        keep_gc_log,
-        memory_budget_bytes,
-        ..ExecutionOptions::default()
-    };
+    let options = ExecutionOptions { keep_gc_log, memory_budget_bytes, ..ExecutionOptions::default() };
     run_all_with(plans, options, watch)
 }
 
@@ -129,10 +125,7 @@ fn run_cell(
     while run.step(StepLimit::LONGEST, watch)? {}
     let mut result = run.result();
     if let Some(path) = options.save {
-        let origin = ScaledOrigin {
-            scale: plan.scale,
-            device: plan.cell().device.clone(),
-        };
+        let origin = ScaledOrigin { scale: plan.scale, device: plan.cell().device.clone() };
         let saved = run.into_device().save_with_note(path, &origin.to_note());
         // A failed save keeps the result.
         result.unsaved = saved.err().map(|error| match error {

@@ -128,12 +128,7 @@ impl Drop for BuildPermit {
     fn drop(&mut self) {
         let mut waiting = WAITING.lock().expect("nobody panics with it");
         assert!(waiting.workloads > 0, "a permit is returned once");
-        assert!(
-            waiting.bytes >= self.bytes,
-            "a workload returns {} bytes of {} that wait",
-            self.bytes,
-            waiting.bytes
-        );
+        assert!(waiting.bytes >= self.bytes, "a workload returns {} bytes of {} that wait", self.bytes, waiting.bytes);
         waiting.workloads -= 1;
         waiting.bytes -= self.bytes;
     }
@@ -151,10 +146,8 @@ struct DeviceSetup {
 
 impl DeviceSetup {
     fn new(cell: &RunSpec, scale: Scale) -> Result<DeviceSetup, LabError> {
-        let full = DeviceLayout::new(&cell.device).map_err(|error| LabError::Device {
-            device: cell.key.device.clone(),
-            error,
-        })?;
+        let full = DeviceLayout::new(&cell.device)
+            .map_err(|error| LabError::Device { device: cell.key.device.clone(), error })?;
         let (config, layout) = scaled_model::scaled_config(&cell.key.device, &cell.device, scale)?;
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
         let target = WorkloadTarget {
@@ -267,21 +260,13 @@ impl RunPlan {
             need = if larger.bytes() > need.bytes() { larger } else { need };
         }
         let reserved = reserve(&need)?;
-        let plan = RunPlan {
-            memory_bytes: need.bytes(),
-            need,
-            scales,
-            ..RunPlan::with_device(setup, cell, true)?
-        };
+        let plan = RunPlan { memory_bytes: need.bytes(), need, scales, ..RunPlan::with_device(setup, cell, true)? };
         Ok((plan, reserved))
     }
 
     /// Plan of the same cell on a larger scaled model. The run builds the workload.
     pub(super) fn larger(&self, scale: Scale) -> Result<RunPlan, LabError> {
-        assert!(
-            scale.0 < self.scale.0,
-            "a search goes from small scaled models to large ones"
-        );
+        assert!(scale.0 < self.scale.0, "a search goes from small scaled models to large ones");
         RunPlan::with_device(DeviceSetup::new(&self.cell, scale)?, self.cell.clone(), false)
     }
 
@@ -313,14 +298,7 @@ impl RunPlan {
     /// owners.
     fn with_device(setup: DeviceSetup, cell: RunSpec, is_built: bool) -> Result<RunPlan, LabError> {
         let need = setup.memory_need(&cell, None);
-        let DeviceSetup {
-            scale,
-            config,
-            layout,
-            handles,
-            target,
-            workload_bytes,
-        } = setup;
+        let DeviceSetup { scale, config, layout, handles, target, workload_bytes } = setup;
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
@@ -407,11 +385,8 @@ impl RunPlan {
         let mapper = self.mapper();
         let mut names = vec![Vec::new(); self.layout.handles.len()];
         for stream in self.streams()? {
-            let mut handles: Vec<RuhId> = stream
-                .placements
-                .iter()
-                .map(|placement| mapper.handle_of(*placement))
-                .collect();
+            let mut handles: Vec<RuhId> =
+                stream.placements.iter().map(|placement| mapper.handle_of(*placement)).collect();
             handles.sort_unstable();
             handles.dedup();
             for handle in handles {
@@ -457,9 +432,7 @@ impl RunPlan {
     /// As [`RunPlan::source`]. The trace has no times, or it has a classifier.
     pub fn recorded_source(&self) -> Result<Option<Box<dyn TimedSource>>, LabError> {
         let workload = &self.cell.workload;
-        let source = workload
-            .is_trace()
-            .then(|| workload.timed_source(&self.target, self.cell.seed));
+        let source = workload.is_trace().then(|| workload.timed_source(&self.target, self.cell.seed));
         Ok(source.transpose()?)
     }
 
@@ -524,11 +497,7 @@ pub fn prepare_possible(cells: Vec<RunSpec>) -> Result<(Vec<RunPlan>, Vec<Refuse
             Ok(plan) => plans.extend(plan),
             Err(error) if is_member => return Err(error),
             Err(error) => {
-                refused.push(RefusedCell {
-                    key,
-                    seed,
-                    error: error.to_string(),
-                });
+                refused.push(RefusedCell { key, seed, error: error.to_string() });
                 first.get_or_insert(error);
             }
         }

@@ -34,17 +34,10 @@ fn search<R>(
     amplifications: impl Fn(&R) -> Option<[f64; 2]>,
 ) -> Result<SearchResult<R>, LabError> {
     let (first, larger) = scales.split_first().expect("a search has at least one scaled model");
-    let mut found = SearchResult {
-        result: run(*first)?,
-        search: ScaleSearch { compared: None },
-        stopped: false,
-    };
+    let mut found = SearchResult { result: run(*first)?, search: ScaleSearch { compared: None }, stopped: false };
     let mut smaller = *first;
     for &scale in larger {
-        assert!(
-            scale.0 < smaller.0,
-            "a search goes from small scaled models to large ones"
-        );
+        assert!(scale.0 < smaller.0, "a search goes from small scaled models to large ones");
         let before = amplifications(&found.result);
         let next = before.map(|_| run(scale)).transpose()?;
         let after = next.as_ref().and_then(&amplifications);
@@ -52,10 +45,7 @@ fn search<R>(
             found.stopped = true;
             return Ok(found);
         };
-        let comparison = ScaleComparison {
-            smaller,
-            difference: difference(before, after),
-        };
+        let comparison = ScaleComparison { smaller, difference: difference(before, after) };
         found.result = next;
         found.search.compared = Some(comparison);
         if comparison.agrees() {
@@ -99,11 +89,7 @@ pub(super) fn run(
         result.complete.then_some([result.write_amplification(), tail])
     };
     let found = search(&plan.scales, run_scaled, amplifications)?;
-    Ok(RunResult {
-        complete: found.result.complete && !found.stopped,
-        search: Some(found.search),
-        ..found.result
-    })
+    Ok(RunResult { complete: found.result.complete && !found.stopped, search: Some(found.search), ..found.result })
 }
 
 #[cfg(test)]

@@ -21,11 +21,7 @@ fn interval_bytes(plan: &RunPlan) -> u64 {
 
 impl SampleSeries {
     pub(super) fn new(plan: &RunPlan) -> SampleSeries {
-        SampleSeries {
-            samples: Vec::new(),
-            next_bytes: interval_bytes(plan),
-            steady: None,
-        }
+        SampleSeries { samples: Vec::new(), next_bytes: interval_bytes(plan), steady: None }
     }
 
     pub(super) fn is_due(&self, written: u64) -> bool {

@@ -52,11 +52,7 @@ impl UntimedStage {
     }
 
     pub(super) fn position(&self) -> UntimedPosition {
-        UntimedPosition {
-            written: self.written,
-            taken: self.executed_requests(),
-            since_write: self.since_write,
-        }
+        UntimedPosition { written: self.written, taken: self.executed_requests(), since_write: self.since_write }
     }
 
     /// Restores a workload at a moment. Later steps skip the executed requests of the new source.
@@ -73,12 +69,7 @@ impl UntimedStage {
     /// Skips some of the requests executed before. Returns their number.
     pub(super) fn skip_executed(&mut self) -> Result<u64, LabError> {
         self.begin_batch();
-        assert!(
-            self.to_skip <= self.taken,
-            "{} requests are skipped again of {} executed",
-            self.to_skip,
-            self.taken
-        );
+        assert!(self.to_skip <= self.taken, "{} requests are skipped again of {} executed", self.to_skip, self.taken);
         let ahead = self.to_skip.min(AHEAD_REQUESTS as u64) as usize;
         let came = self.source.next_batch(&mut self.requests, ahead)? as u64;
         assert!(came <= self.to_skip, "a source gives no more than it is asked for");
@@ -113,10 +104,7 @@ impl UntimedStage {
 
     /// Drops the executed requests.
     fn begin_batch(&mut self) {
-        assert!(
-            self.is_carried_out(),
-            "requests are carried out before others are taken"
-        );
+        assert!(self.is_carried_out(), "requests are carried out before others are taken");
         self.requests.clear();
         self.executed = 0;
     }
@@ -143,11 +131,7 @@ impl UntimedStage {
 
     /// Executes the drive's writes and prefetches the next requests in parallel.
     pub(super) fn write_out_and_take(&mut self, drive: &mut RunDrive) -> Result<(), LabError> {
-        let UntimedStage {
-            source,
-            prefetched: coming,
-            ..
-        } = self;
+        let UntimedStage { source, prefetched: coming, .. } = self;
         assert!(coming.is_empty(), "what was taken is carried out before more is");
         drive.write_out_beside(|| source.next_batch(coming, AHEAD_REQUESTS))?;
         Ok(())

@@ -125,11 +125,7 @@ impl DepthSearch {
             }
             self.draining = false;
             self.new_window(now);
-            return if self.found {
-                DepthStep::Measure
-            } else {
-                DepthStep::Continue
-            };
+            return if self.found { DepthStep::Measure } else { DepthStep::Continue };
         }
         self.requests += 1;
         if latency_ns > self.goal.target_us * 1000 {
@@ -182,11 +178,7 @@ impl DepthSearch {
                 self.stable = 0;
             }
         }
-        let next = if self.high == self.most {
-            self.depth * 2
-        } else {
-            u64::midpoint(self.depth, self.high)
-        };
+        let next = if self.high == self.most { self.depth * 2 } else { u64::midpoint(self.depth, self.high) };
         self.depth = next.min(self.most);
         assert!(
             (before..=self.most).contains(&self.depth),
@@ -225,12 +217,7 @@ impl DepthSearch {
 mod tests {
     use super::*;
 
-    const GOAL: LatencyGoal = LatencyGoal {
-        target_us: 100,
-        window_us: 1000,
-        percent: 100.0,
-        goes_on: false,
-    };
+    const GOAL: LatencyGoal = LatencyGoal { target_us: 100, window_us: 1000, percent: 100.0, goes_on: false };
 
     /// Runs a search on a drive with latency `us_per_slot` per request in flight. Returns the tried
     /// depths and the last step.

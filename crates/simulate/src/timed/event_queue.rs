@@ -31,10 +31,7 @@ pub(super) struct EventQueue<T> {
     free: u32,
 }
 
-const _: () = assert!(
-    SLOTS / WORD_BITS <= WORD_BITS,
-    "there is a bit for each word of the bitmap"
-);
+const _: () = assert!(SLOTS / WORD_BITS <= WORD_BITS, "there is a bit for each word of the bitmap");
 
 /// Entries of a slot in order. Undefined for an empty slot.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +49,7 @@ struct QueueEntry<T> {
 
 impl<T: Copy> EventQueue<T> {
     pub(super) fn new() -> EventQueue<T> {
-        let empty = SlotList {
-            first: NONE,
-            last: NONE,
-        };
+        let empty = SlotList { first: NONE, last: NONE };
         EventQueue {
             now: 0,
             occupied: [0; SLOTS / WORD_BITS],
@@ -206,11 +200,7 @@ mod tests {
         for number in 0..20_000 + depth {
             if number >= depth {
                 let Reverse(expected) = heap.pop().expect("there are some");
-                assert_eq!(
-                    turns.pop(),
-                    Some(expected),
-                    "depth {depth}, span {span}, entry {number}"
-                );
+                assert_eq!(turns.pop(), Some(expected), "depth {depth}, span {span}, entry {number}");
                 now = expected.0;
             }
             // Some entries come much later, and many at equal times.
@@ -257,10 +247,7 @@ mod tests {
         assert_eq!(turns.pop_until(999, |_, _| true), None);
         turns.push(1000, 5);
         assert_eq!(turns.pop_until(1000, |_, _| false), None, "nobody wants it");
-        assert_eq!(
-            turns.pop_until(1000, |at, number| at == 1000 && *number == 1),
-            Some((1000, 1))
-        );
+        assert_eq!(turns.pop_until(1000, |at, number| at == 1000 && *number == 1), Some((1000, 1)));
         assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1000, 5)));
         assert_eq!(turns.pop_until(69_999, |_, _| true), Some((1001, 2)));
         // The other entries share a slot, which begins before `last`.

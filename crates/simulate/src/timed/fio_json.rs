@@ -15,9 +15,8 @@ use super::series::TimedSeries;
 use workload::RequestOperation;
 
 /// Percentiles that fio prints, and one more.
-pub(crate) const PERCENTILES: [f64; 18] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999,
-];
+pub(crate) const PERCENTILES: [f64; 18] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99, 99.999];
 
 const MILLISECOND_NS: Nanos = 1_000_000;
 
@@ -53,17 +52,12 @@ fn job_json(series: &TimedSeries, index: usize, job: &JobResult) -> Value {
         },
     });
     let object = entry.as_object_mut().expect("it is an object");
-    for (name, operation) in [
-        ("read", RequestOperation::Read),
-        ("write", RequestOperation::Write),
-        ("trim", RequestOperation::Trim),
-    ] {
+    for (name, operation) in
+        [("read", RequestOperation::Read), ("write", RequestOperation::Write), ("trim", RequestOperation::Trim)]
+    {
         object.insert(name.to_string(), direction_json(series, index, job, operation));
     }
-    object.insert(
-        "sync".to_string(),
-        json!({ "total_ios": 0, "lat_ns": summary(&LatencyDistribution::default()) }),
-    );
+    object.insert("sync".to_string(), json!({ "total_ios": 0, "lat_ns": summary(&LatencyDistribution::default()) }));
     object.insert("job_runtime".to_string(), runtime_ms.into());
     for name in ["usr_cpu", "sys_cpu", "ctx", "majf", "minf"] {
         object.insert(name.to_string(), 0.into());
@@ -74,10 +68,7 @@ fn job_json(series: &TimedSeries, index: usize, job: &JobResult) -> Value {
     for (name, value) in [
         ("latency_depth", goal.map_or(job.queue_depth, |goal| goal.depth).into()),
         ("latency_target", goal.map_or(0, |goal| goal.target_ns).into()),
-        (
-            "latency_percentile",
-            goal.map_or(Value::from(0), |goal| goal.percent.into()),
-        ),
+        ("latency_percentile", goal.map_or(Value::from(0), |goal| goal.percent.into())),
         ("latency_window", goal.map_or(0, |goal| goal.window_ns / 1000).into()),
     ] {
         object.insert(name.to_string(), value);
@@ -198,30 +189,14 @@ impl IntervalRates {
 
 /// fio's coarse distribution of queue depths. A closed loop always has all requests in flight.
 fn depth_level(job: &JobResult) -> Value {
-    let levels = [
-        ("1", 1),
-        ("2", 2),
-        ("4", 4),
-        ("8", 8),
-        ("16", 16),
-        ("32", 32),
-        (">=64", 64),
-    ];
+    let levels = [("1", 1), ("2", 2), ("4", 4), ("8", 8), ("16", 16), ("32", 32), (">=64", 64)];
     let per_instance = (job.mean_in_flight() / f64::from(job.instances)).round().max(1.0) as u64;
-    let reached = levels
-        .iter()
-        .rposition(|(_, level)| per_instance >= *level)
-        .unwrap_or(0);
+    let reached = levels.iter().rposition(|(_, level)| per_instance >= *level).unwrap_or(0);
     let level = |(index, (name, _)): (usize, &(&str, u64))| {
         let percent = if index == reached { 100.0 } else { 0.0 };
         ((*name).to_string(), percent.into())
     };
-    levels
-        .iter()
-        .enumerate()
-        .map(level)
-        .collect::<Map<String, Value>>()
-        .into()
+    levels.iter().enumerate().map(level).collect::<Map<String, Value>>().into()
 }
 
 /// fio's coarse histograms: percentage of all requests below each bound.
@@ -244,11 +219,7 @@ fn latency_shares(job: &JobResult) -> Map<String, Value> {
                 place += 1;
             }
             let share = if place == 0 { 0.0 } else { distribution[place - 1].1 };
-            let key = if *bound == u64::MAX {
-                ">=2000".to_string()
-            } else {
-                bound.to_string()
-            };
+            let key = if *bound == u64::MAX { ">=2000".to_string() } else { bound.to_string() };
             row.insert(key, ((share - before) * 100.0).into());
             before = share;
         }

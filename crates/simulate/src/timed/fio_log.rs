@@ -100,17 +100,11 @@ impl FioLog {
     pub(super) fn create(job: &Job, thread_number: u32) -> Result<FioLog, LabError> {
         let choice: &LogChoice = &job.logs;
         let file = |prefix: &Option<String>, kind: &str| -> Result<Option<FioLogFile>, LabError> {
-            let prefix = prefix
-                .as_ref()
-                .map(|prefix| if prefix.is_empty() { &job.name } else { prefix });
+            let prefix = prefix.as_ref().map(|prefix| if prefix.is_empty() { &job.name } else { prefix });
             let path = prefix.map(|prefix| PathBuf::from(format!("{prefix}_{kind}.{thread_number}.log")));
             path.map(FioLogFile::create).transpose()
         };
-        let latency = [
-            file(&choice.latency, "lat")?,
-            file(&choice.latency, "clat")?,
-            file(&choice.latency, "slat")?,
-        ];
+        let latency = [file(&choice.latency, "lat")?, file(&choice.latency, "clat")?, file(&choice.latency, "slat")?];
         let latency = match latency {
             [Some(all), Some(completion), Some(submission)] => Some([all, completion, submission]),
             _ => None,
@@ -147,12 +141,7 @@ impl FioLog {
     /// # Errors
     /// A file cannot be written.
     pub(super) fn write_until(&mut self, now: Nanos) -> Result<(), LabError> {
-        while let Some(Reverse(entry)) = self
-            .on_their_way
-            .peek()
-            .copied()
-            .filter(|Reverse(entry)| entry.at <= now)
-        {
+        while let Some(Reverse(entry)) = self.on_their_way.peek().copied().filter(|Reverse(entry)| entry.at <= now) {
             self.on_their_way.pop();
             self.last_ms = entry.at / MILLISECOND_NS;
             if self.window_ms == 0 {
@@ -195,21 +184,12 @@ impl FioLog {
 
     fn write(&mut self, entry: &LoggedRequest) -> Result<(), LabError> {
         let ms = entry.at / MILLISECOND_NS;
-        let rest = if self.with_offset {
-            format!("{}, {}", entry.bytes, entry.offset_bytes)
-        } else {
-            entry.bytes.to_string()
-        };
+        let rest =
+            if self.with_offset { format!("{}, {}", entry.bytes, entry.offset_bytes) } else { entry.bytes.to_string() };
         let bytes_per_ms = entry.bytes * MILLISECOND_NS / entry.latency_ns.max(1);
-        let latency = self
-            .latency
-            .iter_mut()
-            .flatten()
-            .zip([entry.latency_ns, entry.latency_ns, 0]);
+        let latency = self.latency.iter_mut().flatten().zip([entry.latency_ns, entry.latency_ns, 0]);
         let others = [(&mut self.bandwidth, bytes_per_ms), (&mut self.requests, 1)];
-        let others = others
-            .into_iter()
-            .filter_map(|(file, value)| Some((file.as_mut()?, value)));
+        let others = others.into_iter().filter_map(|(file, value)| Some((file.as_mut()?, value)));
         for (file, value) in latency.chain(others) {
             file.line(ms, value, entry.direction, &rest)?;
         }
@@ -260,12 +240,7 @@ impl FioLog {
             return Ok(());
         }
         let (until_ms, rest) = (self.window_until_ms, self.rest_of_window());
-        for (direction, window) in self
-            .windows
-            .iter_mut()
-            .enumerate()
-            .filter(|(_, window)| window.requests > 0)
-        {
+        for (direction, window) in self.windows.iter_mut().enumerate().filter(|(_, window)| window.requests > 0) {
             let [bytes, requests] = [&mut window.bytes, &mut window.requests].map(std::mem::take);
             let per_second = |amount: u64| amount * 1000 / self.window_ms;
             if let Some(file) = &mut self.bandwidth {

@@ -52,10 +52,7 @@ impl Runner {
         if lane.in_flight > 0 {
             return;
         }
-        assert!(
-            lane.begun && !lane.ended,
-            "lane {index} ends, though it ended before or has not begun"
-        );
+        assert!(lane.begun && !lane.ended, "lane {index} ends, though it ended before or has not begun");
         lane.ended = true;
         if let Some(log) = &mut lane.log {
             log.ended(self.now.saturating_sub(lane.measured_from));
@@ -89,10 +86,7 @@ impl Runner {
         let others = self.lanes.iter().filter(|lane| lane.group == self.group && !lane.ended);
         let shares = others.filter_map(|lane| lane.flow).filter(|share| share.id == own.id);
         let (requests, weights) = shares.fold((0_u128, 0_u128), |(requests, weights), share| {
-            (
-                requests + u128::from(share.requests),
-                weights + u128::from(share.weight),
-            )
+            (requests + u128::from(share.requests), weights + u128::from(share.weight))
         });
         u128::from(own.requests) * weights > requests * u128::from(own.weight)
     }

@@ -179,11 +179,7 @@ impl JobInstance {
         JobInstance {
             job: job_index,
             group: planned.summary.group,
-            flow: job.flow.map(|weight| FlowShare {
-                id: job.flow_id,
-                weight,
-                requests: 0,
-            }),
+            flow: job.flow.map(|weight| FlowShare { id: job.flow_id, weight, requests: 0 }),
             rate,
             arrivals,
             rate_ignores_thinktime: job.rate_ignore_thinktime,
@@ -293,9 +289,7 @@ impl JobInstance {
                 let names = source.names(Replay::NAMES);
                 TracePace::Recorded(Box::new(replay.result(self.depth, &names)))
             }
-            _ => TracePace::ClosedLoop {
-                queue_depth: self.depth,
-            },
+            _ => TracePace::ClosedLoop { queue_depth: self.depth },
         }
     }
 
@@ -405,11 +399,7 @@ impl JobInstance {
             (None, Some(rate)) => self.due(rate),
             (None, None) => return NextAction::Submit,
         };
-        if due <= now {
-            NextAction::Submit
-        } else {
-            NextAction::Wait(due.min(self.ends_at))
-        }
+        if due <= now { NextAction::Submit } else { NextAction::Wait(due.min(self.ends_at)) }
     }
 
     /// Collects the submissions of a paced workload. Returns the time of the next call.
@@ -424,9 +414,7 @@ impl JobInstance {
                 Err(error) => self.error = Some(error),
             }
         };
-        let placed = requests
-            .iter_mut()
-            .map(|tagged| std::slice::from_mut(&mut tagged.request));
+        let placed = requests.iter_mut().map(|tagged| std::slice::from_mut(&mut tagged.request));
         if let Some(placer) = &self.placer
             && let Err(error) = placed.into_iter().try_for_each(|request| placer.place(request))
         {
@@ -494,10 +482,7 @@ impl JobInstance {
                 if let Some(log) = &mut self.log {
                     log.restart();
                 }
-                self.tally = LittleLawCheck {
-                    last_completion: now,
-                    ..LittleLawCheck::default()
-                };
+                self.tally = LittleLawCheck { last_completion: now, ..LittleLawCheck::default() };
                 return true;
             }
             DepthStep::Done => {}

@@ -17,9 +17,7 @@ pub(super) fn lanes_of_jobs(
 ) -> Result<(Vec<JobInstance>, Vec<JobResult>), LabError> {
     let planned = plan_streams(file, target)?;
     let last_group = planned.iter().map(|stream| stream.summary.group).max().unwrap_or(0);
-    let writes = planned
-        .iter()
-        .any(|stream| stream.summary.group == last_group && stream.plan.writes());
+    let writes = planned.iter().any(|stream| stream.summary.group == last_group && stream.plan.writes());
     let mut jobs: Vec<JobResult> = Vec::new();
     let mut lanes: Vec<JobInstance> = Vec::new();
     let mut without_end: Vec<(&Job, u16)> = Vec::new();

@@ -158,10 +158,7 @@ impl LatencyDistribution {
     pub fn deviation_ns(&self) -> f64 {
         let count = u128::from(self.count.max(1));
         // Integers while they fit, because the formula subtracts two large numbers.
-        let exact = self
-            .squares
-            .checked_mul(count)
-            .zip(self.sum_ns.checked_mul(self.sum_ns));
+        let exact = self.squares.checked_mul(count).zip(self.sum_ns.checked_mul(self.sum_ns));
         let variance = match exact {
             Some((squares, square)) => squares.saturating_sub(square) as f64 / (count as f64 * count as f64),
             None => self.squares as f64 / count as f64 - self.mean_ns() * self.mean_ns(),
@@ -243,9 +240,7 @@ pub(super) mod tests {
     pub(in crate::timed) fn values() -> Vec<u64> {
         let mut state = 1_u64;
         let mut draw = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             state >> 33
         };
         (0..100_000).map(|_| (1 + draw() % 1000) << (draw() % 14)).collect()
@@ -262,20 +257,14 @@ pub(super) mod tests {
         for percent in [1.0, 10.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0] {
             let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
             let (exact, found) = (sorted[rank - 1] as f64, latencies.percentile_ns(percent) as f64);
-            assert!(
-                (found - exact).abs() <= exact / 1000.0,
-                "p{percent}: {found}, sorted {exact}"
-            );
+            assert!((found - exact).abs() <= exact / 1000.0, "p{percent}: {found}, sorted {exact}");
         }
         let mean = sorted.iter().sum::<u64>() as f64 / sorted.len() as f64;
         let squares = sorted.iter().map(|value| (*value as f64 - mean).powi(2));
         let deviation = (squares.sum::<f64>() / sorted.len() as f64).sqrt();
         assert!((latencies.mean_ns() / mean - 1.0).abs() < 1e-12);
         assert!((latencies.deviation_ns() / deviation - 1.0).abs() < 1e-9);
-        assert_eq!(
-            (latencies.min_ns(), latencies.max_ns()),
-            (sorted[0], sorted[sorted.len() - 1])
-        );
+        assert_eq!((latencies.min_ns(), latencies.max_ns()), (sorted[0], sorted[sorted.len() - 1]));
         assert_eq!(latencies.distribution().last().map(|(_, share)| *share), Some(1.0));
     }
 
@@ -291,10 +280,7 @@ pub(super) mod tests {
         let mut below = 0;
         let recorded = histogram.iter_recorded().map(|step| {
             below += step.count_since_last_iteration();
-            (
-                step.value_iterated_to().min(latencies.max_ns()),
-                below as f64 / latencies.count() as f64,
-            )
+            (step.value_iterated_to().min(latencies.max_ns()), below as f64 / latencies.count() as f64)
         });
         assert_eq!(latencies.distribution(), recorded.collect::<Vec<_>>());
         for percent in (0..=1000).map(|tenths| f64::from(tenths) / 10.0).chain([99.99, 99.999]) {
@@ -309,11 +295,8 @@ pub(super) mod tests {
 
     #[test]
     fn halves_together_are_the_whole() {
-        let (mut whole, mut first, mut second) = (
-            LatencyDistribution::default(),
-            LatencyDistribution::default(),
-            LatencyDistribution::default(),
-        );
+        let (mut whole, mut first, mut second) =
+            (LatencyDistribution::default(), LatencyDistribution::default(), LatencyDistribution::default());
         for (index, value) in values().into_iter().enumerate() {
             whole.record([value]);
             if index % 3 == 0 { &mut first } else { &mut second }.record([value]);

@@ -89,8 +89,7 @@ impl LatencyRecorder {
                 latency_ns: Nanos::try_from(latencies.sum_ns).expect("latencies of some dozens are below 500 years"),
                 waited,
             };
-            self.series
-                .record(interval, whose.job as usize, whose.operation, moment);
+            self.series.record(interval, whose.job as usize, whose.operation, moment);
             let completions = together.iter().map(|one| one.completed_at);
             lanes[whose.lane as usize].tally.submitted(latencies, completions);
         }

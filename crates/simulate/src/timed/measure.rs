@@ -31,10 +31,7 @@ impl DirectionResult {
         self.latencies.add(&other.latencies);
         self.waits.add(&other.waits);
         assert_eq!(self.requests, self.latencies.count(), "each request has a latency");
-        assert!(
-            self.waits.requests <= self.requests,
-            "more requests waited than there were"
-        );
+        assert!(self.waits.requests <= self.requests, "more requests waited than there were");
     }
 }
 
@@ -136,8 +133,7 @@ impl RequestLog {
 
     pub(super) fn record(&mut self, request: TimedRequest) {
         let completes_at = request.submitted_at + request.latency_ns;
-        self.latencies
-            .record(completes_at, request.operation, request.latency_ns);
+        self.latencies.record(completes_at, request.operation, request.latency_ns);
         self.requests.push(request, Self::REQUESTS);
     }
 }

@@ -188,10 +188,7 @@ impl Runner {
 
     /// Starts the first jobs at this time of the device.
     pub(crate) fn begin(&mut self, start: Nanos, device: &Device<RunRecorder>) {
-        assert!(
-            self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun),
-            "a workload begins once"
-        );
+        assert!(self.submitted == 0 && self.lanes.iter().all(|lane| !lane.begun), "a workload begins once");
         self.accounts.start = start;
         self.now = start;
         self.unmapped_before = device.unmapped_pages_read();
@@ -249,11 +246,7 @@ impl Runner {
     /// Pages read, then the unwritten ones among them.
     pub(crate) fn pages_read(&self, device: &Device<RunRecorder>) -> [u64; 2] {
         let unmapped = device.unmapped_pages_read() - self.unmapped_before;
-        assert!(
-            unmapped <= self.pages_read,
-            "{unmapped} of {} pages read are unwritten",
-            self.pages_read
-        );
+        assert!(unmapped <= self.pages_read, "{unmapped} of {} pages read are unwritten", self.pages_read);
         [self.pages_read, unmapped]
     }
 
@@ -265,11 +258,7 @@ impl Runner {
     /// Completed share of the workload, 0 to 1.
     pub(crate) fn share_done(&self) -> f64 {
         let written = self.written as f64 / self.write_limit as f64;
-        let lanes: f64 = self
-            .lanes
-            .iter()
-            .map(|lane| lane.share_done(self.now, self.group))
-            .sum();
+        let lanes: f64 = self.lanes.iter().map(|lane| lane.share_done(self.now, self.group)).sum();
         written.max(lanes / self.lanes.len() as f64)
     }
 
@@ -303,11 +292,7 @@ impl Runner {
     /// Detects writes and deallocations by the caller. Only they move pages or trigger collections.
     fn detect_changes(&mut self, device: &Device<RunRecorder>) {
         let stats = device.stats();
-        let moved = [
-            device.host_pages_written(),
-            stats.media_bytes_written(),
-            stats.pages_deallocated,
-        ];
+        let moved = [device.host_pages_written(), stats.media_bytes_written(), stats.pages_deallocated];
         self.change += u64::from(moved != self.moved);
         self.moved = moved;
     }
@@ -410,11 +395,7 @@ impl Runner {
                 let changes = now.iter().filter(|request| request.operation != RequestOperation::Read);
                 device.prefetch_overwritten(changes.map(|request| self.mapper.first_unit(request)));
             };
-            let demand = if self.stopped {
-                NextAction::End
-            } else {
-                lane.demand(self.now, look_ahead)
-            };
+            let demand = if self.stopped { NextAction::End } else { lane.demand(self.now, look_ahead) };
             match demand {
                 NextAction::Submit if lane.flow.is_some() && self.is_ahead(index) => {
                     if !self.held_back.contains(&index) {
@@ -455,11 +436,7 @@ impl Runner {
             return;
         }
         let mut batch = std::mem::take(&mut self.batch);
-        let next = if self.stopped {
-            NextCall::Never
-        } else {
-            lane.poll_host(self.now, &mut batch)
-        };
+        let next = if self.stopped { NextCall::Never } else { lane.poll_host(self.now, &mut batch) };
         for tagged in batch.drain(..) {
             // After the last write the rest is dropped.
             if !self.stopped {
@@ -480,11 +457,7 @@ impl Runner {
     /// Little's law does not hold for one of the jobs.
     pub(crate) fn finish(self) -> TimedResult {
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
-            assert_eq!(
-                lane.in_flight, 0,
-                "job {} ends with requests in flight",
-                self.accounts.jobs[lane.job].name
-            );
+            assert_eq!(lane.in_flight, 0, "job {} ends with requests in flight", self.accounts.jobs[lane.job].name);
             lane.check(&self.accounts.jobs[lane.job].name);
         }
         self.measured()
@@ -492,10 +465,7 @@ impl Runner {
 
     /// Returns the measurements so far.
     pub(crate) fn measured(&self) -> TimedResult {
-        assert!(
-            self.accounts.is_complete(),
-            "all requests are counted between two advances"
-        );
+        assert!(self.accounts.is_complete(), "all requests are counted between two advances");
         let mut jobs = self.accounts.jobs.clone();
         for lane in self.lanes.iter().filter(|lane| lane.tally.requests > 0) {
             if let Some(goal) = &mut jobs[lane.job].latency_goal {
@@ -513,11 +483,7 @@ impl Runner {
         }
         for job in &mut jobs {
             // By Little's law, which `finish` checks.
-            job.in_flight_ns = job
-                .directions
-                .iter()
-                .map(|direction| direction.latencies.sum_ns())
-                .sum();
+            job.in_flight_ns = job.directions.iter().map(|direction| direction.latencies.sum_ns()).sum();
             job.from_ns = job.from_ns.min(job.until_ns);
         }
         TimedResult {

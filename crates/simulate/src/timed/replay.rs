@@ -51,8 +51,7 @@ impl ResponseTimes {
     fn record(&mut self, one: &ReplayRequest) {
         self.bytes += u64::from(one.bytes);
         self.latencies.record([one.latency_ns]);
-        self.recorded
-            .record(Some(one.recorded_ns).filter(|recorded_ns| *recorded_ns > 0));
+        self.recorded.record(Some(one.recorded_ns).filter(|recorded_ns| *recorded_ns > 0));
         self.late.record([one.late_ns].into_iter());
         self.collections.record([one.waited_ns].into_iter());
     }
@@ -157,8 +156,7 @@ impl ReplayResult {
     pub fn total(&self) -> ResponseTimes {
         let mut total = ResponseTimes::default();
         let all = self.groups.iter().filter(|group| group.by == GroupBy::All);
-        all.flat_map(|group| &group.directions)
-            .for_each(|response| total.add(response));
+        all.flat_map(|group| &group.directions).for_each(|response| total.add(response));
         total
     }
 }
@@ -184,14 +182,8 @@ struct ArrivalWindow {
 
 impl ArrivalWindow {
     fn new(window_ns: Nanos) -> ArrivalWindow {
-        let empty = Burst {
-            window_ns,
-            ..Burst::default()
-        };
-        ArrivalWindow {
-            now: empty,
-            fullest: empty,
-        }
+        let empty = Burst { window_ns, ..Burst::default() };
+        ArrivalWindow { now: empty, fullest: empty }
     }
 
     fn record(&mut self, one: &ReplayRequest) {
@@ -203,11 +195,7 @@ impl ArrivalWindow {
         );
         if from_ns != self.now.from_ns {
             self.fullest = self.fullest();
-            self.now = Burst {
-                window_ns: self.now.window_ns,
-                from_ns,
-                ..Burst::default()
-            };
+            self.now = Burst { window_ns: self.now.window_ns, from_ns, ..Burst::default() };
         }
         self.now.requests += 1;
         self.now.bytes += u64::from(one.bytes);
@@ -307,8 +295,7 @@ impl Replay {
             waited_ns: done.waited_for_collection_ns,
             recorded_ns: arrival.latency_ns,
         };
-        self.out_of_order
-            .record([self.latest_ns.saturating_sub(arrival.time_ns)].into_iter());
+        self.out_of_order.record([self.latest_ns.saturating_sub(arrival.time_ns)].into_iter());
         self.latest_ns = self.latest_ns.max(arrival.time_ns);
         if self.tick_ns == 0 || !arrival.time_ns.is_multiple_of(self.tick_ns) {
             self.tick_ns = base::gcd(self.tick_ns, arrival.time_ns);
@@ -332,11 +319,7 @@ impl Replay {
         for sized in self.sizes.iter().flatten() {
             all.iter_mut().zip(&**sized).for_each(|(sum, one)| sum.add(one));
         }
-        let mut groups = vec![RequestGroup {
-            by: GroupBy::All,
-            name: "all".to_string(),
-            directions: all,
-        }];
+        let mut groups = vec![RequestGroup { by: GroupBy::All, name: "all".to_string(), directions: all }];
         assert_eq!(
             self.lateness.count(),
             groups[0].requests(),
@@ -356,11 +339,7 @@ impl Replay {
         for (by, measured, names) in kinds {
             let found = measured.iter().enumerate();
             groups.extend(found.filter_map(|(number, directions)| {
-                Some(RequestGroup {
-                    by,
-                    name: numbered(names, number),
-                    directions: (**directions.as_ref()?).clone(),
-                })
+                Some(RequestGroup { by, name: numbered(names, number), directions: (**directions.as_ref()?).clone() })
             }));
         }
         ReplayResult {

@@ -66,11 +66,7 @@ impl TimedSeries {
         TimedSeries {
             interval_ns: interval_ns.unwrap_or(FIRST_INTERVAL_NS).max(1),
             jobs,
-            most: if interval_ns.is_some() {
-                INTERVALS_GIVEN
-            } else {
-                INTERVALS
-            },
+            most: if interval_ns.is_some() { INTERVALS_GIVEN } else { INTERVALS },
             moments: Vec::new(),
             collections: Vec::new(),
         }
@@ -134,8 +130,7 @@ impl TimedSeries {
         let interval = (at / self.interval_ns) as usize;
         assert!(interval < self.most, "a series has more intervals than there may be");
         self.collections.resize(interval + 1, GcInterval::default());
-        self.moments
-            .resize((interval + 1) * self.jobs * 3, IntervalSample::default());
+        self.moments.resize((interval + 1) * self.jobs * 3, IntervalSample::default());
         interval
     }
 
@@ -162,16 +157,8 @@ impl TimedSeries {
         }
         self.collections.truncate(rows);
         self.moments.truncate(rows * columns);
-        assert_eq!(
-            collections(&self.collections),
-            collections_before,
-            "longer intervals lose collections"
-        );
-        assert_eq!(
-            requests(&self.moments),
-            requests_before,
-            "longer intervals lose requests"
-        );
+        assert_eq!(collections(&self.collections), collections_before, "longer intervals lose collections");
+        assert_eq!(requests(&self.moments), requests_before, "longer intervals lose requests");
     }
 }
 
@@ -185,10 +172,7 @@ pub struct LatencySeries {
 
 impl Default for LatencySeries {
     fn default() -> LatencySeries {
-        LatencySeries {
-            interval_ns: FIRST_INTERVAL_NS,
-            intervals: Vec::new(),
-        }
+        LatencySeries { interval_ns: FIRST_INTERVAL_NS, intervals: Vec::new() }
     }
 }
 
@@ -208,9 +192,7 @@ impl LatencySeries {
         }
         let histogram = self.intervals[interval][operation as usize]
             .get_or_insert_with(|| Histogram::new(Self::DIGITS).expect("two digits are possible"));
-        histogram
-            .record(latency_ns)
-            .expect("the histogram grows with its values");
+        histogram.record(latency_ns).expect("the histogram grows with its values");
     }
 
     fn double(&mut self) {
@@ -262,12 +244,7 @@ mod tests {
     fn a_series_loses_nothing_when_its_intervals_double() {
         let mut series = TimedSeries::new(2, None);
         for request in 0..100_000_u64 {
-            let moment = IntervalSample {
-                requests: 1,
-                bytes: request,
-                latency_ns: 7,
-                waited: request % 2,
-            };
+            let moment = IntervalSample { requests: 1, bytes: request, latency_ns: 7, waited: request % 2 };
             let interval = series.interval(request * 77_777);
             series.record(interval, (request % 2) as usize, RequestOperation::Write, moment);
             if request % 1000 == 0 {
@@ -279,15 +256,10 @@ mod tests {
         assert_eq!(rows().map(|row| row.requests).sum::<u64>(), 50_000);
         assert_eq!(rows().map(|row| row.waited).sum::<u64>(), 50_000);
         assert_eq!(rows().map(|row| row.bytes).sum::<u64>(), 2_500_000_000);
-        assert_eq!(
-            (0..series.len()).map(|row| series.collections(row).count).sum::<u64>(),
-            100
-        );
+        assert_eq!((0..series.len()).map(|row| series.collections(row).count).sum::<u64>(), 100);
         // Requests came at an even pace, so intervals differ by one at most.
         let per_interval = series.interval_ns as f64 / 77_777.0 / 2.0;
-        let even = rows()
-            .take(series.len() - 1)
-            .all(|row| (row.requests as f64 - per_interval).abs() <= 1.0);
+        let even = rows().take(series.len() - 1).all(|row| (row.requests as f64 - per_interval).abs() <= 1.0);
         assert!(even, "about {per_interval} in each interval");
     }
 
@@ -307,25 +279,17 @@ mod tests {
         for interval in 0..series.len() {
             let in_interval = |request: &usize| *request as u64 * 10_000 / series.interval_ns == interval as u64;
             let of = |every: usize, times: u64| {
-                let requests = (0..values.len())
-                    .filter(|request| request % every == 0)
-                    .filter(in_interval);
+                let requests = (0..values.len()).filter(|request| request % every == 0).filter(in_interval);
                 let mut found: Vec<u64> = requests.map(|request| times * values[request]).collect();
                 found.sort_unstable();
                 found
             };
-            for (operation, sorted) in [
-                (RequestOperation::Read, of(1, 1)),
-                (RequestOperation::Write, of(10, 100)),
-            ] {
+            for (operation, sorted) in [(RequestOperation::Read, of(1, 1)), (RequestOperation::Write, of(10, 100))] {
                 for percent in [50.0, 99.0] {
                     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
                     let exact = sorted[rank - 1] as f64;
                     let found = series.percentile_ns(interval, operation, percent).expect("requests") as f64;
-                    assert!(
-                        (found - exact).abs() <= exact / 100.0,
-                        "p{percent}: {found}, sorted {exact}"
-                    );
+                    assert!((found - exact).abs() <= exact / 100.0, "p{percent}: {found}, sorted {exact}");
                 }
             }
             assert_eq!(series.percentile_ns(interval, RequestOperation::Trim, 50.0), None);

@@ -14,10 +14,7 @@ impl Runner {
         let TaggedRequest { tag, request } = tagged;
         let done = self.execute(device, &request);
         let lane = &mut self.lanes[index as usize];
-        assert!(
-            lane.is_paced || lane.in_flight < lane.depth,
-            "a lane has more requests in flight than its depth"
-        );
+        assert!(lane.is_paced || lane.in_flight < lane.depth, "a lane has more requests in flight than its depth");
         lane.in_flight += 1;
         let measured = self.now >= lane.measured_from;
         let kind = if measured {
@@ -50,9 +47,7 @@ impl Runner {
                 "a collection at {at} ns precedes the run, which began at {} ns",
                 self.accounts.start
             );
-            self.accounts
-                .series
-                .collected(at - self.accounts.start, u64::from(pages_copied));
+            self.accounts.series.collected(at - self.accounts.start, u64::from(pages_copied));
         }
     }
 

@@ -99,12 +99,7 @@ impl Runner {
         until: AdvanceLimit,
     ) {
         let mut together = std::mem::take(&mut self.write_batch);
-        let WriteBatch {
-            requests,
-            times,
-            writes,
-            done,
-        } = &mut together;
+        let WriteBatch { requests, times, writes, done } = &mut together;
         let most = MOST.min(usize::try_from(until.submitted - self.submitted).unwrap_or(MOST));
         let bytes_most = until.written.min(self.write_limit) - self.written;
         let (mut next, mut soonest, mut bytes) = (Some((at, turn)), Nanos::MAX, 0);

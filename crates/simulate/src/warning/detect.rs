@@ -24,9 +24,7 @@ impl RunResult {
 
     /// Returns true if its write amplification may be misleading.
     pub fn is_doubtful(&self) -> bool {
-        self.warnings()
-            .iter()
-            .any(|warning| warning.is_doubt(WarningCommand::Run))
+        self.warnings().iter().any(|warning| warning.is_doubt(WarningCommand::Run))
     }
 }
 
@@ -43,13 +41,10 @@ fn detect_all(result: &RunResult) -> Vec<RunWarning> {
         steady_state_not_reached(result),
         if collected { detect_end(result) } else { None },
         (share < USED_SHARE_MIN).then_some(RunWarning::LittleUsed { share }),
-        (unwritten > 0).then(|| RunWarning::UnwrittenRead {
-            share: unwritten as f64 / read as f64,
-        }),
+        (unwritten > 0).then(|| RunWarning::UnwrittenRead { share: unwritten as f64 / read as f64 }),
         replay_scaled(result),
-        (!result.without_effect.is_empty()).then(|| RunWarning::WithoutEffect {
-            options: result.without_effect.clone(),
-        }),
+        (!result.without_effect.is_empty())
+            .then(|| RunWarning::WithoutEffect { options: result.without_effect.clone() }),
         not_converged(result),
         too_few_pages(result),
         if collected { too_many_open_units(result) } else { None },
@@ -68,9 +63,8 @@ fn partial_writes(result: &RunResult) -> Option<RunWarning> {
 fn too_many_open_units(result: &RunResult) -> Option<RunWarning> {
     let total = result.stats.total();
     let copies = total.gc_pages_copied as f64 > total.host_pages_written as f64 * WAF_TOLERANCE;
-    (copies && result.open_unit_share > OPEN_UNIT_SHARE_MAX).then_some(RunWarning::TooManyOpenUnits {
-        share: result.open_unit_share,
-    })
+    (copies && result.open_unit_share > OPEN_UNIT_SHARE_MAX)
+        .then_some(RunWarning::TooManyOpenUnits { share: result.open_unit_share })
 }
 
 fn steady_state_not_reached(result: &RunResult) -> Option<RunWarning> {

@@ -132,10 +132,7 @@ impl RunWarning {
 
     /// Returns true if the number describes the drive's state instead of the placement.
     pub fn is_not_of_placement(&self) -> bool {
-        matches!(
-            self,
-            RunWarning::TooManyOpenUnits { .. } | RunWarning::NeverCollected | RunWarning::NothingWritten
-        )
+        matches!(self, RunWarning::TooManyOpenUnits { .. } | RunWarning::NeverCollected | RunWarning::NothingWritten)
     }
 
     /// Relative difference of the last drive writes, if it is the reason for doubt.
@@ -183,22 +180,16 @@ impl fmt::Display for RunWarning {
                 write!(out, " ({} apart)", percent(state.range))
             }
             RunWarning::SteadyStateNotReached { steady: None } => write!(out, " (fewer than {ROUNDS} drive writes)"),
-            RunWarning::NotSteady {
-                last,
-                before: Some(before),
-                ..
-            } => write!(out, " ({before:.3}, then {last:.3})"),
+            RunWarning::NotSteady { last, before: Some(before), .. } => write!(out, " ({before:.3}, then {last:.3})"),
             RunWarning::NotSteady { before: None, .. } => out.write_str(" (fewer than two drive writes)"),
             RunWarning::StartIncluded { last, whole } => write!(out, " ({whole:.3}, at the end {last:.3})"),
             RunWarning::LittleUsed { share } => write!(out, " ({} of the drive)", percent(*share)),
             RunWarning::UnwrittenRead { share } => write!(out, " ({} of the pages)", percent(*share)),
             RunWarning::ReplayScaled { scale } => write!(out, " ({scale})"),
             RunWarning::WithoutEffect { options } => write!(out, " ({})", options.join(", ")),
-            RunWarning::NotConverged {
-                other: Some(other),
-                difference: Some(difference),
-                ..
-            } => write!(out, " ({} from {other})", percent(*difference)),
+            RunWarning::NotConverged { other: Some(other), difference: Some(difference), .. } => {
+                write!(out, " ({} from {other})", percent(*difference))
+            }
             RunWarning::NotConverged { .. } => out.write_str(" (no other scaled model to compare with)"),
             RunWarning::TooFewPages { pages } => write!(out, " ({pages} in a reclaim unit)"),
             RunWarning::TooManyOpenUnits { share } => {
@@ -225,14 +216,9 @@ impl WarningCommand {
     /// Options that remedies may name.
     pub fn options(self) -> &'static [&'static str] {
         match self {
-            WarningCommand::Run => &[
-                "--steady-state",
-                "--drive-writes",
-                "--capacity",
-                "--precondition",
-                "--scale",
-                "--set",
-            ],
+            WarningCommand::Run => {
+                &["--steady-state", "--drive-writes", "--capacity", "--precondition", "--scale", "--set"]
+            }
             WarningCommand::WhatIf => &[
                 "--drive-writes",
                 "--drive",
@@ -244,14 +230,9 @@ impl WarningCommand {
                 "--dollars-per-tb",
                 "--carbon-per-gb",
             ],
-            WarningCommand::Python => &[
-                "steady_state",
-                "drive_writes",
-                "capacity_bytes",
-                "precondition_drive_writes",
-                "scale",
-                "overrides",
-            ],
+            WarningCommand::Python => {
+                &["steady_state", "drive_writes", "capacity_bytes", "precondition_drive_writes", "scale", "overrides"]
+            }
             WarningCommand::Studio => &[],
         }
     }
@@ -271,24 +252,18 @@ impl WarningCommand {
     /// Options for more writes, more preconditioning, another scale and larger reclaim units.
     pub(super) fn remedies(self) -> [&'static str; 4] {
         match self {
-            WarningCommand::Run | WarningCommand::WhatIf => [
-                "--drive-writes",
-                "--precondition",
-                "--scale",
-                "--set geometry.reclaim_unit_bytes=SIZE",
-            ],
+            WarningCommand::Run | WarningCommand::WhatIf => {
+                ["--drive-writes", "--precondition", "--scale", "--set geometry.reclaim_unit_bytes=SIZE"]
+            }
             WarningCommand::Python => [
                 "drive_writes",
                 "precondition_drive_writes",
                 "scale",
                 "overrides={\"geometry.reclaim_unit_bytes\": SIZE}",
             ],
-            WarningCommand::Studio => [
-                "`drive writes`",
-                "`drive writes before the run`",
-                "`scale`",
-                "`geometry.reclaim_unit_bytes`",
-            ],
+            WarningCommand::Studio => {
+                ["`drive writes`", "`drive writes before the run`", "`scale`", "`geometry.reclaim_unit_bytes`"]
+            }
         }
     }
 

@@ -45,10 +45,7 @@ mod tests {
     }
 
     fn compared(result: &mut RunResult, difference: Option<f64>) {
-        let compared = difference.map(|difference| ScaleComparison {
-            smaller: Scale(result.scale.0 * 4),
-            difference,
-        });
+        let compared = difference.map(|difference| ScaleComparison { smaller: Scale(result.scale.0 * 4), difference });
         result.search = Some(ScaleSearch { compared });
     }
 
@@ -58,10 +55,7 @@ mod tests {
         result.stats = ssd::DeviceStats::new(4096, 1);
         result.samples.clear();
         assert_eq!(result.warnings()[0], RunWarning::NothingWritten);
-        assert!(
-            !result.warnings().contains(&RunWarning::NeverCollected),
-            "which says: write more"
-        );
+        assert!(!result.warnings().contains(&RunWarning::NeverCollected), "which says: write more");
         assert!(is_empty_of_meaning(&[result]));
     }
 
@@ -79,10 +73,8 @@ mod tests {
         );
         assert_eq!(
             said(&[result]),
-            [
-                "never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
-                 more (--steady-state)"
-            ]
+            ["never collected: no reclaim unit was collected, so WAF does not include garbage collection. Write \
+                 more (--steady-state)"]
         );
     }
 
@@ -93,10 +85,7 @@ mod tests {
         result.stats.handles[0].host_bytes_written = 512_000;
         result.stats.handles[0].host_pages_written = 1000;
         result.samples.truncate(20);
-        let waf = RunWarning::PartialWrites {
-            waf: 8.0,
-            unit_bytes: 4096,
-        };
+        let waf = RunWarning::PartialWrites { waf: 8.0, unit_bytes: 4096 };
         assert_eq!(result.warnings(), [waf.clone(), RunWarning::NeverCollected]);
         assert_eq!(waf.to_string(), "partial writes (WAF 8.000 without garbage collection)");
         assert_eq!(
@@ -127,20 +116,10 @@ mod tests {
         };
         assert_eq!(media_of_the_last(0.019).warnings(), []);
         let result = media_of_the_last(0.05);
-        let [
-            RunWarning::NotSteady {
-                last,
-                before: Some(before),
-                whole,
-            },
-        ] = result.warnings()[..]
-        else {
+        let [RunWarning::NotSteady { last, before: Some(before), whole }] = result.warnings()[..] else {
             panic!("{:?}", result.warnings());
         };
-        assert!(
-            (last - 2.1).abs() < 1e-6 && (before - 2.0).abs() < 1e-6,
-            "{before}, {last}"
-        );
+        assert!((last - 2.1).abs() < 1e-6 && (before - 2.0).abs() < 1e-6, "{before}, {last}");
         assert_eq!(result.warnings()[0].to_string(), "not steady (2.000, then 2.100)");
         assert_eq!(
             said(std::slice::from_ref(&result)),
@@ -153,10 +132,7 @@ mod tests {
         let mut short = converged();
         short.samples.truncate(39);
         let warnings = short.warnings();
-        assert!(
-            matches!(warnings[..], [RunWarning::NotSteady { before: None, .. }]),
-            "{warnings:?}"
-        );
+        assert!(matches!(warnings[..], [RunWarning::NotSteady { before: None, .. }]), "{warnings:?}");
         assert_eq!(
             said(std::slice::from_ref(&short)),
             ["not steady: there are fewer than two drive writes. Write more (--steady-state)"]
@@ -172,10 +148,7 @@ mod tests {
         let line = "not steady (2 of 3 cells): the last two drive writes are up to 8.0 % apart, so WAF still \
                     changes. ";
         assert_eq!(said(&all), [format!("{line}Write more (--steady-state)")]);
-        assert_eq!(
-            lines(&all, WarningCommand::WhatIf),
-            [format!("{line}Write more (--drive-writes)")]
-        );
+        assert_eq!(lines(&all, WarningCommand::WhatIf), [format!("{line}Write more (--drive-writes)")]);
     }
 
     #[test]
@@ -184,11 +157,8 @@ mod tests {
         compared(&mut result, Some(0.0099));
         assert_eq!(result.warnings(), []);
         compared(&mut result, Some(0.032));
-        let not_converged = RunWarning::NotConverged {
-            scale: Scale(64),
-            other: Some(Scale(256)),
-            difference: Some(0.032),
-        };
+        let not_converged =
+            RunWarning::NotConverged { scale: Scale(64), other: Some(Scale(256)), difference: Some(0.032) };
         assert_eq!(result.warnings(), std::slice::from_ref(&not_converged));
         assert_eq!(not_converged.to_string(), "not converged (3.2 % from 1/256)");
         assert_eq!(
@@ -211,10 +181,8 @@ mod tests {
         assert_eq!(result.warnings(), [RunWarning::TooFewPages { pages: 1023 }]);
         assert_eq!(
             said(std::slice::from_ref(&result)),
-            [
-                "too few pages: a reclaim unit has 1023 pages, and a scaled model needs at least 1024. Use a larger \
-                 model (--scale)"
-            ]
+            ["too few pages: a reclaim unit has 1023 pages, and a scaled model needs at least 1024. Use a larger \
+                 model (--scale)"]
         );
         result.scale = Scale::FULL;
         assert_eq!(result.warnings(), [], "a drive may have what it has");
@@ -224,10 +192,7 @@ mod tests {
     fn the_page_of_warnings_has_a_row_for_every_kind() {
         let page = include_str!("../../../../docs/reference/warnings.md");
         for name in KINDS {
-            assert!(
-                page.contains(&format!("| `{name}` |")),
-                "docs/reference/warnings.md lacks {name}"
-            );
+            assert!(page.contains(&format!("| `{name}` |")), "docs/reference/warnings.md lacks {name}");
         }
     }
 
@@ -235,33 +200,16 @@ mod tests {
     fn remedies_name_only_options_of_their_command() {
         let kinds = [
             RunWarning::NothingWritten,
-            RunWarning::PartialWrites {
-                waf: 2.0,
-                unit_bytes: 4096,
-            },
+            RunWarning::PartialWrites { waf: 2.0, unit_bytes: 4096 },
             RunWarning::NeverCollected,
             RunWarning::SteadyStateNotReached { steady: None },
-            RunWarning::NotSteady {
-                last: 2.0,
-                before: Some(1.0),
-                whole: 1.5,
-            },
-            RunWarning::NotSteady {
-                last: 2.0,
-                before: None,
-                whole: 1.5,
-            },
+            RunWarning::NotSteady { last: 2.0, before: Some(1.0), whole: 1.5 },
+            RunWarning::NotSteady { last: 2.0, before: None, whole: 1.5 },
             RunWarning::StartIncluded { last: 2.0, whole: 1.5 },
             RunWarning::LittleUsed { share: 0.1 },
             RunWarning::UnwrittenRead { share: 0.1 },
-            RunWarning::WithoutEffect {
-                options: vec!["ioengine".to_string()],
-            },
-            RunWarning::NotConverged {
-                scale: Scale(64),
-                other: None,
-                difference: None,
-            },
+            RunWarning::WithoutEffect { options: vec!["ioengine".to_string()] },
+            RunWarning::NotConverged { scale: Scale(64), other: None, difference: None },
             RunWarning::ReplayScaled { scale: Scale(64) },
             RunWarning::TooFewPages { pages: 1 },
             RunWarning::TooManyOpenUnits { share: 0.5 },
@@ -269,18 +217,10 @@ mod tests {
         for name in KINDS {
             assert!(kinds.iter().any(|warning| warning.name() == name), "{name}");
         }
-        for command in [
-            WarningCommand::Run,
-            WarningCommand::WhatIf,
-            WarningCommand::Python,
-            WarningCommand::Studio,
-        ] {
+        for command in [WarningCommand::Run, WarningCommand::WhatIf, WarningCommand::Python, WarningCommand::Studio] {
             for (warning, count) in kinds.iter().flat_map(|warning| [(warning, 1), (warning, 2)]) {
                 // Runs of `whatif` have no timing, so they have no timed reads.
-                let is_timed = matches!(
-                    warning,
-                    RunWarning::UnwrittenRead { .. } | RunWarning::ReplayScaled { .. }
-                );
+                let is_timed = matches!(warning, RunWarning::UnwrittenRead { .. } | RunWarning::ReplayScaled { .. });
                 if command == WarningCommand::WhatIf && is_timed {
                     continue;
                 }
@@ -317,30 +257,15 @@ mod tests {
         for owner in result.stats.handles.iter_mut().chain([&mut result.stats.shared]) {
             owner.units_reclaimed = 0;
         }
-        assert_eq!(
-            result.warnings(),
-            [RunWarning::NeverCollected],
-            "garbage collection needed no space"
-        );
+        assert_eq!(result.warnings(), [RunWarning::NeverCollected], "garbage collection needed no space");
     }
 
     #[test]
     fn the_json_of_a_warning_is_its_name_and_its_numbers() {
-        let warning = RunWarning::NotSteady {
-            last: 1.5,
-            before: None,
-            whole: 1.25,
-        };
+        let warning = RunWarning::NotSteady { last: 1.5, before: None, whole: 1.25 };
         let json = serde_json::to_value(&warning).expect("it serializes");
-        assert_eq!(
-            json,
-            serde_json::json!({ "name": "not_steady", "last": 1.5, "before": null, "whole": 1.25 })
-        );
-        for warning in [
-            RunWarning::NeverCollected,
-            warning,
-            RunWarning::TooFewPages { pages: 1 },
-        ] {
+        assert_eq!(json, serde_json::json!({ "name": "not_steady", "last": 1.5, "before": null, "whole": 1.25 }));
+        for warning in [RunWarning::NeverCollected, warning, RunWarning::TooFewPages { pages: 1 }] {
             let json = serde_json::to_value(&warning).expect("it serializes");
             assert_eq!(json["name"], warning.name());
         }
@@ -366,10 +291,7 @@ mod tests {
         let mut other = result.clone();
         other.key.variant = "other".to_string();
         let both = said(&[result, other]);
-        assert!(
-            both[0].starts_with("start included (2 of 2 cells): WAF over the run differs by up to"),
-            "{both:?}"
-        );
+        assert!(both[0].starts_with("start included (2 of 2 cells): WAF over the run differs by up to"), "{both:?}");
     }
 
     #[test]
@@ -409,24 +331,15 @@ mod tests {
         let mut result = converged();
         result.steady_state = true;
         assert_eq!(result.warnings(), [RunWarning::SteadyStateNotReached { steady: None }]);
-        let steady = SteadyState {
-            reached: false,
-            waf: 2.0,
-            half_width: 0.1,
-            range: 0.08,
-            slope: 0.01,
-            after_capacities: 1.0,
-        };
+        let steady =
+            SteadyState { reached: false, waf: 2.0, half_width: 0.1, range: 0.08, slope: 0.01, after_capacities: 1.0 };
         result.steady = Some(steady);
         let said = said(std::slice::from_ref(&result));
         assert_eq!(
             said,
             ["steady state not reached: the last 5 drive writes are 8.0 % apart. Allow more with --drive-writes"]
         );
-        result.steady = Some(SteadyState {
-            reached: true,
-            ..steady
-        });
+        result.steady = Some(SteadyState { reached: true, ..steady });
         assert_eq!(result.warnings(), []);
     }
 
@@ -447,10 +360,7 @@ mod tests {
         }
         assert_eq!(result.warnings(), [], "the beginning is not in the number");
         assert!((result.headline_write_amplification() - 2.0).abs() < 1e-12);
-        result.steady = result.steady.map(|state| SteadyState {
-            reached: false,
-            ..state
-        });
+        result.steady = result.steady.map(|state| SteadyState { reached: false, ..state });
         assert!((result.headline_write_amplification() - result.write_amplification()).abs() < 1e-12);
     }
 
@@ -463,10 +373,9 @@ mod tests {
         let remedy = |result: &RunResult, command| lines(std::slice::from_ref(result), command).concat();
         assert!(remedy(&result, WarningCommand::Python).ends_with("Write more (steady_state=True)"));
         result.steady_state = true;
-        for (command, larger) in [
-            (WarningCommand::Run, "a larger --drive-writes"),
-            (WarningCommand::Python, "a larger drive_writes"),
-        ] {
+        for (command, larger) in
+            [(WarningCommand::Run, "a larger --drive-writes"), (WarningCommand::Python, "a larger drive_writes")]
+        {
             let said = remedy(&result, command);
             assert!(said.contains(larger) && !said.contains("steady_state"), "{said}");
         }

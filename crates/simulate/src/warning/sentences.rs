@@ -18,11 +18,7 @@ pub fn lines(results: &[RunResult], command: WarningCommand) -> Vec<String> {
     let is_until_steady = results.iter().all(|result| result.steady_state);
     let is_stopped = results.iter().any(|result| !result.complete);
     let line = |name: &str| {
-        let kind: Vec<&RunWarning> = of_results
-            .iter()
-            .copied()
-            .filter(|warning| warning.name() == name)
-            .collect();
+        let kind: Vec<&RunWarning> = of_results.iter().copied().filter(|warning| warning.name() == name).collect();
         let what = extent(&kind, command, is_until_steady)?;
         let is_short = ["never_collected", "steady_state_not_reached", "not_steady"].contains(&name);
         // The run stopped before its write limit.
@@ -80,14 +76,7 @@ pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until
             }
             _ => format!("there are fewer than {ROUNDS} drive writes. Allow more with {write}"),
         },
-        (
-            RunWarning::NotSteady {
-                last,
-                before: Some(before),
-                whole,
-            },
-            1,
-        ) => format!(
+        (RunWarning::NotSteady { last, before: Some(before), whole }, 1) => format!(
             "WAF is {whole:.3} over the run, and {before:.3} and {last:.3} in the last two drive writes. It still \
              changes, so the last value is nearest to the answer. {more}"
         ),
@@ -139,10 +128,7 @@ pub(super) fn extent(warnings: &[&RunWarning], command: WarningCommand, is_until
             });
             let names: std::collections::BTreeSet<&str> = names.map(String::as_str).collect();
             let names: Vec<&str> = names.into_iter().collect();
-            format!(
-                "the model ignores {}, which would have an effect on a drive",
-                names.join(", ")
-            )
+            format!("the model ignores {}, which would have an effect on a drive", names.join(", "))
         }
         (RunWarning::NotConverged { .. }, _) => match most {
             Some(most) => format!("WAF differs by {up_to}{most} from that of the next smaller scaled model"),

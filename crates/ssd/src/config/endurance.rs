@@ -34,11 +34,7 @@ impl EnduranceConfig {
         }
         if !(self.warranty_years > 0.0 && self.warranty_years <= 100.0) {
             let allowed = "must be above 0 and at most 100";
-            return Err(ConfigError::new(
-                "endurance.warranty_years",
-                self.warranty_years,
-                allowed,
-            ));
+            return Err(ConfigError::new("endurance.warranty_years", self.warranty_years, allowed));
         }
         Ok(())
     }

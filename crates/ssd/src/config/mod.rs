@@ -179,12 +179,9 @@ impl GcConfig {
                 count,
                 "must examine 1 to 4096 reclaim units",
             ),
-            VictimRule::WindowedGreedy(count) => ConfigError::require(
-                count >= 1,
-                "gc.victim_policy",
-                count,
-                "must examine 1 reclaim unit or more",
-            ),
+            VictimRule::WindowedGreedy(count) => {
+                ConfigError::require(count >= 1, "gc.victim_policy", count, "must examine 1 reclaim unit or more")
+            }
             _ => Ok(()),
         }
     }

@@ -95,11 +95,7 @@ impl BlockTable {
 
     /// Copies a part of another table of the same length.
     pub(super) fn copy_part(&mut self, from: &BlockTable, part: Range<u32>) {
-        assert_eq!(
-            count(self.values.len()),
-            count(from.values.len()),
-            "a copy is as long as the table"
-        );
+        assert_eq!(count(self.values.len()), count(from.values.len()), "a copy is as long as the table");
         let part = index(part.start)..index(part.end);
         self.values[part.clone()].copy_from_slice(&from.values[part]);
     }

@@ -76,10 +76,7 @@ impl DeviceState {
                     continue;
                 }
                 let first_page = unit * layout.slice_pages;
-                ensure!(
-                    entry.pages <= layout.physical_pages - first_page,
-                    "unit {unit} extends beyond the flash"
-                );
+                ensure!(entry.pages <= layout.physical_pages - first_page, "unit {unit} extends beyond the flash");
                 let counted = maps.count_valid(Ppn(first_page), entry.pages);
                 ensure!(
                     counted == entry.valid_pages,
@@ -113,21 +110,12 @@ fn maps(device: &DeviceCore) -> Result<(), String> {
             continue;
         }
         mapped += 1;
-        ensure!(
-            ppn.0 < device.layout.physical_pages,
-            "{lpn:?} maps to {ppn:?}, beyond the flash"
-        );
+        ensure!(ppn.0 < device.layout.physical_pages, "{lpn:?} maps to {ppn:?}, beyond the flash");
         ensure!(device.maps.is_valid(ppn), "{lpn:?} maps to {ppn:?}, which is invalid");
-        ensure!(
-            device.maps.logical(ppn) == lpn,
-            "{ppn:?} does not point back to {lpn:?}"
-        );
+        ensure!(device.maps.logical(ppn) == lpn, "{ppn:?} does not point back to {lpn:?}");
     }
     let valid = device.maps.count_valid(Ppn(0), device.layout.physical_pages);
-    ensure!(
-        valid == mapped,
-        "{valid} physical pages are valid, but {mapped} logical pages are mapped"
-    );
+    ensure!(valid == mapped, "{valid} physical pages are valid, but {mapped} logical pages are mapped");
     Ok(())
 }
 
@@ -162,10 +150,7 @@ impl DeviceState {
                 "unit {at} has a write time in the future"
             );
             let is_closed = unit.state == UnitState::Closed;
-            ensure!(
-                !is_closed || unit.closed_sequence < self.units_closed,
-                "unit {at} has a close time in the future"
-            );
+            ensure!(!is_closed || unit.closed_sequence < self.units_closed, "unit {at} has a close time in the future");
             // Only a closed unit uses the list fields and the fields that lists need.
             let alone = ReclaimUnit {
                 member: ReclaimUnit::FREE.member,
@@ -180,17 +165,11 @@ impl DeviceState {
             ensure!(is_closed || *unit == alone, "unit {at} is both open and in a list");
             if !self.unit_of_slice.is_empty() {
                 let slices = &self.unit_of_slice[index(at)..index(at + class.slices)];
-                ensure!(
-                    slices.iter().all(|unit| *unit == at),
-                    "unit {at} contains slices of another unit"
-                );
+                ensure!(slices.iter().all(|unit| *unit == at), "unit {at} contains slices of another unit");
             }
         }
         let is_slice = |unit: &u32| index(*unit) < self.units.len();
-        ensure!(
-            self.unit_of_slice.iter().all(is_slice),
-            "a slice belongs to a unit that does not exist"
-        );
+        ensure!(self.unit_of_slice.iter().all(is_slice), "a slice belongs to a unit that does not exist");
         Ok(())
     }
 
@@ -217,10 +196,7 @@ impl DeviceState {
             );
             let valid_pages: u32 = used().map(|unit| unit.valid_pages).sum();
             let counted = maps.count_valid(Ppn(first * layout.slice_pages), layout.superblock_pages);
-            ensure!(
-                counted == valid_pages,
-                "superblock {superblock} has valid pages outside its reclaim units"
-            );
+            ensure!(counted == valid_pages, "superblock {superblock} has valid pages outside its reclaim units");
         }
         Ok(())
     }
@@ -228,38 +204,20 @@ impl DeviceState {
     /// Checks that the counters agree with each other and with the tables, and that none is close
     /// to overflow.
     fn counters(&self, config: &DeviceConfig, layout: &DeviceLayout) -> Result<(), String> {
-        ensure!(
-            self.stats.page_bytes == layout.page_bytes,
-            "the counters use another page size"
-        );
-        ensure!(
-            self.stats.overhead == config.geometry.media_overhead(),
-            "the counters use another overhead"
-        );
+        ensure!(self.stats.page_bytes == layout.page_bytes, "the counters use another page size");
+        ensure!(self.stats.overhead == config.geometry.media_overhead(), "the counters use another overhead");
         ensure!(self.stats.is_countable(), "a counter has an impossible value");
-        ensure!(
-            self.units_closed <= COUNT_MAX,
-            "the number of closed units is impossible"
-        );
+        ensure!(self.units_closed <= COUNT_MAX, "the number of closed units is impossible");
         let total = self.stats.total();
         ensure!(
             total.gc_pages_copied == total.gc_pages_received,
             "the numbers of pages copied from and to owners differ"
         );
         let copied_or_remapped = total.gc_pages_copied + total.pages_remapped;
-        ensure!(
-            total.valid_pages_reclaimed == copied_or_remapped,
-            "reclaimed pages were neither copied nor remapped"
-        );
-        ensure!(
-            total.host_pages_written == self.host_pages_written,
-            "host pages are counted twice or not at all"
-        );
+        ensure!(total.valid_pages_reclaimed == copied_or_remapped, "reclaimed pages were neither copied nor remapped");
+        ensure!(total.host_pages_written == self.host_pages_written, "host pages are counted twice or not at all");
         let erases = self.erase_counts.iter();
-        ensure!(
-            erases.clone().all(|count| *count <= ERASES_MAX),
-            "the number of erases of a block is impossible"
-        );
+        ensure!(erases.clone().all(|count| *count <= ERASES_MAX), "the number of erases of a block is impossible");
         let erased: u64 = erases.map(|count| u64::from(*count)).sum();
         let erased_pages = u128::from(erased) * u128::from(layout.block_pages);
         ensure!(
@@ -278,9 +236,7 @@ impl DeviceState {
         );
         let mut blocks = vec![false; self.block_at.len()];
         for &block in self.block_at.iter() {
-            let is_new = blocks
-                .get_mut(index(block))
-                .is_some_and(|seen| !std::mem::replace(seen, true));
+            let is_new = blocks.get_mut(index(block)).is_some_and(|seen| !std::mem::replace(seen, true));
             ensure!(is_new, "block {block} has two places or does not exist");
         }
         Ok(())
@@ -314,15 +270,8 @@ impl GroupCheck<'_> {
         // Slices of the group that are in a list.
         let mut listed = vec![false; index(self.slices())];
         let free = self.free_slices(&mut listed)?;
-        ensure!(
-            free == group.free_slices,
-            "group {name} claims {} free slices but has {free}",
-            group.free_slices
-        );
-        ensure!(
-            group.draining.is_none(),
-            "group {name} has a superblock that is being reclaimed"
-        );
+        ensure!(free == group.free_slices, "group {name} claims {} free slices but has {free}", group.free_slices);
+        ensure!(group.draining.is_none(), "group {name} has a superblock that is being reclaimed");
         for position in 0..group.owners.len() {
             self.owner(position, &mut listed)?;
         }
@@ -336,12 +285,7 @@ impl GroupCheck<'_> {
             used_slices += u64::from(layout.classes[usize::from(entry.class)].slices);
         }
         // Sums of numbers from a file may overflow 64 bits.
-        let lazy_units: u128 = group
-            .closed
-            .iter()
-            .flatten()
-            .map(|set| u128::from(set.lazy_units))
-            .sum();
+        let lazy_units: u128 = group.closed.iter().flatten().map(|set| u128::from(set.lazy_units)).sum();
         ensure!(
             lazy_units == u128::from(group.lazy_units),
             "group {name} claims {} lazy units but has {lazy_units}",
@@ -352,10 +296,7 @@ impl GroupCheck<'_> {
             "group {name} uses {used_slices} of {} slices, but its free slices are not the rest",
             self.slices()
         );
-        ensure!(
-            group.live_pages <= layout.group_live_pages_max,
-            "group {name} has more valid pages than its maximum"
-        );
+        ensure!(group.live_pages <= layout.group_live_pages_max, "group {name} has more valid pages than its maximum");
         ensure!(
             group.free_superblocks.len() >= index(layout.collection_superblocks),
             "group {name} has too few free superblocks for garbage collection"
@@ -406,15 +347,9 @@ impl GroupCheck<'_> {
         let (layout, group) = (self.layout, self.group);
         let owner = &group.owners[position];
         let handle = layout.handles.get(position);
-        let name = handle.map_or(UnitOwner::SHARED_POOL, |_| {
-            UnitOwner::from_handle(RuhId::from_index(position))
-        });
+        let name = handle.map_or(UnitOwner::SHARED_POOL, |_| UnitOwner::from_handle(RuhId::from_index(position)));
         let turns = handle.map_or(1, |handle| usize::from(handle.open_reclaim_units));
-        ensure!(
-            owner.turn < turns,
-            "the next open unit of {name} is number {} of {turns}",
-            owner.turn
-        );
+        ensure!(owner.turn < turns, "the next open unit of {name} is number {} of {turns}", owner.turn);
         for open in owner.open.iter().flatten() {
             self.listed_unit(open.unit.0, name, UnitState::OpenForHost, listed)?;
             let class = handle.map_or(0, |handle| layout.class_of_size(self.config, handle.reclaim_unit));
@@ -450,16 +385,8 @@ impl GroupCheck<'_> {
     fn listed_unit(&self, unit: u32, owner: UnitOwner, state: UnitState, listed: &mut [bool]) -> Result<(), String> {
         self.list(unit, listed)?;
         let entry = &self.state.units[index(unit)];
-        ensure!(
-            entry.state == state,
-            "unit {unit} is {:?} but listed as {state:?}",
-            entry.state
-        );
-        ensure!(
-            entry.owner == owner,
-            "unit {unit} belongs to {} but is listed for {owner}",
-            entry.owner
-        );
+        ensure!(entry.state == state, "unit {unit} is {:?} but listed as {state:?}", entry.state);
+        ensure!(entry.owner == owner, "unit {unit} belongs to {} but is listed for {owner}", entry.owner);
         Ok(())
     }
 
@@ -491,16 +418,10 @@ impl GroupCheck<'_> {
         let first = unit.0 * self.layout.slice_pages;
         let is_blank = |from: u32, to: u32| self.maps.count_valid(Ppn(first + from), to - from) == 0;
         if open.remapped.is_empty() {
-            ensure!(
-                is_blank(position, class.pages),
-                "{unit:?} has valid pages behind its next write"
-            );
+            ensure!(is_blank(position, class.pages), "{unit:?} has valid pages behind its next write");
             return Ok((position, class.pages));
         }
-        ensure!(
-            open.remapped.len() == index(class.blocks),
-            "{unit:?} has another number of blocks"
-        );
+        ensure!(open.remapped.len() == index(class.blocks), "{unit:?} has another number of blocks");
         let program = self.layout.program_unit_pages;
         let (mut written, mut run_end) = (0, None);
         for (number, at) in (0..class.pages).step_by(index(program)).enumerate() {
@@ -514,10 +435,7 @@ impl GroupCheck<'_> {
                 }
             } else {
                 written += position.clamp(at, end) - at;
-                ensure!(
-                    is_blank(position.clamp(at, end), end),
-                    "{unit:?} has valid pages behind its next write"
-                );
+                ensure!(is_blank(position.clamp(at, end), end), "{unit:?} has valid pages behind its next write");
             }
         }
         Ok((written, run_end.unwrap_or(class.pages)))

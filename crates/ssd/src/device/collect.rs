@@ -136,11 +136,7 @@ impl DeviceCore {
         if entry.class == 0 {
             return true;
         }
-        assert_eq!(
-            self.config.gc.copies,
-            GcDestination::Apart,
-            "host data and copies share whole superblocks only"
-        );
+        assert_eq!(self.config.gc.copies, GcDestination::Apart, "host data and copies share whole superblocks only");
         let free_pages = members.owners[self.owner_index(destination)]
             .collecting
             .as_ref()
@@ -188,10 +184,7 @@ impl DeviceCore {
         let handles_with_units = (0..self.layout.handles.len()).filter(has_units).count();
         let live_superblocks = members.live_pages.div_ceil(u64::from(self.layout.superblock_pages));
         let usable = self.layout.superblocks_per_group - self.layout.reserve_superblocks;
-        assert!(
-            handles_with_units > 0,
-            "{owner} has data, but no handle has reclaim units"
-        );
+        assert!(handles_with_units > 0, "{owner} has data, but no handle has reclaim units");
         let spare = f64::from(usable) - to_f64(live_superblocks);
         let threshold = self.config.gc.adaptive_isolation_spare * to_f64(wide(handles_with_units));
         let isolated = members.owners[self.owner_index(owner)].isolated;
@@ -208,15 +201,8 @@ impl DeviceCore {
         trigger: Trigger,
         policy: &'static str,
     ) {
-        let ReclaimUnit {
-            group,
-            owner,
-            class,
-            pages: unit_pages,
-            valid_pages,
-            state,
-            ..
-        } = self.state.units[victim.index()];
+        let ReclaimUnit { group, owner, class, pages: unit_pages, valid_pages, state, .. } =
+            self.state.units[victim.index()];
         assert_eq!(state, UnitState::Closed, "reclaim unit {} is not closed", victim.0);
         assert!(
             destination == owner || destination == self.layout.pooled_copies,
@@ -304,11 +290,8 @@ impl DeviceCore {
         let mut moving = std::mem::take(&mut self.moving);
         assert!(pages_to_copy <= pages, "reclaim unit {} exceeds its size", victim.0);
         let mut copied = 0;
-        let mut reporter = ReportedPagePicker::new(
-            self.config.events.reported_page,
-            pages_to_copy,
-            self.draw_for_report(victim),
-        );
+        let mut reporter =
+            ReportedPagePicker::new(self.config.events.reported_page, pages_to_copy, self.draw_for_report(victim));
         let mut cursor = self.maps.cursor(Ppn(first));
         while copied < pages_to_copy {
             moving.clear();
@@ -316,20 +299,12 @@ impl DeviceCore {
             while cursor.is_before(end) && gathered < BATCH_PAGES {
                 gathered += self.maps.gather(&mut cursor, first, end, &mut moving);
             }
-            assert!(
-                gathered > 0,
-                "reclaim unit {} holds fewer valid pages than it counts",
-                victim.0
-            );
+            assert!(gathered > 0, "reclaim unit {} holds fewer valid pages than it counts", victim.0);
             events.copied(&moving, &mut reporter);
             self.append_copies(events, group, victim, destination, &mut moving, gathered);
             copied += gathered;
         }
-        assert_eq!(
-            copied, pages_to_copy,
-            "reclaim unit {} holds more valid pages than it counts",
-            victim.0
-        );
+        assert_eq!(copied, pages_to_copy, "reclaim unit {} holds more valid pages than it counts", victim.0);
         self.moving = moving;
         reporter.finish()
     }
@@ -359,16 +334,8 @@ impl DeviceCore {
             let (unit, position) = (open.unit, open.position);
             assert!(here > 0, "copies to reclaim unit {} make no progress", unit.0);
             assert_ne!(unit, victim, "reclaim unit {} is copied into itself", unit.0);
-            let run_ends = self
-                .copies_slot(group, owner)
-                .as_mut()
-                .expect("just taken")
-                .advance(here);
-            let whole_runs = if here == pages {
-                runs.len()
-            } else {
-                runs_within(runs, here)
-            };
+            let run_ends = self.copies_slot(group, owner).as_mut().expect("just taken").advance(here);
+            let whole_runs = if here == pages { runs.len() } else { runs_within(runs, here) };
             let (whole, left) = runs.split_at_mut(whole_runs);
             let to = Ppn(self.first_page(unit).0 + position);
             let placed = self.maps.relocate(whole, to);
@@ -378,18 +345,10 @@ impl DeviceCore {
             if let Some(part) = part {
                 self.maps.relocate(&[part], Ppn(to.0 + placed));
             }
-            assert!(
-                self.takes_copies(unit),
-                "reclaim unit {} takes copies and is not open for them",
-                unit.0
-            );
+            assert!(self.takes_copies(unit), "reclaim unit {} takes copies and is not open for them", unit.0);
             let entry = &mut self.state.units[unit.index()];
             entry.valid_pages += here;
-            assert!(
-                entry.valid_pages <= entry.pages,
-                "reclaim unit {} exceeds its size",
-                unit.0
-            );
+            assert!(entry.valid_pages <= entry.pages, "reclaim unit {} exceeds its size", unit.0);
             entry.last_write = self.state.host_pages_written;
             if self.timing.is_some() {
                 let from: Vec<u32> = whole.iter().chain(&part).flat_map(MappedRun::physical_pages).collect();
@@ -416,9 +375,7 @@ impl DeviceCore {
         if self.copies_slot(group, index).is_none() {
             self.open_for_collection(events, group, owner, class);
         }
-        self.copies_slot(group, index)
-            .as_mut()
-            .expect("a reclaim unit for copies was opened if there was none")
+        self.copies_slot(group, index).as_mut().expect("a reclaim unit for copies was opened if there was none")
     }
 
     /// Handles the end of a run of a reclaim unit for copies. Continues with the next run or closes
@@ -476,22 +433,14 @@ impl DeviceCore {
         }
         let pages = count(blocks.len()) * block_pages;
         open.written += pages;
-        assert!(
-            open.written <= class.pages,
-            "reclaim unit {} takes more blocks than it has places for",
-            unit.0
-        );
+        assert!(open.written <= class.pages, "reclaim unit {} takes more blocks than it has places for", unit.0);
         for &block in &blocks {
             self.exchange_block(victim, unit, block, class);
         }
         let host_pages_written = self.state.host_pages_written;
         let entry = &mut self.state.units[unit.index()];
         entry.valid_pages += pages;
-        assert!(
-            entry.valid_pages <= entry.pages,
-            "reclaim unit {} exceeds its size",
-            unit.0
-        );
+        assert!(entry.valid_pages <= entry.pages, "reclaim unit {} exceeds its size", unit.0);
         entry.last_write = host_pages_written;
         self.end_collection_run(events, group, destination);
         blocks
@@ -517,10 +466,7 @@ impl DeviceCore {
     /// Exchanges the physical blocks at one place of two reclaim units of the same class. The data
     /// moves with its block.
     fn exchange_block(&mut self, from: RuId, to: RuId, block: u32, class: SizeClass) {
-        let (place_from, place_to) = (
-            self.block_place(from, class) + block,
-            self.block_place(to, class) + block,
-        );
+        let (place_from, place_to) = (self.block_place(from, class) + block, self.block_place(to, class) + block);
         assert_ne!(place_from, place_to, "a block is exchanged with itself");
         assert_eq!(
             self.unit(from).class,
@@ -555,17 +501,8 @@ impl DeviceCore {
     fn erase(&mut self, unit: RuId, blank_blocks: &[u32]) {
         let entry = &self.state.units[unit.index()];
         let class = self.layout.classes[usize::from(entry.class)];
-        assert_eq!(
-            entry.state,
-            UnitState::Closed,
-            "reclaim unit {} is erased while it takes pages",
-            unit.0
-        );
-        assert!(
-            blank_blocks.len() <= index(class.blocks),
-            "reclaim unit {} has more blank blocks than blocks",
-            unit.0
-        );
+        assert_eq!(entry.state, UnitState::Closed, "reclaim unit {} is erased while it takes pages", unit.0);
+        assert!(blank_blocks.len() <= index(class.blocks), "reclaim unit {} has more blank blocks than blocks", unit.0);
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
         for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
             let block = self.block_of(unit, place);
@@ -628,12 +565,8 @@ impl DeviceCore {
         }
         let index = self.owner_index(entry.owner);
         let open = &mut self.state.groups[group.index()].owners[index].open;
-        let slot = open
-            .iter_mut()
-            .find(|slot| slot.as_ref().is_some_and(|open| open.unit == unit));
-        let open = slot
-            .and_then(Option::take)
-            .expect("an open reclaim unit belongs to a handle");
+        let slot = open.iter_mut().find(|slot| slot.as_ref().is_some_and(|open| open.unit == unit));
+        let open = slot.and_then(Option::take).expect("an open reclaim unit belongs to a handle");
         self.close_in_time(now, &open);
         self.close(events, &open, CloseReason::RoomNeeded);
     }
@@ -653,12 +586,7 @@ impl DeviceCore {
             "superblock {superblock} counts other parts than are in use"
         );
         let waste_pages = units.iter().map(|unit| self.unit(*unit).invalid_pages()).sum();
-        Some(SuperblockUsage {
-            superblock,
-            class: self.state.superblocks[index(superblock)].class,
-            units,
-            waste_pages,
-        })
+        Some(SuperblockUsage { superblock, class: self.state.superblocks[index(superblock)].class, units, waste_pages })
     }
 }
 

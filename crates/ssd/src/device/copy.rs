@@ -24,10 +24,7 @@ impl StateBuffer {
         let slices = index(layout.slices());
         let divided = layout.slices_per_superblock > 1;
         let blocks = index(narrow(layout.blocks()));
-        let superblock = Superblock {
-            class: u8::MAX,
-            parts_used: TOUCHED,
-        };
+        let superblock = Superblock { class: u8::MAX, parts_used: TOUCHED };
         StateBuffer {
             units: vec![ReclaimUnit::FREE; slices],
             unit_of_slice: vec![TOUCHED; if divided { slices } else { 0 }],
@@ -64,9 +61,7 @@ impl StateCopy {
         if self.blocks_copied < blocks {
             return true;
         }
-        let logs = source
-            .end_copy()
-            .map(|log| log.expect("each table has a log while it is copied"));
+        let logs = source.end_copy().map(|log| log.expect("each table has a log while it is copied"));
         self.state.erase_counts.revert(&logs[0]) && self.state.block_at.revert(&logs[1])
     }
 }
@@ -98,10 +93,7 @@ impl DeviceState {
             recency: self.recency.clone(),
             absorbing: self.absorbing.clone(),
         };
-        StateCopy {
-            state,
-            blocks_copied: 0,
-        }
+        StateCopy { state, blocks_copied: 0 }
     }
 
     /// Ends the copy that [`DeviceState::begin_copy`] began.

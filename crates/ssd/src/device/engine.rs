@@ -78,10 +78,7 @@ impl DeviceCore {
     ) -> DeviceCore {
         assert!(state.fits(&layout), "the tables have the sizes of the layout");
         let counted = state.stats.total().host_pages_written;
-        assert_eq!(
-            counted, state.host_pages_written,
-            "host pages are counted twice or not at all"
-        );
+        assert_eq!(counted, state.host_pages_written, "host pages are counted twice or not at all");
         let mut engine = DeviceCore {
             timing: TimingModel::new(&config, &layout),
             victim_policy: ExternalPolicy::default(),
@@ -154,22 +151,14 @@ impl DeviceCore {
     pub fn continue_counters(&mut self, before: &DeviceCore) {
         let (old, new) = (&before.state, &mut self.state);
         assert_eq!(new.host_pages_written, 0, "only an empty device can take over");
-        assert_eq!(
-            new.erase_counts.len(),
-            old.erase_counts.len(),
-            "the same flash has as many blocks"
-        );
+        assert_eq!(new.erase_counts.len(), old.erase_counts.len(), "the same flash has as many blocks");
         new.stats.continue_from(&old.stats);
         new.erase_counts = old.erase_counts.clone();
         new.host_pages_written = old.host_pages_written;
         let owners = old.groups.iter().flat_map(|group| &group.owners);
         let open = owners.flat_map(|owner| owner.open.iter().flatten().chain(&owner.collecting));
         let blank: BTreeSet<u32> = open.filter(|open| open.written == 0).map(|open| open.unit.0).collect();
-        let in_use = old
-            .units
-            .iter()
-            .enumerate()
-            .filter(|(_, unit)| unit.state != UnitState::Free);
+        let in_use = old.units.iter().enumerate().filter(|(_, unit)| unit.state != UnitState::Free);
         for (slice, unit) in in_use {
             let row = new.stats.owner_mut(unit.owner);
             row.units_reclaimed += 1;
@@ -184,11 +173,7 @@ impl DeviceCore {
         }
         let in_use = self.state.units.iter().filter(|unit| unit.state != UnitState::Free);
         let (in_use, total) = (wide(in_use.count()), self.state.stats.total());
-        assert_eq!(
-            total.units_opened,
-            total.units_reclaimed + in_use,
-            "reclaim units were opened and never reclaimed"
-        );
+        assert_eq!(total.units_opened, total.units_reclaimed + in_use, "reclaim units were opened and never reclaimed");
         let erases: u64 = self.state.erase_counts.iter().map(|count| u64::from(*count)).sum();
         assert_eq!(
             erases * u64::from(self.layout.block_pages),
@@ -317,8 +302,6 @@ impl DeviceCore {
     /// Row index of an owner in a group.
     #[inline]
     pub(super) fn owner_index(&self, owner: UnitOwner) -> usize {
-        owner
-            .handle()
-            .map_or(self.layout.handles.len(), |handle| handle.index())
+        owner.handle().map_or(self.layout.handles.len(), |handle| handle.index())
     }
 }

@@ -174,8 +174,7 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// An extent or placement does not exist. The device is unchanged.
     pub fn write_batch(&mut self, now: Nanos, writes: &[WriteRequest]) -> Result<CompletionTime, HostError> {
-        self.engine
-            .write_batch(&mut EventEmitter::new(&mut self.sink), now, writes)
+        self.engine.write_batch(&mut EventEmitter::new(&mut self.sink), now, writes)
     }
 
     /// Writes each extent of `writes` at the corresponding time of `times`, which must not
@@ -207,8 +206,7 @@ impl<S: EventSink> Device<S> {
     /// # Errors
     /// The extent does not exist. The device is unchanged.
     pub fn deallocate(&mut self, now: Nanos, first: Lpn, pages: u32) -> Result<CompletionTime, HostError> {
-        self.engine
-            .deallocate(&mut EventEmitter::new(&mut self.sink), now, first, pages)
+        self.engine.deallocate(&mut EventEmitter::new(&mut self.sink), now, first, pages)
     }
 
     /// Zeroes an extent, by deallocation if `deallocate` (the DEAC bit of Write Zeroes) is set and

@@ -25,10 +25,7 @@ impl OpenUnit {
     /// Counts `pages` as written. Returns true if the run ends with them.
     #[inline]
     pub(super) fn advance(&mut self, pages: u32) -> bool {
-        assert!(
-            pages <= self.run_end - self.position,
-            "pages are written beyond the end of a run"
-        );
+        assert!(pages <= self.run_end - self.position, "pages are written beyond the end of a run");
         self.position += pages;
         self.written += pages;
         self.position == self.run_end
@@ -38,15 +35,9 @@ impl OpenUnit {
     /// full.
     pub(super) fn find_run(&mut self, class: SizeClass, program_unit_pages: u32) -> bool {
         assert!(self.position <= class.pages, "a reclaim unit is written beyond its end");
-        assert!(
-            self.written <= class.pages,
-            "more is written to a reclaim unit than it holds"
-        );
+        assert!(self.written <= class.pages, "more is written to a reclaim unit than it holds");
         if self.remapped.is_empty() {
-            assert_eq!(
-                self.position, class.pages,
-                "a run without remapped blocks ends before its reclaim unit"
-            );
+            assert_eq!(self.position, class.pages, "a run without remapped blocks ends before its reclaim unit");
             return false;
         }
         let end_of_program_unit = |page: u32| (page / program_unit_pages + 1) * program_unit_pages;

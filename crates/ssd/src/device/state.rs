@@ -117,21 +117,9 @@ impl DeviceState {
         let divided = layout.slices_per_superblock > 1;
         DeviceState {
             units: vec![ReclaimUnit::FREE; slices],
-            unit_of_slice: if divided {
-                (0..layout.slices()).collect()
-            } else {
-                Vec::new()
-            },
-            superblocks: vec![
-                Superblock {
-                    class: 0,
-                    parts_used: 0
-                };
-                index(layout.superblocks())
-            ],
-            groups: (0..layout.groups)
-                .map(|group| ReclaimGroup::new(config, layout, group))
-                .collect(),
+            unit_of_slice: if divided { (0..layout.slices()).collect() } else { Vec::new() },
+            superblocks: vec![Superblock { class: 0, parts_used: 0 }; index(layout.superblocks())],
+            groups: (0..layout.groups).map(|group| ReclaimGroup::new(config, layout, group)).collect(),
             default_group: RgId(0),
             stats: DeviceStats::new(layout.page_bytes, layout.handle_count())
                 .with_overhead(config.geometry.media_overhead()),
@@ -152,11 +140,7 @@ impl DeviceState {
     /// Returns true if the counters can be raised to these values without a risk of overflow later.
     pub(super) fn can_raise(&self, at_least: &FdpTotals, block_pages: u32) -> bool {
         const BYTES_MAX: u64 = 1 << 58;
-        let FdpTotals {
-            host_bytes_written,
-            media_bytes_written,
-            media_bytes_erased,
-        } = *at_least;
+        let FdpTotals { host_bytes_written, media_bytes_written, media_bytes_erased } = *at_least;
         let block_bytes = self.stats.page_bytes * u64::from(block_pages);
         let erases = media_bytes_erased / block_bytes / wide(self.erase_counts.len());
         let most = self.erase_counts.iter().max().copied().unwrap_or(0);
@@ -200,11 +184,7 @@ impl ReclaimGroup {
         let handles = layout.handles.iter().map(Some).chain([None]);
         self.free_parts.len() == layout.classes.len()
             && self.owners.len() == layout.handles.len() + 1
-            && self
-                .owners
-                .iter()
-                .zip(handles)
-                .all(|(owner, handle)| owner.open.len() == slots(handle))
+            && self.owners.iter().zip(handles).all(|(owner, handle)| owner.open.len() == slots(handle))
             && self.closed.len() == self.owners.len()
             && self.closed.iter().all(|sets| sets.len() == layout.classes.len())
     }
@@ -217,12 +197,7 @@ impl ReclaimGroup {
             collecting: None,
             isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,
         };
-        let shared = OwnerState {
-            open: Vec::new(),
-            turn: 0,
-            collecting: None,
-            isolated: false,
-        };
+        let shared = OwnerState { open: Vec::new(), turn: 0, collecting: None, isolated: false };
         let set = |class: &crate::layout::SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
         let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
         ReclaimGroup {

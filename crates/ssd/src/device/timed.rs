@@ -46,10 +46,7 @@ impl DeviceCore {
     /// # Errors
     /// The configuration with this timing is invalid.
     pub fn set_timing(&mut self, timing: Option<TimingConfig>) -> Result<(), ConfigError> {
-        let config = DeviceConfig {
-            timing,
-            ..self.config.clone()
-        };
+        let config = DeviceConfig { timing, ..self.config.clone() };
         DeviceLayout::new(&config)?;
         self.timing = TimingModel::new(&config, &self.layout);
         self.config = config;
@@ -100,14 +97,8 @@ impl DeviceCore {
     /// The page has moved, or the conditions of [`DeviceCore::read`].
     #[inline]
     pub fn read_located(&mut self, now: Nanos, lpn: Lpn, location: &PageLocation) -> CompletionTime {
-        assert!(
-            self.lookup(lpn) == Some(location.ppn),
-            "a read page is at its mapped place"
-        );
-        let timing = self
-            .timing
-            .as_mut()
-            .expect("a page is located only on a device with timing");
+        assert!(self.lookup(lpn) == Some(location.ppn), "a read page is at its mapped place");
+        let timing = self.timing.as_mut().expect("a page is located only on a device with timing");
         let at = timing.begin_read(now, 1);
         let done = timing.read_located(at, 1, location);
         timing.end_read(done)
@@ -144,10 +135,7 @@ impl DeviceCore {
 
     /// Starts a write. Reads the pages that the write covers only partially.
     pub(super) fn begin_write(&mut self, now: Nanos, write: &WriteRequest) -> WriteProgress {
-        let mut timing = self
-            .timing
-            .take()
-            .expect("a write has a completion time only on a device with timing");
+        let mut timing = self.timing.take().expect("a write has a completion time only on a device with timing");
         let mut writing = timing.begin_write(now, write.pages, write.host_bytes);
         if write.host_bytes < u64::from(write.pages) * self.layout.page_bytes {
             let last = Lpn(write.first.0 + write.pages - 1);
@@ -168,10 +156,7 @@ impl DeviceCore {
         };
         let owners = self.state.groups.iter().flat_map(|group| &group.owners);
         for open in owners.flat_map(|owner| owner.open.iter().flatten()) {
-            assert!(
-                open.position <= self.unit(open.unit).pages,
-                "an open reclaim unit is written beyond its end"
-            );
+            assert!(open.position <= self.unit(open.unit).pages, "an open reclaim unit is written beyond its end");
             timing.resume(self.place(open.unit), open.position);
         }
         self.timing = Some(timing);
@@ -180,10 +165,7 @@ impl DeviceCore {
     /// Times pages that go to an open reclaim unit of the host.
     pub(super) fn append_in_time(&mut self, writing: &mut WriteProgress, unit: RuId, position: u32, pages: u32) {
         let place = self.place(unit);
-        let timing = self
-            .timing
-            .as_mut()
-            .expect("a write has a completion time only on a device with timing");
+        let timing = self.timing.as_mut().expect("a write has a completion time only on a device with timing");
         timing.append(writing, place, position, pages);
     }
 
@@ -197,19 +179,13 @@ impl DeviceCore {
         done: &mut Vec<CompletionTime>,
     ) {
         let place = self.place(unit);
-        let timing = self
-            .timing
-            .as_mut()
-            .expect("a write has a completion time only on a device with timing");
+        let timing = self.timing.as_mut().expect("a write has a completion time only on a device with timing");
         timing.write_pages(times, place, position, done);
     }
 
     /// Ends a write whose pages are all placed, and returns its completion.
     pub(super) fn end_write(&mut self, writing: WriteProgress) -> CompletionTime {
-        let timing = self
-            .timing
-            .as_mut()
-            .expect("a write has a completion time only on a device with timing");
+        let timing = self.timing.as_mut().expect("a write has a completion time only on a device with timing");
         timing.end_write(writing)
     }
 
@@ -237,10 +213,7 @@ impl DeviceCore {
         let Some(mut timing) = self.timing.take() else { return };
         let source = self.place(unit);
         let in_superblock = source.first.0 % self.layout.superblock_pages;
-        let destination = UnitPlace {
-            first: Ppn(worn * self.layout.superblock_pages + in_superblock),
-            ..source
-        };
+        let destination = UnitPlace { first: Ppn(worn * self.layout.superblock_pages + in_superblock), ..source };
         let pages = source.first.0..source.first.0 + self.unit(unit).pages;
         let valid: Vec<u32> = pages.filter(|page| self.maps.is_valid(Ppn(*page))).collect();
         timing.copy_and_fill(source, &valid, destination);
@@ -251,10 +224,7 @@ impl DeviceCore {
 
     /// Times the opening of a reclaim unit for host writes.
     pub(super) fn open_in_time(&mut self, now: Nanos, unit: RuId) {
-        assert!(
-            self.unit(unit).state != UnitState::Free,
-            "a free reclaim unit is written to"
-        );
+        assert!(self.unit(unit).state != UnitState::Free, "a free reclaim unit is written to");
         let (place, superblock) = (self.place(unit), self.superblock_of(unit));
         if let Some(timing) = &mut self.timing {
             timing.open(now, place, superblock);
@@ -278,12 +248,7 @@ impl DeviceCore {
             1 => 0,
             slices => unit.0 % slices / self.layout.classes[class].slices,
         };
-        UnitPlace {
-            first: Ppn(unit.0 * self.layout.slice_pages),
-            group: entry.group,
-            class,
-            part,
-        }
+        UnitPlace { first: Ppn(unit.0 * self.layout.slice_pages), group: entry.group, class, part }
     }
 
     fn superblock_of(&self, unit: RuId) -> u32 {

@@ -15,10 +15,7 @@ impl DeviceCore {
     pub(super) fn open_all_units(&mut self, events: &mut EventEmitter<'_>) {
         for group in (0..self.layout.groups).map(RgId) {
             for handle in 0..self.layout.handle_count() {
-                let placement = Placement {
-                    group,
-                    handle: RuhId(handle),
-                };
+                let placement = Placement { group, handle: RuhId(handle) };
                 let slots = self.layout.open_slots(&self.layout.handles[usize::from(handle)]);
                 for slot in 0..usize::from(slots) {
                     self.open_for_host(events, 0, placement, slot);
@@ -74,11 +71,7 @@ impl DeviceCore {
             "a host took a superblock that is reserved for collection"
         );
         let before = members.owners[handle.index()].open[slot].replace(open);
-        assert!(
-            before.is_none(),
-            "handle {} has a reclaim unit open there already",
-            handle.0
-        );
+        assert!(before.is_none(), "handle {} has a reclaim unit open there already", handle.0);
     }
 
     /// Returns true if a handle has a reclaim unit open in a slot. Copies that share the slot may
@@ -140,11 +133,7 @@ impl DeviceCore {
     ) -> OpenUnit {
         let unit = self.take_part(group, class);
         let pages = self.layout.classes[usize::from(class)].pages;
-        let state = if for_collection {
-            UnitState::OpenForCollection
-        } else {
-            UnitState::OpenForHost
-        };
+        let state = if for_collection { UnitState::OpenForCollection } else { UnitState::OpenForHost };
         self.state.units[unit.index()] = ReclaimUnit {
             group: group.0,
             owner,
@@ -156,34 +145,16 @@ impl DeviceCore {
             ..ReclaimUnit::FREE
         };
         self.state.stats.owner_mut(owner).units_opened += 1;
-        events.emit(|| DeviceEvent::Open {
-            group,
-            unit,
-            owner,
-            unit_pages: pages,
-            for_collection,
-        });
-        OpenUnit {
-            unit,
-            position: 0,
-            run_end: pages,
-            written: 0,
-            remapped: Vec::new(),
-        }
+        events.emit(|| DeviceEvent::Open { group, unit, owner, unit_pages: pages, for_collection });
+        OpenUnit { unit, position: 0, run_end: pages, written: 0, remapped: Vec::new() }
     }
 
     /// Takes a part of a divided superblock, or divides a free superblock.
     fn take_part(&mut self, group: RgId, class: u8) -> RuId {
-        let SizeClass {
-            divisor, pages, slices, ..
-        } = self.layout.classes[usize::from(class)];
+        let SizeClass { divisor, pages, slices, .. } = self.layout.classes[usize::from(class)];
         let next = self.next_superblock(group);
         let members = &mut self.state.groups[group.index()];
-        assert!(
-            members.free_slices >= u64::from(slices),
-            "group {} has no space for a reclaim unit",
-            group.0
-        );
+        assert!(members.free_slices >= u64::from(slices), "group {} has no space for a reclaim unit", group.0);
         let unit = members.free_parts[usize::from(class)].pop_front().unwrap_or_else(|| {
             let superblock = members.free_superblocks.remove(next);
             let superblock = superblock.expect("the layout keeps superblocks free for host and collection");
@@ -197,14 +168,8 @@ impl DeviceCore {
         members.free_slices -= u64::from(slices);
         let superblock = &mut self.state.superblocks[index(unit / self.layout.slices_per_superblock)];
         superblock.parts_used += 1;
-        assert_eq!(
-            superblock.class, class,
-            "unit {unit} is part of a superblock of another class"
-        );
-        assert!(
-            superblock.parts_used <= divisor,
-            "more parts of a superblock are used than it has"
-        );
+        assert_eq!(superblock.class, class, "unit {unit} is part of a superblock of another class");
+        assert!(superblock.parts_used <= divisor, "more parts of a superblock are used than it has");
         let state = self.state.units[index(unit)].state;
         assert_eq!(state, UnitState::Free, "reclaim unit {unit} is taken while in use");
         // Checks one word of the bitmap for each 64 pages that will be written.
@@ -223,10 +188,7 @@ impl DeviceCore {
             Allocation::Oldest => 0,
             Allocation::LeastWorn => {
                 let free = &self.state.groups[group.index()].free_superblocks;
-                let least = free
-                    .iter()
-                    .enumerate()
-                    .min_by_key(|(_, superblock)| self.erases(**superblock));
+                let least = free.iter().enumerate().min_by_key(|(_, superblock)| self.erases(**superblock));
                 least.map_or(0, |(position, _)| position)
             }
         }
@@ -237,25 +199,14 @@ impl DeviceCore {
         let first = superblock * self.layout.blocks_per_superblock;
         let places = first..first + self.layout.blocks_per_superblock;
         let block = |place: u32| self.state.block_at.get(index(place)).copied().unwrap_or(place);
-        places
-            .map(|place| u64::from(self.state.erase_counts[index(block(place))]))
-            .sum()
+        places.map(|place| u64::from(self.state.erase_counts[index(block(place))])).sum()
     }
 
     /// Returns an erased reclaim unit to the free space.
     pub(super) fn release(&mut self, unit: RuId) {
         let entry = &self.state.units[unit.index()];
-        assert_eq!(
-            entry.state,
-            UnitState::Closed,
-            "reclaim unit {} is released while open, or twice",
-            unit.0
-        );
-        assert_eq!(
-            entry.member, NONE,
-            "reclaim unit {} is released while it is a candidate",
-            unit.0
-        );
+        assert_eq!(entry.state, UnitState::Closed, "reclaim unit {} is released while open, or twice", unit.0);
+        assert_eq!(entry.member, NONE, "reclaim unit {} is released while it is a candidate", unit.0);
         let (group, class) = (usize::from(entry.group), usize::from(entry.class));
         let SizeClass { slices, .. } = self.layout.classes[class];
         self.state.units[unit.index()] = ReclaimUnit::FREE;
@@ -267,10 +218,7 @@ impl DeviceCore {
             "group {group} has more free slices than slices"
         );
         let parts_used = &mut self.state.superblocks[index(superblock)].parts_used;
-        assert!(
-            *parts_used > 0,
-            "superblock {superblock} releases more parts than are in use"
-        );
+        assert!(*parts_used > 0, "superblock {superblock} releases more parts than are in use");
         *parts_used -= 1;
         if *parts_used == 0 {
             let in_superblock = |part: &u32| part / self.layout.slices_per_superblock == superblock;
@@ -354,21 +302,13 @@ impl DeviceCore {
             "reclaim unit {} holds more valid pages than were written to it",
             open.unit.0
         );
-        assert_eq!(
-            entry.watch, 0,
-            "reclaim unit {} was watched before it was closed",
-            open.unit.0
-        );
+        assert_eq!(entry.watch, 0, "reclaim unit {} was watched before it was closed", open.unit.0);
         entry.state = UnitState::Closed;
         entry.last_invalidation = self.state.host_pages_written;
         entry.closed_sequence = self.state.units_closed;
         self.state.units_closed += 1;
         let (group, owner, class) = (RgId(entry.group), entry.owner, usize::from(entry.class));
-        assert!(
-            open.written <= entry.pages,
-            "more was written to reclaim unit {} than it holds",
-            open.unit.0
-        );
+        assert!(open.written <= entry.pages, "more was written to reclaim unit {} than it holds", open.unit.0);
         let unwritten_pages = entry.pages - open.written;
         let index = self.owner_index(owner);
         let members = &mut self.state.groups[group.index()];
@@ -379,13 +319,7 @@ impl DeviceCore {
             CloseReason::HostUpdate => self.state.stats.units_closed_by_host += 1,
             CloseReason::RoomNeeded | CloseReason::IsolationChanged => self.state.stats.units_closed_early += 1,
         }
-        events.emit(|| DeviceEvent::Close {
-            group,
-            unit: open.unit,
-            owner,
-            unwritten_pages,
-            reason,
-        });
+        events.emit(|| DeviceEvent::Close { group, unit: open.unit, owner, unwritten_pages, reason });
         unwritten_pages
     }
 }

@@ -91,13 +91,7 @@ impl DeviceCore {
     pub fn endurance(&self) -> Option<Endurance> {
         let (endurance, state) = (self.config.endurance.as_ref()?, &self.state);
         let erases = &state.erase_counts;
-        Some(Endurance::new(
-            endurance,
-            self.config.seed,
-            &self.layout,
-            &state.stats,
-            erases,
-        ))
+        Some(Endurance::new(endurance, self.config.seed, &self.layout, &state.stats, erases))
     }
 
     /// Number of mapped logical pages.
@@ -109,12 +103,7 @@ impl DeviceCore {
     /// Space that each owner holds over all groups. The handles come first, in order, then the
     /// shared pool.
     pub fn occupancy(&self) -> Vec<Occupancy> {
-        let empty = |position| Occupancy {
-            owner: self.owner_at(position),
-            units: 0,
-            pages: 0,
-            valid_pages: 0,
-        };
+        let empty = |position| Occupancy { owner: self.owner_at(position), units: 0, pages: 0, valid_pages: 0 };
         let mut rows: Vec<_> = (0..=self.layout.handles.len()).map(empty).collect();
         for unit in self.state.units.iter().filter(|unit| unit.state != UnitState::Free) {
             let row = &mut rows[self.owner_index(unit.owner)];
@@ -138,10 +127,7 @@ impl DeviceCore {
     /// # Panics
     /// The drive has fewer superblocks.
     pub fn units_of(&self, superblocks: Range<u32>) -> impl Iterator<Item = UnitView> {
-        assert!(
-            index(superblocks.end) <= self.state.superblocks.len(),
-            "superblocks of the drive"
-        );
+        assert!(index(superblocks.end) <= self.state.superblocks.len(), "superblocks of the drive");
         superblocks.flat_map(move |superblock| {
             let entry = &self.state.superblocks[index(superblock)];
             // Free space counts as undivided, whatever its former division.
@@ -175,15 +161,8 @@ impl DeviceCore {
 
     fn unit_view(&self, unit: RuId, group: RgId, pages: u32) -> UnitView {
         let entry = &self.state.units[unit.index()];
-        let free = UnitView {
-            unit,
-            group,
-            owner: None,
-            state: UnitState::Free,
-            pages,
-            valid_pages: 0,
-            written_pages: 0,
-        };
+        let free =
+            UnitView { unit, group, owner: None, state: UnitState::Free, pages, valid_pages: 0, written_pages: 0 };
         if entry.state == UnitState::Free {
             return free;
         }
@@ -216,10 +195,7 @@ impl DeviceCore {
     /// Another GC setting differs and would change the layout, or the watermarks are invalid. The
     /// device is unchanged.
     pub fn set_gc_rules(&mut self, gc: &GcConfig) -> Result<(), ConfigError> {
-        let config = DeviceConfig {
-            gc: gc.clone(),
-            ..self.config.clone()
-        };
+        let config = DeviceConfig { gc: gc.clone(), ..self.config.clone() };
         let layout = DeviceLayout::new(&config)?;
         let rules_of = |gc: &GcConfig| GcConfig {
             source_policy: self.config.gc.source_policy,
@@ -246,11 +222,7 @@ impl DeviceCore {
             self.layout,
             "new collection settings change only the watermarks of the layout"
         );
-        assert_eq!(
-            wide(self.state.units.len()),
-            u64::from(layout.slices()),
-            "the tables fit"
-        );
+        assert_eq!(wide(self.state.units.len()), u64::from(layout.slices()), "the tables fit");
         self.config = config;
         self.layout = layout;
         Ok(())

@@ -71,14 +71,7 @@ impl DeviceCore {
     /// Copies the valid pages of a closed reclaim unit to the blocks of a free superblock and erases
     /// its own blocks. The caller exchanges the blocks.
     fn move_to_worn_blocks(&mut self, events: &mut EventEmitter<'_>, now: Nanos, unit: RuId, worn: u32) {
-        let ReclaimUnit {
-            group,
-            owner,
-            class,
-            pages,
-            valid_pages,
-            ..
-        } = self.state.units[unit.index()];
+        let ReclaimUnit { group, owner, class, pages, valid_pages, .. } = self.state.units[unit.index()];
         self.move_in_time(now, unit, worn);
         for place in 0..self.layout.classes[usize::from(class)].blocks {
             let block = self.block_of(unit, place);

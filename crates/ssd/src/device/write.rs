@@ -60,8 +60,7 @@ impl DeviceCore {
         for write in writes.iter().filter(|write| write.pages > 1) {
             let lines = (write.first.0..write.first.0 + write.pages).step_by(LINE_ENTRIES);
             let last = Lpn(write.first.0 + write.pages - 1);
-            self.maps
-                .prefetch_places(lines.skip(1).take(LINE_ENTRIES).map(Lpn).chain([last]));
+            self.maps.prefetch_places(lines.skip(1).take(LINE_ENTRIES).map(Lpn).chain([last]));
         }
     }
 
@@ -152,11 +151,7 @@ impl DeviceCore {
     fn append_batch(&mut self, events: &mut EventEmitter<'_>, writes: &[WriteRequest]) -> Option<AppendResult> {
         let placement = writes[0].placement;
         let Placement { group, handle } = placement;
-        assert!(
-            self.has_single_open_unit(placement),
-            "writes of handle {} alternate between reclaim units",
-            handle.0
-        );
+        assert!(self.has_single_open_unit(placement), "writes of handle {} alternate between reclaim units", handle.0);
         let members = &self.state.groups[group.index()];
         let group_free_pages = self.layout.group_live_pages_max - members.live_pages;
         let background = members.free_slices <= self.layout.background_free_slices;
@@ -165,10 +160,8 @@ impl DeviceCore {
         let first = self.first_page(unit).0 + position;
         let pages_max = narrow(group_free_pages.min(u64::from(open.run_end - open.position)));
         let same_placement = |write: &&WriteRequest| write.placement == placement;
-        let singles = writes
-            .iter()
-            .take(index(pages_max))
-            .take_while(|write| same_placement(write) && write.pages == 1);
+        let singles =
+            writes.iter().take(index(pages_max)).take_while(|write| same_placement(write) && write.pages == 1);
         let (executed, pages) = match singles.count() {
             0 => {
                 let (mut executed, mut pages) = (0, 0);
@@ -284,11 +277,7 @@ impl DeviceCore {
     #[inline]
     fn end_append(&mut self, group: RgId, unit: RuId) {
         let entry = &mut self.state.units[unit.index()];
-        assert!(
-            entry.valid_pages <= entry.pages,
-            "reclaim unit {} exceeds its size",
-            unit.0
-        );
+        assert!(entry.valid_pages <= entry.pages, "reclaim unit {} exceeds its size", unit.0);
         entry.last_write = self.state.host_pages_written;
         assert!(
             self.state.groups[group.index()].live_pages <= self.layout.group_live_pages_max,
@@ -309,11 +298,7 @@ impl DeviceCore {
         let mapped = self.invalidate(first, pages);
         self.maps.unmap(first, pages);
         assert!(mapped <= pages, "{mapped} of {pages} pages were mapped");
-        assert_eq!(
-            self.live_pages() + u64::from(mapped),
-            live_before,
-            "the groups and the map lose the same pages"
-        );
+        assert_eq!(self.live_pages() + u64::from(mapped), live_before, "the groups and the map lose the same pages");
         self.state.stats.pages_deallocated += u64::from(mapped);
         events.command(|| DeviceEvent::Deallocate { pages: mapped });
         Ok(self.command(now))
@@ -337,11 +322,7 @@ impl DeviceCore {
     pub fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
         let capacity = self.layout.logical_pages;
         if pages == 0 || first.0 >= capacity || pages > capacity - first.0 {
-            return Err(HostError::OutOfRange {
-                first: first.0,
-                pages,
-                capacity,
-            });
+            return Err(HostError::OutOfRange { first: first.0, pages, capacity });
         }
         Ok(())
     }
@@ -363,10 +344,7 @@ impl DeviceCore {
     fn write_checked(&mut self, events: &mut EventEmitter<'_>, now: Nanos, write: &WriteRequest) -> CompletionTime {
         // Two instances of `write_placed`, so that the one without timing contains no timing code.
         let (group, done) = match &self.timing {
-            None => (
-                self.write_placed(events, now, write, &mut UntimedWriter),
-                CompletionTime::now(now),
-            ),
+            None => (self.write_placed(events, now, write, &mut UntimedWriter), CompletionTime::now(now)),
             Some(_) => self.write_in_time(events, now, write),
         };
         self.collect_in_background(events, now, group);
@@ -462,11 +440,7 @@ impl DeviceCore {
             }
             if group != write.placement.group {
                 self.state.stats.pages_redirected += u64::from(pages);
-                events.emit(|| DeviceEvent::Redirect {
-                    from: write.placement.group,
-                    to: group,
-                    pages,
-                });
+                events.emit(|| DeviceEvent::Redirect { from: write.placement.group, to: group, pages });
             }
             if run_ends {
                 self.end_host_run(events, now, Placement { group, handle }, slot);
@@ -528,10 +502,7 @@ impl DeviceCore {
         if self.group_free_pages(group) == 0 {
             let by_space =
                 |a: &RgId, b: &RgId| self.group_free_pages(*a).cmp(&self.group_free_pages(*b)).then(b.cmp(a));
-            group = (0..self.layout.groups)
-                .map(RgId)
-                .max_by(by_space)
-                .expect("a device has a group");
+            group = (0..self.layout.groups).map(RgId).max_by(by_space).expect("a device has a group");
             assert!(
                 self.group_free_pages(group) > 0,
                 "all reclaim groups are full, but the layout guarantees space for every logical page"
@@ -573,11 +544,7 @@ impl DeviceCore {
         let now = self.state.host_pages_written;
         let entry = &mut self.state.units[unit.index()];
         let before = entry.valid_pages;
-        assert!(
-            pages <= before,
-            "reclaim unit {} loses more valid pages than it holds",
-            unit.0
-        );
+        assert!(pages <= before, "reclaim unit {} loses more valid pages than it holds", unit.0);
         entry.valid_pages -= pages;
         let group = usize::from(entry.group);
         if entry.valid_pages < entry.watch {
@@ -588,10 +555,7 @@ impl DeviceCore {
             members.lazy_units += u64::from(becomes_lazy);
         }
         let live_pages = &mut self.state.groups[group].live_pages;
-        assert!(
-            *live_pages >= u64::from(pages),
-            "group {group} loses more pages than it holds"
-        );
+        assert!(*live_pages >= u64::from(pages), "group {group} loses more pages than it holds");
         *live_pages -= u64::from(pages);
     }
 }

@@ -31,10 +31,7 @@ pub(crate) struct ClosedSet {
 impl ClosedSet {
     pub(crate) fn new(unit_pages: u32, lazy_valid_share: f64) -> ClosedSet {
         assert!(unit_pages > 0, "a reclaim unit has pages");
-        assert!(
-            (0.0..=1.0).contains(&lazy_valid_share),
-            "{lazy_valid_share} is not a share between 0 and 1"
-        );
+        assert!((0.0..=1.0).contains(&lazy_valid_share), "{lazy_valid_share} is not a share between 0 and 1");
         let mut bucket_shift = 0;
         while unit_pages.div_ceil(1 << bucket_shift) > BUCKETS_MAX {
             bucket_shift += 1;
@@ -64,32 +61,17 @@ impl ClosedSet {
     /// Valid count below which the unit must be moved or counted as lazy.
     fn watch(&self, valid_pages: u32) -> u32 {
         let bucket = self.bucket_number(valid_pages);
-        let leaves_bucket = if bucket == 0 {
-            0
-        } else {
-            ((bucket - 1) << self.bucket_shift) + 1
-        };
-        let becomes_lazy = if valid_pages > self.lazy_valid_pages {
-            self.lazy_valid_pages + 1
-        } else {
-            0
-        };
+        let leaves_bucket = if bucket == 0 { 0 } else { ((bucket - 1) << self.bucket_shift) + 1 };
+        let becomes_lazy = if valid_pages > self.lazy_valid_pages { self.lazy_valid_pages + 1 } else { 0 };
         leaves_bucket.max(becomes_lazy)
     }
 
     /// Adds a unit that has just been closed. Returns true if the unit is lazy already.
     pub(crate) fn insert(&mut self, units: &mut [ReclaimUnit], unit: u32) -> bool {
         let entry = &units[index(unit)];
-        assert_eq!(
-            entry.state,
-            UnitState::Closed,
-            "unit {unit} becomes a candidate while open"
-        );
+        assert_eq!(entry.state, UnitState::Closed, "unit {unit} becomes a candidate while open");
         assert_eq!(entry.member, NONE, "unit {unit} is in a set already");
-        assert_eq!(
-            entry.pages, self.unit_pages,
-            "unit {unit} is of another size than its set"
-        );
+        assert_eq!(entry.pages, self.unit_pages, "unit {unit} is of another size than its set");
         assert!(entry.valid_pages <= entry.pages, "unit {unit} exceeds its size");
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; self.bucket(self.unit_pages) + 1];
@@ -117,16 +99,9 @@ impl ClosedSet {
     /// Cheap invariants that must hold after each change.
     fn check_ends(&self) {
         let empty = self.members.is_empty();
-        assert_eq!(
-            self.order_head == NONE,
-            empty,
-            "the order of closing begins with nothing"
-        );
+        assert_eq!(self.order_head == NONE, empty, "the order of closing begins with nothing");
         assert_eq!(self.order_tail == NONE, empty, "the order of closing ends with nothing");
-        assert!(
-            index(self.lazy_units) <= self.members.len(),
-            "more units are lazy than there are"
-        );
+        assert!(index(self.lazy_units) <= self.members.len(), "more units are lazy than there are");
     }
 
     /// Removes a unit for reclaiming. Returns true if the unit was lazy.
@@ -142,12 +117,7 @@ impl ClosedSet {
             units[index(*moved)].member = member;
         }
 
-        let ReclaimUnit {
-            order_previous,
-            order_next,
-            valid_pages,
-            ..
-        } = units[index(unit)];
+        let ReclaimUnit { order_previous, order_next, valid_pages, .. } = units[index(unit)];
         match order_previous {
             NONE => self.order_head = order_next,
             previous => units[index(previous)].order_next = order_next,
@@ -174,10 +144,7 @@ impl ClosedSet {
     #[cold]
     pub(crate) fn update(&mut self, units: &mut [ReclaimUnit], unit: u32, valid_pages_before: u32, now: u64) -> bool {
         let valid_pages = units[index(unit)].valid_pages;
-        assert!(
-            valid_pages < valid_pages_before,
-            "the valid pages of a closed unit only decrease"
-        );
+        assert!(valid_pages < valid_pages_before, "the valid pages of a closed unit only decrease");
         let (from, to) = (self.bucket(valid_pages_before), self.bucket(valid_pages));
         if from != to {
             self.unlink(units, unit, from);
@@ -188,10 +155,7 @@ impl ClosedSet {
         let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);
         self.lazy_units += u32::from(becomes_lazy);
         let watch = self.watch(valid_pages);
-        assert!(
-            watch <= valid_pages,
-            "unit {unit} has a watch count that never triggers"
-        );
+        assert!(watch <= valid_pages, "unit {unit} has a watch count that never triggers");
         units[index(unit)].watch = watch;
         becomes_lazy
     }
@@ -209,17 +173,10 @@ impl ClosedSet {
     }
 
     fn unlink(&mut self, units: &mut [ReclaimUnit], unit: u32, bucket: usize) {
-        let ReclaimUnit {
-            bucket_previous,
-            bucket_next,
-            ..
-        } = units[index(unit)];
+        let ReclaimUnit { bucket_previous, bucket_next, .. } = units[index(unit)];
         match bucket_previous {
             NONE => {
-                assert_eq!(
-                    self.buckets[bucket], unit,
-                    "unit {unit} is not in the bucket of its valid count"
-                );
+                assert_eq!(self.buckets[bucket], unit, "unit {unit} is not in the bucket of its valid count");
                 self.buckets[bucket] = bucket_next;
             }
             previous => units[index(previous)].bucket_next = bucket_next,
@@ -275,33 +232,19 @@ impl ClosedSet {
         let mut lazy_units = 0;
         for (position, &unit) in (0..).zip(&self.members) {
             let entry = &units[index(unit)];
-            ensure(
-                entry.member == position,
-                "is not at its recorded position in its set",
-                unit,
-            )?;
-            ensure(
-                entry.watch == self.watch(entry.valid_pages),
-                "has a wrong watch count",
-                unit,
-            )?;
+            ensure(entry.member == position, "is not at its recorded position in its set", unit)?;
+            ensure(entry.watch == self.watch(entry.valid_pages), "has a wrong watch count", unit)?;
             lazy_units += u32::from(entry.valid_pages <= self.lazy_valid_pages);
         }
         if lazy_units != self.lazy_units {
             let counted = self.lazy_units;
-            return Err(format!(
-                "a set of closed units claims {counted} lazy units but has {lazy_units}"
-            ));
+            return Err(format!("a set of closed units claims {counted} lazy units but has {lazy_units}"));
         }
         let (mut before, mut unit, mut ordered) = (NONE, self.order_head, 0);
         while unit != NONE {
             ensure(is_member(unit), "is in the closing order but not a member", unit)?;
             let entry = &units[index(unit)];
-            ensure(
-                entry.order_previous == before,
-                "has a wrong predecessor in the closing order",
-                unit,
-            )?;
+            ensure(entry.order_previous == before, "has a wrong predecessor in the closing order", unit)?;
             let is_later = before == NONE || units[index(before)].closed_sequence < entry.closed_sequence;
             ensure(is_later, "was closed before its predecessor", unit)?;
             (before, unit) = (unit, entry.order_next);
@@ -314,11 +257,7 @@ impl ClosedSet {
             while unit != NONE {
                 ensure(is_member(unit), "is in a bucket but not a member", unit)?;
                 let entry = &units[index(unit)];
-                ensure(
-                    entry.bucket_previous == before,
-                    "has a wrong predecessor in its bucket",
-                    unit,
-                )?;
+                ensure(entry.bucket_previous == before, "has a wrong predecessor in its bucket", unit)?;
                 ensure(self.bucket(entry.valid_pages) == bucket, "is in a wrong bucket", unit)?;
                 (before, unit) = (unit, entry.bucket_next);
                 in_buckets += 1;

@@ -38,9 +38,7 @@ impl SourcePolicy {
                 if handles.is_empty() {
                     return vec![pools];
                 }
-                let scored = handles
-                    .into_iter()
-                    .map(|owner| (pressure(&owners[owner], units), owner));
+                let scored = handles.into_iter().map(|owner| (pressure(&owners[owner], units), owner));
                 let mut scored: Vec<((bool, f64), usize)> = scored.collect();
                 scored.sort_by(|((a_free, a), a_owner), ((b_free, b), b_owner)| {
                     b_free.cmp(a_free).then(b.total_cmp(a)).then(a_owner.cmp(b_owner))
@@ -57,10 +55,7 @@ impl SourcePolicy {
 fn pressure(sets: &[ClosedSet], units: &[ReclaimUnit]) -> (bool, f64) {
     let live = valid_pages(sets, units);
     let invalid = closed_pages(sets) - live;
-    (
-        sets.iter().any(ClosedSet::holds_unit_without_valid_page),
-        to_f64(invalid) / to_f64(live),
-    )
+    (sets.iter().any(ClosedSet::holds_unit_without_valid_page), to_f64(invalid) / to_f64(live))
 }
 
 fn closed_pages(sets: &[ClosedSet]) -> u64 {

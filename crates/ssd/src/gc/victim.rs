@@ -155,9 +155,7 @@ impl<'a> VictimCandidates<'a> {
     fn least_valid(&self) -> Option<RuId> {
         let lowest = |set: &&'a ClosedSet| {
             let set: &'a ClosedSet = set;
-            set.lowest(self.units)
-                .filter(move |&unit| self.admits(set, unit))
-                .map(RuId)
+            set.lowest(self.units).filter(move |&unit| self.admits(set, unit)).map(RuId)
         };
         self.min_by_valid(self.sets.iter().flat_map(lowest))
     }
@@ -167,9 +165,7 @@ impl<'a> VictimCandidates<'a> {
             let (a, b) = (self.unit(*a), self.unit(*b));
             // Compares shares as fractions, so that units of different sizes compare exactly.
             let cross = |x: &ReclaimUnit, y: &ReclaimUnit| u64::from(x.valid_pages) * u64::from(y.pages);
-            cross(a, b)
-                .cmp(&cross(b, a))
-                .then(a.closed_sequence.cmp(&b.closed_sequence))
+            cross(a, b).cmp(&cross(b, a)).then(a.closed_sequence.cmp(&b.closed_sequence))
         })
     }
 
@@ -193,10 +189,7 @@ impl<'a> VictimCandidates<'a> {
 
     /// Candidate with the minimum score. Among equals the unit closed first.
     fn min_by_score(&self, score: impl Fn(RuId) -> f64) -> Option<RuId> {
-        self.iter()
-            .map(|unit| (score(unit), unit))
-            .min_by(|a, b| self.by_score(a, b))
-            .map(|(_, unit)| unit)
+        self.iter().map(|unit| (score(unit), unit)).min_by(|a, b| self.by_score(a, b)).map(|(_, unit)| unit)
     }
 
     fn by_score(&self, a: &(f64, RuId), b: &(f64, RuId)) -> std::cmp::Ordering {

@@ -38,11 +38,7 @@ impl AppendPosition {
     const FLAT: u32 = u32::MAX;
 
     fn flat() -> AppendPosition {
-        AppendPosition {
-            written: AppendPosition::FLAT,
-            runs: 0,
-            next_inverted: 0,
-        }
+        AppendPosition { written: AppendPosition::FLAT, runs: 0, next_inverted: 0 }
     }
 
     /// Appends logical pages from `lpn` on at `offset`, after all written pages. Returns the index
@@ -274,9 +270,7 @@ impl ReverseMap {
 
     fn region_end(&self, region: u32) -> u32 {
         // The end of the last region may exceed the range of 32 bits.
-        (region << self.region_bits)
-            .saturating_add(self.region_pages())
-            .min(self.physical_pages)
+        (region << self.region_bits).saturating_add(self.region_pages()).min(self.physical_pages)
     }
 
     fn words_of(&mut self, region: u32) -> &mut [u64] {
@@ -293,11 +287,7 @@ impl ReverseMap {
         let word = ppn / 64;
         let (_, offset) = self.region_of(word * 64);
         let first = word - offset / 64;
-        let mut cursor = Cursor {
-            word: first,
-            runs: 0,
-            run_start: first * 64,
-        };
+        let mut cursor = Cursor { word: first, runs: 0, run_start: first * 64 };
         while cursor.word < word {
             self.pass(&mut cursor);
         }
@@ -360,11 +350,7 @@ impl ReverseMap {
                 let here = until.min(next);
                 append_run(
                     runs,
-                    MappedRun {
-                        ppn: Ppn(base + shift),
-                        lpn: Lpn(entry + (base + shift - run_start)),
-                        pages: here,
-                    },
+                    MappedRun { ppn: Ppn(base + shift), lpn: Lpn(entry + (base + shift - run_start)), pages: here },
                 );
                 bits &= !((u64::MAX >> (64 - here)) << shift);
             }
@@ -465,9 +451,7 @@ mod tests {
             map.valid_runs(&mut cursor, bits.fold(0, |bits, (bit, _)| bits | 1 << bit), &mut runs);
         }
         let pages = runs.iter().flat_map(|run| run.physical_pages().zip(run.lpn.0..));
-        let expected = (0..)
-            .zip(logical)
-            .filter_map(|(ppn, lpn): (u32, &Option<u32>)| Some((ppn, (*lpn)?)));
+        let expected = (0..).zip(logical).filter_map(|(ppn, lpn): (u32, &Option<u32>)| Some((ppn, (*lpn)?)));
         assert!(pages.eq(expected), "going through the map finds other pages");
     }
 
@@ -513,20 +497,13 @@ mod tests {
             agree(&map, &logical);
             agree(&map.try_clone().expect("there is memory"), &logical);
             for (ppn, lpn) in (0..).zip(&logical).step_by(97) {
-                assert!(
-                    lpn.is_none_or(|lpn| map.logical(Ppn(ppn)).0 == lpn),
-                    "page {ppn}, seed {seed}"
-                );
+                assert!(lpn.is_none_or(|lpn| map.logical(Ppn(ppn)).0 == lpn), "page {ppn}, seed {seed}");
             }
 
             let mut restored = ReverseMap::new(physical_pages, slice_pages).expect("memory");
             let mut runs: Vec<MappedRun> = Vec::new();
             for (ppn, lpn) in (0..).zip(&logical).filter_map(|(ppn, lpn)| Some((ppn, (*lpn)?))) {
-                let page = MappedRun {
-                    ppn: Ppn(ppn),
-                    lpn: Lpn(lpn),
-                    pages: 1,
-                };
+                let page = MappedRun { ppn: Ppn(ppn), lpn: Lpn(lpn), pages: 1 };
                 append_run(&mut runs, page);
             }
             runs.sort_by_key(|run| run.lpn);

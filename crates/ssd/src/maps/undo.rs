@@ -100,11 +100,7 @@ impl UndoLog {
         let mut lpn = first.0.max(self.copied);
         while lpn < end && self.ended.is_none() {
             let left = &entries[index(lpn)..index(end)];
-            let change = MapChange {
-                lpn,
-                pages: run_length(left),
-                before: left[0],
-            };
+            let change = MapChange { lpn, pages: run_length(left), before: left[0] };
             if changes(&change) {
                 self.append(change);
             }
@@ -119,11 +115,7 @@ impl UndoLog {
         for &MappedRun { ppn, lpn, pages } in runs {
             let copied = self.copied.saturating_sub(lpn.0);
             if copied < pages {
-                self.append(MapChange {
-                    lpn: lpn.0 + copied,
-                    pages: pages - copied,
-                    before: !(ppn.0 + copied),
-                });
+                self.append(MapChange { lpn: lpn.0 + copied, pages: pages - copied, before: !(ppn.0 + copied) });
             }
         }
     }
@@ -218,16 +210,10 @@ impl PageMaps {
         changes.push(std::mem::take(&mut log.last));
         let taken: usize = changes.iter().map(Vec::len).sum();
         log.changes_left = changes_max.saturating_sub(wide(taken));
-        assert!(
-            index(pages.end) <= self.l2p_inverted.get().len(),
-            "a part ends with the map"
-        );
+        assert!(index(pages.end) <= self.l2p_inverted.get().len(), "a part ends with the map");
         let is_last = index(pages.end) == self.l2p_inverted.get().len();
         self.copy_entries(pages, entries);
-        Ok(PartCopy {
-            changes,
-            log: is_last.then(|| self.end_undo(epoch)).flatten(),
-        })
+        Ok(PartCopy { changes, log: is_last.then(|| self.end_undo(epoch)).flatten() })
     }
 }
 

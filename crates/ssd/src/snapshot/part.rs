@@ -35,10 +35,7 @@ pub(super) fn encode(entries: &[u32], bytes: &mut Vec<u8>) {
         bytes.push(ENTRIES);
         bytes.extend_from_slice(bytemuck::cast_slice(entries));
     }
-    assert!(
-        wide(bytes.len()) <= bytes_max(count(entries.len())),
-        "a part has at most as many entries as its range"
-    );
+    assert!(wide(bytes.len()) <= bytes_max(count(entries.len())), "a part has at most as many entries as its range");
 }
 
 /// Decodes a part of `pages` pages into runs, in order. Each run is the entry of its first page and

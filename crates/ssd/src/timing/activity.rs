@@ -44,10 +44,7 @@ pub struct ActivityLog {
 impl ActivityLog {
     /// Creates a log of the last `most` intervals.
     pub(super) fn new(most: usize) -> ActivityLog {
-        ActivityLog {
-            pieces: BoundedLog::default(),
-            most,
-        }
+        ActivityLog { pieces: BoundedLog::default(), most }
     }
 
     /// Logs an interval. Merges it with the previous one if it continues the same kind of work.
@@ -77,10 +74,7 @@ mod tests {
         activity.record(5, 9, WorkKind::Read);
         activity.record(9, 9, WorkKind::Program);
         let piece = |from, until, work| BusyInterval { from, until, work };
-        assert_eq!(
-            activity.pieces().iter().copied().collect::<Vec<_>>(),
-            [piece(0, 9, WorkKind::Read)]
-        );
+        assert_eq!(activity.pieces().iter().copied().collect::<Vec<_>>(), [piece(0, 9, WorkKind::Read)]);
         activity.record(9, 12, WorkKind::Collection);
         activity.record(20, 21, WorkKind::Collection);
         let kept = [piece(9, 12, WorkKind::Collection), piece(20, 21, WorkKind::Collection)];

@@ -59,20 +59,14 @@ impl WriteBuffer {
     /// parts of all open reclaim units.
     pub(super) fn resume(&mut self, operation: u32, bytes: u64) {
         self.used_bytes += bytes;
-        assert!(
-            self.used_bytes <= self.capacity_bytes,
-            "the buffer holds the operations that can be incomplete"
-        );
+        assert!(self.used_bytes <= self.capacity_bytes, "the buffer holds the operations that can be incomplete");
         self.operations.insert(operation, FILLING);
     }
 
     /// Puts a part of an operation into the buffer at the first time from `at` on with enough
     /// space.
     pub(super) fn admit(&mut self, at: Nanos, operation: u32, bytes: u64) -> BufferAdmission {
-        let mut admitted = BufferAdmission {
-            at: at.max(self.room_at),
-            waited_for_collection_ns: 0,
-        };
+        let mut admitted = BufferAdmission { at: at.max(self.room_at), waited_for_collection_ns: 0 };
         self.release_until(at);
         while self.used_bytes + bytes > self.capacity_bytes {
             let program = self.release_next();
@@ -85,10 +79,7 @@ impl WriteBuffer {
             }
         }
         self.used_bytes += bytes;
-        assert!(
-            self.used_bytes <= self.capacity_bytes,
-            "the buffer holds more than its capacity"
-        );
+        assert!(self.used_bytes <= self.capacity_bytes, "the buffer holds more than its capacity");
         if self.filling.replace(operation) != Some(operation) {
             self.operations.insert(operation, FILLING);
         }
@@ -99,37 +90,20 @@ impl WriteBuffer {
     pub(super) fn programmed(&mut self, operation: u32, bytes: u64, end: Nanos, delayed_by_collection_ns: Nanos) {
         let before = self.operations.insert(operation, end);
         self.filling.take_if(|filling| *filling == operation);
-        assert!(
-            before.is_some(),
-            "an operation is programmed that was never in the buffer"
-        );
-        self.insert(BufferedProgram {
-            end,
-            operation,
-            bytes,
-            delayed_by_collection_ns,
-        });
+        assert!(before.is_some(), "an operation is programmed that was never in the buffer");
+        self.insert(BufferedProgram { end, operation, bytes, delayed_by_collection_ns });
     }
 
     /// Inserts a program in the order of ends.
     fn insert(&mut self, program: BufferedProgram) {
         /// Number of last programs in the linear search.
         const FEW: usize = 8;
-        let later = self
-            .programs
-            .iter()
-            .rev()
-            .take(FEW)
-            .take_while(|other| **other > program)
-            .count();
+        let later = self.programs.iter().rev().take(FEW).take_while(|other| **other > program).count();
         let at = match later {
             FEW => self.programs.partition_point(|other| *other < program),
             _ => self.programs.len() - later,
         };
-        assert!(
-            at == 0 || self.programs[at - 1] <= program,
-            "programs free their space in the order of their ends"
-        );
+        assert!(at == 0 || self.programs[at - 1] <= program, "programs free their space in the order of their ends");
         self.programs.insert(at, program);
     }
 
@@ -155,10 +129,7 @@ impl WriteBuffer {
 
     fn release_next(&mut self) -> Option<BufferedProgram> {
         let program = self.programs.pop_front()?;
-        assert!(
-            program.bytes <= self.used_bytes,
-            "the buffer gives back more than it holds"
-        );
+        assert!(program.bytes <= self.used_bytes, "the buffer gives back more than it holds");
         self.used_bytes -= program.bytes;
         // A later operation may already have the same first page.
         if self.operations.get(&program.operation) == Some(&program.end) {

@@ -38,11 +38,7 @@ impl Default for BusyTimeline {
     fn default() -> BusyTimeline {
         let mut times = vec![FREE; LENGTH];
         times[..=NEAR].fill(PAST);
-        BusyTimeline {
-            starts: times.clone(),
-            ends: times,
-            first: 0,
-        }
+        BusyTimeline { starts: times.clone(), ends: times, first: 0 }
     }
 }
 

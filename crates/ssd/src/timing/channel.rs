@@ -53,10 +53,7 @@ impl Channel {
         self.collects_until = self.collects_until.max(now + elapsed_ns);
         self.collection_ns = self.collects_until - now;
         self.collects_ns = (before_ns + work_ns).min(self.collection_ns / 10 * 9);
-        assert!(
-            self.collects_ns < self.collection_ns || self.collection_ns == 0,
-            "hosts keep a share of the channel"
-        );
+        assert!(self.collects_ns < self.collection_ns || self.collection_ns == 0, "hosts keep a share of the channel");
     }
 }
 
@@ -72,10 +69,7 @@ pub(super) struct TransferRate {
 impl TransferRate {
     pub(super) fn new(bytes_per_second: u64) -> TransferRate {
         assert!(bytes_per_second > 0, "a channel has a speed above 0");
-        TransferRate {
-            bytes_per_second,
-            last: (0, 0),
-        }
+        TransferRate { bytes_per_second, last: (0, 0) }
     }
 
     /// Time to transfer bytes, rounded up so that no transfer exceeds the bandwidth.

@@ -13,14 +13,8 @@ const LANES_MAX: u32 = 16;
 /// Bytes per second of one lane in one direction, for each generation. Equal to the transfer rate
 /// times the efficiency of the line code (8b/10b for 1 and 2, 128b/130b for 3 to 5, flits of 242 in
 /// 256 bytes for 6; PCI Express Base Specification 6.0).
-const LANE_BYTES_PER_SECOND: [u64; 6] = [
-    250_000_000,
-    500_000_000,
-    984_615_385,
-    1_969_230_769,
-    3_938_461_538,
-    7_562_500_000,
-];
+const LANE_BYTES_PER_SECOND: [u64; 6] =
+    [250_000_000, 500_000_000, 984_615_385, 1_969_230_769, 3_938_461_538, 7_562_500_000];
 const SECOND_NS: u64 = 1_000_000_000;
 /// Maximum of any single time in a profile. Longer times indicate a wrong unit.
 const TIME_MAX_NS: u64 = 60 * SECOND_NS;
@@ -251,9 +245,8 @@ impl TimingConfig {
     fn check_buffer(&self, geometry: &Geometry, handles: &HandlesConfig) -> Result<(), ConfigError> {
         let program = geometry.program_unit_bytes.unwrap_or(geometry.mapping_unit_bytes);
         let apart = u64::from(handles.hot_window_bytes > 0);
-        let open: u64 = (0..handles.count)
-            .map(|handle| u64::from(handles.get(handle).open_reclaim_units) + apart)
-            .sum();
+        let open: u64 =
+            (0..handles.count).map(|handle| u64::from(handles.get(handle).open_reclaim_units) + apart).sum();
         let operation = program.saturating_mul(u64::from(geometry.planes_per_die));
         let least = operation.saturating_mul(open * u64::from(geometry.reclaim_groups) + 1);
         ConfigError::require(
@@ -273,10 +266,5 @@ fn at_most_a_minute(field: &str, time: Nanos) -> Result<(), ConfigError> {
 }
 
 fn require_time(field: &str, time: Nanos) -> Result<(), ConfigError> {
-    ConfigError::require(
-        (1..=TIME_MAX_NS).contains(&time),
-        field,
-        time,
-        "must be between a nanosecond and a minute",
-    )
+    ConfigError::require((1..=TIME_MAX_NS).contains(&time), field, time, "must be between a nanosecond and a minute")
 }

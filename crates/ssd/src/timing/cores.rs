@@ -14,10 +14,7 @@ pub(super) struct ControllerCores {
 impl ControllerCores {
     pub(super) fn new(cores: u32) -> ControllerCores {
         assert!(cores > 0, "a controller has a core");
-        ControllerCores {
-            free_at: vec![0; index(cores)],
-            first: 0,
-        }
+        ControllerCores { free_at: vec![0; index(cores)], first: 0 }
     }
 
     /// Occupies a core for `busy` with a command submitted at `now`. Returns the end of the work.
@@ -36,10 +33,7 @@ impl ControllerCores {
             at = before;
         }
         self.free_at[at] = until;
-        assert!(
-            self.free_at[self.first] <= until,
-            "the core that is free first comes next"
-        );
+        assert!(self.free_at[self.first] <= until, "the core that is free first comes next");
         until
     }
 }

@@ -77,10 +77,7 @@ impl GcBacklog {
 
     fn work_off(&mut self, time: Nanos) {
         self.done_ns += time.min(self.ns());
-        assert!(
-            self.done_ns <= self.scheduled_ns,
-            "more collection was done than requested"
-        );
+        assert!(self.done_ns <= self.scheduled_ns, "more collection was done than requested");
     }
 
     /// Remaining time of the operation that is in progress after `time`.
@@ -145,11 +142,7 @@ impl Die {
     fn collect_until(&mut self, until: Nanos) {
         assert!(until > self.free_at, "the time does not increase");
         let time = until - self.free_at;
-        self.log_activity(
-            self.free_at,
-            time.min(self.collection.ns()),
-            activity::WorkKind::Collection,
-        );
+        self.log_activity(self.free_at, time.min(self.collection.ns()), activity::WorkKind::Collection);
         self.collection.work_off(time);
         self.free_at = until;
     }
@@ -175,10 +168,7 @@ impl Die {
         assert!(self.free_at >= at, "a die reads after the request");
         self.log_activity(self.free_at, length, activity::WorkKind::Read);
         self.free_at += length;
-        ReadSlot {
-            end: self.free_at,
-            waited_for_collection_ns,
-        }
+        ReadSlot { end: self.free_at, waited_for_collection_ns }
     }
 
     /// Returns true if the die has no queued work.
@@ -197,11 +187,7 @@ impl Die {
             return 0;
         }
         let (wait, for_collection) = self.interrupt(at, suspend_ns);
-        let work = if for_collection {
-            activity::WorkKind::Collection
-        } else {
-            activity::WorkKind::Program
-        };
+        let work = if for_collection { activity::WorkKind::Collection } else { activity::WorkKind::Program };
         self.log_activity(at, wait, work);
         self.free_at += wait;
         if for_collection { wait } else { 0 }
@@ -287,10 +273,7 @@ impl Die {
     /// host waits for it. Returns its end.
     pub(super) fn wait_for(&mut self, now: Nanos, position: u64) -> Nanos {
         self.process_until(now);
-        assert!(
-            position <= self.collection.scheduled_ns,
-            "a host waits for collection work that is not scheduled"
-        );
+        assert!(position <= self.collection.scheduled_ns, "a host waits for collection work that is not scheduled");
         let remaining_ns = position.saturating_sub(self.collection.done_ns);
         if remaining_ns > 0 {
             self.collection.done_ns += remaining_ns;

@@ -140,11 +140,7 @@ impl DieMapping {
         let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
         let dies = class.blocks / planes;
         // Number of whole channels to rotate over, 1 if the unit has less than that.
-        let channels = if dies.is_multiple_of(dies_together) {
-            (dies / dies_together).max(1)
-        } else {
-            1
-        };
+        let channels = if dies.is_multiple_of(dies_together) { (dies / dies_together).max(1) } else { 1 };
         let row_pages = class.blocks * program_unit_pages;
         let spot = |page: u32| {
             let block = page / program_unit_pages;
@@ -233,11 +229,7 @@ impl FlashGeometry {
     #[inline(always)]
     pub(super) fn locate(&self, ppn: Ppn, unit: UnitPlace) -> PageLocation {
         assert!(unit.first <= ppn, "a page is searched in an earlier reclaim unit");
-        PageLocation {
-            ppn,
-            unit: unit.first,
-            flash_page: self.flash_page_at(unit, ppn.0 - unit.first.0),
-        }
+        PageLocation { ppn, unit: unit.first, flash_page: self.flash_page_at(unit, ppn.0 - unit.first.0) }
     }
 
     /// Flash page at an offset in a reclaim unit.

@@ -68,10 +68,7 @@ impl CompletionTime {
     /// Immediate completion.
     #[inline]
     pub(crate) fn now(now: Nanos) -> CompletionTime {
-        CompletionTime {
-            at: now,
-            waited_for_collection_ns: 0,
-        }
+        CompletionTime { at: now, waited_for_collection_ns: 0 }
     }
 
     /// Completion of both.
@@ -222,9 +219,7 @@ impl TimingModel {
         let each = (pieces / (self.dies.len() + self.channels.len())).max(1);
         let activity = || Some(Box::new(ActivityLog::new(each)));
         self.dies.iter_mut().for_each(|die| die.activity = activity());
-        self.channels
-            .iter_mut()
-            .for_each(|channel| channel.activity = activity());
+        self.channels.iter_mut().for_each(|channel| channel.activity = activity());
     }
 
     /// Logged activity of each die, and of each channel.
@@ -276,11 +271,7 @@ impl TimingModel {
         let busy = controller.write_ns + controller.page_ns * u64::from(pages - 1);
         let length = self.link_speed.transfer_ns(host_bytes);
         let at = self.take_data(now, pages, busy, length);
-        WriteProgress {
-            now,
-            arrived_at: at,
-            done: CompletionTime::now(at),
-        }
+        WriteProgress { now, arrived_at: at, done: CompletionTime::now(at) }
     }
 
     /// Starts a write that occupies a core for `busy` and the link for `length`. Returns the time
@@ -302,10 +293,7 @@ impl TimingModel {
     /// Appends pages to a reclaim unit. Pages go into the buffer, and to flash when their program
     /// operation is complete.
     pub(crate) fn append(&mut self, writing: &mut WriteProgress, unit: UnitPlace, position: u32, pages: u32) {
-        assert!(
-            writing.done.at >= writing.arrived_at,
-            "data is in the buffer before it came"
-        );
+        assert!(writing.done.at >= writing.arrived_at, "data is in the buffer before it came");
         assert!(pages > 0, "an extent without pages is appended");
         let operation_pages = self.geometry.operation_pages(unit);
         let end = position + pages;
@@ -452,10 +440,7 @@ impl TimingModel {
             "a write completes after its data, and its data arrives after the command"
         );
         let extra = self.tail(TailOf::Write) + self.config.controller.write_pipeline_ns;
-        CompletionTime {
-            at: writing.done.at + extra,
-            ..writing.done
-        }
+        CompletionTime { at: writing.done.at + extra, ..writing.done }
     }
 
     // ---- reads
@@ -540,10 +525,7 @@ impl TimingModel {
     #[inline]
     pub(crate) fn end_read(&mut self, done: CompletionTime) -> CompletionTime {
         let extra = self.tail(TailOf::Read) + self.config.controller.read_pipeline_ns;
-        CompletionTime {
-            at: done.at + extra,
-            ..done
-        }
+        CompletionTime { at: done.at + extra, ..done }
     }
 
     /// Transfers bytes of one flash page into the controller.
@@ -577,10 +559,7 @@ impl TimingModel {
         if self.senses_several
             && let Some(end) = self.sensed.end_of(location.sensing())
         {
-            return ReadSlot {
-                end,
-                waited_for_collection_ns: 0,
-            };
+            return ReadSlot { end, waited_for_collection_ns: 0 };
         }
         let length = self.geometry.read_ns(location.flash_page) + self.tail(TailOf::Sense);
         let sensed = self.dies[index(location.flash_page.die)].read(at, length, self.config.nand.suspend_ns);
@@ -668,14 +647,10 @@ impl TimingModel {
                 elapsed_ns = elapsed_ns.max(server.backlog_ns(now));
             }
         }
-        assert!(
-            self.collection.dies.iter().all(|left| left.ns == 0),
-            "collection worked on dies of another group"
-        );
+        assert!(self.collection.dies.iter().all(|left| left.ns == 0), "collection worked on dies of another group");
         let channels = self.geometry.channels_of(dies);
-        for (channel, work_ns) in self.channels[channels.clone()]
-            .iter_mut()
-            .zip(&mut self.collection.channels[channels])
+        for (channel, work_ns) in
+            self.channels[channels.clone()].iter_mut().zip(&mut self.collection.channels[channels])
         {
             channel.share_with_collection(now, elapsed_ns, std::mem::take(work_ns));
         }
@@ -697,10 +672,7 @@ impl TimingModel {
             return;
         };
         let dies = &mut self.dies[index(self.geometry.dies_of_group(unit.group).start)..];
-        let ends = dies
-            .iter_mut()
-            .zip(positions)
-            .map(|(die, position)| die.wait_for(now, *position));
+        let ends = dies.iter_mut().zip(positions).map(|(die, position)| die.wait_for(now, *position));
         let erased_at = ends.max().unwrap_or(now);
         if erased_at > now {
             self.erased_at.insert(unit.first.0, erased_at);

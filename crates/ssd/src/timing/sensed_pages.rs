@@ -59,12 +59,7 @@ mod tests {
 
     #[test]
     fn all_that_a_command_senses_is_found_and_nothing_of_the_one_before() {
-        let sensing = |row: u32| SenseOp {
-            unit: Ppn(0),
-            die: row % 7,
-            page_in_program: row % 3,
-            row,
-        };
+        let sensing = |row: u32| SenseOp { unit: Ppn(0), die: row % 7, page_in_program: row % 3, row };
         let mut sensed = SensedPages::default();
         for pages in [1, 32, 1000, 5] {
             for row in 0..pages {

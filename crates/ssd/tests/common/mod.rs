@@ -73,27 +73,17 @@ pub fn silent(config: &DeviceConfig) -> Device {
 
 /// A host write of whole pages.
 pub fn extent(first: u32, pages: u32, placement: Placement) -> WriteRequest {
-    WriteRequest {
-        first: Lpn(first),
-        pages,
-        host_bytes: u64::from(pages) * 4096,
-        placement,
-    }
+    WriteRequest { first: Lpn(first), pages, host_bytes: u64::from(pages) * 4096, placement }
 }
 
 /// Writes whole pages through a handle of reclaim group 0.
 pub fn write<S: EventSink>(device: &mut Device<S>, first: u32, pages: u32, handle: u16) {
-    let _ = device
-        .write(0, &extent(first, pages, Placement::handle(handle)))
-        .expect("the extent and the handle exist");
+    let _ = device.write(0, &extent(first, pages, Placement::handle(handle))).expect("the extent and the handle exist");
 }
 
 /// Placement from its numbers.
 pub fn placement(group: u16, handle: u16) -> Placement {
-    Placement {
-        group: RgId(group),
-        handle: RuhId(handle),
-    }
+    Placement { group: RgId(group), handle: RuhId(handle) }
 }
 
 /// Owner of handle `index`.
@@ -123,12 +113,7 @@ pub fn reclaims(device: &Recorded) -> Vec<ReclaimRecord> {
 /// Sizes in pages of the reclaim units opened so far for host writes of this owner.
 pub fn opened_pages(device: &Recorded, by: UnitOwner) -> Vec<u32> {
     let opened = |event: &DeviceEvent| match event {
-        DeviceEvent::Open {
-            owner,
-            unit_pages,
-            for_collection: false,
-            ..
-        } if *owner == by => Some(*unit_pages),
+        DeviceEvent::Open { owner, unit_pages, for_collection: false, .. } if *owner == by => Some(*unit_pages),
         _ => None,
     };
     device.sink().iter().filter_map(opened).collect()
@@ -145,11 +130,7 @@ pub fn free_pages_at_reclaims(device: &Recorded) -> Vec<(Trigger, u64)> {
     let mut rows = Vec::new();
     for event in device.sink() {
         match event {
-            DeviceEvent::Open {
-                unit_pages,
-                for_collection,
-                ..
-            } => {
+            DeviceEvent::Open { unit_pages, for_collection, .. } => {
                 free -= u64::from(*unit_pages);
                 opened_for_copies += if *for_collection { u64::from(*unit_pages) } else { 0 };
             }
@@ -172,11 +153,7 @@ pub fn prove(device: &Recorded) {
     for event in device.sink() {
         folded.apply(event);
     }
-    assert_eq!(
-        &folded,
-        device.stats(),
-        "the events do not fold to the device's counters"
-    );
+    assert_eq!(&folded, device.stats(), "the events do not fold to the device's counters");
 }
 
 /// Logical pages drawn uniformly, from a seed.
@@ -186,9 +163,7 @@ pub struct Uniform {
 
 impl Uniform {
     pub fn new(seed: u64) -> Uniform {
-        Uniform {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-        }
+        Uniform { random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
     /// Draws one of `0..below`.
@@ -260,9 +235,7 @@ pub fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
             0 => UNIT_PAGES,
             _ => 1 + uniform.below(8),
         };
-        let _ = device
-            .write(0, &extent(first, length, placement))
-            .expect("the extent and the placement exist");
+        let _ = device.write(0, &extent(first, length, placement)).expect("the extent and the placement exist");
         if command % 50 == 7 {
             let _ = device.deallocate(0, Lpn(first), 4).expect("the extent exists");
         }
@@ -273,9 +246,7 @@ pub fn work(device: &mut Device, uniform: &mut Uniform, commands: u32) {
 }
 
 pub fn physical_pages(device: &Device) -> Vec<Option<Ppn>> {
-    (0..device.layout().logical_pages)
-        .map(|page| device.lookup(Lpn(page)))
-        .collect()
+    (0..device.layout().logical_pages).map(|page| device.lookup(Lpn(page))).collect()
 }
 
 /// Asserts that all visible state of two devices is equal.
@@ -288,10 +259,7 @@ pub fn assert_same(one: &Device, other: &Device) {
     assert_eq!(one.occupancy(), other.occupancy());
     for handle in 0..one.layout().handles.len() as u16 {
         let placement = Placement::handle(handle);
-        assert_eq!(
-            one.available_media_writes(placement),
-            other.available_media_writes(placement)
-        );
+        assert_eq!(one.available_media_writes(placement), other.available_media_writes(placement));
     }
     one.check().expect("every invariant of the one holds");
     other.check().expect("every invariant of the other holds");

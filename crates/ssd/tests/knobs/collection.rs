@@ -8,10 +8,7 @@ fn overwritten_in_order(change: impl FnOnce(&mut GcConfig)) -> Recorded {
     let mut config = small(64, 0.25);
     change(&mut config.gc);
     let mut device = recorded(&config);
-    assert_eq!(
-        device.layout().spare_superblocks,
-        12 - device.layout().reserve_superblocks
-    );
+    assert_eq!(device.layout().spare_superblocks, 12 - device.layout().reserve_superblocks);
     let pages = device.layout().logical_pages;
     for first in (0..2 * pages).map(|page| page % pages) {
         write(&mut device, first, 1, 0);
@@ -92,11 +89,7 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
         write(&mut device, 0, UNIT_PAGES, 0);
         write(&mut device, 0, UNIT_PAGES / 2, 1);
         write(&mut device, 4 * UNIT_PAGES, 1, 2);
-        assert_eq!(
-            device.stats().background_collections,
-            expected,
-            "lazy valid share {share}"
-        );
+        assert_eq!(device.stats().background_collections, expected, "lazy valid share {share}");
         assert!(
             reclaims(&device)
                 .iter()
@@ -115,11 +108,7 @@ fn lazy_valid_share_limits_what_background_collection_takes() {
             let _ = device.deallocate(0, Lpn(0), overwritten).expect("the extent exists");
         }
         write(&mut device, 4 * UNIT_PAGES, 1, 2);
-        assert_eq!(
-            device.stats().background_collections,
-            expected,
-            "lazy valid share {share}"
-        );
+        assert_eq!(device.stats().background_collections, expected, "lazy valid share {share}");
     }
 }
 
@@ -151,11 +140,7 @@ fn lazy_valid_share_limits_every_policy() {
             let _ = device.deallocate(0, Lpn(0), 128).expect("the extent exists");
             write(&mut device, 4 * UNIT_PAGES, 1, 1);
             let victims: Vec<RuId> = reclaims(&device).iter().map(|reclaim| reclaim.victim).collect();
-            assert_eq!(
-                victims,
-                [second],
-                "{policy:?}, seed {seed}; {first:?} is not lazy enough"
-            );
+            assert_eq!(victims, [second], "{policy:?}, seed {seed}; {first:?} is not lazy enough");
         }
     }
 }
@@ -204,10 +189,7 @@ fn marks_of_spare_keeps_a_sequential_overwrite_at_1_and_marks_of_all_does_not() 
         })
     };
     let (eager, lazy) = (all(0.875), all(0.05));
-    assert!(
-        (eager - 2.0).abs() < 0.01,
-        "{eager} where the published emulator measures 2.00"
-    );
+    assert!((eager - 2.0).abs() < 0.01, "{eager} where the published emulator measures 2.00");
     assert!((lazy - 1.05).abs() < 0.01, "{lazy} where 5 % of each unit are copied");
 }
 
@@ -222,16 +204,9 @@ fn reserve_share_takes_spare_from_the_host() {
     assert_eq!([0.0, 0.25, 0.5].map(reserved), [0, 3, 6]);
     let device = overwritten_in_order(|gc| gc.reserve_share = 0.5);
     let least = free_pages_at_reclaims(&device).iter().map(|row| row.1).min();
-    assert_eq!(
-        least,
-        Some(7 * u64::from(UNIT_PAGES)),
-        "the reserve and the one for collection stay free"
-    );
+    assert_eq!(least, Some(7 * u64::from(UNIT_PAGES)), "the reserve and the one for collection stay free");
     let (without, with) = (steady_amplification(&config(0.0)), steady_amplification(&config(0.5)));
-    assert!(
-        with > 1.4 * without,
-        "{without} without a reserve, {with} with half of the spare"
-    );
+    assert!(with > 1.4 * without, "{without} without a reserve, {with} with half of the spare");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -255,24 +230,12 @@ const WHOLE_BLOCK: Option<u64> = Some(64 * 4096);
 fn block_remapping_moves_fully_valid_blocks_without_copying() {
     let with = with_full_blocks(true, WHOLE_BLOCK);
     let first = reclaims(&with)[0].clone();
-    assert_eq!(
-        (first.valid_pages, first.pages_copied, first.blocks_remapped),
-        (192, 0, 3)
-    );
+    assert_eq!((first.valid_pages, first.pages_copied, first.blocks_remapped), (192, 0, 3));
     let without = with_full_blocks(false, WHOLE_BLOCK);
     let copied = reclaims(&without)[0].clone();
-    assert_eq!(
-        (copied.valid_pages, copied.pages_copied, copied.blocks_remapped),
-        (192, 192, 0)
-    );
-    assert!(
-        with.stats().media_bytes_written() < without.stats().media_bytes_written(),
-        "remapping saves media writes"
-    );
-    assert_eq!(
-        with.stats().total().pages_remapped,
-        64 * with.stats().total().blocks_remapped
-    );
+    assert_eq!((copied.valid_pages, copied.pages_copied, copied.blocks_remapped), (192, 192, 0));
+    assert!(with.stats().media_bytes_written() < without.stats().media_bytes_written(), "remapping saves media writes");
+    assert_eq!(with.stats().total().pages_remapped, 64 * with.stats().total().blocks_remapped);
     for lpn in 0..STAGED_UNITS * UNIT_PAGES {
         assert!(with.lookup(Lpn(lpn)).is_some(), "logical page {lpn} is lost");
     }
@@ -374,14 +337,8 @@ fn static_wear_levelling_bounds_the_spread_of_erases_and_counts_its_copies_apart
         // A superblock with cold data falls behind by the threshold between two moves.
         let moves = total.wear_levelling_pages_erased / u64::from(UNIT_PAGES);
         let erased = total.pages_erased / u64::from(UNIT_PAGES);
-        assert!(
-            moves > 0 && moves * u64::from(erases) <= erased,
-            "{moves} of {erased} erases"
-        );
-        assert!(
-            total.wear_levelling_pages < copied_before,
-            "a smaller threshold copies more"
-        );
+        assert!(moves > 0 && moves * u64::from(erases) <= erased, "{moves} of {erased} erases");
+        assert!(total.wear_levelling_pages < copied_before, "a smaller threshold copies more");
         copied_before = total.wear_levelling_pages;
     }
 }
@@ -400,10 +357,7 @@ fn block_remapping_keeps_erase_counts_with_the_block() {
     assert_eq!(total.pages_erased, 64 * erased);
     assert_eq!(device.stats().media_bytes_erased(), 64 * erased * 4096);
     let without = with_full_blocks(false, WHOLE_BLOCK);
-    assert_eq!(
-        without.stats().total().pages_erased,
-        256 * without.stats().total().units_reclaimed
-    );
+    assert_eq!(without.stats().total().pages_erased, 256 * without.stats().total().units_reclaimed);
 }
 
 #[test]
@@ -425,20 +379,13 @@ fn a_remapped_block_is_erased_where_its_data_went() {
     assert_eq!(device.block_erase_counts()[blocks_of(victim)], [1, 0, 0, 0]);
     assert_eq!(device.block_erase_counts()[blocks_of(destination)], [0, 0, 0, 0]);
     let pages: Vec<u32> = (0..device.layout().logical_pages).collect();
-    let held = |page: &u32| {
-        device
-            .lookup(Lpn(*page))
-            .is_some_and(|ppn| device.unit_of(ppn) == destination)
-    };
+    let held = |page: &u32| device.lookup(Lpn(*page)).is_some_and(|ppn| device.unit_of(ppn) == destination);
     let pages: Vec<u32> = pages.into_iter().filter(held).collect();
     for page in pages {
         let _ = device.deallocate(0, Lpn(page), 1).expect("the extent exists");
     }
     write(&mut device, 0, 1, 0);
-    assert_eq!(
-        reclaims(&device).last().map(|reclaim| reclaim.victim),
-        Some(destination)
-    );
+    assert_eq!(reclaims(&device).last().map(|reclaim| reclaim.victim), Some(destination));
     assert_eq!(device.block_erase_counts()[blocks_of(victim)], [1, 1, 1, 1]);
     assert_eq!(device.block_erase_counts()[blocks_of(destination)], [1, 0, 0, 0]);
     prove(&device);
@@ -478,24 +425,13 @@ fn copies_among_host_data_go_to_the_first_handle_that_is_not_persistently_isolat
     let all = BTreeSet::from([0, 1, 2, 3]);
     let expected = [(0, all), (1, alone(1)), (2, alone(2)), (3, alone(3))];
     assert_eq!(held, BTreeMap::from(expected));
-    let only_for_copies = |event: &DeviceEvent| {
-        matches!(
-            event,
-            DeviceEvent::Open {
-                for_collection: true,
-                ..
-            }
-        )
-    };
+    let only_for_copies = |event: &DeviceEvent| matches!(event, DeviceEvent::Open { for_collection: true, .. });
     assert!(!device.sink().iter().any(only_for_copies), "no unit takes copies only");
     let received: Vec<u64> = device.stats().handles.iter().map(|row| row.gc_pages_received).collect();
     assert!(received[0] > 0 && received[1..] == [0, 0, 0], "{received:?}");
     assert_eq!(device.stats().shared.gc_pages_received, 0);
 
-    let isolated = |index| HandleOverride {
-        isolation: Some(Isolation::PersistentlyIsolated),
-        ..given(index)
-    };
+    let isolated = |index| HandleOverride { isolation: Some(Isolation::PersistentlyIsolated), ..given(index) };
     let (_, held) = shared_frontiers(|config| config.handles.overrides = vec![isolated(0), isolated(2)]);
     let both = BTreeSet::from([1, 3]);
     let expected = [(0, alone(0)), (1, both), (2, alone(2)), (3, alone(3))];

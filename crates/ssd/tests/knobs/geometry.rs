@@ -18,10 +18,7 @@ fn capacity_and_flash_follow_from_each_other() {
     let more = DeviceLayout::new(&small(125, 1.0)).expect("valid");
     assert_eq!((more.superblocks(), more.logical_pages), (125, 16_000));
     let tenth = DeviceLayout::new(&small(110, 0.10)).expect("valid");
-    assert_eq!(
-        tenth.logical_pages, 25_600,
-        "110 MiB of flash at 0.10 are 100 MiB, whatever 0.10 is in binary"
-    );
+    assert_eq!(tenth.logical_pages, 25_600, "110 MiB of flash at 0.10 are 100 MiB, whatever 0.10 is in binary");
     // The last page exists, and the page after it does not.
     let mut device = silent(&small(125, 0.25));
     write(&mut device, 25_599, 1, 0);
@@ -42,12 +39,7 @@ fn mapping_unit_is_what_a_small_write_costs() {
         config.geometry.mapping_unit_bytes = kibibytes * 1024;
         let mut device = recorded(&config);
         assert_eq!(u64::from(device.layout().superblock_pages), 1024 / kibibytes);
-        let write = WriteRequest {
-            first: Lpn(5),
-            pages: 1,
-            host_bytes: 512,
-            placement: Placement::handle(0),
-        };
+        let write = WriteRequest { first: Lpn(5), pages: 1, host_bytes: 512, placement: Placement::handle(0) };
         let _ = device.write(0, &write).expect("the extent exists");
         assert_eq!(device.stats().host_bytes_written(), 512);
         assert_eq!(device.stats().media_bytes_written(), kibibytes * 1024);
@@ -62,11 +54,7 @@ fn media_overhead_follows_the_data_and_takes_no_space_from_it() {
     let run = |share: f64| {
         let mut config = small(64, 0.25);
         config.geometry.media_overhead_share = share;
-        config.endurance = Some(EnduranceConfig {
-            rated_erases: 3000,
-            spread: 0.0,
-            warranty_years: 5.0,
-        });
+        config.endurance = Some(EnduranceConfig { rated_erases: 3000, spread: 0.0, warranty_years: 5.0 });
         let mut device = recorded(&config);
         let pages = device.layout().logical_pages;
         write(&mut device, 0, pages, 0);
@@ -81,29 +69,19 @@ fn media_overhead_follows_the_data_and_takes_no_space_from_it() {
     assert!(without.stats().total().gc_pages_copied > 10_000);
     for (share, in_a_thousand) in [(0.025, 25), (0.1, 100), (0.5, 500)] {
         let (filled_with, with) = run(share);
-        assert_eq!(
-            filled_with.overhead_pages(),
-            pages * in_a_thousand / 1000,
-            "of a sequential fill"
-        );
+        assert_eq!(filled_with.overhead_pages(), pages * in_a_thousand / 1000, "of a sequential fill");
         let waf = filled_with.write_amplification().expect("the host has written");
         assert!((waf - 1.0 - share).abs() < 1.0 / pages as f64, "{waf}");
 
         let (stats, data_pages) = (with.stats(), without.stats().data_pages());
         assert_eq!(stats.overhead_pages(), data_pages * in_a_thousand / 1000);
-        assert_eq!(
-            stats.media_bytes_written(),
-            (data_pages + stats.overhead_pages()) * 4096
-        );
+        assert_eq!(stats.media_bytes_written(), (data_pages + stats.overhead_pages()) * 4096);
         let rows = |stats: &DeviceStats| (stats.handles.clone(), stats.shared, stats.foreground_collections);
         assert_eq!(rows(stats), rows(without.stats()), "overhead changes no decision");
         assert_eq!(with.block_erase_counts(), without.block_erase_counts());
         // Counters of a period are differences of counters.
         let since = stats.since(&filled_with);
-        assert_eq!(
-            since.overhead_pages(),
-            stats.overhead_pages() - filled_with.overhead_pages()
-        );
+        assert_eq!(since.overhead_pages(), stats.overhead_pages() - filled_with.overhead_pages());
         // Overhead wears flash of its own.
         let writes = |device: &Recorded| device.endurance().expect("it is configured").drive_writes_per_day;
         assert!((writes(&with) / writes(&without) - 1.0).abs() < 1e-4, "{share}");
@@ -133,9 +111,7 @@ fn writes_without_a_placement_go_to_the_groups_in_turn() {
     for turn in 0..9 {
         assert_eq!(device.default_placement(RuhId(3)), placement(turn % 4, 3));
         // A write with a placement does not advance the rotation.
-        let _ = device
-            .write(0, &extent(0, 1, placement(2, 1)))
-            .expect("the page exists");
+        let _ = device.write(0, &extent(0, 1, placement(2, 1))).expect("the page exists");
     }
     let mut one = recorded(&small(96, 0.3));
     for _ in 0..3 {
@@ -167,14 +143,7 @@ fn reclaim_groups_keep_what_is_placed_in_them() {
     }
     assert_eq!(device.stats().pages_redirected, 0);
     let refused = device.write(0, &extent(0, 1, placement(4, 0)));
-    assert!(matches!(
-        refused,
-        Err(HostError::InvalidPlacement {
-            group: 4,
-            groups: 4,
-            ..
-        })
-    ));
+    assert!(matches!(refused, Err(HostError::InvalidPlacement { group: 4, groups: 4, .. })));
     prove(&device);
 }
 
@@ -186,22 +155,14 @@ fn the_whole_capacity_is_reachable_through_one_reclaim_group() {
     for round in 0..3 {
         for page in 0..pages {
             let page = if round == 0 { page } else { uniform.below(pages) };
-            let _ = device
-                .write(0, &extent(page, 1, placement(2, 1)))
-                .expect("the page exists");
+            let _ = device.write(0, &extent(page, 1, placement(2, 1))).expect("the page exists");
         }
     }
     assert_eq!(device.live_pages(), u64::from(pages));
     let in_group = |group| (0..pages).filter(|page| group_of(&device, *page) == group).count() as u64;
     assert!(in_group(2) <= device.layout().group_live_pages_max);
-    assert!(
-        in_group(2) > u64::from(pages) / 4,
-        "the requested group holds as much as it can"
-    );
-    assert!(
-        [0, 1, 3].into_iter().all(|group| in_group(group) > 0),
-        "the others take the rest"
-    );
+    assert!(in_group(2) > u64::from(pages) / 4, "the requested group holds as much as it can");
+    assert!([0, 1, 3].into_iter().all(|group| in_group(group) > 0), "the others take the rest");
     let mut redirected = 0;
     for event in device.sink() {
         if let DeviceEvent::Redirect { from, to, pages } = event {
@@ -226,25 +187,14 @@ fn deallocated_pages_are_gone_and_cost_nothing() {
     write(&mut device, 0, pages / 2, 0);
     let _ = device.deallocate(0, Lpn(100), pages - 100).expect("the extent exists");
     assert_eq!(device.live_pages(), 100);
-    assert_eq!(
-        device.stats().pages_deallocated,
-        u64::from(pages / 2 - 100),
-        "mapped pages count, others do not"
-    );
+    assert_eq!(device.stats().pages_deallocated, u64::from(pages / 2 - 100), "mapped pages count, others do not");
     assert!(device.lookup(Lpn(99)).is_some() && device.lookup(Lpn(100)).is_none());
-    assert_eq!(
-        device.stats().media_bytes_written(),
-        u64::from(pages / 2) * 4096,
-        "nothing is written for it"
-    );
+    assert_eq!(device.stats().media_bytes_written(), u64::from(pages / 2) * 4096, "nothing is written for it");
     for _ in 0..3 {
         write(&mut device, 100, pages - 100, 1);
         let _ = device.deallocate(0, Lpn(100), pages - 100).expect("the extent exists");
     }
-    assert!(
-        device.stats().total().gc_pages_copied <= 100,
-        "only what is left is worth copying"
-    );
+    assert!(device.stats().total().gc_pages_copied <= 100, "only what is left is worth copying");
     assert!(device.deallocate(0, Lpn(pages - 1), 2).is_err());
     assert!(device.deallocate(0, Lpn(0), 0).is_err());
     prove(&device);

@@ -30,19 +30,11 @@ fn two_interleaved_handles(isolation: Isolation, adaptive_isolation_spare: f64) 
 #[test]
 fn initially_isolated_data_mixes_when_it_is_collected() {
     let (device, handles) = two_interleaved_handles(Isolation::InitiallyIsolated, 16.0);
-    assert!(
-        reclaims(&device)
-            .iter()
-            .all(|reclaim| reclaim.destination_owner == UnitOwner::SHARED_POOL)
-    );
+    assert!(reclaims(&device).iter().all(|reclaim| reclaim.destination_owner == UnitOwner::SHARED_POOL));
     let mut mixed = 0;
     for ((unit_owner, unit), in_it) in handles_in_units(&device, &handles) {
         match unit_owner.handle() {
-            Some(handle) => assert_eq!(
-                in_it,
-                BTreeSet::from([handle.0]),
-                "{unit:?}: host data is isolated at first"
-            ),
+            Some(handle) => assert_eq!(in_it, BTreeSet::from([handle.0]), "{unit:?}: host data is isolated at first"),
             None => mixed += usize::from(in_it.len() == 2),
         }
     }
@@ -53,11 +45,7 @@ fn initially_isolated_data_mixes_when_it_is_collected() {
 fn persistently_isolated_data_never_mixes() {
     let (device, handles) = two_interleaved_handles(Isolation::PersistentlyIsolated, 16.0);
     assert!(reclaims(&device).len() > 100);
-    assert!(
-        reclaims(&device)
-            .iter()
-            .all(|reclaim| reclaim.destination_owner == reclaim.victim_owner)
-    );
+    assert!(reclaims(&device).iter().all(|reclaim| reclaim.destination_owner == reclaim.victim_owner));
     for ((unit_owner, unit), in_it) in handles_in_units(&device, &handles) {
         let handle = unit_owner.handle().expect("nothing is shared");
         assert_eq!(in_it, BTreeSet::from([handle.0]), "{unit:?}");
@@ -88,12 +76,7 @@ fn isolation_of_a_handle_is_its_own() {
         destinations.insert((reclaim.victim_owner, reclaim.destination_owner));
     }
     let shared = UnitOwner::SHARED_POOL;
-    let expected = [
-        (owner(0), shared),
-        (owner(1), owner(1)),
-        (owner(2), shared),
-        (shared, shared),
-    ];
+    let expected = [(owner(0), shared), (owner(1), owner(1)), (owner(2), shared), (shared, shared)];
     assert_eq!(destinations, BTreeSet::from(expected));
 }
 
@@ -107,11 +90,7 @@ fn adaptive_isolation_follows_the_spare() {
         let late = &collections[collections.len() / 2..];
         (late.iter().any(shared), late.iter().all(shared))
     };
-    assert_eq!(
-        destinations(4.0),
-        (false, false),
-        "persistently isolated: nothing is shared"
-    );
+    assert_eq!(destinations(4.0), (false, false), "persistently isolated: nothing is shared");
     assert_eq!(destinations(8.0), (true, true), "initially isolated: all is shared");
 
     // The same threshold with another over-provisioning.
@@ -166,30 +145,16 @@ fn adaptive_isolation_goes_back_below_three_quarters_of_its_threshold() {
         let since = &all[before + 1..];
         assert!(!since.is_empty(), "collection runs with {units} units of data");
         assert!(
-            since
-                .iter()
-                .filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL)
-                .count()
-                > 0,
+            since.iter().filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL).count() > 0,
             "data of the handle is collected with {units} units of data"
         );
-        for reclaim in since
-            .iter()
-            .filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL)
-        {
+        for reclaim in since.iter().filter(|reclaim| reclaim.victim_owner != UnitOwner::SHARED_POOL) {
             assert_eq!(reclaim.destination_owner, expected, "with {units} units of data");
         }
     }
     prove(&device);
-    let closed = |event: &&DeviceEvent| {
-        matches!(
-            event,
-            DeviceEvent::Close {
-                reason: CloseReason::IsolationChanged,
-                ..
-            }
-        )
-    };
+    let closed =
+        |event: &&DeviceEvent| matches!(event, DeviceEvent::Close { reason: CloseReason::IsolationChanged, .. });
     let closed = device.sink().iter().filter(closed).count();
     assert_eq!(closed, 1, "going back closes the handle's reclaim unit for copies");
 }
@@ -206,15 +171,7 @@ fn count_is_the_number_of_handles() {
         write(&mut device, 0, 1, count - 1);
         assert_eq!(device.stats().handles.len(), usize::from(count));
         let refused = device.write(0, &extent(0, 1, Placement::handle(count)));
-        assert_eq!(
-            refused,
-            Err(HostError::InvalidPlacement {
-                group: 0,
-                handle: count,
-                groups: 1,
-                handles: count
-            })
-        );
+        assert_eq!(refused, Err(HostError::InvalidPlacement { group: 0, handle: count, groups: 1, handles: count }));
     }
 }
 
@@ -231,18 +188,11 @@ fn the_same_handle_keeps_its_reclaim_unit_until_it_is_full() {
     assert_eq!(all.len(), 4, "each handle has its own");
     for turn in 0..UNIT_PAGES {
         for handle in 0..4 {
-            assert_eq!(
-                unit(turn, handle),
-                unit(0, handle),
-                "write {turn} through handle {handle}"
-            );
+            assert_eq!(unit(turn, handle), unit(0, handle), "write {turn} through handle {handle}");
         }
     }
     write(&mut device, 4 * UNIT_PAGES, 1, 2);
-    assert!(
-        !all.contains(&unit_of(&device, 4 * UNIT_PAGES)),
-        "a full one is followed by another"
-    );
+    assert!(!all.contains(&unit_of(&device, 4 * UNIT_PAGES)), "a full one is followed by another");
 }
 
 /// 4 channels of 2 dies with 2 planes, which give 16 blocks of 16 pages in a superblock of 256.
@@ -276,16 +226,10 @@ fn reclaim_unit_size_is_what_it_is_called() {
 
 #[test]
 fn channels_dies_and_planes_shape_the_reclaim_units() {
-    for (channels, dies_per_channel, planes_per_die, blocks, channel_pages, die_pages) in [
-        (2, 2, 1, 4, 128, 64),
-        (4, 2, 1, 8, 64, 32),
-        (2, 4, 1, 8, 128, 32),
-        (2, 2, 2, 8, 128, 64),
-    ] {
-        let sizes = [
-            (ReclaimUnitSize::Channel, channel_pages),
-            (ReclaimUnitSize::Die, die_pages),
-        ];
+    for (channels, dies_per_channel, planes_per_die, blocks, channel_pages, die_pages) in
+        [(2, 2, 1, 4, 128, 64), (4, 2, 1, 8, 64, 32), (2, 4, 1, 8, 128, 32), (2, 2, 2, 8, 128, 64)]
+    {
+        let sizes = [(ReclaimUnitSize::Channel, channel_pages), (ReclaimUnitSize::Die, die_pages)];
         for (size, pages) in sizes {
             let mut config = small(64, 0.30);
             config.geometry.channels = channels;
@@ -304,11 +248,9 @@ fn channels_dies_and_planes_shape_the_reclaim_units() {
 #[test]
 fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
     // The second of two small reclaim units is reclaimed. Erase counts show its blocks.
-    for (size, expected) in [
-        (ReclaimUnitSize::Fraction(2), 8..16),
-        (ReclaimUnitSize::Channel, 4..8),
-        (ReclaimUnitSize::Die, 2..4),
-    ] {
+    for (size, expected) in
+        [(ReclaimUnitSize::Fraction(2), 8..16), (ReclaimUnitSize::Channel, 4..8), (ReclaimUnitSize::Die, 2..4)]
+    {
         let mut config = many_dies();
         config.handles.reclaim_unit = size;
         config.gc.background_watermark = 0.0;
@@ -319,10 +261,7 @@ fn smaller_reclaim_units_lie_on_the_dies_they_are_called_after() {
         let _ = device.deallocate(0, Lpn(pages), pages).expect("the extent exists");
         write(&mut device, 4 * UNIT_PAGES, 1, 1);
         let counts = device.block_erase_counts().iter().enumerate();
-        let erased: Vec<usize> = counts
-            .filter(|(_, count)| **count > 0)
-            .map(|(block, _)| block)
-            .collect();
+        let erased: Vec<usize> = counts.filter(|(_, count)| **count > 0).map(|(block, _)| block).collect();
         assert_eq!(erased, expected.collect::<Vec<_>>(), "{size:?}");
         prove(&device);
     }
@@ -343,13 +282,7 @@ fn copies_get_reclaim_units_of_the_size_that_they_come_from() {
         overwrite_uniformly(&mut device, &mut Uniform::new(12), (0, pages), 2 * u64::from(pages), 0);
         let mut opened = BTreeSet::new();
         for event in device.sink() {
-            if let DeviceEvent::Open {
-                owner,
-                unit_pages,
-                for_collection: true,
-                ..
-            } = event
-            {
+            if let DeviceEvent::Open { owner, unit_pages, for_collection: true, .. } = event {
                 opened.insert((*owner, *unit_pages));
             }
         }
@@ -402,11 +335,7 @@ fn divided_superblocks_merge_again() {
     let _ = device.deallocate(0, Lpn(0), pages).expect("the extent exists");
     write(&mut device, 0, pages, 0);
     let whole = opened_pages(&device, owner(0));
-    assert_eq!(
-        whole.len() as u32,
-        pages.div_ceil(UNIT_PAGES),
-        "all are whole superblocks"
-    );
+    assert_eq!(whole.len() as u32, pages.div_ceil(UNIT_PAGES), "all are whole superblocks");
     assert_eq!(device.stats().total().gc_pages_copied, 0, "nothing was left to copy");
     prove(&device);
     // The superblocks can be divided again.
@@ -428,16 +357,8 @@ fn open_reclaim_units_take_commands_round_robin() {
         let different: BTreeSet<RuId> = units[..usize::from(open)].iter().copied().collect();
         assert_eq!(different.len(), usize::from(open));
         for command in 0..60 {
-            assert_eq!(
-                unit_of(&device, 2 * command as u32 + 1),
-                units[command],
-                "a command stays together"
-            );
-            assert_eq!(
-                units[command],
-                units[command % usize::from(open)],
-                "command {command} of {open}"
-            );
+            assert_eq!(unit_of(&device, 2 * command as u32 + 1), units[command], "a command stays together");
+            assert_eq!(units[command], units[command % usize::from(open)], "command {command} of {open}");
         }
     }
 }
@@ -454,39 +375,23 @@ fn eager_opening_takes_every_reclaim_unit_at_start() {
         prove(&device);
         let mut found = BTreeMap::new();
         for event in device.sink() {
-            let DeviceEvent::Open {
-                owner, for_collection, ..
-            } = event
-            else {
+            let DeviceEvent::Open { owner, for_collection, .. } = event else {
                 panic!("only reclaim units are opened at start");
             };
             *found.entry((*owner, *for_collection)).or_insert(0) += 1;
         }
         found
     };
-    for isolation in [
-        Isolation::InitiallyIsolated,
-        Isolation::PersistentlyIsolated,
-        Isolation::Adaptive,
-    ] {
+    for isolation in [Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated, Isolation::Adaptive] {
         assert!(opens(UnitOpenPolicy::OnFirstUse, isolation, 1, 1).is_empty());
     }
     let hosts = |count| (0..4).map(move |handle| ((owner(handle), false), count));
     let initially = hosts(1).chain([((UnitOwner::SHARED_POOL, true), 1)]);
-    assert_eq!(
-        opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 1, 1),
-        initially.collect()
-    );
+    assert_eq!(opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 1, 1), initially.collect());
     let persistently = hosts(1).chain((0..4).map(|handle| ((owner(handle), true), 1)));
-    assert_eq!(
-        opens(UnitOpenPolicy::Eager, Isolation::PersistentlyIsolated, 1, 1),
-        persistently.collect()
-    );
+    assert_eq!(opens(UnitOpenPolicy::Eager, Isolation::PersistentlyIsolated, 1, 1), persistently.collect());
     let twice = hosts(4).chain([((UnitOwner::SHARED_POOL, true), 2)]);
-    assert_eq!(
-        opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 2, 2),
-        twice.collect()
-    );
+    assert_eq!(opens(UnitOpenPolicy::Eager, Isolation::InitiallyIsolated, 2, 2), twice.collect());
 }
 
 #[test]
@@ -509,10 +414,7 @@ fn eager_opening_costs_spare() {
         config.handles.opening = opening;
         steady_amplification(&config)
     };
-    let (lazily, eagerly) = (
-        amplification(UnitOpenPolicy::OnFirstUse),
-        amplification(UnitOpenPolicy::Eager),
-    );
+    let (lazily, eagerly) = (amplification(UnitOpenPolicy::OnFirstUse), amplification(UnitOpenPolicy::Eager));
     assert!(eagerly > 1.5 * lazily, "{lazily} on first use, {eagerly} eagerly");
 }
 
@@ -526,12 +428,7 @@ fn overrides_hold_for_their_handle_only() {
             reclaim_unit: Some(ReclaimUnitSize::Channel),
             open_reclaim_units: None,
         },
-        HandleOverride {
-            index: 2,
-            isolation: None,
-            reclaim_unit: None,
-            open_reclaim_units: Some(3),
-        },
+        HandleOverride { index: 2, isolation: None, reclaim_unit: None, open_reclaim_units: Some(3) },
     ];
     let mut device = recorded(&config);
     for command in 0..30 {

@@ -63,9 +63,7 @@ impl Staged {
         for unit in 0..STAGED_UNITS {
             write(&mut device, unit * UNIT_PAGES, UNIT_PAGES, handle_of(unit));
         }
-        let units = (0..STAGED_UNITS)
-            .map(|unit| unit_of(&device, unit * UNIT_PAGES))
-            .collect();
+        let units = (0..STAGED_UNITS).map(|unit| unit_of(&device, unit * UNIT_PAGES)).collect();
         for (unit, pages) in overwrites {
             for page in 0..*pages {
                 write(&mut device, unit * UNIT_PAGES + page, 1, overwriting);
@@ -92,19 +90,8 @@ impl Staged {
 /// pages. Unit 10 has lost pages last, unit 6 first. Unit 5 has lost many and was filled long ago.
 /// Unit 3 has lost the most of the first four units with losses. Unit 1 was closed first of these.
 /// Unit 0 was closed before it, but is fully valid.
-const CONTESTED: [(u32, u32); 11] = [
-    (6, 130),
-    (1, 1),
-    (2, 5),
-    (3, 20),
-    (4, 5),
-    (7, 60),
-    (9, 60),
-    (11, 67),
-    (5, 160),
-    (8, 200),
-    (10, 60),
-];
+const CONTESTED: [(u32, u32); 11] =
+    [(6, 130), (1, 1), (2, 5), (3, 20), (4, 5), (7, 60), (9, 60), (11, 67), (5, 160), (8, 200), (10, 60)];
 
 /// Write amplification of uniform overwrites through handle 0.
 fn steady_amplification(config: &DeviceConfig) -> f64 {
@@ -124,20 +111,12 @@ fn handles_in_units(device: &Recorded, handles: &[u16]) -> BTreeMap<(UnitOwner, 
     let mut found: BTreeMap<_, BTreeSet<u16>> = BTreeMap::new();
     for (page, handle) in handles.iter().enumerate() {
         let unit = unit_of(device, page as u32);
-        found
-            .entry((device.unit(unit).owner(), unit))
-            .or_default()
-            .insert(*handle);
+        found.entry((device.unit(unit).owner(), unit)).or_default().insert(*handle);
     }
     found
 }
 
 /// Override of one handle without any setting.
 fn given(index: u16) -> HandleOverride {
-    HandleOverride {
-        index,
-        isolation: None,
-        reclaim_unit: None,
-        open_reclaim_units: None,
-    }
+    HandleOverride { index, isolation: None, reclaim_unit: None, open_reclaim_units: None }
 }

@@ -7,9 +7,7 @@ fn by_name<'de, T: Deserialize<'de>>(name: &'de str) -> Result<T, ValueError> {
 }
 
 fn with_number<'de, T: Deserialize<'de>>(name: &'de str, number: u32) -> Result<T, ValueError> {
-    T::deserialize(MapAccessDeserializer::new(MapDeserializer::new(
-        [(name, number)].into_iter(),
-    )))
+    T::deserialize(MapAccessDeserializer::new(MapDeserializer::new([(name, number)].into_iter())))
 }
 
 #[test]
@@ -19,11 +17,7 @@ fn each_name_is_its_own_variant_and_no_other_is_accepted() {
         BenefitCost, BenefitCostSinceInvalidation, CostAge, DChoices, Fifo, Greedy, Random, WindowedGreedy,
     };
     for policy in [Greedy, CostAge, BenefitCost, BenefitCostSinceInvalidation, Fifo, Random] {
-        assert_eq!(
-            by_name(policy.name()),
-            Ok(policy),
-            "the log has the names of the configuration"
-        );
+        assert_eq!(by_name(policy.name()), Ok(policy), "the log has the names of the configuration");
     }
     for policy in [DChoices(3), WindowedGreedy(3)] {
         assert_eq!(with_number(policy.name(), 3), Ok(policy));
@@ -59,25 +53,13 @@ fn each_key_sets_its_own_field_and_unknown_ones_are_refused() {
         Ok(expected)
     };
     assert_eq!(read("lazy_valid_share", 0.3), gc(|gc| gc.lazy_valid_share = 0.3));
-    assert_eq!(
-        read("background_watermark", 0.3),
-        gc(|gc| gc.background_watermark = 0.3)
-    );
-    assert_eq!(
-        read("foreground_watermark", 0.3),
-        gc(|gc| gc.foreground_watermark = 0.3)
-    );
+    assert_eq!(read("background_watermark", 0.3), gc(|gc| gc.background_watermark = 0.3));
+    assert_eq!(read("foreground_watermark", 0.3), gc(|gc| gc.foreground_watermark = 0.3));
     assert_eq!(read("reserve_share", 0.3), gc(|gc| gc.reserve_share = 0.3));
-    assert_eq!(
-        read("adaptive_isolation_spare", 0.3),
-        gc(|gc| gc.adaptive_isolation_spare = 0.3)
-    );
+    assert_eq!(read("adaptive_isolation_spare", 0.3), gc(|gc| gc.adaptive_isolation_spare = 0.3));
     for key in ["lazy_threshold", "Background_mark", ""] {
         let error = read::<GcConfig>(key, 0.3).expect_err("the key is unknown").to_string();
-        assert!(
-            error.contains("lazy_valid_share"),
-            "the refusal lists what is known: {error}"
-        );
+        assert!(error.contains("lazy_valid_share"), "the refusal lists what is known: {error}");
     }
     assert!(read::<HandlesConfig>("number", 8.0).is_err());
 }
@@ -89,18 +71,9 @@ fn defaults_are_the_published_ones() {
     assert_eq!(handles.isolation, Isolation::InitiallyIsolated);
     assert_eq!(handles.opening, UnitOpenPolicy::OnFirstUse);
     let gc = GcConfig::default();
-    assert_eq!(
-        (gc.background_watermark, gc.foreground_watermark, gc.lazy_valid_share),
-        (0.90, 0.99, 0.05)
-    );
-    assert_eq!(
-        (gc.victim_policy, gc.source_policy),
-        (VictimRule::Greedy, SourcePolicy::Global)
-    );
-    assert_eq!(
-        (gc.watermark_base, gc.block_remapping, gc.reserve_share),
-        (WatermarkBase::Spare, true, 0.0)
-    );
+    assert_eq!((gc.background_watermark, gc.foreground_watermark, gc.lazy_valid_share), (0.90, 0.99, 0.05));
+    assert_eq!((gc.victim_policy, gc.source_policy), (VictimRule::Greedy, SourcePolicy::Global));
+    assert_eq!((gc.watermark_base, gc.block_remapping, gc.reserve_share), (WatermarkBase::Spare, true, 0.0));
     assert_eq!(gc.copies, GcDestination::Apart);
 }
 
@@ -220,14 +193,8 @@ fn each_impossible_configuration_is_refused_by_field_and_with_a_remedy() {
         assert_eq!(&error.field, field, "row {position}: {error}");
         assert!(error.allowed.contains(remedy), "row {position}: {error}");
         let sentence = error.to_string();
-        assert!(
-            sentence.starts_with(&format!("{field} is {}, but ", error.value)),
-            "row {position}: {sentence}"
-        );
-        assert!(
-            !sentence.contains('\n') && error.allowed.len() > 10,
-            "row {position}: {sentence}"
-        );
+        assert!(sentence.starts_with(&format!("{field} is {}, but ", error.value)), "row {position}: {sentence}");
+        assert!(!sentence.contains('\n') && error.allowed.len() > 10, "row {position}: {sentence}");
     }
 }
 
@@ -259,10 +226,7 @@ fn the_over_provisioning_named_as_the_smallest_that_works_is() {
             };
             config.geometry.over_provisioning = value.parse().expect("a number");
             let result = DeviceLayout::new(&config);
-            assert!(
-                result.is_ok(),
-                "change {position}, {superblocks} superblocks: {value}: {result:?}"
-            );
+            assert!(result.is_ok(), "change {position}, {superblocks} superblocks: {value}: {result:?}");
             config.geometry.over_provisioning -= 0.001;
             assert!(
                 DeviceLayout::new(&config).is_err(),

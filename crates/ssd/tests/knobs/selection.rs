@@ -19,11 +19,7 @@ fn each_unit_selection_takes_the_victim_it_is_defined_by() {
         (VictimRule::Greedy, "greedy", 8),
         (VictimRule::CostAge, "cost_age", 10),
         (VictimRule::BenefitCost, "benefit_cost", 5),
-        (
-            VictimRule::BenefitCostSinceInvalidation,
-            "benefit_cost_since_invalidation",
-            6,
-        ),
+        (VictimRule::BenefitCostSinceInvalidation, "benefit_cost_since_invalidation", 6),
         (VictimRule::Fifo, "fifo", 1),
         (VictimRule::WindowedGreedy(1), "windowed_greedy", 1),
         (VictimRule::WindowedGreedy(4), "windowed_greedy", 3),
@@ -63,18 +59,10 @@ fn benefit_cost_since_invalidation_divides_by_twice_the_valid_share() {
 #[test]
 fn a_unit_without_valid_pages_is_free_of_cost_whatever_its_age() {
     let overwrites = [(6, 200), (5, 200), (3, 112), (10, 256)];
-    for policy in [
-        VictimRule::Greedy,
-        VictimRule::CostAge,
-        VictimRule::BenefitCostSinceInvalidation,
-    ] {
+    for policy in [VictimRule::Greedy, VictimRule::CostAge, VictimRule::BenefitCostSinceInvalidation] {
         let mut config = small(STAGED_SUPERBLOCKS, 0.25);
         config.gc.victim_policy = policy;
-        assert_eq!(
-            Staged::new(&config, |_| 0, &overwrites, 0).victims(0)[0],
-            10,
-            "{policy:?}"
-        );
+        assert_eq!(Staged::new(&config, |_| 0, &overwrites, 0).victims(0)[0], 10, "{policy:?}");
     }
 }
 
@@ -91,16 +79,9 @@ fn first_victims(policy: VictimRule, seeds: u64) -> BTreeMap<usize, u64> {
 fn random_draws_every_candidate_with_equal_probability() {
     let counts = first_victims(VictimRule::Random, 330);
     let candidates: Vec<usize> = counts.keys().copied().collect();
-    assert_eq!(
-        candidates,
-        (1..12).collect::<Vec<_>>(),
-        "all that have lost a page, and no other"
-    );
+    assert_eq!(candidates, (1..12).collect::<Vec<_>>(), "all that have lost a page, and no other");
     // 30 expected of each. Four standard deviations are 21.
-    assert!(
-        counts.values().all(|count| (9..=51).contains(count)),
-        "seeds 0 to 329 draw {counts:?}"
-    );
+    assert!(counts.values().all(|count| (9..=51).contains(count)), "seeds 0 to 329 draw {counts:?}");
 }
 
 #[test]
@@ -111,19 +92,10 @@ fn d_choices_takes_the_best_of_d_draws() {
     let counts = first_victims(VictimRule::DChoices(2), 330);
     let (best, worst) = (counts.get(&8).copied(), counts.get(&1).copied());
     let (best, worst) = (best.unwrap_or(0), worst.unwrap_or(0));
-    assert!(
-        (26..=64).contains(&best),
-        "45 of 330 expected, seeds 0 to 329 take the best {best} times"
-    );
-    assert!(
-        (4..=27).contains(&worst),
-        "15 of 330 expected, seeds 0 to 329 take the worst {worst} times"
-    );
+    assert!((26..=64).contains(&best), "45 of 330 expected, seeds 0 to 329 take the best {best} times");
+    assert!((4..=27).contains(&worst), "15 of 330 expected, seeds 0 to 329 take the worst {worst} times");
     let first = first_victims(VictimRule::DChoices(1), 110);
-    assert!(
-        first.len() == 11 && first[&8] < 25,
-        "one draw is random, seeds 0 to 109 take {first:?}"
-    );
+    assert!(first.len() == 11 && first[&8] < 25, "one draw is random, seeds 0 to 109 take {first:?}");
 }
 
 #[test]
@@ -136,17 +108,10 @@ fn seed_decides_random_victims_and_nothing_else() {
         let pages = device.layout().logical_pages;
         write(&mut device, 0, pages, 0);
         overwrite_uniformly(&mut device, &mut Uniform::new(7), (0, pages), 20_000, 0);
-        reclaims(&device)
-            .iter()
-            .map(|reclaim| reclaim.victim.0)
-            .collect::<Vec<_>>()
+        reclaims(&device).iter().map(|reclaim| reclaim.victim.0).collect::<Vec<_>>()
     };
     for policy in [VictimRule::Random, VictimRule::DChoices(3)] {
-        assert_eq!(
-            victims(policy, 5),
-            victims(policy, 5),
-            "{policy:?}: one seed, one result"
-        );
+        assert_eq!(victims(policy, 5), victims(policy, 5), "{policy:?}: one seed, one result");
         assert_ne!(victims(policy, 5), victims(policy, 6), "{policy:?}: the seed decides");
     }
     assert_eq!(victims(VictimRule::Greedy, 5), victims(VictimRule::Greedy, 6));

@@ -232,10 +232,7 @@ impl Reference {
 
     /// Copied pages that the event names.
     fn reported(&self, copied: &[u32], victim: u32) -> Option<MovedRun> {
-        let single = |&page: &u32| MovedRun {
-            first: Lpn(page),
-            pages: 1,
-        };
+        let single = |&page: &u32| MovedRun { first: Lpn(page), pages: 1 };
         match self.config.events.reported_page {
             ReportedPage::LongestRun => longest_run(copied),
             ReportedPage::First => copied.first().map(single),
@@ -277,9 +274,7 @@ impl Reference {
 
     fn close_copies_if_full(&mut self, group: usize, owner: UnitOwner) {
         let row = self.row_index(owner);
-        let unit = self
-            .place_for_copies(group, row)
-            .expect("copies have just been written");
+        let unit = self.place_for_copies(group, row).expect("copies have just been written");
         if self.is_full(unit) {
             *self.place_for_copies(group, row) = None;
             self.close(unit, CloseReason::Full);
@@ -320,10 +315,7 @@ impl Reference {
 
     /// Moves the data of a block to the same place of another unit without programming it.
     fn exchange_block(&mut self, from: u32, to: u32, block: u32) {
-        let pages = self
-            .pages_of_block(from, block)
-            .into_iter()
-            .zip(self.pages_of_block(to, block));
+        let pages = self.pages_of_block(from, block).into_iter().zip(self.pages_of_block(to, block));
         for (old, new) in pages {
             let page = self.programmed[old].take().expect("a valid page was programmed");
             self.programmed[new] = Some(page);
@@ -417,10 +409,8 @@ impl Reference {
         let places = self.groups[group].open.iter().enumerate();
         let takes_copies_too =
             |row: usize| self.layout.handles[row].isolation == Isolation::PersistentlyIsolated || row == self.pool();
-        let shared: Vec<u32> = places
-            .filter(|(row, _)| with_host && takes_copies_too(*row))
-            .filter_map(|(_, slots)| slots[0])
-            .collect();
+        let shared: Vec<u32> =
+            places.filter(|(row, _)| with_host && takes_copies_too(*row)).filter_map(|(_, slots)| slots[0]).collect();
         let takes_copies = |unit: u32| self.unit(unit).state == UnitState::OpenForCollection || shared.contains(&unit);
         (first..first + self.layout.superblocks_per_group)
             .filter(|&superblock| self.units_of(superblock).next().is_some())
@@ -451,10 +441,7 @@ impl Reference {
         let partly_free = |superblock: &&u32| used(**superblock) < parts(**superblock);
         let partly_free: Vec<u32> = emptiable.iter().filter(partly_free).copied().collect();
         let same_class = |one: u32| partly_free.iter().filter(|&&other| class(other) == class(one)).count();
-        let movable = partly_free
-            .iter()
-            .copied()
-            .filter(|&superblock| same_class(superblock) > 1);
+        let movable = partly_free.iter().copied().filter(|&superblock| same_class(superblock) > 1);
         movable.min_by_key(|&superblock| (used(superblock), superblock))
     }
 }
@@ -462,9 +449,6 @@ impl Reference {
 /// Longest run of consecutive logical pages in a list, the first among equals.
 fn longest_run(pages: &[u32]) -> Option<MovedRun> {
     let runs = pages.chunk_by(|one, next| *next == one + 1);
-    let moved = runs.map(|run| MovedRun {
-        first: Lpn(run[0]),
-        pages: run.len() as u32,
-    });
+    let moved = runs.map(|run| MovedRun { first: Lpn(run[0]), pages: run.len() as u32 });
     moved.rev().max_by_key(|run| run.pages)
 }

@@ -40,11 +40,7 @@ pub fn configuration(entropy: &mut impl Entropy) -> (DeviceConfig, DeviceLayout)
     }
     // A small drive may have too little space for the handles. It then gets more flash, and finally
     // fewer handles.
-    let most = if entropy.percent(90) {
-        PHYSICAL_PAGES_USUAL
-    } else {
-        PHYSICAL_PAGES_MAX
-    };
+    let most = if entropy.percent(90) { PHYSICAL_PAGES_USUAL } else { PHYSICAL_PAGES_MAX };
     let superblock_pages = config.geometry.reclaim_unit_bytes / config.geometry.mapping_unit_bytes;
     let group_row_pages = superblock_pages * u64::from(config.geometry.reclaim_groups);
     let superblocks_max = (PHYSICAL_PAGES_MAX / group_row_pages).max(4);
@@ -98,10 +94,7 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
         return false;
     };
     config.geometry.over_provisioning = works;
-    assert!(
-        DeviceLayout::new(config).is_ok(),
-        "the remedy does not work: {refusal}\n{config:#?}"
-    );
+    assert!(DeviceLayout::new(config).is_ok(), "the remedy does not work: {refusal}\n{config:#?}");
     match entropy.below(4) {
         0 => {}
         1 => config.geometry.over_provisioning = (works + entropy.share()).min(1.0),
@@ -112,9 +105,7 @@ fn accept(entropy: &mut impl Entropy, config: &mut DeviceConfig) -> bool {
 
 /// Value that an error names as its remedy.
 pub fn smallest_over_provisioning(refusal: &ConfigError) -> Option<f64> {
-    let (_, after) = refusal
-        .allowed
-        .split_once("The smallest over-provisioning that works here is ")?;
+    let (_, after) = refusal.allowed.split_once("The smallest over-provisioning that works here is ")?;
     after.split(". ").next()?.parse().ok()
 }
 
@@ -152,23 +143,14 @@ fn geometry(entropy: &mut impl Entropy) -> Geometry {
     let dies_per_channel: u32 = entropy.pick(&[1, 1, 1, 2, 3]);
     let planes_per_die: u32 = entropy.pick(&[1, 1, 2]);
     let dies = channels * dies_per_channel;
-    let possible: Vec<u16> = (1..=dies.min(6) as u16)
-        .filter(|groups| dies.is_multiple_of(u32::from(*groups)))
-        .collect();
-    let reclaim_groups = if entropy.percent(60) {
-        1
-    } else {
-        entropy.pick(&possible)
-    };
+    let possible: Vec<u16> =
+        (1..=dies.min(6) as u16).filter(|groups| dies.is_multiple_of(u32::from(*groups))).collect();
+    let reclaim_groups = if entropy.percent(60) { 1 } else { entropy.pick(&possible) };
     let blocks = u64::from(dies / u32::from(reclaim_groups) * planes_per_die);
     let program_unit_pages = entropy.pick(&[1, 1, 1, 2, 4]);
     let stripe_bytes = blocks * program_unit_pages * mapping_unit_bytes;
     // Drives have reclaim units of 1 MiB and more, scaled models also smaller ones.
-    let least = if entropy.percent(30) {
-        1
-    } else {
-        MIB.div_ceil(stripe_bytes)
-    };
+    let least = if entropy.percent(30) { 1 } else { MIB.div_ceil(stripe_bytes) };
     let rows = least + entropy.below(4);
     Geometry {
         capacity_bytes: None,
@@ -201,16 +183,8 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> HandlesConfig {
         isolation: isolation(entropy),
         reclaim_unit: unit_size(entropy, geometry),
         open_reclaim_units: open_units(entropy),
-        opening: entropy.pick(&[
-            UnitOpenPolicy::OnFirstUse,
-            UnitOpenPolicy::OnFirstUse,
-            UnitOpenPolicy::Eager,
-        ]),
-        hot_window_bytes: if entropy.percent(20) {
-            entropy.between(1, 64) * geometry.mapping_unit_bytes
-        } else {
-            0
-        },
+        opening: entropy.pick(&[UnitOpenPolicy::OnFirstUse, UnitOpenPolicy::OnFirstUse, UnitOpenPolicy::Eager]),
+        hot_window_bytes: if entropy.percent(20) { entropy.between(1, 64) * geometry.mapping_unit_bytes } else { 0 },
         write_absorption_bytes: if entropy.percent(25) {
             entropy.between(1, 64) * geometry.mapping_unit_bytes
         } else {
@@ -235,11 +209,7 @@ fn handles(entropy: &mut impl Entropy, geometry: &Geometry) -> HandlesConfig {
 /// Gives most handles units of a channel and persistent isolation, the maximum demand on one
 /// superblock.
 fn isolated_channels(config: &mut DeviceConfig) {
-    let Geometry {
-        channels,
-        reclaim_groups,
-        ..
-    } = config.geometry;
+    let Geometry { channels, reclaim_groups, .. } = config.geometry;
     if !channels.is_multiple_of(u32::from(reclaim_groups)) {
         return;
     }
@@ -266,11 +236,7 @@ fn single_frontier(entropy: &mut impl Entropy, config: &mut DeviceConfig) {
 }
 
 fn isolation(entropy: &mut impl Entropy) -> Isolation {
-    entropy.pick(&[
-        Isolation::InitiallyIsolated,
-        Isolation::PersistentlyIsolated,
-        Isolation::Adaptive,
-    ])
+    entropy.pick(&[Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated, Isolation::Adaptive])
 }
 
 /// A size that divides the superblock of this geometry.

@@ -103,10 +103,8 @@ impl Lockstep {
     /// # Errors
     /// They differ from the start.
     pub fn new(config: &DeviceConfig, layout: &DeviceLayout) -> Result<Lockstep, String> {
-        let recorder = Recorder {
-            events: Vec::new(),
-            most: 1_000 + 100 * (layout.slices() + layout.logical_pages) as usize,
-        };
+        let recorder =
+            Recorder { events: Vec::new(), most: 1_000 + 100 * (layout.slices() + layout.logical_pages) as usize };
         let device = Device::with_sink(config, recorder).map_err(|error| error.to_string())?;
         let mut lockstep = Lockstep {
             reference: Reference::new(config, layout.clone()),
@@ -134,10 +132,9 @@ impl Lockstep {
         let done = |result: Result<ssd::CompletionTime, HostError>| result.map(|_| 0);
         let (got, expected) = match operation {
             Operation::Write(write) => (done(device.write(now, write)), reference.write(now, write).map(|()| 0)),
-            Operation::Batch(writes) => (
-                done(device.write_batch(now, writes)),
-                reference.write_batch(now, writes).map(|()| 0),
-            ),
+            Operation::Batch(writes) => {
+                (done(device.write_batch(now, writes)), reference.write_batch(now, writes).map(|()| 0))
+            }
             Operation::Deallocate { first, pages } => (
                 done(device.deallocate(now, Lpn(*first), *pages)),
                 reference.deallocate(Lpn(*first), *pages).map(|()| 0),
@@ -146,10 +143,9 @@ impl Lockstep {
                 done(device.write_zeroes(now, write, *deallocate)),
                 reference.write_zeroes(now, write, *deallocate).map(|()| 0),
             ),
-            Operation::Update(placement) => (
-                device.update_handle(now, *placement),
-                reference.update_handle(now, *placement),
-            ),
+            Operation::Update(placement) => {
+                (device.update_handle(now, *placement), reference.update_handle(now, *placement))
+            }
             Operation::Fork => {
                 let copy = device.clone();
                 *device = copy;
@@ -231,14 +227,10 @@ impl Lockstep {
         let expected = self.reference.map[page as usize];
         let got = self.device.lookup(Lpn(page)).map(|Ppn(physical)| physical);
         if got != expected {
-            return Err(format!(
-                "logical page {page} is at {got:?}, in the reference at {expected:?}"
-            ));
+            return Err(format!("logical page {page} is at {got:?}, in the reference at {expected:?}"));
         }
         if got.is_some() != self.mapped[page as usize] {
-            return Err(format!(
-                "logical page {page} is at {got:?}, but the host made that impossible"
-            ));
+            return Err(format!("logical page {page} is at {got:?}, but the host made that impossible"));
         }
         Ok(())
     }
@@ -264,16 +256,8 @@ impl Lockstep {
         }
         let live_pages = self.mapped.iter().filter(|mapped| **mapped).count() as u64;
         same("live pages", &device.live_pages(), &live_pages)?;
-        same(
-            "host pages",
-            &device.host_pages_written(),
-            &reference.host_pages_written,
-        )?;
-        same(
-            "erase counts",
-            &device.block_erase_counts(),
-            &&reference.erase_counts[..],
-        )?;
+        same("host pages", &device.host_pages_written(), &reference.host_pages_written)?;
+        same("erase counts", &device.block_erase_counts(), &&reference.erase_counts[..])?;
         self.compare_reports()?;
         if live_pages == u64::from(self.reference.layout.logical_pages) {
             self.coverage.add("full drive", 1);
@@ -287,24 +271,16 @@ impl Lockstep {
         for row in device.occupancy() {
             let of_owner = |entry: &Option<Unit>| entry.as_ref().is_some_and(|entry| entry.owner == row.owner);
             let slices = 0..reference.layout.slices();
-            let units: Vec<u32> = slices
-                .filter(|&slice| of_owner(&reference.units[slice as usize]))
-                .collect();
+            let units: Vec<u32> = slices.filter(|&slice| of_owner(&reference.units[slice as usize])).collect();
             let sum = |count: &dyn Fn(u32) -> u32| units.iter().map(|&unit| u64::from(count(unit))).sum::<u64>();
-            let expected = (
-                units.len() as u64,
-                sum(&|unit| reference.unit_pages(unit)),
-                sum(&|unit| reference.valid_pages(unit)),
-            );
+            let expected =
+                (units.len() as u64, sum(&|unit| reference.unit_pages(unit)), sum(&|unit| reference.valid_pages(unit)));
             let got = (row.units, row.pages, row.valid_pages);
             same(&format!("occupancy of {}", row.owner), &got, &expected)?;
         }
         for group in 0..reference.groups.len() {
             for handle in 0..reference.layout.handles.len() {
-                let placement = Placement {
-                    group: RgId(group as u16),
-                    handle: RuhId(handle as u16),
-                };
+                let placement = Placement { group: RgId(group as u16), handle: RuhId(handle as u16) };
                 let got = device.available_media_writes(placement);
                 let expected = Ok(reference.available_media_writes(group, handle));
                 same(&format!("available media writes of {placement:?}"), &got, &expected)?;
@@ -346,9 +322,7 @@ impl Lockstep {
                 CloseReason::RoomNeeded => "close: room needed",
                 CloseReason::IsolationChanged => "close: isolation changed",
             },
-            DeviceEvent::Open {
-                owner, for_collection, ..
-            } => {
+            DeviceEvent::Open { owner, for_collection, .. } => {
                 self.count_open(*owner, *for_collection);
                 return;
             }
@@ -382,8 +356,7 @@ impl Lockstep {
         };
         self.coverage.add(&format!("open: {size}"), 1);
         if for_collection {
-            self.coverage
-                .add(&format!("open for copies: {:?}", handle.isolation), 1);
+            self.coverage.add(&format!("open for copies: {:?}", handle.isolation), 1);
         }
     }
 
@@ -397,28 +370,13 @@ impl Lockstep {
         let cases = [
             ("case", true),
             ("case with collection", counted),
-            (
-                "case at the refusal border",
-                counted && DeviceLayout::new(&fuller).is_err(),
-            ),
-            (
-                "case with forced collection",
-                self.device.stats().forced_collections > 0,
-            ),
-            (
-                "case with eager opening",
-                counted && config.handles.opening == UnitOpenPolicy::Eager,
-            ),
+            ("case at the refusal border", counted && DeviceLayout::new(&fuller).is_err()),
+            ("case with forced collection", self.device.stats().forced_collections > 0),
+            ("case with eager opening", counted && config.handles.opening == UnitOpenPolicy::Eager),
             ("case with several open units", counted && several),
             ("case with a reserve", counted && layout.reserve_superblocks > 0),
-            (
-                "case with copies among host data",
-                counted && config.gc.copies == GcDestination::WithHost,
-            ),
-            (
-                "case with marks of all",
-                counted && config.gc.watermark_base == WatermarkBase::All,
-            ),
+            ("case with copies among host data", counted && config.gc.copies == GcDestination::WithHost),
+            ("case with marks of all", counted && config.gc.watermark_base == WatermarkBase::All),
             ("case with separation", counted && layout.separation_pages > 0),
             ("case with absorption", counted && layout.absorption_pages > 0),
             ("case with several groups", counted && layout.groups > 1),
@@ -428,12 +386,9 @@ impl Lockstep {
         for (feature, here) in cases {
             self.coverage.add(feature, u64::from(here));
         }
-        self.coverage
-            .add("fully valid parts moved", self.reference.moved_full_parts);
-        self.coverage
-            .add("victim not affordable", self.reference.refused_victims);
-        self.coverage
-            .add("unit begun by copies", self.reference.begun_by_copies);
+        self.coverage.add("fully valid parts moved", self.reference.moved_full_parts);
+        self.coverage.add("victim not affordable", self.reference.refused_victims);
+        self.coverage.add("unit begun by copies", self.reference.begun_by_copies);
         self.coverage.add("commands", self.commands as u64);
         self.coverage.add("host pages", self.reference.host_pages_written);
     }

@@ -244,10 +244,7 @@ impl Reference {
     }
 
     fn absorption_pages(&self) -> usize {
-        self.config
-            .handles
-            .write_absorption_bytes
-            .div_ceil(self.layout.page_bytes) as usize
+        self.config.handles.write_absorption_bytes.div_ceil(self.layout.page_bytes) as usize
     }
 
     fn check_extent(&self, first: Lpn, pages: u32) -> Result<(), HostError> {
@@ -275,10 +272,7 @@ impl Reference {
     /// Appends an extent to the handle's unit, and opens further units as needed. Returns the group
     /// of its last page.
     fn place(&mut self, now: u64, write: &WriteRequest) -> usize {
-        let (asked, handle) = (
-            usize::from(write.placement.group.0),
-            usize::from(write.placement.handle.0),
-        );
+        let (asked, handle) = (usize::from(write.placement.group.0), usize::from(write.placement.handle.0));
         let mut pages: Range<u32> = write.first.0..write.first.0 + write.pages;
         let mut group = asked;
         while !pages.is_empty() {
@@ -289,10 +283,7 @@ impl Reference {
                 pages.start += same_fate;
                 self.host_pages_written += u64::from(same_fate);
                 self.stats.handles[handle].host_pages_absorbed += u64::from(same_fate);
-                self.events.push(DeviceEvent::Absorb {
-                    handle: write.placement.handle,
-                    pages: same_fate,
-                });
+                self.events.push(DeviceEvent::Absorb { handle: write.placement.handle, pages: same_fate });
                 continue;
             }
             let (chosen, room) = self.group_with_room(asked);
@@ -391,9 +382,7 @@ impl Reference {
 
     /// Programs the next free page of a unit. Skips pages that came in with a remapped block.
     pub fn append(&mut self, unit: u32, page: u32) {
-        let free = self
-            .pages_of(unit)
-            .find(|&physical| self.programmed[physical].is_none());
+        let free = self.pages_of(unit).find(|&physical| self.programmed[physical].is_none());
         let physical = free.expect("the unit has an unwritten page");
         self.programmed[physical] = Some(page);
         self.map[page as usize] = Some(physical as u32);
@@ -434,11 +423,7 @@ impl Reference {
 
     /// Opens a unit for an owner's copies, of the victim's class.
     pub fn open_for_copies(&mut self, group: usize, row: usize, class: usize) -> u32 {
-        let owner = if row == self.layout.handles.len() {
-            UnitOwner::SHARED_POOL
-        } else {
-            UnitOwner(row as u16)
-        };
+        let owner = if row == self.layout.handles.len() { UnitOwner::SHARED_POOL } else { UnitOwner(row as u16) };
         let unit = self.take(group, class, owner, self.config.gc.copies == GcDestination::Apart);
         assert!(self.place_for_copies(group, row).replace(unit).is_none());
         unit
@@ -459,12 +444,9 @@ impl Reference {
         let gives_away = |handle: &ssd::config::HandleConfig| handle.isolation == Isolation::InitiallyIsolated;
         match self.config.gc.copies {
             GcDestination::Apart => self.layout.handles.len(),
-            GcDestination::WithHost => self
-                .layout
-                .handles
-                .iter()
-                .position(gives_away)
-                .expect("somebody gives copies away"),
+            GcDestination::WithHost => {
+                self.layout.handles.iter().position(gives_away).expect("somebody gives copies away")
+            }
         }
     }
 
@@ -477,23 +459,17 @@ impl Reference {
         let blocks = self.layout.blocks_per_superblock as usize;
         let erases = |superblock: u32| -> u64 {
             let places = superblock as usize * blocks..(superblock as usize + 1) * blocks;
-            places
-                .map(|place| u64::from(self.erase_counts[self.block_at[place]]))
-                .sum()
+            places.map(|place| u64::from(self.erase_counts[self.block_at[place]])).sum()
         };
         let free = &self.groups[group].free_superblocks;
         let least = free.iter().map(|&superblock| erases(superblock)).min();
-        free.iter()
-            .position(|&superblock| Some(erases(superblock)) == least)
-            .expect("a superblock is free")
+        free.iter().position(|&superblock| Some(erases(superblock)) == least).expect("a superblock is free")
     }
 
     /// Takes the part of a divided superblock that has been free for longest. Divides the
     /// superblock that has been free for longest if no part is free.
     fn take(&mut self, group: usize, class: usize, owner: UnitOwner, for_collection: bool) -> u32 {
-        let SizeClass {
-            divisor, slices, pages, ..
-        } = self.layout.classes[class];
+        let SizeClass { divisor, slices, pages, .. } = self.layout.classes[class];
         if self.groups[group].free_parts[class].is_empty() {
             assert!(!self.groups[group].free_superblocks.is_empty(), "no superblock is free");
             let next = self.next_superblock(group);
@@ -505,20 +481,13 @@ impl Reference {
         let state = Unit {
             group,
             owner,
-            state: if for_collection {
-                UnitState::OpenForCollection
-            } else {
-                UnitState::OpenForHost
-            },
+            state: if for_collection { UnitState::OpenForCollection } else { UnitState::OpenForHost },
             class,
             last_invalidation: self.host_pages_written,
             last_write: self.host_pages_written,
             closed_sequence: 0,
         };
-        assert!(
-            self.units[unit as usize].replace(state).is_none(),
-            "a free unit was in use"
-        );
+        assert!(self.units[unit as usize].replace(state).is_none(), "a free unit was in use");
         self.row_mut(owner).units_opened += 1;
         self.events.push(DeviceEvent::Open {
             group: RgId(group as u16),
@@ -609,10 +578,7 @@ impl Reference {
         let slice = physical / self.layout.slice_pages;
         let unit = (0..=slice).rev().find(|&slice| self.units[slice as usize].is_some());
         let unit = unit.expect("data lies in a unit");
-        assert!(
-            self.pages_of(unit).contains(&(physical as usize)),
-            "data lies in a unit"
-        );
+        assert!(self.pages_of(unit).contains(&(physical as usize)), "data lies in a unit");
         unit
     }
 
@@ -667,10 +633,7 @@ impl Group {
         Group {
             free_superblocks: (first..first + layout.superblocks_per_group).collect(),
             free_parts: vec![Vec::new(); layout.classes.len()],
-            open: handles
-                .iter()
-                .map(|handle| vec![None; usize::from(layout.open_slots(handle))])
-                .collect(),
+            open: handles.iter().map(|handle| vec![None; usize::from(layout.open_slots(handle))]).collect(),
             turn: vec![0; handles.len()],
             copies: vec![None; handles.len() + 1],
             isolated: vec![false; handles.len()],

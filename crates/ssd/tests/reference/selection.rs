@@ -29,10 +29,8 @@ impl Closed {
 
     /// Compares valid shares exactly. Among equals the unit closed first is less.
     fn fewer_valid(&self, other: &Closed) -> Ordering {
-        let (this, that) = (
-            u64::from(self.valid) * u64::from(other.pages),
-            u64::from(other.valid) * u64::from(self.pages),
-        );
+        let (this, that) =
+            (u64::from(self.valid) * u64::from(other.pages), u64::from(other.valid) * u64::from(self.pages));
         this.cmp(&that).then(self.closed_sequence.cmp(&other.closed_sequence))
     }
 }
@@ -125,10 +123,7 @@ pub fn select(
     match policy {
         VictimRule::Greedy => fewest_valid(&candidates),
         // `min_by` returns the first of equals, here the one closed first.
-        VictimRule::CostAge => candidates
-            .into_iter()
-            .min_by(|a, b| cost(a).total_cmp(&cost(b)))
-            .cloned(),
+        VictimRule::CostAge => candidates.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b))).cloned(),
         VictimRule::BenefitCost => most(&candidates, benefit_cost),
         VictimRule::BenefitCostSinceInvalidation => most(&candidates, benefit_to_copy),
         VictimRule::Fifo => candidates.first().copied().cloned(),

@@ -128,10 +128,7 @@ pub fn whole(layout: &DeviceLayout, first: u32, pages: u32, group: u16, handle: 
         first: Lpn(first),
         pages,
         host_bytes: u64::from(pages) * layout.page_bytes,
-        placement: Placement {
-            group: RgId(group),
-            handle: RuhId(handle),
-        },
+        placement: Placement { group: RgId(group), handle: RuhId(handle) },
     })
 }
 
@@ -197,16 +194,9 @@ fn choice(entropy: &mut impl Entropy, count: u16) -> Choice {
 impl Phase {
     fn draw(entropy: &mut impl Entropy, layout: &DeviceLayout, budget: u64) -> Phase {
         let capacity = layout.logical_pages;
-        let first = if entropy.percent(60) {
-            0
-        } else {
-            entropy.below(u64::from(capacity)) as u32
-        };
-        let pages = if entropy.percent(60) {
-            capacity - first
-        } else {
-            entropy.between(1, u64::from(capacity - first)) as u32
-        };
+        let first = if entropy.percent(60) { 0 } else { entropy.below(u64::from(capacity)) as u32 };
+        let pages =
+            if entropy.percent(60) { capacity - first } else { entropy.between(1, u64::from(capacity - first)) as u32 };
         let stride = entropy.pick(&[
             layout.program_unit_pages,
             layout.block_pages,
@@ -301,15 +291,8 @@ impl Phase {
         WriteRequest {
             first: Lpn(first),
             pages: extent as u32,
-            host_bytes: if random.percent(80) {
-                whole
-            } else {
-                whole - random.below(layout.page_bytes)
-            },
-            placement: Placement {
-                group: RgId(group),
-                handle: RuhId(handle),
-            },
+            host_bytes: if random.percent(80) { whole } else { whole - random.below(layout.page_bytes) },
+            placement: Placement { group: RgId(group), handle: RuhId(handle) },
         }
     }
 }
@@ -330,30 +313,14 @@ fn invalid(random: &mut impl Entropy, layout: &DeviceLayout) -> Operation {
     let capacity = layout.logical_pages;
     let beyond = random.pick(&[capacity, u32::MAX]);
     let (first, pages) = random.pick(&[(0, 0), (beyond, 1), (0, capacity + 1), (capacity - 1, 2), (1, u32::MAX)]);
-    let nowhere = WriteRequest {
-        first: Lpn(first),
-        pages,
-        host_bytes: 1,
-        placement: Placement::handle(0),
-    };
+    let nowhere = WriteRequest { first: Lpn(first), pages, host_bytes: 1, placement: Placement::handle(0) };
     let placement = random.pick(&[
-        Placement {
-            group: RgId(layout.groups),
-            handle: RuhId(0),
-        },
+        Placement { group: RgId(layout.groups), handle: RuhId(0) },
         Placement::handle(layout.handles.len() as u16),
         Placement::handle(u16::MAX),
     ]);
-    let misplaced = WriteRequest {
-        first: Lpn(0),
-        pages: 1,
-        host_bytes: 1,
-        placement,
-    };
-    let fine = WriteRequest {
-        placement: Placement::handle(0),
-        ..misplaced
-    };
+    let misplaced = WriteRequest { first: Lpn(0), pages: 1, host_bytes: 1, placement };
+    let fine = WriteRequest { placement: Placement::handle(0), ..misplaced };
     match random.below(7) {
         0 => Operation::Write(nowhere),
         1 => Operation::Write(misplaced),
@@ -361,9 +328,6 @@ fn invalid(random: &mut impl Entropy, layout: &DeviceLayout) -> Operation {
         3 => Operation::Update(placement),
         4 => Operation::Batch(vec![fine, misplaced]),
         5 => Operation::Batch(Vec::new()),
-        _ => Operation::Zeroes {
-            write: misplaced,
-            deallocate: true,
-        },
+        _ => Operation::Zeroes { write: misplaced, deallocate: true },
     }
 }

@@ -16,11 +16,7 @@ fn sequential(pages: u32) -> impl FnMut() -> HostCommand {
     move || {
         let first = next;
         next += pages;
-        HostCommand::Write {
-            first,
-            pages,
-            handle: 0,
-        }
+        HostCommand::Write { first, pages, handle: 0 }
     }
 }
 
@@ -37,10 +33,7 @@ fn a_burst_that_fits_is_as_fast_as_the_buffer_and_what_follows_as_fast_as_the_fl
     let (from, to) = (&writes[1000], &writes[1999]);
     let speed = (999 * 32 * PAGE) as f64 * 1e9 / (to.done.at - from.done.at) as f64;
     let flash = program_bytes_per_second(10 * PROGRAM);
-    assert!(
-        (speed / flash - 1.0).abs() < 0.01,
-        "{speed} against {flash} bytes in a second"
-    );
+    assert!((speed / flash - 1.0).abs() < 0.01, "{speed} against {flash} bytes in a second");
 }
 
 #[test]
@@ -99,15 +92,7 @@ fn what_is_in_the_buffer_is_read_from_there() {
     let now = fill(&mut device);
     // An operation is programmed as soon as it is complete. The rest stays in the buffer until
     // then.
-    let written = ask(
-        &mut device,
-        now,
-        HostCommand::Write {
-            first: 0,
-            pages: 36,
-            handle: 1,
-        },
-    );
+    let written = ask(&mut device, now, HostCommand::Write { first: 0, pages: 36, handle: 1 });
     let in_buffer = written.at - WRITE_PIPELINE;
     // The write has a single arrival time, so its first part is in the buffer when all of it is.
     let in_flash = in_buffer + 24 * PAGE + 6 * COMMAND + PROGRAM;
@@ -121,11 +106,7 @@ fn what_is_in_the_buffer_is_read_from_there() {
     let _ = device.update_handle(at, placement(0, 1)).expect("the handle exists");
     let at = at + LATER;
     let read = ask(&mut device, at, HostCommand::Read { first: 24, pages: 1 });
-    assert_eq!(
-        read.at - at,
-        read_of_a_page(0),
-        "closing the reclaim unit programs what it has"
-    );
+    assert_eq!(read.at - at, read_of_a_page(0), "closing the reclaim unit programs what it has");
 }
 
 /// A full drive with little spare. Host writes wait for the dies, and the dies for collection.
@@ -144,11 +125,7 @@ fn foreground_collection_costs_what_write_amplification_says() {
         let now = fill(&mut device);
         let pages = device.layout().logical_pages;
         let mut uniform = Uniform::new(9);
-        let mut next = || HostCommand::Write {
-            first: uniform.below(pages),
-            pages: 1,
-            handle: 0,
-        };
+        let mut next = || HostCommand::Write { first: uniform.below(pages), pages: 1, handle: 0 };
         let warm = closed_loop(&mut device, now, 32, 2 * pages as usize, &mut next);
         let (start, before, events) = (end(&warm), device.stats().clone(), reclaims(&device).len());
         let count = 3 * pages as usize;
@@ -173,11 +150,7 @@ fn foreground_collection_costs_what_write_amplification_says() {
         );
         let waited: u64 = writes.iter().map(|write| write.done.waited_for_collection_ns).sum();
         assert!(waited > 0, "writes wait for collection");
-        assert!(
-            writes
-                .iter()
-                .all(|write| write.done.waited_for_collection_ns <= write.latency())
-        );
+        assert!(writes.iter().all(|write| write.done.waited_for_collection_ns <= write.latency()));
     }
 }
 

@@ -77,30 +77,20 @@ pub fn closed_loop<S: EventSink>(
         let asked = next();
         let done = ask(device, submitted, asked);
         in_flight.push(Reverse(done.at));
-        completions.push(Observation {
-            ask: asked,
-            submitted,
-            done,
-        });
+        completions.push(Observation { ask: asked, submitted, done });
     }
     completions
 }
 
 /// Completion time of the last command.
 pub fn end(completions: &[Observation]) -> u64 {
-    completions
-        .iter()
-        .map(|completion| completion.done.at)
-        .max()
-        .unwrap_or(0)
+    completions.iter().map(|completion| completion.done.at).max().unwrap_or(0)
 }
 
 /// A mixed workload over the whole drive: reads, writes of 1 to 16 pages, and occasional
 /// deallocations.
 pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> HostCommand + use<> {
-    let pages = ssd::DeviceLayout::new(config)
-        .expect("the configuration is valid")
-        .logical_pages;
+    let pages = ssd::DeviceLayout::new(config).expect("the configuration is valid").logical_pages;
     let handles = u32::from(config.handles.count);
     let mut uniform = Uniform::new(seed);
     move || {
@@ -108,11 +98,7 @@ pub fn mixed(config: &DeviceConfig, seed: u64) -> impl FnMut() -> HostCommand + 
         let first = uniform.below(pages - 16);
         match uniform.below(100) {
             0..48 => HostCommand::Read { first, pages: length },
-            48..98 => HostCommand::Write {
-                first,
-                pages: length,
-                handle: uniform.below(handles) as u16,
-            },
+            48..98 => HostCommand::Write { first, pages: length, handle: uniform.below(handles) as u16 },
             _ => HostCommand::Deallocate { first, pages: length },
         }
     }

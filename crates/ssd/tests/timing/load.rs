@@ -95,11 +95,7 @@ fn overhead_takes_program_time_on_every_die() {
         let mut first = 0;
         let next = || {
             first += 24;
-            HostCommand::Write {
-                first: first - 24,
-                pages: 24,
-                handle: 0,
-            }
+            HostCommand::Write { first: first - 24, pages: 24, handle: 0 }
         };
         let time = end(&closed_loop(&mut device, 0, 64, 1600, next));
         (time as f64, device)
@@ -107,11 +103,7 @@ fn overhead_takes_program_time_on_every_die() {
     let (base, _) = writes(0.0);
     for share in [0.1, 0.25, 0.5] {
         let (time, device) = writes(share);
-        assert!(
-            (time / base / (1.0 + share) - 1.0).abs() < 0.02,
-            "{share}: {}",
-            time / base
-        );
+        assert!((time / base / (1.0 + share) - 1.0).abs() < 0.02, "{share}: {}", time / base);
         assert_eq!(device.stats().overhead_pages(), (share * 24.0 * 1600.0) as u64);
     }
 }
@@ -165,10 +157,7 @@ fn nothing_is_used_more_than_all_the_time() {
             let buffered = times(&mut config).write_buffer_bytes / (u64::from(OPERATION_PAGES) * PAGE) * PROGRAM;
             let everything = end(&completions).max(collected.max().unwrap_or(0)) - start;
 
-            assert!(
-                bytes(&completions, true) <= of_hosts,
-                "the link to the host, a byte in a nanosecond"
-            );
+            assert!(bytes(&completions, true) <= of_hosts, "the link to the host, a byte in a nanosecond");
             assert!(bytes(&completions, false) <= of_hosts, "the link from the host");
             let is_read = |completion: &&Observation| matches!(completion.ask, HostCommand::Read { .. });
             let reads = completions.iter().filter(is_read).count() as u64;
@@ -195,10 +184,7 @@ fn nothing_is_used_more_than_all_the_time() {
                     }
                     HostCommand::Deallocate { .. } => WRITE_CORE + WRITE_PIPELINE,
                 };
-                assert!(
-                    completion.latency() >= least,
-                    "{completion:?} took less than {least} ns"
-                );
+                assert!(completion.latency() >= least, "{completion:?} took less than {least} ns");
             }
         }
     }
@@ -222,14 +208,8 @@ fn reads_are_as_fast_as_their_slowest_part() {
         page_seconds(end(&reads) - start, 50_000)
     };
     let near = |measured: f64, least: f64, what: &str| {
-        assert!(
-            measured >= least * 0.9999,
-            "{what}: {measured} ns for each read, {least} at least"
-        );
-        assert!(
-            measured <= least * 1.03,
-            "{what}: {measured} ns for each read, {least} are enough"
-        );
+        assert!(measured >= least * 0.9999, "{what}: {measured} ns for each read, {least} at least");
+        assert!(measured <= least * 1.03, "{what}: {measured} ns for each read, {least} are enough");
     };
     near(run(&|_| {}), 50_000.0 / 4.0, "four dies of 50 us on average");
     let slow_channel = |times: &mut TimingConfig| {
@@ -267,29 +247,15 @@ fn transfers_of_a_channel_do_not_overlap() {
     times.controller.page_ns = 2_000;
     let mut device = silent(&config);
     let now = fill(&mut device);
-    let page = |die: u32| HostCommand::Read {
-        first: die * OPERATION_PAGES,
-        pages: 1,
-    };
+    let page = |die: u32| HostCommand::Read { first: die * OPERATION_PAGES, pages: 1 };
     let before: Vec<u64> = (0..4).map(|die| ask(&mut device, now, page(die)).at).collect();
-    let _ = ask(
-        &mut device,
-        now,
-        HostCommand::Read {
-            first: 10_000 / 96 * 96,
-            pages: 32,
-        },
-    );
+    let _ = ask(&mut device, now, HostCommand::Read { first: 10_000 / 96 * 96, pages: 32 });
     let after: Vec<u64> = (0..4).map(|die| ask(&mut device, now, page(die)).at).collect();
     let mut ends: Vec<u64> = before.into_iter().chain(after).collect();
     ends.sort_unstable();
     for pair in ends.windows(2) {
         let apart = pair[1] - pair[0];
-        assert!(
-            apart >= PAGE + COMMAND,
-            "two transfers of {} ns ended {apart} ns apart",
-            PAGE + COMMAND
-        );
+        assert!(apart >= PAGE + COMMAND, "two transfers of {} ns ended {apart} ns apart", PAGE + COMMAND);
     }
 }
 
@@ -307,11 +273,7 @@ fn time_changes_nothing_but_time() {
         untimed.timing = None;
         let (mut device, mut untimed_device) = (recorded(&config), recorded(&untimed));
         let start = fill(&mut device);
-        assert_eq!(
-            fill(&mut untimed_device),
-            LATER,
-            "without times everything is done at once"
-        );
+        assert_eq!(fill(&mut untimed_device), LATER, "without times everything is done at once");
         let mut asked = Vec::new();
         let mut next = mixed(&config, seed);
         let _ = closed_loop(&mut device, start, 32, 40_000, || {
@@ -323,9 +285,7 @@ fn time_changes_nothing_but_time() {
         }
         assert_eq!(device.stats(), untimed_device.stats());
         let map = |device: &Device<Vec<ssd::DeviceEvent>>| -> Vec<_> {
-            (0..device.layout().logical_pages)
-                .map(|lpn| device.lookup(Lpn(lpn)))
-                .collect()
+            (0..device.layout().logical_pages).map(|lpn| device.lookup(Lpn(lpn))).collect()
         };
         assert!(map(&device) == map(&untimed_device), "the maps differ");
         assert_eq!(device.block_erase_counts(), untimed_device.block_erase_counts());
@@ -346,26 +306,14 @@ fn compare_batch(config: &DeviceConfig, seed: u64) -> usize {
     for batch in 0..3000 {
         let (mut times, mut writes) = (Vec::new(), Vec::<WriteRequest>::new());
         // Mostly single pages with one placement. Some batches come when the drive is idle again.
-        now += if batch % 100 == 0 {
-            LATER
-        } else {
-            u64::from(uniform.below(60_000))
-        };
+        now += if batch % 100 == 0 { LATER } else { u64::from(uniform.below(60_000)) };
         for _ in 0..=uniform.below(40) {
             now += u64::from(uniform.below(3000));
             let to = |of: u16, uniform: &mut Uniform| {
-                if uniform.below(8) == 0 {
-                    uniform.below(of.into()) as u16
-                } else {
-                    0
-                }
+                if uniform.below(8) == 0 { uniform.below(of.into()) as u16 } else { 0 }
             };
             let place = placement(to(groups, &mut uniform), to(handles, &mut uniform));
-            let pages = if uniform.below(16) == 0 {
-                1 + uniform.below(8)
-            } else {
-                1
-            };
+            let pages = if uniform.below(16) == 0 { 1 + uniform.below(8) } else { 1 };
             let mut write = extent(uniform.below(pages_max), pages, place);
             write.host_bytes -= if uniform.below(32) == 0 { 512 } else { 0 };
             times.push(now);
@@ -373,13 +321,8 @@ fn compare_batch(config: &DeviceConfig, seed: u64) -> usize {
         }
         let soonest: Vec<u64> = times.iter().map(|now| device.soonest_write(*now)).collect();
         done.clear();
-        device
-            .write_at_times(&times, &writes, &mut done)
-            .expect("the drive has space");
-        let expected = times
-            .iter()
-            .zip(&writes)
-            .map(|(now, write)| one_by_one.write(*now, write));
+        device.write_at_times(&times, &writes, &mut done).expect("the drive has space");
+        let expected = times.iter().zip(&writes).map(|(now, write)| one_by_one.write(*now, write));
         let expected: Vec<CompletionTime> = expected.map(|done| done.expect("the drive has space")).collect();
         assert_eq!(done, expected, "seed {seed}, batch {batch}");
         assert!(done.iter().zip(soonest).all(|(done, soonest)| done.at >= soonest));
@@ -404,12 +347,8 @@ fn a_batch_of_writes_equals_single_writes() {
     absorbing.handles.write_absorption_bytes = 200 * PAGE;
     let _ = compare_batch(&absorbing, 5);
     let mut with_tails = plain.clone();
-    times(&mut with_tails).tails = vec![ssd::timing::Tail {
-        of: ssd::timing::TailOf::Write,
-        share: 0.1,
-        least_ns: 10,
-        most_ns: 50_000,
-    }];
+    times(&mut with_tails).tails =
+        vec![ssd::timing::Tail { of: ssd::timing::TailOf::Write, share: 0.1, least_ns: 10, most_ns: 50_000 }];
     let _ = compare_batch(&with_tails, 3);
     let mut at_once = plain;
     at_once.timing = None;
@@ -461,12 +400,8 @@ fn what_was_located_is_read_as_anything_else() {
     times(&mut with_cache).read_cache_bytes = 64 * PAGE;
     compare_located(&with_cache, 2);
     let mut with_tails = plain;
-    times(&mut with_tails).tails = vec![ssd::timing::Tail {
-        of: ssd::timing::TailOf::Sense,
-        share: 0.1,
-        least_ns: 10,
-        most_ns: 50_000,
-    }];
+    times(&mut with_tails).tails =
+        vec![ssd::timing::Tail { of: ssd::timing::TailOf::Sense, share: 0.1, least_ns: 10, most_ns: 50_000 }];
     compare_located(&with_tails, 3);
 }
 
@@ -483,12 +418,8 @@ fn what_was_written_since_is_not_where_it_was_located() {
 #[test]
 fn the_same_calls_have_the_same_times() {
     let mut config = timed(60, 0.2);
-    times(&mut config).tails = vec![ssd::timing::Tail {
-        of: ssd::timing::TailOf::Sense,
-        share: 0.1,
-        least_ns: 10,
-        most_ns: 50_000,
-    }];
+    times(&mut config).tails =
+        vec![ssd::timing::Tail { of: ssd::timing::TailOf::Sense, share: 0.1, least_ns: 10, most_ns: 50_000 }];
     let run = |config: &DeviceConfig| {
         let mut device = silent(config);
         let start = fill(&mut device);

@@ -66,10 +66,7 @@ fn timed(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             erase_ns: ERASE,
             suspend_ns: Some(SUSPEND),
         },
-        channel: ChannelTiming {
-            bytes_per_second: 1_000_000_000,
-            command_ns: COMMAND,
-        },
+        channel: ChannelTiming { bytes_per_second: 1_000_000_000, command_ns: COMMAND },
         controller: ControllerTiming {
             cores: 4,
             read_ns: READ_CORE,
@@ -78,11 +75,7 @@ fn timed(superblocks: u64, over_provisioning: f64) -> DeviceConfig {
             read_pipeline_ns: READ_PIPELINE,
             write_pipeline_ns: WRITE_PIPELINE,
         },
-        link: LinkTiming {
-            generation: 1,
-            lanes: 4,
-            payload_share: 1.0,
-        },
+        link: LinkTiming { generation: 1, lanes: 4, payload_share: 1.0 },
         write_buffer_bytes: 4 * MIB,
         read_cache_bytes: 0,
         tails: Vec::new(),

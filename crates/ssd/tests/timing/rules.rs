@@ -14,12 +14,7 @@ use crate::*;
 fn extra(of: TailOf, writes: bool) -> Vec<u64> {
     let mut config = timed(60, 0.25);
     times(&mut config).nand.read_ns = vec![50_000];
-    times(&mut config).tails = vec![Tail {
-        of,
-        share: 0.02,
-        least_ns: 300_000,
-        most_ns: 500_000,
-    }];
+    times(&mut config).tails = vec![Tail { of, share: 0.02, least_ns: 300_000, most_ns: 500_000 }];
     let mut device = silent(&config);
     let mut now = fill(&mut device);
     let pages = device.layout().logical_pages - 1000;
@@ -50,25 +45,13 @@ fn tails_have_the_share_and_the_bounds_that_were_given() {
         // The standard deviation of the share is 0.001.
         assert!((share - 0.02).abs() < 0.004, "{of:?}: a share of {share}");
         let (least, most) = (longer.iter().min(), longer.iter().max());
-        assert!(
-            least.is_some_and(|least| (300_000..310_000).contains(least)),
-            "{of:?}: {least:?}"
-        );
-        assert!(
-            most.is_some_and(|most| (490_000..=500_000).contains(most)),
-            "{of:?}: {most:?}"
-        );
+        assert!(least.is_some_and(|least| (300_000..310_000).contains(least)), "{of:?}: {least:?}");
+        assert!(most.is_some_and(|most| (490_000..=500_000).contains(most)), "{of:?}: {most:?}");
         let mean = longer.iter().sum::<u64>() as f64 / longer.len() as f64;
         assert!((mean / 400_000.0 - 1.0).abs() < 0.03, "{of:?}: {mean} ns on average");
     }
-    assert!(
-        extra(TailOf::Write, false).iter().all(|extra| *extra == 0),
-        "reads have no tail of writes"
-    );
-    assert!(
-        extra(TailOf::Sense, true).iter().all(|extra| *extra == 0),
-        "writes sense nothing"
-    );
+    assert!(extra(TailOf::Write, false).iter().all(|extra| *extra == 0), "reads have no tail of writes");
+    assert!(extra(TailOf::Sense, true).iter().all(|extra| *extra == 0), "writes sense nothing");
 }
 
 /// Slow sensing occupies its die. A slow command occupies no resource.
@@ -79,12 +62,7 @@ fn only_a_tail_of_sensing_delays_others() {
         config.geometry.channels = 1;
         config.geometry.dies_per_channel = 1;
         times(&mut config).nand.read_ns = vec![50_000];
-        times(&mut config).tails = vec![Tail {
-            of,
-            share: 1.0,
-            least_ns: 20_000,
-            most_ns: 20_000,
-        }];
+        times(&mut config).tails = vec![Tail { of, share: 1.0, least_ns: 20_000, most_ns: 20_000 }];
         let mut device = silent(&config);
         let now = fill(&mut device);
         let mut first = 0;
@@ -96,10 +74,7 @@ fn only_a_tail_of_sensing_delays_others() {
     };
     let usual = READ_WITHOUT_FLASH + PAGE + COMMAND;
     assert_eq!(ends(TailOf::Sense), [1, 2, 3, 4].map(|turn| usual + turn * 70_000));
-    assert_eq!(
-        ends(TailOf::Read),
-        [1, 2, 3, 4].map(|turn| usual + turn * 50_000 + 20_000)
-    );
+    assert_eq!(ends(TailOf::Read), [1, 2, 3, 4].map(|turn| usual + turn * 50_000 + 20_000));
 }
 
 #[test]
@@ -114,17 +89,8 @@ fn a_clock_may_jump_far_ahead() {
         // A year.
         now = crate::host::end(&busy) + 365 * 24 * 3600 * 1_000_000_000;
         let read = ask(&mut device, now, HostCommand::Read { first: 0, pages: 1 });
-        let latencies = [
-            READ_WITHOUT_FLASH,
-            read_of_a_page(0),
-            read_of_a_page(1),
-            read_of_a_page(2),
-        ];
-        assert!(
-            latencies.contains(&(read.at - now)),
-            "an idle drive reads in {} ns",
-            read.at - now
-        );
+        let latencies = [READ_WITHOUT_FLASH, read_of_a_page(0), read_of_a_page(1), read_of_a_page(2)];
+        assert!(latencies.contains(&(read.at - now)), "an idle drive reads in {} ns", read.at - now);
     }
 }
 
@@ -148,10 +114,7 @@ fn a_read_cache_is_as_large_as_it_was_said_to_be() {
         assert_eq!(read(flash_page, 1), READ_WITHOUT_FLASH, "flash page {flash_page}");
     }
     assert!(read(64, 2) > READ_WITHOUT_FLASH);
-    assert!(
-        read(0, 3) > READ_WITHOUT_FLASH,
-        "the one that was used longest ago is gone"
-    );
+    assert!(read(0, 3) > READ_WITHOUT_FLASH, "the one that was used longest ago is gone");
     assert_eq!(read(2, 0), READ_WITHOUT_FLASH);
 }
 
@@ -200,9 +163,7 @@ fn a_drive_that_cannot_be_is_refused() {
     for (field, mistake, what) in MISTAKES {
         let mut config = timed(40, 0.25);
         mistake(&mut config);
-        let error = Device::new(&config)
-            .err()
-            .unwrap_or_else(|| panic!("{field}, {what}: it was not refused"));
+        let error = Device::new(&config).err().unwrap_or_else(|| panic!("{field}, {what}: it was not refused"));
         assert_eq!(error.field, *field, "{what}: {error}");
         assert!(error.allowed.len() > 10, "{what}: {error}: what would be possible?");
     }
@@ -212,10 +173,5 @@ fn a_drive_that_cannot_be_is_refused() {
 }
 
 fn tail(share: f64, least_ns: u64, most_ns: u64) -> Tail {
-    Tail {
-        of: TailOf::Read,
-        share,
-        least_ns,
-        most_ns,
-    }
+    Tail { of: TailOf::Read, share, least_ns, most_ns }
 }

@@ -12,16 +12,7 @@ fn a_page_is_sensed_sent_over_its_channel_and_over_the_link() {
     let mut now = fill_pages(&mut device, 3 * UNIT_PAGES);
     // A flash page has four pages, so the first 12 pages are the three page types of a program
     // unit.
-    for (first, page_type) in [
-        (0, 0),
-        (3, 0),
-        (4, 1),
-        (8, 2),
-        (11, 2),
-        (12, 0),
-        (16, 1),
-        (2 * 768 + 8, 2),
-    ] {
+    for (first, page_type) in [(0, 0), (3, 0), (4, 1), (8, 2), (11, 2), (12, 0), (16, 1), (2 * 768 + 8, 2)] {
         let done = ask(&mut device, now, HostCommand::Read { first, pages: 1 });
         assert_eq!(done.at - now, read_of_a_page(page_type), "page {first}");
         assert_eq!(done.waited_for_collection_ns, 0);
@@ -35,10 +26,7 @@ fn pages_of_one_flash_page_are_sensed_once() {
     let mut device = silent(&timed(40, 0.25));
     let now = fill_pages(&mut device, UNIT_PAGES);
     let done = ask(&mut device, now, HostCommand::Read { first: 4, pages: 4 });
-    assert_eq!(
-        done.at - now,
-        2_000 + 3 * 100 + 50_000 + (200 + 4 * 4_096) + 4 * 4_096 + 5_000
-    );
+    assert_eq!(done.at - now, 2_000 + 3 * 100 + 50_000 + (200 + 4 * 4_096) + 4 * 4_096 + 5_000);
 }
 
 /// 32 pages: both planes of die 0 (three page types each) and two page types of the first plane of
@@ -82,29 +70,13 @@ fn what_is_not_in_flash_is_not_looked_for_there() {
     let done = ask(&mut device, 1000, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at, 1000 + 2_000 + 4_096 + 5_000, "never written");
     let now = LATER;
-    let written = ask(
-        &mut device,
-        now,
-        HostCommand::Write {
-            first: 77,
-            pages: 1,
-            handle: 0,
-        },
-    );
+    let written = ask(&mut device, now, HostCommand::Write { first: 77, pages: 1, handle: 0 });
     let done = ask(&mut device, written.at, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at - written.at, 2_000 + 4_096 + 5_000, "in the write buffer");
     let now = fill_pages(&mut device, UNIT_PAGES) + LATER;
     let done = ask(&mut device, now, HostCommand::Read { first: 77, pages: 1 });
-    assert_eq!(
-        done.at - now,
-        read_of_a_page(1),
-        "in flash now: page 5 of its operation"
-    );
-    let freed = ask(
-        &mut device,
-        now + LATER,
-        HostCommand::Deallocate { first: 77, pages: 1 },
-    );
+    assert_eq!(done.at - now, read_of_a_page(1), "in flash now: page 5 of its operation");
+    let freed = ask(&mut device, now + LATER, HostCommand::Deallocate { first: 77, pages: 1 });
     let now = freed.at;
     let done = ask(&mut device, now, HostCommand::Read { first: 77, pages: 1 });
     assert_eq!(done.at - now, 2_000 + 4_096 + 5_000, "deallocated");
@@ -113,26 +85,10 @@ fn what_is_not_in_flash_is_not_looked_for_there() {
 #[test]
 fn writes_and_other_commands() {
     let mut device = silent(&timed(40, 0.25));
-    let done = ask(
-        &mut device,
-        5,
-        HostCommand::Write {
-            first: 0,
-            pages: 1,
-            handle: 3,
-        },
-    );
+    let done = ask(&mut device, 5, HostCommand::Write { first: 0, pages: 1, handle: 3 });
     assert_eq!(done.at, 5 + 3_000 + 4_096 + 7_000);
     let now = LATER;
-    let done = ask(
-        &mut device,
-        now,
-        HostCommand::Write {
-            first: 0,
-            pages: 32,
-            handle: 1,
-        },
-    );
+    let done = ask(&mut device, now, HostCommand::Write { first: 0, pages: 32, handle: 1 });
     assert_eq!(done.at - now, 3_000 + 31 * 100 + 32 * 4_096 + 7_000);
     let now = 2 * LATER;
     let done = ask(&mut device, now, HostCommand::Deallocate { first: 0, pages: 32 });
@@ -148,11 +104,7 @@ fn an_absorbed_write_takes_no_flash_time() {
     let mut device = silent(&config);
     device.enable_activity_log(1 << 10);
     for write in 0..10_000 {
-        let asked = HostCommand::Write {
-            first: write % 20,
-            pages: 1,
-            handle: 0,
-        };
+        let asked = HostCommand::Write { first: write % 20, pages: 1, handle: 0 };
         let now = u64::from(write) * 1_000_000;
         assert_eq!(ask(&mut device, now, asked).at - now, WRITE_OF_A_PAGE);
     }
@@ -196,28 +148,12 @@ fn a_program_takes_the_share_of_its_size() {
     config.geometry.program_unit_bytes = Some(4 * PAGE);
     times(&mut config).nand.read_ns = vec![40_000];
     let mut device = silent(&config);
-    let operation = ask(
-        &mut device,
-        0,
-        HostCommand::Write {
-            first: 0,
-            pages: 8,
-            handle: 0,
-        },
-    );
+    let operation = ask(&mut device, 0, HostCommand::Write { first: 0, pages: 8, handle: 0 });
     let buffered = operation.at - WRITE_PIPELINE;
     let in_flash = buffered + (2 * 200 + 8 * 4_096) + PROGRAM / 3;
-    let hit = ask(
-        &mut device,
-        in_flash - READ_CORE - 1,
-        HostCommand::Read { first: 0, pages: 1 },
-    );
+    let hit = ask(&mut device, in_flash - READ_CORE - 1, HostCommand::Read { first: 0, pages: 1 });
     assert_eq!(hit.at, in_flash - 1 + PAGE + READ_PIPELINE);
-    let read = ask(
-        &mut device,
-        in_flash - READ_CORE,
-        HostCommand::Read { first: 0, pages: 1 },
-    );
+    let read = ask(&mut device, in_flash - READ_CORE, HostCommand::Read { first: 0, pages: 1 });
     assert_eq!(read.at, in_flash + 40_000 + 4_296 + PAGE + READ_PIPELINE);
 }
 
@@ -232,20 +168,14 @@ fn smaller_reclaim_units_use_fewer_dies() {
         let mut device = silent(&config);
         let now = fill_pages(&mut device, UNIT_PAGES / 4);
         // A page of each of the first four operations, requested at the same time.
-        let reads = (0..4).map(|operation| HostCommand::Read {
-            first: operation * OPERATION_PAGES,
-            pages: 1,
-        });
+        let reads = (0..4).map(|operation| HostCommand::Read { first: operation * OPERATION_PAGES, pages: 1 });
         let done: Vec<CompletionTime> = reads.map(|read| ask(&mut device, now, read)).collect();
         let times: Vec<u64> = done.iter().map(|done| done.at - now - read_of_a_page(0)).collect();
         times
     };
     // Two dies on each of two channels. The second page of each channel waits for the first on the
     // channel, and all but one wait for another on the link.
-    assert_eq!(
-        operations_at_once(ReclaimUnitSize::Superblock),
-        [0, 4_096, 8_192, 12_288]
-    );
+    assert_eq!(operations_at_once(ReclaimUnitSize::Superblock), [0, 4_096, 8_192, 12_288]);
     // Two dies. The second page of each waits for the sensing of the first.
     let channel = operations_at_once(ReclaimUnitSize::Channel);
     assert_eq!(channel, [0, 4_296, 40_000, 44_296]);
@@ -268,9 +198,5 @@ fn a_group_has_its_own_dies() {
     let first = ask(&mut device, now, HostCommand::Read { first: 0, pages: 1 });
     let second = ask(&mut device, now, HostCommand::Read { first: 768, pages: 1 });
     assert_eq!(first.at - now, read_of_a_page(0));
-    assert_eq!(
-        second.at - now,
-        read_of_a_page(0) + 4_096,
-        "another die and channel, the same link"
-    );
+    assert_eq!(second.at - now, read_of_a_page(0) + 4_096, "another die and channel, the same link");
 }

@@ -35,11 +35,7 @@ pub fn text(material: &ExportData) -> String {
 
 /// Name of a trace that a page sent. The experiment cannot contain its file.
 fn file_beside(material: &ExportData) -> Option<&str> {
-    let workload = material
-        .order
-        .workload
-        .as_ref()
-        .filter(|workload| workload.text.is_some())?;
+    let workload = material.order.workload.as_ref().filter(|workload| workload.text.is_some())?;
     let is_table = workload.name.ends_with(".fio") || workload.name.ends_with(".toml");
     (!is_table).then_some(&workload.name)
 }
@@ -47,10 +43,7 @@ fn file_beside(material: &ExportData) -> Option<&str> {
 /// The file as a table, and the names of omitted lanes.
 fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let experiment = &material.prepared.experiment;
-    let is_in = |lane: &&ExportLane| {
-        lane.branch
-            .is_none_or(|branch| branch.forked == Some(ForkStart::FromStart))
-    };
+    let is_in = |lane: &&ExportLane| lane.branch.is_none_or(|branch| branch.forked == Some(ForkStart::FromStart));
     let (lanes, left_out): (Vec<&ExportLane>, Vec<&ExportLane>) = material.lanes.iter().partition(is_in);
     let first = lanes[0];
     let mut table = Table::from_iter([("title".to_string(), material.prepared.title().into())]);
@@ -96,10 +89,7 @@ fn change(experiment: &Experiment, lane: &ExportLane) -> RunChange {
     let cell = lane.plan.plan.cell();
     let axes = experiment.grid.iter().zip(&cell.key.grid);
     let values = axes.filter_map(|(axis, name)| axis.values.iter().find(|value| value.name == *name));
-    let variant = experiment
-        .variants
-        .iter()
-        .find(|variant| variant.name == cell.key.variant);
+    let variant = experiment.variants.iter().find(|variant| variant.name == cell.key.variant);
     let mut change = RunChange::default();
     for later in values.chain(variant) {
         change.extend(&later.change);

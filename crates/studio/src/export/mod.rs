@@ -128,10 +128,7 @@ impl ExportData {
         };
         let results: Vec<RunResult> = self.lanes.iter().filter_map(named).collect();
         if results.is_empty() {
-            return Err(LabError::invalid(
-                "export",
-                "the session has no measurements yet. Let it run first",
-            ));
+            return Err(LabError::invalid("export", "the session has no measurements yet. Let it run first"));
         }
         Ok(results)
     }

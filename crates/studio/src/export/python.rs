@@ -26,9 +26,7 @@ print(result.summary())
 /// Quotes a text as Python strings. Python understands JSON's escapes. serde_json writes characters
 /// above 16 bits unescaped.
 fn quoted(text: &str) -> String {
-    let lines: Vec<String> = text
-        .split_inclusive('\n')
-        .map(|line| serde_json::to_string(line).expect("text is JSON"))
-        .collect();
+    let lines: Vec<String> =
+        text.split_inclusive('\n').map(|line| serde_json::to_string(line).expect("text is JSON")).collect();
     lines.join("\n    ")
 }

@@ -78,12 +78,7 @@ struct Tracks<'a> {
 
 impl<'a> Tracks<'a> {
     fn new(process: usize, lane: &'a ExportLane, events: &'a mut Vec<Value>) -> Tracks<'a> {
-        Tracks {
-            process,
-            lane,
-            events,
-            ends: vec![Vec::new(); usize::from(lane.plan.plan.layout().groups)],
-        }
+        Tracks { process, lane, events, ends: vec![Vec::new(); usize::from(lane.plan.plan.layout().groups)] }
     }
 
     fn write(mut self) {
@@ -96,16 +91,8 @@ impl<'a> Tracks<'a> {
         }
         for (group, tracks) in std::mem::take(&mut self.ends).iter().enumerate() {
             for track in 0..tracks.len() {
-                let more = if track > 0 {
-                    format!(" ({})", track + 1)
-                } else {
-                    String::new()
-                };
-                self.name(
-                    "thread_name",
-                    group * TRACKS_MAX + track,
-                    &format!("reclaim group {group}{more}"),
-                );
+                let more = if track > 0 { format!(" ({})", track + 1) } else { String::new() };
+                self.name("thread_name", group * TRACKS_MAX + track, &format!("reclaim group {group}{more}"));
             }
         }
         let handles = self.lane.plan.plan.layout().handles.len();
@@ -176,21 +163,13 @@ impl<'a> Tracks<'a> {
             }));
         }
         for track in 0..ends.len() {
-            self.name(
-                "thread_name",
-                REQUEST_TRACKS + track,
-                &format!("requests {}", track + 1),
-            );
+            self.name("thread_name", REQUEST_TRACKS + track, &format!("requests {}", track + 1));
         }
     }
 
     /// Position on the axis, microseconds.
     fn at(&self, host_bytes: f64, now_ns: u64) -> f64 {
-        if self.lane.plan.plan.is_timed() {
-            now_ns as f64 / 1e3
-        } else {
-            host_bytes / BYTES_A_MICROSECOND
-        }
+        if self.lane.plan.plan.is_timed() { now_ns as f64 / 1e3 } else { host_bytes / BYTES_A_MICROSECOND }
     }
 
     fn name(&mut self, kind: &str, track: usize, name: &str) {
@@ -199,8 +178,7 @@ impl<'a> Tracks<'a> {
     }
 
     fn counter(&mut self, name: &str, at: f64, value: f64) {
-        self.events
-            .push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
+        self.events.push(json!({ "ph": "C", "pid": self.process, "name": name, "ts": at, "args": { name: value } }));
     }
 
     fn instant(&mut self, kind: u8, record: &UnitEventRecord) {

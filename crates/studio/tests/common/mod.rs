@@ -16,10 +16,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn options() -> StudioOptions {
     let http = HttpOptions::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    StudioOptions {
-        memory_bytes: 2 << 30,
-        ..StudioOptions::new(http)
-    }
+    StudioOptions { memory_bytes: 2 << 30, ..StudioOptions::new(http) }
 }
 
 pub fn start() -> Studio {
@@ -75,10 +72,7 @@ impl Answer {
 
     /// The sentence of a refusal.
     pub fn error(&self) -> String {
-        self.json()["error"]
-            .as_str()
-            .expect("a refusal has a sentence")
-            .to_string()
+        self.json()["error"].as_str().expect("a refusal has a sentence").to_string()
     }
 }
 
@@ -88,23 +82,12 @@ pub fn parse(bytes: &[u8]) -> Answer {
         .position(|four| four == b"\r\n\r\n")
         .unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(bytes)));
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok())
-        .expect("a status");
-    Answer {
-        status,
-        head,
-        body: bytes[end + 4..].to_vec(),
-    }
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+    Answer { status, head, body: bytes[end + 4..].to_vec() }
 }
 
 pub fn ask(address: SocketAddr, method: &str, path: &str, body: &[u8]) -> Answer {
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {}\r\n\r\n", body.len());
     parse(&raw(address, &[head.as_bytes(), body].concat()))
 }
 
@@ -150,9 +133,7 @@ impl Socket {
 
     pub fn open_with(address: SocketAddr, path: &str, more: &str) -> Result<Socket, Answer> {
         let mut stream = connect(address);
-        stream
-            .write_all(upgrade_head(address, path, more).as_bytes())
-            .expect("it listens");
+        stream.write_all(upgrade_head(address, path, more).as_bytes()).expect("it listens");
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
@@ -164,14 +145,8 @@ impl Socket {
             let _ = stream.read_to_end(&mut head);
             return Err(parse(&head));
         }
-        assert!(
-            text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="),
-            "the key of RFC 6455, 1.3: {text}"
-        );
-        Ok(Socket {
-            stream,
-            buffer: Vec::new(),
-        })
+        assert!(text.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "the key of RFC 6455, 1.3: {text}");
+        Ok(Socket { stream, buffer: Vec::new() })
     }
 
     /// A frame of a client: masked with nothing.
@@ -198,9 +173,7 @@ impl Socket {
     }
 
     pub fn send_text(&mut self, text: &str) {
-        self.stream
-            .write_all(&Socket::frame(0x81, text.as_bytes()))
-            .expect("it listens");
+        self.stream.write_all(&Socket::frame(0x81, text.as_bytes())).expect("it listens");
     }
 
     fn fill(&mut self, bytes: usize) -> Option<()> {
@@ -240,10 +213,7 @@ impl Socket {
                 2 => return Some(Message::Frame(payload)),
                 8 if payload.len() >= 2 => {
                     let code = u16::from_be_bytes([payload[0], payload[1]]);
-                    return Some(Message::Closed(
-                        code,
-                        String::from_utf8_lossy(&payload[2..]).into_owned(),
-                    ));
+                    return Some(Message::Closed(code, String::from_utf8_lossy(&payload[2..]).into_owned()));
                 }
                 8 => return Some(Message::Closed(1005, String::new())),
                 9 => {
@@ -259,9 +229,7 @@ impl Socket {
     pub fn wait<T>(&mut self, what: &str, mut find: impl FnMut(&Message) -> Option<T>) -> T {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let message = self
-                .next()
-                .unwrap_or_else(|| panic!("the connection ended before: {what}"));
+            let message = self.next().unwrap_or_else(|| panic!("the connection ended before: {what}"));
             if let Some(found) = find(&message) {
                 return found;
             }
@@ -311,21 +279,12 @@ impl Head {
         let units_at = 88 + 40 * owners;
         let samples_at = units_at + 16 * units + 40 * events;
         let sample_bytes = 16 + 16 * owners;
-        assert_eq!(
-            frame.len(),
-            samples_at + samples * sample_bytes,
-            "a frame has its length"
-        );
+        assert_eq!(frame.len(), samples_at + samples * sample_bytes, "a frame has its length");
         assert_eq!(frame[0], 1);
         let owner = |index: usize| [0, 8, 16, 24].map(|at| number(88 + 40 * index + at));
         let unit = |index: usize| {
             let at = units_at + 16 * index;
-            let record = [
-                u32::from(frame[at + 4]),
-                u32::from(frame[at + 5]),
-                u32_at(at + 8),
-                u32_at(at + 12),
-            ];
+            let record = [u32::from(frame[at + 4]), u32::from(frame[at + 5]), u32_at(at + 8), u32_at(at + 12)];
             (u32_at(at), record)
         };
         let sample = |index: usize| {

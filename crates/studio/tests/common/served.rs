@@ -38,11 +38,7 @@ impl Served {
             true => DataChoice::File(folder.path().join("drive.img")),
             false => DataChoice::Memory,
         };
-        let drive = DriveOptions {
-            subsystem: small_drive::config(0),
-            data,
-            checksums: false,
-        };
+        let drive = DriveOptions { subsystem: small_drive::config(0), data, checksums: false };
         let (server, _) = Server::start(ServeOptions {
             drive,
             vfio_user: Vec::new(),
@@ -54,22 +50,12 @@ impl Served {
             scrub_every: None,
         })
         .expect("a served drive");
-        let drive = MonitoredDrive {
-            monitor: server.monitor(),
-            name: "small".to_string(),
-            actions: server.actions(),
-        };
+        let drive = MonitoredDrive { monitor: server.monitor(), name: "small".to_string(), actions: server.actions() };
         let mut options = options();
         options.http.token = token.map(str::to_string);
         let studio = Studio::start_with(options, Some(drive)).expect("a port");
         let host = Client::connect(server.shared());
-        Served {
-            studio,
-            server,
-            host,
-            folder,
-            token,
-        }
+        Served { studio, server, host, folder, token }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -83,9 +69,7 @@ impl Served {
 
     /// The field that shows the token, if there is one.
     pub fn bearer(&self) -> String {
-        self.token
-            .map(|token| format!("Authorization: Bearer {token}\r\n"))
-            .unwrap_or_default()
+        self.token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default()
     }
 
     /// What is answered to who shows the token.

@@ -29,26 +29,15 @@ fn other_sites_are_refused() {
         for (method, path) in [("GET", "/"), ("GET", "/api/about"), ("POST", "/api/check")] {
             let answer = head(method, path, host, "");
             // Without a Host, or with two, it may be no HTTP at all.
-            assert!(
-                matches!(answer.status, 400 | 403),
-                "{method} {path} {host:?}: {}",
-                answer.text()
-            );
+            assert!(matches!(answer.status, 400 | 403), "{method} {path} {host:?}: {}", answer.text());
         }
     }
-    for origin in [
-        "http://evil.example",
-        "null",
-        "http://127.0.0.1:1",
-        "file://",
-        "http://localhost",
-    ] {
+    for origin in ["http://evil.example", "null", "http://127.0.0.1:1", "file://", "http://localhost"] {
         let answer = head("POST", "/api/check", &own, &format!("Origin: {origin}\r\n"));
         assert_eq!(answer.status, 403, "{origin}: {}", answer.text());
         let more = format!("Origin: {origin}\r\n");
-        let refused = Socket::open_with(address, &format!("/api/sessions/{id}/live"), &more)
-            .err()
-            .expect("no conversation");
+        let refused =
+            Socket::open_with(address, &format!("/api/sessions/{id}/live"), &more).err().expect("no conversation");
         assert_eq!(refused.status, 403, "{origin}");
     }
     for host in [own.as_str(), &format!("localhost:{port}"), "[::1]", "127.0.0.1"] {
@@ -63,21 +52,10 @@ fn a_token_is_asked_for() {
     let (studio, token) = start_with_token();
     let address = studio.local_address();
     let with = |path: &str, more: &str| {
-        parse(&raw(
-            address,
-            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{more}\r\n").as_bytes(),
-        ))
+        parse(&raw(address, format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{more}\r\n").as_bytes()))
     };
-    assert_eq!(
-        with("/?token=anything", "").status,
-        200,
-        "the page itself holds nothing"
-    );
-    for more in [
-        "",
-        "Authorization: Bearer 0123456789abcdef/X\r\n",
-        "Authorization: Basic 0123456789abcdef/+\r\n",
-    ] {
+    assert_eq!(with("/?token=anything", "").status, 200, "the page itself holds nothing");
+    for more in ["", "Authorization: Bearer 0123456789abcdef/X\r\n", "Authorization: Basic 0123456789abcdef/+\r\n"] {
         let answer = with("/api/about", more);
         assert_eq!(answer.status, 401, "{more}");
         assert!(answer.head.contains("www-authenticate: Bearer"), "{}", answer.head);
@@ -96,13 +74,7 @@ fn a_token_is_asked_for() {
     let id = parse(&begun).json()["id"].as_str().expect("an id").to_string();
     let path = format!("/api/sessions/{id}/live");
     for wrong in [String::new(), protocol("0123456789abcdef/X")] {
-        assert_eq!(
-            Socket::open_with(address, &path, &wrong)
-                .err()
-                .expect("no conversation")
-                .status,
-            401
-        );
+        assert_eq!(Socket::open_with(address, &path, &wrong).err().expect("no conversation").status, 401);
     }
     let mut page =
         Socket::open_with(address, &path, &protocol(token)).unwrap_or_else(|answer| panic!("{}", answer.text()));
@@ -131,13 +103,8 @@ fn leave(head: &str) -> Vec<&str> {
 }
 
 /// Origins of notebooks and of anybody else, who tells nobody from a notebook.
-const ELSEWHERE: [&str; 5] = [
-    "http://localhost:8888",
-    "https://hub.example",
-    "vscode-webview://0a1b2c",
-    "null",
-    "http://evil.example",
-];
+const ELSEWHERE: [&str; 5] =
+    ["http://localhost:8888", "https://hub.example", "vscode-webview://0a1b2c", "null", "http://evil.example"];
 
 #[test]
 fn another_site_reads_what_it_shows_the_token_for() {
@@ -152,11 +119,7 @@ fn another_site_reads_what_it_shows_the_token_for() {
     for origin in ELSEWHERE {
         let right = format!("Origin: {origin}\r\nAuthorization: Bearer {token}\r\n");
         let answer = say("GET", "/api/about", &right, "");
-        assert_eq!(
-            (answer.status, leave(&answer.head)),
-            (200, vec!["access-control-allow-origin: *"]),
-            "{origin}"
-        );
+        assert_eq!((answer.status, leave(&answer.head)), (200, vec!["access-control-allow-origin: *"]), "{origin}");
         let begun = say("POST", "/api/sessions", &right, &small_order().to_string());
         assert_eq!((begun.status, leave(&begun.head).len()), (201, 1), "{}", begun.text());
         let id = begun.json()["id"].as_str().expect("an id").to_string();
@@ -167,11 +130,7 @@ fn another_site_reads_what_it_shows_the_token_for() {
             ("PUT", "/api/about", "", 405),
         ] {
             let answer = say(method, path, &right, body);
-            assert_eq!(
-                (answer.status, leave(&answer.head).len()),
-                (status, 1),
-                "{method} {path}"
-            );
+            assert_eq!((answer.status, leave(&answer.head).len()), (status, 1), "{method} {path}");
             answer.error();
         }
         let live = format!("/api/sessions/{id}/live");
@@ -220,34 +179,18 @@ fn another_site_without_the_token_reads_nothing() {
                 ("DELETE", &format!("/api/sessions/{id}")),
             ] {
                 let answer = say(method, path, &format!("Origin: {origin}\r\n{shown}"));
-                assert_eq!(
-                    (answer.status, leave(&answer.head)),
-                    (403, vec![]),
-                    "{origin} {shown:?} {method} {path}"
-                );
+                assert_eq!((answer.status, leave(&answer.head)), (403, vec![]), "{origin} {shown:?} {method} {path}");
                 assert!(!answer.text().contains(token), "{}", answer.text());
             }
         }
-        for shown in [
-            "",
-            &protocol("0123456789abcdef/X"),
-            "Sec-WebSocket-Protocol: warp.token.!!!\r\n",
-        ] {
+        for shown in ["", &protocol("0123456789abcdef/X"), "Sec-WebSocket-Protocol: warp.token.!!!\r\n"] {
             let more = format!("Origin: {origin}\r\n{shown}");
             let refused = Socket::open_with(address, &live, &more).err().expect("no conversation");
-            assert_eq!(
-                (refused.status, leave(&refused.head)),
-                (403, vec![]),
-                "{origin} {shown:?}"
-            );
+            assert_eq!((refused.status, leave(&refused.head)), (403, vec![]), "{origin} {shown:?}");
         }
     }
     let own = say("GET", &format!("/api/sessions/{id}/order"), &bearer);
-    assert_eq!(
-        (own.status, leave(&own.head)),
-        (200, vec![]),
-        "it was not ended, and its own page needs no leave"
-    );
+    assert_eq!((own.status, leave(&own.head)), (200, vec![]), "it was not ended, and its own page needs no leave");
     studio.stop();
 }
 
@@ -273,31 +216,15 @@ fn a_preflight_gives_nothing_away() {
         ],
         "and nothing of cookies"
     );
-    let without_date = |head: &str| {
-        head.lines()
-            .filter(|line| !line.starts_with("date:"))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
+    let without_date =
+        |head: &str| head.lines().filter(|line| !line.starts_with("date:")).collect::<Vec<_>>().join("\n");
     for origin in ELSEWHERE {
-        for path in [
-            "/api/sessions",
-            "/api/sessions/s1/order",
-            "/api/nothing",
-            "/",
-            "/../../etc/passwd",
-        ] {
-            for shown in [
-                String::new(),
-                format!("Authorization: Bearer {token}\r\n"),
-                "Authorization: Bearer x\r\n".to_string(),
-            ] {
+        for path in ["/api/sessions", "/api/sessions/s1/order", "/api/nothing", "/", "/../../etc/passwd"] {
+            for shown in
+                [String::new(), format!("Authorization: Bearer {token}\r\n"), "Authorization: Bearer x\r\n".to_string()]
+            {
                 let answer = ask_leave(path, &own, &format!("Origin: {origin}\r\n{shown}"));
-                assert_eq!(
-                    without_date(&answer.head),
-                    without_date(&first.head),
-                    "{origin} {path} {shown}"
-                );
+                assert_eq!(without_date(&answer.head), without_date(&first.head), "{origin} {path} {shown}");
             }
         }
     }
@@ -346,11 +273,7 @@ fn without_a_token_no_other_site_is_answered() {
                 "{method} /api/about HTTP/1.1\r\nHost: {address}\r\nOrigin: http://localhost:8888\r\n{asked}{shown}\r\n"
             );
             let answer = parse(&raw(address, head.as_bytes()));
-            assert_eq!(
-                (answer.status, leave(&answer.head)),
-                (403, vec![]),
-                "{method} {shown:?}"
-            );
+            assert_eq!((answer.status, leave(&answer.head)), (403, vec![]), "{method} {shown:?}");
         }
     }
     studio.stop();

@@ -8,12 +8,8 @@ use studio::ACTIONS_A_SECOND;
 use crate::served::{Served, TOKEN};
 
 /// What may be asked of a served drive by who has its token.
-const ACTIONS: [(&str, &str); 4] = [
-    ("POST", "snapshot"),
-    ("POST", "reset-statistics"),
-    ("POST", "faults"),
-    ("DELETE", "faults"),
-];
+const ACTIONS: [(&str, &str); 4] =
+    [("POST", "snapshot"), ("POST", "reset-statistics"), ("POST", "faults"), ("DELETE", "faults")];
 
 /// A plan that would be noticed.
 const PLAN: &str = "[[fault]]\nkind = \"degraded\"\n";
@@ -31,19 +27,12 @@ fn nobody_acts_on_a_drive_without_a_token() {
     // Clients that may watch receive the fault plan.
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
-    assert_eq!(
-        served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"],
-        Value::Null
-    );
+    assert_eq!(served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"], Value::Null);
     served.stop();
 
     let served = Served::start(true, Some(TOKEN));
     served.write(0, 10);
-    let wrong = [
-        String::new(),
-        format!("Authorization: Bearer {TOKEN}x\r\n"),
-        format!("Cookie: token={TOKEN}\r\n"),
-    ];
+    let wrong = [String::new(), format!("Authorization: Bearer {TOKEN}x\r\n"), format!("Cookie: token={TOKEN}\r\n")];
     // Another site has to show the token as everybody has; it is in no cookie that a browser would send along.
     let foreign =
         ["http://evil.example", "null"].map(|origin| format!("Cookie: token={TOKEN}\r\nOrigin: {origin}\r\n"));
@@ -55,18 +44,10 @@ fn nobody_acts_on_a_drive_without_a_token() {
         }
         for fields in &foreign {
             let answer = served.ask_with(method, &path, &Served::plan(PLAN), fields);
-            assert!(
-                [401, 403].contains(&answer.status),
-                "{method} {action} {fields}: {}",
-                answer.status
-            );
+            assert!([401, 403].contains(&answer.status), "{method} {action} {fields}: {}", answer.status);
         }
         let in_address = format!("{path}?token={TOKEN}");
-        assert_eq!(
-            served.ask_with(method, &in_address, "", "").status,
-            401,
-            "{method} {action}"
-        );
+        assert_eq!(served.ask_with(method, &in_address, "", "").status, 401, "{method} {action}");
     }
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
@@ -80,12 +61,7 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
     let elsewhere = served.folder.path().join("elsewhere");
     let body = json!({ "path": elsewhere, "file": elsewhere, "data": elsewhere }).to_string();
     assert_eq!(served.act("POST", "snapshot", &body).status, 200);
-    assert_eq!(
-        served
-            .act("POST", &format!("snapshot?path={}", elsewhere.display()), "")
-            .status,
-        200
-    );
+    assert_eq!(served.act("POST", &format!("snapshot?path={}", elsewhere.display()), "").status, 200);
     assert!(!elsewhere.exists() && served.file(".ftl").exists());
     assert_eq!(served.act("POST", "faults", &Served::plan(PLAN)).status, 200);
     let deep = format!("seed = {}1{}", "[".repeat(30_000), "]".repeat(30_000));
@@ -93,19 +69,13 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
         ("nothing", String::new()),
         ("no JSON", "{".to_string()),
         ("no plan", "{}".to_string()),
-        (
-            "another field",
-            json!({ "text": PLAN, "file": "/etc/passwd" }).to_string(),
-        ),
+        ("another field", json!({ "text": PLAN, "file": "/etc/passwd" }).to_string()),
         ("a number", json!({ "text": 1 }).to_string()),
         ("deep JSON", "[".repeat(500_000)),
         ("deep TOML", Served::plan(&deep)),
         ("too long", Served::plan(&"#".repeat((64 << 10) + 1))),
         ("too many", Served::plan(&PLAN.repeat(65))),
-        (
-            "no end",
-            Served::plan("[[fault]]\nkind = \"delay\"\ndelay_ms = 1e300\n"),
-        ),
+        ("no end", Served::plan("[[fault]]\nkind = \"delay\"\ndelay_ms = 1e300\n")),
     ] {
         let answer = served.act("POST", "faults", &body);
         assert_eq!(answer.status, 400, "{what}: {}", answer.text());
@@ -114,14 +84,8 @@ fn what_is_sent_with_an_action_is_bounded_and_names_no_file() {
     let answer = served.act("POST", "faults", &"x".repeat((1 << 20) + 1));
     assert_eq!(answer.status, 413);
     let report = served.faults();
-    assert_eq!(
-        report["faults"][0]["kind"], "degraded",
-        "what was planned before goes on"
-    );
-    assert_eq!(
-        served.act("POST", "faults", &Served::plan(&PLAN.repeat(64))).status,
-        200
-    );
+    assert_eq!(report["faults"][0]["kind"], "degraded", "what was planned before goes on");
+    assert_eq!(served.act("POST", "faults", &Served::plan(&PLAN.repeat(64))).status, 200);
     served.stop();
 }
 
@@ -146,24 +110,14 @@ fn actions_have_a_pace_and_hosts_go_on() {
             page += 1;
         }
         assert!(page > 0, "hosts are still served");
-        askers
-            .into_iter()
-            .flat_map(|asker| asker.join().expect("it is answered"))
-            .collect()
+        askers.into_iter().flat_map(|asker| asker.join().expect("it is answered")).collect()
     });
     let seconds = begun.elapsed().as_secs() as usize + 1;
     let count = |status: u16| statuses.iter().filter(|one| **one == status).count();
     // A checkpoint that is being made refuses another one.
     assert_eq!(count(200) + count(409) + count(429), statuses.len(), "{statuses:?}");
     assert!(count(200) > 0 && count(429) > 0, "{statuses:?}");
-    assert!(
-        count(200) + count(409) <= ACTIONS_A_SECOND * (seconds + 1),
-        "{seconds} s: {statuses:?}"
-    );
-    assert_eq!(
-        served.act("DELETE", "faults", "").status,
-        200,
-        "and then there are some again"
-    );
+    assert!(count(200) + count(409) <= ACTIONS_A_SECOND * (seconds + 1), "{seconds} s: {statuses:?}");
+    assert_eq!(served.act("DELETE", "faults", "").status, 200, "and then there are some again");
     served.stop();
 }

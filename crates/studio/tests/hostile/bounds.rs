@@ -47,10 +47,7 @@ fn heads_are_bounded_in_size_and_time() {
     let address = studio.local_address();
     let long = format!("GET /{} HTTP/1.1\r\nHost: {address}\r\n\r\n", "x".repeat(9000));
     assert!(!raw(address, long.as_bytes()).starts_with(b"HTTP/1.1 200"));
-    let many = format!(
-        "GET /api/about HTTP/1.1\r\nHost: {address}\r\n{}\r\n",
-        "A: b\r\n".repeat(100)
-    );
+    let many = format!("GET /api/about HTTP/1.1\r\nHost: {address}\r\n{}\r\n", "A: b\r\n".repeat(100));
     assert!(!raw(address, many.as_bytes()).starts_with(b"HTTP/1.1 200"));
     // A head that comes a byte a second.
     let mut slow = connect(address);
@@ -105,10 +102,7 @@ fn sessions_lanes_and_connections_have_an_end() {
     let ids: Vec<String> = (0..SESSIONS_MAX).map(|_| begin(address, &small_order())).collect();
     let answer = post(address, "/api/sessions", &small_order());
     assert_eq!(answer.status, 429, "{}", answer.text());
-    assert_eq!(
-        ask(address, "DELETE", &format!("/api/sessions/{}", ids[0]), b"").status,
-        204
-    );
+    assert_eq!(ask(address, "DELETE", &format!("/api/sessions/{}", ids[0]), b"").status, 204);
     let begun = Instant::now();
     while post(address, "/api/sessions", &small_order()).status != 201 {
         assert!(begun.elapsed() < PATIENCE, "its place does not come back");
@@ -120,19 +114,12 @@ fn sessions_lanes_and_connections_have_an_end() {
         page.send(&json!({ "do": "fork", "lane": 0, "name": format!("fork {fork}") }));
     }
     let error = page.text("error");
-    assert!(
-        error["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("at most 8 lanes")),
-        "{error}"
-    );
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("at most 8 lanes")), "{error}");
     drop(page);
     let silent: Vec<TcpStream> = (0..200).map(|_| connect(address)).collect();
     // The oldest give way.
     let closed = silent.iter().take(200 - CONNECTIONS_MAX).filter(|stream| {
-        stream
-            .set_read_timeout(Some(Duration::from_secs(2)))
-            .expect("a timeout");
+        stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout");
         let mut stream: &TcpStream = stream;
         matches!(stream.read(&mut [0]), Ok(0)) || stream.peek(&mut [0]).is_err()
     });
@@ -144,22 +131,12 @@ fn sessions_lanes_and_connections_have_an_end() {
 
 #[test]
 fn memory_for_sessions_has_an_end() {
-    let studio = Studio::start(StudioOptions {
-        memory_bytes: 64 << 20,
-        ..options()
-    })
-    .expect("a port");
+    let studio = Studio::start(StudioOptions { memory_bytes: 64 << 20, ..options() }).expect("a port");
     let address = studio.local_address();
-    let answers: Vec<u16> = (0..10)
-        .map(|_| post(address, "/api/sessions", &small_order()).status)
-        .collect();
+    let answers: Vec<u16> = (0..10).map(|_| post(address, "/api/sessions", &small_order()).status).collect();
     assert_eq!(answers[0], 201);
     assert_eq!(answers.last(), Some(&400), "{answers:?}");
-    assert!(
-        post(address, "/api/sessions", &small_order())
-            .error()
-            .contains("smaller scaled model")
-    );
+    assert!(post(address, "/api/sessions", &small_order()).error().contains("smaller scaled model"));
     studio.stop();
 }
 
@@ -178,9 +155,8 @@ fn workloads_that_take_too_much_are_refused_before_they_are_built() {
     let address = studio.local_address();
     let sections = "[a]\n".repeat(100_000);
     let inherited = format!("[global]\nfilename={}\n{}", "x".repeat(8000), "[a]\n".repeat(4000));
-    let zipf: String = (0..1000)
-        .map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}1\n"))
-        .collect();
+    let zipf: String =
+        (0..1000).map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}1\n")).collect();
     for (jobs, says) in [
         ("[a]\nrw=randwrite\nbsrange=1-64k\n", "memory"),
         ("[a]\nrw=randwrite\nbsrange=1-256m\n", "norandommap"),
@@ -203,9 +179,8 @@ fn workloads_that_take_too_much_are_refused_before_they_are_built() {
 fn an_order_that_takes_long_to_build_holds_nobody_up() {
     let studio = start();
     let address = studio.local_address();
-    let zipf: String = (0..25)
-        .map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}7\n"))
-        .collect();
+    let zipf: String =
+        (0..25).map(|theta| format!("[{theta}]\nrw=randwrite\nrandom_distribution=zipf:1.{theta:04}7\n")).collect();
     let mut order = order_of(&zipf);
     order["lanes"][0]["set"] = json!({ "geometry.capacity_bytes": "512GiB" });
     order["scale"] = json!("1/128");
@@ -254,17 +229,8 @@ fn what_is_no_websocket_is_refused() {
     let address = studio.local_address();
     let id = begin(address, &small_order());
     let path = format!("/api/sessions/{id}/live");
-    assert_eq!(
-        Socket::open_with(address, "/api/sessions/s99/live", "")
-            .err()
-            .expect("none")
-            .status,
-        404
-    );
-    assert_eq!(
-        Socket::open_with(address, "/api/about", "").err().expect("none").status,
-        404
-    );
+    assert_eq!(Socket::open_with(address, "/api/sessions/s99/live", "").err().expect("none").status, 404);
+    assert_eq!(Socket::open_with(address, "/api/about", "").err().expect("none").status, 404);
     let wrong = [
         upgrade_head(address, &path, "").replace("Version: 13", "Version: 8"),
         upgrade_head(address, &path, "").replace("Sec-WebSocket-Key", "X-Key"),
@@ -297,35 +263,16 @@ fn messages_are_bounded_whole_or_in_parts() {
     let id = begin(studio.local_address(), &small_order());
     let path = format!("/api/sessions/{id}/live");
     let large = vec![b'x'; (64 << 10) + 1];
-    assert_eq!(
-        end_of(&studio, &path, &Socket::frame(0x81, &large)),
-        Some(1009),
-        "too large"
-    );
+    assert_eq!(end_of(&studio, &path, &Socket::frame(0x81, &large)), Some(1009), "too large");
     let announced = [&[0x81, 0xff][..], &u64::MAX.to_be_bytes(), &[0; 4]].concat();
-    assert_ne!(
-        end_of(&studio, &path, &announced),
-        Some(1000),
-        "a length that nobody has"
-    );
-    let parts: Vec<u8> = [
-        Socket::frame(0x01, &[b'x'; 60_000]),
-        Socket::frame(0x00, &[b'x'; 60_000]),
-    ]
-    .concat();
+    assert_ne!(end_of(&studio, &path, &announced), Some(1000), "a length that nobody has");
+    let parts: Vec<u8> = [Socket::frame(0x01, &[b'x'; 60_000]), Socket::frame(0x00, &[b'x'; 60_000])].concat();
     assert_eq!(end_of(&studio, &path, &parts), Some(1009), "too large in parts");
-    assert_eq!(
-        end_of(&studio, &path, &Socket::frame(0x82, b"bytes")),
-        Some(1003),
-        "a page does not send bytes"
-    );
+    assert_eq!(end_of(&studio, &path, &Socket::frame(0x82, b"bytes")), Some(1003), "a page does not send bytes");
     // Broken frames: not masked, an unknown opcode, a continuation of nothing, no UTF-8.
-    for broken in [
-        &[0x81, 0x01, b'x'][..],
-        &Socket::frame(0x83, b"x"),
-        &Socket::frame(0x80, b"x"),
-        &Socket::frame(0x81, b"\xff"),
-    ] {
+    for broken in
+        [&[0x81, 0x01, b'x'][..], &Socket::frame(0x83, b"x"), &Socket::frame(0x80, b"x"), &Socket::frame(0x81, b"\xff")]
+    {
         end_of(&studio, &path, broken);
     }
     // An endless sequence of empty fragments must not block the studio.

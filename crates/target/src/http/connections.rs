@@ -49,15 +49,8 @@ pub(super) async fn serve(listener: TcpListener, routes: Router, time: Duration)
         let Some(permit) = permit(&free, &mut taken).await else {
             continue;
         };
-        let place = Arc::new(ConnectionSlot {
-            _permit: permit,
-            is_asked: AtomicBool::new(false),
-        });
-        let connection = HalfOpenConnection {
-            number,
-            peer: peer.ip(),
-            since: Instant::now(),
-        };
+        let place = Arc::new(ConnectionSlot { _permit: permit, is_asked: AtomicBool::new(false) });
+        let connection = HalfOpenConnection { number, peer: peer.ip(), since: Instant::now() };
         let at = Arc::downgrade(&place);
         let task = tokio::spawn(self::connection(stream, place, routes.clone(), time)).abort_handle();
         taken.push(UsedSlot { connection, at, task });
@@ -95,11 +88,7 @@ impl UsedSlot {
 /// The permit for a place, either free or from a connection whose request is incomplete.
 async fn permit(free: &Arc<Semaphore>, taken: &mut Vec<UsedSlot>) -> Option<OwnedSemaphorePermit> {
     taken.retain(|taken| taken.at.strong_count() > 0);
-    assert!(
-        taken.len() <= CONNECTIONS_MAX,
-        "{} of {CONNECTIONS_MAX} places are taken",
-        taken.len()
-    );
+    assert!(taken.len() <= CONNECTIONS_MAX, "{} of {CONNECTIONS_MAX} places are taken", taken.len());
     loop {
         if let Ok(permit) = Arc::clone(free).try_acquire_owned() {
             return Some(permit);

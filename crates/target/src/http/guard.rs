@@ -87,10 +87,7 @@ pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, nex
         Ok(RequestOrigin::Preflight) => (StatusCode::NO_CONTENT, PREFLIGHT).into_response(),
         Err(problem) => (StatusCode::FORBIDDEN, problem).into_response(),
     };
-    let is_json = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|value| value == "application/json");
+    let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|value| value == "application/json");
     if response.status().as_u16() >= 400 && !is_json {
         response = as_json(response).await;
     }
@@ -132,11 +129,7 @@ impl Guard {
             return (StatusCode::UNAUTHORIZED, demanded, text).into_response();
         }
         if request.headers().contains_key(SEC_WEBSOCKET_KEY) && !path.ends_with(LIVE) {
-            return (
-                StatusCode::NOT_FOUND,
-                "this path has no WebSocket. Use /api/sessions/ID/live",
-            )
-                .into_response();
+            return (StatusCode::NOT_FOUND, "this path has no WebSocket. Use /api/sessions/ID/live").into_response();
         }
         if !matches!(*method, Method::POST | Method::PUT) {
             place_of(&request).note_asked();
@@ -157,9 +150,7 @@ impl Guard {
         let Some(origin) = only(request.headers(), ORIGIN) else {
             return Ok(RequestOrigin::Own);
         };
-        let place = origin
-            .strip_prefix("http://")
-            .or_else(|| origin.strip_prefix("https://"));
+        let place = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         if place.is_some_and(|place| place.eq_ignore_ascii_case(host)) {
             return Ok(RequestOrigin::Own);
         }
@@ -173,10 +164,7 @@ impl Guard {
             }
         }
         let remedy = if self.token.is_some() { " or send the token" } else { "" };
-        Err(format!(
-            "the request comes from another site, {:?}. Open http://{host}/{remedy}",
-            excerpt(origin)
-        ))
+        Err(format!("the request comes from another site, {:?}. Open http://{host}/{remedy}", excerpt(origin)))
     }
 
     /// Returns whether a request carries the token or needs none. The token is in the Authorization
@@ -186,9 +174,7 @@ impl Guard {
         // The comparison takes constant time, so that its duration reveals no part of the token.
         let is_token = |given: &[u8]| bool::from(token.as_bytes().ct_eq(given));
         let field = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        field
-            .and_then(|value| value.strip_prefix(b"Bearer "))
-            .is_some_and(is_token)
+        field.and_then(|value| value.strip_prefix(b"Bearer ")).is_some_and(is_token)
             || request.uri().path().ends_with(LIVE)
                 && protocol_token(request.headers()).is_some_and(|given| is_token(&given))
     }
@@ -212,10 +198,7 @@ impl<S: Send + Sync> FromRequest<S> for RequestBody {
         let late = "the body did not arrive in time. Send it again";
         let body = body.map_err(|_| (StatusCode::REQUEST_TIMEOUT, late.to_string()))?;
         let refused = body.map_err(|refused| {
-            (
-                refused.status(),
-                format!("the body was refused ({}). Send less, in UTF-8\n", refused.body_text()),
-            )
+            (refused.status(), format!("the body was refused ({}). Send less, in UTF-8\n", refused.body_text()))
         });
         place.note_asked();
         refused.map(RequestBody)
@@ -282,9 +265,7 @@ fn excerpt(text: &str) -> String {
 /// The token in the subprotocols of a conversation, if any.
 fn protocol_token(headers: &HeaderMap) -> Option<Vec<u8>> {
     let fields = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter();
-    let mut protocols = fields
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
+    let mut protocols = fields.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
     let shown = protocols.find_map(|protocol| protocol.trim().strip_prefix(TOKEN_PROTOCOL))?;
     URL_SAFE_NO_PAD.decode(shown).ok()
 }

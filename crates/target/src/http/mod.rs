@@ -111,11 +111,7 @@ impl HttpServer {
             .max_blocking_threads(WORKERS)
             .build()
             .map_err(failed)?;
-        let guard = Guard {
-            address,
-            audience,
-            token: options.token,
-        };
+        let guard = Guard { address, audience, token: options.token };
         // The routes are a service of an outer router, so that the layers see a 405 with the list
         // of allowed methods.
         let around = from_fn_with_state(Arc::new(guard), guard::check);
@@ -139,10 +135,7 @@ impl HttpServer {
             // Shutting down the runtime drops all connections and does not wait for a busy worker.
             runtime.shutdown_background();
         };
-        let thread = std::thread::Builder::new()
-            .name(name.to_string())
-            .spawn(work)
-            .map_err(failed)?;
+        let thread = std::thread::Builder::new().name(name.to_string()).spawn(work).map_err(failed)?;
         Ok(HttpServer { address, stop, thread })
     }
 
@@ -163,14 +156,12 @@ pub async fn work<R: IntoResponse>(answer: impl FnOnce() -> R + Send + 'static) 
     let work = tokio::task::spawn_blocking(move || answer().into_response());
     let failed = match tokio::time::timeout(WORK_TIME, work).await {
         Ok(Ok(answer)) => return answer,
-        Ok(Err(_)) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the answer failed because of a bug in this program. Please report it",
-        ),
-        Err(_) => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the answer takes longer than a minute. Request less, or try again later",
-        ),
+        Ok(Err(_)) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "the answer failed because of a bug in this program. Please report it")
+        }
+        Err(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the answer takes longer than a minute. Request less, or try again later")
+        }
     };
     failed.into_response()
 }

@@ -48,10 +48,8 @@ const FAREWELL_TIME: Duration = Duration::from_secs(1);
 const PING_AFTER: Duration = Duration::from_secs(15);
 /// Silence after which the conversation ends.
 const SILENCE_MAX: Duration = Duration::from_secs(45);
-const _: () = assert!(
-    PING_AFTER.as_secs() < SILENCE_MAX.as_secs(),
-    "a page can answer a ping before the conversation ends"
-);
+const _: () =
+    assert!(PING_AFTER.as_secs() < SILENCE_MAX.as_secs(), "a page can answer a ping before the conversation ends");
 
 /// A message to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]

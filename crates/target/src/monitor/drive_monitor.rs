@@ -159,10 +159,7 @@ impl LogPosition {
         // A log starts anew when a host configures Flexible Data Placement.
         let end = std::mem::replace(&mut self.0, log.end());
         let end = if end > log.end() { 0 } else { end };
-        let since = FdpEventsSince {
-            events: log.since(end).cloned().collect(),
-            left_out: log.dropped_since(end),
-        };
+        let since = FdpEventsSince { events: log.since(end).cloned().collect(), left_out: log.dropped_since(end) };
         assert_eq!(
             end + since.left_out + since.events.len() as u64,
             log.end(),
@@ -261,11 +258,7 @@ impl HostActivity {
         let mut next = 1;
         // Copies the counters of one controller per lock, because hundreds may exist.
         while let Some((mut view, counted, is_timed)) = copy_of_next(shared, next) {
-            assert!(
-                view.controller >= next,
-                "controller {} comes after controller {next}",
-                view.controller
-            );
+            assert!(view.controller >= next, "controller {} comes after controller {next}", view.controller);
             next = view.controller + 1;
             let key = (view.controller, view.connected_at_ns);
             if window_ns > 0 {
@@ -275,11 +268,7 @@ impl HostActivity {
             assert!(twice.is_none(), "controller {} is measured once", key.0);
             hosts.push(view);
         }
-        let view = Arc::new(HostsView {
-            at_ns: now,
-            window_ns,
-            hosts,
-        });
+        let view = Arc::new(HostsView { at_ns: now, window_ns, hosts });
         self.last = Some(Arc::clone(&view));
         view
     }
@@ -329,10 +318,7 @@ impl HostView {
                 latency: LatencyPercentiles::from_histogram(&since.latency).filter(|_| takes_time),
             });
         }
-        let before = before.queues.iter().chain(std::iter::repeat(&QueueDepth {
-            samples: 0,
-            commands: 0,
-        }));
+        let before = before.queues.iter().chain(std::iter::repeat(&QueueDepth { samples: 0, commands: 0 }));
         let means = now.queues.iter().zip(before).map(|(now, before)| {
             assert!(
                 now.samples >= before.samples && now.commands >= before.commands,

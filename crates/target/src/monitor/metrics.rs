@@ -75,9 +75,7 @@ pub fn start(
     let faults = async move || Json(actions::faults(&drive));
     let plan = move |text: Option<&str>| {
         let planned = actions::plan_faults(&shared, clock, text);
-        planned
-            .map(Json)
-            .map_err(|refused| (StatusCode::BAD_REQUEST, format!("{refused}\n")))
+        planned.map(Json).map_err(|refused| (StatusCode::BAD_REQUEST, format!("{refused}\n")))
     };
     let clear = plan.clone();
     let faults = get(faults)
@@ -85,12 +83,10 @@ pub fn start(
         .delete(async move || clear(None));
     // Without a token all users of this machine may read the metrics, but none may make changes.
     let only_read = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")], NO_CHANGES);
-    let routes = Router::new()
-        .route("/metrics", get(metrics))
-        .fallback(async move |method: Method| match method {
-            Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n").into_response(),
-            _ => only_read.into_response(),
-        });
+    let routes = Router::new().route("/metrics", get(metrics)).fallback(async move |method: Method| match method {
+        Method::GET | Method::HEAD => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n").into_response(),
+        _ => only_read.into_response(),
+    });
     let routes = match options.token {
         Some(_) => routes.route(FAULTS, faults),
         None => routes,
@@ -198,9 +194,7 @@ const WEAR: &[WearRow] = &table! {
 
 /// Label of an owner of reclaim units.
 fn ruh(owner: UnitOwner) -> String {
-    owner
-        .handle()
-        .map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
+    owner.handle().map_or_else(|| "shared".to_string(), |handle| handle.0.to_string())
 }
 
 /// Collections by trigger.
@@ -237,10 +231,7 @@ fn encode_latencies(encoder: &mut DescriptorEncoder<'_>, status: &DriveStatus) -
 fn buckets(histogram: &LatencyHistogram) -> Vec<(f64, u64)> {
     let mut before = 0;
     let mut bucket = |upper: f64, within: u64| {
-        assert!(
-            within >= before,
-            "{within} commands are within {upper} s, {before} are within less"
-        );
+        assert!(within >= before, "{within} commands are within {upper} s, {before} are within less");
         (upper, within - std::mem::replace(&mut before, within))
     };
     let doublings = (0..=DOUBLINGS).map(|doublings| {
@@ -269,10 +260,8 @@ fn encode_units(encoder: &mut DescriptorEncoder<'_>, units: &UnitSnapshot) -> Re
 
 /// Counters and state of each planned fault.
 fn encode_faults(encoder: &mut DescriptorEncoder<'_>, report: &FaultsReport) -> Result<(), fmt::Error> {
-    let (name, help) = (
-        "warp_faults_struck",
-        "Commands that the fault hit, or for a state the number of times that it began",
-    );
+    let (name, help) =
+        ("warp_faults_struck", "Commands that the fault hit, or for a state the number of times that it began");
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for fault in &report.faults {
         let labels = [("fault", fault.name.as_str()), ("kind", &*fault.kind)];
@@ -299,10 +288,7 @@ impl Collector for DriveCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), fmt::Error> {
         // A scan that panicked has left no partial state.
         let units = self.census.lock().unwrap_or_else(PoisonError::into_inner).poll();
-        let status = DriveStatus {
-            checkpoints: self.checkpoints.status(),
-            ..DriveStatus::new(&lock(&self.shared), 0)
-        };
+        let status = DriveStatus { checkpoints: self.checkpoints.status(), ..DriveStatus::new(&lock(&self.shared), 0) };
         let tables: [(&[Row], Option<&Unit>); 2] = [(BYTE_COUNTERS, Some(&Unit::Bytes)), (COUNTERS, None)];
         for (rows, unit) in tables {
             for (name, help, value) in rows {

@@ -59,17 +59,11 @@ impl DriveStatus {
         let layout = device.layout();
         let units_of = |slices: u64| slices / u64::from(layout.slices_per_superblock);
         let (live_pages, logical_pages) = (device.live_pages(), u64::from(layout.logical_pages));
-        assert!(
-            live_pages <= logical_pages,
-            "{live_pages} of {logical_pages} logical pages hold data"
-        );
+        assert!(live_pages <= logical_pages, "{live_pages} of {logical_pages} logical pages hold data");
         let all_groups = |slices: u64| units_of(slices * u64::from(layout.groups));
         DriveStatus {
             at: now,
-            controllers: subsystem
-                .controllers()
-                .filter(|controller| controller.is_ready())
-                .count(),
+            controllers: subsystem.controllers().filter(|controller| controller.is_ready()).count(),
             read_commands: state.smart.read_commands,
             write_commands: state.smart.write_commands,
             host_bytes_read: state.smart.host_bytes_read,
@@ -123,13 +117,8 @@ impl DriveStatus {
             waf(self.stats.write_amplification()),
         );
         let in_use = |row: &&(usize, &OwnerStats)| row.1.host_pages_written > 0;
-        let rows: Vec<(usize, &OwnerStats)> = self
-            .stats
-            .handles
-            .iter()
-            .enumerate()
-            .filter(|row| in_use(&row))
-            .collect();
+        let rows: Vec<(usize, &OwnerStats)> =
+            self.stats.handles.iter().enumerate().filter(|row| in_use(&row)).collect();
         if self.fdp && rows.len() > 1 {
             for (handle, row) in rows {
                 line += &format!("  RUH{handle} {}", waf(row.write_amplification()));
@@ -137,17 +126,9 @@ impl DriveStatus {
         }
         if self.lateness.completions > 0 {
             let us = |ns: Nanos| ns as f64 / 1e3;
-            line += &format!(
-                "  late p50 {:.0} p99 {:.0} us",
-                us(self.lateness.p50_ns),
-                us(self.lateness.p99_ns)
-            );
+            line += &format!("  late p50 {:.0} p99 {:.0} us", us(self.lateness.p50_ns), us(self.lateness.p99_ns));
         }
-        let struck = self
-            .faults
-            .iter()
-            .flat_map(|faults| &faults.faults)
-            .filter(|fault| fault.struck > 0);
+        let struck = self.faults.iter().flat_map(|faults| &faults.faults).filter(|fault| fault.struck > 0);
         for (index, fault) in struck.enumerate() {
             line += if index == 0 { "  faults: " } else { ", " };
             line += &format!("{} {}", fault.name, fault.struck);

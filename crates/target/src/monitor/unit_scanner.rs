@@ -62,12 +62,7 @@ pub struct ReclaimUnitScanner {
 impl ReclaimUnitScanner {
     /// A scanner before its first scan.
     pub fn new(shared: SharedSubsystem, clock: ServerClock) -> ReclaimUnitScanner {
-        ReclaimUnitScanner {
-            shared,
-            clock,
-            last: None,
-            next_at: 0,
-        }
+        ReclaimUnitScanner { shared, clock, last: None, next_at: 0 }
     }
 
     /// The current reclaim units, or those of the last scan if the next is not due. `None` if the
@@ -95,11 +90,7 @@ struct ScanPass<'a> {
 
 impl ScanPass<'_> {
     fn new(shared: &SharedSubsystem, clock: ServerClock) -> ScanPass<'_> {
-        ScanPass {
-            shared,
-            clock,
-            lock_ns: 0,
-        }
+        ScanPass { shared, clock, lock_ns: 0 }
     }
 
     /// Runs `work` with the drive locked, after waiting threads had their turn.
@@ -174,15 +165,8 @@ impl OwnerUsage {
     /// Empty occupancy.
     pub fn empty(layout: &DeviceLayout) -> OwnerUsage {
         let owners = (0..layout.handles.len()).map(|handle| UnitOwner::from_handle(RuhId(handle as u16)));
-        let empty = |owner| Occupancy {
-            owner,
-            units: 0,
-            pages: 0,
-            valid_pages: 0,
-        };
-        OwnerUsage {
-            rows: owners.chain([UnitOwner::SHARED_POOL]).map(empty).collect(),
-        }
+        let empty = |owner| Occupancy { owner, units: 0, pages: 0, valid_pages: 0 };
+        OwnerUsage { rows: owners.chain([UnitOwner::SHARED_POOL]).map(empty).collect() }
     }
 
     /// Occupancy of these units.

@@ -36,12 +36,7 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<MonotonicCounter
     if crc32fast::hash(checked).to_le_bytes() != checksum {
         return None;
     }
-    let numbers: Vec<u64> = numbers
-        .as_chunks()
-        .0
-        .iter()
-        .map(|number| u64::from_le_bytes(*number))
-        .collect();
+    let numbers: Vec<u64> = numbers.as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
     if numbers.iter().any(|number| *number > COUNT_MAX) {
         return None;
     }
@@ -49,11 +44,7 @@ pub(super) fn read(place: &FilePlace, drive: DriveId) -> Option<MonotonicCounter
     let mut numbers = numbers.into_iter();
     let mut next = || numbers.next().expect("there are as many");
     Some(MonotonicCounters {
-        totals: FdpTotals {
-            host_bytes_written: next(),
-            media_bytes_written: next(),
-            media_bytes_erased: next(),
-        },
+        totals: FdpTotals { host_bytes_written: next(), media_bytes_written: next(), media_bytes_erased: next() },
         host_bytes_read: next(),
         host_bytes_written: next(),
         read_commands: next(),
@@ -107,11 +98,7 @@ mod tests {
         assert_eq!(read(&place, DRIVE), None);
         let mut write = writer(place.clone(), DRIVE);
         let counters = MonotonicCounters {
-            totals: FdpTotals {
-                host_bytes_written: 1,
-                media_bytes_written: 2,
-                media_bytes_erased: 3,
-            },
+            totals: FdpTotals { host_bytes_written: 1, media_bytes_written: 2, media_bytes_erased: 3 },
             host_bytes_read: 4,
             host_bytes_written: 5,
             read_commands: 6,
@@ -121,10 +108,7 @@ mod tests {
         write(&counters);
         assert_eq!(read(&place, DRIVE), Some(counters));
         assert_eq!(read(&place, [8; 16]), None, "of another drive");
-        write(&MonotonicCounters {
-            read_commands: COUNT_MAX + 1,
-            ..counters
-        });
+        write(&MonotonicCounters { read_commands: COUNT_MAX + 1, ..counters });
         assert_eq!(read(&place, DRIVE), None, "more than can be");
         write(&counters);
         let mut bytes = std::fs::read(&path).unwrap();

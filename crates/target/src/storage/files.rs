@@ -135,10 +135,9 @@ impl DriveFiles {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 match [&self.state, &self.snapshot].into_iter().find(|file| file.exists()) {
                     None => Ok(true),
-                    Some(other) => Err(DriveError::DataMissing {
-                        path: path.to_path_buf(),
-                        other: other.path().to_path_buf(),
-                    }),
+                    Some(other) => {
+                        Err(DriveError::DataMissing { path: path.to_path_buf(), other: other.path().to_path_buf() })
+                    }
                 }
             }
             Err(source) => Err(DriveError::io(path, "the data file cannot be examined")(source)),
@@ -149,12 +148,7 @@ impl DriveFiles {
     fn check_stored(&self, file: &File, file_bytes: u64, described: &Value) -> Result<Contents, DriveError> {
         let stored = state_file::read(&self.state)?;
         if let Some((field, stored, given)) = state_file::difference(&stored.header.device, described) {
-            return Err(DriveError::OtherDrive {
-                path: self.data.path().to_path_buf(),
-                field,
-                stored,
-                given,
-            });
+            return Err(DriveError::OtherDrive { path: self.data.path().to_path_buf(), field, stored, given });
         }
         self.check_size(file, file_bytes)?;
         Ok(stored)
@@ -163,29 +157,19 @@ impl DriveFiles {
     /// Rejects a file with data as the data file of a new drive.
     fn check_empty(&self, file: &File, file_bytes: u64) -> Result<(), DriveError> {
         let look = DriveError::io(self.data.path(), "the data file cannot be searched for data");
-        let foreign = || DriveError::Foreign {
-            path: self.data.path().to_path_buf(),
-            state: self.state.path().to_path_buf(),
-        };
+        let foreign =
+            || DriveError::Foreign { path: self.data.path().to_path_buf(), state: self.state.path().to_path_buf() };
         if next_data(file, 0).map_err(look)?.is_some() || self.snapshot.exists() {
             return Err(foreign());
         }
         // A file of holes with the drive's size is equivalent to an empty one.
-        let length = file
-            .metadata()
-            .map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?
-            .len();
-        if length == 0 {
-            Ok(())
-        } else {
-            self.check_size(file, file_bytes)
-        }
+        let length =
+            file.metadata().map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?.len();
+        if length == 0 { Ok(()) } else { self.check_size(file, file_bytes) }
     }
 
     fn check_size(&self, file: &File, expected_bytes: u64) -> Result<(), DriveError> {
-        let metadata = file
-            .metadata()
-            .map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?;
+        let metadata = file.metadata().map_err(DriveError::io(self.data.path(), "the data file cannot be examined"))?;
         if metadata.len() != expected_bytes {
             return Err(DriveError::WrongSize {
                 path: self.data.path().to_path_buf(),

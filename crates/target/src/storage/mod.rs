@@ -146,10 +146,7 @@ impl OpenReport {
             (true, None) => write!(out, "Its mapping and counters come from the last checkpoint")?,
             (true, Some(age)) => {
                 let age_s = age.as_secs_f64();
-                write!(
-                    out,
-                    "Its mapping and counters come from a checkpoint {age_s:.1} s before the last write"
-                )?;
+                write!(out, "Its mapping and counters come from a checkpoint {age_s:.1} s before the last write")?;
             }
         }
         write!(
@@ -158,11 +155,7 @@ impl OpenReport {
             self.pages_mapped_again, self.pages_deallocated
         )?;
         if self.bytes_given_back > 0 {
-            write!(
-                out,
-                ". {} outside namespaces were freed",
-                HumanBytes(self.bytes_given_back)
-            )?;
+            write!(out, ". {} outside namespaces were freed", HumanBytes(self.bytes_given_back))?;
         }
         Ok(())
     }
@@ -204,11 +197,7 @@ impl ServedDrive {
                 ServedDrive::without_files(config, Box::new(MemoryBackend::new(size.data_bytes)))
             }
             DataChoice::Null => {
-                memory_check::check(
-                    NullBackend::memory_bytes(size.data_bytes),
-                    size.maps_bytes,
-                    available_bytes,
-                )?;
+                memory_check::check(NullBackend::memory_bytes(size.data_bytes), size.maps_bytes, available_bytes)?;
                 let null = NullBackend::new(size.data_bytes).map_err(|source| MediaError {
                     action: "reserving address space for",
                     offset: 0,
@@ -231,11 +220,7 @@ impl ServedDrive {
     ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
         let (subsystem, opened) = ServedDrive::make(config, media)?;
         let shared = Arc::new(Mutex::new(subsystem));
-        let drive = ServedDrive {
-            shared: Arc::clone(&shared),
-            persistence: None,
-            checkpoints: Arc::default(),
-        };
+        let drive = ServedDrive { shared: Arc::clone(&shared), persistence: None, checkpoints: Arc::default() };
         Ok((shared, drive, opened))
     }
 
@@ -257,17 +242,9 @@ impl ServedDrive {
         let files = files.guarded(&file, drive).map_err(failed)?;
         let (sums, checksums, other_shutdown) =
             open_sums(&files, drive, size.data_bytes, checksums, stored.as_ref()).inspect_err(|_| files.undo(made))?;
-        assert!(
-            stored.is_some() || !other_shutdown,
-            "a new drive has no earlier shutdown"
-        );
+        assert!(stored.is_some() || !other_shutdown, "a new drive has no earlier shutdown");
         let storage = OpenDataFile::with_sums(file, sums);
-        let state_file = Arc::new(StateFile::new(
-            files.state.clone(),
-            drive,
-            size.data_bytes,
-            &config.device,
-        ));
+        let state_file = Arc::new(StateFile::new(files.state.clone(), drive, size.data_bytes, &config.device));
         let keep: backend::file::StateWriter = {
             let state_file = Arc::clone(&state_file);
             Box::new(move |state| state_file.write(state_file.ticket(), state, None))
@@ -288,13 +265,7 @@ impl ServedDrive {
         let shared = Arc::new(Mutex::new(subsystem));
         let mut drive = ServedDrive {
             shared: Arc::clone(&shared),
-            persistence: Some(FilePersistence {
-                storage,
-                state_file,
-                files,
-                stored_device: None,
-                stored_commands: 0,
-            }),
+            persistence: Some(FilePersistence { storage, state_file, files, stored_device: None, stored_commands: 0 }),
             checkpoints: Arc::default(),
         };
         drive.begin(&opened, clock)?;
@@ -304,12 +275,8 @@ impl ServedDrive {
     /// Creates a new drive. If it has files, the subsystem stores its state.
     fn make(config: SubsystemConfig, media: Box<dyn Media>) -> Result<(Subsystem, OpenReport), DriveError> {
         let subsystem = Subsystem::new(config, media)?;
-        let opened = OpenReport {
-            new: true,
-            clean: true,
-            capacity_bytes: subsystem.capacity_bytes(),
-            ..OpenReport::default()
-        };
+        let opened =
+            OpenReport { new: true, clean: true, capacity_bytes: subsystem.capacity_bytes(), ..OpenReport::default() };
         Ok((subsystem, opened))
     }
 
@@ -329,21 +296,13 @@ impl ServedDrive {
         let fits = state.namespaces.check(device.layout());
         fits.map_err(|problem| DriveError::state_of_another(files.state.path(), &problem))?;
         let clean = snapshot && stored.header.clean == Some(CleanMark::new(&device));
-        let mut opened = OpenReport {
-            clean,
-            snapshot,
-            ..OpenReport::default()
-        };
+        let mut opened = OpenReport { clean, snapshot, ..OpenReport::default() };
         if !clean {
             opened.snapshot_age = snapshot_age(files);
             let namespaces = state.namespaces.iter().map(|(_, namespace)| namespace);
             let rebuilt = recover::reconcile(&mut device, namespaces, storage);
             let failed = DriveError::io(files.data.path(), "the data file cannot be searched for data");
-            let Repairs {
-                pages_mapped_again,
-                pages_deallocated,
-                bytes_given_back,
-            } = rebuilt.map_err(failed)?;
+            let Repairs { pages_mapped_again, pages_deallocated, bytes_given_back } = rebuilt.map_err(failed)?;
             opened.pages_mapped_again = pages_mapped_again;
             opened.pages_deallocated = pages_deallocated;
             opened.bytes_given_back = bytes_given_back;
@@ -356,11 +315,7 @@ impl ServedDrive {
         let recovered = CleanMark::new(&device);
         let mut subsystem = Subsystem::restore(config, device, media, state)?;
         opened.capacity_bytes = subsystem.capacity_bytes();
-        assert_eq!(
-            CleanMark::new(subsystem.device()),
-            recovered,
-            "the drive continues from the recovered state"
-        );
+        assert_eq!(CleanMark::new(subsystem.device()), recovered, "the drive continues from the recovered state");
         if !clean {
             subsystem.note_handles_modified_by_reset();
         }
@@ -372,10 +327,7 @@ impl ServedDrive {
         let Some(persistence) = &mut self.persistence else {
             return Ok(());
         };
-        assert!(
-            !persistence.storage.is_closed(),
-            "a drive is served while its data file is open"
-        );
+        assert!(!persistence.storage.is_closed(), "a drive is served while its data file is open");
         assert!(persistence.stored_device.is_none(), "a drive begins once");
         assert!(opened.clean || !opened.new, "a new drive has nothing to recover");
         if !opened.new {
@@ -395,10 +347,7 @@ impl ServedDrive {
     /// Sets the handler for a power loss by a fault plan. The drive is not stored afterwards, so
     /// that the next start finds the state of a real power loss. `notify` runs with the drive locked.
     pub fn on_power_loss(&self, notify: Option<fn(&PowerLoss)>) {
-        let storage = self
-            .persistence
-            .as_ref()
-            .map(|persistence| Arc::clone(&persistence.storage));
+        let storage = self.persistence.as_ref().map(|persistence| Arc::clone(&persistence.storage));
         lock(&self.shared).on_power_loss(Box::new(move |loss| {
             if let Some(storage) = &storage {
                 storage.close();
@@ -459,36 +408,24 @@ impl ServedDrive {
         }
         let mut subsystem = lock_drive(&self.shared)?;
         let durable = persistence.storage.flush();
-        durable.map_err(DriveError::io(
-            persistence.files.data.path(),
-            "the data cannot be made durable",
-        ))?;
+        durable.map_err(DriveError::io(persistence.files.data.path(), "the data cannot be made durable"))?;
         subsystem.device().save_in(&persistence.files.snapshot)?;
         let clean = CleanMark::new(subsystem.device());
         let not_durable = "the checksums cannot be made durable";
         if let Some(sums) = persistence.storage.checksums() {
-            sums.make_durable()
-                .map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
+            sums.make_durable().map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
         }
         persistence.write_state(&mut subsystem, Some(clean))?;
         // Written after the state with this shutdown, because the next start discards sums of a
         // shutdown that the state does not contain.
         if let Some(sums) = persistence.storage.checksums() {
-            sums.close(clean.digest())
-                .map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
+            sums.close(clean.digest()).map_err(DriveError::io(persistence.files.checksums.path(), not_durable))?;
         }
-        assert_eq!(
-            CleanMark::new(subsystem.device()),
-            clean,
-            "nothing is written while the drive closes"
-        );
+        assert_eq!(CleanMark::new(subsystem.device()), clean, "nothing is written while the drive closes");
         persistence.storage.close();
         assert!(persistence.storage.is_closed(), "commands that come later fail");
         let unlocked = persistence.storage.file().unlock();
-        unlocked.map_err(DriveError::io(
-            persistence.files.data.path(),
-            "the data file cannot be unlocked",
-        ))
+        unlocked.map_err(DriveError::io(persistence.files.data.path(), "the data file cannot be unlocked"))
     }
 }
 
@@ -516,10 +453,7 @@ impl FilePersistence {
 fn new_identity(files: &DriveFiles) -> Result<Uuid, DriveError> {
     let mut random = [0; 16];
     let drawn = getrandom::fill(&mut random).map_err(std::io::Error::other);
-    drawn.map_err(DriveError::io(
-        files.data.path(),
-        "there are no random numbers for the drive's identity",
-    ))?;
+    drawn.map_err(DriveError::io(files.data.path(), "there are no random numbers for the drive's identity"))?;
     Ok(uuid::Builder::from_random_bytes(random).into_uuid())
 }
 
@@ -578,11 +512,7 @@ impl DriveSize {
         first.fdp.enabled = config.fdp;
         let first = Subsystem::device_config(config, &first);
         let mut layouts = vec![DeviceLayout::new(&first).map_err(SetupError::Device)?];
-        layouts.extend(
-            possible_devices(config)
-                .iter()
-                .filter_map(|device| DeviceLayout::new(device).ok()),
-        );
+        layouts.extend(possible_devices(config).iter().filter_map(|device| DeviceLayout::new(device).ok()));
         let data_bytes =
             |layout: &DeviceLayout| nvme::media::bytes_for(u64::from(layout.logical_pages) * layout.page_bytes);
         let size = DriveSize {

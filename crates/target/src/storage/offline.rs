@@ -66,10 +66,7 @@ pub struct StoredState {
 pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
     let files = DriveFiles::new(path)?;
     if !files.state.exists() {
-        return Ok(StoredDrive {
-            state: None,
-            device: Some(StoredDevice::new(&Device::load(path)?)),
-        });
+        return Ok(StoredDrive { state: None, device: Some(StoredDevice::new(&Device::load(path)?)) });
     }
     let contents = state_file::read(&files.state)?;
     let state = NonVolatileState::from_bytes(&contents.state)
@@ -84,11 +81,7 @@ pub fn stored(path: &Path) -> Result<StoredDrive, DriveError> {
             clean: contents.header.clean.is_some(),
             file_bytes: contents.header.file_bytes,
             checksums: files.checksums.exists(),
-            namespaces: state
-                .namespaces
-                .iter()
-                .map(|(nsid, namespace)| (nsid, namespace.clone()))
-                .collect(),
+            namespaces: state.namespaces.iter().map(|(nsid, namespace)| (nsid, namespace.clone())).collect(),
             state,
         }),
         device,
@@ -126,23 +119,11 @@ impl Display for StoredDrive {
 
 impl Display for StoredState {
     fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
-        let how = if self.clean {
-            "shut down cleanly"
-        } else {
-            "in use or not shut down cleanly"
-        };
+        let how = if self.clean { "shut down cleanly" } else { "in use or not shut down cleanly" };
         let sums = if self.checksums { "with" } else { "without" };
-        writeln!(
-            out,
-            "data file of {} {sums} checksums, {how}",
-            HumanBytes(self.file_bytes)
-        )?;
+        writeln!(out, "data file of {} {sums} checksums, {how}", HumanBytes(self.file_bytes))?;
         for (nsid, namespace) in &self.namespaces {
-            let handles: Vec<String> = namespace
-                .placement_handles
-                .iter()
-                .map(|handle| handle.0.to_string())
-                .collect();
+            let handles: Vec<String> = namespace.placement_handles.iter().map(|handle| handle.0.to_string()).collect();
             let bytes = HumanBytes(namespace.blocks * namespace.block_bytes());
             let metadata = match (namespace.metadata_bytes(), namespace.extended_metadata) {
                 (0, _) => String::new(),
@@ -186,10 +167,7 @@ impl Display for StoredState {
 
 impl Display for StoredDevice {
     fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
-        let (stats, share) = (
-            &self.stats,
-            100.0 * self.live_pages as f64 / f64::from(self.logical_pages.max(1)),
-        );
+        let (stats, share) = (&self.stats, 100.0 * self.live_pages as f64 / f64::from(self.logical_pages.max(1)));
         let waf = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.3}"));
         writeln!(
             out,

@@ -77,10 +77,7 @@ fn areas<'a>(namespaces: impl Iterator<Item = &'a Namespace>, logical_pages: u32
     assert!(at <= logical_pages, "a namespace reaches beyond the drive");
     all.push(unowned(at..logical_pages));
     all.retain(|area| !area.pages.is_empty());
-    let pages: u64 = all
-        .iter()
-        .map(|area| u64::from(area.pages.end - area.pages.start))
-        .sum();
+    let pages: u64 = all.iter().map(|area| u64::from(area.pages.end - area.pages.start)).sum();
     assert_eq!(pages, u64::from(logical_pages), "areas are the drive, without gaps");
     all
 }
@@ -98,20 +95,13 @@ pub(super) fn reconcile<'a>(
     let logical_pages = device.layout().logical_pages;
     let areas = areas(namespaces, logical_pages);
     let live_pages_before = device.live_pages();
-    let mut repair = Repair {
-        device,
-        done: Repairs::default(),
-    };
+    let mut repair = Repair { device, done: Repairs::default() };
     // Pages before `page` and bytes before `byte` are finished. Metadata follows the last page.
     let (mut page, mut byte) = (0, 0);
     while let Some(data) = next_data(storage.file(), byte)? {
         byte = data.end;
-        let first = u32::try_from(data.start / page_bytes)
-            .unwrap_or(u32::MAX)
-            .clamp(page, logical_pages);
-        let end = u32::try_from(data.end.div_ceil(page_bytes))
-            .unwrap_or(u32::MAX)
-            .clamp(first, logical_pages);
+        let first = u32::try_from(data.start / page_bytes).unwrap_or(u32::MAX).clamp(page, logical_pages);
+        let end = u32::try_from(data.end.div_ceil(page_bytes)).unwrap_or(u32::MAX).clamp(first, logical_pages);
         repair.unmap(page..first);
         let after = areas.partition_point(|area| area.pages.end <= first);
         for area in areas[after..].iter().take_while(|area| area.pages.start < end) {
@@ -137,10 +127,7 @@ pub(super) fn reconcile<'a>(
     // The position of metadata follows from the position of its data, so no search is needed.
     let bytes = |pages: u32| u64::from(pages) * page_bytes;
     for area in areas.iter().filter(|area| area.handle.is_none()) {
-        let data = ByteRange {
-            offset: bytes(area.pages.start),
-            bytes: bytes(area.pages.end - area.pages.start),
-        };
+        let data = ByteRange { offset: bytes(area.pages.start), bytes: bytes(area.pages.end - area.pages.start) };
         let metadata = metadata_of(bytes(logical_pages), data);
         storage.discard(metadata.offset, metadata.bytes)?;
     }
@@ -162,10 +149,7 @@ impl Repair<'_> {
         let done = self.device.deallocate(0, Lpn(pages.start), pages.end - pages.start);
         let _ = done.expect("the pages are the drive's");
         let deallocated = self.device.stats().pages_deallocated - before;
-        assert!(
-            deallocated <= u64::from(pages.end - pages.start),
-            "{deallocated} of the pages {pages:?} were mapped"
-        );
+        assert!(deallocated <= u64::from(pages.end - pages.start), "{deallocated} of the pages {pages:?} were mapped");
         self.done.pages_deallocated += deallocated;
     }
 
@@ -176,19 +160,14 @@ impl Repair<'_> {
         let mut page = pages.start;
         while page < pages.end {
             let limit = pages.end.min(page + PAGES_AT_ONCE);
-            let unmapped = (page..limit)
-                .take_while(|&page| self.device.lookup(Lpn(page)).is_none())
-                .count() as u32;
+            let unmapped = (page..limit).take_while(|&page| self.device.lookup(Lpn(page)).is_none()).count() as u32;
             if unmapped > 0 {
                 self.write(page, unmapped, handle);
             }
             // The next page is mapped or beyond the limit.
             page += (unmapped + 1).min(limit - page);
         }
-        assert!(
-            page == pages.end || pages.is_empty(),
-            "page {page} is behind the last of {pages:?}"
-        );
+        assert!(page == pages.end || pages.is_empty(), "page {page} is behind the last of {pages:?}");
     }
 
     fn write(&mut self, first: u32, pages: u32, handle: RuhId) {

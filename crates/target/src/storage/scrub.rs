@@ -53,12 +53,7 @@ pub struct Scrubber {
 
 impl Scrubber {
     pub(super) fn new(storage: Arc<OpenDataFile>, shared: SharedSubsystem) -> Scrubber {
-        Scrubber {
-            storage,
-            shared,
-            at: 0,
-            damaged_in_pass: 0,
-        }
+        Scrubber { storage, shared, at: 0, damaged_in_pass: 0 }
     }
 
     /// Checks the next slice and reports damage to `say`. Returns the time to wait before the next
@@ -160,18 +155,12 @@ impl std::fmt::Display for ScrubReport {
 /// The drive is in use, has no checksums, or cannot be read.
 pub fn scrub(path: &Path) -> Result<ScrubReport, DriveError> {
     let files = DriveFiles::new(path)?;
-    let data = files
-        .data
-        .open()
-        .map_err(DriveError::io(path, "the data file cannot be opened"))?;
+    let data = files.data.open().map_err(DriveError::io(path, "the data file cannot be opened"))?;
     if data.try_lock_shared().is_err() {
         return Err(DriveError::InUse(path.to_path_buf()));
     }
     let header = state_file::read(&files.state)?.header;
-    let length = data
-        .metadata()
-        .map_err(DriveError::io(path, "the data file cannot be examined"))?
-        .len();
+    let length = data.metadata().map_err(DriveError::io(path, "the data file cannot be examined"))?.len();
     if length != header.file_bytes {
         return Err(DriveError::WrongSize {
             path: path.to_path_buf(),

@@ -86,11 +86,7 @@ pub(super) fn difference(stored: &Value, given: &Value) -> Option<(String, Strin
         for key in stored.keys().chain(given.keys()) {
             let field = |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
             if let Some((inner, before, now)) = difference(&field(stored), &field(given)) {
-                let path = if inner.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{key}.{inner}")
-                };
+                let path = if inner.is_empty() { key.clone() } else { format!("{key}.{inner}") };
                 return Some((path, before, now));
             }
         }
@@ -111,11 +107,7 @@ pub(super) struct Contents {
 pub(super) fn read(place: &FilePlace) -> Result<Contents, DriveError> {
     let bytes = place.open().and_then(|file| base::input::read_all(file, BYTES_MAX));
     let bytes = bytes.map_err(DriveError::io(place.path(), "the drive's state cannot be read"))?;
-    parse(&bytes).map_err(|(problem, remedy)| DriveError::State {
-        path: place.path().to_path_buf(),
-        problem,
-        remedy,
-    })
+    parse(&bytes).map_err(|(problem, remedy)| DriveError::State { path: place.path().to_path_buf(), problem, remedy })
 }
 
 /// Identity in a state file, `None` if the file is missing or damaged.
@@ -143,10 +135,7 @@ fn parse(bytes: &[u8]) -> Result<Contents, Problem> {
         return Err(damaged("it has data behind its last section"));
     }
     let header = serde_json::from_slice(header).map_err(|error| damaged(&error.to_string()))?;
-    Ok(Contents {
-        header,
-        state: state.to_vec(),
-    })
+    Ok(Contents { header, state: state.to_vec() })
 }
 
 /// Splits `bytes` into their first section and the rest.
@@ -199,16 +188,8 @@ impl StateFile {
 
     /// Replaces the file durably in one step. Does nothing if the file already has a later state.
     pub fn write(&self, ticket: Ticket, state: &[u8], clean: Option<CleanMark>) -> std::io::Result<()> {
-        assert!(
-            ticket.0 <= self.tickets.load(Ordering::Relaxed),
-            "a ticket is of this state file"
-        );
-        let header = StateHeader {
-            drive: self.drive,
-            file_bytes: self.file_bytes,
-            device: self.device.clone(),
-            clean,
-        };
+        assert!(ticket.0 <= self.tickets.load(Ordering::Relaxed), "a ticket is of this state file");
+        let header = StateHeader { drive: self.drive, file_bytes: self.file_bytes, device: self.device.clone(), clean };
         let header = serde_json::to_vec(&header).expect("a header serializes");
         let sections_bytes = (header.len() + state.len()) as u64;
         assert!(
@@ -268,10 +249,7 @@ mod tests {
         file.write(file.ticket(), b"the state", None).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let contents = parse(&bytes).unwrap_or_else(|(problem, _)| panic!("{problem}"));
-        assert_eq!(
-            (contents.header.file_bytes, contents.state.as_slice()),
-            (4096, b"the state".as_slice())
-        );
+        assert_eq!((contents.header.file_bytes, contents.state.as_slice()), (4096, b"the state".as_slice()));
         for at in 0..bytes.len() {
             let mut wrong = bytes.clone();
             wrong[at] ^= 0x20;

@@ -50,12 +50,7 @@ pub struct Link {
 impl Link {
     /// A connection for `queue`, 0 for the admin queue.
     pub fn new(queue: u16, line: Arc<dyn ConnectionHandle>) -> Arc<Link> {
-        Arc::new(Link {
-            queue,
-            ended: AtomicBool::new(false),
-            established: AtomicBool::new(false),
-            connection: line,
-        })
+        Arc::new(Link { queue, ended: AtomicBool::new(false), established: AtomicBool::new(false), connection: line })
     }
 
     /// Returns whether the connection must stop. The result is reliable only while the subsystem is
@@ -115,17 +110,10 @@ impl Association {
             links.retain(|other| !std::ptr::eq(other.as_ref(), link));
             return link.end();
         }
-        links
-            .iter()
-            .filter(|other| is_rival(other))
-            .for_each(|other| other.end());
+        links.iter().filter(|other| is_rival(other)).for_each(|other| other.end());
         links.retain(|other| !is_rival(other));
         link.established.store(true, Ordering::Release);
-        assert_eq!(
-            links.iter().filter(|other| other.queue == link.queue).count(),
-            1,
-            "a queue has one connection"
-        );
+        assert_eq!(links.iter().filter(|other| other.queue == link.queue).count(), 1, "a queue has one connection");
         if link.queue == 0 {
             subsystem.establish(self.controller);
         }
@@ -133,9 +121,7 @@ impl Association {
 
     /// Returns whether the host has connected I/O queues.
     pub fn has_io_queues(&self) -> bool {
-        self.members()
-            .iter()
-            .any(|link| link.queue != 0 && link.is_established())
+        self.members().iter().any(|link| link.queue != 0 && link.is_established())
     }
 
     /// The connection with which the association began.
@@ -165,52 +151,30 @@ pub struct Associations {
 
 impl Associations {
     fn map(&self) -> MutexGuard<'_, HashMap<u16, Arc<Association>>> {
-        self.by_controller
-            .lock()
-            .expect("nothing panics while it holds the map")
+        self.by_controller.lock().expect("nothing panics while it holds the map")
     }
 
     /// Number of established connections of a host.
     pub fn connections_of(&self, host_nqn: &str) -> usize {
         let map = self.map();
         let associations = map.values().filter(|association| association.host.nqn == host_nqn);
-        associations
-            .map(|association| {
-                association
-                    .members()
-                    .iter()
-                    .filter(|link| link.is_established())
-                    .count()
-            })
-            .sum()
+        associations.map(|association| association.members().iter().filter(|link| link.is_established()).count()).sum()
     }
 
     /// Number of I/O queues that the connection limits allow, after the queues that other
     /// controllers have or were granted.
     pub fn io_queues_left(&self, subsystem: &Subsystem, association: &Association, limits: &Limits) -> u16 {
         let (mut of_host, mut of_all) = (1, 1);
-        for other in self
-            .map()
-            .values()
-            .filter(|other| !std::ptr::eq(other.as_ref(), association))
-        {
+        for other in self.map().values().filter(|other| !std::ptr::eq(other.as_ref(), association)) {
             let granted = subsystem.io_queues_granted(other.controller);
             let promised = 1 + granted.map_or(0, |(queues, _)| usize::from(queues));
             let connections = promised.max(other.members().len());
             of_all += connections;
-            of_host += if other.host.nqn == association.host.nqn {
-                connections
-            } else {
-                0
-            };
+            of_host += if other.host.nqn == association.host.nqn { connections } else { 0 };
         }
-        assert!(
-            of_host <= of_all,
-            "a host has {of_host} of the {of_all} connections of all hosts"
-        );
+        assert!(of_host <= of_all, "a host has {of_host} of the {of_all} connections of all hosts");
         let left = limits.connections_per_host.saturating_sub(of_host);
-        left.min(limits.connections.saturating_sub(of_all))
-            .min(usize::from(u16::MAX)) as u16
+        left.min(limits.connections.saturating_sub(of_all)).min(usize::from(u16::MAX)) as u16
     }
 
     /// Begins the association of a new controller with its admin connection.
@@ -221,10 +185,7 @@ impl Associations {
         host: HostIdentity,
         admin: Arc<Link>,
     ) -> Arc<Association> {
-        assert!(
-            admin.queue == 0 && !admin.has_ended(),
-            "an association begins with a live admin connection"
-        );
+        assert!(admin.queue == 0 && !admin.has_ended(), "an association begins with a live admin connection");
         let association = Arc::new(Association {
             controller,
             host,
@@ -232,10 +193,7 @@ impl Associations {
             members: Mutex::new(vec![admin]),
         });
         let previous = self.map().insert(controller, Arc::clone(&association));
-        assert!(
-            previous.is_none(),
-            "a controller's association ends before its identifier is used again"
-        );
+        assert!(previous.is_none(), "a controller's association ends before its identifier is used again");
         association
     }
 
@@ -250,10 +208,7 @@ impl Associations {
         host: &HostIdentity,
         link: Arc<Link>,
     ) -> Result<Arc<Association>, JoinError> {
-        assert!(
-            link.queue != 0 && !link.has_ended(),
-            "a joining connection is a live I/O queue"
-        );
+        assert!(link.queue != 0 && !link.has_ended(), "a joining connection is a live I/O queue");
         let map = self.map();
         let association = map.get(&controller).filter(|association| association.host == *host);
         let association = association.ok_or(JoinError::NoController)?;
@@ -264,10 +219,7 @@ impl Associations {
         if !state.is_ready() {
             return Err(JoinError::NotReady);
         }
-        if subsystem
-            .io_queues_granted(controller)
-            .is_some_and(|(queues, _)| link.queue > queues)
-        {
+        if subsystem.io_queues_granted(controller).is_some_and(|(queues, _)| link.queue > queues) {
             return Err(JoinError::NoQueue);
         }
         let mut links = association.members();
@@ -276,10 +228,7 @@ impl Associations {
             "queue {} joins controller {controller} while its admin connection is live",
             link.queue
         );
-        if links
-            .iter()
-            .any(|other| other.queue == link.queue && other.is_established())
-        {
+        if links.iter().any(|other| other.queue == link.queue && other.is_established()) {
             return Err(JoinError::QueueInUse);
         }
         links.push(link);
@@ -293,10 +242,7 @@ impl Associations {
         if link.ended.swap(true, Ordering::AcqRel) {
             return;
         }
-        assert!(
-            self.is_current(association),
-            "a connection ends no later than its association"
-        );
+        assert!(self.is_current(association), "a connection ends no later than its association");
         if link.queue == 0 {
             return self.end(subsystem, association);
         }

@@ -28,10 +28,7 @@ use dhchap::arithmetic::{self, KeyPair};
 /// Largest message that a host may send. A reply with the longest digest and the longest public
 /// value has 1168 bytes.
 pub const MESSAGE_BYTES_MAX: usize = 4096;
-const _: () = assert!(
-    size_of::<Reply>() + 2 * 64 + 1024 <= MESSAGE_BYTES_MAX,
-    "the longest reply fits into a message"
-);
+const _: () = assert!(size_of::<Reply>() + 2 * 64 + 1024 <= MESSAGE_BYTES_MAX, "the longest reply fits into a message");
 
 /// Hash functions in order of preference.
 const HASHES: [HashId; 3] = [HashId::Sha512, HashId::Sha384, HashId::Sha256];
@@ -157,12 +154,7 @@ fn next_sequence() -> u32 {
 impl Authenticator {
     /// Starts with a host that has not negotiated yet.
     pub fn new(credentials: Credentials) -> Authenticator {
-        Authenticator {
-            credentials,
-            step: AuthStep::ExpectNegotiate,
-            transaction: 0,
-            authenticated: false,
-        }
+        Authenticator { credentials, step: AuthStep::ExpectNegotiate, transaction: 0, authenticated: false }
     }
 
     /// Returns whether the host has authenticated.
@@ -233,11 +225,7 @@ impl Authenticator {
             }
             (AuthStep::ExpectReply(offer), MessageId::Reply) => {
                 check_lengths(&offer, message)?;
-                Ok(AuthStep::Compute(Some(DhJob {
-                    offer,
-                    reply: Some(message.to_vec()),
-                    shared_secret: None,
-                })))
+                Ok(AuthStep::Compute(Some(DhJob { offer, reply: Some(message.to_vec()), shared_secret: None })))
             }
             (AuthStep::ExpectSuccess2, MessageId::Success2) => {
                 self.authenticated = true;
@@ -343,11 +331,7 @@ impl Authenticator {
         if offer.keys.is_some() && shared_secret.is_none() {
             return Err(wrong_payload);
         }
-        let binding = ResponseInputs {
-            hash: offer.hash,
-            shared_secret,
-            transaction: self.transaction,
-        };
+        let binding = ResponseInputs { hash: offer.hash, shared_secret, transaction: self.transaction };
         let names = &self.credentials;
         let expected = binding.response(
             &names.host_key,
@@ -359,17 +343,11 @@ impl Authenticator {
             return Err(FailureReason::AuthenticationFailed);
         }
         if reply.cvalid == 0 {
-            return Ok(AuthStep::SendSuccess1 {
-                hash: offer.hash,
-                response: None,
-            });
+            return Ok(AuthStep::SendSuccess1 { hash: offer.hash, response: None });
         }
         // The host authenticates the controller. It must not be able to make the controller answer
         // its own challenge.
-        let key = names
-            .controller_key
-            .as_ref()
-            .ok_or(FailureReason::AuthenticationFailed)?;
+        let key = names.controller_key.as_ref().ok_or(FailureReason::AuthenticationFailed)?;
         if host_challenge == offer.challenge || reply.seqnum.get() == 0 {
             return Err(wrong_payload);
         }
@@ -379,10 +357,7 @@ impl Authenticator {
             reply.seqnum.get(),
             [b"Controller", names.subsystem_nqn.as_bytes(), names.host_nqn.as_bytes()],
         );
-        Ok(AuthStep::SendSuccess1 {
-            hash: offer.hash,
-            response: Some(response),
-        })
+        Ok(AuthStep::SendSuccess1 { hash: offer.hash, response: Some(response) })
     }
 }
 
@@ -403,16 +378,8 @@ impl ResponseInputs<'_> {
                 arithmetic::hmac(self.hash, &arithmetic::digest(self.hash, shared_secret), &[challenge])
             }
         };
-        let parts: [&[u8]; 8] = [
-            &augmented,
-            &sequence.to_le_bytes(),
-            &self.transaction.to_le_bytes(),
-            &[0],
-            role,
-            name,
-            &[0],
-            other,
-        ];
+        let parts: [&[u8]; 8] =
+            [&augmented, &sequence.to_le_bytes(), &self.transaction.to_le_bytes(), &[0], role, name, &[0], other];
         arithmetic::hmac(self.hash, key, &parts)
     }
 }
@@ -440,10 +407,7 @@ fn choose(message: &[u8], group_min: DhGroupId) -> Result<ChallengeOffer, Failur
     let descriptors = <[ProtocolDescriptor]>::ref_from_prefix_with_elems(descriptors, usize::from(negotiate.napd));
     let (descriptors, _) = descriptors.map_err(|_| wrong_payload)?;
     let usable = |descriptor: &&ProtocolDescriptor| descriptor.auth_id == AUTH_ID_DHCHAP;
-    let descriptor = descriptors
-        .iter()
-        .find(usable)
-        .ok_or(FailureReason::ProtocolNotUsable)?;
+    let descriptor = descriptors.iter().find(usable).ok_or(FailureReason::ProtocolNotUsable)?;
     let (hashes, groups) = descriptor.idlist.split_at(IDLIST_DH_GROUPS);
     let hashes = hashes.get(..usize::from(descriptor.halen)).ok_or(wrong_payload)?;
     let groups = groups.get(..usize::from(descriptor.dhlen)).ok_or(wrong_payload)?;
@@ -451,18 +415,9 @@ fn choose(message: &[u8], group_min: DhGroupId) -> Result<ChallengeOffer, Failur
     let hash = hash.ok_or(FailureReason::HashNotUsable)?;
     // Group identifiers increase with the length of the prime. 0 is the NULL group.
     let strong_enough = |group: &DhGroupId| group.code() >= group_min.code();
-    let group = GROUPS
-        .into_iter()
-        .filter(strong_enough)
-        .find(|group| groups.contains(&group.code()));
+    let group = GROUPS.into_iter().filter(strong_enough).find(|group| groups.contains(&group.code()));
     let group = group.ok_or(FailureReason::DhGroupNotUsable)?;
     let mut challenge = vec![0; usize::from(hash.digest_length())];
     arithmetic::random(&mut challenge);
-    Ok(ChallengeOffer {
-        hash,
-        group,
-        challenge,
-        sequence: next_sequence(),
-        keys: None,
-    })
+    Ok(ChallengeOffer { hash, group, challenge, sequence: next_sequence(), keys: None })
 }

@@ -50,10 +50,7 @@ impl ThreadWaker {
     /// # Errors
     /// The system has no file descriptor left.
     pub fn new() -> std::io::Result<Arc<ThreadWaker>> {
-        Ok(Arc::new(ThreadWaker(eventfd(
-            0,
-            EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC,
-        )?)))
+        Ok(Arc::new(ThreadWaker(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?)))
     }
 
     /// Wakes the thread.
@@ -122,12 +119,8 @@ pub fn serve(
         let _ = set_tcp_congestion(&stream, UNPACED);
     }
     let waker = Arc::clone(&bell);
-    let surroundings = ConnectionInfo {
-        local,
-        peer: peer.ip(),
-        connection: line,
-        waker: Arc::new(move || waker.wake()),
-    };
+    let surroundings =
+        ConnectionInfo { local, peer: peer.ip(), connection: line, waker: Arc::new(move || waker.wake()) };
     let now = Instant::now();
     let limits = &context.options.limits;
     let mut connection = ConnectionWorker {
@@ -221,18 +214,9 @@ impl ConnectionWorker {
     /// no input came.
     fn read_soon(&mut self) -> Option<Option<usize>> {
         let stream = &self.stream;
-        let pauses = if self.session.expects_large_data() {
-            PAUSES_FOR_MUCH
-        } else {
-            PAUSES
-        };
+        let pauses = if self.session.expects_large_data() { PAUSES_FOR_MUCH } else { PAUSES };
         let mut input = self.session.input();
-        let mut read = || match recvmsg(
-            stream,
-            &mut input,
-            &mut RecvAncillaryBuffer::default(),
-            RecvFlags::DONTWAIT,
-        ) {
+        let mut read = || match recvmsg(stream, &mut input, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT) {
             Ok(received) => Some(Some(received.bytes)),
             Err(Errno::AGAIN | Errno::INTR) => Some(None),
             Err(_) => None,
@@ -260,10 +244,7 @@ impl ConnectionWorker {
         let wait = [due, handshake].into_iter().flatten().min();
         let timeout = wait.map(|wait| Timespec::try_from(wait).expect("the time to wait is a number of seconds"));
         let wanted = if input { PollFlags::IN } else { PollFlags::empty() };
-        let mut descriptors = [
-            PollFd::new(&self.stream, wanted),
-            PollFd::new(self.waker.descriptor(), PollFlags::IN),
-        ];
+        let mut descriptors = [PollFd::new(&self.stream, wanted), PollFd::new(self.waker.descriptor(), PollFlags::IN)];
         match poll(&mut descriptors, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return None,
@@ -279,11 +260,7 @@ impl ConnectionWorker {
 
     /// Deadline for the next step of a connection that is not established.
     fn deadline(&self) -> Instant {
-        if self.session.is_connected() {
-            self.established_until
-        } else {
-            self.connected_until
-        }
+        if self.session.is_connected() { self.established_until } else { self.connected_until }
     }
 
     fn send(&mut self) -> Option<()> {
@@ -302,11 +279,7 @@ impl ConnectionWorker {
                 Err(_) => return None,
             }
         }
-        assert_eq!(
-            sent,
-            output.bytes(),
-            "the socket takes as many bytes as the session counts"
-        );
+        assert_eq!(sent, output.bytes(), "the socket takes as many bytes as the session counts");
         self.session.sent();
         Some(())
     }

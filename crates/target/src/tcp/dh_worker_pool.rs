@@ -62,10 +62,7 @@ struct AddressAllowance {
 
 impl AddressAllowance {
     fn whole(now: Instant) -> AddressAllowance {
-        AddressAllowance {
-            left: ALLOWANCE,
-            at: now,
-        }
+        AddressAllowance { left: ALLOWANCE, at: now }
     }
 
     fn fill(&mut self, now: Instant) {
@@ -73,11 +70,7 @@ impl AddressAllowance {
             self.left += 1;
             self.at += ALLOWANCE_INTERVAL;
         }
-        assert!(
-            self.left <= ALLOWANCE,
-            "an address may begin {} transactions, at most {ALLOWANCE}",
-            self.left
-        );
+        assert!(self.left <= ALLOWANCE, "an address may begin {} transactions, at most {ALLOWANCE}", self.left);
         if self.left == ALLOWANCE {
             self.at = now;
         }
@@ -134,10 +127,7 @@ impl DhWorkerPool {
         let mut state = self.state();
         let number = state.next_number;
         state.next_number += 1;
-        assert!(
-            state.waiting.last().is_none_or(|last| *last < number),
-            "ticket {number} is newer than all that wait"
-        );
+        assert!(state.waiting.last().is_none_or(|last| *last < number), "ticket {number} is newer than all that wait");
         loop {
             let now = Instant::now();
             if state.stopped || now >= until || !is_wanted() {
@@ -145,11 +135,7 @@ impl DhWorkerPool {
                 self.changed.notify_all();
                 return None;
             }
-            let allowed_at = if with_allowance {
-                state.allowed_at(address, now)
-            } else {
-                now
-            };
+            let allowed_at = if with_allowance { state.allowed_at(address, now) } else { now };
             if allowed_at <= now {
                 state.waiting.insert(number);
                 if state.computing < self.workers && state.waiting.first() == Some(&number) {
@@ -169,10 +155,7 @@ impl DhWorkerPool {
         // The next waiting thread may find a place, too.
         self.changed.notify_all();
         if with_allowance {
-            let allowance = state
-                .by_address
-                .get_mut(&address)
-                .expect("the entry was checked before");
+            let allowance = state.by_address.get_mut(&address).expect("the entry was checked before");
             assert!(allowance.left > 0, "an allowed computation exists");
             allowance.left -= 1;
         }
@@ -233,57 +216,27 @@ mod tests {
 
     #[test]
     fn an_allowance_is_used_up_given_back_and_filled() {
-        let exponents = DhWorkerPool {
-            workers: 100,
-            ..DhWorkerPool::default()
-        };
+        let exponents = DhWorkerPool { workers: 100, ..DhWorkerPool::default() };
         let soon = || Instant::now() + Duration::from_millis(20);
         for _ in 0..ALLOWANCE {
             exponents.acquire_worker(address(1), soon(), true, || true).unwrap();
         }
-        assert_eq!(
-            exponents.acquire_worker(address(1), soon(), true, || true),
-            None,
-            "used up"
-        );
-        assert_eq!(
-            exponents.acquire_worker(address(1), soon(), false, || true),
-            Some(()),
-            "goes on"
-        );
-        assert_eq!(
-            exponents.acquire_worker(address(2), soon(), true, || true),
-            Some(()),
-            "another's"
-        );
+        assert_eq!(exponents.acquire_worker(address(1), soon(), true, || true), None, "used up");
+        assert_eq!(exponents.acquire_worker(address(1), soon(), false, || true), Some(()), "goes on");
+        assert_eq!(exponents.acquire_worker(address(2), soon(), true, || true), Some(()), "another's");
         exponents.restore_allowance(address(1));
-        assert_eq!(
-            exponents.acquire_worker(address(1), soon(), true, || true),
-            Some(()),
-            "given back"
-        );
+        assert_eq!(exponents.acquire_worker(address(1), soon(), true, || true), Some(()), "given back");
         let later = Instant::now() + 4 * ALLOWANCE_INTERVAL;
-        assert_eq!(
-            exponents.acquire_worker(address(1), later, true, || true),
-            Some(()),
-            "filled"
-        );
+        assert_eq!(exponents.acquire_worker(address(1), later, true, || true), Some(()), "filled");
     }
 
     #[test]
     fn places_are_few_and_stopping_ends_the_wait() {
-        let exponents = DhWorkerPool {
-            workers: 1,
-            ..DhWorkerPool::default()
-        };
+        let exponents = DhWorkerPool { workers: 1, ..DhWorkerPool::default() };
         let soon = Instant::now() + Duration::from_millis(20);
         let late = Instant::now() + Duration::from_secs(60);
         exponents.acquire_worker(address(1), soon, true, || true).unwrap();
-        assert_eq!(
-            exponents.acquire_worker(address(2), soon, true, || true),
-            None,
-            "the place is taken"
-        );
+        assert_eq!(exponents.acquire_worker(address(2), soon, true, || true), None, "the place is taken");
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| exponents.acquire_worker(address(2), late, true, || true));
             exponents.stop();
@@ -293,10 +246,7 @@ mod tests {
 
     #[test]
     fn places_are_given_in_the_order_in_which_they_are_asked_for() {
-        let exponents = DhWorkerPool {
-            workers: 1,
-            ..DhWorkerPool::default()
-        };
+        let exponents = DhWorkerPool { workers: 1, ..DhWorkerPool::default() };
         let late = Instant::now() + Duration::from_secs(60);
         exponents.acquire_worker(address(0), late, true, || true).unwrap();
         let order = Mutex::new(Vec::new());

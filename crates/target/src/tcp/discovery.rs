@@ -19,11 +19,7 @@ const SECURE_CHANNEL_NOT_REQUIRED: u8 = 2;
 /// The log for a host that connected to `local`.
 pub fn log(context: &TargetContext, local: SocketAddr) -> Vec<u8> {
     let address = context.options.advertised.unwrap_or(local);
-    let header = DiscoveryHeader {
-        genctr: GENERATION.into(),
-        numrec: 1.into(),
-        ..DiscoveryHeader::default()
-    };
+    let header = DiscoveryHeader { genctr: GENERATION.into(), numrec: 1.into(), ..DiscoveryHeader::default() };
     let ip = address.ip().to_canonical();
     let mut entry = DiscoveryEntry {
         trtype: TransportType::Tcp.code(),
@@ -32,9 +28,7 @@ pub fn log(context: &TargetContext, local: SocketAddr) -> Vec<u8> {
             IpAddr::V6(_) => AddressFamily::Ipv6.code(),
         },
         subtype: SubsystemType::Nvm.code(),
-        treq: TransportRequirements::new()
-            .with_sc(SECURE_CHANNEL_NOT_REQUIRED)
-            .with_dsqfc(true),
+        treq: TransportRequirements::new().with_sc(SECURE_CHANNEL_NOT_REQUIRED).with_dsqfc(true),
         portid: 1.into(),
         cntlid: CNTLID_DYNAMIC.into(),
         asqsz: ADMIN_QUEUE_ENTRIES.into(),
@@ -49,11 +43,6 @@ pub fn log(context: &TargetContext, local: SocketAddr) -> Vec<u8> {
 }
 
 fn put(field: &mut [u8], text: &str) {
-    assert!(
-        text.len() <= field.len(),
-        "a text of {} bytes fits into a field of {}",
-        text.len(),
-        field.len()
-    );
+    assert!(text.len() <= field.len(), "a text of {} bytes fits into a field of {}", text.len(), field.len());
     field[..text.len()].copy_from_slice(text.as_bytes());
 }

@@ -87,19 +87,12 @@ struct ConnectRefusal {
 
 impl ConnectRefusal {
     fn new(status: Status) -> ConnectRefusal {
-        ConnectRefusal {
-            status,
-            result: 0,
-            retry: false,
-        }
+        ConnectRefusal { status, result: 0, retry: false }
     }
 
     /// Connect Invalid Parameters, with the offset of the parameter in the command (IATTR 0).
     fn command(offset: u16) -> ConnectRefusal {
-        ConnectRefusal {
-            result: u64::from(offset),
-            ..ConnectRefusal::new(Status::CONNECT_INVALID_PARAMETERS)
-        }
+        ConnectRefusal { result: u64::from(offset), ..ConnectRefusal::new(Status::CONNECT_INVALID_PARAMETERS) }
     }
 
     /// Connect Invalid Parameters, with the offset of the parameter in the data (IATTR 1).
@@ -111,18 +104,11 @@ impl ConnectRefusal {
     }
 
     fn reply(&self) -> Reply {
-        Reply {
-            status: self.status,
-            do_not_retry: !self.retry,
-            ..Reply::success(self.result)
-        }
+        Reply { status: self.status, do_not_retry: !self.retry, ..Reply::success(self.result) }
     }
 }
 
-const _: () = assert!(
-    QUEUE_ENTRIES_MAX <= u16::MAX as u32,
-    "the number of a queue's entries fits into 16 bits"
-);
+const _: () = assert!(QUEUE_ENTRIES_MAX <= u16::MAX as u32, "the number of a queue's entries fits into 16 bits");
 
 // Offsets of the parameters that a refusal may name.
 const QID: u16 = std::mem::offset_of!(ConnectCommand, qid) as u16;
@@ -179,12 +165,7 @@ impl Endpoint {
 
     /// An endpoint without a queue.
     pub fn new(context: Arc<TargetContext>, surroundings: ConnectionInfo) -> Endpoint {
-        Endpoint {
-            context,
-            connection_info: surroundings,
-            queue: None,
-            shuts_down: false,
-        }
+        Endpoint { context, connection_info: surroundings, queue: None, shuts_down: false }
     }
 
     /// Returns whether authentication has failed, so that the connection must end.
@@ -198,11 +179,7 @@ impl Endpoint {
         if let Some(queue) = self.queue.take() {
             let associations = &self.context.associations;
             associations.leave(subsystem, &queue.association, &queue.link);
-            assert!(
-                queue.link.has_ended(),
-                "the connection of queue {} ends when it leaves its association",
-                queue.id
-            );
+            assert!(queue.link.has_ended(), "the connection of queue {} ends when it leaves its association", queue.id);
         }
     }
 
@@ -231,19 +208,11 @@ impl Endpoint {
                 let accepted = subsystem.accept_parsed(controller, queue.id, entry, parsed)?;
                 accepted.check_queues(queue.association.has_io_queues())?;
                 let discovery = queue.kind == ControllerKind::Discovery && accepted.reads_log(LogId::Discovery);
-                let kind = if discovery {
-                    FabricsKind::DiscoveryLog
-                } else {
-                    FabricsKind::Drive
-                };
+                let kind = if discovery { FabricsKind::DiscoveryLog } else { FabricsKind::Drive };
                 (accepted.transfer(), kind(accepted))
             }
         };
-        Ok(FabricsCommand {
-            entry: *entry,
-            transfer,
-            kind,
-        })
+        Ok(FabricsCommand { entry: *entry, transfer, kind })
     }
 
     /// Executes an accepted command with its data, or a part of it.
@@ -309,10 +278,7 @@ impl Endpoint {
     /// The authenticator of a connected queue.
     fn authenticator(&mut self) -> &mut Authenticator {
         let queue = self.queue.as_mut().expect("a connected queue");
-        queue
-            .authenticator
-            .as_mut()
-            .expect("found when the command was accepted")
+        queue.authenticator.as_mut().expect("found when the command was accepted")
     }
 
     fn receive_authentication(
@@ -342,10 +308,7 @@ impl Endpoint {
                 subsystem.fail(queue.association.controller(), queue.id, entry, failure)
             }
             // A host that merely claims a name must not write into the error log.
-            _ => Reply {
-                more: false,
-                ..Reply::failed(&failure)
-            },
+            _ => Reply { more: false, ..Reply::failed(&failure) },
         }
     }
 
@@ -394,10 +357,7 @@ impl Endpoint {
     // ------------------------------------------------------------------------------------------------- Connect --
 
     fn connect(&mut self, subsystem: &mut Subsystem, now: Nanos, command: &ConnectCommand, data: &[u8]) -> Reply {
-        assert!(
-            self.queue.is_none(),
-            "one command at a time until the queue is connected"
-        );
+        assert!(self.queue.is_none(), "one command at a time until the queue is connected");
         let data = ConnectData::ref_from_bytes(data).expect("the length was checked with the data pointer");
         match self.try_connect(subsystem, now, command, data) {
             Err(refusal) => refusal.reply(),
@@ -457,15 +417,9 @@ impl Endpoint {
             return Err(ConnectRefusal::command(QID));
         }
         if self.context.associations.connections_of(host_nqn) >= self.context.options.limits.connections_per_host {
-            return Err(ConnectRefusal {
-                retry: true,
-                ..ConnectRefusal::new(Status::CONNECT_CONTROLLER_BUSY)
-            });
+            return Err(ConnectRefusal { retry: true, ..ConnectRefusal::new(Status::CONNECT_CONTROLLER_BUSY) });
         }
-        let host = HostIdentity {
-            nqn: host_nqn.to_string(),
-            id: data.hostid,
-        };
+        let host = HostIdentity { nqn: host_nqn.to_string(), id: data.hostid };
         let link = Link::new(queue_id, Arc::clone(&self.connection_info.connection));
         let association = match queue_id {
             0 => self.connect_admin(subsystem, now, kind, host, &link, command, data)?,
@@ -573,19 +527,13 @@ impl Endpoint {
     /// Shuts the controller down. The host sees the shutdown complete only when all data is
     /// durable.
     fn shut_down(&mut self, subsystem: &mut Subsystem, now: Nanos, controller: u16) -> PendingReply {
-        assert!(
-            !self.shuts_down,
-            "controller {controller} begins one shutdown at a time"
-        );
+        assert!(!self.shuts_down, "controller {controller} begins one shutdown at a time");
         let durable = subsystem.flush_handle();
         match &durable {
             None => subsystem.finish_shutdown(controller),
             Some(_) => self.shuts_down = true,
         }
-        PendingReply {
-            durable,
-            ..PendingReply::at(now, Reply::success(0))
-        }
+        PendingReply { durable, ..PendingReply::at(now, Reply::success(0)) }
     }
 }
 
@@ -603,10 +551,7 @@ fn accept_fabrics(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Result<(Tr
         }
         Some(FabricsCommandType::AuthenticationReceive) => {
             let bytes = authentication_bytes(queue, entry)?;
-            (
-                Transfer::to_host(bytes),
-                FabricsKind::AuthenticationReceive(bytes as usize),
-            )
+            (Transfer::to_host(bytes), FabricsKind::AuthenticationReceive(bytes as usize))
         }
         _ if !queue.is_authenticated() => return Err(unauthenticated()),
         Some(FabricsCommandType::PropertyGet | FabricsCommandType::PropertySet) if queue.id != 0 => {
@@ -647,10 +592,7 @@ fn authentication_bytes(queue: &ConnectedQueue, entry: &SubmissionEntry) -> Resu
     }
     match command.length.get() as usize {
         bytes @ 1..=MESSAGE_BYTES_MAX => Ok(bytes as u64),
-        _ => invalid(
-            Parameter::dword(11, 0),
-            "the length of the authentication message is invalid",
-        ),
+        _ => invalid(Parameter::dword(11, 0), "the length of the authentication message is invalid"),
     }
 }
 
@@ -661,11 +603,7 @@ fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failu
         let cause = format!("property {offset:#x} does not exist or does not allow this access");
         return Err(Failure::invalid_field(Parameter::dword(11, 0), cause));
     };
-    let expected = if property.is_64_bit() {
-        PROPERTY_SIZE_8
-    } else {
-        PROPERTY_SIZE_4
-    };
+    let expected = if property.is_64_bit() { PROPERTY_SIZE_8 } else { PROPERTY_SIZE_4 };
     if size != expected {
         let cause = format!("{property} has another size");
         return Err(Failure::invalid_field(Parameter::dword(10, 0), cause));
@@ -674,10 +612,4 @@ fn property(size: u8, offset: u32, known: &[Property]) -> Result<Property, Failu
 }
 
 /// Properties that a host may read over fabrics.
-const READABLE: [Property; 5] = [
-    Property::Cap,
-    Property::Vs,
-    Property::Cc,
-    Property::Csts,
-    Property::Crto,
-];
+const READABLE: [Property; 5] = [Property::Cap, Property::Vs, Property::Cc, Property::Csts, Property::Crto];

@@ -17,11 +17,7 @@ pub struct InputBuffer {
 
 impl InputBuffer {
     pub fn new() -> InputBuffer {
-        InputBuffer {
-            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
-            start: 0,
-            end: 0,
-        }
+        InputBuffer { buffer: vec![0; BUFFER_BYTES].into_boxed_slice(), start: 0, end: 0 }
     }
 
     /// The unparsed bytes.

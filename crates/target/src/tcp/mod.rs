@@ -220,11 +220,7 @@ impl Connections {
         if self.by_number.len() >= limits.connections + limits.half_open {
             return ConnectionAdmission::Never;
         }
-        let there = self
-            .by_number
-            .values()
-            .filter(|accepted| !accepted.line.is_disconnected())
-            .count();
+        let there = self.by_number.values().filter(|accepted| !accepted.line.is_disconnected()).count();
         let numbered = self.by_number.iter().filter(|(_, accepted)| accepted.is_half_open());
         let half_open = numbered.map(|(&number, accepted)| HalfOpenConnection {
             number,
@@ -232,11 +228,7 @@ impl Connections {
             since: accepted.since,
         });
         let half_open: Vec<HalfOpenConnection> = half_open.collect();
-        assert!(
-            half_open.len() <= there,
-            "{} of the {there} live connections are half open",
-            half_open.len()
-        );
+        assert!(half_open.len() <= there, "{} of the {there} live connections are half open", half_open.len());
         if there < limits.connections && half_open.len() < limits.half_open {
             return ConnectionAdmission::Now;
         }
@@ -297,11 +289,7 @@ impl TcpServer {
             .name(THREAD_NAME.to_string())
             .spawn(move || accepting.accept(&listener))
             .map_err(system("starting a thread"))?;
-        Ok(TcpServer {
-            inner,
-            address,
-            acceptor: Mutex::new(Some(acceptor)),
-        })
+        Ok(TcpServer { inner, address, acceptor: Mutex::new(Some(acceptor)) })
     }
 
     /// Listening address, with the real port if port 0 was requested.
@@ -333,22 +321,13 @@ impl TcpServer {
     pub fn stop(&self) {
         self.inner.stopping.store(true, Ordering::Release);
         self.inner.stop.wake();
-        let acceptor = self
-            .acceptor
-            .lock()
-            .expect("nothing panics while it holds the handle")
-            .take();
+        let acceptor = self.acceptor.lock().expect("nothing panics while it holds the handle").take();
         if let Some(acceptor) = acceptor {
             let _ = acceptor.join();
         }
         // No connection is added from here on.
-        let remaining: Vec<ConnectionThread> = self
-            .inner
-            .connections()
-            .by_number
-            .drain()
-            .map(|(_, accepted)| accepted)
-            .collect();
+        let remaining: Vec<ConnectionThread> =
+            self.inner.connections().by_number.drain().map(|(_, accepted)| accepted).collect();
         self.inner.context.exponents.stop();
         for accepted in &remaining {
             accepted.line.disconnect();
@@ -376,9 +355,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 
 impl ServerState {
     fn connections(&self) -> MutexGuard<'_, Connections> {
-        self.connections
-            .lock()
-            .expect("nothing panics while it holds the connections")
+        self.connections.lock().expect("nothing panics while it holds the connections")
     }
 
     fn accept(self: &Arc<ServerState>, listener: &TcpListener) {

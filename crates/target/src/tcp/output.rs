@@ -52,9 +52,7 @@ impl OutputQueue {
         let response = IcResp {
             ch: common(PduType::IcResp, PduFlags::new(), 0, 0),
             pfv: PFV_1_0.into(),
-            dgst: DigestFlags::new()
-                .with_hdgst_enable(digests.header)
-                .with_ddgst_enable(digests.data),
+            dgst: DigestFlags::new().with_hdgst_enable(digests.header).with_ddgst_enable(digests.data),
             maxh2cdata: h2c_data_bytes_max.into(),
             ..IcResp::default()
         };
@@ -80,10 +78,8 @@ impl OutputQueue {
 
     pub fn respond(&mut self, completion: CompletionEntry) {
         let digests = self.digest_bytes();
-        let response = CapsuleResp {
-            ch: common(PduType::CapsuleResp, self.header_flags(), 0, digests),
-            rccqe: completion,
-        };
+        let response =
+            CapsuleResp { ch: common(PduType::CapsuleResp, self.header_flags(), 0, digests), rccqe: completion };
         self.add_with_digest(response.as_bytes());
     }
 
@@ -142,16 +138,9 @@ impl OutputQueue {
     fn add_data_header(&mut self, cid: u16, bytes: usize, success: bool) {
         let header_end = size_of::<C2hData>() + self.digest_bytes();
         let offset = header_end.next_multiple_of(self.data_alignment.max(4));
-        assert!(
-            offset <= usize::from(u8::MAX),
-            "data begins at byte {offset} of its PDU, which one byte can say"
-        );
+        assert!(offset <= usize::from(u8::MAX), "data begins at byte {offset} of its PDU, which one byte can say");
         let data_digest = if self.digests.data { DIGEST_LENGTH } else { 0 };
-        let flags = self
-            .header_flags()
-            .with_ddgst(self.digests.data)
-            .with_last_pdu(true)
-            .with_success(success);
+        let flags = self.header_flags().with_ddgst(self.digests.data).with_last_pdu(true).with_success(success);
         let rest = offset - size_of::<C2hData>() + bytes + data_digest;
         let header = C2hData {
             ch: common(PduType::C2hData, flags, offset as u8, rest),

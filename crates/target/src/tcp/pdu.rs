@@ -25,10 +25,7 @@ pub struct TerminationError {
 impl TerminationError {
     /// A header field has an invalid value.
     pub const fn field(offset: u32) -> TerminationError {
-        TerminationError {
-            status: FatalErrorStatus::InvalidPduHeaderField,
-            information: offset,
-        }
+        TerminationError { status: FatalErrorStatus::InvalidPduHeaderField, information: offset }
     }
 
     pub const fn new(status: FatalErrorStatus) -> TerminationError {
@@ -99,11 +96,7 @@ impl PduLayout {
         let length = header.plen.get() as usize;
         match kind {
             PduType::IcReq | PduType::H2cTermReq => {
-                let most = if initializes {
-                    header_bytes
-                } else {
-                    header_bytes + TERM_REQ_MAX_DATA
-                };
+                let most = if initializes { header_bytes } else { header_bytes + TERM_REQ_MAX_DATA };
                 if length < header_bytes || length > most {
                     return Err(TerminationError::field(PLEN));
                 }
@@ -144,11 +137,7 @@ impl PduLayout {
             data_digest: false,
         };
         if length == header_end {
-            return if kind == PduType::H2cData {
-                Err(TerminationError::field(PLEN))
-            } else {
-                Ok(layout)
-            };
+            return if kind == PduType::H2cData { Err(TerminationError::field(PLEN)) } else { Ok(layout) };
         }
         if header.flags.ddgst() != digests.data {
             return Err(TerminationError::field(FLAGS));
@@ -160,9 +149,7 @@ impl PduLayout {
         }
         let data_end = length.checked_sub(layout.digest_bytes());
         let data_bytes = data_end.and_then(|end| end.checked_sub(layout.data_offset));
-        layout.data_bytes = data_bytes
-            .filter(|&bytes| bytes > 0)
-            .ok_or(TerminationError::field(PLEN))?;
+        layout.data_bytes = data_bytes.filter(|&bytes| bytes > 0).ok_or(TerminationError::field(PLEN))?;
         assert_eq!(
             layout.data_offset + layout.data_bytes + layout.digest_bytes(),
             length,
@@ -216,10 +203,7 @@ pub fn check_header_digest(layout: &PduLayout, pdu: &[u8]) -> Result<(), Termina
     let (header, rest) = pdu.split_at(layout.header_bytes);
     let received = digest_at(rest);
     if crc32c::crc32c(header) != received {
-        return Err(TerminationError {
-            status: FatalErrorStatus::HeaderDigestError,
-            information: received,
-        });
+        return Err(TerminationError { status: FatalErrorStatus::HeaderDigestError, information: received });
     }
     Ok(())
 }
@@ -240,10 +224,7 @@ mod tests {
 
     const OPEN: NegotiatedParameters = NegotiatedParameters {
         initialized: true,
-        digests: Digests {
-            header: false,
-            data: false,
-        },
+        digests: Digests { header: false, data: false },
         h2c_data_bytes_max: 65536,
         in_capsule_bytes_max: 8192,
     };
@@ -264,45 +245,26 @@ mod tests {
         assert_eq!((plain.data_bytes, plain.needed_bytes()), (0, 72));
         let full = PduLayout::parse(&header(PduType::CapsuleCmd, 72, 72 + 8192), &OPEN).unwrap();
         assert_eq!((full.data_offset, full.data_bytes, full.needed_bytes()), (72, 8192, 72));
-        let digests = Digests {
-            header: true,
-            data: true,
-        };
+        let digests = Digests { header: true, data: true };
         let mut with_digests = header(PduType::CapsuleCmd, 76, 76 + 512 + 4);
         with_digests.flags = PduFlags::new().with_hdgst(true).with_ddgst(true);
         let with_digests = PduLayout::parse(&with_digests, &NegotiatedParameters { digests, ..OPEN }).unwrap();
-        assert_eq!(
-            (
-                with_digests.data_offset,
-                with_digests.data_bytes,
-                with_digests.data_digest
-            ),
-            (76, 512, true)
-        );
+        assert_eq!((with_digests.data_offset, with_digests.data_bytes, with_digests.data_digest), (76, 512, true));
     }
 
     #[test]
     fn every_lie_in_the_common_header_is_found() {
         use FatalErrorStatus::{LimitExceeded, PduSequenceError};
-        let closed = NegotiatedParameters {
-            initialized: false,
-            ..OPEN
-        };
+        let closed = NegotiatedParameters { initialized: false, ..OPEN };
         let of = |header: CommonHeader| PduLayout::parse(&header, &OPEN).unwrap_err();
         assert_eq!(of(header(PduType::CapsuleResp, 0, 24)), TerminationError::field(0));
         let mut unknown = header(PduType::CapsuleCmd, 0, 72);
         unknown.pdu_type = 0x7e;
         assert_eq!(of(unknown), TerminationError::field(0));
-        assert_eq!(
-            of(header(PduType::IcReq, 0, 128)),
-            TerminationError::new(PduSequenceError)
-        );
+        assert_eq!(of(header(PduType::IcReq, 0, 128)), TerminationError::new(PduSequenceError));
         let early = PduLayout::parse(&header(PduType::CapsuleCmd, 0, 72), &closed);
         assert_eq!(early.unwrap_err(), TerminationError::new(PduSequenceError));
-        assert_eq!(
-            PduLayout::parse(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(),
-            TerminationError::field(4)
-        );
+        assert_eq!(PduLayout::parse(&header(PduType::IcReq, 0, 129), &closed).unwrap_err(), TerminationError::field(4));
         let mut short = header(PduType::CapsuleCmd, 0, 72);
         short.hlen = 71;
         assert_eq!(of(short), TerminationError::field(2));
@@ -316,19 +278,10 @@ mod tests {
         assert_eq!(of(header(PduType::CapsuleCmd, 0, 76)), TerminationError::field(3));
         assert_eq!(of(header(PduType::CapsuleCmd, 73, 80)), TerminationError::field(3));
         assert_eq!(of(header(PduType::CapsuleCmd, 80, 80)), TerminationError::field(4));
-        assert_eq!(
-            of(header(PduType::CapsuleCmd, 72, 72 + 8193)),
-            TerminationError::field(4)
-        );
-        assert_eq!(
-            of(header(PduType::CapsuleCmd, 72, u32::MAX)),
-            TerminationError::field(4)
-        );
+        assert_eq!(of(header(PduType::CapsuleCmd, 72, 72 + 8193)), TerminationError::field(4));
+        assert_eq!(of(header(PduType::CapsuleCmd, 72, u32::MAX)), TerminationError::field(4));
         assert_eq!(of(header(PduType::H2cData, 0, 24)), TerminationError::field(4));
-        assert_eq!(
-            of(header(PduType::H2cData, 24, 24 + 65540)),
-            TerminationError::new(LimitExceeded)
-        );
+        assert_eq!(of(header(PduType::H2cData, 24, 24 + 65540)), TerminationError::new(LimitExceeded));
         assert_eq!(of(header(PduType::H2cTermReq, 0, 24 + 129)), TerminationError::field(4));
     }
 }

@@ -127,10 +127,7 @@ struct ArrivingData {
 }
 
 /// The receiver of the data.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one, and a box for each command costs more than the room"
-)]
+#[expect(clippy::large_enum_variant, reason = "there is one, and a box for each command costs more than the room")]
 enum ReceiveState {
     /// The command of the same capsule.
     Capsule(ArrivingCommand),
@@ -203,11 +200,7 @@ impl BufferPool {
     fn take(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
-        assert!(
-            self.bytes == 0 || !self.buffers.is_empty(),
-            "a pool without buffers has no {} bytes",
-            self.bytes
-        );
+        assert!(self.bytes == 0 || !self.buffers.is_empty(), "a pool without buffers has no {} bytes", self.bytes);
         buffer
     }
 
@@ -247,10 +240,7 @@ impl TcpSession {
     /// Returns whether the host has connected a queue and, if required, authenticated. Until then
     /// its time is limited.
     pub fn is_established(&self) -> bool {
-        self.endpoint
-            .queue
-            .as_ref()
-            .is_some_and(ConnectedQueue::is_authenticated)
+        self.endpoint.queue.as_ref().is_some_and(ConnectedQueue::is_authenticated)
     }
 
     /// Returns whether the host has connected a queue.
@@ -279,11 +269,7 @@ impl TcpSession {
         // Input behind large data is probably more of the same data, which a later read can place
         // without a copy.
         let space = self.input.space();
-        let bytes = if direct >= LARGE_DATA_BYTES {
-            BEHIND_LARGE_DATA_BYTES
-        } else {
-            space.len()
-        };
+        let bytes = if direct >= LARGE_DATA_BYTES { BEHIND_LARGE_DATA_BYTES } else { space.len() };
         let space = &mut space[..bytes];
         [IoSliceMut::new(data), IoSliceMut::new(space)]
     }
@@ -347,11 +333,7 @@ impl TcpSession {
             if self.computing.is_some() {
                 return Ok(SessionTask::Compute);
             }
-            let nothing_to_do = if self.ready.is_empty() {
-                all_parsed
-            } else {
-                !self.may_execute()
-            };
+            let nothing_to_do = if self.ready.is_empty() { all_parsed } else { !self.may_execute() };
             if nothing_to_do {
                 assert!(
                     self.outstanding > 0 || self.bytes_in_flight == 0,
@@ -433,10 +415,7 @@ mod tests {
 
     fn completion(cid: u16, bytes: usize) -> SessionCompletion {
         SessionCompletion {
-            entry: SubmissionEntry {
-                cid: cid.into(),
-                ..SubmissionEntry::default()
-            },
+            entry: SubmissionEntry { cid: cid.into(), ..SubmissionEntry::default() },
             reply: Reply::success(0),
             data: vec![7; bytes],
         }
@@ -488,13 +467,7 @@ mod tests {
             }
         }
         assert_eq!(order, [4, 2, 3, 1]);
-        assert_eq!(
-            session.advance(),
-            Ok(SessionTask::Wait {
-                input: true,
-                until: None
-            })
-        );
+        assert_eq!(session.advance(), Ok(SessionTask::Wait { input: true, until: None }));
     }
 
     #[test]

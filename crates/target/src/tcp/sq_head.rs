@@ -25,10 +25,7 @@ pub struct SqHeadReporter {
 impl SqHeadReporter {
     /// State of a queue that is being connected. Connect is its first command.
     pub fn new(queue: u16, entries: u16, flow_control: bool) -> SqHeadReporter {
-        assert!(
-            entries >= 2,
-            "queue {queue} has {entries} entries, one of which always stays empty"
-        );
+        assert!(entries >= 2, "queue {queue} has {entries} entries, one of which always stays empty");
         SqHeadReporter {
             entries,
             flow_control,
@@ -54,10 +51,7 @@ impl SqHeadReporter {
             return std::mem::take(&mut self.head);
         }
         self.omitted = if is_left_out { self.omitted + 1 } else { 0 };
-        assert!(
-            self.omitted < self.report_interval,
-            "the host regularly receives the queue head"
-        );
+        assert!(self.omitted < self.report_interval, "the host regularly receives the queue head");
         self.head = (self.head + 1) % self.entries;
         self.head
     }
@@ -95,25 +89,16 @@ mod tests {
             "two of a small queue are too many"
         );
         assert_eq!(left_out(&mut SqHeadReporter::new(1, 20, true), 100, 1), (1, 50));
-        assert_eq!(
-            left_out(&mut SqHeadReporter::new(1, 2, false), 100, 2),
-            (100, 100),
-            "nobody wants to know"
-        );
+        assert_eq!(left_out(&mut SqHeadReporter::new(1, 2, false), 100, 2), (100, 100), "nobody wants to know");
     }
 
     #[test]
     fn heads_go_on_where_nothing_is_said_of_them() {
         let mut heads = SqHeadReporter::new(1, 40, true);
-        let told: Vec<u16> = [false, true, true, false]
-            .map(|is_left_out| heads.next(is_left_out))
-            .into();
+        let told: Vec<u16> = [false, true, true, false].map(|is_left_out| heads.next(is_left_out)).into();
         assert_eq!(told, [1, 2, 3, 4]);
         assert_eq!((4..100).map(|_| heads.next(false)).last(), Some(100 % 40));
         let mut without = SqHeadReporter::new(1, 40, false);
-        assert_eq!(
-            [false, false, true].map(|is_left_out| without.next(is_left_out)),
-            [u16::MAX, 0, 0]
-        );
+        assert_eq!([false, false, true].map(|is_left_out| without.next(is_left_out)), [u16::MAX, 0, 0]);
     }
 }

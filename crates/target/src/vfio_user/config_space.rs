@@ -35,10 +35,8 @@ const _: () = assert!(
         && MSIX + size_of::<MsixCapability>() <= PCI_EXPRESS,
     "header and capabilities do not overlap"
 );
-const _: () = assert!(
-    PCI_EXPRESS + size_of::<PciExpressCapability>() <= 256,
-    "capabilities lie in the first 256 bytes"
-);
+const _: () =
+    assert!(PCI_EXPRESS + size_of::<PciExpressCapability>() <= 256, "capabilities lie in the first 256 bytes");
 
 /// Layout of BAR0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,11 +96,7 @@ impl ConfigSpace {
     }
 
     fn put(&mut self, at: usize, bytes: &[u8], writable: &[u8]) {
-        assert_eq!(
-            bytes.len(),
-            writable.len(),
-            "each byte of the structure at {at:#x} has a mask"
-        );
+        assert_eq!(bytes.len(), writable.len(), "each byte of the structure at {at:#x} has a mask");
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
         self.writable[at..at + writable.len()].copy_from_slice(writable);
     }
@@ -136,10 +130,7 @@ impl ConfigSpace {
         let control = u16::from_le_bytes([self.bytes[DEVICE_CONTROL], self.bytes[DEVICE_CONTROL + 1]]);
         if PxDeviceControl::from_bits(control.into()).iflr() {
             *self = ConfigSpace::new(self.layout);
-            assert!(
-                !self.is_bus_master(),
-                "a function does not access memory after its reset"
-            );
+            assert!(!self.is_bus_master(), "a function does not access memory after its reset");
             return ConfigEffect::FunctionReset;
         }
         ConfigEffect::None
@@ -204,10 +195,7 @@ fn msix(layout: BarLayout) -> (MsixCapability, MsixCapability) {
         layout.vectors
     );
     let place = |offset: u64| {
-        assert!(
-            offset.is_multiple_of(8),
-            "a structure of MSI-X is at a multiple of 8, not at {offset:#x}"
-        );
+        assert!(offset.is_multiple_of(8), "a structure of MSI-X is at a multiple of 8, not at {offset:#x}");
         MsixLocation::new().with_bir(0).with_offset8((offset / 8) as u32)
     };
     let capability = MsixCapability {
@@ -217,10 +205,7 @@ fn msix(layout: BarLayout) -> (MsixCapability, MsixCapability) {
         mtab: place(BarLayout::TABLE),
         mpba: place(layout.pending()),
     };
-    let mask = MsixCapability {
-        mxc: MsixControl::new().with_fm(true).with_mxe(true),
-        ..MsixCapability::default()
-    };
+    let mask = MsixCapability { mxc: MsixControl::new().with_fm(true).with_mxe(true), ..MsixCapability::default() };
     (capability, mask)
 }
 
@@ -231,11 +216,7 @@ fn pci_express() -> (PciExpressCapability, PciExpressCapability) {
     let capability = PciExpressCapability {
         cap_id: CAP_ID_PCI_EXPRESS,
         pxcap: PxCap::new().with_ver(2),
-        pxdcap: PxDeviceCap::new()
-            .with_mps(1)
-            .with_etfs(true)
-            .with_rer(true)
-            .with_flrc(true),
+        pxdcap: PxDeviceCap::new().with_mps(1).with_etfs(true).with_rer(true).with_flrc(true),
         pxdc: PxDeviceControl::new().with_ero(true).with_ens(true).with_mrrs(2),
         pxlcap: PxLinkCap::new().with_sls(SPEED_16_GT).with_mlw(LANES),
         pxls: (u16::from(SPEED_16_GT) | u16::from(LANES) << 4).into(),
@@ -243,10 +224,8 @@ fn pci_express() -> (PciExpressCapability, PciExpressCapability) {
         pxlc2: u16::from(SPEED_16_GT).into(),
         ..PciExpressCapability::default()
     };
-    let mask = PciExpressCapability {
-        pxdc: PxDeviceControl::from_bits(0xffff.into()),
-        ..PciExpressCapability::default()
-    };
+    let mask =
+        PciExpressCapability { pxdc: PxDeviceControl::from_bits(0xffff.into()), ..PciExpressCapability::default() };
     (capability, mask)
 }
 
@@ -308,10 +287,7 @@ mod tests {
         let mut space = ConfigSpace::new(LAYOUT);
         space.write(4, &[6, 0]);
         assert!(space.is_bus_master());
-        assert_eq!(
-            space.write(DEVICE_CONTROL as u64 + 1, &[0x80]),
-            ConfigEffect::FunctionReset
-        );
+        assert_eq!(space.write(DEVICE_CONTROL as u64 + 1, &[0x80]), ConfigEffect::FunctionReset);
         assert_eq!(read(&space, 4), [0, 0]);
         assert!(!space.is_bus_master());
         assert_eq!(read::<2>(&space, DEVICE_CONTROL as u64)[1] & 0x80, 0);

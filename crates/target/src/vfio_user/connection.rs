@@ -37,10 +37,8 @@ const INTERRUPT_MSIX: u32 = 2;
 const INTERRUPT_KINDS: u32 = 5;
 /// Capabilities that the server reports.
 const CAPABILITIES: &str = r#"{"capabilities":{"max_msg_fds":16,"max_data_xfer_size":1048576}}"#;
-const _: () = assert!(
-    wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576,
-    "the limit equals that in CAPABILITIES"
-);
+const _: () =
+    assert!(wire::DESCRIPTORS_MAX == 16 && wire::DATA_BYTES_MAX == 1048576, "the limit equals that in CAPABILITIES");
 
 /// The parts of a device that all its clients share.
 pub struct SharedDevice {
@@ -73,10 +71,7 @@ struct MessageReply {
 
 impl MessageReply {
     fn new(body: impl IntoBytes + zerocopy::Immutable) -> MessageReply {
-        MessageReply {
-            body: body.as_bytes().to_vec(),
-            with_doorbells: false,
-        }
+        MessageReply { body: body.as_bytes().to_vec(), with_doorbells: false }
     }
 }
 
@@ -161,10 +156,7 @@ impl ClientConnection<'_> {
             return Err(wire::invalid());
         }
         self.negotiated = true;
-        let ours = wire::VfioVersion {
-            major: 0,
-            minor: theirs.minor.min(1),
-        };
+        let ours = wire::VfioVersion { major: 0, minor: theirs.minor.min(1) };
         let mut answer = MessageReply::new(ours);
         answer.body.extend_from_slice(CAPABILITIES.as_bytes());
         answer.body.push(0);
@@ -186,23 +178,17 @@ impl ClientConnection<'_> {
             io::Error::from(Errno::NOSPC)
         })?;
         let range = GuestRange::map(shares, map.address, map.bytes, file, map.offset, readable, writable)?;
-        self.device
-            .requests
-            .request(|answer| WorkerRequest::Map { range, answer })??;
+        self.device.requests.request(|answer| WorkerRequest::Map { range, answer })??;
         Ok(MessageReply::default())
     }
 
     fn unmap(&mut self, body: &mut BodyReader<'_>) -> io::Result<MessageReply> {
         let unmap: wire::DmaUnmap = body.take()?;
         if unmap.flags & wire::UNMAP_ALL != 0 {
-            self.device
-                .requests
-                .request(|answer| WorkerRequest::UnmapAll { answer })?;
+            self.device.requests.request(|answer| WorkerRequest::UnmapAll { answer })?;
         } else {
             let (address, bytes) = (unmap.address, unmap.bytes);
-            self.device
-                .requests
-                .request(|answer| WorkerRequest::Unmap { address, bytes, answer })??;
+            self.device.requests.request(|answer| WorkerRequest::Unmap { address, bytes, answer })??;
         }
         Ok(MessageReply::new(unmap))
     }
@@ -253,11 +239,7 @@ impl ClientConnection<'_> {
         let mut answer = MessageReply::new(info);
         if asked.argument_bytes >= info.argument_bytes {
             answer.body.extend_from_slice(sparse.as_bytes());
-            assert_eq!(
-                answer.body.len(),
-                info.argument_bytes as usize,
-                "the answer has the length that it states"
-            );
+            assert_eq!(answer.body.len(), info.argument_bytes as usize, "the answer has the length that it states");
             answer.with_doorbells = true;
         }
         Ok(answer)
@@ -283,10 +265,7 @@ impl ClientConnection<'_> {
                 self.config.read(offset, &mut data);
                 data
             }
-            _ => self
-                .device
-                .requests
-                .request(|answer| WorkerRequest::Read { offset, bytes, answer })?,
+            _ => self.device.requests.request(|answer| WorkerRequest::Read { offset, bytes, answer })?,
         };
         assert_eq!(data.len(), bytes, "a read of region {} answers in full", access.region);
         let mut answer = MessageReply::new(access);
@@ -308,17 +287,9 @@ impl ClientConnection<'_> {
         }
         // A doorbell write has no result to wait for. Requests stay in order.
         if is_doorbell || !wait {
-            self.device.requests.send(WorkerRequest::Write {
-                offset,
-                data,
-                answer: None,
-            })?;
+            self.device.requests.send(WorkerRequest::Write { offset, data, answer: None })?;
         } else {
-            let answer = |answer| WorkerRequest::Write {
-                offset,
-                data,
-                answer: Some(answer),
-            };
+            let answer = |answer| WorkerRequest::Write { offset, data, answer: Some(answer) };
             self.device.requests.request(answer)?;
         }
         Ok(MessageReply::new(access))
@@ -349,11 +320,7 @@ impl ClientConnection<'_> {
             argument_bytes: size_of::<wire::InterruptInfo>() as u32,
             flags: if is_msix { wire::INTERRUPT_EVENTFD } else { 0 },
             index: asked.index,
-            count: if is_msix {
-                u32::from(self.device.layout.vectors)
-            } else {
-                0
-            },
+            count: if is_msix { u32::from(self.device.layout.vectors) } else { 0 },
         }))
     }
 
@@ -362,11 +329,7 @@ impl ClientConnection<'_> {
         let vectors = u32::from(self.device.layout.vectors);
         if set.index != INTERRUPT_MSIX {
             // Only MSI-X interrupts exist, so other kinds can only be switched off.
-            return if set.count == 0 {
-                Ok(MessageReply::default())
-            } else {
-                Err(wire::invalid())
-            };
+            return if set.count == 0 { Ok(MessageReply::default()) } else { Err(wire::invalid()) };
         }
         if set.start > vectors || set.count > vectors - set.start {
             return Err(wire::invalid());
@@ -392,9 +355,7 @@ impl ClientConnection<'_> {
             return Err(wire::invalid());
         };
         let first = set.start as usize;
-        self.device
-            .requests
-            .request(|answer| WorkerRequest::Vectors { first, change, answer })??;
+        self.device.requests.request(|answer| WorkerRequest::Vectors { first, change, answer })??;
         Ok(MessageReply::default())
     }
 

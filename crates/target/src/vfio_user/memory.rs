@@ -45,24 +45,10 @@ impl GuestRange {
         readable: bool,
         writable: bool,
     ) -> io::Result<GuestRange> {
-        let end = address
-            .checked_add(bytes)
-            .filter(|end| *end > address)
-            .ok_or(Errno::INVAL)?;
+        let end = address.checked_add(bytes).filter(|end| *end > address).ok_or(Errno::INVAL)?;
         let map = SharedMapping::new(file, offset, bytes, writable)?;
-        assert_eq!(
-            map.bytes() as u64,
-            bytes,
-            "the range at {address:#x} is mapped as a whole"
-        );
-        Ok(GuestRange {
-            start: address,
-            end,
-            readable,
-            writable,
-            map,
-            _shares: shares,
-        })
+        assert_eq!(map.bytes() as u64, bytes, "the range at {address:#x} is mapped as a whole");
+        Ok(GuestRange { start: address, end, readable, writable, map, _shares: shares })
     }
 
     /// Publishes entries in the range, from `address` on. `offset` is the offset of `address` in
@@ -72,9 +58,7 @@ impl GuestRange {
         if !self.writable || !offset.is_multiple_of(4) {
             return Err(MemoryFault { address });
         }
-        self.map
-            .publish(offset, entries)
-            .map_err(|AccessFault| MemoryFault { address })
+        self.map.publish(offset, entries).map_err(|AccessFault| MemoryFault { address })
     }
 }
 
@@ -95,10 +79,7 @@ impl GuestMemory {
         if self.ranges.get(at).is_some_and(|next| next.start < range.end) {
             return Err(Errno::EXIST.into());
         }
-        assert!(
-            at == 0 || self.ranges[at - 1].end <= range.start,
-            "ranges are in order and do not overlap"
-        );
+        assert!(at == 0 || self.ranges[at - 1].end <= range.start, "ranges are in order and do not overlap");
         self.ranges.insert(at, range);
         Ok(())
     }
@@ -111,11 +92,7 @@ impl GuestMemory {
     pub fn remove(&mut self, address: u64, bytes: u64) -> io::Result<()> {
         let end = address.checked_add(bytes).ok_or(Errno::INVAL)?;
         let inside = |range: &GuestRange| range.start >= address && range.end <= end;
-        if self
-            .ranges
-            .iter()
-            .any(|range| range.start < end && range.end > address && !inside(range))
-        {
+        if self.ranges.iter().any(|range| range.start < end && range.end > address && !inside(range)) {
             return Err(Errno::INVAL.into());
         }
         self.ranges.retain(|range| !inside(range));
@@ -247,9 +224,7 @@ impl HostMemory for GuestMemory {
         if range.map.bytes() - offset < size_of_val(entries) {
             // The entries cross two ranges.
             let places = (0..).map(|place| address.wrapping_add(place * 16));
-            return places
-                .zip(entries)
-                .try_for_each(|(place, entry)| self.publish(place, entry));
+            return places.zip(entries).try_for_each(|(place, entry)| self.publish(place, entry));
         }
         range.publish(address, offset, entries)
     }
@@ -343,18 +318,8 @@ mod tests {
             Err(MemoryFault { address: 0x3000 }),
             "the last one is where nothing is written"
         );
-        for (address, fault) in [
-            (0x1002, 0x1002),
-            (0x3000, 0x3000),
-            (0x2ff4, 0x3000),
-            (0x3ff8, 0x3ff8),
-            (0, 0),
-        ] {
-            assert_eq!(
-                memory.publish(address, &entry),
-                Err(MemoryFault { address: fault }),
-                "{address:#x}"
-            );
+        for (address, fault) in [(0x1002, 0x1002), (0x3000, 0x3000), (0x2ff4, 0x3000), (0x3ff8, 0x3ff8), (0, 0)] {
+            assert_eq!(memory.publish(address, &entry), Err(MemoryFault { address: fault }), "{address:#x}");
         }
     }
 
@@ -362,10 +327,7 @@ mod tests {
     fn maps_do_not_overlap_and_are_taken_away_whole() {
         let mut memory = GuestMemory::default();
         memory.add(range(0x1000, 0x2000, true)).unwrap();
-        assert_eq!(
-            memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(),
-            Some(17)
-        );
+        assert_eq!(memory.add(range(0x2000, 0x1000, true)).unwrap_err().raw_os_error(), Some(17));
         assert!(memory.remove(0x1000, 0x1000).is_err());
         memory.remove(0x8000, 0x1000).unwrap();
         assert_eq!(memory.load(0x2000), Ok(0));

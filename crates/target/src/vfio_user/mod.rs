@@ -63,10 +63,7 @@ pub struct VfioUserOptions {
 
 impl Default for VfioUserOptions {
     fn default() -> VfioUserOptions {
-        VfioUserOptions {
-            map_doorbells: true,
-            greeting: Duration::from_secs(5),
-        }
+        VfioUserOptions { map_doorbells: true, greeting: Duration::from_secs(5) }
     }
 }
 
@@ -136,13 +133,9 @@ impl VfioUserServer {
         // An error below drops the server, which ends the threads started so far.
         server.worker_threads.push(spawn(WORKER_THREAD, move || worker.run())?);
         let requests = server.requests.clone();
-        server
-            .worker_threads
-            .push(spawn("vfio-syncer", move || worker::run_syncer(&to_sync, &requests))?);
+        server.worker_threads.push(spawn("vfio-syncer", move || worker::run_syncer(&to_sync, &requests))?);
         let (socket, clients) = (Arc::clone(&server.socket), Arc::clone(&server.clients));
-        server.socket_thread = Some(spawn("vfio-socket", move || {
-            accept_clients(&socket.listener, &device, &clients)
-        })?);
+        server.socket_thread = Some(spawn("vfio-socket", move || accept_clients(&socket.listener, &device, &clients))?);
         Ok(server)
     }
 
@@ -169,21 +162,11 @@ impl Drop for VfioUserServer {
         // Wakes the thread that waits for a client or a message. An error means that the socket is
         // already closed.
         let _ = rustix::net::shutdown(&self.socket.listener, rustix::net::Shutdown::Both);
-        if let Some(client) = &*self
-            .clients
-            .current
-            .lock()
-            .expect("no thread panics while it holds the lock")
-        {
+        if let Some(client) = &*self.clients.current.lock().expect("no thread panics while it holds the lock") {
             let _ = client.shutdown(Shutdown::Both);
         }
         let _ = self.requests.send(WorkerRequest::Stop);
-        for thread in self
-            .socket_thread
-            .take()
-            .into_iter()
-            .chain(self.worker_threads.drain(..))
-        {
+        for thread in self.socket_thread.take().into_iter().chain(self.worker_threads.drain(..)) {
             if thread.join().is_err() {
                 eprintln!("warp: a thread of the vfio-user server ended with the panic above");
             }
@@ -199,12 +182,7 @@ impl Drop for VfioUserServer {
 fn connect(shared: &SharedSubsystem, clock: ServerClock) -> Result<(u16, u16), ServeError> {
     let mut subsystem = lock(shared);
     let queues = subsystem.config().io_queues_max.min(QUEUES_MAX - 1);
-    let connected = subsystem.connect(
-        clock.now(),
-        HostTransport::Pcie,
-        ControllerKind::Io,
-        HostIdentity::default(),
-    );
+    let connected = subsystem.connect(clock.now(), HostTransport::Pcie, ControllerKind::Io, HostIdentity::default());
     match connected {
         Ok(controller) => Ok((controller, queues)),
         Err(failure) => Err(system("creating a controller", io::Error::other(failure.cause))),
@@ -228,15 +206,8 @@ fn accept_clients(listener: &UnixListener, device: &SharedDevice, clients: &Clie
         {
             eprintln!("warp: the vfio-user client was disconnected: {error}. Another client may connect");
         }
-        *clients
-            .current
-            .lock()
-            .expect("no thread panics while it holds the lock") = None;
-        if device
-            .requests
-            .request(|answer| WorkerRequest::ClientGone { answer })
-            .is_err()
-        {
+        *clients.current.lock().expect("no thread panics while it holds the lock") = None;
+        if device.requests.request(|answer| WorkerRequest::ClientGone { answer }).is_err() {
             return;
         }
     }
@@ -252,11 +223,7 @@ fn next_client(listener: &UnixListener, clients: &Clients) -> Option<UnixStream>
         let kept = accepted.and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
         match kept {
             Ok((copy, stream)) => {
-                let before = clients
-                    .current
-                    .lock()
-                    .expect("no thread panics while it holds the lock")
-                    .replace(copy);
+                let before = clients.current.lock().expect("no thread panics while it holds the lock").replace(copy);
                 assert!(before.is_none(), "a socket serves one client at a time");
                 // `drop` sets `stopping` before it reads `current`, and this thread does the
                 // opposite. One of the two threads always sees the other.

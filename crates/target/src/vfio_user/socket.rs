@@ -29,17 +29,10 @@ impl Socket {
     /// Another server listens there, the path names another kind of file, or a system call fails.
     pub fn bind(path: &Path) -> Result<Socket, ServeError> {
         remove_stale(path)?;
-        let failed = |source| ServeError::Socket {
-            path: path.to_path_buf(),
-            source,
-        };
+        let failed = |source| ServeError::Socket { path: path.to_path_buf(), source };
         let listener = listen_at(path).map_err(failed)?;
         let metadata = std::fs::symlink_metadata(path).map_err(failed)?;
-        Ok(Socket {
-            listener,
-            path: path.to_path_buf(),
-            identity: (metadata.dev(), metadata.ino()),
-        })
+        Ok(Socket { listener, path: path.to_path_buf(), identity: (metadata.dev(), metadata.ino()) })
     }
 }
 
@@ -68,10 +61,7 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
     let metadata = match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => {
-            return Err(ServeError::Socket {
-                path: path_buf(),
-                source,
-            });
+            return Err(ServeError::Socket { path: path_buf(), source });
         }
         Ok(metadata) => metadata,
     };
@@ -81,14 +71,8 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
     match UnixStream::connect(path) {
         Ok(_) => Err(ServeError::SocketTaken(path_buf())),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).map_err(|source| ServeError::Socket {
-                path: path_buf(),
-                source,
-            })
+            std::fs::remove_file(path).map_err(|source| ServeError::Socket { path: path_buf(), source })
         }
-        Err(source) => Err(ServeError::Socket {
-            path: path_buf(),
-            source,
-        }),
+        Err(source) => Err(ServeError::Socket { path: path_buf(), source }),
     }
 }

@@ -54,14 +54,8 @@ impl Vectors {
             // Masked, as after a reset.
             entry[12] = 1;
         }
-        let state = VectorState {
-            events: (0..count).map(|_| None).collect(),
-            pending: vec![false; count],
-            table,
-        };
-        Vectors {
-            state: RefCell::new(state),
-        }
+        let state = VectorState { events: (0..count).map(|_| None).collect(), pending: vec![false; count], table };
+        Vectors { state: RefCell::new(state) }
     }
 
     /// Number of vectors.
@@ -79,10 +73,7 @@ impl Vectors {
             VectorChange::Off(count) => *count,
             VectorChange::Raise(raised) => raised.len(),
         };
-        let end = first
-            .checked_add(count)
-            .filter(|end| *end <= self.count())
-            .ok_or(Errno::INVAL)?;
+        let end = first.checked_add(count).filter(|end| *end <= self.count()).ok_or(Errno::INVAL)?;
         match change {
             VectorChange::Off(_) => self.state.get_mut().events[first..end].fill_with(|| None),
             VectorChange::Raise(raised) => {
@@ -107,10 +98,7 @@ impl Vectors {
         // The previous descriptor returns its share first.
         state.events[vector] = None;
         let share = account::descriptors().take(1).ok_or(Errno::MFILE)?;
-        state.events[vector] = Some(EventDescriptor {
-            file: File::from(file),
-            _share: share,
-        });
+        state.events[vector] = Some(EventDescriptor { file: File::from(file), _share: share });
         if std::mem::take(&mut state.pending[vector]) {
             self.raise(vector as u16);
         }
@@ -127,11 +115,7 @@ impl Vectors {
         let state = self.state.get_mut();
         state.pending = fresh.pending;
         state.table = fresh.table;
-        assert_eq!(
-            state.events.len(),
-            state.pending.len(),
-            "a reset keeps the number of vectors"
-        );
+        assert_eq!(state.events.len(), state.pending.len(), "a reset keeps the number of vectors");
     }
 
     /// Reads the table at an offset. Bytes beyond its end are zero.
@@ -162,11 +146,7 @@ fn bits_of(flags: &[bool]) -> u8 {
 
 fn copy_at(source: &[u8], offset: u64, data: &mut [u8]) {
     for (at, byte) in (offset..).zip(data) {
-        *byte = usize::try_from(at)
-            .ok()
-            .and_then(|at| source.get(at))
-            .copied()
-            .unwrap_or(0);
+        *byte = usize::try_from(at).ok().and_then(|at| source.get(at)).copied().unwrap_or(0);
     }
 }
 

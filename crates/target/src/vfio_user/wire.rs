@@ -246,12 +246,7 @@ fn receive_with_descriptors(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = loop {
-        match recvmsg(
-            stream,
-            &mut [IoSliceMut::new(bytes)],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        ) {
+        match recvmsg(stream, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
             Err(rustix::io::Errno::INTR) => {}
             result => break result?,
         }
@@ -299,12 +294,7 @@ fn send_with_descriptor(stream: &UnixStream, message: &[u8], descriptor: Borrowe
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fits = ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     assert!(fits, "the space is for one descriptor");
-    let sent = sendmsg(
-        stream.as_fd(),
-        &[IoSlice::new(message)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
+    let sent = sendmsg(stream.as_fd(), &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(sent)
 }
 

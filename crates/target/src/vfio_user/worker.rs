@@ -268,8 +268,7 @@ impl QueueWorker {
         }
         if let Some(result) = self.synced.take() {
             let bus = bus(&self.memory, &self.vectors, &self.doorbells);
-            self.controller
-                .finish_sync(&mut lock(&self.shared), bus, self.clock.now(), &result);
+            self.controller.finish_sync(&mut lock(&self.shared), bus, self.clock.now(), &result);
             self.start_sync();
         }
     }
@@ -294,13 +293,8 @@ impl QueueWorker {
         if self.controller.prepare_sleep(bus) {
             return None;
         }
-        let doze = (self.polls && self.controller.is_running()).then(|| {
-            if idle < LONG_IDLE {
-                (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX)
-            } else {
-                SLEEP_LONG
-            }
-        });
+        let doze = (self.polls && self.controller.is_running())
+            .then(|| if idle < LONG_IDLE { (idle / IDLE_PER_SLEEP).clamp(SLEEP_MIN, SLEEP_MAX) } else { SLEEP_LONG });
         let until_due = match self.controller.next_due() {
             None => None,
             Some(due) => match sleep_before(due, self.clock.now()) {
@@ -393,8 +387,7 @@ impl QueueWorker {
                 let bus = bus(&self.memory, &self.vectors, &self.doorbells);
                 let was_running = self.controller.is_running();
                 let now = self.clock.now();
-                self.controller
-                    .write_register(&mut lock(&self.shared), bus, now, offset, data);
+                self.controller.write_register(&mut lock(&self.shared), bus, now, offset, data);
                 self.start_sync();
                 if !was_running && self.controller.is_running() && self.memory.is_empty() {
                     eprintln!("{NO_MEMORY}");
@@ -415,11 +408,7 @@ impl QueueWorker {
 }
 
 fn bus<'a>(memory: &'a GuestMemory, interrupts: &'a Vectors, doorbells: &'a DoorbellPage) -> Bus<'a> {
-    Bus {
-        memory,
-        interrupts,
-        doorbells,
-    }
+    Bus { memory, interrupts, doorbells }
 }
 
 /// Makes data durable at the worker's request, until the worker ends.

@@ -42,11 +42,7 @@ fn a_flipped_bit_is_not_served() {
     flip(&data, 9 * PAGE_BYTES);
     stop(shared, drive);
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
-    assert_eq!(
-        opened.checksums,
-        ChecksumState::Current,
-        "a drive that has some keeps them"
-    );
+    assert_eq!(opened.checksums, ChecksumState::Current, "a drive that has some keeps them");
     let client = Client::connect(&shared);
     assert_eq!(client.read(9, 1, PAGE_BYTES), Err(Status::UNRECOVERED_READ_ERROR));
     stop(shared, drive);
@@ -65,10 +61,7 @@ fn sums_of_another_boot_begin_anew() {
     let checksum = crc32fast::hash(&header[..52]).to_le_bytes();
     header[52..56].copy_from_slice(&checksum);
     std::fs::write(beside(&power_lost, ".sums"), header).unwrap();
-    for (copy, checksums, read) in [
-        (killed, ChecksumState::Current, 0),
-        (power_lost, ChecksumState::Anew, 1),
-    ] {
+    for (copy, checksums, read) in [(killed, ChecksumState::Current, 0), (power_lost, ChecksumState::Anew, 1)] {
         flip(&copy, 5 * PAGE_BYTES);
         let (shared, drive, opened) = open(&copy, config(0)).unwrap();
         assert_eq!((opened.clean, opened.checksums), (false, checksums));
@@ -129,10 +122,7 @@ fn a_scrub_finds_damage_and_what_has_no_sum() {
             scrubber.slice(std::time::Duration::ZERO, &mut say).unwrap();
         }
         let after = lock(&shared).scrub_results().unwrap();
-        (
-            after.pages_checked - before.pages_checked,
-            after.pages_damaged - before.pages_damaged,
-        )
+        (after.pages_checked - before.pages_checked, after.pages_damaged - before.pages_damaged)
     };
     assert_eq!(pass(&mut said), (200, 0));
     assert!(said.is_empty(), "they have sums from now on: {said:?}");

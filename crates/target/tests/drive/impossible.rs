@@ -41,10 +41,7 @@ fn changed(bytes: &[u8], random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
         number >>= 7;
     }
     varint.push(number as u8);
-    let end = bytes[at..]
-        .iter()
-        .position(|byte| byte & 0x80 == 0)
-        .map_or(at, |last| at + last);
+    let end = bytes[at..].iter().position(|byte| byte & 0x80 == 0).map_or(at, |last| at + last);
     changed.splice(at..=end, varint);
     changed
 }
@@ -64,30 +61,16 @@ fn use_of(shared: &SharedSubsystem) {
         }
     }
     for log in [1, 2, 3, 4, 5, 6, 9, 0x20, 0x21, 0x22, 0x23, 0x81, 0xc0, 0xc3] {
-        ask(
-            AdminOpcode::GetLogPage as u8,
-            1,
-            [log | 0x3ff << 16, 1 << 16, 0],
-            vec![0; 4096],
-        );
+        ask(AdminOpcode::GetLogPage as u8, 1, [log | 0x3ff << 16, 1 << 16, 0], vec![0; 4096]);
     }
     for feature in 1..=0x20 {
         for select in 0..4 {
-            ask(
-                AdminOpcode::GetFeatures as u8,
-                1,
-                [feature | select << 8, 1, 0],
-                vec![0; 4096],
-            );
+            ask(AdminOpcode::GetFeatures as u8, 1, [feature | select << 8, 1, 0], vec![0; 4096]);
         }
     }
     for page in [0, 40, 16000] {
         let _ = client.write(page, PAGE_BYTES, &vec![1; PAGE_BYTES as usize], true);
-        let _ = (
-            client.read(page, 1, PAGE_BYTES),
-            client.verify(page, 1),
-            client.deallocate(page, 1),
-        );
+        let _ = (client.read(page, 1, PAGE_BYTES), client.verify(page, 1), client.deallocate(page, 1));
     }
     // Device Self-test, deletion and creation of a namespace, and a switch of the placement
     // configuration.
@@ -219,14 +202,7 @@ fn counters_that_there_cannot_be_are_passed_over() {
     let (shared, drive, _) = open(&data, config(0)).unwrap();
     write_pages(&Client::connect(&shared), 0, 100, 1);
     lock(&shared).tick(1 << 30);
-    for (number, value) in [
-        (0, 1 << 61),
-        (1, u64::MAX),
-        (1, 1 << 60),
-        (2, 1 << 57),
-        (3, u64::MAX),
-        (6, u64::MAX),
-    ] {
+    for (number, value) in [(0, 1 << 61), (1, u64::MAX), (1, 1 << 60), (2, 1 << 57), (3, u64::MAX), (6, u64::MAX)] {
         let copy = crash(&data, "copy.img");
         let mut bytes = std::fs::read(beside(&copy, ".counters")).unwrap();
         let at = 24 + 8 * number;

@@ -22,10 +22,7 @@ use crate::{contents, stop};
 fn a_drive_that_is_shut_down_comes_back_as_it_was() {
     let (_folder, data) = folder();
     let (shared, drive, opened) = open(&data, config(0)).unwrap();
-    assert_eq!(
-        (opened.new, opened.clean, opened.capacity_bytes),
-        (true, true, CAPACITY_BYTES)
-    );
+    assert_eq!((opened.new, opened.clean, opened.capacity_bytes), (true, true, CAPACITY_BYTES));
     assert_eq!(opened.to_string(), "new drive of 64 MiB");
     let mode = std::fs::metadata(&data).expect("the data file").permissions().mode();
     assert_eq!(mode & 0o077, 0, "nobody else reads what is on the drive");
@@ -101,10 +98,7 @@ fn checkpoints_are_made_when_something_changed() {
     assert!(!drive.checkpoint(|| {}).unwrap());
     let copy = crash(&data, "copy.img");
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
-    assert_eq!(
-        (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
-        (false, 0, 0)
-    );
+    assert_eq!((opened.clean, opened.pages_mapped_again, opened.pages_deallocated), (false, 0, 0));
     assert_eq!(lock(&shared).state().smart.read_commands, 1);
 }
 
@@ -136,10 +130,7 @@ fn a_checkpoint_that_is_asked_for_is_one_at_a_time() {
     drive.lock().unwrap().close().unwrap();
     assert!(matches!(actions.checkpoint(), Err(CheckpointRefusal::Closed)));
     drop(drive);
-    assert!(
-        matches!(actions.checkpoint(), Err(CheckpointRefusal::Closed)),
-        "it is not kept open for actions"
-    );
+    assert!(matches!(actions.checkpoint(), Err(CheckpointRefusal::Closed)), "it is not kept open for actions");
 }
 
 /// Byte counters that a host has read do not fall after a kill.
@@ -198,17 +189,11 @@ fn a_device_without_memory_for_its_maps_is_refused_with_a_sentence() {
     large.geometry.capacity_bytes = Some(4 << 40);
     large.geometry.reclaim_unit_bytes = 64 * MIB;
     let before = getrlimit(Resource::As);
-    let tight = Rlimit {
-        current: Some(4 << 30),
-        ..before
-    };
+    let tight = Rlimit { current: Some(4 << 30), ..before };
     setrlimit(Resource::As, tight).unwrap();
     let refused = ssd::Device::new(&large).map(|_| ()).unwrap_err().to_string();
     setrlimit(Resource::As, before).unwrap();
-    assert!(
-        refused.starts_with("geometry.capacity_bytes is 4 TiB, but the system refuses"),
-        "{refused}"
-    );
+    assert!(refused.starts_with("geometry.capacity_bytes is 4 TiB, but the system refuses"), "{refused}");
     assert!(refused.contains("ulimit -v"), "{refused}");
 }
 
@@ -220,10 +205,7 @@ const TIGHT: &str = "WARP_TEST_TIGHT_MEMORY";
 fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     if std::env::var_os(TIGHT).is_none() {
-        return run_in_child(
-            "lifecycle::a_checkpoint_without_memory_leaves_the_drive_as_it_is",
-            TIGHT,
-        );
+        return run_in_child("lifecycle::a_checkpoint_without_memory_leaves_the_drive_as_it_is", TIGHT);
     }
     let (_folder, data) = folder();
     let mut large = config(0);
@@ -238,10 +220,7 @@ fn a_checkpoint_without_memory_leaves_the_drive_as_it_is() {
     for room_bytes in [1, 30, 60, 100, 120].map(|mib| mib * MIB) {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
         let used_bytes = pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096;
-        let tight = Rlimit {
-            current: Some(used_bytes + room_bytes),
-            ..before
-        };
+        let tight = Rlimit { current: Some(used_bytes + room_bytes), ..before };
         setrlimit(Resource::As, tight).unwrap();
         let checkpoint = drive.checkpoint(|| {});
         setrlimit(Resource::As, before).unwrap();
@@ -269,11 +248,7 @@ fn flush_and_force_unit_access_mean_the_disk() {
         (IoOpcode::Flush, 0, 0, true),
     ] {
         (entry.opcode, entry.cdw12) = (opcode as u8, dword12.into());
-        assert_eq!(
-            client.is_made_durable(&entry, &mut vec![1; bytes]),
-            waits,
-            "{opcode:?} {dword12:#x}"
-        );
+        assert_eq!(client.is_made_durable(&entry, &mut vec![1; bytes]), waits, "{opcode:?} {dword12:#x}");
     }
 }
 
@@ -281,11 +256,7 @@ fn flush_and_force_unit_access_mean_the_disk() {
 // --
 
 fn forgetful(data: DataChoice) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
-    let options = DriveOptions {
-        subsystem: config(0),
-        data,
-        checksums: false,
-    };
+    let options = DriveOptions { subsystem: config(0), data, checksums: false };
     ServedDrive::open(options, ServerClock::start())
 }
 
@@ -314,19 +285,9 @@ fn a_drive_that_memory_cannot_hold_is_refused() {
     large.device.geometry.capacity_bytes = Some(64 << 40);
     large.device.geometry.mapping_unit_bytes = 65536;
     large.device.geometry.reclaim_unit_bytes = 1 << 30;
-    let options = DriveOptions {
-        subsystem: large,
-        data: DataChoice::Memory,
-        checksums: false,
-    };
-    let error = ServedDrive::open(options, ServerClock::start())
-        .err()
-        .expect("no machine has that")
-        .to_string();
-    assert!(
-        error.contains("65 TiB for its data") && error.contains("Serve a smaller capacity"),
-        "{error}"
-    );
+    let options = DriveOptions { subsystem: large, data: DataChoice::Memory, checksums: false };
+    let error = ServedDrive::open(options, ServerClock::start()).err().expect("no machine has that").to_string();
+    assert!(error.contains("65 TiB for its data") && error.contains("Serve a smaller capacity"), "{error}");
 }
 
 // --------------------------------------------------------------------------------------------------------- inspection
@@ -342,19 +303,10 @@ fn stored_drives_can_be_looked_at_while_they_are_served() {
     drive.checkpoint(|| {}).unwrap();
     let seen = stored(&data).unwrap();
     let (state, device) = (seen.state.clone().unwrap(), seen.device.clone().unwrap());
-    assert_eq!(
-        (state.clean, state.file_bytes, state.namespaces.len()),
-        (false, FILE_BYTES, 1)
-    );
-    assert_eq!(
-        (device.live_pages, device.stats.host_bytes_written()),
-        (16, 16 * PAGE_BYTES)
-    );
+    assert_eq!((state.clean, state.file_bytes, state.namespaces.len()), (false, FILE_BYTES, 1));
+    assert_eq!((device.live_pages, device.stats.host_bytes_written()), (16, 16 * PAGE_BYTES));
     let text = seen.to_string();
-    assert!(
-        text.contains("in use or not shut down cleanly") && text.contains("HBMW 65536 bytes"),
-        "{text}"
-    );
+    assert!(text.contains("in use or not shut down cleanly") && text.contains("HBMW 65536 bytes"), "{text}");
     stop(shared, drive);
     assert!(stored(&data).unwrap().state.unwrap().clean);
     // A snapshot alone, and a file of another kind.

@@ -25,18 +25,11 @@ use zerocopy::FromZeros;
 
 /// Names, lengths and contents of all files in a folder.
 fn contents(folder: &Path) -> Vec<(PathBuf, u64, Vec<u8>)> {
-    let mut all: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut all: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     all.sort();
     let with_contents = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).unwrap();
-        let bytes = if metadata.is_file() {
-            std::fs::read(&path).unwrap()
-        } else {
-            Vec::new()
-        };
+        let bytes = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
         (path, metadata.len(), bytes)
     };
     all.into_iter().map(with_contents).collect()

@@ -47,10 +47,7 @@ fn a_drive_whose_folder_is_renamed_stores_itself_in_that_folder() {
     assert_eq!(client.flush(), Status::SUCCESS);
     lock(&shared).tick(1 << 30);
     assert!(drive.checkpoint(|| {}).unwrap());
-    assert!(
-        moved.join("drive.img.ftl").exists(),
-        "the checkpoint is beside its data"
-    );
+    assert!(moved.join("drive.img.ftl").exists(), "the checkpoint is beside its data");
     assert_eq!(drive.stored_files().len(), 2);
     assert_eq!(save_error_recovery(&client), Status::SUCCESS);
     drop(client);
@@ -83,11 +80,7 @@ fn a_drive_whose_data_file_is_moved_away_overwrites_nothing_of_the_one_that_take
     let before = others();
 
     write_pages(&client, 120, 20, 2);
-    assert_eq!(
-        client.flush(),
-        Status::SUCCESS,
-        "the data is in its file, wherever that is"
-    );
+    assert_eq!(client.flush(), Status::SUCCESS, "the data is in its file, wherever that is");
     lock(&shared).tick(1 << 30);
     let said = drive.checkpoint(|| {}).unwrap_err().to_string();
     assert!(said.contains("another file has its path"), "{said}");
@@ -155,10 +148,7 @@ fn data_of_another_shutdown_than_the_state_is_recovered() {
         std::fs::copy(beside(&data, extension), beside(&older, extension)).unwrap();
     }
     let (shared, drive, opened) = open(&older, config(0)).unwrap();
-    assert_eq!(
-        (opened.clean, opened.checksums, opened.pages_deallocated),
-        (false, ChecksumState::Anew, 40)
-    );
+    assert_eq!((opened.clean, opened.checksums, opened.pages_deallocated), (false, ChecksumState::Anew, 40));
     let said = opened.to_string();
     let why = "drive of 64 MiB, whose data file and state come from different shutdowns, as its checksums show. ";
     assert!(said.starts_with(why), "{said}");

@@ -33,38 +33,19 @@ fn after_a_crash_the_mapping_follows_the_data() {
 
     let (shared, drive, opened) = open(&copy, config(0)).unwrap();
     assert_eq!((opened.new, opened.clean, opened.snapshot), (false, false, true));
-    assert_eq!(
-        (
-            opened.pages_mapped_again,
-            opened.pages_deallocated,
-            opened.bytes_given_back
-        ),
-        (31, 4, 0)
-    );
+    assert_eq!((opened.pages_mapped_again, opened.pages_deallocated, opened.bytes_given_back), (31, 4, 0));
     let sentence = opened.to_string();
     assert!(
         sentence.starts_with("drive of 64 MiB, which was not shut down cleanly. Its mapping and counters"),
         "{sentence}"
     );
-    assert!(
-        sentence.ends_with("31 pages were mapped again and 4 were deallocated"),
-        "{sentence}"
-    );
+    assert!(sentence.ends_with("31 pages were mapped again and 4 were deallocated"), "{sentence}");
     let mapped =
         |page| (100..140).contains(&page) || (144..150).contains(&page) || (200..230).contains(&page) || page == 16_383;
     check_mapping(&shared, mapped);
     let client = Client::connect(&shared);
-    for (page, expected) in [
-        (99, 0),
-        (100, 2),
-        (109, 2),
-        (110, 1),
-        (140, 0),
-        (144, 1),
-        (200, 3),
-        (229, 3),
-        (16_383, 4),
-    ] {
+    for (page, expected) in [(99, 0), (100, 2), (109, 2), (110, 1), (140, 0), (144, 1), (200, 3), (229, 3), (16_383, 4)]
+    {
         assert_eq!(generation(&client, page), expected, "page {page}");
     }
     let smart = lock(&shared).state().smart.clone();
@@ -73,10 +54,7 @@ fn after_a_crash_the_mapping_follows_the_data() {
     let again = crash(&copy, "again.img");
     stop(shared, drive);
     let (shared, _drive, opened) = open(&again, config(0)).unwrap();
-    assert_eq!(
-        (opened.clean, opened.pages_mapped_again, opened.pages_deallocated),
-        (false, 0, 0)
-    );
+    assert_eq!((opened.clean, opened.pages_mapped_again, opened.pages_deallocated), (false, 0, 0));
     assert_eq!(lock(&shared).state().smart.unsafe_shutdowns, 2);
 }
 
@@ -116,30 +94,21 @@ fn files_of_different_moments_are_recognised() {
     };
     // The snapshot of the shutdown without its state, the state with an earlier snapshot, and
     // neither.
-    let cases = [
-        ("a.img", &early, &data, (0, 0)),
-        ("b.img", &data, &early, (40, 8)),
-        ("c.img", &early, &early, (40, 8)),
-    ];
+    let cases =
+        [("a.img", &early, &data, (0, 0)), ("b.img", &data, &early, (40, 8)), ("c.img", &early, &early, (40, 8))];
     for (name, state, snapshot, rebuilt) in cases {
         let (shared, _drive, opened) = open(&files(name, state, snapshot), config(0)).unwrap();
         assert!(!opened.clean, "{name}");
         assert_eq!((opened.pages_mapped_again, opened.pages_deallocated), rebuilt, "{name}");
         check_mapping(&shared, |page| (8..80).contains(&page));
         let client = Client::connect(&shared);
-        assert_eq!(
-            (generation(&client, 7), generation(&client, 8), generation(&client, 79)),
-            (0, 1, 2)
-        );
+        assert_eq!((generation(&client, 7), generation(&client, 8), generation(&client, 79)), (0, 1, 2));
     }
     // A missing snapshot is equivalent to a drive without a checkpoint.
     let removed = files("d.img", &data, &data);
     std::fs::remove_file(beside(&removed, ".ftl")).unwrap();
     let (shared, _drive, opened) = open(&removed, config(0)).unwrap();
-    assert_eq!(
-        (opened.clean, opened.snapshot, opened.pages_mapped_again),
-        (false, false, 72)
-    );
+    assert_eq!((opened.clean, opened.snapshot, opened.pages_mapped_again), (false, false, 72));
     check_mapping(&shared, |page| (8..80).contains(&page));
 }
 
@@ -156,12 +125,7 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
     drive.checkpoint(|| {}).unwrap();
     let history = |shared: &SharedSubsystem| -> (u64, u64) {
         let subsystem = lock(shared);
-        let erases = subsystem
-            .device()
-            .block_erase_counts()
-            .iter()
-            .map(|&count| u64::from(count))
-            .sum();
+        let erases = subsystem.device().block_erase_counts().iter().map(|&count| u64::from(count)).sum();
         (subsystem.device().stats().host_bytes_written(), erases)
     };
     let before = history(&shared);
@@ -171,10 +135,7 @@ fn a_crash_after_the_placement_configuration_was_switched_keeps_counters_and_wea
     set_fdp(&client, false);
     let copy = crash(&data, "copy.img");
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
-    assert_eq!(
-        (opened.clean, opened.snapshot, opened.pages_mapped_again),
-        (false, true, 0)
-    );
+    assert_eq!((opened.clean, opened.snapshot, opened.pages_mapped_again), (false, true, 0));
     assert!(!lock(&shared).state().fdp.enabled);
     assert_eq!(lock(&shared).namespaces().count(), 0);
     assert_eq!(history(&shared), before);
@@ -197,22 +158,9 @@ fn data_outside_namespaces_is_given_back() {
     // The same for metadata.
     file.write_all_at(&vec![7; 65536], CAPACITY_BYTES + 65536).unwrap();
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
-    assert_eq!(
-        (
-            opened.bytes_given_back,
-            opened.pages_mapped_again,
-            opened.pages_deallocated
-        ),
-        (MIB, 0, 512)
-    );
-    assert!(
-        opened.to_string().ends_with(". 1 MiB outside namespaces were freed"),
-        "{opened}"
-    );
-    assert!(
-        rustix::fs::seek(&file, SeekFrom::Data(0)).is_err(),
-        "the file is one hole"
-    );
+    assert_eq!((opened.bytes_given_back, opened.pages_mapped_again, opened.pages_deallocated), (MIB, 0, 512));
+    assert!(opened.to_string().ends_with(". 1 MiB outside namespaces were freed"), "{opened}");
+    assert!(rustix::fs::seek(&file, SeekFrom::Data(0)).is_err(), "the file is one hole");
     check_mapping(&shared, |_| false);
 }
 
@@ -231,14 +179,7 @@ fn a_crash_is_an_event_for_hosts_that_enabled_it() {
     entry.cdw12 = 1.into();
     assert_eq!(client.execute(0, &entry, &mut vec![0x02]), Status::SUCCESS);
     let events = |shared: &SharedSubsystem| -> Vec<u8> {
-        lock(shared)
-            .state()
-            .fdp
-            .events
-            .host()
-            .iter()
-            .map(|event| event.kind)
-            .collect()
+        lock(shared).state().fdp.events.host().iter().map(|event| event.kind).collect()
     };
     let copy = crash(&data, "copy.img");
     let (after_crash, _drive, _) = open(&copy, config(0)).unwrap();
@@ -274,11 +215,7 @@ fn parts_of_files_that_a_crash_left_are_removed_and_nothing_else_is() {
     let (shared, drive, _) = open(&data, config(0)).unwrap();
     stop(shared, drive);
     let left = [".drive.img.ftl-abc123.part", ".drive.img.state-Xyz789.part"];
-    let others = [
-        ".drive.img.ftl-2.img.state-abc123.part",
-        ".other.img.ftl-abc123.part",
-        "notes.part",
-    ];
+    let others = [".drive.img.ftl-2.img.state-abc123.part", ".other.img.ftl-abc123.part", "notes.part"];
     for name in left.iter().chain(&others) {
         std::fs::write(folder.path().join(name), "x").unwrap();
     }

@@ -22,17 +22,11 @@ use crate::{contents, stop};
 fn refuses(data: &Path, config: nvme::SubsystemConfig, words: &[&str]) {
     let folder = data.parent().unwrap();
     let before = contents(folder);
-    let error = open(data, config)
-        .err()
-        .expect("this drive must be refused")
-        .to_string();
+    let error = open(data, config).err().expect("this drive must be refused").to_string();
     for word in words {
         assert!(error.contains(word), "{word:?} is not in {error:?}");
     }
-    assert!(
-        !error.contains('\n') && !error.ends_with('.'),
-        "one sentence: {error:?}"
-    );
+    assert!(!error.contains('\n') && !error.ends_with('.'), "one sentence: {error:?}");
     assert!(contents(folder) == before, "the refused drive was changed: {error}");
 }
 
@@ -62,11 +56,7 @@ fn a_file_that_is_served_is_refused() {
 fn files_that_no_drive_wrote_are_refused() {
     let (folder, data) = folder();
     std::fs::write(&data, "a letter to my aunt").unwrap();
-    refuses(
-        &data,
-        config(0),
-        &["drive.img", "contains data, but", "drive.img.state"],
-    );
+    refuses(&data, config(0), &["drive.img", "contains data, but", "drive.img.state"]);
     std::fs::write(&data, vec![1; FILE_BYTES as usize]).unwrap();
     refuses(&data, config(0), &["contains data, but"]);
     let file = File::create(&data).unwrap();
@@ -113,12 +103,7 @@ fn a_drive_that_cannot_be_made_leaves_no_file() {
 fn a_data_file_of_the_wrong_size_is_refused() {
     for length in [FILE_BYTES - 4096, FILE_BYTES + 1, 0] {
         let (_folder, data) = existing();
-        OpenOptions::new()
-            .write(true)
-            .open(&data)
-            .unwrap()
-            .set_len(length)
-            .unwrap();
+        OpenOptions::new().write(true).open(&data).unwrap().set_len(length).unwrap();
         let found = format!("has {length} bytes, but this drive needs 68157440");
         refuses(&data, config(0), &["drive.img", &found, "Restore the file"]);
     }
@@ -132,11 +117,7 @@ fn another_profile_is_refused_by_the_field_that_differs() {
     let (_folder, data) = existing();
     let mut other = config(0);
     other.device.geometry.capacity_bytes = Some(32 * MIB);
-    refuses(
-        &data,
-        other,
-        &["created with geometry.capacity_bytes = 67108864, but 33554432 was given"],
-    );
+    refuses(&data, other, &["created with geometry.capacity_bytes = 67108864, but 33554432 was given"]);
     let mut other = config(0);
     other.device.handles.count = 4;
     refuses(&data, other, &["created with handles.count = 2, but 4 was given"]);
@@ -148,11 +129,7 @@ fn damaged_and_foreign_state_files_are_refused() {
     let state = beside(&data, ".state");
     let good = std::fs::read(&state).unwrap();
     std::fs::write(&state, &good[..good.len() - 1]).unwrap();
-    refuses(
-        &data,
-        config(0),
-        &["drive.img.state", "is damaged", "Restore it from a copy"],
-    );
+    refuses(&data, config(0), &["drive.img.state", "is damaged", "Restore it from a copy"]);
     std::fs::write(&state, "something else").unwrap();
     refuses(&data, config(0), &["was not written by this program"]);
     std::fs::write(&state, [&good[..8], &[9, 0, 0, 0], &good[12..]].concat()).unwrap();

@@ -65,11 +65,7 @@ fn child() {
     let [role, seed, format, number, path] = words[..] else {
         panic!("{ROLE} = {role:?}");
     };
-    let plan = Plan {
-        seed: seed.parse().unwrap(),
-        format: format.parse().unwrap(),
-        lanes: 1,
-    };
+    let plan = Plan { seed: seed.parse().unwrap(), format: format.parse().unwrap(), lanes: 1 };
     match role {
         "victim" => victim(plan, number.parse().unwrap(), Path::new(path)),
         "server" => over_tcp::server(plan, Path::new(path)),
@@ -157,12 +153,7 @@ fn verifier(plan: Plan, shut_down: bool, path: &Path) {
     std::fs::write(path.with_extension("found"), found).unwrap();
     let enabled = lock(&shared).namespaces().next().unwrap().1.events_enabled[0].contains(EVENT_KIND);
     report(format!("event {}", u8::from(enabled)));
-    report(format!(
-        "rebuilt {} {} {}",
-        u8::from(opened.clean),
-        opened.pages_mapped_again,
-        opened.pages_deallocated
-    ));
+    report(format!("rebuilt {} {} {}", u8::from(opened.clean), opened.pages_mapped_again, opened.pages_deallocated));
     report(format!("opened {opened}"));
     if shut_down {
         drive.close().unwrap();
@@ -178,10 +169,7 @@ fn spawn(role: &str, plan: Plan, number: u32, path: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .envs(checksums)
         .args(["child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(
-            ROLE,
-            format!("{role} {} {} {number} {}", plan.seed, plan.format, path.display()),
-        )
+        .env(ROLE, format!("{role} {} {} {number} {}", plan.seed, plan.format, path.display()))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -238,11 +226,7 @@ fn kill_one(plan: Plan, first: u32, path: &Path, lines: u32, delay: Duration, ex
     }
     let flushed = reports.flushed.unwrap_or(first - 1);
     // If the victim opened the drive, all operations up to the next flush may have begun.
-    let last = if reports.opened {
-        flushed + FLUSH_EVERY
-    } else {
-        first - 1
-    };
+    let last = if reports.opened { flushed + FLUSH_EVERY } else { first - 1 };
     for number in first..=last {
         expected.operation(number, number <= flushed || reports.durable.contains(&number));
     }
@@ -255,24 +239,15 @@ fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expectation) 
     let mut verifier = spawn("verifier", plan, u32::from(shut_down), path);
     let mut said = String::new();
     verifier.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(
-        verifier.wait().unwrap().success(),
-        "the drive did not come up in order:\n{said}"
-    );
+    assert!(verifier.wait().unwrap().success(), "the drive did not come up in order:\n{said}");
     let word = |name: &str| -> &str {
         let line = said.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap_or_else(|| panic!("the verifier says {said:?}"))
     };
     let found = std::fs::read(path.with_extension("found")).unwrap();
-    let found: Vec<u32> = found
-        .chunks_exact(4)
-        .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
-        .collect();
+    let found: Vec<u32> = found.chunks_exact(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())).collect();
     expected.compare(&found, word("event ") == "1");
-    let rebuilt: Vec<u64> = word("rebuilt ")
-        .split(' ')
-        .map(|number| number.parse().unwrap())
-        .collect();
+    let rebuilt: Vec<u64> = word("rebuilt ").split(' ').map(|number| number.parse().unwrap()).collect();
     let rebuilt: [u64; 3] = rebuilt.try_into().unwrap();
     let opened = word("opened ");
     assert!(
@@ -280,16 +255,12 @@ fn verify(plan: Plan, shut_down: bool, path: &Path, expected: &mut Expectation) 
         "the order of system calls is enough for checksums: {opened}"
     );
     match rebuilt {
-        [1, ..] => assert!(
-            opened.starts_with("drive of 64 MiB, shut down cleanly") || opened.starts_with("new"),
-            "{opened}"
-        ),
+        [1, ..] => {
+            assert!(opened.starts_with("drive of 64 MiB, shut down cleanly") || opened.starts_with("new"), "{opened}")
+        }
         [_, mapped, deallocated] => {
             let words = format!("{mapped} pages were mapped again and {deallocated} were deallocated");
-            assert!(
-                opened.contains("was not shut down cleanly") && opened.contains(&words),
-                "{opened}"
-            );
+            assert!(opened.contains("was not shut down cleanly") && opened.contains(&words), "{opened}");
         }
     }
     rebuilt
@@ -334,10 +305,7 @@ fn kill_again_and_again(name: &str, format: u8, lanes: u32, kills: u32) {
         "{name}: {kills} kills, {last} operations, {unclean} recoveries, {mapped} pages mapped again, {deallocated} \
          deallocated"
     );
-    assert!(
-        unclean > u64::from(kills) / 2 && mapped > 0 && deallocated > 0,
-        "the kills did not hit anything"
-    );
+    assert!(unclean > u64::from(kills) / 2 && mapped > 0 && deallocated > 0, "the kills did not hit anything");
 }
 
 #[test]

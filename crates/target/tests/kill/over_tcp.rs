@@ -28,11 +28,8 @@ use crate::{line, report, spawn};
 pub const LANES: u32 = 8;
 
 pub fn server(plan: Plan, path: &Path) {
-    let drive = DriveOptions {
-        subsystem: config(plan.format),
-        data: DataChoice::File(path.to_path_buf()),
-        checksums: true,
-    };
+    let drive =
+        DriveOptions { subsystem: config(plan.format), data: DataChoice::File(path.to_path_buf()), checksums: true };
     let options = ServeOptions {
         drive,
         vfio_user: Vec::new(),
@@ -87,11 +84,7 @@ pub fn kill_server(
     let mut said = BufReader::new(victim.stderr.take().unwrap());
     let victim = Arc::new(Mutex::new(victim));
     let mut killer = (flushes == 0).then(|| kill_after(&victim, delay));
-    let mut progress = Progress {
-        sent: first - 1,
-        flushed: first - 1,
-        durable: Vec::new(),
-    };
+    let mut progress = Progress { sent: first - 1, flushed: first - 1, durable: Vec::new() };
     // The server may die before it reports its address.
     if let Some(line) = line(&mut said) {
         let address = line.strip_prefix("listening ").and_then(|address| address.parse().ok());
@@ -110,10 +103,7 @@ pub fn kill_server(
     let status = victim.lock().unwrap().wait().unwrap();
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
-    assert!(
-        status.signal() == Some(9) && rest.is_empty(),
-        "the server ended by itself: {status:?}\n{rest}"
-    );
+    assert!(status.signal() == Some(9) && rest.is_empty(), "the server ended by itself: {status:?}\n{rest}");
     for number in first..=progress.sent {
         expected.operation(number, number <= progress.flushed || progress.durable.contains(&number));
     }
@@ -140,28 +130,20 @@ fn host(
         }
         if together.is_empty() {
             progress.sent = next;
-            let entry = SubmissionEntry {
-                opcode: IoOpcode::Flush.code(),
-                nsid: 1.into(),
-                ..SubmissionEntry::default()
-            };
+            let entry =
+                SubmissionEntry { opcode: IoOpcode::Flush.code(), nsid: 1.into(), ..SubmissionEntry::default() };
             queue.command(entry, CommandData::None)?.check("Flush")?;
             progress.flushed = next;
             flushed();
             continue;
         }
         progress.sent = next - 1;
-        let ids: Vec<(u16, u32)> = together
-            .into_iter()
-            .map(|number| (submit(&mut queue, plan, number), number))
-            .collect();
+        let ids: Vec<(u16, u32)> =
+            together.into_iter().map(|number| (submit(&mut queue, plan, number), number)).collect();
         for _ in 0..ids.len() {
             let done = queue.wait()?;
             assert_eq!(done.status(), Status::SUCCESS);
-            let (_, number) = ids
-                .iter()
-                .find(|(id, _)| *id == done.cid)
-                .expect("a command that was sent");
+            let (_, number) = ids.iter().find(|(id, _)| *id == done.cid).expect("a command that was sent");
             if plan.operation(*number).kind == Kind::WriteThrough {
                 progress.durable.push(*number);
             }
@@ -181,10 +163,7 @@ fn submit(queue: &mut TcpQueue, plan: Plan, number: u32) -> u16 {
             let mut data = vec![0; (count * plan.block_bytes()) as usize];
             pattern::fill(first * plan.block_bytes(), number, &mut data);
             let force_unit_access = u32::from(kind == Kind::WriteThrough) << 30;
-            queue.submit(
-                with(IoOpcode::Write, force_unit_access),
-                CommandData::ToController(data),
-            )
+            queue.submit(with(IoOpcode::Write, force_unit_access), CommandData::ToController(data))
         }
         Kind::Deallocate => queue.submit(with(IoOpcode::WriteZeroes, 1 << 25), CommandData::None),
         Kind::WriteZeroes => queue.submit(with(IoOpcode::WriteZeroes, 0), CommandData::None),

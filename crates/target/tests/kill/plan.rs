@@ -74,19 +74,11 @@ impl Plan {
             970..990 => Kind::Checkpoint,
             _ => Kind::Restart,
         };
-        let longest = if random.random_range(0..16) == 0 {
-            1 << 20
-        } else {
-            32 << 10
-        } / self.block_bytes();
+        let longest = if random.random_range(0..16) == 0 { 1 << 20 } else { 32 << 10 } / self.block_bytes();
         let count = random.random_range(1..=longest);
         let lane_blocks = self.blocks() / u64::from(self.lanes);
         let lane = u64::from(number % self.lanes);
-        Operation {
-            kind,
-            first: lane * lane_blocks + random.random_range(0..=lane_blocks - count),
-            count,
-        }
+        Operation { kind, first: lane * lane_blocks + random.random_range(0..=lane_blocks - count), count }
     }
 }
 
@@ -107,12 +99,7 @@ pub struct Expectation {
 
 impl Expectation {
     pub fn new(plan: Plan) -> Expectation {
-        Expectation {
-            plan,
-            blocks: vec![0; plan.blocks() as usize],
-            perhaps: HashMap::new(),
-            event: vec![false],
-        }
+        Expectation { plan, blocks: vec![0; plan.blocks() as usize], perhaps: HashMap::new(), event: vec![false] }
     }
 
     /// Records an operation that has run or may have run.
@@ -169,11 +156,7 @@ impl Expectation {
                 "blocks from {start} on are of generations {found:?}; flushed were {flushed:?}, then perhaps {since:?}"
             );
         }
-        assert!(
-            self.event.contains(&event),
-            "the stored state is {event}, it may be {:?}",
-            self.event
-        );
+        assert!(self.event.contains(&event), "the stored state is {event}, it may be {:?}", self.event);
         self.event = vec![event];
     }
 }

@@ -48,10 +48,7 @@ pub fn config(format: u8) -> SubsystemConfig {
                 dies_per_channel: 2,
                 ..Geometry::default()
             },
-            handles: HandlesConfig {
-                count: 2,
-                ..HandlesConfig::default()
-            },
+            handles: HandlesConfig { count: 2, ..HandlesConfig::default() },
             seed: 1,
             ..DeviceConfig::default()
         },
@@ -76,14 +73,7 @@ pub fn open_with(
     checksums: bool,
 ) -> Result<(SharedSubsystem, ServedDrive, OpenReport), DriveError> {
     let data = DataChoice::File(path.to_path_buf());
-    ServedDrive::open(
-        DriveOptions {
-            subsystem: config,
-            data,
-            checksums,
-        },
-        ServerClock::start(),
-    )
+    ServedDrive::open(DriveOptions { subsystem: config, data, checksums }, ServerClock::start())
 }
 
 pub fn beside(data: &Path, extension: &str) -> PathBuf {
@@ -130,23 +120,12 @@ pub fn admin(client: &Client, opcode: AdminOpcode, nsid: u32, dword10: u32, dwor
     entry.cdw10 = dword10.into();
     entry.cdw11 = dword11.into();
     entry.cdw12 = dword12.into();
-    assert_eq!(
-        client.execute(0, &entry, &mut Vec::new()),
-        Status::SUCCESS,
-        "{opcode:?}"
-    );
+    assert_eq!(client.execute(0, &entry, &mut Vec::new()), Status::SUCCESS, "{opcode:?}");
 }
 
 /// Set Features 1Dh with the save bit.
 pub fn set_fdp(client: &Client, enabled: bool) {
-    admin(
-        client,
-        AdminOpcode::SetFeatures,
-        0,
-        0x1d | 1 << 31,
-        1,
-        u32::from(enabled),
-    );
+    admin(client, AdminOpcode::SetFeatures, 0, 0x1d | 1 << 31, 1, u32::from(enabled));
 }
 
 /// Runs one test of this binary in a child process with the variable set, for tests that change the
@@ -155,15 +134,9 @@ pub fn run_in_child(test: &str, variable: &str) {
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     child.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     let output = child.env(variable, "1").output().unwrap();
-    let (printed, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let (printed, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{printed}{errors}");
-    assert!(
-        printed.contains("1 passed"),
-        "{test} must be a test of this binary: {printed}"
-    );
+    assert!(printed.contains("1 passed"), "{test} must be a test of this binary: {printed}");
 }
 
 /// The small drive's storage in memory, with a custom sync.
@@ -213,22 +186,13 @@ impl Client {
         let clock = ServerClock::start();
         let mut subsystem = lock(shared);
         let id = subsystem
-            .connect(
-                clock.now(),
-                HostTransport::Fabrics,
-                ControllerKind::Io,
-                HostIdentity::default(),
-            )
+            .connect(clock.now(), HostTransport::Fabrics, ControllerKind::Io, HostIdentity::default())
             .expect("a controller");
         let enable = Cc::new().with_en(true).with_iosqes(6).with_iocqes(4);
         subsystem.property_set(clock.now(), id, Property::Cc, u64::from(enable.into_bits()));
         assert!(subsystem.controller(id).is_ready());
         drop(subsystem);
-        Client {
-            shared: shared.clone(),
-            id,
-            clock,
-        }
+        Client { shared: shared.clone(), id, clock }
     }
 
     /// Executes a command like a transport does, and makes its data durable first.
@@ -294,22 +258,12 @@ impl Client {
     pub fn read(&self, first: u64, count: u64, block_bytes: u64) -> Result<Vec<u8>, Status> {
         let mut data = vec![0xee; (count * block_bytes) as usize];
         let status = self.io(IoOpcode::Read, 1, first, count as u32 - 1, &mut data);
-        if status == Status::SUCCESS {
-            Ok(data)
-        } else {
-            Err(status)
-        }
+        if status == Status::SUCCESS { Ok(data) } else { Err(status) }
     }
 
     /// Write Zeroes, with the Deallocate bit.
     pub fn deallocate(&self, first: u64, count: u64) -> Status {
-        self.io(
-            IoOpcode::WriteZeroes,
-            1,
-            first,
-            (count as u32 - 1) | (1 << 25),
-            &mut Vec::new(),
-        )
+        self.io(IoOpcode::WriteZeroes, 1, first, (count as u32 - 1) | (1 << 25), &mut Vec::new())
     }
 
     /// Write Zeroes without the Deallocate bit.

@@ -148,9 +148,7 @@ fn stream_of_pdus(host: &HostOptions, random: &mut Xoshiro256PlusPlus) -> Vec<Ve
 fn any_stream_of_bytes_is_survived() {
     let shared = {
         let memory = MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES));
-        Arc::new(Mutex::new(
-            Subsystem::new(small_drive::config(0), Box::new(memory)).unwrap(),
-        ))
+        Arc::new(Mutex::new(Subsystem::new(small_drive::config(0), Box::new(memory)).unwrap()))
     };
     let clock = ServerClock::start();
     let host = HostOptions::new(loopback(), NQN);
@@ -203,22 +201,11 @@ fn any_stream_of_bytes_is_survived() {
             }
             alive = feed.feed(&answers);
         }
-        assert!(
-            damage > 0 || alive.is_ok(),
-            "seed {seed}: a good stream was refused: {alive:?}"
-        );
+        assert!(damage > 0 || alive.is_ok(), "seed {seed}: a good stream was refused: {alive:?}");
         completed += usize::from(alive.is_ok());
-        assert!(
-            feed.steps <= 10 + 4 * feed.bytes,
-            "seed {seed}: {} steps for {} bytes",
-            feed.steps,
-            feed.bytes
-        );
+        assert!(feed.steps <= 10 + 4 * feed.bytes, "seed {seed}: {} steps for {} bytes", feed.steps, feed.bytes);
         feed.session.close();
         assert_eq!(lock(&shared).controllers().count(), 0, "seed {seed}");
     }
-    assert!(
-        (400..1400).contains(&completed),
-        "{completed} streams were served to the end"
-    );
+    assert!((400..1400).contains(&completed), "{completed} streams were served to the end");
 }

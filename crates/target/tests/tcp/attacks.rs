@@ -25,10 +25,7 @@ fn ask_for_large_challenge(raw: &mut Raw) {
 
 /// A host without a secret, admitted by [`guarded`].
 fn plain(target: &Target) -> HostOptions {
-    HostOptions {
-        host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
-        ..target.host()
-    }
+    HostOptions { host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(), ..target.host() }
 }
 
 /// Unauthenticated connections for an I/O queue of a host.
@@ -81,9 +78,7 @@ fn challenges_cost_other_hosts_no_time_and_strangers_get_few() {
 #[test]
 fn whoever_only_opens_connections_keeps_nobody_out() {
     let target = Target::start();
-    let silent: Vec<Raw> = (0..2 * Limits::default().half_open)
-        .map(|_| Raw::plain(target.address()))
-        .collect();
+    let silent: Vec<Raw> = (0..2 * Limits::default().half_open).map(|_| Raw::plain(target.address())).collect();
     let mut controller = RemoteController::connect(&target.host()).unwrap();
     controller.keep_alive().unwrap();
     drop(silent);
@@ -134,10 +129,7 @@ fn a_host_that_comes_back_at_once_has_its_controller() {
         std::thread::sleep(Duration::from_millis(5));
         drop(held);
         let completion = next.completion();
-        assert_eq!(
-            (completion.status.status(), completion.dw0.get() & 0xffff),
-            (Status::SUCCESS, 1)
-        );
+        assert_eq!((completion.status.status(), completion.dw0.get() & 0xffff), (Status::SUCCESS, 1));
         drop(next);
         eventually("the controller's end", || target.controllers() == 0);
     }
@@ -147,10 +139,7 @@ fn a_host_that_comes_back_at_once_has_its_controller() {
 #[test]
 fn a_host_without_a_name_may_come_where_nobody_is_listed() {
     let open = Target::start();
-    let nameless = |target: &Target| HostOptions {
-        host_nqn: String::new(),
-        ..target.host()
-    };
+    let nameless = |target: &Target| HostOptions { host_nqn: String::new(), ..target.host() };
     let controller = RemoteController::connect(&nameless(&open)).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[1; 4096]);
@@ -176,10 +165,7 @@ fn a_host_may_be_asked_for_a_group_of_some_strength() {
         (DhGroupId::Ffdhe3072, true),
         (DhGroupId::Ffdhe4096, true),
     ] {
-        let options = HostOptions {
-            groups: vec![group],
-            ..with_secret(&target, SECRET)
-        };
+        let options = HostOptions { groups: vec![group], ..with_secret(&target, SECRET) };
         let connected = RemoteController::connect(&options).map(|_| ());
         match connected {
             Ok(()) => assert!(allowed, "{group}"),

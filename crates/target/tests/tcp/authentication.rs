@@ -42,10 +42,7 @@ pub fn guarded() -> Target {
 }
 
 pub fn with_secret(target: &Target, secret: &str) -> HostOptions {
-    HostOptions {
-        secret: Some(secret.parse().unwrap()),
-        ..target.host()
-    }
+    HostOptions { secret: Some(secret.parse().unwrap()), ..target.host() }
 }
 
 #[test]
@@ -70,15 +67,9 @@ fn hosts_authenticate_with_every_hash_and_group() {
     let mut queue = controller.io_queue(1, 16).unwrap();
     write(&mut queue, 0, &[8; 4096]);
     assert_eq!(read(&mut queue, 0, 4096), [8; 4096]);
-    RemoteController::connect(&options.discovery())
-        .unwrap()
-        .discover()
-        .unwrap();
+    RemoteController::connect(&options.discovery()).unwrap().discover().unwrap();
     // A host without a secret need not authenticate.
-    let plain = HostOptions {
-        host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(),
-        ..target.host()
-    };
+    let plain = HostOptions { host_nqn: "nqn.2026-01.io.warp:plain-host".to_string(), ..target.host() };
     RemoteController::connect(&plain).unwrap();
 }
 
@@ -94,19 +85,11 @@ fn hosts_that_cannot_prove_who_they_are_stay_out() {
         error(&target.host()),
         "authentication failed, because the controller requires it but no secret was given"
     );
-    let unknown = HostOptions {
-        host_nqn: "nqn.2026-01.io.warp:unknown".to_string(),
-        ..with_secret(&target, SECRET)
-    };
+    let unknown = HostOptions { host_nqn: "nqn.2026-01.io.warp:unknown".to_string(), ..with_secret(&target, SECRET) };
     assert_eq!(error(&unknown), "Connect failed with Connect Invalid Host");
-    let deceived = HostOptions {
-        controller_secret: Some(OTHER_SECRET.parse().unwrap()),
-        ..with_secret(&target, SECRET)
-    };
-    assert_eq!(
-        error(&deceived),
-        "authentication failed, because the controller did not prove its identity"
-    );
+    let deceived =
+        HostOptions { controller_secret: Some(OTHER_SECRET.parse().unwrap()), ..with_secret(&target, SECRET) };
+    assert_eq!(error(&deceived), "authentication failed, because the controller did not prove its identity");
     // An I/O queue must authenticate too, with the correct secret.
     let controller = RemoteController::connect(&with_secret(&target, SECRET)).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -141,60 +124,31 @@ fn nothing_but_authentication_is_taken_before_it() {
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
     assert_eq!(raw.command(as_entry(&command), data.as_bytes()).dw0.get() >> 16, 2);
     let get = property(FabricsCommandType::PropertyGet, 1, 0);
-    for opcode in [
-        AdminOpcode::Identify,
-        AdminOpcode::KeepAlive,
-        AdminOpcode::AsynchronousEventRequest,
-    ] {
-        let entry = SubmissionEntry {
-            opcode: opcode.code(),
-            ..SubmissionEntry::default()
-        };
-        assert_eq!(
-            raw.command(entry, &[]).status.status(),
-            Status::AUTHENTICATION_REQUIRED,
-            "{opcode}"
-        );
+    for opcode in [AdminOpcode::Identify, AdminOpcode::KeepAlive, AdminOpcode::AsynchronousEventRequest] {
+        let entry = SubmissionEntry { opcode: opcode.code(), ..SubmissionEntry::default() };
+        assert_eq!(raw.command(entry, &[]).status.status(), Status::AUTHENTICATION_REQUIRED, "{opcode}");
     }
     assert_eq!(raw.command(get, &[]).status.status(), Status::AUTHENTICATION_REQUIRED);
     let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
     other.secp = 0xea;
-    assert_eq!(
-        raw.command(as_entry(&other), &[0; 8]).status.status(),
-        Status::INVALID_FIELD
-    );
+    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
     let mut other = authentication(FabricsCommandType::AuthenticationSend, 8);
     other.spsp0 = 0;
-    assert_eq!(
-        raw.command(as_entry(&other), &[0; 8]).status.status(),
-        Status::INVALID_FIELD
-    );
+    assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD);
     for length in [0, 4097, u32::MAX as usize] {
         let other = authentication(FabricsCommandType::AuthenticationSend, length);
-        assert_eq!(
-            raw.command(as_entry(&other), &[0; 8]).status.status(),
-            Status::INVALID_FIELD,
-            "{length}"
-        );
+        assert_eq!(raw.command(as_entry(&other), &[0; 8]).status.status(), Status::INVALID_FIELD, "{length}");
     }
     // Without a secret, authentication commands fail.
     let open = Target::start();
     let mut raw = Raw::connected(&open, DigestFlags::new());
     let send = authentication(FabricsCommandType::AuthenticationSend, 8);
-    assert_eq!(
-        raw.command(as_entry(&send), &[0; 8]).status.status(),
-        Status::INVALID_COMMAND_OPCODE
-    );
+    assert_eq!(raw.command(as_entry(&send), &[0; 8]).status.status(), Status::INVALID_COMMAND_OPCODE);
 }
 
 /// An authentication message in transaction 5.
 fn message(kind: u8, id: u8, rest: &[u8]) -> Vec<u8> {
-    let header = MessageHeader {
-        auth_type: kind,
-        auth_id: id,
-        t_id: 5.into(),
-        ..MessageHeader::default()
-    };
+    let header = MessageHeader { auth_type: kind, auth_id: id, t_id: 5.into(), ..MessageHeader::default() };
     [header.as_bytes(), rest].concat()
 }
 
@@ -278,10 +232,7 @@ fn authentication_out_of_order_and_wrong_answers_end_the_connection() {
     assert_eq!(reason, FailureReason::IncorrectProtocolMessage.code());
     assert_eq!(raw.pdu(), None);
     // A random response to a challenge, and a response in another transaction.
-    for (transaction, reason) in [
-        (5, FailureReason::AuthenticationFailed),
-        (6, FailureReason::IncorrectPayload),
-    ] {
+    for (transaction, reason) in [(5, FailureReason::AuthenticationFailed), (6, FailureReason::IncorrectPayload)] {
         let mut raw = unproved(&target);
         send_message(&mut raw, &negotiate(&descriptor(1, &[1], &[0])));
         let challenge = fetch_message(&mut raw);

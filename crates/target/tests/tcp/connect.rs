@@ -13,11 +13,7 @@ use crate::{Raw, Target, as_entry, property};
 
 /// Description of an error in a Connect of a host whose controller has this identifier, its
 /// injection, and the completion.
-type ConnectCase = (
-    &'static str,
-    fn(&mut ConnectCommand, &mut ConnectData, u16),
-    (Status, u32),
-);
+type ConnectCase = (&'static str, fn(&mut ConnectCommand, &mut ConnectData, u16), (Status, u32));
 
 const INVALID_CONNECT: Status = Status::CONNECT_INVALID_PARAMETERS;
 /// IATTR: the offset is in the data.
@@ -81,10 +77,7 @@ fn a_queue_begins_with_one_whole_connect() {
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
     let (connect, data) = (as_entry(&command), data.as_bytes());
-    let identify = SubmissionEntry {
-        opcode: AdminOpcode::Identify.code(),
-        ..SubmissionEntry::default()
-    };
+    let identify = SubmissionEntry { opcode: AdminOpcode::Identify.code(), ..SubmissionEntry::default() };
     let get = property(FabricsCommandType::PropertyGet, 0, 0);
     let steps: &[(&str, Sent, Status)] = &table! {
         "short data": (connect, &data[..1020]) => Status::DATA_SGL_LENGTH_INVALID,
@@ -104,16 +97,7 @@ fn queues_are_connected_once_and_not_to_discovery_controllers() {
     let controller = RemoteController::connect(&target.host()).unwrap();
     let _queue = controller.io_queue(1, 16).unwrap();
     let twice = controller.io_queue(1, 16).map(|_| ());
-    assert!(
-        matches!(
-            twice,
-            Err(InitiatorError::Command {
-                status: Status::COMMAND_SEQUENCE_ERROR,
-                ..
-            })
-        ),
-        "{twice:?}"
-    );
+    assert!(matches!(twice, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{twice:?}");
     // A controller of the discovery subsystem has no I/O queues under any name.
     let discovery = RemoteController::connect(&target.host().discovery()).unwrap();
     let (mut command, mut data) = connect_command(&target.host(), discovery.id(), 1, 16);
@@ -127,9 +111,8 @@ fn queues_are_connected_once_and_not_to_discovery_controllers() {
 #[test]
 fn more_controllers_than_there_are_are_refused_for_now() {
     let target = Target::start();
-    let _controllers: Vec<RemoteController> = (0..4)
-        .map(|_| RemoteController::connect(&target.host()).unwrap())
-        .collect();
+    let _controllers: Vec<RemoteController> =
+        (0..4).map(|_| RemoteController::connect(&target.host()).unwrap()).collect();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -145,10 +128,7 @@ fn wrong_properties_and_fabrics_commands_have_their_statuses() {
     let mut queue = controller.io_queue(1, 16).unwrap();
     let mut unknown = property(PropertyGet, 0, 0);
     unknown.nsid = 0x33.into();
-    let create = SubmissionEntry {
-        opcode: AdminOpcode::CreateIoSubmissionQueue.code(),
-        ..SubmissionEntry::default()
-    };
+    let create = SubmissionEntry { opcode: AdminOpcode::CreateIoSubmissionQueue.code(), ..SubmissionEntry::default() };
     let all: &[(&str, SubmissionEntry, Status)] = &table! {
         "a readable one": property(PropertyGet, 1, 0) => Status::SUCCESS,
         "of the wrong size": property(PropertyGet, 0, 0) => Status::INVALID_FIELD,
@@ -161,11 +141,7 @@ fn wrong_properties_and_fabrics_commands_have_their_statuses() {
         "a queue that is not connected": create => Status::INVALID_COMMAND_OPCODE,
     };
     for (what, entry, status) in all {
-        assert_eq!(
-            controller.admin(*entry, CommandData::None).unwrap().status(),
-            *status,
-            "{what}"
-        );
+        assert_eq!(controller.admin(*entry, CommandData::None).unwrap().status(), *status, "{what}");
     }
     let on_io_queue = queue.command(property(PropertyGet, 1, 0), CommandData::None).unwrap();
     assert_eq!(on_io_queue.status(), Status::INVALID_COMMAND_OPCODE);

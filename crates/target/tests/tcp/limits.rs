@@ -41,11 +41,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
         controllers.push(controller);
     }
     assert_eq!(granted[..2], [128, 128]);
-    assert!(
-        (1..128).contains(&granted[2]),
-        "{} are left for a third path",
-        granted[2]
-    );
+    assert!((1..128).contains(&granted[2]), "{} are left for a third path", granted[2]);
 }
 
 /// Behaves like SPDK's programs.
@@ -53,9 +49,7 @@ fn a_host_has_the_queues_that_it_is_granted_on_two_paths_and_more() {
 fn a_host_may_connect_all_queues_at_once() {
     let target = Target::with_queues(128);
     let controller = RemoteController::connect(&target.host()).unwrap();
-    let mut begun: Vec<Raw> = (0..128)
-        .map(|_| Raw::open(target.address(), DigestFlags::new()))
-        .collect();
+    let mut begun: Vec<Raw> = (0..128).map(|_| Raw::open(target.address(), DigestFlags::new())).collect();
     for (queue, raw) in (1..).zip(&mut begun) {
         let (command, data) = connect_command(&target.host(), controller.id(), queue, 16);
         let completion = raw.command(as_entry(&command), data.as_bytes());
@@ -81,12 +75,7 @@ fn the_number_of_queues_is_set_before_there_are_any() {
 
 #[test]
 fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
-    let limits = Limits {
-        connections: 6,
-        half_open: 2,
-        connections_per_host: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { connections: 6, half_open: 2, connections_per_host: 3, ..Limits::default() };
     let target = Target::limited(limits);
     let refused = || {
         let mut stream = TcpStream::connect(target.address()).unwrap();
@@ -94,9 +83,7 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
         // Closed immediately, without an answer.
         matches!(stream.read(&mut [0; 8]), Ok(0) | Err(_))
     };
-    let mut half_open: Vec<Raw> = (0..3)
-        .map(|_| Raw::open(target.address(), DigestFlags::new()))
-        .collect();
+    let mut half_open: Vec<Raw> = (0..3).map(|_| Raw::open(target.address(), DigestFlags::new())).collect();
     assert_eq!(half_open[0].pdu(), None, "the third takes the place of the first");
     drop(half_open);
     eventually("the half-open ones' end", || target.server.connections() == 0);
@@ -107,17 +94,10 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 3, 16);
     let completion = raw.command(as_entry(&command), data.as_bytes());
-    assert_eq!(
-        completion.status.status(),
-        Status::CONNECT_CONTROLLER_BUSY,
-        "a fourth connection of the host"
-    );
+    assert_eq!(completion.status.status(), Status::CONNECT_CONTROLLER_BUSY, "a fourth connection of the host");
     drop(raw);
     eventually("its end", || target.server.connections() == 3);
-    let other = HostOptions {
-        host_nqn: "nqn.2026-01.io.warp:other-host".to_string(),
-        ..target.host()
-    };
+    let other = HostOptions { host_nqn: "nqn.2026-01.io.warp:other-host".to_string(), ..target.host() };
     let others = RemoteController::connect(&other).unwrap();
     let _others_queues: Vec<TcpQueue> = (1..=2).map(|id| others.io_queue(id, 16).unwrap()).collect();
     assert!(refused(), "a seventh connection");
@@ -126,10 +106,7 @@ fn connections_are_limited_in_all_and_half_open_and_for_each_host() {
 
 #[test]
 fn a_host_that_does_not_connect_is_hung_up_on() {
-    let limits = Limits {
-        handshake: Duration::from_millis(50),
-        ..Limits::default()
-    };
+    let limits = Limits { handshake: Duration::from_millis(50), ..Limits::default() };
     let target = Target::limited(limits);
     let start = Instant::now();
     let mut silent = Raw::plain(target.address());
@@ -149,10 +126,7 @@ fn more_commands_than_the_queue_has_entries_end_the_connection() {
     let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 4);
-    assert_eq!(
-        raw.command(as_entry(&command), data.as_bytes()).status.status(),
-        Status::SUCCESS
-    );
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
     // Writes whose data is not sent stay outstanding.
     let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
     entry.set_sgl1(sgl(16384, false));
@@ -169,18 +143,12 @@ fn more_commands_than_the_queue_has_entries_end_the_connection() {
 
 #[test]
 fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
-    let limits = Limits {
-        bytes_in_flight: 256 << 10,
-        ..Limits::default()
-    };
+    let limits = Limits { bytes_in_flight: 256 << 10, ..Limits::default() };
     let target = Target::limited(limits);
     let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 64);
-    assert_eq!(
-        raw.command(as_entry(&command), data.as_bytes()).status.status(),
-        Status::SUCCESS
-    );
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
     // Five writes of 100 KiB, of which two fit into the limit. A read shows that no other data was
     // requested before its completion.
     const BYTES: usize = 100 << 10;
@@ -206,10 +174,7 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
     while requests.len() < 2 {
         requests.push(R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap());
     }
-    assert_eq!(
-        requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(),
-        [0, 1]
-    );
+    assert_eq!(requests.iter().map(|request| request.cccid.get()).collect::<Vec<_>>(), [0, 1]);
     // Each finished write makes room for the next one.
     let content = random_bytes(3, BYTES);
     let mut next = 2;
@@ -252,18 +217,12 @@ fn data_is_asked_for_only_as_far_as_there_is_room_for_it() {
 /// arrives.
 #[test]
 fn data_behind_many_waiting_commands_is_found() {
-    let limits = Limits {
-        bytes_in_flight: 16384,
-        ..Limits::default()
-    };
+    let limits = Limits { bytes_in_flight: 16384, ..Limits::default() };
     let target = Target::limited(limits);
     let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 256);
-    assert_eq!(
-        raw.command(as_entry(&command), data.as_bytes()).status.status(),
-        Status::SUCCESS
-    );
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
     let mut entry = block_command(IoOpcode::Write, 1, 0, 4);
     entry.set_sgl1(sgl(16384, false));
     let data_for = |request: &R2t| {
@@ -323,12 +282,6 @@ fn what_cannot_be_served_is_one_sentence() {
     assert!(start(TcpOptions::new(elsewhere)).contains("each allowed host must be listed"));
     assert!(start(with_host(None)).contains(&format!("but host {HOST} has no DH-HMAC-CHAP secret")));
     assert!(start(with_host(Some(SECRET))).contains("no network interface of this machine has the address"));
-    let small = TcpOptions {
-        h2c_data_bytes_max: 4095,
-        ..TcpOptions::new(loopback())
-    };
-    assert!(matches!(
-        TcpServer::start(small, Arc::clone(&target.shared), target.clock),
-        Err(ServeError::TcpOption(_))
-    ));
+    let small = TcpOptions { h2c_data_bytes_max: 4095, ..TcpOptions::new(loopback()) };
+    assert!(matches!(TcpServer::start(small, Arc::clone(&target.shared), target.clock), Err(ServeError::TcpOption(_))));
 }

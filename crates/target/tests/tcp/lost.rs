@@ -23,10 +23,7 @@ fn a_lost_admin_connection_ends_the_association() {
     eventually("the controller's end", || !lock(&target.shared).is_connected(id));
     for queue in &mut queues {
         let lost = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), CommandData::None);
-        assert!(
-            matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
-            "{lost:?}"
-        );
+        assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
     }
     eventually("the connections' end", || target.server.connections() == 1);
     other.keep_alive().unwrap();
@@ -58,10 +55,7 @@ fn a_lost_io_connection_ends_only_its_queue() {
 fn a_silent_host_is_ended_and_a_busy_one_is_not() {
     let target = Target::start();
     let start = Instant::now();
-    let silent = RemoteController::connect(&HostOptions {
-        keep_alive_ms: 40,
-        ..target.host()
-    });
+    let silent = RemoteController::connect(&HostOptions { keep_alive_ms: 40, ..target.host() });
     let silent = silent.unwrap();
     let patient = RemoteController::connect(&target.host()).unwrap();
     let mut queue = patient.io_queue(1, 16).unwrap();

@@ -63,10 +63,7 @@ impl Target {
     }
 
     fn with(options: TcpOptions) -> Target {
-        Target::of(
-            options,
-            Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES))),
-        )
+        Target::of(options, Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES))))
     }
 
     fn of(options: TcpOptions, media: Box<dyn Media>) -> Target {
@@ -80,18 +77,11 @@ impl Target {
     /// them.
     fn with_queues(io_queues_max: u16) -> Target {
         let media = Box::new(MemoryBackend::new(nvme::media::bytes_for(CAPACITY_BYTES)));
-        let config = SubsystemConfig {
-            io_queues_max,
-            ..small_drive::config(0)
-        };
+        let config = SubsystemConfig { io_queues_max, ..small_drive::config(0) };
         let shared = Arc::new(Mutex::new(Subsystem::new(config, media).unwrap()));
         let clock = ServerClock::start();
         let options = TcpOptions {
-            limits: Limits {
-                connect: PATIENCE,
-                handshake: PATIENCE,
-                ..Limits::default()
-            },
+            limits: Limits { connect: PATIENCE, handshake: PATIENCE, ..Limits::default() },
             ..TcpOptions::new(loopback())
         };
         let server = TcpServer::start(options, Arc::clone(&shared), clock).unwrap();
@@ -99,10 +89,7 @@ impl Target {
     }
 
     fn limited(limits: Limits) -> Target {
-        Target::with(TcpOptions {
-            limits,
-            ..TcpOptions::new(loopback())
-        })
+        Target::with(TcpOptions { limits, ..TcpOptions::new(loopback()) })
     }
 
     fn address(&self) -> SocketAddr {
@@ -110,11 +97,7 @@ impl Target {
     }
 
     fn host(&self) -> HostOptions {
-        HostOptions {
-            host_nqn: HOST.to_string(),
-            timeout: PATIENCE,
-            ..HostOptions::new(self.address(), NQN)
-        }
+        HostOptions { host_nqn: HOST.to_string(), timeout: PATIENCE, ..HostOptions::new(self.address(), NQN) }
     }
 
     fn controllers(&self) -> usize {
@@ -168,20 +151,13 @@ fn header(kind: PduType, flags: PduFlags, pdo: usize, length: usize) -> CommonHe
 }
 
 fn initialize(digests: DigestFlags) -> IcReq {
-    IcReq {
-        ch: header(PduType::IcReq, PduFlags::new(), 0, 128),
-        dgst: digests,
-        ..IcReq::default()
-    }
+    IcReq { ch: header(PduType::IcReq, PduFlags::new(), 0, 128), dgst: digests, ..IcReq::default() }
 }
 
 /// The SGL of data in the capsule, or (`in_capsule` false) in separate PDUs.
 fn sgl(bytes: usize, in_capsule: bool) -> SglDescriptor {
     let id = if in_capsule { 0x01 } else { 0x5a };
-    let mut descriptor = SglDescriptor {
-        length: (bytes as u32).into(),
-        ..SglDescriptor::default()
-    };
+    let mut descriptor = SglDescriptor { length: (bytes as u32).into(), ..SglDescriptor::default() };
     descriptor.id = id.into();
     descriptor
 }
@@ -191,11 +167,7 @@ impl Raw {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Raw {
-            stream,
-            header_digest: false,
-            cid: 0,
-        }
+        Raw { stream, header_digest: false, cid: 0 }
     }
 
     fn open(address: SocketAddr, digests: DigestFlags) -> Raw {
@@ -264,12 +236,7 @@ impl Raw {
         let flags = PduFlags::new().with_hdgst(self.header_digest).with_ddgst(data_digest);
         let length = offset + data.len() + if data_digest { 4 } else { 0 };
         let capsule = CapsuleCmd {
-            ch: header(
-                PduType::CapsuleCmd,
-                flags,
-                if data.is_empty() { 0 } else { offset },
-                length,
-            ),
+            ch: header(PduType::CapsuleCmd, flags, if data.is_empty() { 0 } else { offset }, length),
             ccsqe: entry,
         };
         let mut pdu = capsule.as_bytes().to_vec();

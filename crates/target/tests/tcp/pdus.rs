@@ -61,10 +61,7 @@ const WRONG_DATA: &[PduCase<H2cData>] = &table! {
 
 /// A target that accepts 4 KiB of data per PDU.
 fn takes_small_pdus() -> Target {
-    Target::with(TcpOptions {
-        h2c_data_bytes_max: 4096,
-        ..TcpOptions::new(loopback())
-    })
+    Target::with(TcpOptions { h2c_data_bytes_max: 4096, ..TcpOptions::new(loopback()) })
 }
 
 #[track_caller]
@@ -90,10 +87,8 @@ fn every_malformed_beginning_ends_the_connection_with_its_reason() {
 fn every_malformed_capsule_ends_the_connection_with_its_reason() {
     let target = takes_small_pdus();
     for (what, spoil, (status, information)) in WRONG_CAPSULES {
-        let mut capsule = CapsuleCmd {
-            ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72),
-            ccsqe: SubmissionEntry::default(),
-        };
+        let mut capsule =
+            CapsuleCmd { ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72), ccsqe: SubmissionEntry::default() };
         spoil(&mut capsule.ch);
         let mut raw = Raw::open(target.address(), DigestFlags::new());
         raw.send(capsule.as_bytes());
@@ -102,12 +97,7 @@ fn every_malformed_capsule_ends_the_connection_with_its_reason() {
     let again = initialize(DigestFlags::new());
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     raw.send(again.as_bytes());
-    raw.expect_end(
-        FatalErrorStatus::PduSequenceError,
-        0,
-        again.as_bytes(),
-        "a second ICReq",
-    );
+    raw.expect_end(FatalErrorStatus::PduSequenceError, 0, again.as_bytes(), "a second ICReq");
     nothing_is_left(&target);
 }
 
@@ -143,12 +133,7 @@ fn capsules_of_io_queues_carry_what_they_may() {
     let mut raw = connect(3);
     let too_much = raw.capsule(entry, &[0; IO_IN_CAPSULE_BYTES + 4], false);
     raw.send(&too_much[..72]);
-    raw.expect_end(
-        FatalErrorStatus::InvalidPduHeaderField,
-        4,
-        &too_much,
-        "too much in a capsule",
-    );
+    raw.expect_end(FatalErrorStatus::InvalidPduHeaderField, 4, &too_much, "too much in a capsule");
     // The admin queue has another limit.
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), CNTLID_DYNAMIC, 0, 32);
@@ -156,21 +141,13 @@ fn capsules_of_io_queues_carry_what_they_may() {
     assert_eq!(completion.status.status(), Status::SUCCESS);
     let too_much = raw.capsule(SubmissionEntry::default(), &[0; 8196], false);
     raw.send(&too_much[..72]);
-    raw.expect_end(
-        FatalErrorStatus::InvalidPduHeaderField,
-        4,
-        &too_much,
-        "too much for an admin queue",
-    );
+    raw.expect_end(FatalErrorStatus::InvalidPduHeaderField, 4, &too_much, "too much for an admin queue");
 }
 
 /// Requested data follows full capsules that exceed the memory limit. Neither blocks the other.
 #[test]
 fn capsules_do_not_wait_for_the_data_behind_them() {
-    let limits = Limits {
-        bytes_in_flight: 256 << 10,
-        ..Limits::default()
-    };
+    let limits = Limits { bytes_in_flight: 256 << 10, ..Limits::default() };
     let target = Target::limited(limits);
     let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
@@ -246,19 +223,13 @@ fn with_request(target: &Target, bytes: usize) -> (RemoteController, Raw, R2t) {
     let controller = RemoteController::connect(&target.host()).unwrap();
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&target.host(), controller.id(), 1, 32);
-    assert_eq!(
-        raw.command(as_entry(&command), data.as_bytes()).status.status(),
-        Status::SUCCESS
-    );
+    assert_eq!(raw.command(as_entry(&command), data.as_bytes()).status.status(), Status::SUCCESS);
     let mut entry = block_command(IoOpcode::Write, 1, 0, (bytes / 4096) as u32);
     entry.cid = 40.into();
     entry.set_sgl1(sgl(bytes, false));
     raw.send(&raw.capsule(entry, &[], false));
     let request = R2t::read_from_bytes(&raw.pdu().unwrap()).unwrap();
-    assert_eq!(
-        (request.cccid.get(), request.r2to.get(), request.r2tl.get()),
-        (40, 0, bytes as u32)
-    );
+    assert_eq!((request.cccid.get(), request.r2to.get(), request.r2tl.get()), (40, 0, bytes as u32));
     (controller, raw, request)
 }
 
@@ -266,11 +237,8 @@ fn with_request(target: &Target, bytes: usize) -> (RemoteController, Raw, R2t) {
 fn a_host_may_end_the_connection_itself() {
     let target = Target::start();
     let mut raw = Raw::connected(&target, DigestFlags::new());
-    let request = TermReq {
-        ch: header(PduType::H2cTermReq, PduFlags::new(), 0, 24 + 72),
-        fes: 1.into(),
-        ..TermReq::default()
-    };
+    let request =
+        TermReq { ch: header(PduType::H2cTermReq, PduFlags::new(), 0, 24 + 72), fes: 1.into(), ..TermReq::default() };
     raw.send(request.as_bytes());
     raw.send(&[0; 72]);
     assert_eq!(raw.pdu(), None);
@@ -282,10 +250,7 @@ fn a_wrong_header_digest_ends_the_connection() {
     let target = Target::start();
     let digests = DigestFlags::new().with_hdgst_enable(true);
     let mut raw = Raw::connected(&target, digests);
-    let keep_alive = SubmissionEntry {
-        opcode: AdminOpcode::KeepAlive.code(),
-        ..SubmissionEntry::default()
-    };
+    let keep_alive = SubmissionEntry { opcode: AdminOpcode::KeepAlive.code(), ..SubmissionEntry::default() };
     let mut pdu = raw.capsule(keep_alive, &[], false);
     raw.send(&pdu);
     assert_eq!(raw.completion().status.status(), Status::SUCCESS);
@@ -322,12 +287,7 @@ fn a_wrong_data_digest_fails_the_command_only() {
     for (offset, wrong) in [(0u32, 1), (8192, 0)] {
         let last = offset > 0;
         let data = H2cData {
-            ch: header(
-                PduType::H2cData,
-                PduFlags::new().with_ddgst(true).with_last_pdu(last),
-                24,
-                24 + 8192 + 4,
-            ),
+            ch: header(PduType::H2cData, PduFlags::new().with_ddgst(true).with_last_pdu(last), 24, 24 + 8192 + 4),
             cccid: request.cccid,
             ttag: request.ttag,
             datao: offset.into(),
@@ -388,10 +348,7 @@ fn wrong_data_pointers_have_their_statuses() {
         "data that the capsule does not have": empty => Status::SGL_OFFSET_INVALID,
     };
     let send = |raw: &Raw, entry: SubmissionEntry| {
-        let capsule = CapsuleCmd {
-            ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72),
-            ccsqe: entry,
-        };
+        let capsule = CapsuleCmd { ch: header(PduType::CapsuleCmd, PduFlags::new(), 0, 72), ccsqe: entry };
         raw.send(capsule.as_bytes());
     };
     for (what, entry, status) in all {
@@ -403,11 +360,8 @@ fn wrong_data_pointers_have_their_statuses() {
     let data = raw.pdu().unwrap();
     assert_eq!((data[0], data.len()), (PduType::C2hData.code(), 24 + 4096));
     assert_eq!(raw.completion().status.status(), Status::SUCCESS);
-    let mut set = SubmissionEntry {
-        opcode: AdminOpcode::SetFeatures.code(),
-        cdw10: 0x16.into(),
-        ..SubmissionEntry::default()
-    };
+    let mut set =
+        SubmissionEntry { opcode: AdminOpcode::SetFeatures.code(), cdw10: 0x16.into(), ..SubmissionEntry::default() };
     set.cid = 9.into();
     raw.send(&raw.capsule(set, &[0; 1024], false));
     assert_eq!(raw.completion().status.status(), Status::SUCCESS);

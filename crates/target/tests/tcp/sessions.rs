@@ -39,20 +39,13 @@ fn a_session_from_discovery_to_the_end() {
     drop(discovery);
 
     let mut controller = RemoteController::connect(&target.host()).unwrap();
-    assert_eq!(
-        controller.property_get(Property::Vs).unwrap(),
-        u64::from(Vs::V2_1.into_bits())
-    );
+    assert_eq!(controller.property_get(Property::Vs).unwrap(), u64::from(Vs::V2_1.into_bits()));
     let capabilities = Cap::from_bits(controller.property_get(Property::Cap).unwrap());
     assert_eq!(u32::from(capabilities.mqes()) + 1, nvme::controller::QUEUE_ENTRIES_MAX);
     let identify = controller.identify_controller().unwrap();
     assert_eq!(identify.cntlid.get(), controller.id());
     assert_eq!(trimmed(&identify.subnqn), NQN);
-    assert_eq!(
-        identify.ioccsz.get() * 16,
-        64 + IO_IN_CAPSULE_BYTES as u32,
-        "what fits into a capsule is what is told"
-    );
+    assert_eq!(identify.ioccsz.get() * 16, 64 + IO_IN_CAPSULE_BYTES as u32, "what fits into a capsule is what is told");
     assert_eq!(controller.set_queue_count(4).unwrap(), 4);
     let mut queue = controller.io_queue(1, 128).unwrap();
     for (first, bytes) in [(0, 4096), (1, 8192), (100, IO_IN_CAPSULE_BYTES), (200, MIB as usize)] {
@@ -61,10 +54,7 @@ fn a_session_from_discovery_to_the_end() {
         assert_eq!(read(&mut queue, first, bytes), data, "{bytes} bytes at block {first}");
     }
     let flush = block_command(IoOpcode::Flush, 1, 0, 1);
-    assert_eq!(
-        queue.command(flush, CommandData::None).unwrap().status(),
-        Status::SUCCESS
-    );
+    assert_eq!(queue.command(flush, CommandData::None).unwrap().status(), Status::SUCCESS);
     controller.keep_alive().unwrap();
     let beyond = block_command(IoOpcode::Read, 1, CAPACITY_BYTES / 4096, 1);
     let done = queue.command(beyond, CommandData::ToHost(vec![0; 4096])).unwrap();
@@ -85,21 +75,14 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     for bytes in [4, 20, 64, 1000, 1024, 2048] {
         let mut pieces = Vec::new();
         while pieces.len() < 2048 {
-            pieces.extend(
-                controller
-                    .log_page(LogId::Discovery, 0, pieces.len() as u64, bytes)
-                    .unwrap(),
-            );
+            pieces.extend(controller.log_page(LogId::Discovery, 0, pieces.len() as u64, bytes).unwrap());
         }
         assert_eq!(pieces[..2048], whole[..2048], "in pieces of {bytes}");
     }
     let entry = controller.discover().unwrap()[0];
     assert_eq!(trimmed(&entry.traddr), "127.0.0.1");
     assert_eq!(trimmed(&entry.trsvcid), target.address().port().to_string());
-    assert_eq!(
-        (entry.trtype, entry.subtype),
-        (TransportType::Tcp.code(), SubsystemType::Nvm.code())
-    );
+    assert_eq!((entry.trtype, entry.subtype), (TransportType::Tcp.code(), SubsystemType::Nvm.code()));
     assert_eq!((entry.adrfam, entry.cntlid.get()), (1, CNTLID_DYNAMIC));
     assert_eq!(controller.log_page(LogId::Discovery, 0, 2048, 4).unwrap(), [0; 4]);
 
@@ -109,10 +92,7 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
     };
     let log = |offset| log_page_command(LogId::Discovery, 0, 0, offset, 4);
     assert_eq!(status(&mut controller, log(2052), 4), (Status::INVALID_FIELD, 0));
-    assert_eq!(
-        status(&mut controller, log(u64::MAX - 3), 4),
-        (Status::INVALID_FIELD, 0)
-    );
+    assert_eq!(status(&mut controller, log(u64::MAX - 3), 4), (Status::INVALID_FIELD, 0));
     assert_eq!(status(&mut controller, log(2), 4), (Status::INVALID_FIELD, 0));
     let smart = log_page_command(LogId::SmartHealth, 0, 0, 0, 512);
     assert_eq!(status(&mut controller, smart, 512), (Status::INVALID_LOG_PAGE, 0));
@@ -125,14 +105,9 @@ fn the_discovery_log_is_the_same_in_pieces_and_as_a_whole() {
 
 #[test]
 fn the_discovery_log_says_what_is_advertised() {
-    let target = Target::with(TcpOptions {
-        advertised: Some("10.0.2.2:4420".parse().unwrap()),
-        ..TcpOptions::new(loopback())
-    });
-    let entry = RemoteController::connect(&target.host().discovery())
-        .unwrap()
-        .discover()
-        .unwrap()[0];
+    let target =
+        Target::with(TcpOptions { advertised: Some("10.0.2.2:4420".parse().unwrap()), ..TcpOptions::new(loopback()) });
+    let entry = RemoteController::connect(&target.host().discovery()).unwrap().discover().unwrap()[0];
     assert_eq!((trimmed(&entry.traddr), trimmed(&entry.trsvcid)), ("10.0.2.2", "4420"));
 }
 
@@ -199,10 +174,7 @@ fn exercise(queue: &mut TcpQueue, part: u64) {
         while queue.outstanding() > 0 || !expected.is_empty() {
             let done = queue.wait().unwrap();
             assert_eq!(done.status(), Status::SUCCESS, "part (seed) {part}, round {round}");
-            if let Some(index) = expected
-                .iter()
-                .position(|(cid, _)| *cid == done.cid && done.received > 0)
-            {
+            if let Some(index) = expected.iter().position(|(cid, _)| *cid == done.cid && done.received > 0) {
                 let (_, data) = expected.swap_remove(index);
                 assert!(done.data == data, "other data, part (seed) {part}, round {round}");
             }
@@ -214,15 +186,8 @@ fn exercise(queue: &mut TcpQueue, part: u64) {
 #[test]
 fn large_writes_come_in_pieces_that_the_controller_allows() {
     for (header_digest, data_digest) in [(false, false), (true, true)] {
-        let target = Target::with(TcpOptions {
-            h2c_data_bytes_max: 4096,
-            ..TcpOptions::new(loopback())
-        });
-        let options = HostOptions {
-            header_digest,
-            data_digest,
-            ..target.host()
-        };
+        let target = Target::with(TcpOptions { h2c_data_bytes_max: 4096, ..TcpOptions::new(loopback()) });
+        let options = HostOptions { header_digest, data_digest, ..target.host() };
         let controller = RemoteController::connect(&options).unwrap();
         let mut queue = controller.io_queue(1, 8).unwrap();
         assert_eq!(queue.h2c_data_bytes_max(), 4096);
@@ -250,29 +215,18 @@ fn heads_count_completions_and_are_told_as_often_as_a_host_needs_them() {
     let mut queue = controller.io_queue(2, 50).unwrap();
     let block = CommandData::ToHost(vec![0; 4096]);
     let read = block_command(IoOpcode::Read, 1, 0, 1);
-    let told: Vec<u16> = (0..10)
-        .map(|_| queue.command(read, block.clone()).unwrap().entry.sqhd.get())
-        .collect();
+    let told: Vec<u16> = (0..10).map(|_| queue.command(read, block.clone()).unwrap().entry.sqhd.get()).collect();
     assert_eq!(told, [0, 0, 0, 0, 6, 0, 0, 0, 0, 11]);
     let flush = queue.command(block_command(IoOpcode::Flush, 1, 0, 1), CommandData::None);
     assert_eq!(flush.unwrap().entry.sqhd.get(), 12);
     let past_the_end = block_command(IoOpcode::Read, 1, u64::MAX, 1);
     let refused = queue.command(past_the_end, block).unwrap();
-    assert_eq!(
-        (refused.status(), refused.entry.sqhd.get()),
-        (Status::LBA_OUT_OF_RANGE, 13)
-    );
-    let without = HostOptions {
-        flow_control: false,
-        ..target.host()
-    };
+    assert_eq!((refused.status(), refused.entry.sqhd.get()), (Status::LBA_OUT_OF_RANGE, 13));
+    let without = HostOptions { flow_control: false, ..target.host() };
     let mut raw = Raw::open(target.address(), DigestFlags::new());
     let (command, data) = connect_command(&without, CNTLID_DYNAMIC, 0, 32);
     let completion = raw.command(as_entry(&command), data.as_bytes());
-    assert_eq!(
-        (completion.status.status(), completion.sqhd.get()),
-        (Status::SUCCESS, 0xffff)
-    );
+    assert_eq!((completion.status.status(), completion.sqhd.get()), (Status::SUCCESS, 0xffff));
 }
 
 #[test]
@@ -286,14 +240,9 @@ fn events_reach_an_idle_admin_connection() {
         cdw11: AsyncEventConfiguration::new().with_nan(true).into_bits().into(),
         ..SubmissionEntry::default()
     };
-    assert_eq!(
-        listener.admin(enable, CommandData::None).unwrap().status(),
-        Status::SUCCESS
-    );
-    let request = SubmissionEntry {
-        opcode: AdminOpcode::AsynchronousEventRequest.code(),
-        ..SubmissionEntry::default()
-    };
+    assert_eq!(listener.admin(enable, CommandData::None).unwrap().status(), Status::SUCCESS);
+    let request =
+        SubmissionEntry { opcode: AdminOpcode::AsynchronousEventRequest.code(), ..SubmissionEntry::default() };
     let cid = listener.queue().submit(request, CommandData::None);
     // The request arrives before the event.
     listener.queue().flush().unwrap();
@@ -301,23 +250,15 @@ fn events_reach_an_idle_admin_connection() {
     let delete = SubmissionEntry {
         opcode: AdminOpcode::NamespaceManagement.code(),
         nsid: 1.into(),
-        cdw10: NamespaceManagementCdw10::new()
-            .with_sel(NAMESPACE_DELETE)
-            .into_bits()
-            .into(),
+        cdw10: NamespaceManagementCdw10::new().with_sel(NAMESPACE_DELETE).into_bits().into(),
         ..SubmissionEntry::default()
     };
-    assert_eq!(
-        actor.admin(delete, CommandData::None).unwrap().status(),
-        Status::SUCCESS
-    );
+    assert_eq!(actor.admin(delete, CommandData::None).unwrap().status(), Status::SUCCESS);
     let event = listener.queue().wait().unwrap();
     assert_eq!((event.cid, event.status()), (cid, Status::SUCCESS));
     // Notice: attached namespace attribute changed. Log page 04h has the namespace.
     assert_eq!(event.entry.dw0.get(), 0x0004_0002);
-    let changed = listener
-        .log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096)
-        .unwrap();
+    let changed = listener.log_page(LogId::ChangedAttachedNamespaceList, 0, 0, 4096).unwrap();
     assert_eq!(changed[..4], [1, 0, 0, 0]);
 }
 
@@ -329,33 +270,15 @@ fn a_reset_ends_the_io_queues_and_leaves_the_admin_queue() {
     write(&mut queue, 0, &[1; 4096]);
     controller.property_set(Property::Cc, 0).unwrap();
     assert_eq!(controller.property_get(Property::Csts).unwrap(), 0);
-    let lost = queue.command(
-        block_command(IoOpcode::Read, 1, 0, 1),
-        CommandData::ToHost(vec![0; 4096]),
-    );
-    assert!(
-        matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
-        "{lost:?}"
-    );
+    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), CommandData::ToHost(vec![0; 4096]));
+    assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
     eventually("the I/O connection's end", || target.server.connections() == 1);
     // Commands and Connect of an I/O queue require an enabled controller.
-    let identify = SubmissionEntry {
-        opcode: AdminOpcode::Identify.code(),
-        ..SubmissionEntry::default()
-    };
+    let identify = SubmissionEntry { opcode: AdminOpcode::Identify.code(), ..SubmissionEntry::default() };
     let done = controller.admin(identify, CommandData::ToHost(vec![0; 4096])).unwrap();
     assert_eq!(done.status(), Status::COMMAND_SEQUENCE_ERROR);
     let early = controller.io_queue(1, 16).map(|_| ());
-    assert!(
-        matches!(
-            early,
-            Err(InitiatorError::Command {
-                status: Status::COMMAND_SEQUENCE_ERROR,
-                ..
-            })
-        ),
-        "{early:?}"
-    );
+    assert!(matches!(early, Err(InitiatorError::Command { status: Status::COMMAND_SEQUENCE_ERROR, .. })), "{early:?}");
     controller.enable().unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();
     assert_eq!(read(&mut queue, 0, 4096), [1; 4096]);
@@ -375,28 +298,17 @@ fn a_subsystem_reset_ends_every_association() {
         let pcie = subsystem.connect(0, nvme::HostTransport::Pcie, nvme::ControllerKind::Io, host);
         let pcie = pcie.unwrap();
         let mut front = nvme::pcie::PcieController::new(pcie, 1, 1);
-        let doorbells: Vec<_> = (0..usize::from(nvme::pcie::QUEUES_MAX) * 2)
-            .map(|_| std::sync::atomic::AtomicU32::new(0))
-            .collect();
-        let bus = nvme::pcie::Bus {
-            memory: &NoMemory,
-            interrupts: &NoMemory,
-            doorbells: &doorbells,
-        };
+        let doorbells: Vec<_> =
+            (0..usize::from(nvme::pcie::QUEUES_MAX) * 2).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
+        let bus = nvme::pcie::Bus { memory: &NoMemory, interrupts: &NoMemory, doorbells: &doorbells };
         let signature = nvme_spec::register::NSSR_RESET.to_le_bytes();
         front.write_register(&mut subsystem, bus, 0, nvme_spec::register::NSSR.into(), &signature);
         subsystem.disconnect(pcie);
     }
     eventually("the controller's end", || !lock(&target.shared).is_connected(id));
     eventually("the connections' end", || target.server.connections() == 0);
-    let lost = queue.command(
-        block_command(IoOpcode::Read, 1, 0, 1),
-        CommandData::ToHost(vec![0; 4096]),
-    );
-    assert!(
-        matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })),
-        "{lost:?}"
-    );
+    let lost = queue.command(block_command(IoOpcode::Read, 1, 0, 1), CommandData::ToHost(vec![0; 4096]));
+    assert!(matches!(lost, Err(InitiatorError::Closed | InitiatorError::Io { .. })), "{lost:?}");
     assert!(controller.keep_alive().is_err());
     // The host reconnects.
     let again = RemoteController::connect(&target.host()).unwrap();
@@ -449,10 +361,7 @@ fn what_is_aborted_completes_before_its_abort() {
     request.cdw10 = (77 << 16).into();
     raw.send(&raw.capsule(request, &[], false));
     let aborted = raw.completion();
-    assert_eq!(
-        (aborted.cid.get(), aborted.status.status()),
-        (77, Status::ABORT_REQUESTED)
-    );
+    assert_eq!((aborted.cid.get(), aborted.status.status()), (77, Status::ABORT_REQUESTED));
     let done = raw.completion();
     assert_eq!((done.cid.get(), done.status.status()), (78, Status::SUCCESS));
 }
@@ -484,10 +393,7 @@ fn flush_and_shutdown_are_complete_only_when_everything_is_durable() {
     write(&mut queue, 0, &[5; 4096]);
     assert_eq!(durable.count.load(Ordering::SeqCst), 0, "a write may stay in the cache");
     let flush = block_command(IoOpcode::Flush, 1, 0, 1);
-    assert_eq!(
-        queue.command(flush, CommandData::None).unwrap().status(),
-        Status::SUCCESS
-    );
+    assert_eq!(queue.command(flush, CommandData::None).unwrap().status(), Status::SUCCESS);
     assert_eq!(durable.count.load(Ordering::SeqCst), 1);
     durable.fails.store(1, Ordering::SeqCst);
     let done = queue.command(flush, CommandData::None).unwrap();
@@ -515,13 +421,7 @@ fn the_benchmark_measures() {
     let figures = bench::run(&measured, Duration::from_millis(20)).unwrap();
     assert_eq!(figures.len(), 6);
     for figure in figures {
-        assert!(
-            figure.commands_per_second > 100.0 && figure.limit_per_second > 100.0,
-            "{figure}"
-        );
-        assert!(
-            figure.target_busy > Duration::ZERO && figure.initiator_busy > Duration::ZERO,
-            "{figure}"
-        );
+        assert!(figure.commands_per_second > 100.0 && figure.limit_per_second > 100.0, "{figure}");
+        assert!(figure.target_busy > Duration::ZERO && figure.initiator_busy > Duration::ZERO, "{figure}");
     }
 }

@@ -34,10 +34,7 @@ impl FlushHandle for Gate {
 fn while_data_is_made_durable_everything_else_goes_on() {
     let (begun, has_begun) = sync_channel(16);
     let (opener, open) = sync_channel(16);
-    let gate = Arc::new(Gate {
-        begun,
-        open: Mutex::new(open),
-    });
+    let gate = Arc::new(Gate { begun, open: Mutex::new(open) });
     let setup = Setup::with(Box::new(Disk::new(gate)), VfioUserOptions::default());
     let mut driver = setup.driver();
     driver.create_queues(1, 64, None).unwrap();
@@ -93,10 +90,7 @@ fn clients_leave_and_others_come() {
 #[test]
 fn a_client_that_says_nothing_does_not_keep_the_socket() {
     let setup = Setup::new();
-    let options = VfioUserOptions {
-        greeting: Duration::from_millis(200),
-        ..VfioUserOptions::default()
-    };
+    let options = VfioUserOptions { greeting: Duration::from_millis(200), ..VfioUserOptions::default() };
     let server = setup.serve("greeting.sock", options).unwrap();
     let mut silent = UnixStream::connect(setup.path("greeting.sock")).unwrap();
     let mut driver = NvmeDriver::start(&setup.path("greeting.sock"), DriverOptions::default()).unwrap();
@@ -150,14 +144,8 @@ fn a_socket_is_taken_only_from_the_dead() {
     assert!(!setup.path("fourth.sock").exists());
     server.stop();
 
-    let nowhere = setup
-        .serve("no/such/directory.sock", VfioUserOptions::default())
-        .err()
-        .unwrap();
+    let nowhere = setup.serve("no/such/directory.sock", VfioUserOptions::default()).err().unwrap();
     assert!(matches!(nowhere, ServeError::Socket { .. }), "{nowhere}");
     let long = "x".repeat(200);
-    assert!(matches!(
-        setup.serve(&long, VfioUserOptions::default()).err().unwrap(),
-        ServeError::Socket { .. }
-    ));
+    assert!(matches!(setup.serve(&long, VfioUserOptions::default()).err().unwrap(), ServeError::Socket { .. }));
 }

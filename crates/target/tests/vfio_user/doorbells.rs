@@ -38,10 +38,7 @@ fn mapped_doorbells_need_no_messages() {
 fn without_a_mapped_page_every_doorbell_is_a_message() {
     let setup = Setup::with(
         Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions {
-            map_doorbells: false,
-            ..VfioUserOptions::default()
-        },
+        VfioUserOptions { map_doorbells: false, ..VfioUserOptions::default() },
     );
     let mut driver = setup.driver_with_queue();
     assert!(!driver.has_mapped_doorbells());
@@ -54,10 +51,7 @@ fn without_a_mapped_page_every_doorbell_is_a_message() {
 fn shadow_doorbells_save_messages() {
     let setup = Setup::with(
         Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions {
-            map_doorbells: false,
-            ..VfioUserOptions::default()
-        },
+        VfioUserOptions { map_doorbells: false, ..VfioUserOptions::default() },
     );
     let mut driver = setup.driver();
     driver.use_shadow_doorbells().unwrap();
@@ -82,11 +76,7 @@ fn shadow_doorbells_save_messages() {
     }
     let messages = setup.messages() - before;
     println!("{messages} messages for {} doorbells", 2 * COMMANDS);
-    assert!(
-        messages < COMMANDS,
-        "{messages} messages for {} doorbells",
-        2 * COMMANDS
-    );
+    assert!(messages < COMMANDS, "{messages} messages for {} doorbells", 2 * COMMANDS);
     // One command at a time. Each finds the worker asleep or about to sleep, and must wake it.
     for block in 0..2000 {
         let mut entry = io(IoOpcode::Write, block, 1);
@@ -126,10 +116,7 @@ fn interrupts_come_by_event_file_descriptors() {
     driver.client().region_read(0, 0x3000, &mut pending).unwrap();
     assert_eq!(pending, [2, 0, 0, 0, 0, 0, 0, 0]);
     let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();
-    driver
-        .client()
-        .set_irqs(MSIX, 4 | 32, 1, 1, &[event.as_raw_fd()])
-        .unwrap();
+    driver.client().set_irqs(MSIX, 4 | 32, 1, 1, &[event.as_raw_fd()]).unwrap();
     let mut count = [0; 8];
     std::fs::File::from(event).read_exact(&mut count).unwrap();
     assert_eq!(u64::from_ne_bytes(count), 1, "delivered when it could be");
@@ -151,10 +138,7 @@ fn interrupts_that_bus_mastering_swallowed_come_again() {
 fn events_reach_a_sleeping_worker() {
     let setup = Setup::with(
         Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
-        VfioUserOptions {
-            map_doorbells: false,
-            ..VfioUserOptions::default()
-        },
+        VfioUserOptions { map_doorbells: false, ..VfioUserOptions::default() },
     );
     let mut driver = setup.driver();
     let second = setup.serve("second.sock", VfioUserOptions::default()).unwrap();
@@ -171,11 +155,7 @@ fn events_reach_a_sleeping_worker() {
     delete.cdw10.set(1);
     assert_eq!(other.command(0, delete).unwrap().status.status(), Status::SUCCESS);
     let event = driver.wait_completion(0).unwrap();
-    assert_eq!(
-        (event.cid.get(), event.dw0.get()),
-        (request, 0x0004_0002),
-        "notice, namespace list changed, log 4"
-    );
+    assert_eq!((event.cid.get(), event.dw0.get()), (request, 0x0004_0002), "notice, namespace list changed, log 4");
     second.stop();
 }
 

@@ -19,11 +19,7 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
     assert_eq!(raw.ask(4, &[0; 16]).0, EINVAL, "nothing before the version");
     assert_eq!(raw.ask(1, &[]).0, EINVAL, "a version without one");
     assert_eq!(raw.ask(1, &[9, 0, 0, 0]).0, EINVAL, "version 9");
-    assert_eq!(
-        raw.ask(1, b"\0\0\x01\0not even text\xff").0,
-        0,
-        "the capabilities do not matter"
-    );
+    assert_eq!(raw.ask(1, b"\0\0\x01\0not even text\xff").0, 0, "the capabilities do not matter");
     for command in [0, 6, 11, 12, 14, 15, 0xffff] {
         assert_eq!(raw.ask(command, &[1; 40]).0, ENOTSUP, "command {command}");
     }
@@ -42,11 +38,7 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
         (5, words(&[32, 0, 9, 0, 0, 0, 0, 0]), "region 9"),
         (7, words(&[16, 0, 5, 0]), "interrupts of a sixth kind"),
         (8, words(&[20, 32 | 4, 2, 5, 1]), "a sixth vector"),
-        (
-            8,
-            words(&[20, 32 | 4, 2, u32::MAX, u32::MAX]),
-            "vectors beyond counting",
-        ),
+        (8, words(&[20, 32 | 4, 2, u32::MAX, u32::MAX]), "vectors beyond counting"),
         (8, words(&[20, 32 | 4, 0, 0, 1]), "INTx"),
         (8, words(&[20, 32, 2, 0, 1]), "no kind of data"),
         (8, words(&[20, 32 | 2, 2, 0, 5]), "booleans that are not there"),
@@ -56,11 +48,7 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
         assert_eq!(raw.ask(command, &body).0, EINVAL, "{what}");
     }
     let unusual = [
-        (
-            2,
-            [words(&[32, 3]), vec![0; 24]].concat(),
-            "a map without a file is ignored",
-        ),
+        (2, [words(&[32, 3]), vec![0; 24]].concat(), "a map without a file is ignored"),
         (3, [words(&[24, 4]), vec![0; 16]].concat(), "unmap everything"),
         (8, words(&[20, 32 | 1, 2, 0, 0]), "all vectors off"),
         (8, words(&[20, 32 | 1, 0, 0, 0]), "INTx off"),
@@ -81,12 +69,7 @@ fn impossible_requests_are_errors_and_the_connection_goes_on() {
 #[test]
 fn what_is_no_message_ends_the_connection_and_only_that() {
     let setup = Setup::new();
-    for (bytes, what) in [
-        (0, "nothing"),
-        (15, "less than a header"),
-        (u32::MAX, "4 GiB"),
-        (2 << 20, "2 MiB"),
-    ] {
+    for (bytes, what) in [(0, "nothing"), (15, "less than a header"), (u32::MAX, "4 GiB"), (2 << 20, "2 MiB")] {
         let mut raw = Raw::negotiated(&setup.socket());
         raw.send(9, bytes, 0, &[]);
         let mut rest = Vec::new();

@@ -42,18 +42,11 @@ fn a_client_finds_an_nvme_function() {
     assert_eq!(&controller[4..8], b"TEST");
     assert_eq!(controller[257] & 1, 1, "Doorbell Buffer Config is offered");
     let namespace = identify(&mut driver, 0, 1);
-    assert_eq!(
-        u64::from_le_bytes(namespace[..8].try_into().unwrap()),
-        CAPACITY_BYTES / BLOCK
-    );
+    assert_eq!(u64::from_le_bytes(namespace[..8].try_into().unwrap()), CAPACITY_BYTES / BLOCK);
 
     assert!(driver.has_mapped_doorbells());
     let msix = driver.client().get_irq_info(2).unwrap();
-    assert_eq!(
-        (msix.count, msix.flags),
-        (5, 1),
-        "a vector for each of 4 I/O queues and the admin queue"
-    );
+    assert_eq!((msix.count, msix.flags), (5, 1), "a vector for each of 4 I/O queues and the admin queue");
     assert_eq!(driver.client().get_irq_info(0).unwrap().count, 0, "no INTx");
     assert_eq!(driver.client().region(0).unwrap().size, 0x4000);
 }
@@ -99,10 +92,7 @@ fn data_pointers_are_prps_or_sgls() {
     }
     let mut entry = io(IoOpcode::Write, 8, 4);
     entry.set_prps(from + 1, 0);
-    assert_eq!(
-        driver.command(1, entry).unwrap().status.status(),
-        Status::PRP_OFFSET_INVALID
-    );
+    assert_eq!(driver.command(1, entry).unwrap().status.status(), Status::PRP_OFFSET_INVALID);
     assert_reads(&mut driver, 8, &data);
 }
 
@@ -153,13 +143,7 @@ fn the_benchmark_measures_something() {
             (stats.media_bytes_written(), stats.host_bytes_written())
         },
     };
-    let workload = BenchWorkload {
-        duration: Duration::from_millis(50),
-        ..BenchWorkload::default()
-    };
+    let workload = BenchWorkload { duration: Duration::from_millis(50), ..BenchWorkload::default() };
     let figures = run(&target, &workload).unwrap();
-    assert!(
-        figures.commands >= 32 && figures.write_amplification >= 1.0,
-        "{figures}"
-    );
+    assert!(figures.commands >= 32 && figures.write_amplification >= 1.0, "{figures}");
 }

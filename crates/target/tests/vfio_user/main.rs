@@ -53,10 +53,7 @@ struct Setup {
 
 impl Setup {
     fn new() -> Setup {
-        Setup::with(
-            Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))),
-            VfioUserOptions::default(),
-        )
+        Setup::with(Box::new(MemoryBackend::new(bytes_for(CAPACITY_BYTES))), VfioUserOptions::default())
     }
 
     fn with(media: Box<dyn Media>, options: VfioUserOptions) -> Setup {
@@ -216,13 +213,7 @@ impl Raw {
     }
 
     fn access(offset: u64, region: u32, count: u32, data: &[u8]) -> Vec<u8> {
-        [
-            &offset.to_le_bytes()[..],
-            &region.to_le_bytes(),
-            &count.to_le_bytes(),
-            data,
-        ]
-        .concat()
+        [&offset.to_le_bytes()[..], &region.to_le_bytes(), &count.to_le_bytes(), data].concat()
     }
 }
 

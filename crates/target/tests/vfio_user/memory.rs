@@ -25,10 +25,7 @@ fn memory_that_is_taken_away_under_a_queue_is_a_fatal_status() {
     let error = driver.wait_for("fail", |_| false).unwrap_err();
     assert!(matches!(error, DriverError::Fatal), "{error}");
     let file = driver.ram_file().try_clone().unwrap();
-    driver
-        .client()
-        .dma_map(0, RAM_BASE, ram_bytes, file.as_raw_fd())
-        .unwrap();
+    driver.client().dma_map(0, RAM_BASE, ram_bytes, file.as_raw_fd()).unwrap();
     driver.enable().unwrap();
     driver.create_queues(1, 64, None).unwrap();
     write_and_read(&mut driver, 0, BLOCK, 1);
@@ -52,11 +49,7 @@ fn a_client_that_shortens_its_memory_hurts_nobody_else() {
     other.create_queues(1, 64, Some(1)).unwrap();
     let (file, address) = more_memory(&mut other, 4 * MIB);
     ftruncate(&file, MIB).unwrap();
-    for (opcode, bytes) in [
-        (IoOpcode::Write, BLOCK),
-        (IoOpcode::Read, 128 << 10),
-        (IoOpcode::Read, MIB),
-    ] {
+    for (opcode, bytes) in [(IoOpcode::Write, BLOCK), (IoOpcode::Read, 128 << 10), (IoOpcode::Read, MIB)] {
         let mut entry = io(opcode, 0, bytes / BLOCK);
         other.set_prps(&mut entry, address + MIB, bytes);
         let status = other.command(1, entry).unwrap().status.status();
@@ -128,10 +121,7 @@ fn a_map_whose_descriptor_got_lost_is_refused() {
     let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
     ftruncate(&file, MIB).unwrap();
     let before = getrlimit(Resource::Nofile);
-    let none_left = Rlimit {
-        current: Some(0),
-        maximum: before.maximum,
-    };
+    let none_left = Rlimit { current: Some(0), maximum: before.maximum };
     setrlimit(Resource::Nofile, none_left).unwrap();
     let lost = raw.map(0, MIB, &file);
     setrlimit(Resource::Nofile, before).unwrap();
@@ -150,11 +140,7 @@ fn maps_come_and_go_during_io() {
         driver.client().dma_map(0, elsewhere, MIB, file.as_raw_fd()).unwrap();
         driver.client().dma_unmap(elsewhere, MIB).unwrap();
         for _ in 0..63 {
-            assert_eq!(
-                driver.wait_completion(1).unwrap().status.status(),
-                Status::SUCCESS,
-                "round {round}"
-            );
+            assert_eq!(driver.wait_completion(1).unwrap().status.status(), Status::SUCCESS, "round {round}");
         }
     }
 }

@@ -25,9 +25,7 @@ pub(super) fn segment_units(segment_bytes: u64, target: &WorkloadTarget) -> Resu
             format!("must be from {least} to {}, the drive's capacity", target.device_bytes),
         ));
     }
-    let bytes = target
-        .scaled_model
-        .map_or(segment_bytes, |model| model.amount(segment_bytes));
+    let bytes = target.scaled_model.map_or(segment_bytes, |model| model.amount(segment_bytes));
     Ok(bytes.div_ceil(target.unit_bytes()).max(1))
 }
 
@@ -55,19 +53,12 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
     /// Creates the table for a drive of `units` units.
     pub(super) fn new(units: usize, segment_units: u64) -> Self {
         let fitting = (units as u64 * DRIVE_WRITES).div_ceil(1 << Self::TICK_BITS);
-        let tick_units = fitting
-            .next_power_of_two()
-            .min((segment_units / TICKS_PER_SEGMENT).max(1));
+        let tick_units = fitting.next_power_of_two().min((segment_units / TICKS_PER_SEGMENT).max(1));
         assert!(
             tick_units <= segment_units.max(1),
             "a tick of {tick_units} units is longer than a segment of {segment_units}"
         );
-        LastWrites {
-            stamps: vec![0; units],
-            tick_units,
-            tick: 1,
-            written_in_tick: 0,
-        }
+        LastWrites { stamps: vec![0; units], tick_units, tick: 1, written_in_tick: 0 }
     }
 
     /// Units in a tick.
@@ -84,10 +75,7 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
     pub(super) fn remove(&mut self, unit: u64) -> Option<LastWrite> {
         let stamp = std::mem::take(&mut self.stamps[unit as usize]);
         let age = (self.tick as u32).wrapping_sub(stamp >> TAG_BITS) & (u32::MAX >> TAG_BITS);
-        (stamp != 0).then_some(LastWrite {
-            age: age.into(),
-            tag: stamp & ((1 << TAG_BITS) - 1),
-        })
+        (stamp != 0).then_some(LastWrite { age: age.into(), tag: stamp & ((1 << TAG_BITS) - 1) })
     }
 
     /// Records a write of the unit in the current tick.

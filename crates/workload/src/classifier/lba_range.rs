@@ -26,17 +26,11 @@ pub(super) struct LbaRanges {
 
 impl LbaRangeSettings {
     pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<LbaRanges, WorkloadError> {
-        let ranges = if self.ranges.is_empty() {
-            self.equal_parts(target)?
-        } else {
-            self.ranges.clone()
-        };
+        let ranges = if self.ranges.is_empty() { self.equal_parts(target)? } else { self.ranges.clone() };
         let unit_bytes = target.unit_bytes();
         let unit = |bytes: u64| {
             let bytes = bytes.min(target.device_bytes);
-            let bytes = target
-                .scaled_model
-                .map_or(bytes, |model| model.position(bytes, target.device_bytes));
+            let bytes = target.scaled_model.map_or(bytes, |model| model.position(bytes, target.device_bytes));
             bytes.div_ceil(unit_bytes)
         };
         let mut in_units = Vec::new();

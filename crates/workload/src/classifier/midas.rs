@@ -72,13 +72,7 @@ impl MidasSettings {
         }
         let segment_units = segment_units(self.segment_bytes, target)?;
         let epoch = (units(target) as f64 * self.epoch_percent / 100.0) as u64;
-        Ok(Midas::new(
-            units(target),
-            count - 1,
-            segment_units,
-            self.garbage_percent / 100.0,
-            epoch.max(1),
-        ))
+        Ok(Midas::new(units(target), count - 1, segment_units, self.garbage_percent / 100.0, epoch.max(1)))
     }
 }
 
@@ -142,10 +136,7 @@ impl IntervalSurvival {
         }
         let valid_share = valid_share_in_order(last / valid);
         copies += inflow * valid_share / (1.0 - valid_share);
-        Some(Prediction {
-            write_amplification: 1.0 + copies,
-            ages,
-        })
+        Some(Prediction { write_amplification: 1.0 + copies, ages })
     }
 }
 
@@ -166,10 +157,7 @@ fn valid_share_in_order(segments_per_valid: f64) -> f64 {
     for _ in 0..64 {
         share = pow(std::f64::consts::E, -(1.0 - share) * segments_per_valid);
     }
-    assert!(
-        (0.0..1.0).contains(&share),
-        "a reclaimed segment has a valid share of {share}"
-    );
+    assert!((0.0..1.0).contains(&share), "a reclaimed segment has a valid share of {share}");
     share
 }
 
@@ -240,10 +228,7 @@ impl Midas {
             group_count > 0 && segment_units > 0,
             "MiDAS has {group_count} groups and segments of {segment_units} units"
         );
-        assert!(
-            (0.0..1.0).contains(&garbage_share),
-            "a log with a garbage share of {garbage_share} has no valid data"
-        );
+        assert!((0.0..1.0).contains(&garbage_share), "a log with a garbage share of {garbage_share} has no valid data");
         let writes = LastWrites::new(units, segment_units);
         let segment_ticks = segment_units.div_ceil(writes.tick_units());
         let bins = (INTERVAL_DRIVE_WRITES * units as u64).div_ceil(segment_units) + 1;
@@ -306,11 +291,7 @@ impl Classifier for Midas {
                 let group = self.ages.partition_point(|age| *age < last.age);
                 // With a single group, all blocks die in it.
                 let is_young = group == 0 && !self.ages.is_empty();
-                let counter = if is_young {
-                    (last.tag + 1).min(HOT)
-                } else {
-                    last.tag.saturating_sub(1)
-                };
+                let counter = if is_young { (last.tag + 1).min(HOT) } else { last.tag.saturating_sub(1) };
                 (group, counter)
             }
         };

@@ -166,9 +166,7 @@ impl ClassifierSettings {
             | ClassifierSettings::Warcip(_) => (8, 0),
             ClassifierSettings::Oracle(_) => (8, source_bytes.saturating_add(oracle::BUFFER_BYTES)),
         };
-        (BATCH_BYTES + units * per_unit_bytes)
-            .saturating_add(more_bytes)
-            .saturating_add(source_bytes)
+        (BATCH_BYTES + units * per_unit_bytes).saturating_add(more_bytes).saturating_add(source_bytes)
     }
 }
 
@@ -284,18 +282,12 @@ impl<S: RequestSource> ClassifiedSource<S> {
     /// Places a write. Further parts with other indices are queued in `parts`.
     #[inline]
     fn place(&mut self, write: IoRequest) -> Result<IoRequest, WorkloadError> {
-        assert!(
-            self.parts.is_empty(),
-            "parts of a write are given before the next write is placed"
-        );
+        assert!(self.parts.is_empty(), "parts of a write are given before the next write is placed");
         let end = write.offset_bytes + u64::from(write.bytes);
         let mut units = written_units(&write, self.unit_bytes);
         self.classifier.prepare(units.end - units.start)?;
         let first = units.next().expect("a write has a byte");
-        let mut part = IoRequest {
-            placement: self.classifier.handle(first),
-            ..write
-        };
+        let mut part = IoRequest { placement: self.classifier.handle(first), ..write };
         let mut head = None;
         for unit in units {
             let placement = self.classifier.handle(unit);
@@ -304,30 +296,17 @@ impl<S: RequestSource> ClassifiedSource<S> {
                 let rest = end - boundary;
                 part.bytes = (boundary - part.offset_bytes) as u32;
                 self.issue(part, &mut head);
-                part = IoRequest {
-                    placement,
-                    offset_bytes: boundary,
-                    bytes: rest as u32,
-                    ..write
-                };
+                part = IoRequest { placement, offset_bytes: boundary, bytes: rest as u32, ..write };
             }
         }
-        assert_eq!(
-            part.offset_bytes + u64::from(part.bytes),
-            end,
-            "the last part ends where the write does"
-        );
+        assert_eq!(part.offset_bytes + u64::from(part.bytes), end, "the last part ends where the write does");
         self.issue(part, &mut head);
         self.parts.reverse();
         Ok(head.expect("a write has a part"))
     }
 
     fn issue(&mut self, part: IoRequest, head: &mut Option<IoRequest>) {
-        assert!(
-            part.bytes > 0,
-            "a part of a write at {} has no bytes",
-            part.offset_bytes
-        );
+        assert!(part.bytes > 0, "a part of a write at {} has no bytes", part.offset_bytes);
         let none = self.bytes.len() - 1;
         self.bytes[part.placement.map_or(none, PlacementIndex::index)] += u64::from(part.bytes);
         match head {
@@ -373,17 +352,10 @@ impl<S: RequestSource> RequestSource for ClassifiedSource<S> {
         let mut measures = self.source.measures();
         let total: u64 = self.bytes.iter().sum();
         let share = |bytes: u64| bytes as f64 / total.max(1) as f64;
-        let (none, placed) = self
-            .bytes
-            .split_last()
-            .expect("there is a place for those without placement");
+        let (none, placed) = self.bytes.split_last().expect("there is a place for those without placement");
         let name = |index| format!("classifier.share.{index}");
-        measures.extend(
-            placed
-                .iter()
-                .enumerate()
-                .map(|(index, bytes)| WorkloadMeasure::new(name(index), share(*bytes))),
-        );
+        measures
+            .extend(placed.iter().enumerate().map(|(index, bytes)| WorkloadMeasure::new(name(index), share(*bytes))));
         measures.push(WorkloadMeasure::new("classifier.share.none", share(*none)));
         measures.extend(self.classifier.measures());
         measures

@@ -47,10 +47,7 @@ pub struct SepbitSettings {
 
 impl Default for SepbitSettings {
     fn default() -> SepbitSettings {
-        SepbitSettings {
-            segment_bytes: SEGMENT_BYTES,
-            garbage_percent: GARBAGE_PERCENT,
-        }
+        SepbitSettings { segment_bytes: SEGMENT_BYTES, garbage_percent: GARBAGE_PERCENT }
     }
 }
 
@@ -167,12 +164,7 @@ impl Sepbit {
                 open.written += 1;
                 open.valid += 1;
             }
-            None => segments.push_back(LogSegment {
-                created: tick,
-                ended: u64::MAX,
-                written: 1,
-                valid: 1,
-            }),
+            None => segments.push_back(LogSegment { created: tick, ended: u64::MAX, written: 1, valid: 1 }),
         }
     }
 
@@ -202,18 +194,14 @@ impl Sepbit {
             let closed = segments.filter(|(_, segment)| segment.ended != u64::MAX);
             closed.map(move |(index, segment)| (class, index, *segment))
         };
-        let best = closed(SHORT_LIVED)
-            .chain(closed(LONG_LIVED))
-            .max_by(|(.., one), (.., other)| {
-                // Garbage / valid * age, compared in whole numbers. Ties go to the older segment.
-                let score = |segment: &LogSegment, other: &LogSegment| {
-                    let age = u128::from(tick - segment.created);
-                    u128::from(segment.written - segment.valid) * age * u128::from(other.valid)
-                };
-                score(one, other)
-                    .cmp(&score(other, one))
-                    .then(other.created.cmp(&one.created))
-            });
+        let best = closed(SHORT_LIVED).chain(closed(LONG_LIVED)).max_by(|(.., one), (.., other)| {
+            // Garbage / valid * age, compared in whole numbers. Ties go to the older segment.
+            let score = |segment: &LogSegment, other: &LogSegment| {
+                let age = u128::from(tick - segment.created);
+                u128::from(segment.written - segment.valid) * age * u128::from(other.valid)
+            };
+            score(one, other).cmp(&score(other, one)).then(other.created.cmp(&one.created))
+        });
         let Some((class, index, segment)) = best else {
             return false;
         };
@@ -229,11 +217,7 @@ impl Sepbit {
             self.lifespans += tick - segment.created;
             self.reclaimed += 1;
         }
-        assert!(
-            self.reclaimed <= SEGMENTS_OF_MEAN,
-            "{} segments are averaged, not {SEGMENTS_OF_MEAN}",
-            self.reclaimed
-        );
+        assert!(self.reclaimed <= SEGMENTS_OF_MEAN, "{} segments are averaged, not {SEGMENTS_OF_MEAN}", self.reclaimed);
         if self.reclaimed == SEGMENTS_OF_MEAN {
             self.threshold = self.lifespans as f64 / SEGMENTS_OF_MEAN as f64;
             self.updates += 1;

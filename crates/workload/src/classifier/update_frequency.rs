@@ -32,10 +32,7 @@ pub struct UpdateFrequencySettings {
 
 impl Default for UpdateFrequencySettings {
     fn default() -> UpdateFrequencySettings {
-        UpdateFrequencySettings {
-            placement_count: None,
-            half_life_percent: 100.0,
-        }
+        UpdateFrequencySettings { placement_count: None, half_life_percent: 100.0 }
     }
 }
 
@@ -75,19 +72,8 @@ impl UpdateFrequency {
     /// Creates the classifier for a drive of `units` units. Counts halve every `half_life` units
     /// written.
     pub fn new(units: usize, placement_count: u16, half_life: u64) -> UpdateFrequency {
-        assert!(
-            half_life > 0 && placement_count > 0,
-            "both are checked with the settings"
-        );
-        UpdateFrequency {
-            counts: vec![0; units],
-            placement_count,
-            half_life,
-            period: 0,
-            written: 0,
-            sum: 0,
-            known: 0,
-        }
+        assert!(half_life > 0 && placement_count > 0, "both are checked with the settings");
+        UpdateFrequency { counts: vec![0; units], placement_count, half_life, period: 0, written: 0, sum: 0, known: 0 }
     }
 
     /// Current count of a unit.

@@ -39,21 +39,14 @@ pub struct WarcipSettings {
 
 impl Default for WarcipSettings {
     fn default() -> WarcipSettings {
-        WarcipSettings {
-            placement_count: None,
-            segment_bytes: SEGMENT_BYTES,
-        }
+        WarcipSettings { placement_count: None, segment_bytes: SEGMENT_BYTES }
     }
 }
 
 impl WarcipSettings {
     pub(super) fn classifier(&self, target: &WorkloadTarget) -> Result<Warcip, WorkloadError> {
         let count = placement_count(self.placement_count, target)?;
-        Ok(Warcip::new(
-            units(target),
-            count,
-            segment_units(self.segment_bytes, target)?,
-        ))
+        Ok(Warcip::new(units(target), count, segment_units(self.segment_bytes, target)?))
     }
 }
 
@@ -101,13 +94,7 @@ impl Warcip {
         let segment_ticks = segment_units as f64 / writes.tick_units() as f64;
         let mut centre = segment_ticks;
         let cluster = |index| {
-            let cluster = Cluster {
-                placement: PlacementIndex(index),
-                centre,
-                pages: 0,
-                writes: 0,
-                closes: false,
-            };
+            let cluster = Cluster { placement: PlacementIndex(index), centre, pages: 0, writes: 0, closes: false };
             centre *= 4.0;
             cluster
         };
@@ -167,10 +154,7 @@ impl Warcip {
     }
 
     fn decide(&mut self) {
-        let busy = self
-            .clusters
-            .iter()
-            .position(|cluster| cluster.writes > self.written / 2);
+        let busy = self.clusters.iter().position(|cluster| cluster.writes > self.written / 2);
         match busy.filter(|_| !self.free.is_empty()) {
             Some(busy) => self.split(busy),
             None => {

@@ -22,10 +22,7 @@ impl Arrivals {
     /// Returns the next gap for this mean, nanoseconds.
     pub fn next_gap_ns(&mut self, mean_ns: f64) -> u64 {
         // The fraction must not be 0, whose logarithm is infinite.
-        assert!(
-            mean_ns.is_finite() && mean_ns >= 0.0,
-            "{mean_ns} is not a time between requests"
-        );
+        assert!(mean_ns.is_finite() && mean_ns >= 0.0, "{mean_ns} is not a time between requests");
         let fraction = 1.0 - self.0.next_fraction();
         assert!(fraction > 0.0, "the logarithm of the fraction is finite");
         (mean_ns * -ln(fraction)) as u64
@@ -41,10 +38,7 @@ mod tests {
     #[test]
     fn gaps_are_exponential_and_the_same_each_time() {
         let job = parse("[a]\nrw=write\n", "test.fio").unwrap().jobs.remove(0);
-        let target = WorkloadTarget {
-            device_bytes: 1 << 30,
-            ..WorkloadTarget::default()
-        };
+        let target = WorkloadTarget { device_bytes: 1 << 30, ..WorkloadTarget::default() };
         let plan = JobPlan::new(&job, 0, target).unwrap();
         let gaps = || {
             let mut arrivals = Arrivals::new(&plan);

@@ -39,15 +39,9 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn new(job: &Job, plan: &JobPlan) -> Self {
         let slots_and_pause = NOMINAL_SERVICE_NS / job.iodepth as f64 + pause_ns(job);
-        let per_request = |ns| Self {
-            per_request: ns,
-            per_byte: 0.0,
-        };
+        let per_request = |ns| Self { per_request: ns, per_byte: 0.0 };
         let rated = if let Some(rate) = total(&job.rate, plan) {
-            Self {
-                per_request: 0.0,
-                per_byte: NS_PER_SECOND / rate,
-            }
+            Self { per_request: 0.0, per_byte: NS_PER_SECOND / rate }
         } else if let Some(rate) = total(&job.rate_iops, plan) {
             per_request(NS_PER_SECOND / rate)
         } else if let Some(flow) = job.flow {
@@ -59,17 +53,10 @@ impl Cost {
             return rated;
         }
         if job.rate_ignore_thinktime {
-            return Self {
-                per_request: rated.per_request + pause_ns(job),
-                ..rated
-            };
+            return Self { per_request: rated.per_request + pause_ns(job), ..rated };
         }
         let mean_bytes = plan.mean_request_bytes();
-        if rated.request_cost(mean_bytes) >= slots_and_pause {
-            rated
-        } else {
-            per_request(slots_and_pause)
-        }
+        if rated.request_cost(mean_bytes) >= slots_and_pause { rated } else { per_request(slots_and_pause) }
     }
 
     /// Cost on a scaled model. Each byte of the model stands for d bytes of the drive and for their
@@ -81,10 +68,7 @@ impl Cost {
             "requests of {mean_bytes} bytes are scaled by 1/{}",
             model.denominator
         );
-        Self {
-            per_request: 0.0,
-            per_byte: self.request_cost(mean_bytes) / mean_bytes * model.denominator as f64,
-        }
+        Self { per_request: 0.0, per_byte: self.request_cost(mean_bytes) / mean_bytes * model.denominator as f64 }
     }
 
     pub(super) fn request_cost(self, bytes: f64) -> f64 {
@@ -110,9 +94,7 @@ fn pause_ns(job: &Job) -> f64 {
 /// the proportion of `rwmixread`.
 pub fn total(rates: &[Option<u64>; 3], plan: &JobPlan) -> Option<f64> {
     let operations = plan.access.operations.iter();
-    let given: Vec<f64> = operations
-        .filter_map(|operation| rates[operation as usize])
-        .map(|rate| rate as f64)
-        .collect();
+    let given: Vec<f64> =
+        operations.filter_map(|operation| rates[operation as usize]).map(|rate| rate as f64).collect();
     (!given.is_empty()).then(|| given.iter().sum())
 }

@@ -47,18 +47,9 @@ pub struct Skew {
 
 #[derive(Debug, Clone)]
 enum Formula {
-    Zipf {
-        zeta_n: f64,
-        second: f64,
-        eta: f64,
-        alpha: f64,
-    },
-    Pareto {
-        power: f64,
-    },
-    Normal {
-        deviation: u32,
-    },
+    Zipf { zeta_n: f64, second: f64, eta: f64, alpha: f64 },
+    Pareto { power: f64 },
+    Normal { deviation: u32 },
 }
 
 impl Skew {
@@ -73,35 +64,19 @@ impl Skew {
                 // fio keeps the offset in 32 bits.
                 let offset = center.map_or(0, |center| u64::from((n * (center - 0.5)) as i64 as u32));
                 let deviation = (n * deviation_percent / 100.0).ceil() as u32;
-                (
-                    Formula::Normal {
-                        deviation: u64::from(deviation).min(blocks / 2) as u32,
-                    },
-                    offset,
-                )
+                (Formula::Normal { deviation: u64::from(deviation).min(blocks / 2) as u32 }, offset)
             }
             SkewKind::Zipf(theta) => {
                 let first = generator.next();
-                (
-                    Self::zipf(theta, blocks),
-                    center.map_or(u64::from(first), |center| (n * center) as u64),
-                )
+                (Self::zipf(theta, blocks), center.map_or(u64::from(first), |center| (n * center) as u64))
             }
             SkewKind::Pareto(h) => {
                 let first = generator.next();
-                let formula = Formula::Pareto {
-                    power: ln(h) / ln(1.0 - h),
-                };
+                let formula = Formula::Pareto { power: ln(h) / ln(1.0 - h) };
                 (formula, center.map_or(u64::from(first), |center| (n * center) as u64))
             }
         };
-        Self {
-            generator,
-            blocks,
-            landing_blocks: blocks,
-            offset,
-            formula,
-        }
+        Self { generator, blocks, landing_blocks: blocks, offset, formula }
     }
 
     /// Maps the distribution to a scaled model with fewer blocks. Each block stands for the largest
@@ -119,12 +94,7 @@ impl Skew {
         assert!(zeta_n >= 1.0, "the first block is drawn with some probability");
         let second = 1.0 + pow(0.5, theta);
         let eta = (1.0 - pow(2.0 / blocks as f64, 1.0 - theta)) / (1.0 - second / zeta_n);
-        Formula::Zipf {
-            zeta_n,
-            second,
-            eta,
-            alpha: 1.0 / (1.0 - theta),
-        }
+        Formula::Zipf { zeta_n, second, eta, alpha: 1.0 / (1.0 - theta) }
     }
 
     /// Draws the next block number, in 0..blocks (of the scaled model, if any).
@@ -132,12 +102,7 @@ impl Skew {
     pub fn next(&mut self) -> u64 {
         let blocks = self.blocks;
         let rank = match self.formula {
-            Formula::Zipf {
-                zeta_n,
-                second,
-                eta,
-                alpha,
-            } => {
+            Formula::Zipf { zeta_n, second, eta, alpha } => {
                 let u = f64::from(self.generator.next()) / f64::from(u32::MAX);
                 let z = u * zeta_n;
                 if z < 1.0 {
@@ -163,9 +128,7 @@ impl Skew {
     }
 
     fn next_normal(&mut self, deviation: u32) -> u64 {
-        let sum: u64 = (0..NORMAL_DRAWS)
-            .map(|_| u64::from(self.generator.next()) % (self.blocks + 1))
-            .sum();
+        let sum: u64 = (0..NORMAL_DRAWS).map(|_| u64::from(self.generator.next()) % (self.blocks + 1)).sum();
         let mean = sum.div_ceil(NORMAL_DRAWS);
         if deviation == 0 {
             return mean;
@@ -201,11 +164,7 @@ fn zeta(terms: u64, theta: f64) -> f64 {
                     known.remove(0);
                 }
                 known.push((key, Arc::default()));
-                assert!(
-                    known.len() <= KNOWN_MAX,
-                    "{} sums are cached, at most {KNOWN_MAX}",
-                    known.len()
-                );
+                assert!(known.len() <= KNOWN_MAX, "{} sums are cached, at most {KNOWN_MAX}", known.len());
                 Arc::clone(&known.last().expect("it was pushed").1)
             }
         }
@@ -238,12 +197,7 @@ impl ZoneTable {
 
     /// Zones in bytes (fio's `zoned_abs`).
     pub fn from_bytes(zones: &[AccessZone], block_bytes: u64) -> Self {
-        Self::new(zones, |before, size| {
-            (
-                before / block_bytes,
-                (before + size) / block_bytes - before / block_bytes,
-            )
-        })
+        Self::new(zones, |before, size| (before / block_bytes, (before + size) / block_bytes - before / block_bytes))
     }
 
     /// Builds the table. `blocks_of` converts the total size before a zone and its own size into
@@ -252,17 +206,10 @@ impl ZoneTable {
         let mut table = Vec::with_capacity(100);
         let mut before = 0;
         for zone in zones {
-            table.extend(std::iter::repeat_n(
-                blocks_of(before, zone.size),
-                zone.access_percent as usize,
-            ));
+            table.extend(std::iter::repeat_n(blocks_of(before, zone.size), zone.access_percent as usize));
             before += zone.size;
         }
-        assert_eq!(
-            table.len(),
-            100,
-            "access percentages are checked when the job file is read"
-        );
+        assert_eq!(table.len(), 100, "access percentages are checked when the job file is read");
         Self { zones: table }
     }
 
@@ -312,10 +259,7 @@ mod tests {
                 *hits.entry(skew.next()).or_insert(0_u32) += 1;
             }
             let hottest = f64::from(*hits.values().max().unwrap()) / f64::from(draws);
-            assert!(
-                (hottest - expected).abs() < 0.005,
-                "theta {theta}: hottest block {hottest}"
-            );
+            assert!((hottest - expected).abs() < 0.005, "theta {theta}: hottest block {hottest}");
         }
     }
 
@@ -324,20 +268,12 @@ mod tests {
         let mut skew = Skew::new(SkewKind::Zipf(2.2), 1000, Some(0.25), 1);
         let draws: Vec<u64> = (0..1000).map(|_| skew.next()).collect();
         let at_center = draws.iter().filter(|block| **block == 250).count();
-        assert!(
-            (600..740).contains(&at_center),
-            "{at_center} of 1000 draws at the centre"
-        );
+        assert!((600..740).contains(&at_center), "{at_center} of 1000 draws at the centre");
     }
 
     #[test]
     fn every_kind_stays_inside_a_region_of_any_size() {
-        for kind in [
-            SkewKind::Zipf(0.9),
-            SkewKind::Zipf(2.5),
-            SkewKind::Pareto(0.3),
-            SkewKind::Normal(99.0),
-        ] {
+        for kind in [SkewKind::Zipf(0.9), SkewKind::Zipf(2.5), SkewKind::Pareto(0.3), SkewKind::Normal(99.0)] {
             for blocks in [1, 2, 3, 7, 1000] {
                 let mut skew = Skew::new(kind, blocks, None, 99);
                 assert!((0..2000).all(|_| skew.next() < blocks), "{kind:?} over {blocks} blocks");
@@ -347,16 +283,7 @@ mod tests {
 
     #[test]
     fn zones_get_their_shares() {
-        let zones = [
-            AccessZone {
-                access_percent: 80,
-                size: 20,
-            },
-            AccessZone {
-                access_percent: 20,
-                size: 80,
-            },
-        ];
+        let zones = [AccessZone { access_percent: 80, size: 20 }, AccessZone { access_percent: 20, size: 80 }];
         let table = ZoneTable::from_percents(&zones, 1000);
         let mut generator = Taus88::new(7);
         let draws = 100_000;
@@ -367,16 +294,7 @@ mod tests {
 
     #[test]
     fn zones_in_bytes_follow_each_other() {
-        let zones = [
-            AccessZone {
-                access_percent: 60,
-                size: 8192,
-            },
-            AccessZone {
-                access_percent: 40,
-                size: 12288,
-            },
-        ];
+        let zones = [AccessZone { access_percent: 60, size: 8192 }, AccessZone { access_percent: 40, size: 12288 }];
         let table = ZoneTable::from_bytes(&zones, 4096);
         assert_eq!([table.zones[59], table.zones[60]], [(0, 2), (2, 3)]);
     }

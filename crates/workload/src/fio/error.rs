@@ -60,10 +60,7 @@ pub struct FileLine {
 
 impl FileLine {
     pub(super) fn new(file: &str, line: usize) -> FileLine {
-        FileLine {
-            file: Arc::from(file),
-            line,
-        }
+        FileLine { file: Arc::from(file), line }
     }
 }
 
@@ -84,10 +81,7 @@ pub struct OptionError {
 
 impl OptionError {
     pub(super) fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            problem: problem.into(),
-            remedy: remedy.into(),
-        }
+        Self { problem: problem.into(), remedy: remedy.into() }
     }
 
     pub(super) fn at(self, place: &FileLine, subject: impl Into<String>) -> JobError {

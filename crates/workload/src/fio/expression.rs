@@ -55,10 +55,7 @@ pub fn evaluate(text: &str, suffixes: Suffixes) -> Parsed<String> {
     let mut rest = text;
     while let Some(start) = rest.find('(') {
         out.push_str(&rest[..start]);
-        let mut parser = ExpressionParser {
-            text: &rest[start..],
-            suffixes,
-        };
+        let mut parser = ExpressionParser { text: &rest[start..], suffixes };
         let value = parser.primary(0)?;
         if value.fract() != 0.0 || !(0.0..=9_007_199_254_740_992.0).contains(&value) {
             return Err(OptionError::new(
@@ -169,10 +166,7 @@ impl ExpressionParser<'_> {
     /// Parses a number or a parenthesis.
     fn primary(&mut self, depth: usize) -> Parsed<f64> {
         if depth > DEPTH_MAX {
-            return Err(OptionError::new(
-                "the expression is nested too deeply",
-                "Write a simpler one",
-            ));
+            return Err(OptionError::new("the expression is nested too deeply", "Write a simpler one"));
         }
         match self.sign(&['(', '-', '+']) {
             Some('(') => {
@@ -211,10 +205,7 @@ impl ExpressionParser<'_> {
             Some(next) => format!("`{next}`"),
             None => "its end".to_owned(),
         };
-        OptionError::new(
-            format!("the expression has {found} where {wanted} belongs"),
-            "Write it like (4*1024k)",
-        )
+        OptionError::new(format!("the expression has {found} where {wanted} belongs"), "Write it like (4*1024k)")
     }
 }
 
@@ -278,9 +269,6 @@ mod tests {
             let complaint = evaluate(text, SIZES).expect_err(text);
             assert!(complaint.problem.contains(says), "{text}: {complaint:?}");
         }
-        assert!(
-            evaluate(&format!("{}1", "(".repeat(100_000)), SIZES).is_err(),
-            "it does not overflow the stack"
-        );
+        assert!(evaluate(&format!("{}1", "(".repeat(100_000)), SIZES).is_err(), "it does not overflow the stack");
     }
 }

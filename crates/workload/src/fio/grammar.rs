@@ -24,10 +24,7 @@ const ZONES_MAX: usize = 256;
 /// Parses one range of `bsrange`, such as `1k-64k`.
 pub fn parse_range(text: &str, base: KbBase) -> Result<(u64, u64), OptionError> {
     let (least, most) = text.split_once(['-', ':']).ok_or_else(|| {
-        OptionError::new(
-            format!("`{text}` is not a range"),
-            "Write smallest-largest, for example 1k-64k",
-        )
+        OptionError::new(format!("`{text}` is not a range"), "Write smallest-largest, for example 1k-64k")
     })?;
     let bound = |part: &str| number_in(part, base, 1, u64::from(u32::MAX));
     let (least, most) = (bound(least)?, bound(most)?);
@@ -122,15 +119,9 @@ pub fn set_distribution(job: &mut Job, value: &str) -> Result<(), OptionError> {
 /// Parses blocks in their order, such as `2,0,1`.
 fn parse_sequence(blocks: Option<&str>) -> Result<Vec<u64>, OptionError> {
     const MOST: usize = 64;
-    let blocks = blocks
-        .unwrap_or("")
-        .split(',')
-        .map(|block| block.trim().parse::<u32>().map(u64::from));
+    let blocks = blocks.unwrap_or("").split(',').map(|block| block.trim().parse::<u32>().map(u64::from));
     let blocks: Vec<u64> = blocks.collect::<Result<_, _>>().map_err(|_| {
-        OptionError::new(
-            "the sequence is not a list of block numbers",
-            "Write for example sequence:2,0,1",
-        )
+        OptionError::new("the sequence is not a list of block numbers", "Write for example sequence:2,0,1")
     })?;
     if blocks.len() > MOST {
         return Err(OptionError::new(
@@ -151,10 +142,7 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<BlockDistribution,
         Some((parameter, center)) => (Some(fraction(parameter)?), Some(fraction(center)?)),
     };
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err(OptionError::new(
-            "the centre is outside the region",
-            "Give a centre from 0 to 1",
-        ));
+        return Err(OptionError::new("the centre is outside the region", "Give a centre from 0 to 1"));
     }
     let kind = match name {
         "zipf" => SkewKind::Zipf(parameter.unwrap_or(1.1)),
@@ -169,35 +157,21 @@ fn parse_skew(name: &str, parameters: Option<&str>) -> Result<BlockDistribution,
         }
         _ => return Ok(BlockDistribution::Skewed { kind, center }),
     };
-    Err(OptionError::new(
-        format!("the parameter of {name} is out of fio's range"),
-        allowed,
-    ))
+    Err(OptionError::new(format!("the parameter of {name} is out of fio's range"), allowed))
 }
 
 fn parse_zones(lists: Option<&str>, job: &Job, absolute: bool) -> Result<BlockDistribution, OptionError> {
-    let example = if absolute {
-        "zoned_abs:60/20g:40/80g"
-    } else {
-        "zoned:80/20:20/80"
-    };
+    let example = if absolute { "zoned_abs:60/20g:40/80g" } else { "zoned:80/20:20/80" };
     let mut zones = match (&job.distribution, absolute) {
         (BlockDistribution::Zoned(zones), false) | (BlockDistribution::ZonedAbsolute(zones), true) => zones.clone(),
         _ => PerDirection::default(),
     };
     for (direction, list) in given_lists(lists.unwrap_or(""), &format!("zones, for example {example}"))? {
         zones[direction] = parse_zone_list(list, job.kb_base, absolute).map_err(|complaint| {
-            OptionError::new(
-                complaint.problem,
-                format!("{}, for example {example}", complaint.remedy),
-            )
+            OptionError::new(complaint.problem, format!("{}, for example {example}", complaint.remedy))
         })?;
     }
-    Ok(if absolute {
-        BlockDistribution::ZonedAbsolute(zones)
-    } else {
-        BlockDistribution::Zoned(zones)
-    })
+    Ok(if absolute { BlockDistribution::ZonedAbsolute(zones) } else { BlockDistribution::Zoned(zones) })
 }
 
 fn parse_zone_list(list: &str, base: KbBase, absolute: bool) -> Result<Vec<AccessZone>, OptionError> {
@@ -280,20 +254,13 @@ pub fn set_write_mode(job: &mut Job, value: &str) -> Result<(), OptionError> {
     }
     let share = |(mode, percent): (WriteMode, Option<u32>)| (mode, percent.unwrap_or_else(|| (100 - given) / open));
     let modes: Vec<(WriteMode, u32)> = modes.into_iter().map(share).collect();
-    if modes
-        .iter()
-        .all(|(mode, percent)| *mode == WriteMode::Uncorrectable || *percent == 0)
-    {
+    if modes.iter().all(|(mode, percent)| *mode == WriteMode::Uncorrectable || *percent == 0) {
         return Err(OptionError::new(
             "Write Uncorrectable alone writes no flash page",
             "Remove the job, or add another mode with its percentage",
         ));
     }
-    job.write_modes = if modes.iter().all(|(mode, _)| *mode == WriteMode::Write) {
-        Vec::new()
-    } else {
-        modes
-    };
+    job.write_modes = if modes.iter().all(|(mode, _)| *mode == WriteMode::Write) { Vec::new() } else { modes };
     Ok(())
 }
 
@@ -352,10 +319,7 @@ pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), OptionError> {
     let read = |path: &Path| base::input::read_text(path, TEXT_BYTES_MAX);
     let text = read(Path::new(value)).or_else(|_| read(&beside()));
     let text = text.map_err(|error| {
-        OptionError::new(
-            format!("the file of the scheme cannot be read ({error})"),
-            "Give the path of a readable file",
-        )
+        OptionError::new(format!("the file of the scheme cannot be read ({error})"), "Give the path of a readable file")
     })?;
     job.dp_scheme = parse_scheme(&text)?;
     Ok(())
@@ -364,12 +328,7 @@ pub fn set_scheme(job: &mut Job, value: &str) -> Result<(), OptionError> {
 fn parse_scheme(text: &str) -> Result<Vec<SchemeEntry>, OptionError> {
     const MOST: usize = 32;
     let mut entries = Vec::new();
-    for (index, line) in text
-        .lines()
-        .map(str::trim)
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty())
-    {
+    for (index, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
         let numbers: Result<Vec<u64>, _> = line.split(',').map(|part| part.trim().parse()).collect();
         let entry = match numbers.as_deref() {
             Ok(&[start_bytes, end_bytes, placement]) => u16::try_from(placement).ok().map(|index| SchemeEntry {
@@ -405,28 +364,11 @@ mod tests {
         let parse = |list| parse_bssplit(list, KbBase::Binary);
         let share = |bytes, percent| BlockShare { bytes, percent };
         assert_eq!(parse("4k/60:64k/40"), Ok(vec![share(65536, 40), share(4096, 60)]));
-        assert_eq!(
-            parse("4k/50:8k:16k/"),
-            Ok(vec![share(8192, 25), share(16384, 25), share(4096, 50)])
-        );
-        assert_eq!(
-            parse("4k/100:"),
-            Ok(vec![share(4096, 100)]),
-            "an empty entry ends the list"
-        );
-        assert_eq!(
-            parse("20k-28k/5.:4k/95"),
-            parse("20k/5:4k/95"),
-            "fio takes the first size of a range"
-        );
-        assert!(
-            parse("4k/60:8k/50").is_ok(),
-            "more than 100 is cut off when sizes are drawn"
-        );
-        assert!(
-            parse("4k/60:8k/30").is_ok(),
-            "less than 100 goes to the most frequent size"
-        );
+        assert_eq!(parse("4k/50:8k:16k/"), Ok(vec![share(8192, 25), share(16384, 25), share(4096, 50)]));
+        assert_eq!(parse("4k/100:"), Ok(vec![share(4096, 100)]), "an empty entry ends the list");
+        assert_eq!(parse("20k-28k/5.:4k/95"), parse("20k/5:4k/95"), "fio takes the first size of a range");
+        assert!(parse("4k/60:8k/50").is_ok(), "more than 100 is cut off when sizes are drawn");
+        assert!(parse("4k/60:8k/30").is_ok(), "less than 100 goes to the most frequent size");
         assert!(parse("4k/60:8k/50:16k").is_err());
         assert!(parse(&"4k/1:".repeat(65)).is_err());
     }
@@ -472,23 +414,11 @@ mod tests {
 
     #[test]
     fn zones_are_checked() {
-        assert!(
-            parse_zone_list("80/20", KbBase::Binary, false).is_err(),
-            "fio refuses this too"
-        );
+        assert!(parse_zone_list("80/20", KbBase::Binary, false).is_err(), "fio refuses this too");
         let zones = parse_zone_list("80/20:20", KbBase::Binary, false).unwrap();
-        assert_eq!(
-            zones[1],
-            AccessZone {
-                access_percent: 20,
-                size: 80
-            }
-        );
+        assert_eq!(zones[1], AccessZone { access_percent: 20, size: 80 });
         assert!(parse_zone_list("50/60:50/60", KbBase::Binary, false).is_err());
-        assert_eq!(
-            parse_zone_list("100/2g", KbBase::Binary, true).unwrap()[0].size,
-            2 << 30
-        );
+        assert_eq!(parse_zone_list("100/2g", KbBase::Binary, true).unwrap()[0].size, 2 << 30);
     }
 
     #[test]

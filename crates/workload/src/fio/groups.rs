@@ -64,26 +64,13 @@ fn check_group(jobs: &[Job]) -> Result<(), JobError> {
     let first = &jobs[0];
     for job in jobs {
         if job.flow.is_some() != first.flow.is_some() {
-            let problem = format!(
-                "the job runs together with [{}], but only one of the two has a flow",
-                first.name
-            );
-            return Err(job.error(
-                "flow",
-                problem,
-                "Give both a flow or neither, or separate them with stonewall",
-            ));
+            let problem = format!("the job runs together with [{}], but only one of the two has a flow", first.name);
+            return Err(job.error("flow", problem, "Give both a flow or neither, or separate them with stonewall"));
         }
         if job.flow.is_some() && job.flow_id != first.flow_id {
-            let problem = format!(
-                "the flow_id differs from that of [{}], so their flows cannot be compared",
-                first.name
-            );
-            return Err(job.error(
-                "flow_id",
-                problem,
-                "Give both the same flow_id, or separate them with stonewall",
-            ));
+            let problem =
+                format!("the flow_id differs from that of [{}], so their flows cannot be compared", first.name);
+            return Err(job.error("flow_id", problem, "Give both the same flow_id, or separate them with stonewall"));
         }
     }
     Ok(())

@@ -47,20 +47,14 @@ impl JobOperations {
 
     /// The operations that the job issues, in fio's order.
     pub fn iter(self) -> impl Iterator<Item = RequestOperation> + Clone {
-        RequestOperation::ALL
-            .into_iter()
-            .filter(move |operation| self.include(*operation))
+        RequestOperation::ALL.into_iter().filter(move |operation| self.include(*operation))
     }
 }
 
 /// The values of `rw`.
 pub const ACCESSES: [AccessMode; 11] = {
     const fn access(name: &'static str, operations: JobOperations, random: bool) -> AccessMode {
-        AccessMode {
-            name,
-            operations,
-            random,
-        }
+        AccessMode { name, operations, random }
     }
     use JobOperations::{Only, ReadWrite, TrimWrite};
     use RequestOperation::{Read, Trim, Write};
@@ -189,12 +183,7 @@ pub struct LatencyGoal {
 
 impl Default for LatencyGoal {
     fn default() -> Self {
-        Self {
-            target_us: 0,
-            window_us: 0,
-            percent: 100.0,
-            goes_on: false,
-        }
+        Self { target_us: 0, window_us: 0, percent: 100.0, goes_on: false }
     }
 }
 
@@ -216,14 +205,9 @@ pub struct LogChoice {
 impl LogChoice {
     /// The options that request logs, with the prefixes of their files' names.
     pub fn asked(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let choices = [
-            ("write_bw_log", &self.bandwidth),
-            ("write_lat_log", &self.latency),
-            ("write_iops_log", &self.requests),
-        ];
-        choices
-            .into_iter()
-            .filter_map(|(option, prefix)| Some((option, prefix.as_deref()?)))
+        let choices =
+            [("write_bw_log", &self.bandwidth), ("write_lat_log", &self.latency), ("write_iops_log", &self.requests)];
+        choices.into_iter().filter_map(|(option, prefix)| Some((option, prefix.as_deref()?)))
     }
 
     /// The first option that requests a log, if any.
@@ -540,11 +524,7 @@ impl Job {
 
     /// The directive that writes carry, from `fdp` and `dataplacement` together.
     pub fn placement(&self) -> DataPlacement {
-        if self.fdp {
-            DataPlacement::Fdp
-        } else {
-            self.dataplacement.unwrap_or(DataPlacement::None)
-        }
+        if self.fdp { DataPlacement::Fdp } else { self.dataplacement.unwrap_or(DataPlacement::None) }
     }
 
     /// The seed of the job's random numbers.
@@ -605,11 +585,7 @@ impl Job {
     pub(super) fn check(&self) -> Result<(), super::JobError> {
         let given = |values: &PerDirection<Option<u64>>| values.iter().any(Option::is_some);
         if given(&self.rate) && given(&self.rate_iops) {
-            return Err(self.error(
-                "rate_iops",
-                "rate and rate_iops cannot be combined",
-                "Remove one of them",
-            ));
+            return Err(self.error("rate_iops", "rate and rate_iops cannot be combined", "Remove one of them"));
         }
         if self.flow.is_some() && (given(&self.rate) || given(&self.rate_iops)) {
             return Err(self.error(

@@ -123,10 +123,7 @@ impl SectionReader<'_> {
         let file: Arc<str> = Arc::from(file);
         for (index, raw) in text.lines().enumerate() {
             let line = strip(raw);
-            let place = FileLine {
-                file: Arc::clone(&file),
-                line: index + 1,
-            };
+            let place = FileLine { file: Arc::clone(&file), line: index + 1 };
             if line.is_empty() {
                 continue;
             }
@@ -160,10 +157,7 @@ impl SectionReader<'_> {
             });
             return match name {
                 Some(_) => Ok(()),
-                None => Err(OptionError::new(
-                    "the section has no name or no closing bracket",
-                    "Write [name]",
-                )),
+                None => Err(OptionError::new("the section has no name or no closing bracket", "Write [name]")),
             };
         }
         if line == "include" || line.starts_with("include ") {
@@ -174,31 +168,21 @@ impl SectionReader<'_> {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (line, None),
         };
-        section.lines.push(OptionLine {
-            place: place.clone(),
-            name: name.to_owned(),
-            value,
-        });
+        section.lines.push(OptionLine { place: place.clone(), name: name.to_owned(), value });
         Ok(())
     }
 
     /// Section of the current line.
     fn section(&mut self) -> Result<&mut JobSection, OptionError> {
         self.sections.last_mut().ok_or_else(|| {
-            OptionError::new(
-                "the option stands before the first section",
-                "Write [global] or [name] above it",
-            )
+            OptionError::new("the option stands before the first section", "Write [global] or [name] above it")
         })
     }
 
     /// Reads a file in the folder of the including file.
     fn include(&mut self, name: &str, place: &FileLine) -> Result<(), OptionError> {
         if name.is_empty() {
-            return Err(OptionError::new(
-                "the name of the file is missing",
-                "Write include FILE",
-            ));
+            return Err(OptionError::new("the name of the file is missing", "Write include FILE"));
         }
         self.section()?;
         let path = Path::new(&*place.file).with_file_name(name);
@@ -221,9 +205,7 @@ impl SectionReader<'_> {
             return Ok(());
         }
         if self.includes > INCLUDES_MAX {
-            return Err(too_much(format!(
-                "the job file includes more than {INCLUDES_MAX} files"
-            )));
+            return Err(too_much(format!("the job file includes more than {INCLUDES_MAX} files")));
         }
         let text = (self.surroundings.read)(&path).map_err(|error| {
             OptionError::new(

@@ -33,12 +33,7 @@ impl JobFile {
             for instance in 0..job.numjobs {
                 let (_, plan) = plan_instance(job, instance, target)?;
                 bytes = bytes.saturating_add(plan.memory_bytes());
-                let AddressPlan::Skewed {
-                    kind: SkewKind::Zipf(theta),
-                    drawn_blocks,
-                    ..
-                } = plan.addresses
-                else {
+                let AddressPlan::Skewed { kind: SkewKind::Zipf(theta), drawn_blocks, .. } = plan.addresses else {
                     continue;
                 };
                 if zetas.insert((theta.to_bits(), zeta_terms(drawn_blocks))) {
@@ -50,11 +45,7 @@ impl JobFile {
                          take too long",
                         zetas.len()
                     );
-                    return Err(job.error(
-                        "random_distribution",
-                        problem,
-                        "Give the jobs the same theta and region",
-                    ));
+                    return Err(job.error("random_distribution", problem, "Give the jobs the same theta and region"));
                 }
             }
         }
@@ -73,16 +64,11 @@ impl JobPlan {
     /// Maximum memory of a stream of this plan, bytes.
     fn memory_bytes(&self) -> u64 {
         let stream_bytes = STREAM_BYTES + self.map_blocks().map_or(0, RandomMap::memory_bytes);
-        let pieces = self
-            .region_bytes
-            .div_ceil(self.blocks[RequestOperation::Write as usize].min_bytes);
+        let pieces = self.region_bytes.div_ceil(self.blocks[RequestOperation::Write as usize].min_bytes);
         let read_back_bytes = match self.read_back {
             None => 0,
             Some(ReadBackPlan { sorted: true, .. }) => pieces.saturating_mul(PIECE_BYTES),
-            Some(ReadBackPlan {
-                backlog: Some((writes, _)),
-                ..
-            }) => pieces.min(writes).saturating_mul(PIECE_BYTES),
+            Some(ReadBackPlan { backlog: Some((writes, _)), .. }) => pieces.min(writes).saturating_mul(PIECE_BYTES),
             // A copy of the stream repeats the writes.
             Some(_) => stream_bytes,
         };

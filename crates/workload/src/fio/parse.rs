@@ -52,11 +52,7 @@ impl JobFile {
             if given.is_empty() {
                 return None;
             }
-            let why = if option.is_silent() {
-                Some(option.help)
-            } else {
-                idle_reason(option.name, &given)
-            };
+            let why = if option.is_silent() { Some(option.help) } else { idle_reason(option.name, &given) };
             Some((option, why?))
         };
         super::options().iter().filter_map(reason).collect()
@@ -145,11 +141,7 @@ pub fn parse_within(
             problems.push(complaint.at(&section.place, format!("[{}]", section.name)));
             break;
         }
-        let mut job = Job {
-            name: section.name.clone(),
-            place: section.place.clone(),
-            ..global.clone()
-        };
+        let mut job = Job { name: section.name.clone(), place: section.place.clone(), ..global.clone() };
         let mut of_job = apply(&mut job, &section.lines, surroundings);
         let is_of_job = |change: &&Override| change.section == "global" || change.section == section.name;
         let changes: Vec<OptionLine> = changes
@@ -189,25 +181,16 @@ pub fn parse_within(
     }
     JobError::all(problems)?;
     let instances: u32 = jobs.iter().map(|job| job.numjobs).sum();
-    assert_eq!(
-        next_thread_number,
-        instances + 1,
-        "the numbers of the instances are not consecutive"
-    );
-    Ok(JobFile {
-        file: file_name.to_owned(),
-        jobs,
-    })
+    assert_eq!(next_thread_number, instances + 1, "the numbers of the instances are not consecutive");
+    Ok(JobFile { file: file_name.to_owned(), jobs })
 }
 
 /// Refuses a file without jobs, and changes of jobs that it does not have.
 fn check_file(text: &str, file: &str, jobs: &[Job], changes: &[Override]) -> Result<(), JobError> {
     let end = FileLine::new(file, text.lines().count().max(1));
     if jobs.is_empty() {
-        let complaint = OptionError::new(
-            "no section describes a job",
-            "Add a section, for example [job] with rw=write",
-        );
+        let complaint =
+            OptionError::new("no section describes a job", "Add a section, for example [job] with rw=write");
         return Err(complaint.at(&end, "the job file"));
     }
     let unknown = |change: &&Override| change.section != "global" && jobs.iter().all(|job| job.name != change.section);
@@ -274,20 +257,14 @@ fn set(job: &mut Job, line: &OptionLine, surroundings: &IncludeContext<'_>) -> R
         Effect::None => {}
         Effect::Checked(check) => check(&surroundings.substitute(line.value.as_deref().unwrap_or_default())?)?,
         Effect::Refused(remedy) => {
-            return Err(OptionError::new(
-                format!("the option is not supported, because it {}", option.help),
-                remedy,
-            ));
+            return Err(OptionError::new(format!("the option is not supported, because it {}", option.help), remedy));
         }
         Effect::Active(set) => {
             let value = match &line.value {
                 Some(value) => resolve(value, option, job.kb_base, surroundings)?,
                 None if matches!(option.kind, OptionKind::Flag | OptionKind::FlagOrName) => String::new(),
                 None => {
-                    return Err(OptionError::new(
-                        "the option needs a value",
-                        format!("Write {}=...", option.name),
-                    ));
+                    return Err(OptionError::new("the option needs a value", format!("Write {}=...", option.name)));
                 }
             };
             set(job, &value)?;
@@ -310,16 +287,11 @@ fn resolve(
     if value.contains('$') {
         let problem = "fio's own variables ($ncpus, $mb_memory, $pagesize) depend on the machine and are not \
                        supported";
-        return Err(OptionError::new(
-            problem,
-            "Write the value itself, or a variable such as ${SIZE}",
-        ));
+        return Err(OptionError::new(problem, "Write the value itself, or a variable such as ${SIZE}"));
     }
     let suffixes = match option.kind {
         OptionKind::Time => Suffixes::Times,
-        _ => Suffixes::Sizes {
-            kilo: if kb_base == KbBase::Binary { 1024 } else { 1000 },
-        },
+        _ => Suffixes::Sizes { kilo: if kb_base == KbBase::Binary { 1024 } else { 1000 } },
     };
     expression::evaluate(&value, suffixes)
 }
@@ -345,14 +317,8 @@ mod tests {
             "# comment\n[global]\nbs=8k ; trailing\nrw=randwrite\n\n[a]\nsize=1g\n[global]\nbs=16k\niodepth=4\n[b]\nrw=write # why\n\
              [c]\niodepth=8\n",
         );
-        assert_eq!(
-            jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(),
-            ["a", "b", "c"]
-        );
-        assert_eq!(
-            jobs.iter().map(|job| job.bs[1]).collect::<Vec<_>>(),
-            [8192, 16384, 16384]
-        );
+        assert_eq!(jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(jobs.iter().map(|job| job.bs[1]).collect::<Vec<_>>(), [8192, 16384, 16384]);
         assert_eq!(jobs.iter().map(|job| job.iodepth).collect::<Vec<_>>(), [1, 4, 8]);
         assert_eq!(jobs[0].size, Some(Amount::Bytes(1 << 30)));
         assert_eq!(jobs[1].size, None, "a job does not inherit from the job before it");
@@ -367,10 +333,7 @@ mod tests {
         );
         let job = &jobs[0];
         assert_eq!(job.access.operations, JobOperations::ReadWrite);
-        assert_eq!(
-            (job.bs[0], job.io_size, job.runtime_us),
-            (8192, Some(Amount::Bytes(1 << 20)), 5_000_000)
-        );
+        assert_eq!((job.bs[0], job.io_size, job.runtime_us), (8192, Some(Amount::Bytes(1 << 20)), 5_000_000));
         assert_eq!(job.plids, [1, 3].map(PlacementIndex), "fio sorts them");
         assert!(job.stonewall);
     }
@@ -384,19 +347,13 @@ mod tests {
     #[test]
     fn thread_numbers_count_instances() {
         let jobs = jobs("[a]\nnumjobs=3\n[b]\n[c]\nnumjobs=2\n");
-        assert_eq!(
-            jobs.iter().map(|job| job.first_thread_number).collect::<Vec<_>>(),
-            [1, 4, 5]
-        );
+        assert_eq!(jobs.iter().map(|job| job.first_thread_number).collect::<Vec<_>>(), [1, 4, 5]);
     }
 
     #[test]
     fn placement_is_what_fdp_and_dataplacement_say() {
         assert_eq!(jobs("[a]\nfdp=1\n")[0].placement(), DataPlacement::Fdp);
-        assert_eq!(
-            jobs("[a]\ndata_placement=streams\nplids=2\n")[0].placement(),
-            DataPlacement::Streams
-        );
+        assert_eq!(jobs("[a]\ndata_placement=streams\nplids=2\n")[0].placement(), DataPlacement::Streams);
         assert_eq!(jobs("[a]\nplids=2\n")[0].placement(), DataPlacement::None);
         assert!(error("[a]\nfdp=1\ndataplacement=streams\nplids=1\n").contains("test.fio:3"));
         assert!(error("[a]\ndataplacement=streams\n").contains("for example plids=1,2"));
@@ -418,18 +375,10 @@ mod tests {
             option: option.to_owned(),
             value: value.to_owned(),
         };
-        let jobs = parse_with(
-            text,
-            "test.fio",
-            &[change("global", "iodepth", "8"), change("a", "plids", "3")],
-        )
-        .unwrap()
-        .jobs;
+        let jobs =
+            parse_with(text, "test.fio", &[change("global", "iodepth", "8"), change("a", "plids", "3")]).unwrap().jobs;
         assert_eq!(jobs.iter().map(|job| job.iodepth).collect::<Vec<_>>(), [8, 8]);
-        assert_eq!(
-            (&jobs[0].plids[..], &jobs[1].plids[..]),
-            (&[PlacementIndex(3)][..], &[][..])
-        );
+        assert_eq!((&jobs[0].plids[..], &jobs[1].plids[..]), (&[PlacementIndex(3)][..], &[][..]));
         let error = |change| parse_with(text, "test.fio", &[change]).unwrap_err().to_string();
         assert!(error(change("c", "iodepth", "8")).contains("Name one of a, b"));
         assert!(error(change("b", "iodepht", "8")).contains("`iodepth`"));
@@ -460,11 +409,7 @@ mod tests {
             ("[a]\nzonemode=zbd\n", 2, "not a zoned device"),
             ("[a]\nzonesize=1m\n", 1, "needs zonemode=strided"),
             ("[a]\nzonemode=strided\n", 2, "need a zonesize"),
-            (
-                "[a]\nrw=trimwrite\nzonemode=strided\nzonesize=1m\n",
-                3,
-                "with trims before writes",
-            ),
+            ("[a]\nrw=trimwrite\nzonemode=strided\nzonesize=1m\n", 3, "with trims before writes"),
             ("[a]\nrandom_distribution=sequence:1,x\n", 2, "sequence:2,0,1"),
             ("[a]\nsize=50.5%\n", 2, "stops at the decimal point"),
             ("[a]\nstartdelay=1s-2s\n", 2, "microseconds"),
@@ -523,11 +468,7 @@ mod tests {
             ("jobs/deeper/last.fio", "size=1g\n"),
         ];
         let read = within("[global]\ninclude common.fio\n[b]\nsize=2g\n[c]\n", &files, &[]).unwrap();
-        let jobs: Vec<_> = read
-            .jobs
-            .iter()
-            .map(|job| (job.name.as_str(), job.bs[1], job.size))
-            .collect();
+        let jobs: Vec<_> = read.jobs.iter().map(|job| (job.name.as_str(), job.bs[1], job.size)).collect();
         let bytes = |giga: u64| Some(Amount::Bytes(giga << 30));
         assert_eq!(jobs, [("b", 16384, bytes(2)), ("c", 16384, bytes(1))]);
         for (text, files, expected) in [
@@ -546,26 +487,14 @@ mod tests {
             assert!(error.starts_with(expected), "{error}");
         }
         let wrong = [("jobs/common.fio", "bs=16k\nio_dpeth=4\n")];
-        let error = within("[a]\ninclude common.fio\n", &wrong, &[])
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "jobs/common.fio:2: in io_dpeth=4, the option is not known. Did you mean `iodepth`?"
-        );
+        let error = within("[a]\ninclude common.fio\n", &wrong, &[]).unwrap_err().to_string();
+        assert_eq!(error, "jobs/common.fio:2: in io_dpeth=4, the option is not known. Did you mean `iodepth`?");
         let circle = [("jobs/a.fio", "include b.fio\n"), ("jobs/b.fio", "include a.fio\n")];
         let error = within("[a]\ninclude a.fio\n", &circle, &[]).unwrap_err().to_string();
-        assert!(
-            error.starts_with("jobs/b.fio:1: in `include a.fio`, the file includes itself"),
-            "{error}"
-        );
+        assert!(error.starts_with("jobs/b.fio:1: in `include a.fio`, the file includes itself"), "{error}");
         let names: Vec<String> = (0..12).map(|index| format!("jobs/{index}.fio")).collect();
         let texts: Vec<String> = (1..13).map(|index| format!("include {index}.fio\n")).collect();
-        let deep: Vec<(&str, &str)> = names
-            .iter()
-            .map(String::as_str)
-            .zip(texts.iter().map(String::as_str))
-            .collect();
+        let deep: Vec<(&str, &str)> = names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
         let error = within("[a]\ninclude 0.fio\n", &deep, &[]).unwrap_err().to_string();
         assert!(error.contains("more than 8 files include each other"), "{error}");
     }
@@ -577,10 +506,7 @@ mod tests {
         let variables = [("RW", "randwrite"), ("KIB", "2"), ("PERCENT", "50"), ("DRIVE", "ng0n1")];
         let job = within(text, &[], &variables).unwrap().jobs.remove(0);
         assert_eq!((job.bs, job.size), ([4096, 8192, 8192], Some(Amount::Percent(50))));
-        assert_eq!(
-            (job.thinktime_us, job.thinktime_blocks, job.runtime_us),
-            (1500, 8, 2_000_000)
-        );
+        assert_eq!((job.thinktime_us, job.thinktime_blocks, job.runtime_us), (1500, 8, 2_000_000));
         assert_eq!(job.filename.as_deref(), Some("/dev/ng0n1"));
         let decimal = within("[a]\nbs=(4k)\nkb_base=1000\n", &[], &[]).unwrap();
         assert_eq!(decimal.jobs[0].bs[0], 4000);
@@ -590,11 +516,7 @@ mod tests {
     fn all_that_is_wrong_is_said_at_once() {
         let error = error("[global]\nbs=4q\n[a]\nrw=randwirte\n[b]\nrate=1m\nrate_iops=5\n[c]\nwait_fro=a\n");
         let places: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap()).collect();
-        assert_eq!(
-            places,
-            ["test.fio:2", "test.fio:4", "test.fio:7", "test.fio:9"],
-            "{error}"
-        );
+        assert_eq!(places, ["test.fio:2", "test.fio:4", "test.fio:7", "test.fio:9"], "{error}");
         let file = parse("[global]\nioengine=libaio\n[a]\nfsync=1\nbs=8k\n", "test.fio").unwrap();
         let silent: Vec<&str> = file.without_effect().iter().map(|(option, _)| option.name).collect();
         assert_eq!(silent, ["ioengine", "fsync"]);
@@ -611,15 +533,9 @@ mod tests {
         assert_eq!(idle("[a]\nrw=randrw\nrwmixread=70\n"), [""; 0]);
         let one_of_two_mixes = "[global]\nrwmixwrite=30\n[a]\nrw=rw\n[b]\nrw=write\n";
         assert_eq!(idle(one_of_two_mixes), [""; 0]);
-        assert_eq!(
-            idle("[a]\nrw=write\nrandom_distribution=zipf:1.2\n"),
-            ["random_distribution"]
-        );
+        assert_eq!(idle("[a]\nrw=write\nrandom_distribution=zipf:1.2\n"), ["random_distribution"]);
         assert_eq!(idle("[a]\ntime_based\n"), ["time_based"], "fio says so and goes on");
-        assert_eq!(
-            idle("[a]\nrw=write\nplids=1,2\nthinktime_blocks=4\n"),
-            ["thinktime_blocks", "plids"]
-        );
+        assert_eq!(idle("[a]\nrw=write\nplids=1,2\nthinktime_blocks=4\n"), ["thinktime_blocks", "plids"]);
     }
 
     #[test]
@@ -627,10 +543,7 @@ mod tests {
         for engine in ["net", "cpuio", "exec", "filecreate", "falloc", "http", "rdma"] {
             let message = error(&format!("[a]\nioengine={engine}\nport=8888\ncpuload=50\n"));
             let expected = format!("test.fio:2: in ioengine={engine}, the engine {engine} ");
-            assert!(
-                message.starts_with(&expected) && message.lines().count() == 1,
-                "{message}"
-            );
+            assert!(message.starts_with(&expected) && message.lines().count() == 1, "{message}");
         }
         let text = "[a]\nioengine=spdk_bdev\nspdk_json_conf=a.json\nspdk_mem=512\nspdk_single_seg=1\n[b]\nioengine=rbd\n\
                     clientname=admin\npool=rbd\nrbdname=fio\n[c]\nioengine=libblkio\nlibblkio_driver=io_uring\n[d]\n\

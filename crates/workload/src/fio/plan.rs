@@ -184,11 +184,7 @@ impl JobPlan {
         let start_bytes = start_offset(job, subjob, device_bytes, min_bytes);
         if start_bytes >= device_bytes {
             let problem = format!("the region starts at {start_bytes} of {device_bytes} bytes");
-            return Err(job.error(
-                "offset",
-                problem,
-                "Start it on the drive, for example with a percentage",
-            ));
+            return Err(job.error("offset", problem, "Start it on the drive, for example with a percentage"));
         }
         let region_bytes = region_length(job, start_bytes, device_bytes, min_bytes)?;
         let size_bytes = match job.io_size {
@@ -207,16 +203,9 @@ impl JobPlan {
             region_bytes <= device_bytes - start_bytes,
             "a region of {region_bytes} bytes at {start_bytes} exceeds a drive of {device_bytes}"
         );
-        assert!(
-            size_bytes <= region_bytes,
-            "a loop issues {size_bytes} bytes of a region of {region_bytes}"
-        );
+        assert!(size_bytes <= region_bytes, "a loop issues {size_bytes} bytes of a region of {region_bytes}");
         let seeds = Seeds::new(job.seed(), thread_number);
-        let smallest_used = blocks
-            .iter()
-            .map(|block| block.min_bytes)
-            .min()
-            .expect("three directions");
+        let smallest_used = blocks.iter().map(|block| block.min_bytes).min().expect("three directions");
         let addresses = plan_addresses(job, &blocks, region_bytes);
         let plan = Self {
             access: job.access,
@@ -324,10 +313,8 @@ impl JobPlan {
     fn check_split(&self, job: &Job) -> Result<(), JobError> {
         for block in &self.blocks {
             if let Some((bytes, _)) = block.split.iter().find(|(bytes, _)| *bytes < block.min_bytes) {
-                let problem = format!(
-                    "{bytes} bytes of bssplit are below the smallest request, {} bytes",
-                    block.min_bytes
-                );
+                let problem =
+                    format!("{bytes} bytes of bssplit are below the smallest request, {} bytes", block.min_bytes);
                 return Err(job.error("bsrange", problem, "Leave out bssplit or bsrange"));
             }
         }
@@ -341,10 +328,7 @@ impl JobPlan {
         for operation in self.access.operations.iter() {
             let bytes: u64 = zones[operation as usize].iter().map(|zone| zone.size).sum();
             if bytes / self.blocks[operation as usize].align_bytes > self.last_block(operation) {
-                let problem = format!(
-                    "the zones of {bytes} bytes exceed the region of {} bytes",
-                    self.region_bytes
-                );
+                let problem = format!("the zones of {bytes} bytes exceed the region of {} bytes", self.region_bytes);
                 return Err(job.error(
                     "random_distribution",
                     problem,
@@ -362,10 +346,7 @@ impl BlockPlan {
             return f64::midpoint(self.min_bytes as f64, self.max_bytes as f64);
         }
         let weights: f64 = self.shares().map(|(_, percent)| percent).sum();
-        self.shares()
-            .map(|(bytes, percent)| bytes as f64 * percent)
-            .sum::<f64>()
-            / weights
+        self.shares().map(|(bytes, percent)| bytes as f64 * percent).sum::<f64>() / weights
     }
 
     /// Sizes and the percent of the draws that take them. Percentages beyond 100 in total are never
@@ -394,57 +375,30 @@ fn plan_strides(job: &Job, min_bytes: u64) -> Result<Option<StridePlan>, JobErro
     if job.zone_size == 0 {
         return Ok(None);
     }
-    let zone_bytes = if job.zone_range > 0 {
-        job.zone_range
-    } else {
-        job.zone_size
-    };
+    let zone_bytes = if job.zone_range > 0 { job.zone_range } else { job.zone_size };
     if zone_bytes < min_bytes {
         let problem = format!("a zone of {zone_bytes} bytes holds no block of {min_bytes}");
-        return Err(job.error(
-            "zonesize",
-            problem,
-            "Enlarge zonesize or zonerange, or use a smaller bs",
-        ));
+        return Err(job.error("zonesize", problem, "Enlarge zonesize or zonerange, or use a smaller bs"));
     }
-    Ok(Some(StridePlan {
-        issued_bytes: job.zone_size,
-        zone_bytes,
-        skipped_bytes: job.zone_skip,
-    }))
+    Ok(Some(StridePlan { issued_bytes: job.zone_size, zone_bytes, skipped_bytes: job.zone_skip }))
 }
 
 fn smallest_block(blocks: &PerDirection<BlockPlan>) -> u64 {
-    blocks
-        .iter()
-        .map(|block| block.min_bytes)
-        .min()
-        .expect("three directions")
+    blocks.iter().map(|block| block.min_bytes).min().expect("three directions")
 }
 
 fn plan_blocks(job: &Job, operation: RequestOperation) -> BlockPlan {
     let (min_bytes, max_bytes) = job.block_range(operation);
-    assert!(
-        min_bytes <= max_bytes,
-        "requests of {} have {min_bytes} to {max_bytes} bytes",
-        job.name
-    );
+    assert!(min_bytes <= max_bytes, "requests of {} have {min_bytes} to {max_bytes} bytes", job.name);
     let align = job.blockalign[operation as usize].filter(|_| job.access.random);
-    let split = job.bssplit[operation as usize]
-        .iter()
-        .map(|share| (share.bytes, f64::from(share.percent)));
+    let split = job.bssplit[operation as usize].iter().map(|share| (share.bytes, f64::from(share.percent)));
     let mut split: Vec<(u64, f64)> = split.collect();
     let given: f64 = split.iter().map(|(_, percent)| percent).sum();
     // fio gives draws outside all percentages the last size, which is the most frequent one.
     if let Some((_, percent)) = split.last_mut().filter(|_| given < 100.0) {
         *percent += 100.0 - given;
     }
-    BlockPlan {
-        min_bytes,
-        max_bytes,
-        align_bytes: align.unwrap_or(min_bytes),
-        split,
-    }
+    BlockPlan { min_bytes, max_bytes, align_bytes: align.unwrap_or(min_bytes), split }
 }
 
 /// Start delay of an instance. If the range begins at 0, further instances draw from a range that
@@ -520,27 +474,19 @@ fn plan_addresses(job: &Job, blocks: &PerDirection<BlockPlan>, region_bytes: u64
         BlockDistribution::Uniform => {
             // In fio, an alignment other than the block size switches the map off.
             let aligned = blocks.iter().all(|block| block.align_bytes == block.min_bytes);
-            AddressPlan::Uniform {
-                map: !job.norandommap && aligned,
-            }
+            AddressPlan::Uniform { map: !job.norandommap && aligned }
         }
         BlockDistribution::Skewed { kind, center } => {
             let reads_and_writes =
                 [RequestOperation::Read, RequestOperation::Write].map(|operation| blocks[operation as usize].min_bytes);
             let count = region_bytes.div_ceil(reads_and_writes[0].min(reads_and_writes[1]));
-            AddressPlan::Skewed {
-                kind: *kind,
-                center: *center,
-                drawn_blocks: count,
-                blocks: count,
-            }
+            AddressPlan::Skewed { kind: *kind, center: *center, drawn_blocks: count, blocks: count }
         }
         BlockDistribution::Zoned(zones) => AddressPlan::Zoned(zones.clone()),
         BlockDistribution::ZonedAbsolute(zones) => AddressPlan::ZonedAbsolute(zones.clone()),
-        BlockDistribution::Sequence(blocks) => AddressPlan::Sequence {
-            blocks: blocks.clone(),
-            strides: job.sequence_strides,
-        },
+        BlockDistribution::Sequence(blocks) => {
+            AddressPlan::Sequence { blocks: blocks.clone(), strides: job.sequence_strides }
+        }
     }
 }
 
@@ -577,16 +523,9 @@ fn plan_placement(job: &Job, target: WorkloadTarget) -> Result<PlacementPlan, Jo
         return Err(job.error(option, problem, format!("Use indices from 0 to {}", count - 1)));
     }
     // Without `plids`, fio takes all indices that the drive lists, but at most 128.
-    let indices = if job.plids.is_empty() {
-        (0..count.min(128)).map(PlacementIndex).collect()
-    } else {
-        job.plids.clone()
-    };
-    assert!(
-        by_scheme || !indices.is_empty(),
-        "{} has no placement index on a drive with {count}",
-        job.name
-    );
+    let indices =
+        if job.plids.is_empty() { (0..count.min(128)).map(PlacementIndex).collect() } else { job.plids.clone() };
+    assert!(by_scheme || !indices.is_empty(), "{} has no placement index on a drive with {count}", job.name);
     Ok(match job.plid_select {
         PlacementSelection::RoundRobin => PlacementPlan::RoundRobin(indices),
         PlacementSelection::Random => PlacementPlan::Random(indices),

@@ -29,10 +29,7 @@ pub fn plan_streams<'a>(file: &'a JobFile, target: &WorkloadTarget) -> Result<Ve
     let mut streams: Vec<PlannedStream<'a>> = Vec::new();
     for (index, jobs) in groups.iter().enumerate() {
         let endless = target.endless && index + 1 == groups.len();
-        for (job, instance) in jobs
-            .iter()
-            .flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance)))
-        {
+        for (job, instance) in jobs.iter().flat_map(|job| (0..job.numjobs).map(move |instance| (job, instance))) {
             let number = u16::try_from(streams.len()).expect("a job file has fewer jobs");
             let (full, mut plan) = plan_instance(job, instance, target)?;
             plan.endless |= endless && !file.is_awaited(job);

@@ -87,13 +87,8 @@ pub struct Taus258 {
 
 impl Taus258 {
     /// Shifts (left, right, final left) and ignored low bits of the five registers.
-    const REGISTERS: [(u32, u32, u32, u32); 5] = [
-        (1, 53, 10, 1),
-        (24, 50, 5, 9),
-        (3, 23, 29, 12),
-        (5, 24, 23, 17),
-        (3, 33, 8, 23),
-    ];
+    const REGISTERS: [(u32, u32, u32, u32); 5] =
+        [(1, 53, 10, 1), (24, 50, 5, 9), (3, 23, 29, 12), (5, 24, 23, 17), (3, 33, 8, 23)];
 
     /// Seeds the generator.
     pub fn new(seed: u64) -> Self {
@@ -145,11 +140,7 @@ pub enum OffsetGenerator {
 impl OffsetGenerator {
     /// Seeds the generator of the chosen width.
     pub fn new(seed: u64, use_64_bits: bool) -> Self {
-        if use_64_bits {
-            Self::Bits64(Taus258::new(seed))
-        } else {
-            Self::Bits32(Taus88::new(seed))
-        }
+        if use_64_bits { Self::Bits64(Taus258::new(seed)) } else { Self::Bits32(Taus88::new(seed)) }
     }
 
     /// Returns the next random bits in the generator's width.
@@ -238,10 +229,7 @@ impl Seeds {
     /// of a file has number 1.
     pub fn new(randseed: u64, thread_number: u32) -> Self {
         let base = (0..4).fold(randseed, |seed, _| seed.wrapping_mul(SEED_MULTIPLIER));
-        Self {
-            base,
-            thread_number: u64::from(thread_number),
-        }
+        Self { base, thread_number: u64::from(thread_number) }
     }
 
     /// The seed for one purpose.
@@ -327,10 +315,7 @@ mod tests {
             hits[generator.between(1, 10) as usize] += 1;
         }
         assert_eq!([hits[0], hits[11]], [0, 0]);
-        assert!(
-            hits[1..=10].iter().all(|count| (9_500..10_500).contains(count)),
-            "{hits:?}"
-        );
+        assert!(hits[1..=10].iter().all(|count| (9_500..10_500).contains(count)), "{hits:?}");
     }
 
     #[test]
@@ -347,15 +332,9 @@ mod tests {
 
     #[test]
     fn instances_and_purposes_have_seeds_of_their_own() {
-        let purposes = [
-            Purpose::BlockSizeRead,
-            Purpose::Block,
-            Purpose::Zone,
-            Purpose::Placement,
-        ];
-        let seeds: Vec<u64> = (1..5)
-            .flat_map(|thread| purposes.map(|purpose| Seeds::new(DEFAULT_SEED, thread).seed(purpose)))
-            .collect();
+        let purposes = [Purpose::BlockSizeRead, Purpose::Block, Purpose::Zone, Purpose::Placement];
+        let seeds: Vec<u64> =
+            (1..5).flat_map(|thread| purposes.map(|purpose| Seeds::new(DEFAULT_SEED, thread).seed(purpose))).collect();
         for (index, seed) in seeds.iter().enumerate() {
             assert!(!seeds[..index].contains(seed), "seed {index} stands there twice");
         }

@@ -34,11 +34,7 @@ impl RandomMap {
             levels.last().is_some_and(|level| level.len() == 1),
             "the highest level of a map of {blocks} blocks is not one word"
         );
-        let mut map = Self {
-            blocks,
-            free: blocks,
-            levels,
-        };
+        let mut map = Self { blocks, free: blocks, levels };
         map.close_ends();
         map
     }
@@ -107,11 +103,7 @@ impl RandomMap {
             }
             *word |= (u64::MAX >> (64 - bits)) << (block % 64);
             let is_full = *word == u64::MAX;
-            assert!(
-                bits <= self.free,
-                "{bits} blocks are touched, and {} are untouched",
-                self.free
-            );
+            assert!(bits <= self.free, "{bits} blocks are touched, and {} are untouched", self.free);
             self.free -= bits;
             run += bits;
             if is_full {
@@ -174,10 +166,7 @@ mod tests {
 
     /// Naive version of the search rule.
     fn naive_free_from(touched: &[bool], block: usize) -> Option<u64> {
-        (block..touched.len())
-            .chain(0..touched.len())
-            .find(|at| !touched[*at])
-            .map(|at| at as u64)
+        (block..touched.len()).chain(0..touched.len()).find(|at| !touched[*at]).map(|at| at as u64)
     }
 
     #[test]

@@ -37,13 +37,7 @@ impl ScaledModel {
         } else {
             full.blocks.each_ref().map(|block| self.shrink_block(block))
         };
-        let mut plan = JobPlan {
-            start_bytes,
-            region_bytes,
-            device_bytes: self.device_bytes,
-            blocks,
-            ..full.clone()
-        };
+        let mut plan = JobPlan { start_bytes, region_bytes, device_bytes: self.device_bytes, blocks, ..full.clone() };
         let min_bytes = plan.min_bytes();
         // Holes keep their proportion to the requests.
         let step_bytes = i128::from(full.step_bytes) * i128::from(min_bytes) / i128::from(full.min_bytes());
@@ -54,11 +48,8 @@ impl ScaledModel {
             skipped_bytes: self.amount(strides.skipped_bytes),
         });
         // A job that fills its region on the drive also fills it on the model.
-        plan.size_bytes = if full.size_bytes == full.region_bytes {
-            region_bytes
-        } else {
-            self.amount(full.size_bytes)
-        };
+        plan.size_bytes =
+            if full.size_bytes == full.region_bytes { region_bytes } else { self.amount(full.size_bytes) };
         plan.io_size_bytes = full.io_size_bytes.map(|bytes| self.amount(bytes).max(min_bytes));
         assert!(
             region_bytes <= self.device_bytes.saturating_sub(start_bytes) || region_bytes == 0,
@@ -66,9 +57,7 @@ impl ScaledModel {
         );
         let bytes_per_request = full.mean_request_bytes() / self.denominator as f64 / plan.mean_request_bytes();
         if !self.keep_requests {
-            plan.number_ios = full
-                .number_ios
-                .map(|count| (count as f64 * bytes_per_request).ceil() as u64);
+            plan.number_ios = full.number_ios.map(|count| (count as f64 * bytes_per_request).ceil() as u64);
         }
         match &mut plan.addresses {
             AddressPlan::Skewed { blocks, .. } => *blocks = (region_bytes / min_bytes).max(1),
@@ -91,9 +80,7 @@ impl ScaledModel {
     fn has_parts(&self, plan: &JobPlan) -> bool {
         let is_whole = |block: &BlockPlan| {
             let sizes = block.shares().map(|(bytes, _)| bytes);
-            sizes
-                .chain([block.min_bytes, block.align_bytes])
-                .all(|bytes| self.is_whole(bytes))
+            sizes.chain([block.min_bytes, block.align_bytes]).all(|bytes| self.is_whole(bytes))
         };
         let mut operations = plan.access.operations.iter();
         operations.any(|operation| operation != RequestOperation::Read && !is_whole(&plan.blocks[operation as usize]))
@@ -102,9 +89,8 @@ impl ScaledModel {
     fn shrink_block(&self, block: &BlockPlan) -> BlockPlan {
         // Each size keeps its share of the bytes. A size that shrinks less than the rest becomes
         // rarer.
-        let weights = block
-            .shares()
-            .map(|(bytes, percent)| (self.size(bytes), percent * bytes as f64 / self.size(bytes) as f64));
+        let weights =
+            block.shares().map(|(bytes, percent)| (self.size(bytes), percent * bytes as f64 / self.size(bytes) as f64));
         let mut split: Vec<(u64, f64)> = weights.collect();
         let total: f64 = split.iter().map(|(_, weight)| weight).sum();
         assert!(split.is_empty() || total > 0.0, "some size has a share");
@@ -135,23 +121,15 @@ mod tests {
 
     const UNIT: u64 = 4096;
     const FULL: u64 = 64 << 30;
-    const SCALED_MODEL: ScaledModel = ScaledModel {
-        denominator: 64,
-        device_bytes: 1 << 30,
-        mapping_unit_bytes: UNIT,
-        keep_requests: false,
-    };
+    const SCALED_MODEL: ScaledModel =
+        ScaledModel { denominator: 64, device_bytes: 1 << 30, mapping_unit_bytes: UNIT, keep_requests: false };
 
     fn plans(options: &str) -> (JobPlan, JobPlan) {
         let job = parse(&format!("[a]\n{options}\n"), "test.fio").unwrap().jobs.remove(0);
         let full = JobPlan::new(
             &job,
             0,
-            WorkloadTarget {
-                device_bytes: FULL,
-                placement_count: 8,
-                ..WorkloadTarget::default()
-            },
+            WorkloadTarget { device_bytes: FULL, placement_count: 8, ..WorkloadTarget::default() },
         )
         .unwrap();
         let shrunk = SCALED_MODEL.shrink(&full);
@@ -206,23 +184,14 @@ mod tests {
             ("rw=write\nbs=512\nnumber_ios=64000", 8.0),
             ("rw=randwrite\nbs=6k\nba=2k\nnorandommap\nio_size=16g", 4.0 / 3.0),
             // 512 bytes touch one unit. 4 KiB touch two, except for one in eight requests.
-            (
-                "rw=randwrite\nbssplit=512/50:4k/50\nnorandommap\nio_size=1g",
-                2.875 * 4096.0 / 4608.0,
-            ),
-            (
-                "rw=randwrite\noffset=2k\noffset_align=2k\nnorandommap\nio_size=16g",
-                2.0,
-            ),
+            ("rw=randwrite\nbssplit=512/50:4k/50\nnorandommap\nio_size=1g", 2.875 * 4096.0 / 4608.0),
+            ("rw=randwrite\noffset=2k\noffset_align=2k\nnorandommap\nio_size=16g", 2.0),
             ("rw=randrw\nbs=512,4k\nnorandommap\nio_size=1g", 1.0),
         ] {
             let (full, shrunk) = plans(options);
             for plan in [full, shrunk] {
                 let found = amplification(plan);
-                assert!(
-                    (found / expected - 1.0).abs() < 0.02,
-                    "{options}: {found} for {expected}"
-                );
+                assert!((found / expected - 1.0).abs() < 0.02, "{options}: {found} for {expected}");
             }
         }
         let (_, shrunk) = plans("rw=randwrite\nbs=512\nnumber_ios=64000");
@@ -237,10 +206,7 @@ mod tests {
             "rw=write\nbs=128k\nnumber_ios=131072",
         ] {
             let (_, shrunk) = plans(options);
-            let bytes: u64 = requests(shrunk, usize::MAX >> 1)
-                .iter()
-                .map(|request| u64::from(request.bytes))
-                .sum();
+            let bytes: u64 = requests(shrunk, usize::MAX >> 1).iter().map(|request| u64::from(request.bytes)).sum();
             assert_eq!(bytes, (16 << 30) / 64, "{options}");
         }
     }
@@ -249,18 +215,10 @@ mod tests {
     fn a_sequential_pass_and_a_random_map_cover_the_scaled_model_once() {
         for options in ["rw=write\nbs=128k", "rw=randwrite"] {
             let (_, shrunk) = plans(options);
-            let mut covered: Vec<u64> = requests(shrunk, usize::MAX >> 1)
-                .iter()
-                .map(|request| request.offset_bytes)
-                .collect();
+            let mut covered: Vec<u64> =
+                requests(shrunk, usize::MAX >> 1).iter().map(|request| request.offset_bytes).collect();
             covered.sort_unstable();
-            assert!(
-                covered
-                    .iter()
-                    .copied()
-                    .eq((0..(1 << 30) / UNIT).map(|page| page * UNIT)),
-                "{options}"
-            );
+            assert!(covered.iter().copied().eq((0..(1 << 30) / UNIT).map(|page| page * UNIT)), "{options}");
         }
     }
 
@@ -295,10 +253,7 @@ mod tests {
         // requests.
         let (full, model) = (hits(full, 1_280_000).len(), hits(shrunk, 20_000).len());
         let ratio = model as f64 * 64.0 / full as f64;
-        assert!(
-            (0.9..1.1).contains(&ratio),
-            "{full} blocks of the drive, {model} of the scaled model's"
-        );
+        assert!((0.9..1.1).contains(&ratio), "{full} blocks of the drive, {model} of the scaled model's");
     }
 
     #[test]
@@ -308,28 +263,18 @@ mod tests {
             let requests = requests(plan, 50_000);
             let bytes = |request: &&IoRequest| u64::from(request.bytes);
             let total: u64 = requests.iter().map(|request| bytes(&request)).sum();
-            requests
-                .iter()
-                .filter(|request| bytes(request) == large)
-                .map(|request| bytes(&request))
-                .sum::<u64>() as f64
+            requests.iter().filter(|request| bytes(request) == large).map(|request| bytes(&request)).sum::<u64>() as f64
                 / total as f64
         };
         let (full, shrunk) = (share(full, 1 << 20), share(shrunk, 16 << 10));
-        assert!(
-            (full - 8.0 / 9.0).abs() < 0.01 && (full - shrunk).abs() < 0.01,
-            "{full} {shrunk}"
-        );
+        assert!((full - 8.0 / 9.0).abs() < 0.01 && (full - shrunk).abs() < 0.01, "{full} {shrunk}");
     }
 
     #[test]
     fn zones_in_bytes_shrink_with_the_drive() {
         let (_, shrunk) = plans("rw=randwrite\nrandom_distribution=zoned_abs:90/1g:10/63g");
         let requests = requests(shrunk, 20_000);
-        let hot = requests
-            .iter()
-            .filter(|request| request.offset_bytes < (1 << 30) / 64)
-            .count();
+        let hot = requests.iter().filter(|request| request.offset_bytes < (1 << 30) / 64).count();
         assert!((17_800..18_200).contains(&hot), "{hot} of 20000");
     }
 }

@@ -87,10 +87,8 @@ impl Schedule {
         for stream in &planned {
             waiting[group_of(stream)].push(stream.summary.stream);
         }
-        let mut streams: Vec<ScheduledStream> = planned
-            .into_iter()
-            .map(|stream| ScheduledStream::new(stream, target.scaled_model))
-            .collect();
+        let mut streams: Vec<ScheduledStream> =
+            planned.into_iter().map(|stream| ScheduledStream::new(stream, target.scaled_model)).collect();
         for group in &waiting {
             assert!(
                 group.is_sorted_by(|one, next| one + 1 == *next),
@@ -99,12 +97,7 @@ impl Schedule {
             compute_shares(&mut streams[usize::from(group[0])..][..group.len()]);
         }
         waiting.reverse();
-        Ok(Self {
-            streams,
-            waiting,
-            running: BinaryHeap::new(),
-            held: Vec::new(),
-        })
+        Ok(Self { streams, waiting, running: BinaryHeap::new(), held: Vec::new() })
     }
 
     /// Appends up to `limit` requests and returns their number. 0 means that the workload has
@@ -125,11 +118,7 @@ impl Schedule {
                 _ => self.run_round(out, full),
             }
         }
-        assert!(
-            out.len() <= full,
-            "{} requests are given, {limit} are wanted",
-            out.len() - before
-        );
+        assert!(out.len() <= full, "{} requests are given, {limit} are wanted", out.len() - before);
         out.len() - before
     }
 
@@ -153,10 +142,7 @@ impl Schedule {
         };
         let (held, begin): (Vec<u16>, Vec<u16>) = self.held.iter().partition(|stream| waits(stream));
         self.held = held;
-        assert!(
-            !self.running.is_empty() || !begin.is_empty() || self.held.is_empty(),
-            "jobs wait for each other"
-        );
+        assert!(!self.running.is_empty() || !begin.is_empty() || self.held.is_empty(), "jobs wait for each other");
         for stream in begin {
             assert!(!self.streams[usize::from(stream)].ended, "a stream begins once");
             self.streams[usize::from(stream)].begins_ns = time_ns;
@@ -169,10 +155,7 @@ impl Schedule {
     #[cold]
     fn end(&mut self, turn: StrideEntry) {
         let stream = &mut self.streams[usize::from(turn.stream)];
-        assert!(
-            !stream.ended && stream.ready.is_empty(),
-            "a stream ends once, with nothing left"
-        );
+        assert!(!stream.ended && stream.ready.is_empty(), "a stream ends once, with nothing left");
         stream.ended = true;
         if let Some(what) = stream.ends_others {
             let running = self.running.drain().map(|turn| turn.stream);
@@ -270,10 +253,7 @@ fn compute_shares(streams: &mut [ScheduledStream]) {
         mean_bytes / stream.cost.request_cost(mean_bytes)
     };
     let total: f64 = streams.iter().map(bytes_per_ns).sum();
-    assert!(
-        total.is_finite() && total > 0.0,
-        "streams of a group share {total} bytes a nanosecond"
-    );
+    assert!(total.is_finite() && total > 0.0, "streams of a group share {total} bytes a nanosecond");
     for stream in streams {
         stream.summary.share_percent = Some(100.0 * bytes_per_ns(stream) / total);
     }
@@ -299,10 +279,7 @@ impl Eq for StrideEntry {}
 impl Ord for StrideEntry {
     #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other
-            .time_ns
-            .total_cmp(&self.time_ns)
-            .then(other.stream.cmp(&self.stream))
+        other.time_ns.total_cmp(&self.time_ns).then(other.stream.cmp(&self.stream))
     }
 }
 
@@ -319,27 +296,16 @@ mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
-    const TARGET: WorkloadTarget = WorkloadTarget {
-        device_bytes: 64 * GIB,
-        placement_count: 0,
-        endless: false,
-        scaled_model: None,
-    };
+    const TARGET: WorkloadTarget =
+        WorkloadTarget { device_bytes: 64 * GIB, placement_count: 0, endless: false, scaled_model: None };
 
     fn build(text: &str, options: &WorkloadTarget) -> Result<Schedule, JobError> {
         Schedule::new(&parse(text, "test.fio")?, options)
     }
 
     fn workload(text: &str) -> Schedule {
-        build(
-            text,
-            &WorkloadTarget {
-                endless: true,
-                placement_count: 8,
-                ..TARGET
-            },
-        )
-        .unwrap_or_else(|error| panic!("{error}"))
+        build(text, &WorkloadTarget { endless: true, placement_count: 8, ..TARGET })
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     fn take(workload: &mut Schedule, count: usize) -> Vec<IoRequest> {
@@ -373,23 +339,14 @@ mod tests {
             let total: f64 = bytes.iter().sum();
             for (stream, share) in shares.iter().enumerate() {
                 let distance = (bytes[stream] - total * share / whole).abs();
-                assert!(
-                    distance <= largest,
-                    "stream {stream} is {distance} bytes away from its share of {total}"
-                );
+                assert!(distance <= largest, "stream {stream} is {distance} bytes away from its share of {total}");
             }
         }
         let total: f64 = bytes.iter().sum();
         for (summary, share) in workload.describe().iter().zip(shares) {
-            assert!(
-                (summary.share_percent.unwrap() - 100.0 * share / whole).abs() < 1e-9,
-                "{summary:?}"
-            );
+            assert!((summary.share_percent.unwrap() - 100.0 * share / whole).abs() < 1e-9, "{summary:?}");
             let issued = 100.0 * bytes[usize::from(summary.stream)] / total;
-            assert!(
-                (issued - summary.share_percent.unwrap()).abs() < 0.1,
-                "{summary:?}, but it issued {issued} %"
-            );
+            assert!((issued - summary.share_percent.unwrap()).abs() < 0.1, "{summary:?}, but it issued {issued} %");
         }
     }
 
@@ -446,10 +403,8 @@ mod tests {
     fn a_job_that_waits_begins_when_the_other_has_ended() {
         let text = "[a]\nrw=write\nsize=400k\nnumjobs=2\n[b]\nwait_for=a\nrw=write\nsize=100k\n[c]\nrw=write\nsize=2m\n\
                     [d]\nwait_for=b\nrw=write\nsize=100k\n";
-        let order: Vec<u16> = take(&mut build(text, &TARGET).unwrap(), 10_000)
-            .iter()
-            .map(|request| request.stream)
-            .collect();
+        let order: Vec<u16> =
+            take(&mut build(text, &TARGET).unwrap(), 10_000).iter().map(|request| request.stream).collect();
         let (first, last) = (
             |stream| order.iter().position(|other| *other == stream).unwrap(),
             |stream| order.iter().rposition(|other| *other == stream).unwrap(),
@@ -458,10 +413,7 @@ mod tests {
         // Both alternate with the stream that runs beside them, and do not catch up.
         assert!(last(2) - first(2) >= 40 && last(3) > last(4), "{order:?}");
         assert_eq!(order.len(), 2 * 100 + 25 + 500 + 25 + 12);
-        let endless = WorkloadTarget {
-            endless: true,
-            ..TARGET
-        };
+        let endless = WorkloadTarget { endless: true, ..TARGET };
         let mut schedule = build(text, &endless).unwrap();
         assert!(take(&mut schedule, 10_000).iter().any(|request| request.stream == 4));
         let error = build("[a]\nrw=write\ntime_based\nruntime=5\n[b]\nwait_for=a\n", &TARGET).unwrap_err();
@@ -480,10 +432,7 @@ mod tests {
             counts
         };
         assert_eq!(count(&format!("{group}{behind}")), [10, 10, 0, 3, 2]);
-        assert_eq!(
-            count(&format!("[global]\nexit_what=all\n{group}{behind}")),
-            [10, 10, 0, 0, 0]
-        );
+        assert_eq!(count(&format!("[global]\nexit_what=all\n{group}{behind}")), [10, 10, 0, 0, 0]);
     }
 
     #[test]
@@ -495,14 +444,9 @@ mod tests {
             "{mixed}"
         );
         // 4 KiB at 40 MiB/s take 100 us, the nominal time of an unrated request at queue depth 1.
-        let shares = build("[a]\nrw=write\nrate=40960000\n[b]\nrw=write\niodepth=3\n", &TARGET)
-            .unwrap()
-            .describe();
+        let shares = build("[a]\nrw=write\nrate=40960000\n[b]\nrw=write\niodepth=3\n", &TARGET).unwrap().describe();
         let shares: Vec<f64> = shares.iter().filter_map(|stream| stream.share_percent).collect();
-        assert!(
-            (shares[0] - 25.0).abs() < 1e-9 && (shares[1] - 75.0).abs() < 1e-9,
-            "{shares:?}"
-        );
+        assert!((shares[0] - 25.0).abs() < 1e-9 && (shares[1] - 75.0).abs() < 1e-9, "{shares:?}");
         assert!(error("[a]\nflow=2\n[b]\nflow=2\nflow_id=1\n").contains("flow_id"));
         assert!(build("[a]\nrate=5m\n[b]\nstonewall\n", &TARGET).is_ok());
     }
@@ -514,38 +458,21 @@ mod tests {
         assert!(!finite.is_endless());
         let requests = take(&mut finite, 10_000);
         let order: Vec<u16> = requests.iter().map(|request| request.stream).collect();
-        assert_eq!(
-            order[..12],
-            [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0],
-            "a job that ends leaves its share to the others"
-        );
+        assert_eq!(order[..12], [0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0], "a job that ends leaves its share to the others");
         assert_eq!(order[12..], [2; 256]);
         assert_eq!(finite.next_batch(&mut Vec::new(), 10), 0);
 
         let mut endless = workload(text);
         assert!(endless.is_endless());
-        assert_eq!(
-            totals(&take(&mut endless, 10_000), 3),
-            [(8, 8 << 20), (4, 4 << 20), (9988, 9988 * 4096)]
-        );
-        assert_eq!(
-            endless
-                .describe()
-                .iter()
-                .map(|summary| summary.group)
-                .collect::<Vec<_>>(),
-            [0, 0, 1]
-        );
+        assert_eq!(totals(&take(&mut endless, 10_000), 3), [(8, 8 << 20), (4, 4 << 20), (9988, 9988 * 4096)]);
+        assert_eq!(endless.describe().iter().map(|summary| summary.group).collect::<Vec<_>>(), [0, 0, 1]);
     }
 
     #[test]
     fn a_job_without_end_in_front_of_a_stonewall_is_refused() {
         let text = "[a]\nrw=write\ntime_based\nruntime=5\n[b]\nstonewall\n";
         let error = build(text, &TARGET).unwrap_err().to_string();
-        assert!(
-            error.starts_with("test.fio:3: in time_based of [a]") && error.contains("io_size"),
-            "{error}"
-        );
+        assert!(error.starts_with("test.fio:3: in time_based of [a]") && error.contains("io_size"), "{error}");
     }
 
     #[test]
@@ -554,10 +481,7 @@ mod tests {
         let requests = take(&mut workload(text), 5_000);
         let file = parse(text, "test.fio").unwrap();
         for (number, job) in file.jobs.iter().enumerate() {
-            let target = WorkloadTarget {
-                placement_count: 8,
-                ..TARGET
-            };
+            let target = WorkloadTarget { placement_count: 8, ..TARGET };
             let mut alone = JobStream::new(JobPlan::new(job, 0, target).unwrap(), number as u16);
             for request in requests.iter().filter(|request| usize::from(request.stream) == number) {
                 assert_eq!(Some(*request), alone.next(), "{}", job.name);
@@ -584,66 +508,34 @@ mod tests {
     #[test]
     fn a_scaled_model_keeps_the_shares_of_bytes() {
         let text = "[seq]\nrw=write\nbs=128k\nsize=90%\nflow=2\n[random]\nrw=randwrite\noffset=90%\nflow=1\n";
-        let model = Some(ScaledModel {
-            denominator: 64,
-            device_bytes: GIB,
-            mapping_unit_bytes: 4096,
-            keep_requests: false,
-        });
+        let model =
+            Some(ScaledModel { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096, keep_requests: false });
         let mut full = workload(text);
-        let mut small = build(
-            text,
-            &WorkloadTarget {
-                endless: true,
-                placement_count: 8,
-                scaled_model: model,
-                ..TARGET
-            },
-        )
-        .unwrap();
+        let mut small =
+            build(text, &WorkloadTarget { endless: true, placement_count: 8, scaled_model: model, ..TARGET }).unwrap();
         assert_shares_exact(&mut full, &[256.0, 4.0]);
         assert_shares_exact(&mut small, &[256.0, 4.0]);
         let requests = take(&mut small, 1000);
-        assert!(
-            requests
-                .iter()
-                .all(|request| request.bytes == 4096 && request.offset_bytes < GIB)
-        );
+        assert!(requests.iter().all(|request| request.bytes == 4096 && request.offset_bytes < GIB));
     }
 
     #[test]
     fn a_region_too_small_for_a_scaled_model_is_refused() {
-        let model = Some(ScaledModel {
-            denominator: 64,
-            device_bytes: GIB,
-            mapping_unit_bytes: 4096,
-            keep_requests: false,
-        });
-        let options = WorkloadTarget {
-            scaled_model: model,
-            ..TARGET
-        };
+        let model =
+            Some(ScaledModel { denominator: 64, device_bytes: GIB, mapping_unit_bytes: 4096, keep_requests: false });
+        let options = WorkloadTarget { scaled_model: model, ..TARGET };
         let error = build("[a]\nrw=write\nsize=64k\n", &options).unwrap_err().to_string();
-        assert!(
-            error.starts_with("test.fio:3: in size of [a]") && error.contains("1/64"),
-            "{error}"
-        );
+        assert!(error.starts_with("test.fio:3: in size of [a]") && error.contains("1/64"), "{error}");
     }
 
     #[test]
     fn a_stream_is_described_by_what_it_does() {
         let text = "[hot]\nrw=randwrite\nrandom_distribution=zipf:1.2\nfdp=1\nplids=2\noffset=50%\nnumjobs=2\n";
         let stream = workload(text).describe().remove(1);
-        assert_eq!(
-            (stream.group, stream.name.as_str(), stream.rw),
-            (0, "hot.1", "randwrite")
-        );
+        assert_eq!((stream.group, stream.name.as_str(), stream.rw), (0, "hot.1", "randwrite"));
         assert_eq!((stream.min_request_bytes, stream.max_request_bytes), (4096, 4096));
         assert_eq!((stream.start_bytes, stream.end_bytes), (32 * GIB, 64 * GIB));
-        assert_eq!(
-            (stream.addresses.as_str(), stream.share_percent),
-            ("zipf:1.2", Some(50.0))
-        );
+        assert_eq!((stream.addresses.as_str(), stream.share_percent), ("zipf:1.2", Some(50.0)));
         assert_eq!(stream.placement, "2");
     }
 }

@@ -50,21 +50,10 @@ impl StreamSummary {
         Self {
             stream,
             group,
-            name: if job.numjobs == 1 {
-                job.name.clone()
-            } else {
-                format!("{}.{instance}", job.name)
-            },
+            name: if job.numjobs == 1 { job.name.clone() } else { format!("{}.{instance}", job.name) },
             rw: plan.access.name,
-            min_request_bytes: blocks
-                .clone()
-                .map(|block| block.min_bytes)
-                .min()
-                .expect("a job has an operation"),
-            max_request_bytes: blocks
-                .map(|block| block.max_bytes)
-                .max()
-                .expect("a job has an operation"),
+            min_request_bytes: blocks.clone().map(|block| block.min_bytes).min().expect("a job has an operation"),
+            max_request_bytes: blocks.map(|block| block.max_bytes).max().expect("a job has an operation"),
             start_bytes: plan.start_bytes,
             end_bytes: plan.start_bytes + plan.region_bytes,
             addresses: describe_addresses(plan) + &describe_read_back(plan),
@@ -87,23 +76,14 @@ fn describe_addresses(plan: &JobPlan) -> String {
         AddressPlan::Uniform { map: false } => "uniform".to_owned(),
         AddressPlan::Skewed { kind: Zipf(theta), .. } => format!("zipf:{theta}"),
         AddressPlan::Skewed { kind: Pareto(h), .. } => format!("pareto:{h}"),
-        AddressPlan::Skewed {
-            kind: Normal(deviation),
-            ..
-        } => format!("normal:{deviation}"),
+        AddressPlan::Skewed { kind: Normal(deviation), .. } => format!("normal:{deviation}"),
         AddressPlan::Sequence { blocks, .. } => format!("a sequence of {} blocks", blocks.len()),
         AddressPlan::Zoned(zones) | AddressPlan::ZonedAbsolute(zones) => {
             if zones[written as usize].is_empty() {
                 return "uniform".to_owned();
             }
-            let zones = zones[written as usize]
-                .iter()
-                .map(|zone| format!("{}/{}", zone.access_percent, zone.size));
-            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) {
-                "zoned"
-            } else {
-                "zoned_abs"
-            };
+            let zones = zones[written as usize].iter().map(|zone| format!("{}/{}", zone.access_percent, zone.size));
+            let name = if matches!(plan.addresses, AddressPlan::Zoned(_)) { "zoned" } else { "zoned_abs" };
             format!("{name}:{}", zones.collect::<Vec<_>>().join(":"))
         }
     }
@@ -120,13 +100,7 @@ fn describe_read_back(plan: &JobPlan) -> String {
 }
 
 fn describe_placement(plan: &JobPlan) -> String {
-    let list = |indices: &[PlacementIndex]| {
-        indices
-            .iter()
-            .map(PlacementIndex::to_string)
-            .collect::<Vec<_>>()
-            .join(",")
-    };
+    let list = |indices: &[PlacementIndex]| indices.iter().map(PlacementIndex::to_string).collect::<Vec<_>>().join(",");
     match &plan.placement {
         PlacementPlan::None => "none".to_owned(),
         PlacementPlan::RoundRobin(indices) if indices.len() == 1 => list(indices),

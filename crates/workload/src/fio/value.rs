@@ -61,24 +61,16 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
         Some(hexadecimal) => (hexadecimal, 16),
         None => (text, 10),
     };
-    let end = digits
-        .find(|letter: char| !letter.is_digit(radix))
-        .unwrap_or(digits.len());
+    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
     let suffix = digits[end..].trim().to_lowercase();
     if suffix.starts_with('.') && end > 0 {
         return Err(OptionError::new(
-            format!(
-                "fio reads `{text}` as {}, because it stops at the decimal point",
-                &digits[..end]
-            ),
+            format!("fio reads `{text}` as {}, because it stops at the decimal point", &digits[..end]),
             "Write a whole number, in a smaller unit if necessary, for example 128k",
         ));
     }
     let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| {
-        OptionError::new(
-            format!("`{text}` does not start with a whole number"),
-            "Write for example 4096, 4k or 0x1000",
-        )
+        OptionError::new(format!("`{text}` does not start with a whole number"), "Write for example 4096, 4k or 0x1000")
     })?;
     Ok((number, suffix))
 }
@@ -87,19 +79,14 @@ fn digits_and_suffix(text: &str) -> Parsed<(u64, String)> {
 pub fn number(text: &str, base: KbBase) -> Parsed<u64> {
     let (number, suffix) = digits_and_suffix(text)?;
     if suffix == "%" {
-        return Err(OptionError::new(
-            "fio accepts no percentage here",
-            "Write the number itself",
-        ));
+        return Err(OptionError::new("fio accepts no percentage here", "Write the number itself"));
     }
-    base.factor(&suffix)
-        .and_then(|factor| number.checked_mul(factor))
-        .ok_or_else(|| {
-            OptionError::new(
-                format!("`{text}` is not a size"),
-                "Write a whole number with the suffix k, m, g, t or p, for example 128k",
-            )
-        })
+    base.factor(&suffix).and_then(|factor| number.checked_mul(factor)).ok_or_else(|| {
+        OptionError::new(
+            format!("`{text}` is not a size"),
+            "Write a whole number with the suffix k, m, g, t or p, for example 128k",
+        )
+    })
 }
 
 /// Parses a number of bytes with or without a sign.
@@ -119,10 +106,7 @@ pub fn number_in(text: &str, base: KbBase, least: u64, most: u64) -> Parsed<u64>
     if (least..=most).contains(&value) {
         return Ok(value);
     }
-    Err(OptionError::new(
-        format!("{value} is out of range"),
-        format!("Write a number from {least} to {most}"),
-    ))
+    Err(OptionError::new(format!("{value} is out of range"), format!("Write a number from {least} to {most}")))
 }
 
 /// Parses a size or a percentage, such as 10g or 25%.
@@ -130,10 +114,7 @@ pub fn amount(text: &str, base: KbBase) -> Parsed<Amount> {
     let (value, suffix) = digits_and_suffix(text)?;
     match suffix.as_str() {
         "%" if value <= 100 => Ok(Amount::Percent(value as u32)),
-        "%" => Err(OptionError::new(
-            format!("{value}% is more than the whole"),
-            "Write a percentage from 0% to 100%",
-        )),
+        "%" => Err(OptionError::new(format!("{value}% is more than the whole"), "Write a percentage from 0% to 100%")),
         _ => Ok(Amount::Bytes(number(text, base)?)),
     }
 }
@@ -164,12 +145,7 @@ pub fn time_us(text: &str, unit_is_seconds: bool) -> Parsed<u64> {
     value
         .checked_mul(factor)
         .filter(|time_us| *time_us <= LONGEST_US)
-        .ok_or_else(|| {
-            OptionError::new(
-                format!("the time `{text}` is too long"),
-                "Write at most 18250d (50 years)",
-            )
-        })
+        .ok_or_else(|| OptionError::new(format!("the time `{text}` is too long"), "Write at most 18250d (50 years)"))
 }
 
 /// Parses a time or a range such as `1-2`. Returns its earliest and latest time in microseconds.
@@ -180,9 +156,7 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
         return time_us(text, unit_is_seconds).map(|time| (time, time));
     };
     // Before `-`, fio only knows suffixes that it compares by prefix. `1s-2s` is 1 us to 2 s.
-    let suffix = earliest
-        .trim()
-        .trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let suffix = earliest.trim().trim_start_matches(|letter: char| letter.is_ascii_digit());
     if !text.contains(',') && !["", "us", "usec", "ms", "msec"].contains(&suffix) {
         return Err(OptionError::new(
             format!("fio reads `{earliest}` as microseconds, because another time follows"),
@@ -196,10 +170,7 @@ pub fn time_range_us(text: &str, unit_is_seconds: bool) -> Parsed<(u64, u64)> {
             format!("the range `{text}` is longer than fio supports"),
             "Keep it below 2147 seconds",
         )),
-        None => Err(OptionError::new(
-            format!("the range `{text}` runs backwards"),
-            "Write the earlier time first",
-        )),
+        None => Err(OptionError::new(format!("the range `{text}` runs backwards"), "Write the earlier time first")),
     }
 }
 
@@ -223,17 +194,10 @@ pub fn switch(text: &str) -> Parsed<bool> {
 
 /// Parses one of several words.
 pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Parsed<T> {
-    choices
-        .iter()
-        .find(|(word, _)| *word == text)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            OptionError::new(
-                format!("`{text}` is not a value of the option"),
-                format!("Write one of {}", words.join(", ")),
-            )
-        })
+    choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        OptionError::new(format!("`{text}` is not a value of the option"), format!("Write one of {}", words.join(", ")))
+    })
 }
 
 /// Parses up to three values for reads, writes and trims, such as `4k`, `4k,8k` or `,8k,16k`. As in
@@ -246,10 +210,7 @@ pub fn per_direction<T: Copy>(
 ) -> Parsed<()> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > 3 {
-        return Err(OptionError::new(
-            "the option has more than three values",
-            "Write at most read,write,trim",
-        ));
+        return Err(OptionError::new("the option has more than three values", "Write at most read,write,trim"));
     }
     for (index, part) in parts.iter().enumerate() {
         if part.is_empty() {
@@ -284,10 +245,7 @@ pub fn lists_per_direction(text: &str) -> Parsed<PerDirection<&str>> {
         [all] => Ok([all; 3]),
         [read, others] => Ok([read, others, others]),
         [read, write, trim] => Ok([read, write, trim]),
-        _ => Err(OptionError::new(
-            "the option has more than three lists",
-            "Write at most read,write,trim",
-        )),
+        _ => Err(OptionError::new("the option has more than three lists", "Write at most read,write,trim")),
     }
 }
 
@@ -312,10 +270,7 @@ mod tests {
         assert_eq!(binary("2g"), 2 << 30);
         assert_eq!(binary("1p"), 1 << 50);
         let decimal = |text| number(text, KbBase::Decimal).unwrap();
-        assert_eq!(
-            [decimal("4k"), decimal("4kib"), decimal("3tb")],
-            [4000, 4096, 3_000_000_000_000]
-        );
+        assert_eq!([decimal("4k"), decimal("4kib"), decimal("3tb")], [4000, 4096, 3_000_000_000_000]);
         for wrong in ["", "k", "1.5g", "4x", "4kk", "-1", "10%", "99999999p"] {
             assert!(number(wrong, KbBase::Binary).is_err(), "{wrong}");
         }
@@ -327,10 +282,7 @@ mod tests {
         assert_eq!(amount("1m", KbBase::Binary), Ok(Amount::Bytes(1 << 20)));
         assert!(amount("101%", KbBase::Binary).is_err());
         let fraction = amount("50.5%", KbBase::Binary).unwrap_err();
-        assert!(
-            fraction.problem.contains("as 50,"),
-            "fio runs it with 50 bytes: {fraction:?}"
-        );
+        assert!(fraction.problem.contains("as 50,"), "fio runs it with 50 bytes: {fraction:?}");
         assert_eq!(time_us("30", true), Ok(30_000_000));
         assert_eq!(time_us("30", false), Ok(30));
         assert_eq!(

@@ -57,10 +57,8 @@ const DISCARD: u32 = 1 << 13;
 const WITH_CGROUP: u32 = 1 << 8;
 /// Bytes of the cgroup number.
 const CGROUP_BYTES: usize = 8;
-const _: () = assert!(
-    HEADER_BYTES + u16::MAX as usize <= super::input::BUFFER_BYTES,
-    "the largest event fits in the buffer"
-);
+const _: () =
+    assert!(HEADER_BYTES + u16::MAX as usize <= super::input::BUFFER_BYTES, "the largest event fits in the buffer");
 
 /// Parses events.
 #[derive(Debug)]
@@ -115,10 +113,7 @@ impl Blktrace {
         record.time_ns = u64_at(event, 8);
         record.volume = self.devices.number(&event[36..40])?;
         let number = process.to_le_bytes();
-        let name = self
-            .names
-            .get(&process)
-            .filter(|_| self.identity == ProcessIdentity::Name);
+        let name = self.names.get(&process).filter(|_| self.identity == ProcessIdentity::Name);
         record.process = self.processes.number(name.map_or(&number, |name| name))?;
         Ok(Some(record))
     }

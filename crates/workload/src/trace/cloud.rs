@@ -39,11 +39,7 @@ const LENGTH: FieldProblem = FieldProblem::new("the size", "a number");
 
 impl CloudTrace {
     pub(super) fn new(cloud: CloudFormat) -> CloudTrace {
-        CloudTrace {
-            cloud,
-            volumes: IdentityNames::default(),
-            at_first_line: true,
-        }
+        CloudTrace { cloud, volumes: IdentityNames::default(), at_first_line: true }
     }
 
     pub(super) fn begin_file(&mut self) {
@@ -64,15 +60,11 @@ impl CloudTrace {
     }
 
     fn msr(&mut self, mut fields: Fields) -> Result<Option<TraceRecord>, FieldProblem> {
-        let time = fields
-            .number_before(b',')
-            .and_then(|time| time.checked_mul(FILETIME_NS));
+        let time = fields.number_before(b',').and_then(|time| time.checked_mul(FILETIME_NS));
         let time = time.ok_or(TIME)?;
         let from_host = fields.rest();
         let host = fields.text_before(b',').ok_or(FieldProblem::missing("the host name"))?;
-        let disk = fields
-            .text_before(b',')
-            .ok_or(FieldProblem::missing("the disk number"))?;
+        let disk = fields.text_before(b',').ok_or(FieldProblem::missing("the disk number"))?;
         let volume = &from_host[..host.len() + 1 + disk.len()];
         let operation = match fields.text_before(b',') {
             Some(b"Read") => RequestOperation::Read,
@@ -87,10 +79,7 @@ impl CloudTrace {
         }
         let latency = fields.last_number().and_then(|time| time.checked_mul(FILETIME_NS));
         let record = self.record(time, volume, operation, offset, bytes)?;
-        Ok(record.map(|record| TraceRecord {
-            latency_ns: latency.unwrap_or(0),
-            ..record
-        }))
+        Ok(record.map(|record| TraceRecord { latency_ns: latency.unwrap_or(0), ..record }))
     }
 
     /// Names of the first volumes, at most `most`.
@@ -116,9 +105,7 @@ impl CloudTrace {
         let time = fields.number_before(b',').and_then(|time| time.checked_mul(SECOND_NS));
         let time = time.ok_or(TIME)?;
         let mut sectors = |problem| {
-            let sectors = fields
-                .number_before(b',')
-                .and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
+            let sectors = fields.number_before(b',').and_then(|sectors| sectors.checked_mul(SECTOR_BYTES));
             sectors.ok_or(problem)
         };
         let (offset, bytes) = (sectors(OFFSET)?, sectors(LENGTH)?);
@@ -146,11 +133,7 @@ impl CloudTrace {
             return Ok(None);
         };
         let volume = self.volumes.number(volume)?;
-        Ok(Some(TraceRecord {
-            time_ns,
-            volume,
-            ..record
-        }))
+        Ok(Some(TraceRecord { time_ns, volume, ..record }))
     }
 }
 
@@ -161,19 +144,17 @@ fn is_header(line: &[u8]) -> bool {
 
 /// Guesses the trace from a line.
 pub(super) fn guess(line: &[u8]) -> Option<CloudFormat> {
-    [CloudFormat::Msr, CloudFormat::Alibaba, CloudFormat::Tencent]
-        .into_iter()
-        .find(|cloud| {
-            let header: &[u8] = match cloud {
-                CloudFormat::Msr => b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
-                CloudFormat::Alibaba => b"device_id,opcode,offset,length,timestamp",
-                CloudFormat::Tencent => b"Timestamp,Offset,Size,IOType,VolumeID",
-            };
-            let mut trace = CloudTrace::new(*cloud);
-            trace.at_first_line = false;
-            let parsed = trace.parse(line);
-            // The words are those of this format, but the offset is negative.
-            let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
-            line == header || matches!(parsed, Ok(Some(_))) || (*cloud != CloudFormat::Tencent && is_negative())
-        })
+    [CloudFormat::Msr, CloudFormat::Alibaba, CloudFormat::Tencent].into_iter().find(|cloud| {
+        let header: &[u8] = match cloud {
+            CloudFormat::Msr => b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+            CloudFormat::Alibaba => b"device_id,opcode,offset,length,timestamp",
+            CloudFormat::Tencent => b"Timestamp,Offset,Size,IOType,VolumeID",
+        };
+        let mut trace = CloudTrace::new(*cloud);
+        trace.at_first_line = false;
+        let parsed = trace.parse(line);
+        // The words are those of this format, but the offset is negative.
+        let is_negative = || parsed.as_ref().err() == Some(&OFFSET) && line.windows(2).any(|pair| pair == b",-");
+        line == header || matches!(parsed, Ok(Some(_))) || (*cloud != CloudFormat::Tencent && is_negative())
+    })
 }

@@ -40,10 +40,7 @@ pub struct ColumnList {
     columns: ColumnSettings,
 }
 
-const _: () = assert!(
-    Role::Placement as usize + 1 == Role::ALL.len(),
-    "each role has a place of its own"
-);
+const _: () = assert!(Role::Placement as usize + 1 == Role::ALL.len(), "each role has a place of its own");
 /// Role of a column in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -149,18 +146,12 @@ impl FromStr for ColumnList {
         };
         let amount = |role: Role| {
             let (column, unit) = needed(role)?;
-            Ok::<_, String>(AmountColumn {
-                column: ColumnReference::Number(column),
-                unit: amount_unit(unit)?,
-            })
+            Ok::<_, String>(AmountColumn { column: ColumnReference::Number(column), unit: amount_unit(unit)? })
         };
         let optional = |role: Role| found[role as usize].map(|(column, _)| ColumnReference::Number(column));
         let (operation, words) = needed(Role::Operation)?;
         let time = found[Role::Time as usize].map(|(column, unit)| {
-            Ok::<_, String>(TimeColumn {
-                column: ColumnReference::Number(column),
-                unit: time_unit(unit)?,
-            })
+            Ok::<_, String>(TimeColumn { column: ColumnReference::Number(column), unit: time_unit(unit)? })
         });
         let columns = ColumnSettings {
             delimiter: Delimiter::Comma,
@@ -174,10 +165,7 @@ impl FromStr for ColumnList {
             file: optional(Role::File),
             placement: optional(Role::Placement),
         };
-        Ok(ColumnList {
-            text: text.to_string(),
-            columns,
-        })
+        Ok(ColumnList { text: text.to_string(), columns })
     }
 }
 
@@ -228,9 +216,7 @@ fn amount_unit(text: &str) -> Result<AmountUnit, String> {
         "sectors" => Ok(AmountUnit::Sectors),
         "kib" => Ok(AmountUnit::Kib),
         "pages" => Ok(AmountUnit::Pages),
-        _ => Err(format!(
-            "{text:?} is not a unit of size. Use bytes, sectors (512 bytes), kib or pages (4096 bytes)"
-        )),
+        _ => Err(format!("{text:?} is not a unit of size. Use bytes, sectors (512 bytes), kib or pages (4096 bytes)")),
     }
 }
 
@@ -257,15 +243,11 @@ fn operation_column(column: usize, words: &str) -> Result<OperationColumn, Strin
         [read, write] => (read, write, None),
         [read, write, trim] => (read, write, Some(trim)),
         _ => {
-            return Err(format!(
-                "op:{words} must give the words for a read and a write, for example op:0/1"
-            ));
+            return Err(format!("op:{words} must give the words for a read and a write, for example op:0/1"));
         }
     };
     if own.iter().any(String::is_empty) || own.iter().collect::<BTreeSet<_>>().len() < own.len() {
-        return Err(format!(
-            "op:{words} must give a different word for each operation, for example op:0/1"
-        ));
+        return Err(format!("op:{words} must give a different word for each operation, for example op:0/1"));
     }
     Ok(OperationColumn {
         read: vec![read.clone()],
@@ -284,10 +266,7 @@ fn lines_of(head: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Builds a question about the columns of a file that begins with `head`, with the list that
 /// answers it. Returns `None` if no columns are recognized.
 pub(super) fn question(head: &[u8]) -> Option<String> {
-    let whole = head
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(head, |end| &head[..end]);
+    let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
     let lines: Vec<&[u8]> = lines_of(whole).take(GUESS_LINES).collect();
     let rows = |delimiter: Delimiter| {
         let rows: Vec<Vec<&[u8]>> = lines.iter().map(|line| delimiter.split(line)).collect();
@@ -352,15 +331,13 @@ impl ColumnContents<'_> {
             return None;
         }
         // Seconds since 1970 have 10 digits, and Windows times 18.
-        Some(
-            match self.numbers.as_ref().and_then(|numbers| numbers.first().copied()) {
-                None | Some(0..100_000_000_000) => "s",
-                Some(100_000_000_000..100_000_000_000_000) => "ms",
-                Some(100_000_000_000_000..100_000_000_000_000_000) => "us",
-                Some(100_000_000_000_000_000..1_000_000_000_000_000_000) => "100ns",
-                Some(_) => "ns",
-            },
-        )
+        Some(match self.numbers.as_ref().and_then(|numbers| numbers.first().copied()) {
+            None | Some(0..100_000_000_000) => "s",
+            Some(100_000_000_000..100_000_000_000_000) => "ms",
+            Some(100_000_000_000_000..100_000_000_000_000_000) => "us",
+            Some(100_000_000_000_000_000..1_000_000_000_000_000_000) => "100ns",
+            Some(_) => "ns",
+        })
     }
 }
 
@@ -398,23 +375,13 @@ impl Guess {
         let is_in_sectors = !columns[length].is_of_sectors();
         let unit = if is_in_sectors { ":sectors" } else { "" };
         let unit_words = if is_in_sectors { "sectors of 512 bytes" } else { "bytes" };
-        let last = [Some(operation), Some(offset), Some(length), time]
-            .into_iter()
-            .flatten()
-            .max()?;
-        let mut guess = Guess {
-            list: Vec::new(),
-            words: Vec::new(),
-        };
+        let last = [Some(operation), Some(offset), Some(length), time].into_iter().flatten().max()?;
+        let mut guess = Guess { list: Vec::new(), words: Vec::new() };
         for (index, column) in columns.iter().enumerate().take(last + 1) {
             let (entry, words) = match index {
                 _ if index == operation => {
                     let entry = column.operations().expect("it is one of operations");
-                    let words = if entry == "op" {
-                        "the operation"
-                    } else {
-                        "the operation (0 reads, 1 writes)"
-                    };
+                    let words = if entry == "op" { "the operation" } else { "the operation (0 reads, 1 writes)" };
                     (entry, words.to_string())
                 }
                 _ if index == offset => (format!("offset{unit}"), format!("the offset in {unit_words}")),
@@ -438,12 +405,7 @@ impl Guess {
 impl fmt::Display for Guess {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (last, first) = self.words.split_last().expect("an operation, an offset and a size");
-        write!(
-            out,
-            "Is {} and {last}? Then run it again with --columns {}",
-            first.join(", "),
-            self.list.join(",")
-        )
+        write!(out, "Is {} and {last}? Then run it again with --columns {}", first.join(", "), self.list.join(","))
     }
 }
 
@@ -466,10 +428,7 @@ mod tests {
         assert_eq!(columns.operation.operation(b"1"), Some(RequestOperation::Write));
         assert_eq!(columns.operation.operation(b"W"), None);
         assert_eq!(columns.volume, Some(ColumnReference::Number(6)));
-        assert_eq!(
-            list("op,offset,bytes").operation.operation(b"W"),
-            Some(RequestOperation::Write)
-        );
+        assert_eq!(list("op,offset,bytes").operation.operation(b"W"), Some(RequestOperation::Write));
     }
 
     #[test]
@@ -515,10 +474,7 @@ mod tests {
             )
         );
         let named = ask("size;lba;rw;ts\n8;100000;1;1600000000000\n16;7;0;1600000000500\n").expect("a question");
-        assert!(
-            named.ends_with("--columns bytes:sectors,offset:sectors,op:0/1,time:ms"),
-            "{named}"
-        );
+        assert!(named.ends_with("--columns bytes:sectors,offset:sectors,op:0/1,time:ms"), "{named}");
         for text in ["", "a,b,c\n", "1,2,3\n4,5,6\n", "0,key,10,200,7,set,300\n"] {
             assert_eq!(ask(text), None, "{text:?}");
         }

@@ -77,20 +77,14 @@ impl ColumnSettings {
     /// captured.
     pub(super) fn for_capture(are_several: bool) -> ColumnSettings {
         let column = |name: &str| ColumnReference::Name(name.to_string());
-        let amount = |name: &str| AmountColumn {
-            column: column(name),
-            unit: AmountUnit::Bytes,
-        };
+        let amount = |name: &str| AmountColumn { column: column(name), unit: AmountUnit::Bytes };
         ColumnSettings {
             delimiter: Delimiter::Comma,
             header: Some(true),
             offset: amount("offset"),
             length: amount("length"),
             operation: OperationColumn::from_column(column("operation")),
-            time: Some(TimeColumn {
-                column: column("time"),
-                unit: TimeUnit::Seconds,
-            }),
+            time: Some(TimeColumn { column: column("time"), unit: TimeUnit::Seconds }),
             volume: are_several.then(|| column(DISK_COLUMN)),
             process: Some(column("process")),
             file: Some(column("file")),
@@ -358,9 +352,7 @@ impl ColumnParser {
             }
         };
         let amount = |role: usize, unit: AmountUnit, problem| {
-            number(at(role, problem)?)
-                .and_then(|amount| amount.checked_mul(unit.bytes()))
-                .ok_or(problem)
+            number(at(role, problem)?).and_then(|amount| amount.checked_mul(unit.bytes())).ok_or(problem)
         };
         let offset = FieldProblem::new("the offset", "a number");
         let length = FieldProblem::new("the length", "a number");
@@ -425,20 +417,13 @@ impl ColumnParser {
                 found.is_none()
             });
             let Some(column) = found else {
-                return Err(FieldProblem::whole_file(
-                    "the first line",
-                    "a header with all columns of [workload.csv]",
-                ));
+                return Err(FieldProblem::whole_file("the first line", "a header with all columns of [workload.csv]"));
             };
             self.places.retain(|(_, other)| *other != role);
             self.places.push((column, role));
         }
         self.places.sort_unstable();
-        assert!(
-            self.places.len() <= ROLES,
-            "{} columns have one of {ROLES} roles",
-            self.places.len()
-        );
+        assert!(self.places.len() <= ROLES, "{} columns have one of {ROLES} roles", self.places.len());
         self.at_header = false;
         Ok(None)
     }
@@ -493,13 +478,7 @@ impl ColumnSettings {
 impl OperationColumn {
     /// Creates a column with the default words.
     pub(super) fn from_column(column: ColumnReference) -> OperationColumn {
-        OperationColumn {
-            column,
-            read: read_words(),
-            write: write_words(),
-            trim: trim_words(),
-            ignore: Vec::new(),
-        }
+        OperationColumn { column, read: read_words(), write: write_words(), trim: trim_words(), ignore: Vec::new() }
     }
 
     /// Returns the operation of a word.
@@ -527,12 +506,7 @@ impl OperationColumn {
 impl Delimiter {
     /// All delimiters, most certain first. Text between blanks may be one column of another
     /// delimiter.
-    pub(super) const ALL: [Delimiter; 4] = [
-        Delimiter::Comma,
-        Delimiter::Semicolon,
-        Delimiter::Tab,
-        Delimiter::Blanks,
-    ];
+    pub(super) const ALL: [Delimiter; 4] = [Delimiter::Comma, Delimiter::Semicolon, Delimiter::Tab, Delimiter::Blanks];
 
     /// Returns the columns of a line, at most one more than a trace can have.
     pub(super) fn split(self, line: &[u8]) -> Vec<&[u8]> {

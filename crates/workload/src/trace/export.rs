@@ -134,10 +134,7 @@ pub fn export(
     name: &str,
     out: impl Write,
 ) -> Result<ExportSummary, WorkloadError> {
-    let failed = |source| WorkloadError::Io {
-        file: name.to_string(),
-        source,
-    };
+    let failed = |source| WorkloadError::Io { file: name.to_string(), source };
     let mut iolog = IologWriter::begin(out, settings).map_err(failed)?;
     let mut exported = ExportSummary::default();
     feed.each(settings.requests_max, |request, time_ns| {
@@ -187,10 +184,7 @@ pub fn export_per_placement(
 }
 
 fn failed(path: &Path, source: io::Error) -> WorkloadError {
-    WorkloadError::Io {
-        file: path.display().to_string(),
-        source,
-    }
+    WorkloadError::Io { file: path.display().to_string(), source }
 }
 
 fn iolog_name(name: &str, placement: Option<PlacementIndex>) -> String {
@@ -240,11 +234,7 @@ struct IologWriter<'a, W: Write> {
 
 impl<'a, W: Write> IologWriter<'a, W> {
     fn begin(out: W, settings: &'a ExportSettings) -> io::Result<IologWriter<'a, W>> {
-        let mut iolog = IologWriter {
-            out: BufWriter::with_capacity(1 << 16, out),
-            settings,
-            last_us: 0,
-        };
+        let mut iolog = IologWriter { out: BufWriter::with_capacity(1 << 16, out), settings, last_us: 0 };
         match settings.version {
             IologVersion::Two => writeln!(iolog.out, "fio version 2 iolog")?,
             IologVersion::Three => writeln!(iolog.out, "fio version 3 iolog")?,

@@ -21,20 +21,12 @@ impl FieldProblem {
 
     /// Creates the error of an invalid field, which "is not" the expected content.
     pub(super) const fn new(field: &'static str, wanted: &'static str) -> FieldProblem {
-        FieldProblem {
-            field,
-            wanted,
-            of_file: false,
-        }
+        FieldProblem { field, wanted, of_file: false }
     }
 
     /// Creates an error that makes the whole file unreadable.
     pub(super) const fn whole_file(field: &'static str, wanted: &'static str) -> FieldProblem {
-        FieldProblem {
-            field,
-            wanted,
-            of_file: true,
-        }
+        FieldProblem { field, wanted, of_file: true }
     }
 
     /// True if skipping the line does not help.
@@ -230,14 +222,7 @@ mod tests {
         assert_eq!(decimal(b"3.0001239999", SECOND_NS), Some(3_000_123_999));
         assert_eq!(decimal(b"7.", 1_000), Some(7_000));
         assert_eq!(decimal(b"2.5", 1), Some(2));
-        for text in [
-            &b""[..],
-            b".5",
-            b"1.2.3",
-            b"1,2",
-            b"99999999999999999999",
-            b"18446744073.8",
-        ] {
+        for text in [&b""[..], b".5", b"1.2.3", b"1,2", b"99999999999999999999", b"18446744073.8"] {
             assert_eq!(decimal(text, SECOND_NS), None, "{}", text.escape_ascii());
         }
     }

@@ -200,10 +200,8 @@ fn check_placement(format: TraceFormat, settings: &TraceSettings) -> Result<(), 
         ),
         PlacementRule::Process => (
             "process",
-            matches!(
-                format,
-                TraceFormat::Blkparse | TraceFormat::Blktrace | TraceFormat::Capture
-            ) || columns.is_some_and(|csv| csv.process.is_some()),
+            matches!(format, TraceFormat::Blkparse | TraceFormat::Blktrace | TraceFormat::Capture)
+                || columns.is_some_and(|csv| csv.process.is_some()),
             "processes, such as blktrace, the text of blkparse, a capture, or a CSV file with csv.process",
         ),
         PlacementRule::File => (
@@ -216,9 +214,6 @@ fn check_placement(format: TraceFormat, settings: &TraceSettings) -> Result<(), 
     if has_column {
         Ok(())
     } else {
-        Err(WorkloadError::setting(
-            format!("placement = {rule:?}"),
-            format!("needs a trace with {column}"),
-        ))
+        Err(WorkloadError::setting(format!("placement = {rule:?}"), format!("needs a trace with {column}")))
     }
 }

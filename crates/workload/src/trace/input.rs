@@ -98,10 +98,7 @@ impl RecordReader {
 
     /// Reads lines of any stream.
     pub fn new(stream: impl Read + Send + 'static, bytes_read: Arc<AtomicU64>) -> io::Result<RecordReader> {
-        let counted = ByteCounter {
-            stream,
-            bytes: bytes_read,
-        };
+        let counted = ByteCounter { stream, bytes: bytes_read };
         let mut lines = RecordReader {
             stream: decompressed(counted)?,
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -150,19 +147,13 @@ impl RecordReader {
         let mut bytes = header_bytes;
         if self.end - self.start >= header_bytes {
             bytes = length(&self.buffer[self.start..self.start + header_bytes]);
-            assert!(
-                (header_bytes..=BUFFER_BYTES).contains(&bytes),
-                "a record fits in the buffer"
-            );
+            assert!((header_bytes..=BUFFER_BYTES).contains(&bytes), "a record fits in the buffer");
             self.buffer_at_least(bytes)?;
         }
         let record = self.start..self.end.min(self.start + bytes);
         self.start = record.end;
         self.number += 1;
-        Ok(Some(RawRecord {
-            is_cut_off: record.len() < bytes,
-            bytes: &self.buffer[record],
-        }))
+        Ok(Some(RawRecord { is_cut_off: record.len() < bytes, bytes: &self.buffer[record] }))
     }
 
     /// Consumes the next record of `bytes` bytes in the form of a line. A truncated record is "too
@@ -253,11 +244,7 @@ impl RecordReader {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        assert!(
-            self.end < self.buffer.len(),
-            "{} bytes fill the buffer and are no line or record",
-            self.end
-        );
+        assert!(self.end < self.buffer.len(), "{} bytes fill the buffer and are no line or record", self.end);
         while self.end < self.buffer.len() {
             match self.stream.read(&mut self.buffer[self.end..]) {
                 Ok(0) => {
@@ -287,9 +274,7 @@ pub fn decompressed(mut stream: impl Read + Send + 'static) -> io::Result<Box<dy
         Some((_, Compression::Gzip)) => Box::new(flate2::read::MultiGzDecoder::new(whole)),
         Some((_, Compression::Zstd)) => Box::new(zstd::stream::read::Decoder::new(whole)?),
         Some((_, Compression::Unknown(name))) => {
-            return Err(bad_stream(&format!(
-                "compressed with {name}. Only gzip and zstd are supported"
-            )));
+            return Err(bad_stream(&format!("compressed with {name}. Only gzip and zstd are supported")));
         }
     })
 }
@@ -331,9 +316,7 @@ mod tests {
 
     /// Lines of all lengths, several buffers in total.
     fn text() -> String {
-        (0..3000)
-            .map(|line| format!("{line}{}\n", "x".repeat(line % 400)))
-            .collect()
+        (0..3000).map(|line| format!("{line}{}\n", "x".repeat(line % 400))).collect()
     }
 
     #[test]
@@ -373,11 +356,7 @@ mod tests {
     fn what_is_no_text_is_refused_by_name() {
         let mut tar = vec![0; 1024];
         tar[TAR_MAGIC_AT..][..5].copy_from_slice(b"ustar");
-        for (bytes, name) in [
-            (tar, "tar"),
-            (b"BZh9abc".to_vec(), "bzip2"),
-            (b"\xfd7zXZ\0".to_vec(), "xz"),
-        ] {
+        for (bytes, name) in [(tar, "tar"), (b"BZh9abc".to_vec(), "bzip2"), (b"\xfd7zXZ\0".to_vec(), "xz")] {
             let error = RecordReader::new(Cursor::new(bytes), Arc::default()).err().unwrap();
             assert!(error.to_string().contains(name), "{error}");
         }

@@ -106,12 +106,7 @@ impl IologParser {
                 ));
             }
         };
-        let mut amount = |name| {
-            fields
-                .word()
-                .and_then(number)
-                .ok_or(FieldProblem::new(name, "a number of bytes"))
-        };
+        let mut amount = |name| fields.word().and_then(number).ok_or(FieldProblem::new(name, "a number of bytes"));
         let record = TraceRecord::new(operation, amount("the offset")?, amount("the length")?)?;
         let Some(mut record) = record else {
             return Ok(None);

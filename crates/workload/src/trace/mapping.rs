@@ -77,10 +77,7 @@ impl AddressMap {
         if units == 0 || units >= u64::from(u32::MAX) {
             return Err(WorkloadError::setting(
                 format!("a capacity of {} bytes", target.capacity_bytes()),
-                format!(
-                    "does not suit a trace. Use a drive of 1 to {} units of {unit_bytes} bytes",
-                    u32::MAX - 1
-                ),
+                format!("does not suit a trace. Use a drive of 1 to {} units of {unit_bytes} bytes", u32::MAX - 1),
             ));
         }
         let volume_bytes = settings.volume_bytes.unwrap_or(0);
@@ -89,15 +86,8 @@ impl AddressMap {
         let sampled = target.scaled_model.filter(|model| !model.keep_requests);
         let touched = || UnitSet::with_room(sampled.map_or(full_units, |_| units));
         let rule = match settings.mapping {
-            AddressMapping::Modulo => MappingRule::Modulo {
-                volume_bytes,
-                touched: touched(),
-            },
-            AddressMapping::Scale => MappingRule::Scale {
-                volume_bytes,
-                volumes: settings.volumes,
-                touched: touched(),
-            },
+            AddressMapping::Modulo => MappingRule::Modulo { volume_bytes, touched: touched() },
+            AddressMapping::Scale => MappingRule::Scale { volume_bytes, volumes: settings.volumes, touched: touched() },
             AddressMapping::Compact => {
                 MappingRule::Compact(UnitNumbers::default(), settings.numbered_units_max(target))
             }
@@ -107,10 +97,7 @@ impl AddressMap {
             unit_bytes,
             full_units,
             units,
-            sampled: sampled.map(|model| UnitSample {
-                denominator: model.denominator,
-                seed,
-            }),
+            sampled: sampled.map(|model| UnitSample { denominator: model.denominator, seed }),
             kept: target.scaled_model.filter(|model| model.keep_requests),
         })
     }
@@ -127,9 +114,9 @@ impl AddressMap {
     #[inline]
     pub(super) fn covers(&self, record: &TraceRecord) -> bool {
         match &self.rule {
-            MappingRule::Scale {
-                volume_bytes, volumes, ..
-            } => record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes,
+            MappingRule::Scale { volume_bytes, volumes, .. } => {
+                record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes
+            }
             MappingRule::Modulo { .. } | MappingRule::Compact(..) => true,
         }
     }
@@ -165,15 +152,10 @@ impl AddressMap {
                     Err(_) => (address % u128::from(full_bytes)) as u64,
                 }
             }
-            MappingRule::Scale {
-                volume_bytes, volumes, ..
-            } => self.scale(record, *volume_bytes, *volumes),
+            MappingRule::Scale { volume_bytes, volumes, .. } => self.scale(record, *volume_bytes, *volumes),
             MappingRule::Compact(..) => return self.compact(record, pieces),
         };
-        assert!(
-            at < full_bytes,
-            "a record is mapped to {at} on a drive of {full_bytes} bytes"
-        );
+        assert!(at < full_bytes, "a record is mapped to {at} on a drive of {full_bytes} bytes");
         let mut left = u64::from(record.bytes);
         while left > 0 {
             let bytes = left.min(full_bytes - at);
@@ -266,10 +248,7 @@ impl UnitSample {
     fn choose(self, unit: u64, units: u64, full_units: u64) -> u64 {
         let first = (u128::from(unit) * u128::from(full_units)).div_ceil(units.into()) as u64;
         let end = (u128::from(unit + 1) * u128::from(full_units)).div_ceil(units.into()) as u64;
-        assert!(
-            first < end && end <= full_units,
-            "a sampled unit stands for units {first} to {end} of {full_units}"
-        );
+        assert!(first < end && end <= full_units, "a sampled unit stands for units {first} to {end} of {full_units}");
         first + mix(unit ^ mix(self.seed)) % (end - first)
     }
 

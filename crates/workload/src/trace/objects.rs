@@ -106,12 +106,7 @@ impl OracleGeneral {
         record: &[u8],
         then: &mut Vec<TraceRecord>,
     ) -> Result<Option<TraceRecord>, FieldProblem> {
-        let ObjectRequest {
-            seconds,
-            object,
-            bytes,
-            is_last,
-        } = ObjectRequest::read(record)?;
+        let ObjectRequest { seconds, object, bytes, is_last } = ObjectRequest::read(record)?;
         if bytes == 0 {
             return Ok(None);
         }
@@ -243,11 +238,7 @@ impl MooncakeRequest {
 
 impl MooncakeParser {
     pub(super) fn new(block_bytes: u32) -> MooncakeParser {
-        MooncakeParser {
-            block_bytes,
-            blocks: FxHashMap::default(),
-            pass: 0,
-        }
+        MooncakeParser { block_bytes, blocks: FxHashMap::default(), pass: 0 }
     }
 
     pub(super) fn begin_pass(&mut self) {
@@ -269,11 +260,7 @@ impl MooncakeParser {
                 .map_err(|_| FieldProblem::new("the number of different hash ids", "at most 2^32"))?;
             let block = self.blocks.entry(hash).or_insert(TokenBlock { number, pass: u32::MAX });
             let is_written = std::mem::replace(&mut block.pass, self.pass) == self.pass;
-            let operation = if is_written {
-                RequestOperation::Read
-            } else {
-                RequestOperation::Write
-            };
+            let operation = if is_written { RequestOperation::Read } else { RequestOperation::Write };
             let offset_bytes = u64::from(block.number) * u64::from(self.block_bytes);
             let block = TraceRecord::new(operation, offset_bytes, self.block_bytes.into())?;
             then.extend(block.map(|block| TraceRecord { time_ns, ..block }));

@@ -108,10 +108,7 @@ impl TraceSettings {
 impl TraceReader {
     pub(super) fn open(settings: &TraceSettings) -> Result<TraceReader, WorkloadError> {
         let Some(first) = settings.files.first() else {
-            return Err(WorkloadError::setting(
-                "files = []",
-                "names no file. Name at least one file of the trace",
-            ));
+            return Err(WorkloadError::setting("files = []", "names no file. Name at least one file of the trace"));
         };
         let mut files: Vec<Vec<PathBuf>> = Vec::new();
         let mut bytes_total = 0;
@@ -126,10 +123,7 @@ impl TraceReader {
             }
             files.push(together);
         }
-        let progress = TraceProgress {
-            bytes_read: Arc::default(),
-            bytes_total,
-        };
+        let progress = TraceProgress { bytes_read: Arc::default(), bytes_total };
         let lines = open_files(&files[0], &progress.bytes_read).map_err(|error| failed(first, error))?;
         let mut reader = TraceReader::new(spool::display_name(first), lines, progress, settings)?;
         reader.files = files;
@@ -234,10 +228,9 @@ impl TraceReader {
                 Ok(ReadOutcome::TooLong(line)) if self.parser.frame() == RecordFraming::Lines => {
                     (FieldProblem::new("the line", "at most 65536 bytes long"), line)
                 }
-                Ok(ReadOutcome::TooLong(line)) => (
-                    FieldProblem::whole_file("the record", "complete. Copy the file again"),
-                    line,
-                ),
+                Ok(ReadOutcome::TooLong(line)) => {
+                    (FieldProblem::whole_file("the record", "complete. Copy the file again"), line)
+                }
                 Ok(ReadOutcome::End) => {
                     self.lines = None;
                     continue;
@@ -310,16 +303,8 @@ impl TraceReader {
         self.end();
         let file = self.name.clone();
         match self.parser.frame() {
-            RecordFraming::Lines => WorkloadError::Line {
-                file,
-                line: number,
-                problem,
-            },
-            _ => WorkloadError::Record {
-                file,
-                record: number,
-                problem,
-            },
+            RecordFraming::Lines => WorkloadError::Line { file, line: number, problem },
+            _ => WorkloadError::Record { file, record: number, problem },
         }
     }
 
@@ -353,11 +338,7 @@ impl TraceReader {
         let Some(files) = self.files.get(self.next_file) else {
             return Ok(false);
         };
-        assert!(
-            self.lines.is_none(),
-            "{} is open when the next file is opened",
-            self.name
-        );
+        assert!(self.lines.is_none(), "{} is open when the next file is opened", self.name);
         self.next_file += 1;
         self.name = spool::display_name(&files[0]);
         match open_files(files, &self.progress.bytes_read) {
@@ -405,16 +386,10 @@ fn failed(file: &Path, source: io::Error) -> WorkloadError {
     // Decompression ended early. The libraries' messages would speak of streams and frames.
     let is_cut = source.kind() == io::ErrorKind::UnexpectedEof || source.to_string().contains("incomplete");
     let source = match is_cut {
-        true => io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            "the compressed file is incomplete. Copy it again",
-        ),
+        true => io::Error::new(io::ErrorKind::UnexpectedEof, "the compressed file is incomplete. Copy it again"),
         false => source,
     };
-    WorkloadError::Io {
-        file: spool::display_name(file),
-        source,
-    }
+    WorkloadError::Io { file: spool::display_name(file), source }
 }
 
 /// Remedy for an incomplete or foreign line.

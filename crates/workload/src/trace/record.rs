@@ -129,10 +129,7 @@ impl IdentityNames {
     fn add(&mut self, name: &[u8]) -> Result<u32, FieldProblem> {
         let number = self.numbers.len();
         if number == NAMES_MAX {
-            return Err(FieldProblem::new(
-                "the volume, process or file",
-                "among the first 1048576 different ones",
-            ));
+            return Err(FieldProblem::new("the volume, process or file", "among the first 1048576 different ones"));
         }
         self.numbers.insert(name.into(), number as u32);
         assert_eq!(self.numbers.len(), number + 1, "a new name was numbered before");
@@ -147,9 +144,8 @@ mod tests {
     #[test]
     fn names_are_numbered_as_they_appear() {
         let mut names = IdentityNames::default();
-        let numbers: Vec<u32> = [&b""[..], b"sda", b"", b"sda", b"sdb", b"sdb", b"sda"]
-            .map(|name| names.number(name).unwrap())
-            .into();
+        let numbers: Vec<u32> =
+            [&b""[..], b"sda", b"", b"sda", b"sdb", b"sdb", b"sda"].map(|name| names.number(name).unwrap()).into();
         assert_eq!(numbers, [0, 1, 0, 1, 2, 2, 1]);
         assert_eq!(names.first(2, as_text), ["", "sda"]);
         assert_eq!(names.first(9, as_text), ["", "sda", "sdb"]);

@@ -137,11 +137,7 @@ impl TraceSettings {
                 None => break,
             }
         }
-        let file = self
-            .files
-            .first()
-            .map(|file| spool::display_name(file))
-            .unwrap_or_default();
+        let file = self.files.first().map(|file| spool::display_name(file)).unwrap_or_default();
         Err(WorkloadError::setting(
             file,
             "has no times to replay. Set csv.time for a CSV file, use an iolog of version 3 or with wait lines, or \
@@ -217,11 +213,7 @@ impl TraceSource {
     /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
     /// end.
     fn fill_ready(&mut self) -> Result<bool, WorkloadError> {
-        assert_eq!(
-            self.next_ready,
-            self.ready.len(),
-            "requests are dropped before they are issued"
-        );
+        assert_eq!(self.next_ready, self.ready.len(), "requests are dropped before they are issued");
         self.ready.clear();
         self.next_ready = 0;
         if self.mapped == self.records.len() {
@@ -305,13 +297,8 @@ impl TraceSource {
                 latency_ns: record.latency_ns,
             };
             let mapped = self.map.map(record, |offset_bytes, bytes| {
-                let request = IoRequest {
-                    stream: 0,
-                    operation: record.operation,
-                    offset_bytes,
-                    bytes,
-                    placement: *placement,
-                };
+                let request =
+                    IoRequest { stream: 0, operation: record.operation, offset_bytes, bytes, placement: *placement };
                 ready.push((request, arrival));
                 arrival.latency_ns = 0;
             });
@@ -364,10 +351,7 @@ fn too_large(settings: &TraceSettings, target: &WorkloadTarget) -> WorkloadError
 /// Bytes that a trace touches, counted on a drive that has room for it. `None` if the trace cannot
 /// be read again or is too large for any drive.
 fn touched_bytes(settings: &TraceSettings) -> Option<u64> {
-    let target = WorkloadTarget {
-        device_bytes: ROOM_BYTES,
-        ..WorkloadTarget::default()
-    };
+    let target = WorkloadTarget { device_bytes: ROOM_BYTES, ..WorkloadTarget::default() };
     let mut reader = settings.reader().ok()?;
     let mut map = AddressMap::new(settings, &target, 0).ok()?;
     let is_wanted = |record: &TraceRecord| settings.operations.contains(&record.operation);
@@ -476,9 +460,7 @@ impl ReplayPlacement {
                 self.ranges.iter().find(holds).map(|range| range.placement)
             }
             PlacementRule::RequestSize => {
-                let reached = self
-                    .sizes_bytes
-                    .partition_point(|size| u64::from(record.bytes) >= *size);
+                let reached = self.sizes_bytes.partition_point(|size| u64::from(record.bytes) >= *size);
                 Some(PlacementIndex(reached as u16))
             }
             PlacementRule::Volume => among(record.volume),

@@ -196,9 +196,7 @@ impl TraceSettings {
     pub(super) fn numbered_units_max(&self, target: &WorkloadTarget) -> u64 {
         const UNITS_PER_BYTE: [u64; 2] = [16, 256];
         const UNITS_MIN: u64 = 1 << 20;
-        let of_file = self
-            .file_bytes()
-            .saturating_mul(UNITS_PER_BYTE[usize::from(self.is_compressed())]);
+        let of_file = self.file_bytes().saturating_mul(UNITS_PER_BYTE[usize::from(self.is_compressed())]);
         touchable_units(target).min(of_file.max(UNITS_MIN))
     }
 
@@ -215,10 +213,7 @@ impl TraceSettings {
     fn is_compressed(&self) -> bool {
         let endings = ["gz", "zst"];
         let is_one = |file: &PathBuf| {
-            spool::is_stream(file)
-                || file
-                    .extension()
-                    .is_some_and(|ending| endings.iter().any(|one| ending == *one))
+            spool::is_stream(file) || file.extension().is_some_and(|ending| endings.iter().any(|one| ending == *one))
         };
         self.files.iter().any(is_one)
     }
@@ -258,11 +253,7 @@ impl TraceSettings {
         }
         if self.volume_bytes == Some(0) || self.volumes == 0 {
             return Err(WorkloadError::setting(
-                format!(
-                    "volume_bytes = {}, volumes = {}",
-                    self.volume_bytes.unwrap_or(0),
-                    self.volumes
-                ),
+                format!("volume_bytes = {}, volumes = {}", self.volume_bytes.unwrap_or(0), self.volumes),
                 "must be at least 1 each",
             ));
         }
@@ -275,11 +266,7 @@ impl TraceSettings {
         let span = self.volume_bytes.unwrap_or(0).checked_mul(self.volumes.into());
         if span.is_none_or(|span| span > i64::MAX as u64) {
             return Err(WorkloadError::setting(
-                format!(
-                    "volume_bytes = {}, volumes = {}",
-                    self.volume_bytes.unwrap_or(0),
-                    self.volumes
-                ),
+                format!("volume_bytes = {}, volumes = {}", self.volume_bytes.unwrap_or(0), self.volumes),
                 "must be less than 2^63 bytes in total",
             ));
         }
@@ -293,10 +280,7 @@ impl TraceSettings {
                 return needs("placement = \"lba_ranges\"", "needs a list of ranges. Set lba_ranges");
             }
             PlacementRule::RequestSize if self.request_sizes_bytes.is_empty() => {
-                return needs(
-                    "placement = \"request_size\"",
-                    "needs a list of sizes. Set request_sizes_bytes",
-                );
+                return needs("placement = \"request_size\"", "needs a list of sizes. Set request_sizes_bytes");
             }
             _ => {}
         }

@@ -86,8 +86,7 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        to.write_all(&buffer[..bytes])
-            .map_err(|error| no_room(copied, &error))?;
+        to.write_all(&buffer[..bytes]).map_err(|error| no_room(copied, &error))?;
         copied += bytes as u64;
     }
 }
@@ -128,10 +127,7 @@ mod tests {
     fn what_came_can_be_read_again_and_by_several() {
         let mut file = tempfile::tempfile().unwrap();
         copy(&mut &b"one two"[..], &mut file).unwrap();
-        let mut first = Spool {
-            file: Arc::new(file),
-            at: 0,
-        };
+        let mut first = Spool { file: Arc::new(file), at: 0 };
         let mut second = first.clone();
         let (mut four, mut all, mut rest) = ([0; 4], String::new(), String::new());
         first.read_exact(&mut four).unwrap();

@@ -76,11 +76,7 @@ pub(super) fn guess(head: &[u8]) -> Option<VscsiVersion> {
 impl Vscsi {
     /// Creates a parser for a first file that begins with `head`.
     pub(super) fn new(head: &[u8]) -> Vscsi {
-        Vscsi {
-            version: guess(head).unwrap_or(VscsiVersion::Two),
-            volume: 0,
-            begun: false,
-        }
+        Vscsi { version: guess(head).unwrap_or(VscsiVersion::Two), volume: 0, begun: false }
     }
 
     pub(super) fn begin_file(&mut self) {
@@ -111,11 +107,7 @@ impl Vscsi {
         let time_ns = u64_at(record, 24).checked_mul(MICROSECOND_NS);
         let time_ns = time_ns.ok_or(FieldProblem::new("the time", "a number of microseconds below 2^64 ns"))?;
         let found = TraceRecord::new(operation, offset, u32_at(record, length).into())?;
-        Ok(found.map(|found| TraceRecord {
-            time_ns,
-            volume: self.volume,
-            ..found
-        }))
+        Ok(found.map(|found| TraceRecord { time_ns, volume: self.volume, ..found }))
     }
 }
 

@@ -49,17 +49,10 @@ impl Fio {
             let paths = format!("{}:{}", library(""), library("ceph"));
             return Some(Fio {
                 program: tree.join("lib64/ld-linux-x86-64.so.2"),
-                arguments: vec![
-                    "--library-path".to_string(),
-                    paths,
-                    tree.join("bin/fio").display().to_string(),
-                ],
+                arguments: vec!["--library-path".to_string(), paths, tree.join("bin/fio").display().to_string()],
             });
         }
-        let host = Fio {
-            program: PathBuf::from("fio"),
-            arguments: Vec::new(),
-        };
+        let host = Fio { program: PathBuf::from("fio"), arguments: Vec::new() };
         host.command().arg("--version").output().is_ok().then_some(host)
     }
 
@@ -84,11 +77,7 @@ impl Fio {
             let path = entry.expect("the folder can be read").path();
             if path.extension().is_some_and(|extension| extension == "iolog") {
                 let job = path.file_stem().expect("it has a name").to_string_lossy();
-                read_log(
-                    &job,
-                    &std::fs::read_to_string(&path).expect("it is text"),
-                    &mut instances,
-                );
+                read_log(&job, &std::fs::read_to_string(&path).expect("it is text"), &mut instances);
             }
         }
         instances
@@ -138,10 +127,7 @@ fn lab(case: &Case) -> Instances {
     };
     let file = parse_within(&with_logs(case), "case.fio", &[], &surroundings);
     let file = file.unwrap_or_else(|error| panic!("{}: {error}", case.option));
-    let target = WorkloadTarget {
-        device_bytes: DEVICE_BYTES,
-        ..WorkloadTarget::default()
-    };
+    let target = WorkloadTarget { device_bytes: DEVICE_BYTES, ..WorkloadTarget::default() };
     let mut instances = Instances::new();
     for job in &file.jobs {
         for instance in 0..job.numjobs {
@@ -212,13 +198,7 @@ fn requests_are_those_of_real_fio() {
         }
     });
     let wrong = wrong.into_inner().expect("nobody panics with it");
-    assert!(
-        wrong.is_empty(),
-        "{} of {} differ:\n{}",
-        wrong.len(),
-        CASES.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), CASES.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -230,9 +210,5 @@ fn the_manual_shows_what_was_compared() {
     };
     let rows: Vec<String> = CASES.iter().map(row).collect();
     let missing = rows.iter().filter(|row| !manual.contains(row.as_str())).count();
-    assert!(
-        missing == 0,
-        "docs/benchmarks/fio.md lacks {missing} of these lines:\n{}",
-        rows.join("\n")
-    );
+    assert!(missing == 0, "docs/benchmarks/fio.md lacks {missing} of these lines:\n{}", rows.join("\n"));
 }

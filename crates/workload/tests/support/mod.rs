@@ -15,11 +15,7 @@ pub const SEED: u64 = 7;
 
 /// A drive of `units` units, with four placement indices.
 pub fn drive(units: u64) -> WorkloadTarget {
-    WorkloadTarget {
-        device_bytes: units * UNIT,
-        placement_count: 4,
-        ..WorkloadTarget::default()
-    }
+    WorkloadTarget { device_bytes: units * UNIT, placement_count: 4, ..WorkloadTarget::default() }
 }
 
 /// A trace on a drive.
@@ -50,11 +46,7 @@ pub fn units(requests: &[IoRequest]) -> Vec<(char, u64, u64)> {
     };
     let unit = |request: &IoRequest| {
         assert_eq!(request.offset_bytes % UNIT, 0);
-        (
-            letter(request.operation),
-            request.offset_bytes / UNIT,
-            u64::from(request.bytes) / UNIT,
-        )
+        (letter(request.operation), request.offset_bytes / UNIT, u64::from(request.bytes) / UNIT)
     };
     requests.iter().map(unit).collect()
 }
@@ -70,8 +62,5 @@ pub fn iolog(lines: &[(&str, &str, u64, u64)]) -> String {
 
 /// Settings with this mapping.
 pub fn with(mapping: AddressMapping) -> TraceSettings {
-    TraceSettings {
-        mapping,
-        ..TraceSettings::default()
-    }
+    TraceSettings { mapping, ..TraceSettings::default() }
 }

@@ -34,33 +34,21 @@ pub(super) struct KeySample {
 impl KeySample {
     /// Computes the sample for the settings.
     pub(super) fn new(files: &CacheTraceFiles) -> Result<KeySample, WorkloadError> {
-        let whole = KeySample {
-            amplification: files.amplification,
-            hash_max: u64::MAX,
-        };
+        let whole = KeySample { amplification: files.amplification, hash_max: u64::MAX };
         let Some(wanted_bytes) = files.working_set_bytes else {
             return Ok(whole);
         };
         let bytes = known_footprint(files)?;
         if bytes == 0.0 {
-            let name = files
-                .files
-                .first()
-                .map_or_else(String::new, |file| spool::display_name(file));
+            let name = files.files.first().map_or_else(String::new, |file| spool::display_name(file));
             let problem = "requests no object with a size, so the cache would stay empty";
             return Err(WorkloadError::setting(name, problem));
         }
         let ratio = wanted_bytes as f64 / bytes;
         Ok(if ratio >= 1.0 {
-            KeySample {
-                amplification: ratio.round().min(f64::from(AMPLIFICATION_MAX)) as u32,
-                ..whole
-            }
+            KeySample { amplification: ratio.round().min(f64::from(AMPLIFICATION_MAX)) as u32, ..whole }
         } else {
-            KeySample {
-                amplification: 1,
-                hash_max: (ratio * u64::MAX as f64) as u64,
-            }
+            KeySample { amplification: 1, hash_max: (ratio * u64::MAX as f64) as u64 }
         })
     }
 }
@@ -111,14 +99,8 @@ fn known_footprint(files: &CacheTraceFiles) -> Result<f64, WorkloadError> {
 
 /// Estimated bytes of all keys and values, from the first operations.
 fn footprint(files: &CacheTraceFiles) -> Result<f64, WorkloadError> {
-    let mut trace = CacheTrace::new(
-        CacheTraceFiles {
-            amplification: 1,
-            working_set_bytes: None,
-            ..files.clone()
-        },
-        false,
-    )?;
+    let mut trace =
+        CacheTrace::new(CacheTraceFiles { amplification: 1, working_set_bytes: None, ..files.clone() }, false)?;
     let mut sizes: FxHashMap<u64, u32> = FxHashMap::default();
     let mut halvings = 0;
     for _ in 0..OPERATIONS_MAX {
@@ -144,8 +126,7 @@ mod tests {
     #[test]
     fn files_are_looked_at_again_only_when_they_have_changed() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(b"key,op,size,op_count,key_size\na,SET,92,1,8\n")
-            .unwrap();
+        file.write_all(b"key,op,size,op_count,key_size\na,SET,92,1,8\n").unwrap();
         let files = CacheTraceFiles {
             files: vec![file.path().to_path_buf()],
             format: CacheTraceFormat::Auto,
@@ -162,9 +143,7 @@ mod tests {
         std::fs::write(file.path(), other).unwrap();
         file.as_file().set_modified(modified).unwrap();
         assert_eq!(bytes(), 100.0);
-        file.as_file()
-            .set_modified(modified + std::time::Duration::from_secs(1))
-            .unwrap();
+        file.as_file().set_modified(modified + std::time::Duration::from_secs(1)).unwrap();
         assert_eq!(bytes(), 50.0);
     }
 }

@@ -111,10 +111,7 @@ pub(crate) struct CacheTrace {
 impl std::fmt::Debug for CacheTrace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut debug = formatter.debug_struct("Trace");
-        debug
-            .field("files", &self.files)
-            .field("next_file", &self.next_file)
-            .finish_non_exhaustive()
+        debug.field("files", &self.files).field("next_file", &self.next_file).finish_non_exhaustive()
     }
 }
 
@@ -123,10 +120,8 @@ impl CacheTrace {
     pub(crate) fn new(settings: CacheTraceFiles, endless: bool) -> Result<CacheTrace, WorkloadError> {
         let mut bytes_total = 0;
         for file in &settings.files {
-            bytes_total += file_bytes(file).map_err(|source| WorkloadError::Io {
-                file: spool::display_name(file),
-                source,
-            })?;
+            bytes_total +=
+                file_bytes(file).map_err(|source| WorkloadError::Io { file: spool::display_name(file), source })?;
         }
         let sample = footprint::KeySample::new(&settings)?;
         let mut trace = CacheTrace {
@@ -161,10 +156,7 @@ impl CacheTrace {
     }
 
     fn io_error(&self, source: std::io::Error) -> WorkloadError {
-        WorkloadError::Io {
-            file: self.files[self.next_file.saturating_sub(1)].clone(),
-            source,
-        }
+        WorkloadError::Io { file: self.files[self.next_file.saturating_sub(1)].clone(), source }
     }
 
     /// Opens the next file. Returns false after the last one.
@@ -202,11 +194,7 @@ impl CacheTrace {
         self.since_start += 1;
         Ok(Some(CacheOperation {
             // The original key first, then the same key with suffixes.
-            key: if suffix == 0 {
-                operation.key
-            } else {
-                mix(operation.key ^ u64::from(suffix))
-            },
+            key: if suffix == 0 { operation.key } else { mix(operation.key ^ u64::from(suffix)) },
             ..operation
         }))
     }
@@ -295,10 +283,7 @@ mod tests {
     }
 
     fn kinds_and_sizes(operations: &[CacheOperation]) -> Vec<(OperationKind, Option<u32>)> {
-        operations
-            .iter()
-            .map(|operation| (operation.kind, operation.bytes))
-            .collect()
+        operations.iter().map(|operation| (operation.kind, operation.bytes)).collect()
     }
 
     const KV_2024: &str = "op_time,key,key_size,op,op_count,size,cache_hits,ttl,usecase,sub_usecase\n\
@@ -309,13 +294,7 @@ mod tests {
         let (mut trace, _files) = trace_of(&[KV_2024], |_| {}, false);
         let operations = all(&mut trace);
         use OperationKind::{Delete, Get, Set};
-        let expected = [
-            (Get, Some(135)),
-            (Get, Some(135)),
-            (Get, None),
-            (Set, Some(3024)),
-            (Delete, None),
-        ];
+        let expected = [(Get, Some(135)), (Get, Some(135)), (Get, None), (Set, Some(3024)), (Delete, None)];
         assert_eq!(kinds_and_sizes(&operations), expected);
         assert_eq!(operations[0].key, operations[4].key);
         assert_eq!(operations[2].key, operations[3].key);
@@ -333,13 +312,7 @@ mod tests {
         let text = "0,nz:u:eeW,44,1030,7,set,300\n1,nz:u:eeW,44,0,7,get,0\n2,q,10,5,7,gets,0\n3,q,10,5,7,incr,9\n4,q,10,0,7,delete,0\n";
         let (mut trace, _files) = trace_of(&[text], |_| {}, false);
         use OperationKind::{Delete, Get, Set};
-        let expected = [
-            (Set, Some(1074)),
-            (Get, None),
-            (Get, Some(15)),
-            (Set, Some(15)),
-            (Delete, None),
-        ];
+        let expected = [(Set, Some(1074)), (Get, None), (Get, Some(15)), (Set, Some(15)), (Delete, None)];
         assert_eq!(kinds_and_sizes(&all(&mut trace)), expected);
     }
 
@@ -347,17 +320,10 @@ mod tests {
     fn records_of_objects_are_gets() {
         let record = |object: u64, bytes: u32| {
             let next = u64::MAX.to_le_bytes();
-            [
-                &7_u32.to_le_bytes()[..],
-                &object.to_le_bytes(),
-                &bytes.to_le_bytes(),
-                &next,
-            ]
-            .concat()
+            [&7_u32.to_le_bytes()[..], &object.to_le_bytes(), &bytes.to_le_bytes(), &next].concat()
         };
         let mut file = tempfile::Builder::new().suffix(".oracleGeneral").tempfile().unwrap();
-        file.write_all(&[record(1, 5000), record(2, 0), record(1, 5000), record(3, 70)].concat())
-            .unwrap();
+        file.write_all(&[record(1, 5000), record(2, 0), record(1, 5000), record(3, 70)].concat()).unwrap();
         let files = CacheTraceFiles {
             files: vec![file.path().to_path_buf()],
             format: CacheTraceFormat::Auto,
@@ -372,10 +338,7 @@ mod tests {
         file.write_all(&[1, 2, 3]).unwrap();
         let mut trace = CacheTrace::new(files, false).unwrap();
         let error = (0..4).find_map(|_| trace.next().err()).unwrap().to_string();
-        assert!(
-            error.ends_with(":5: the record is incomplete. Copy the file again"),
-            "{error}"
-        );
+        assert!(error.ends_with(":5: the record is incomplete. Copy the file again"), "{error}");
     }
 
     #[test]
@@ -408,16 +371,12 @@ mod tests {
     #[test]
     fn a_working_set_is_as_large_as_it_is_to_be() {
         let keys = 20_000_u64;
-        let lines: String = (0..keys)
-            .map(|key| format!("key{key},SET,{},1,8\n", 100 + key % 1000))
-            .collect();
+        let lines: String = (0..keys).map(|key| format!("key{key},SET,{},1,8\n", 100 + key % 1000)).collect();
         let text = format!("key,op,size,op_count,key_size\n{lines}");
         let asked = |wanted: u64| {
             let (mut trace, _files) = trace_of(&[&text], |files| files.working_set_bytes = Some(wanted), false);
-            let sizes: std::collections::BTreeMap<u64, u64> = all(&mut trace)
-                .iter()
-                .map(|operation| (operation.key, operation.bytes.unwrap().into()))
-                .collect();
+            let sizes: std::collections::BTreeMap<u64, u64> =
+                all(&mut trace).iter().map(|operation| (operation.key, operation.bytes.unwrap().into())).collect();
             (sizes.values().sum::<u64>() as f64, sizes.len() as u64)
         };
         let (whole, count) = asked(1);
@@ -433,11 +392,7 @@ mod tests {
         file.write_all(b"key,op,size\na,DELETE,0\n").unwrap();
         let (_, files) = trace_of(&["key,op,size\n"], |_| {}, false);
         let mut settings = CacheTraceFiles {
-            files: files
-                .iter()
-                .chain([&file])
-                .map(|file| file.path().to_path_buf())
-                .collect(),
+            files: files.iter().chain([&file]).map(|file| file.path().to_path_buf()).collect(),
             format: CacheTraceFormat::Auto,
             amplification: 1,
             skip_bad_lines: false,

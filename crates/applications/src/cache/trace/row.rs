@@ -72,17 +72,10 @@ impl CdnObject {
             0 => (self.key, self.header_bytes),
             number => {
                 let piece = self.first + number - 1;
-                (
-                    mix(self.key ^ (piece + 1)),
-                    PIECE_BYTES.min(self.body_bytes - piece * PIECE_BYTES),
-                )
+                (mix(self.key ^ (piece + 1)), PIECE_BYTES.min(self.body_bytes - piece * PIECE_BYTES))
             }
         };
-        CacheOperation {
-            kind: OperationKind::Get,
-            key,
-            bytes: Some((self.key_bytes + bytes) as u32),
-        }
+        CacheOperation { kind: OperationKind::Get, key, bytes: Some((self.key_bytes + bytes) as u32) }
     }
 }
 
@@ -150,12 +143,8 @@ impl RowParser {
             CacheTraceFormat::OracleGeneral => Ok(RowParser::OracleGeneral),
             CacheTraceFormat::Twitter => Ok(RowParser::Twitter),
             CacheTraceFormat::Auto if twitter => Ok(RowParser::Twitter),
-            CacheTraceFormat::Cdn => Ok(RowParser::Cdn {
-                header: !is_number(fields[0]),
-            }),
-            CacheTraceFormat::Auto if cdn => Ok(RowParser::Cdn {
-                header: !is_number(fields[0]),
-            }),
+            CacheTraceFormat::Cdn => Ok(RowParser::Cdn { header: !is_number(fields[0]) }),
+            CacheTraceFormat::Auto if cdn => Ok(RowParser::Cdn { header: !is_number(fields[0]) }),
             CacheTraceFormat::Kvcache | CacheTraceFormat::Auto => {
                 let columns = match header {
                     Some((key, op)) => KeyValueColumns {
@@ -180,10 +169,7 @@ impl RowParser {
                         ));
                     }
                 };
-                Ok(RowParser::Kvcache {
-                    columns,
-                    header: header.is_some(),
-                })
+                Ok(RowParser::Kvcache { columns, header: header.is_some() })
             }
         }
     }
@@ -244,16 +230,10 @@ fn hash(key: &[u8]) -> u64 {
 /// absent key.
 fn operation(kind: OperationKind, key: &[u8], key_bytes: u64, value_bytes: u64) -> Result<CacheOperation, String> {
     let key_bytes = key_bytes.max(key.len() as u64).min(KEY_BYTES_MAX);
-    let bytes = u32::try_from(key_bytes + value_bytes)
-        .ok()
-        .filter(|bytes| *bytes <= 1 << 30);
+    let bytes = u32::try_from(key_bytes + value_bytes).ok().filter(|bytes| *bytes <= 1 << 30);
     let bytes = bytes.ok_or_else(|| format!("a value of {value_bytes} bytes is larger than 1 GiB"))?;
     let sized = kind == OperationKind::Set || (kind == OperationKind::Get && value_bytes > 0);
-    Ok(CacheOperation {
-        kind,
-        key: hash(key),
-        bytes: sized.then_some(bytes),
-    })
+    Ok(CacheOperation { kind, key: hash(key), bytes: sized.then_some(bytes) })
 }
 
 fn kvcache_row(columns: KeyValueColumns, fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
@@ -275,23 +255,14 @@ fn twitter_row(fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
     let name = field(fields, 5, "operation")?;
     let kind = kind_of(name).ok_or_else(|| format!("operation {:?} is not known", text(name)))?;
     let key = field(fields, 1, "key")?;
-    let operation = operation(
-        kind,
-        key,
-        number(fields, 2, "key size")?,
-        number(fields, 3, "value size")?,
-    )?;
+    let operation = operation(kind, key, number(fields, 2, "key size")?, number(fields, 3, "value size")?)?;
     Ok(CacheTraceRow::Repeated(operation, 1))
 }
 
 /// Parses a record. Returns `None` for an object of size 0.
 fn object_row(record: &[u8]) -> Result<Option<CacheTraceRow>, String> {
     let request = ObjectRequest::parse(record)?;
-    let operation = CacheOperation {
-        kind: OperationKind::Get,
-        key: mix(request.object),
-        bytes: Some(request.bytes),
-    };
+    let operation = CacheOperation { kind: OperationKind::Get, key: mix(request.object), bytes: Some(request.bytes) };
     if request.bytes > 1 << 30 {
         return Err(format!("an object of {} bytes is larger than 1 GiB", request.bytes));
     }
@@ -329,10 +300,7 @@ fn cdn_row(fields: &Fields<'_>) -> Result<CacheTraceRow, String> {
         object.first = start / PIECE_BYTES;
         object.pieces = end / PIECE_BYTES - object.first + 1;
         if object.pieces > OPERATIONS_MAX {
-            return Err(format!(
-                "a range of {} pieces is longer than {OPERATIONS_MAX} pieces",
-                object.pieces
-            ));
+            return Err(format!("a range of {} pieces is longer than {OPERATIONS_MAX} pieces", object.pieces));
         }
     }
     Ok(CacheTraceRow::Object(object))

@@ -41,10 +41,7 @@ fn run(settings: &CachelibSettings, drive: Drive) -> Run {
         let now = run.elapsed_ns;
         let next = run.source.poll_requests(now, &mut submitted).unwrap();
         for TaggedRequest { tag, request } in submitted.drain(..) {
-            assert!(
-                in_flight.iter().all(|(_, _, other)| *other != tag),
-                "tags are told apart"
-            );
+            assert!(in_flight.iter().all(|(_, _, other)| *other != tag), "tags are told apart");
             let stream = usize::from(request.stream);
             let server = &mut free_ns[stream];
             *server = now.max(*server) + u64::from(request.bytes) / 4096 * 1_000_000 / drive.pages_per_ms[stream];
@@ -74,22 +71,14 @@ fn paced(operations_per_second: f64, engines: EngineResources) -> CachelibSettin
     CachelibSettings {
         operations: Some(100_000),
         dram_bytes: Some(1 << 20),
-        pace: Some(Pace {
-            max_concurrent_inserts: 500,
-            engines,
-            ..Pace::at(operations_per_second)
-        }),
+        pace: Some(Pace { max_concurrent_inserts: 500, engines, ..Pace::at(operations_per_second) }),
         ..small()
     }
 }
 
-const FAST: Drive = Drive {
-    pages_per_ms: [10_000; 2],
-};
+const FAST: Drive = Drive { pages_per_ms: [10_000; 2] };
 /// Slow only for SOC's buckets.
-const SLOW: Drive = Drive {
-    pages_per_ms: [20, 10_000],
-};
+const SLOW: Drive = Drive { pages_per_ms: [20, 10_000] };
 
 #[test]
 fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
@@ -116,10 +105,7 @@ fn a_drive_that_keeps_up_is_written_what_is_written_without_a_clock() {
         assert_eq!(run.measure(name), measure(&source, name), "{name}");
     }
     let names = source.measures().into_iter().map(|measure| measure.name);
-    assert!(
-        names.filter(|name| name.contains("inserts")).count() == 0,
-        "there are no threads without a clock"
-    );
+    assert!(names.filter(|name| name.contains("inserts")).count() == 0, "there are no threads without a clock");
 }
 
 #[test]
@@ -134,11 +120,7 @@ fn what_a_slow_drive_cannot_take_is_rejected_and_counted() {
         100.0 * counters.inserts_rejected[0] as f64 / (counters.inserts_rejected[0] + counters.soc_items) as f64;
     assert_eq!(run.measure("soc.inserts_rejected_percent"), percent);
     // Rejected inserts are not written. There is one rewrite for each item inserted or removed.
-    let writes = run
-        .requests
-        .iter()
-        .filter(is_write)
-        .filter(|request| request.stream == 0);
+    let writes = run.requests.iter().filter(is_write).filter(|request| request.stream == 0);
     assert_eq!(writes.count() as u64, counters.soc_items + counters.soc_removes);
     // Rejected items also miss later, so the same gets hit less than without rejections.
     let all = self::run(&settings, FAST);
@@ -153,10 +135,7 @@ fn limits_of_all_thin_both_engines_and_limits_of_each_the_slow_one() {
         ["soc", "loc"].map(|engine| run.measure(&format!("{engine}.inserts_rejected_percent")))
     };
     let [soc, loc] = rejected(EngineResources::SharedThreads);
-    assert!(
-        soc > 20.0 && (loc / soc - 1.0).abs() < 0.25,
-        "together {soc} % and {loc} %"
-    );
+    assert!(soc > 20.0 && (loc / soc - 1.0).abs() < 0.25, "together {soc} % and {loc} %");
     let [soc, loc] = rejected(EngineResources::OwnThreads);
     assert!(soc > 20.0 && loc < soc / 4.0, "apart {soc} % and {loc} %");
 }

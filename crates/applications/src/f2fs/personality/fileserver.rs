@@ -141,11 +141,7 @@ impl Classes {
         let mut drawn: Vec<f64> = (0..SAMPLES).map(|_| random.gamma(2)).collect();
         drawn.sort_unstable_by(f64::total_cmp);
         let bounds = 1..usize::from(classes);
-        Classes::Lifetime(
-            bounds
-                .map(|class| drawn[class * SAMPLES / usize::from(classes)])
-                .collect(),
-        )
+        Classes::Lifetime(bounds.map(|class| drawn[class * SAMPLES / usize::from(classes)]).collect())
     }
 }
 
@@ -221,11 +217,7 @@ impl FileserverSettings {
             return wrong("files x file_bytes", value, "must be above 0 each");
         }
         if !(0.0..=20.0).contains(&self.file_size_shape) || (self.file_size_shape * 2.0).fract() != 0.0 {
-            return wrong(
-                "file_size_shape",
-                self.file_size_shape.to_string(),
-                "must be from 0 to 20 in steps of 0.5",
-            );
+            return wrong("file_size_shape", self.file_size_shape.to_string(), "must be from 0 to 20 in steps of 0.5");
         }
         within("fileserver.preallocated_percent", self.preallocated_percent, 1.0..=99.0)?;
         within("fileserver.threads", self.threads, 1..=100_000)?;
@@ -246,9 +238,7 @@ impl FileserverSettings {
             Err(WorkloadError::setting(setting, problem))
         };
         if files < 100 {
-            return named(format!(
-                "leave {files} files at this scale, but 100 are needed. Use a larger scaled model"
-            ));
+            return named(format!("leave {files} files at this scale, but 100 are needed. Use a larger scaled model"));
         }
         let existing = share(self.preallocated_percent, files) + self.threads.min(files);
         let file_blocks = self.file_bytes / BLOCK_BYTES + 2;
@@ -263,10 +253,7 @@ impl FileserverSettings {
             ));
         }
         if nodes > u64::from(layout.nodes()) {
-            return named(format!(
-                "exceed the {} inodes of the file system. Use fewer files",
-                layout.nodes()
-            ));
+            return named(format!("exceed the {} inodes of the file system. Use fewer files", layout.nodes()));
         }
         Ok(())
     }
@@ -390,10 +377,7 @@ impl Fileserver {
         };
         match &self.classes {
             Classes::Lifetime(bounds) => bounds.iter().filter(|bound| lifetime >= **bound).count() as u8,
-            Classes::Attributes {
-                hot_percent,
-                cold_percent,
-            } => {
+            Classes::Attributes { hot_percent, cold_percent } => {
                 let drawn = self.random.fraction() * 100.0;
                 if drawn < *hot_percent {
                     0

@@ -162,11 +162,7 @@ impl Oltp {
     fn make_file(&mut self, files: &mut FileSystem) -> Result<(), FileSystemFull> {
         let file = self.made;
         self.made += 1;
-        let bytes = if file == self.files {
-            self.settings.log_bytes
-        } else {
-            self.settings.file_bytes
-        };
+        let bytes = if file == self.files { self.settings.log_bytes } else { self.settings.file_bytes };
         files.create(file, self.directories[(file / FILES_PER_DIRECTORY) as usize], 1)?;
         files.write(file, 0, (bytes / BLOCK_BYTES) as u32, bytes)
     }
@@ -185,10 +181,7 @@ impl Oltp {
             }
         }
         self.batches += 1;
-        if self
-            .batches
-            .is_multiple_of(u64::from(self.settings.batches_per_log_write))
-        {
+        if self.batches.is_multiple_of(u64::from(self.settings.batches_per_log_write)) {
             self.overwrite(files, self.files, self.settings.log_bytes)?;
         }
         Ok(())

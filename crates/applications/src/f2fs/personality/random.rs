@@ -31,10 +31,7 @@ impl PersonalityRng {
     /// Draws from a gamma distribution with mean 1 and shape `half_shapes` / 2, as the mean of
     /// `half_shapes` squared normal numbers. Shape 1 is the exponential distribution.
     pub fn gamma(&mut self, half_shapes: u32) -> f64 {
-        let squares: f64 = (0..half_shapes)
-            .map(|_| self.normal())
-            .map(|normal| normal * normal)
-            .sum();
+        let squares: f64 = (0..half_shapes).map(|_| self.normal()).map(|normal| normal * normal).sum();
         squares / f64::from(half_shapes)
     }
 
@@ -59,10 +56,7 @@ mod tests {
             let variance = drawn.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / drawn.len() as f64;
             assert!((mean - 1.0).abs() < 0.01, "mean {mean} of {half_shapes}, seed 11");
             let expected = 2.0 / f64::from(half_shapes);
-            assert!(
-                (variance / expected - 1.0).abs() < 0.06,
-                "variance {variance} of {half_shapes}, seed 11"
-            );
+            assert!((variance / expected - 1.0).abs() < 0.06, "variance {variance} of {half_shapes}, seed 11");
         }
     }
 }

@@ -145,10 +145,7 @@ impl Subsystem {
     pub(super) fn has_feature(&self, id: u16, feature: FeatureId) -> bool {
         let controller = self.controller(id);
         if controller.kind == ControllerKind::Discovery {
-            return matches!(
-                feature,
-                FeatureId::AsynchronousEventConfiguration | FeatureId::KeepAliveTimer
-            );
+            return matches!(feature, FeatureId::AsynchronousEventConfiguration | FeatureId::KeepAliveTimer);
         }
         match feature {
             FeatureId::VolatileWriteCache => self.media.has_write_cache(),
@@ -192,9 +189,7 @@ impl Subsystem {
     /// starts with defaults.
     pub(super) fn forget_namespace_features(&mut self, nsid: u32) {
         self.shared_features.remove(FeatureId::ErrorRecovery, nsid);
-        self.state
-            .saved_features
-            .remove(&(FeatureId::ErrorRecovery.code(), nsid));
+        self.state.saved_features.remove(&(FeatureId::ErrorRecovery.code(), nsid));
     }
 
     // ------------------------------------------------------------------------------ set --
@@ -247,11 +242,8 @@ impl Subsystem {
     fn set_number(&mut self, id: u16, setting: &SetFeatureRequest, namespaces: Vec<u32>) -> Result<Execution, Failure> {
         let feature = setting.feature;
         let value = self.value_to_set(id, feature.id, setting.dword11)?;
-        let instances = if feature.is_namespace_specific() {
-            namespaces
-        } else {
-            vec![number::instance(feature.id, value)]
-        };
+        let instances =
+            if feature.is_namespace_specific() { namespaces } else { vec![number::instance(feature.id, value)] };
         let save = setting.save || feature.saving == SavePolicy::Always;
         self.set_values(id, feature, &instances, value, save)?;
         self.note_health();
@@ -267,11 +259,7 @@ impl Subsystem {
     fn namespaces_to_set(&self, id: u16, feature: &Feature, nsid: u32) -> Result<Vec<u32>, Failure> {
         if feature.is_namespace_specific() {
             if nsid == NSID_ALL {
-                let attached = self
-                    .state
-                    .namespaces
-                    .iter()
-                    .filter(|(_, namespace)| namespace.is_attached(id));
+                let attached = self.state.namespaces.iter().filter(|(_, namespace)| namespace.is_attached(id));
                 return Ok(attached.map(|(nsid, _)| nsid).collect());
             }
             self.state.namespaces.active(id, nsid)?;
@@ -305,11 +293,7 @@ impl Subsystem {
         };
         for &instance in instances {
             features.set(feature.id, instance, value);
-            assert_eq!(
-                features.value(feature.id, instance),
-                Some(value),
-                "each instance has the value"
-            );
+            assert_eq!(features.value(feature.id, instance), Some(value), "each instance has the value");
         }
         Ok(())
     }
@@ -325,12 +309,7 @@ impl Subsystem {
             let cause = format!("Get Features has no select value {}", dword10.sel());
             Failure::invalid_field(Parameter::dword(10, 8), cause)
         })?;
-        Ok(GetFeatureRequest {
-            feature,
-            select,
-            nsid: entry.nsid.get(),
-            dword11: entry.cdw11.get(),
-        })
+        Ok(GetFeatureRequest { feature, select, nsid: entry.nsid.get(), dword11: entry.cdw11.get() })
     }
 
     pub(super) fn get_features(
@@ -350,10 +329,7 @@ impl Subsystem {
             }
             self.get_value(id, question, data)?
         };
-        assert!(
-            data.len() <= question.transfer().bytes,
-            "the answer fits the host's buffer"
-        );
+        assert!(data.len() <= question.transfer().bytes, "the answer fits the host's buffer");
         Ok(Execution::with_result(u64::from(result)))
     }
 
@@ -367,12 +343,7 @@ impl Subsystem {
 
     /// Returns completion dword 0. `data` receives the data of the value.
     fn get_value(&self, id: u16, question: &GetFeatureRequest, data: &mut Vec<u8>) -> Result<u32, Failure> {
-        let &GetFeatureRequest {
-            feature,
-            select,
-            dword11,
-            ..
-        } = question;
+        let &GetFeatureRequest { feature, select, dword11, .. } = question;
         let default = select == FeatureSelect::Default;
         // The saved value of a feature without saving is the default value.
         let unsaved = default || select == FeatureSelect::Saved;

@@ -75,10 +75,7 @@ impl Subsystem {
             FeatureId::TemperatureThreshold => check_threshold(TemperatureThreshold::from_bits(dword))?,
             FeatureId::InterruptVectorConfiguration => self.check_vector(dword)?,
             FeatureId::ErrorRecovery if ErrorRecovery::from_bits(dword).dulbe() => {
-                refuse(
-                    16,
-                    "the drive cannot report an error for reads of deallocated blocks (DULBE)".to_string(),
-                )?;
+                refuse(16, "the drive cannot report an error for reads of deallocated blocks (DULBE)".to_string())?;
             }
             FeatureId::EnduranceGroupEventConfiguration => check_group(dword)?,
             FeatureId::NumberOfQueues => return self.queues_to_grant(id, NumberOfQueues::from_bits(dword)),
@@ -90,17 +87,12 @@ impl Subsystem {
 
     fn queues_to_grant(&self, id: u16, requested: NumberOfQueues) -> Result<u32, Failure> {
         if requested.nsq() == u16::MAX || requested.ncq() == u16::MAX {
-            refuse(
-                0,
-                "the host requests 65536 queues, but 65535 is the maximum".to_string(),
-            )?;
+            refuse(0, "the host requests 65536 queues, but 65535 is the maximum".to_string())?;
         }
         let most = self.config.io_queues_max.min(self.controller(id).io_queues_max);
         assert!(most > 0, "a controller has an I/O queue");
         let most = most - 1;
-        let granted = NumberOfQueues::new()
-            .with_nsq(requested.nsq().min(most))
-            .with_ncq(requested.ncq().min(most));
+        let granted = NumberOfQueues::new().with_nsq(requested.nsq().min(most)).with_ncq(requested.ncq().min(most));
         Ok(granted.into_bits())
     }
 
@@ -116,21 +108,14 @@ impl Subsystem {
     /// Configurable asynchronous events, which are those of OAES and critical warnings.
     fn events_offered(&self, id: u16) -> AsyncEventConfiguration {
         match self.controller(id).kind {
-            ControllerKind::Io => AsyncEventConfiguration::new()
-                .with_shcw(0xff)
-                .with_nan(true)
-                .with_egealcn(true),
+            ControllerKind::Io => AsyncEventConfiguration::new().with_shcw(0xff).with_nan(true).with_egealcn(true),
             ControllerKind::Discovery => AsyncEventConfiguration::new().with_dlpcn(true),
         }
     }
 
     /// Selects the requested value of a feature.
     pub(super) fn instance_to_get(&self, question: &GetFeatureRequest) -> Result<u32, Failure> {
-        let &GetFeatureRequest {
-            feature,
-            dword11: dword,
-            ..
-        } = question;
+        let &GetFeatureRequest { feature, dword11: dword, .. } = question;
         match feature.id {
             FeatureId::TemperatureThreshold => {
                 let requested = TemperatureThreshold::from_bits(dword);
@@ -174,10 +159,7 @@ impl Subsystem {
 fn check_power_state(value: PowerManagement) -> Result<(), Failure> {
     match value.ps() {
         0 => Ok(()),
-        state => refuse(
-            0,
-            format!("power state {state} does not exist. The only power state is 0"),
-        ),
+        state => refuse(0, format!("power state {state} does not exist. The only power state is 0")),
     }
 }
 

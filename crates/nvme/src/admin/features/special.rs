@@ -61,14 +61,8 @@ impl Subsystem {
                 return refuse("the thresholds A to D of the latency monitor are not in ascending order");
             }
             _ if wanted.enable > 1 => return refuse("the enable field of the latency monitor must be 0 or 1"),
-            KEEP => self
-                .state
-                .latency_monitor
-                .configure(configuration, false, self.clock.now()),
-            DISCARD => self
-                .state
-                .latency_monitor
-                .configure(configuration, true, self.clock.now()),
+            KEEP => self.state.latency_monitor.configure(configuration, false, self.clock.now()),
+            DISCARD => self.state.latency_monitor.configure(configuration, true, self.clock.now()),
             _ => return refuse("the discard field of the latency monitor's debug log must be 0, 1 or 2"),
         }
         self.store_state_or(|subsystem| subsystem.state.latency_monitor = before)
@@ -81,11 +75,7 @@ impl Subsystem {
     }
 
     pub(super) fn get_host_behavior(&self, id: u16, default: bool, data: &mut Vec<u8>) {
-        let value = if default {
-            HostBehaviorSupport::default()
-        } else {
-            self.controller(id).features.host_behavior
-        };
+        let value = if default { HostBehaviorSupport::default() } else { self.controller(id).features.host_behavior };
         data.extend_from_slice(value.as_bytes());
     }
 

@@ -61,11 +61,7 @@ impl Subsystem {
             pfb: self.free_percent(),
             cph: WHOLE.into(),
             uio: counted.unaligned_writes.into(),
-            nuse: self
-                .namespaces()
-                .map(|(_, namespace)| namespace.blocks)
-                .sum::<u64>()
-                .into(),
+            nuse: self.namespaces().map(|(_, namespace)| namespace.blocks).sum::<u64>().into(),
             psc: wide(counted.unsafe_shutdowns),
             eest: wide(self.endurance_estimate()),
             lpv: SMART_EXTENDED_VERSION.into(),
@@ -80,10 +76,7 @@ impl Subsystem {
     fn free_percent(&self) -> u8 {
         let pages = u64::from(self.device.layout().physical_pages);
         let taken: u64 = self.device.occupancy().iter().map(|owner| owner.pages).sum();
-        assert!(
-            taken <= pages,
-            "reclaim units of {taken} pages are on a drive of {pages}"
-        );
+        assert!(taken <= pages, "reclaim units of {taken} pages are on a drive of {pages}");
         ((pages - taken) * 100 / pages) as u8
     }
 }
@@ -106,19 +99,13 @@ fn error_recovery_page() -> Vec<u8> {
 fn capabilities_page(transport: HostTransport) -> Vec<u8> {
     let mut page = DeviceCapabilitiesLog {
         pcie_ports: u16::from(transport == HostTransport::Pcie).into(),
-        write_zeroes: WriteZeroesSupport::new()
-            .with_supported(true)
-            .with_deac(true)
-            .with_fua(true)
-            .with_io_6(true),
+        write_zeroes: WriteZeroesSupport::new().with_supported(true).with_deac(true).with_fua(true).with_io_6(true),
         sanitize: SanitizeSupport::new()
             .with_supported(true)
             .with_crypto_erase(true)
             .with_block_erase(true)
             .with_deallocates(true),
-        dataset_management: DatasetManagementSupport::new()
-            .with_supported(true)
-            .with_deallocate(true),
+        dataset_management: DatasetManagementSupport::new().with_supported(true).with_deallocate(true),
         write_uncorrectable: WriteUncorrectableSupport::new()
             .with_supported(true)
             .with_single(true)

@@ -38,10 +38,7 @@ const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
     (AdminOpcode::DeviceSelfTest, SUPPORTED),
     (AdminOpcode::DirectiveSend, SUPPORTED),
     (AdminOpcode::DirectiveReceive, SUPPORTED),
-    (
-        AdminOpcode::FormatNvm,
-        WRITES.with_ncc(true).with_cse(ALONE_ON_NAMESPACE),
-    ),
+    (AdminOpcode::FormatNvm, WRITES.with_ncc(true).with_cse(ALONE_ON_NAMESPACE)),
     (AdminOpcode::Sanitize, WRITES.with_cse(ALONE_ON_SUBSYSTEM)),
 ];
 

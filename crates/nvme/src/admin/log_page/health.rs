@@ -64,10 +64,7 @@ impl Subsystem {
     /// Critical warnings of the drive. Each controller has its own temperature thresholds.
     pub(in crate::admin) fn critical_warnings(&self, id: u16) -> CriticalWarning {
         let threshold_k = |instance| {
-            let set = self
-                .controller(id)
-                .features
-                .value(FeatureId::TemperatureThreshold, instance);
+            let set = self.controller(id).features.value(FeatureId::TemperatureThreshold, instance);
             let value = set.unwrap_or_else(|| self.default_value(FeatureId::TemperatureThreshold, instance));
             TemperatureThreshold::from_bits(value).tmpth()
         };
@@ -148,21 +145,13 @@ impl Subsystem {
     /// total for a new drive at a write amplification of 1.
     pub(super) fn endurance_estimate(&self) -> u64 {
         let layout = self.device.layout();
-        let rated_erases = self
-            .device
-            .config()
-            .endurance
-            .as_ref()
-            .map_or(0, |endurance| endurance.rated_erases);
+        let rated_erases = self.device.config().endurance.as_ref().map_or(0, |endurance| endurance.rated_erases);
         let pages = u128::from(layout.physical_pages) * u128::from(rated_erases);
         u64::try_from(pages * u128::from(layout.page_bytes) / u128::from(BILLION_BYTES)).unwrap_or(u64::MAX)
     }
 
     pub(super) fn self_test_page(&self) -> Vec<u8> {
-        let unused = SelfTestResult {
-            dsts: UNUSED_RESULT,
-            ..SelfTestResult::default()
-        };
+        let unused = SelfTestResult { dsts: UNUSED_RESULT, ..SelfTestResult::default() };
         let mut page = DeviceSelfTestLog::default();
         if let Some(progress) = self.background.self_test_progress(self.clock.now()) {
             (page.cdsto, page.cdstc) = progress;

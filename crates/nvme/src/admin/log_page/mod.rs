@@ -161,12 +161,8 @@ impl Subsystem {
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
         let page = self.page(id, request)?;
-        let tells_counters = [
-            LogId::SmartHealth,
-            LogId::EnduranceGroupInformation,
-            LogId::FdpStatistics,
-            LogId::SmartExtended,
-        ];
+        let tells_counters =
+            [LogId::SmartHealth, LogId::EnduranceGroupInformation, LogId::FdpStatistics, LogId::SmartExtended];
         if tells_counters.contains(&request.log) {
             self.record_counters();
         }
@@ -181,9 +177,7 @@ impl Subsystem {
         page: &[u8],
         data: &mut Vec<u8>,
     ) -> Result<Execution, Failure> {
-        let rest = usize::try_from(request.offset_bytes)
-            .ok()
-            .and_then(|offset| page.get(offset..));
+        let rest = usize::try_from(request.offset_bytes).ok().and_then(|offset| page.get(offset..));
         let Some(rest) = rest else {
             let (offset, size_bytes, log) = (request.offset_bytes, page.len(), request.log);
             let cause = format!("offset {offset} is beyond the {size_bytes} bytes of {log}");
@@ -192,11 +186,7 @@ impl Subsystem {
         data.clear();
         data.extend_from_slice(&rest[..rest.len().min(request.bytes as usize)]);
         data.resize(request.bytes as usize, 0);
-        assert_eq!(
-            data.len(),
-            request.transfer().bytes,
-            "the answer has the requested length"
-        );
+        assert_eq!(data.len(), request.transfer().bytes, "the answer has the requested length");
         if !request.retain_event {
             self.controllers.get_mut(id).note_log_read(request.log);
         }
@@ -251,10 +241,7 @@ impl Subsystem {
     fn firmware_page(&self) -> Vec<u8> {
         /// Active Firmware Info. Slot 1 is active, also after the next reset.
         const SLOT_1: u8 = 1;
-        let mut page = FirmwareSlotInformation {
-            afi: SLOT_1,
-            ..FirmwareSlotInformation::default()
-        };
+        let mut page = FirmwareSlotInformation { afi: SLOT_1, ..FirmwareSlotInformation::default() };
         let revision = self.config.identity.firmware.bytes().chain(std::iter::repeat(b' '));
         for (place, character) in page.frs[0].iter_mut().zip(revision) {
             *place = character;

@@ -24,28 +24,16 @@ impl Model {
             Command::Create(create) => self.create(create, success.result)?,
             Command::Manage { nsid, .. } => {
                 let any = !self.namespaces.is_empty();
-                self.end_test(3, |test| {
-                    any && (*nsid == ALL && test.nsid != 0 || [*nsid, ALL].contains(&test.nsid))
-                });
+                self.end_test(3, |test| any && (*nsid == ALL && test.nsid != 0 || [*nsid, ALL].contains(&test.nsid)));
                 self.delete(*nsid);
             }
-            Command::Attach {
-                nsid,
-                operation,
-                controllers,
-                count,
-            } => {
+            Command::Attach { nsid, operation, controllers, count } => {
                 self.attach(*nsid, *operation == 0, &controllers[..usize::from(*count)]);
             }
             Command::SelfTest { code: 0xf, .. } => self.end_test(1, |_| true),
             Command::SelfTest { nsid, code } => {
                 self.end_test(0, |_| false);
-                self.running_test = Some(RunningTest {
-                    code: *code,
-                    nsid: *nsid,
-                    controller,
-                    since: self.now,
-                });
+                self.running_test = Some(RunningTest { code: *code, nsid: *nsid, controller, since: self.now });
             }
             Command::DirectiveSend(_) => {}
             Command::DirectiveReceive(_) => {
@@ -55,9 +43,7 @@ impl Model {
                 expected.truncate(success.data.len());
                 same_bytes("directives", &success.data, &expected)?;
             }
-            Command::Format(Format {
-                nsid, format, extended, ..
-            }) => {
+            Command::Format(Format { nsid, format, extended, .. }) => {
                 let formatted = self.formatted(controller, *nsid);
                 let any = !formatted.is_empty();
                 self.end_test(4, |test| formatted.contains(&test.nsid) || test.nsid == ALL && any);
@@ -70,9 +56,7 @@ impl Model {
             }
             Command::Sanitize { .. } => {
                 self.end_test(9, |_| true);
-                self.sanitize = Sanitize::Running {
-                    dword10: submission.command.wire().cdw[0],
-                };
+                self.sanitize = Sanitize::Running { dword10: submission.command.wire().cdw[0] };
                 // A new sanitize operation clears outstanding events of the previous one (Base
                 // Specification, "Sanitize Operations").
                 for its in self.controllers.values_mut() {
@@ -88,9 +72,7 @@ impl Model {
     pub fn hold_event_request(&mut self, controller: u16, cid: u16) -> Check {
         let its = self.controllers.get_mut(&controller).expect("connected");
         if let Some(event) = its.take_event() {
-            return Err(format!(
-                "an Asynchronous Event Request waits although there is {event:?}"
-            ));
+            return Err(format!("an Asynchronous Event Request waits although there is {event:?}"));
         }
         its.requests.push_back(cid);
         Ok(())
@@ -103,12 +85,7 @@ impl Model {
         equal("result", success.result, u64::from(found.is_none()))?;
         if let Some(index) = found {
             its.requests.remove(index);
-            its.owed.push_back(Completion {
-                cid,
-                status: status::ABORT_REQUESTED,
-                do_not_retry: false,
-                result: 0,
-            });
+            its.owed.push_back(Completion { cid, status: status::ABORT_REQUESTED, do_not_retry: false, result: 0 });
         }
         Ok(())
     }
@@ -118,9 +95,7 @@ impl Model {
     fn create(&mut self, create: &Create, result: u64) -> Check {
         let nsid = u32::try_from(result).map_err(|_| format!("namespace identifier {result:#x}"))?;
         if nsid == 0 || nsid > NN || self.namespaces.contains_key(&nsid) {
-            return Err(format!(
-                "the new namespace has identifier {nsid}, which cannot be or is another's"
-            ));
+            return Err(format!("the new namespace has identifier {nsid}, which cannot be or is another's"));
         }
         let handles = match (self.fdp, create.handles) {
             (None, _) => vec![0],
@@ -142,9 +117,7 @@ impl Model {
         let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
         match shared {
             Some(namespace) => namespace.handles[0],
-            None => (0..self.configuration().handles)
-                .find(|handle| !used(handle))
-                .expect("checked"),
+            None => (0..self.configuration().handles).find(|handle| !used(handle)).expect("checked"),
         }
     }
 

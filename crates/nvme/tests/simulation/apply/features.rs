@@ -30,19 +30,9 @@ impl Model {
                 data = timestamp.to_le_bytes().to_vec();
             }
             0x0f => result = if command.select == 0 { its.keep_alive_ms } else { 0 },
-            0x16 => {
-                data = if command.select == 0 {
-                    its.host_behavior.clone()
-                } else {
-                    vec![0; 512]
-                }
-            }
+            0x16 => data = if command.select == 0 { its.host_behavior.clone() } else { vec![0; 512] },
             0x1d => {
-                let fdp = if command.select == 1 {
-                    self.drive.initial_fdp.then_some(0)
-                } else {
-                    self.fdp
-                };
+                let fdp = if command.select == 1 { self.drive.initial_fdp.then_some(0) } else { self.fdp };
                 result = fdp.map_or(0, |index| 1 | u32::from(index) << 8);
             }
             0x1e => {
@@ -53,11 +43,7 @@ impl Model {
                 result = data.len() as u32 / 2;
             }
             0xc5 => {
-                let set = if command.select == 0 || command.select == 2 {
-                    &self.latency
-                } else {
-                    &LATENCY_DEFAULTS
-                };
+                let set = if command.select == 0 || command.select == 2 { &self.latency } else { &LATENCY_DEFAULTS };
                 result = u32::from(set[12]);
             }
             0x81 => data = its.host[..success.data.len()].to_vec(),
@@ -119,11 +105,8 @@ impl Model {
             }
             _ => {
                 let value = self.kept_value(controller, command.feature, command.dword11);
-                let instances = if command.feature == 5 {
-                    nsids
-                } else {
-                    vec![instance(command.feature, command.dword11, 0)]
-                };
+                let instances =
+                    if command.feature == 5 { nsids } else { vec![instance(command.feature, command.dword11, 0)] };
                 self.set_number(
                     controller,
                     command.feature,

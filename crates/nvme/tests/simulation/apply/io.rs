@@ -20,9 +20,7 @@ impl Model {
                 // SMART, Data Units Read, counts Compare, Read and Verify.
                 self.counters.bytes_read += u64::from(range.count) * self.namespaces[&nsid].block_bytes();
             }
-            Command::Write {
-                nsid, range, placement, ..
-            } => {
+            Command::Write { nsid, range, placement, .. } => {
                 let page_blocks = self.drive.page_bytes / self.namespaces[&nsid].block_bytes();
                 let is_aligned =
                     range.first.is_multiple_of(page_blocks) && u64::from(range.count).is_multiple_of(page_blocks);
@@ -30,46 +28,24 @@ impl Model {
                 self.counters.write_commands += 1;
                 self.counters.unaligned_writes += u64::from(!is_aligned);
             }
-            Command::WriteZeroes {
-                nsid,
-                range,
-                placement,
-                deallocate,
-                ..
-            } => self.write_zeroes(nsid, range, placement, deallocate),
+            Command::WriteZeroes { nsid, range, placement, deallocate, .. } => {
+                self.write_zeroes(nsid, range, placement, deallocate)
+            }
             Command::WriteUncorrectable { nsid, range } => self.blocks_mut(nsid, range).fill(UNREADABLE),
-            Command::DatasetManagement {
-                nsid,
-                ref ranges,
-                deallocate: true,
-            } => {
+            Command::DatasetManagement { nsid, ref ranges, deallocate: true } => {
                 for &range in ranges {
                     self.deallocate(nsid, range);
                 }
             }
-            Command::Copy {
-                nsid,
-                to,
-                ref ranges,
-                placement,
-                ..
-            } => {
-                let sources = ranges
-                    .iter()
-                    .flat_map(|&range| blocks_of(&self.namespaces[&nsid], range).expect("checked"));
+            Command::Copy { nsid, to, ref ranges, placement, .. } => {
+                let sources =
+                    ranges.iter().flat_map(|&range| blocks_of(&self.namespaces[&nsid], range).expect("checked"));
                 let tags: Vec<u64> = sources.copied().collect();
-                let range = Range {
-                    first: to,
-                    count: tags.len() as u32,
-                };
+                let range = Range { first: to, count: tags.len() as u32 };
                 self.write_parts(nsid, range, ranges, placement, |block| tags[block as usize]);
             }
             Command::HandleStatus { nsid, operation: 1, .. } => self.check_handle_status(nsid, &success.data)?,
-            Command::HandleUpdate {
-                nsid,
-                operation: 1,
-                ref identifiers,
-            } => {
+            Command::HandleUpdate { nsid, operation: 1, ref identifiers } => {
                 for &pid in identifiers {
                     let placement = self.placement(nsid, pid).expect("nothing is wrong with the command");
                     if self.leave_unit(placement) {
@@ -96,16 +72,7 @@ impl Model {
     }
 
     fn write(&mut self, nsid: u32, range: Range, directive: Directive, tag: impl Fn(u64) -> u64) {
-        self.write_parts(
-            nsid,
-            range,
-            &[Range {
-                first: 0,
-                count: range.count,
-            }],
-            directive,
-            tag,
-        );
+        self.write_parts(nsid, range, &[Range { first: 0, count: range.count }], directive, tag);
     }
 
     /// Writes a range in parts of these lengths. Each part programs the pages that it covers.
@@ -143,10 +110,7 @@ impl Model {
         let block_bytes = self.namespaces[&nsid].block_bytes();
         let page_bytes = self.drive.page_bytes;
         self.blocks_mut(nsid, range).fill(ZEROES);
-        let (from, to) = (
-            range.first * block_bytes,
-            (range.first + u64::from(range.count)) * block_bytes,
-        );
+        let (from, to) = (range.first * block_bytes, (range.first + u64::from(range.count)) * block_bytes);
         let whole = (from.div_ceil(page_bytes) * page_bytes, to / page_bytes * page_bytes);
         let mut bytes = to - from;
         let mut pages = self.pages_touched(from, to);
@@ -192,9 +156,8 @@ impl Model {
             return same_bytes("reclaim unit handle status", data, &expected);
         }
         // Times and RUAMW depend on the device's policies. RUAMW is at most a unit.
-        for (found, expected) in data[16.min(data.len())..]
-            .chunks_exact(32)
-            .zip(expected[16.min(data.len())..].chunks_exact(32))
+        for (found, expected) in
+            data[16.min(data.len())..].chunks_exact(32).zip(expected[16.min(data.len())..].chunks_exact(32))
         {
             equal("identifier and handle", &found[..4], &expected[..4])?;
             if u64_at(found, 8) > self.unit_pages() * blocks_per_page {

@@ -41,11 +41,7 @@ pub fn same_bytes(what: &str, found: &[u8], expected: &[u8]) -> Check {
         None => Ok(()),
         Some(at) => {
             let end = (at + 16).min(found.len());
-            Err(format!(
-                "{what}: from byte {at} on {:02x?}, must be {:02x?}",
-                &found[at..end],
-                &expected[at..end]
-            ))
+            Err(format!("{what}: from byte {at} on {:02x?}, must be {:02x?}", &found[at..end], &expected[at..end]))
         }
     }
 }
@@ -62,11 +58,7 @@ impl Model {
     /// Data transfer of a valid command, as the bytes of data and of metadata in a separate buffer.
     pub fn transfer(&self, controller: u16, submission: &Submission) -> (Way, u64, u64) {
         let to_host = |bytes: u64| {
-            if bytes == 0 {
-                (Way::None, 0, 0)
-            } else {
-                (Way::ToHost, bytes, 0)
-            }
+            if bytes == 0 { (Way::None, 0, 0) } else { (Way::ToHost, bytes, 0) }
         };
         let of_blocks = |way: Way, nsid: u32, range: Range| {
             let namespace = self.active(controller, nsid);
@@ -81,14 +73,8 @@ impl Model {
             Command::Write { nsid, range, .. } | Command::Compare { nsid, range, .. } => {
                 of_blocks(Way::ToDrive, *nsid, *range)
             }
-            Command::HandleStatus {
-                nsid,
-                operation: 1,
-                dwords,
-            } => {
-                let handles = self
-                    .active(controller, *nsid)
-                    .map_or(0, |namespace| namespace.handles.len());
+            Command::HandleStatus { nsid, operation: 1, dwords } => {
+                let handles = self.active(controller, *nsid).map_or(0, |namespace| namespace.handles.len());
                 let descriptors = handles as u64 * u64::from(self.configuration().groups);
                 to_host((16 + 32 * descriptors).min(u64::from(*dwords) * 4))
             }
@@ -138,12 +124,8 @@ impl Model {
             Command::Manage { .. } | Command::Format(_) => true,
             // The cache is flushed before it is disabled. Lost data of a protected namespace could
             // not be written again.
-            Command::SetFeature(SetFeature {
-                feature: 0x06, dword11, ..
-            }) => dword11 & 1 == 0,
-            Command::SetFeature(SetFeature {
-                feature: 0x84, dword11, ..
-            }) => dword11 & 7 == 1,
+            Command::SetFeature(SetFeature { feature: 0x06, dword11, .. }) => dword11 & 1 == 0,
+            Command::SetFeature(SetFeature { feature: 0x84, dword11, .. }) => dword11 & 7 == 1,
             _ => false,
         };
         through && self.drive.cached

@@ -10,21 +10,13 @@ use crate::simulation::operation::{
 
 impl<E: Entropy> Generator<E> {
     pub(super) fn identify(&mut self, model: &Model, nsid: u32) -> Command {
-        let cns = if self.mistake() {
-            self.entropy.below(256) as u8
-        } else {
-            self.entropy.pick(&STRUCTURES)
-        };
+        let cns = if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&STRUCTURES) };
         let list = matches!(cns, 0x02 | 0x07 | 0x10 | 0x1a);
         let small = self.entropy.between(1, 5) as u32;
         let any = self.entropy.pick(&[nsid, small, ALL]);
         Command::Identify {
             cns,
-            nsid: if list && !self.mistake() {
-                self.entropy.below(5) as u32
-            } else {
-                any
-            },
+            nsid: if list && !self.mistake() { self.entropy.below(5) as u32 } else { any },
             controller: match cns {
                 0x1c => self.entropy.pick(&[u16::MAX, 1, model.drive.controllers_max + 1]),
                 _ => self.entropy.below(4) as u16,
@@ -35,11 +27,7 @@ impl<E: Entropy> Generator<E> {
     }
 
     pub(super) fn log(&mut self) -> u8 {
-        if self.mistake() {
-            self.entropy.below(256) as u8
-        } else {
-            self.entropy.pick(&LOGS)
-        }
+        if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&LOGS) }
     }
 
     pub(super) fn get_log(&mut self, _model: &Model, nsid: u32) -> Command {
@@ -54,11 +42,7 @@ impl<E: Entropy> Generator<E> {
         let log = self.log();
         Command::GetLog(GetLog {
             log,
-            nsid: if log == 0x02 && !self.mistake() {
-                self.entropy.pick(&[0, ALL])
-            } else {
-                nsid
-            },
+            nsid: if log == 0x02 && !self.mistake() { self.entropy.pick(&[0, ALL]) } else { nsid },
             parameter: self.entropy.below(2) as u8,
             retain: self.entropy.percent(40),
             group: u16::from(!self.mistake()),
@@ -75,11 +59,7 @@ impl<E: Entropy> Generator<E> {
     }
 
     pub(super) fn feature_number(&mut self) -> u8 {
-        if self.mistake() {
-            self.entropy.below(256) as u8
-        } else {
-            self.entropy.pick(&FEATURES)
-        }
+        if self.mistake() { self.entropy.below(256) as u8 } else { self.entropy.pick(&FEATURES) }
     }
 
     pub(super) fn feature_value(&mut self, setting: bool) -> u32 {
@@ -160,10 +140,7 @@ impl<E: Entropy> Generator<E> {
 
     /// Feature 1Eh, which selects the logged events of placement handles.
     pub(super) fn set_events(&mut self, model: &Model, nsid: u32) -> Command {
-        let handles = model
-            .namespaces
-            .get(&nsid)
-            .map_or(1, |namespace| namespace.handles.len() as u64);
+        let handles = model.namespaces.get(&nsid).map_or(1, |namespace| namespace.handles.len() as u64);
         let wrong = u64::from(self.mistake());
         let handle = self.entropy.below(handles + wrong) as u32;
         let mut data: Vec<u8> = EVENT_TYPES.into_iter().filter(|_| self.entropy.percent(70)).collect();
@@ -208,23 +185,13 @@ impl<E: Entropy> Generator<E> {
 
     pub(super) fn namespace_command(&mut self, model: &Model, controller: u16, nsid: u32) -> Command {
         let existing: Vec<u32> = model.namespaces.keys().copied().collect();
-        let detached: Vec<u32> = existing
-            .iter()
-            .copied()
-            .filter(|nsid| !model.namespaces[nsid].is_attached(controller))
-            .collect();
+        let detached: Vec<u32> =
+            existing.iter().copied().filter(|nsid| !model.namespaces[nsid].is_attached(controller)).collect();
         match self.entropy.below(8) {
             0..3 => Command::Create(self.create(model)),
-            3 if self.mistake() => Command::Manage {
-                nsid: ALL,
-                operation: self.entropy.below(3) as u8 + 1,
-            },
+            3 if self.mistake() => Command::Manage { nsid: ALL, operation: self.entropy.below(3) as u8 + 1 },
             3 => Command::Manage {
-                nsid: if existing.is_empty() {
-                    nsid
-                } else {
-                    self.entropy.pick(&existing)
-                },
+                nsid: if existing.is_empty() { nsid } else { self.entropy.pick(&existing) },
                 operation: 1,
             },
             4..7 if !detached.is_empty() => {
@@ -246,34 +213,14 @@ impl<E: Entropy> Generator<E> {
             controllers.sort_unstable();
             controllers.dedup();
         }
-        let count = if self.mistake() {
-            self.entropy.pick(&[0, 1, 2048, u16::MAX])
-        } else {
-            controllers.len() as u16
-        };
-        let operation = if self.mistake() {
-            self.entropy.below(16) as u8
-        } else {
-            operation
-        };
-        Command::Attach {
-            nsid,
-            operation,
-            controllers,
-            count,
-        }
+        let count = if self.mistake() { self.entropy.pick(&[0, 1, 2048, u16::MAX]) } else { controllers.len() as u16 };
+        let operation = if self.mistake() { self.entropy.below(16) as u8 } else { operation };
+        Command::Attach { nsid, operation, controllers, count }
     }
 
     pub(super) fn create(&mut self, model: &Model) -> Create {
-        let format = if self.mistake() {
-            self.entropy.below(64) as u8
-        } else {
-            self.entropy.below(4) as u8
-        };
-        let block_bytes = crate::simulation::model::BLOCK_BYTES
-            .get(usize::from(format))
-            .copied()
-            .unwrap_or(4096);
+        let format = if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 };
+        let block_bytes = crate::simulation::model::BLOCK_BYTES.get(usize::from(format)).copied().unwrap_or(4096);
         let free = model.pages_free() * model.drive.page_bytes / block_bytes;
         let blocks = match self.entropy.below(4) {
             _ if self.mistake() => self.entropy.pick(&[0, free + 1, u64::MAX, 1 << 52]),
@@ -281,21 +228,14 @@ impl<E: Entropy> Generator<E> {
             1 => self.entropy.between(1, 300),
             _ => self.entropy.between(1, free.max(1)),
         };
-        let capacity = if self.mistake() {
-            self.entropy.below(blocks.saturating_add(2).max(1))
-        } else {
-            blocks
-        };
+        let capacity = if self.mistake() { self.entropy.below(blocks.saturating_add(2).max(1)) } else { blocks };
         let handles = model.configuration().handles;
         let mut handle_list: Vec<u16> = (0..handles).filter(|_| self.entropy.percent(60)).collect();
         if self.mistake() {
             handle_list.push(self.entropy.below(u64::from(handles) + 2) as u16);
         }
-        let count = if self.mistake() {
-            self.entropy.pick(&[handles + 1, 129, u16::MAX])
-        } else {
-            handle_list.len() as u16
-        };
+        let count =
+            if self.mistake() { self.entropy.pick(&[handles + 1, 129, u16::MAX]) } else { handle_list.len() as u16 };
         Create {
             blocks,
             capacity,
@@ -305,11 +245,7 @@ impl<E: Entropy> Generator<E> {
             shared: self.entropy.percent(70),
             ana_group: u32::from(self.mistake()),
             nvm_set: u16::from(self.mistake()),
-            endurance_group: if self.mistake() {
-                2
-            } else {
-                self.entropy.below(2) as u16
-            },
+            endurance_group: if self.mistake() { 2 } else { self.entropy.below(2) as u16 },
             command_set: if self.mistake() { 2 } else { 0 },
             handles: count,
             handle_list,
@@ -326,14 +262,8 @@ impl<E: Entropy> Generator<E> {
         }
         // The small namespaces would hinder all other operations.
         let nsid = ALL;
-        self.planned.insert(
-            0,
-            Operation::Submit {
-                controller,
-                cid: 0,
-                command: Command::Manage { nsid, operation: 1 },
-            },
-        );
+        self.planned
+            .insert(0, Operation::Submit { controller, cid: 0, command: Command::Manage { nsid, operation: 1 } });
         self.submit(controller, Command::Create(create))
     }
 
@@ -345,11 +275,7 @@ impl<E: Entropy> Generator<E> {
             feature: 0x1d,
             save: self.entropy.percent(50),
             nsid: self.entropy.pick(&[0, ALL]),
-            dword11: if self.mistake() {
-                2
-            } else {
-                self.entropy.below(2) as u32
-            },
+            dword11: if self.mistake() { 2 } else { self.entropy.below(2) as u32 },
             dword12: (index as u32) << 8 | u32::from(self.entropy.percent(70)),
             data: Vec::new(),
         });
@@ -362,10 +288,7 @@ impl<E: Entropy> Generator<E> {
             let planned = self.submit(controller, command);
             self.planned.push(planned);
         }
-        Command::Manage {
-            nsid: ALL,
-            operation: 1,
-        }
+        Command::Manage { nsid: ALL, operation: 1 }
     }
 
     /// Queue mistakes are more frequent than other mistakes, because few such commands exist.
@@ -390,24 +313,14 @@ impl<E: Entropy> Generator<E> {
             0..3 => QueueCommand::CreateCompletion {
                 id,
                 entries,
-                vector: if self.queue_mistake() {
-                    100
-                } else {
-                    self.entropy.below(most) as u16
-                },
+                vector: if self.queue_mistake() { 100 } else { self.entropy.below(most) as u16 },
                 interrupts: self.entropy.percent(70),
                 contiguous,
                 misaligned,
             },
             3 | 4 => {
                 let completion = self.entropy.between(1, most) as u16;
-                QueueCommand::CreateSubmission {
-                    id,
-                    entries,
-                    completion,
-                    contiguous,
-                    misaligned,
-                }
+                QueueCommand::CreateSubmission { id, entries, completion, contiguous, misaligned }
             }
             5 => QueueCommand::DeleteSubmission { id },
             6 => QueueCommand::DeleteCompletion { id },
@@ -419,11 +332,7 @@ impl<E: Entropy> Generator<E> {
         match self.entropy.below(5) {
             0 => Command::SelfTest {
                 nsid: self.entropy.pick(&[0, ALL, nsid]),
-                code: if self.mistake() {
-                    self.entropy.below(16) as u8
-                } else {
-                    self.entropy.pick(&[1, 2, 0xf])
-                },
+                code: if self.mistake() { self.entropy.below(16) as u8 } else { self.entropy.pick(&[1, 2, 0xf]) },
             },
             1 => Command::DirectiveSend(DirectiveSend {
                 nsid: self.entropy.pick(&[ALL, nsid]),
@@ -436,22 +345,16 @@ impl<E: Entropy> Generator<E> {
                 nsid: self.entropy.pick(&[ALL, nsid]),
                 operation: if self.mistake() { self.entropy.below(3) as u8 } else { 1 },
                 kind: if self.mistake() { self.entropy.below(4) as u8 } else { 0 },
-                dwords: if self.mistake() {
-                    262_145
-                } else {
-                    self.entropy.pick(&[1, 1024, 2048])
-                },
+                dwords: if self.mistake() { 262_145 } else { self.entropy.pick(&[1, 1024, 2048]) },
             }),
             _ => {
                 let admin = self.entropy.percent(50);
                 // Opcodes that the drive does not support, or that only PCI Express has.
                 let opcode = match admin {
-                    true => self.entropy.pick(&[
-                        0x00, 0x01, 0x04, 0x05, 0x0e, 0x10, 0x11, 0x1c, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff,
-                    ]),
-                    false => self
+                    true => self
                         .entropy
-                        .pick(&[0x0d, 0x0e, 0x11, 0x15, 0x18, 0x20, 0x79, 0x7f, 0x80, 0xff]),
+                        .pick(&[0x00, 0x01, 0x04, 0x05, 0x0e, 0x10, 0x11, 0x1c, 0x7c, 0x7f, 0x81, 0x82, 0xc0, 0xff]),
+                    false => self.entropy.pick(&[0x0d, 0x0e, 0x11, 0x15, 0x18, 0x20, 0x79, 0x7f, 0x80, 0xff]),
                 };
                 Command::Other {
                     admin,

@@ -24,9 +24,7 @@ pub struct Setup {
 pub fn setup(entropy: &mut impl Entropy) -> Setup {
     loop {
         let setup = any_setup(entropy);
-        if setup
-            .as_ref()
-            .is_some_and(|setup| Subsystem::new(setup.config.clone(), Box::new(setup.storage().0)).is_ok())
+        if setup.as_ref().is_some_and(|setup| Subsystem::new(setup.config.clone(), Box::new(setup.storage().0)).is_ok())
         {
             return setup.expect("just asked");
         }
@@ -75,11 +73,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
     let mut handles = HandlesConfig {
         count: entropy.between(1, 8) as u16,
         isolation: entropy.pick(&[Isolation::InitiallyIsolated, Isolation::PersistentlyIsolated]),
-        opening: entropy.pick(&[
-            UnitOpenPolicy::OnFirstUse,
-            UnitOpenPolicy::OnFirstUse,
-            UnitOpenPolicy::Eager,
-        ]),
+        opening: entropy.pick(&[UnitOpenPolicy::OnFirstUse, UnitOpenPolicy::OnFirstUse, UnitOpenPolicy::Eager]),
         ..HandlesConfig::default()
     };
     if !exact_units {
@@ -103,10 +97,7 @@ fn device(entropy: &mut impl Entropy, exact_units: bool) -> DeviceConfig {
             reclaim_groups,
         },
         handles,
-        gc: GcConfig {
-            block_remapping: entropy.percent(50),
-            ..GcConfig::default()
-        },
+        gc: GcConfig { block_remapping: entropy.percent(50), ..GcConfig::default() },
         events: EventsConfig::default(),
         seed: entropy.below(1 << 32),
     }

@@ -24,29 +24,19 @@ impl<E: Entropy> Generator<E> {
         let namespace = model.active(controller, nsid);
         let range = self.range(model, namespace);
         match class {
-            Class::Write => Command::Write {
-                nsid,
-                range,
-                placement: self.directive(model, nsid),
-                fua: self.entropy.percent(10),
-            },
+            Class::Write => {
+                Command::Write { nsid, range, placement: self.directive(model, nsid), fua: self.entropy.percent(10) }
+            }
             Class::WriteZeroes => Command::WriteZeroes {
                 nsid,
                 range,
                 // DTYPE has three bits here. The fourth bit belongs to another field.
-                placement: Directive {
-                    kind: self.directive(model, nsid).kind & 7,
-                    ..self.directive(model, nsid)
-                },
+                placement: Directive { kind: self.directive(model, nsid).kind & 7, ..self.directive(model, nsid) },
                 fua: self.entropy.percent(10),
                 deallocate: self.entropy.percent(50),
             },
             Class::Read => Command::Read { nsid, range },
-            Class::Compare => Command::Compare {
-                nsid,
-                range,
-                equal: self.entropy.percent(70),
-            },
+            Class::Compare => Command::Compare { nsid, range, equal: self.entropy.percent(70) },
             Class::Verify => Command::Verify { nsid, range },
             Class::Uncorrectable => Command::WriteUncorrectable { nsid, range },
             Class::Dataset => {
@@ -57,62 +47,35 @@ impl<E: Entropy> Generator<E> {
                     next.count = if self.mistake() { 0 } else { next.count.min(64) };
                     ranges.push(next);
                 }
-                Command::DatasetManagement {
-                    nsid,
-                    ranges,
-                    deallocate: self.entropy.percent(80),
-                }
+                Command::DatasetManagement { nsid, ranges, deallocate: self.entropy.percent(80) }
             }
             Class::Copy => self.copy(model, namespace, nsid),
             Class::HandleStatus => Command::HandleStatus {
                 nsid,
-                operation: if self.mistake() {
-                    self.entropy.pick(&[0, 2, 0xff])
-                } else {
-                    1
-                },
+                operation: if self.mistake() { self.entropy.pick(&[0, 2, 0xff]) } else { 1 },
                 dwords: self.entropy.pick(&[4, 12, 100, 2044]),
             },
             Class::HandleUpdate => {
                 let count = self.entropy.pick(&[1, 1, 2, 5]);
                 let identifiers = (0..count).map(|_| self.identifier(model, nsid)).collect();
-                let operation = if self.mistake() {
-                    self.entropy.pick(&[0, 2, 0xff])
-                } else {
-                    1
-                };
-                Command::HandleUpdate {
-                    nsid,
-                    operation,
-                    identifiers,
-                }
+                let operation = if self.mistake() { self.entropy.pick(&[0, 2, 0xff]) } else { 1 };
+                Command::HandleUpdate { nsid, operation, identifiers }
             }
             _ => unreachable!("{class:?} is not of I/O"),
         }
     }
 
     fn copy(&mut self, model: &Model, namespace: Option<&Namespace>, nsid: u32) -> Command {
-        let count = if self.mistake() {
-            self.entropy.between(1, 140)
-        } else {
-            self.entropy.between(1, 4)
-        };
+        let count = if self.mistake() { self.entropy.between(1, 140) } else { self.entropy.between(1, 4) };
         let ranges = (0..count).map(|_| {
             let range = self.range(model, namespace);
-            Range {
-                count: range.count.min(65536),
-                ..range
-            }
+            Range { count: range.count.min(65536), ..range }
         });
         Command::Copy {
             nsid,
             ranges: ranges.collect(),
             to: self.range(model, namespace).first,
-            format: if self.mistake() {
-                self.entropy.below(16) as u8
-            } else {
-                0
-            },
+            format: if self.mistake() { self.entropy.below(16) as u8 } else { 0 },
             placement: self.directive(model, nsid),
             fua: self.entropy.percent(10),
         }
@@ -120,10 +83,7 @@ impl<E: Entropy> Generator<E> {
 
     fn range(&mut self, model: &Model, namespace: Option<&Namespace>) -> Range {
         let Some(namespace) = namespace else {
-            return Range {
-                first: self.entropy.below(100),
-                count: self.entropy.between(1, 8) as u32,
-            };
+            return Range { first: self.entropy.below(100), count: self.entropy.between(1, 8) as u32 };
         };
         let (size, block_bytes) = (namespace.blocks.len() as u64, namespace.block_bytes());
         let per_page = (model.drive.page_bytes / block_bytes).max(1);
@@ -134,11 +94,7 @@ impl<E: Entropy> Generator<E> {
             2 => self.entropy.between(1, 2 * per_page),
             _ => self.entropy.between(1, most),
         };
-        let reach = if self.entropy.percent(self.hot) {
-            size.div_ceil(8)
-        } else {
-            size
-        };
+        let reach = if self.entropy.percent(self.hot) { size.div_ceil(8) } else { size };
         let mut first = self.entropy.below(reach.max(1));
         if self.entropy.percent(50) {
             first -= first % per_page;
@@ -154,10 +110,7 @@ impl<E: Entropy> Generator<E> {
         } else if first < size {
             count = count.min(size - first);
         }
-        Range {
-            first,
-            count: count.clamp(1, 65536) as u32,
-        }
+        Range { first, count: count.clamp(1, 65536) as u32 }
     }
 
     fn directive(&mut self, model: &Model, nsid: u32) -> Directive {
@@ -168,10 +121,7 @@ impl<E: Entropy> Generator<E> {
         } else {
             0
         };
-        Directive {
-            kind,
-            specific: self.identifier(model, nsid),
-        }
+        Directive { kind, specific: self.identifier(model, nsid) }
     }
 
     fn identifier(&mut self, model: &Model, nsid: u32) -> u16 {

@@ -55,14 +55,8 @@ const CLASSES: [(Class, u64); 33] = [
 ];
 
 /// Operations that keep a reclaim group from filling.
-const EMPTYING: [Class; 6] = [
-    Class::WriteZeroes,
-    Class::Dataset,
-    Class::Namespace,
-    Class::Placement,
-    Class::Format,
-    Class::Sanitize,
-];
+const EMPTYING: [Class; 6] =
+    [Class::WriteZeroes, Class::Dataset, Class::Namespace, Class::Placement, Class::Format, Class::Sanitize];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
@@ -151,11 +145,7 @@ impl<E: Entropy> Generator<E> {
 
     fn cid(&mut self) -> u16 {
         self.next_cid = self.next_cid.wrapping_add(1);
-        if self.mistake() {
-            self.entropy.below(8) as u16
-        } else {
-            self.next_cid
-        }
+        if self.mistake() { self.entropy.below(8) as u16 } else { self.next_cid }
     }
 
     /// Returns the next operation for the current state of the drive. `None` at the end of the
@@ -194,22 +184,13 @@ impl<E: Entropy> Generator<E> {
         }
         match model.sanitize {
             Sanitize::Running { .. } => {
-                return self.entropy.percent(5).then_some(Operation::Time {
-                    ns: 1_000_000,
-                    tick: true,
-                });
+                return self.entropy.percent(5).then_some(Operation::Time { ns: 1_000_000, tick: true });
             }
             Sanitize::Failed { exited: false, .. } if self.entropy.percent(5) => {
                 let (unrestricted, no_deallocate, verify) = (false, false, false);
-                return Some(self.submit(
-                    controller,
-                    Command::Sanitize {
-                        action: 2,
-                        unrestricted,
-                        no_deallocate,
-                        verify,
-                    },
-                ));
+                return Some(
+                    self.submit(controller, Command::Sanitize { action: 2, unrestricted, no_deallocate, verify }),
+                );
             }
             _ => {}
         }
@@ -217,17 +198,9 @@ impl<E: Entropy> Generator<E> {
         if !has_none || self.entropy.percent(75) {
             return None;
         }
-        let detached = model
-            .namespaces
-            .iter()
-            .find(|(_, namespace)| namespace.shared || namespace.attached.is_empty());
+        let detached = model.namespaces.iter().find(|(_, namespace)| namespace.shared || namespace.attached.is_empty());
         let command = match detached {
-            Some((&nsid, _)) => Command::Attach {
-                nsid,
-                operation: 0,
-                controllers: vec![controller],
-                count: 1,
-            },
+            Some((&nsid, _)) => Command::Attach { nsid, operation: 0, controllers: vec![controller], count: 1 },
             None => Command::Create(self.create(model)),
         };
         Some(self.submit(controller, command))
@@ -243,9 +216,7 @@ impl<E: Entropy> Generator<E> {
 
     fn connect(&mut self) -> Operation {
         Operation::Connect {
-            kind: self
-                .entropy
-                .pick(&[Kind::Pcie, Kind::Pcie, Kind::Fabrics, Kind::Fabrics, Kind::Discovery]),
+            kind: self.entropy.pick(&[Kind::Pcie, Kind::Pcie, Kind::Fabrics, Kind::Fabrics, Kind::Discovery]),
             host: self.entropy.below(3) as u8,
             enable: self.entropy.percent(90),
             queues: self.entropy.percent(60),
@@ -254,18 +225,10 @@ impl<E: Entropy> Generator<E> {
 
     /// An existing controller, mostly a working one.
     fn controller(&mut self, model: &Model) -> u16 {
-        let good: Vec<u16> = model
-            .controllers
-            .iter()
-            .filter(|(_, its)| its.ready && its.is_io())
-            .map(|(&id, _)| id)
-            .collect();
+        let good: Vec<u16> =
+            model.controllers.iter().filter(|(_, its)| its.ready && its.is_io()).map(|(&id, _)| id).collect();
         let all: Vec<u16> = model.controllers.keys().copied().collect();
-        if good.is_empty() || self.entropy.percent(6) {
-            self.entropy.pick(&all)
-        } else {
-            self.entropy.pick(&good)
-        }
+        if good.is_empty() || self.entropy.percent(6) { self.entropy.pick(&all) } else { self.entropy.pick(&good) }
     }
 
     fn operation(&mut self, class: Class, model: &Model) -> Operation {
@@ -277,10 +240,7 @@ impl<E: Entropy> Generator<E> {
                 if self.entropy.percent(85) {
                     self.planned.push(Operation::Enable { controller });
                 }
-                Operation::Reset {
-                    controller,
-                    by_host: self.entropy.percent(70),
-                }
+                Operation::Reset { controller, by_host: self.entropy.percent(70) }
             }
             Class::ShutDown => Operation::ShutDown { controller },
             Class::Time => {
@@ -290,16 +250,10 @@ impl<E: Entropy> Generator<E> {
                     2 => self.entropy.below(2_000_000_000),
                     _ => self.entropy.below(30_000_000_000),
                 };
-                Operation::Time {
-                    ns,
-                    tick: self.entropy.percent(80),
-                }
+                Operation::Time { ns, tick: self.entropy.percent(80) }
             }
             Class::KeepAlive => match self.entropy.below(3) {
-                0 => Operation::KeepAliveTime {
-                    controller,
-                    ms: self.entropy.pick(&[0, 50, 100, 5_000, 120_000]),
-                },
+                0 => Operation::KeepAliveTime { controller, ms: self.entropy.pick(&[0, 50, 100, 5_000, 120_000]) },
                 1 => Operation::HeardOf { controller },
                 _ => self.submit(controller, Command::KeepAlive),
             },
@@ -310,11 +264,7 @@ impl<E: Entropy> Generator<E> {
                 // An identifier that is in use.
                 let cid = model.controllers[&controller].requests[0];
                 let command = Command::AsyncEvent;
-                Operation::Submit {
-                    controller,
-                    cid,
-                    command,
-                }
+                Operation::Submit { controller, cid, command }
             }
             Class::Namespace if self.entropy.percent(2) => self.fill_identifiers(model, controller),
             Class::Pieces => {
@@ -335,18 +285,12 @@ impl<E: Entropy> Generator<E> {
 
     /// A storage failure in a command that uses the storage.
     fn fail(&mut self, model: &Model) -> Operation {
-        let fault = self
-            .entropy
-            .pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep, Fault::Planned]);
+        let fault = self.entropy.pick(&[Fault::Read, Fault::Write, Fault::Discard, Fault::Keep, Fault::Planned]);
         let next = match fault {
-            Fault::Read => self
-                .entropy
-                .pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
+            Fault::Read => self.entropy.pick(&[Class::Read, Class::Compare, Class::Verify, Class::Copy]),
             Fault::Write => self.entropy.pick(&[Class::Write, Class::Copy]),
             Fault::Discard if self.entropy.percent(25) => Class::Sanitize,
-            Fault::Discard => self
-                .entropy
-                .pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
+            Fault::Discard => self.entropy.pick(&[Class::WriteZeroes, Class::Dataset, Class::Format, Class::Namespace]),
             Fault::Keep => self.entropy.pick(&[Class::Namespace, Class::Format, Class::Sanitize]),
             Fault::Planned => self.entropy.pick(&[
                 Class::Read,
@@ -376,24 +320,14 @@ impl<E: Entropy> Generator<E> {
     fn disturb_queues(&mut self, model: &Model, controller: u16) -> Operation {
         match self.entropy.below(8) {
             0 => Operation::ResetSubsystem { controller },
-            1 | 2 => Operation::Doorbell {
-                controller,
-                no_queue: self.entropy.percent(50),
-            },
+            1 | 2 => Operation::Doorbell { controller, no_queue: self.entropy.percent(50) },
             _ => {
                 // The queue needs a command first.
-                self.planned.push(Operation::DeleteInFlight {
-                    controller,
-                    how: self.entropy.below(3) as u8,
-                });
+                self.planned.push(Operation::DeleteInFlight { controller, how: self.entropy.below(3) as u8 });
                 for class in [Class::Write, Class::Flush, Class::Read] {
                     let command = self.command(class, model, controller);
                     let cid = self.cid();
-                    self.planned.push(Operation::Begin {
-                        controller,
-                        cid,
-                        command,
-                    });
+                    self.planned.push(Operation::Begin { controller, cid, command });
                 }
                 self.planned.pop().expect("just put in")
             }
@@ -414,43 +348,25 @@ impl<E: Entropy> Generator<E> {
             Class::Namespace,
         ]);
         match self.operation(class, model) {
-            Operation::Submit {
-                controller,
-                cid,
-                command,
-            } => Operation::Begin {
-                controller,
-                cid,
-                command,
-            },
+            Operation::Submit { controller, cid, command } => Operation::Begin { controller, cid, command },
             other => other,
         }
     }
 
     fn submit(&mut self, controller: u16, command: Command) -> Operation {
         let cid = self.cid();
-        Operation::Submit {
-            controller,
-            cid,
-            command,
-        }
+        Operation::Submit { controller, cid, command }
     }
 
     fn command(&mut self, class: Class, model: &Model, controller: u16) -> Command {
         let nsid = self.nsid(model, controller);
         match class {
-            Class::Flush => Command::Flush {
-                nsid: if self.entropy.percent(30) { ALL } else { nsid },
-            },
+            Class::Flush => Command::Flush { nsid: if self.entropy.percent(30) { ALL } else { nsid } },
             Class::Identify => self.identify(model, nsid),
             Class::Log => self.get_log(model, nsid),
             Class::GetFeature => Command::GetFeature(GetFeature {
                 feature: self.feature_number(),
-                select: if self.mistake() {
-                    self.entropy.below(8) as u8
-                } else {
-                    self.entropy.below(4) as u8
-                },
+                select: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.below(4) as u8 },
                 nsid,
                 dword11: self.feature_value(false),
             }),
@@ -461,25 +377,13 @@ impl<E: Entropy> Generator<E> {
             Class::Placement => self.switch_placement(model),
             Class::Format => Command::Format(Format {
                 nsid: if self.entropy.percent(15) { ALL } else { nsid },
-                format: if self.mistake() {
-                    self.entropy.below(64) as u8
-                } else {
-                    self.entropy.below(4) as u8
-                },
+                format: if self.mistake() { self.entropy.below(64) as u8 } else { self.entropy.below(4) as u8 },
                 extended: self.entropy.percent(70),
-                erase: if self.mistake() {
-                    self.entropy.below(8) as u8
-                } else {
-                    self.entropy.below(3) as u8
-                },
+                erase: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.below(3) as u8 },
                 protection: u8::from(self.mistake()),
             }),
             Class::Sanitize => Command::Sanitize {
-                action: if self.mistake() {
-                    self.entropy.below(8) as u8
-                } else {
-                    self.entropy.pick(&[1, 2, 2, 2, 4])
-                },
+                action: if self.mistake() { self.entropy.below(8) as u8 } else { self.entropy.pick(&[1, 2, 2, 2, 4]) },
                 unrestricted: self.entropy.percent(50),
                 no_deallocate: self.entropy.percent(25),
                 verify: self.mistake(),

@@ -27,20 +27,12 @@ impl Model {
             Command::Abort { .. } | Command::KeepAlive => {}
             Command::Create(create) => self.judge_create(controller, create, found),
             Command::Manage { nsid, operation } => self.judge_manage(*nsid, *operation, found),
-            Command::Attach {
-                nsid,
-                operation,
-                controllers,
-                count,
-            } => {
+            Command::Attach { nsid, operation, controllers, count } => {
                 self.judge_attach(*nsid, *operation, controllers, *count, found);
             }
             Command::SelfTest { nsid, code } => {
                 found.must_if(!matches!(code, 1 | 2 | 0xf), status::INVALID_FIELD);
-                found.must_if(
-                    matches!(code, 1 | 2) && self.is_testing(),
-                    status::SELF_TEST_IN_PROGRESS,
-                );
+                found.must_if(matches!(code, 1 | 2) && self.is_testing(), status::SELF_TEST_IN_PROGRESS);
                 if !matches!(*nsid, 0 | ALL) {
                     let mut of_namespace = Judgement::default();
                     self.judge_active(controller, *nsid, &mut of_namespace);
@@ -51,13 +43,7 @@ impl Model {
                     }
                 }
             }
-            Command::DirectiveSend(DirectiveSend {
-                nsid,
-                operation,
-                kind,
-                enable,
-                target,
-            }) => {
+            Command::DirectiveSend(DirectiveSend { nsid, operation, kind, enable, target }) => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 // Identify is always enabled, feature 1Dh switches data placement, and no other
                 // directive exists.
@@ -66,12 +52,7 @@ impl Model {
                     self.judge_active(controller, *nsid, found);
                 }
             }
-            Command::DirectiveReceive(DirectiveReceive {
-                nsid,
-                operation,
-                kind,
-                dwords,
-            }) => {
+            Command::DirectiveReceive(DirectiveReceive { nsid, operation, kind, dwords }) => {
                 found.must_if(*kind != 0 || *operation != 1, status::INVALID_FIELD);
                 found.must_if(u64::from(*dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
                 if *nsid != ALL {
@@ -79,12 +60,7 @@ impl Model {
                 }
             }
             Command::Format(command) => self.judge_format(controller, command, found),
-            Command::Sanitize {
-                action,
-                unrestricted,
-                no_deallocate,
-                verify,
-            } => {
+            Command::Sanitize { action, unrestricted, no_deallocate, verify } => {
                 self.judge_sanitize(*action, *unrestricted, *no_deallocate, *verify, found);
             }
             _ => unreachable!("an I/O command"),
@@ -92,14 +68,7 @@ impl Model {
     }
 
     fn judge_identify(&self, controller: u16, command: &Command, found: &mut Judgement) {
-        let &Command::Identify {
-            cns,
-            nsid,
-            controller: asked,
-            command_set,
-            ..
-        } = command
-        else {
+        let &Command::Identify { cns, nsid, controller: asked, command_set, .. } = command else {
             unreachable!("an Identify command");
         };
         if self.controllers[&controller].kind == Kind::Discovery {
@@ -137,10 +106,7 @@ impl Model {
         };
         found.must_if(command.by_index, status::INVALID_FIELD);
         found.must_if(u64::from(command.dwords) * 4 > TRANSFER_MAX, status::INVALID_FIELD);
-        found.must_if(
-            !command.offset.is_multiple_of(4) || command.offset > bytes,
-            status::INVALID_FIELD,
-        );
+        found.must_if(!command.offset.is_multiple_of(4) || command.offset > bytes, status::INVALID_FIELD);
         match command.log {
             // SMART is not per namespace (LPA).
             0x02 => found.must_if(command.nsid != 0 && command.nsid != ALL, status::INVALID_FIELD),
@@ -191,11 +157,8 @@ impl Model {
 
     fn judge_handles(&self, create: &Create, found: &mut Judgement) {
         let configuration = self.configuration();
-        let chosen_by_controller = |handle: u16| {
-            self.namespaces
-                .values()
-                .any(|its| !its.host_specified && its.handles.contains(&handle))
-        };
+        let chosen_by_controller =
+            |handle: u16| self.namespaces.values().any(|its| !its.host_specified && its.handles.contains(&handle));
         let count = usize::from(create.handles);
         if count == 0 {
             // The controller's handle. If it has none, a handle without namespaces.
@@ -203,10 +166,9 @@ impl Model {
             let used = |handle: &u16| self.namespaces.values().any(|its| its.handles.contains(handle));
             match shared {
                 Some(other) => found.must_if(other.format != create.format, status::INVALID_FORMAT),
-                None => found.must_if(
-                    (0..configuration.handles).all(|handle| used(&handle)),
-                    status::INVALID_HANDLE_LIST,
-                ),
+                None => {
+                    found.must_if((0..configuration.handles).all(|handle| used(&handle)), status::INVALID_HANDLE_LIST)
+                }
             }
             return;
         }
@@ -214,9 +176,7 @@ impl Model {
             found.must(status::INVALID_HANDLE_LIST);
             return;
         }
-        let listed: Vec<u16> = (0..count)
-            .map(|index| create.handle_list.get(index).copied().unwrap_or(0))
-            .collect();
+        let listed: Vec<u16> = (0..count).map(|index| create.handle_list.get(index).copied().unwrap_or(0)).collect();
         let twice = |index: usize| listed[..index].contains(&listed[index]);
         found.must_if((0..count).any(twice), status::INVALID_HANDLE_LIST);
         let wrong = |&handle: &u16| handle >= configuration.handles || chosen_by_controller(handle);
@@ -233,10 +193,7 @@ impl Model {
             return;
         }
         if nsid == ALL {
-            found.must_if(
-                self.namespaces.values().any(|namespace| namespace.protected),
-                status::WRITE_PROTECTED,
-            );
+            found.must_if(self.namespaces.values().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
         } else if let Some(namespace) = self.judge_allocated(nsid, found) {
             found.must_if(namespace.protected, status::WRITE_PROTECTED);
         }
@@ -249,13 +206,8 @@ impl Model {
             found.must(status::CONTROLLER_LIST_INVALID);
             return;
         }
-        let listed: Vec<u16> = (0..usize::from(count))
-            .map(|index| listed.get(index).copied().unwrap_or(0))
-            .collect();
-        found.must_if(
-            listed.windows(2).any(|pair| pair[0] >= pair[1]),
-            status::CONTROLLER_LIST_INVALID,
-        );
+        let listed: Vec<u16> = (0..usize::from(count)).map(|index| listed.get(index).copied().unwrap_or(0)).collect();
+        found.must_if(listed.windows(2).any(|pair| pair[0] >= pair[1]), status::CONTROLLER_LIST_INVALID);
         let there = |id: &u16| self.controllers.get(id).is_some_and(|controller| controller.is_io());
         found.must_if(!listed.iter().all(there), status::CONTROLLER_LIST_INVALID);
         let Some(namespace) = namespace else { return };
@@ -263,11 +215,8 @@ impl Model {
         match operation {
             0 => {
                 found.must_if(listed.iter().any(attached), status::ALREADY_ATTACHED);
-                let before = if namespace.everyone {
-                    usize::from(self.drive.controllers_max)
-                } else {
-                    namespace.attached.len()
-                };
+                let before =
+                    if namespace.everyone { usize::from(self.drive.controllers_max) } else { namespace.attached.len() };
                 found.must_if(!namespace.shared && before + listed.len() > 1, status::IS_PRIVATE);
             }
             _ => found.must_if(!listed.iter().all(attached), status::NOT_ATTACHED),
@@ -286,10 +235,7 @@ impl Model {
             self.judge_active(controller, command.nsid, found);
         }
         let namespaces = nsids.iter().map(|nsid| &self.namespaces[nsid]);
-        found.must_if(
-            namespaces.clone().any(|namespace| namespace.protected),
-            status::WRITE_PROTECTED,
-        );
+        found.must_if(namespaces.clone().any(|namespace| namespace.protected), status::WRITE_PROTECTED);
         // Namespaces that share a handle have the same format.
         let others = self.namespaces.iter().filter(|(other, _)| !nsids.contains(other));
         let clash = |other: &Namespace| {
@@ -302,13 +248,8 @@ impl Model {
 
     /// Namespaces that Format NVM affects.
     pub fn formatted(&self, controller: u16, nsid: u32) -> Vec<u32> {
-        let all = self
-            .namespaces
-            .iter()
-            .filter(|(_, namespace)| namespace.is_attached(controller));
-        all.map(|(&its, _)| its)
-            .filter(|&its| nsid == ALL || its == nsid)
-            .collect()
+        let all = self.namespaces.iter().filter(|(_, namespace)| namespace.is_attached(controller));
+        all.map(|(&its, _)| its).filter(|&its| nsid == ALL || its == nsid).collect()
     }
 
     fn judge_sanitize(&self, action: u8, unrestricted: bool, no_deallocate: bool, verify: bool, found: &mut Judgement) {
@@ -345,14 +286,10 @@ impl Model {
             self.judge_active(controller, command.nsid, found);
         }
         match command.feature {
-            0x04 => found.must_if(
-                command.dword11 >> 16 & 0xf != 0 || command.dword11 >> 20 & 3 > 1,
-                status::INVALID_FIELD,
-            ),
-            0x09 => found.must_if(
-                command.dword11 & 0xffff > self.drive.io_queues_max.into(),
-                status::INVALID_FIELD,
-            ),
+            0x04 => {
+                found.must_if(command.dword11 >> 16 & 0xf != 0 || command.dword11 >> 20 & 3 > 1, status::INVALID_FIELD)
+            }
+            0x09 => found.must_if(command.dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
             0x18 => found.must_if(command.dword11 & 0xffff != 1, status::INVALID_FIELD),
             0x1d => found.must_if(command.dword11 & 0xffff > 1, status::INVALID_FIELD),
             0x1e => self.judge_events_handle(controller, command.nsid, command.dword11, found),
@@ -366,17 +303,11 @@ impl Model {
 
     /// The placement handle of feature 1Eh.
     fn judge_events_handle(&self, controller: u16, nsid: u32, dword11: u32, found: &mut Judgement) {
-        let nsids = if nsid == ALL {
-            self.formatted(controller, ALL)
-        } else {
-            vec![nsid]
-        };
+        let nsids = if nsid == ALL { self.formatted(controller, ALL) } else { vec![nsid] };
         found.must_if(self.fdp.is_none() && !nsids.is_empty(), status::FDP_DISABLED);
         let handle = (dword11 & 0xffff) as usize;
-        let lacks = |nsid: &u32| {
-            self.active(controller, *nsid)
-                .is_some_and(|namespace| handle >= namespace.handles.len())
-        };
+        let lacks =
+            |nsid: &u32| self.active(controller, *nsid).is_some_and(|namespace| handle >= namespace.handles.len());
         found.must_if(nsids.iter().any(lacks), status::INVALID_FIELD);
     }
 
@@ -402,14 +333,9 @@ impl Model {
                 found.must_if(wrong, status::INVALID_FIELD);
             }
             0x05 => found.must_if(command.dword11 >> 16 & 1 == 1, status::INVALID_FIELD),
-            0x07 => found.must_if(
-                command.dword11 & 0xffff == 0xffff || command.dword11 >> 16 == 0xffff,
-                status::INVALID_FIELD,
-            ),
-            0x09 => found.must_if(
-                command.dword11 & 0xffff > self.drive.io_queues_max.into(),
-                status::INVALID_FIELD,
-            ),
+            0x07 => found
+                .must_if(command.dword11 & 0xffff == 0xffff || command.dword11 >> 16 == 0xffff, status::INVALID_FIELD),
+            0x09 => found.must_if(command.dword11 & 0xffff > self.drive.io_queues_max.into(), status::INVALID_FIELD),
             0x16 => {
                 let wrong = command.data[..4].iter().any(|&switch| switch > 1)
                     || command.data[3..6].iter().any(|&byte| byte != 0);
@@ -428,10 +354,7 @@ impl Model {
             0x84 => found.must_if(command.dword11 & 7 > 1, status::INVALID_FIELD),
             0xc5 if command.data[11] != 2 => {
                 let rising = command.data[2..6].is_sorted_by(|lower, higher| lower < higher);
-                found.must_if(
-                    !rising || command.data[11] > 2 || command.data[12] > 1,
-                    status::INVALID_FIELD,
-                );
+                found.must_if(!rising || command.data[11] > 2 || command.data[12] > 1, status::INVALID_FIELD);
             }
             _ => {}
         }

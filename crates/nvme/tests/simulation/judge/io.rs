@@ -13,25 +13,11 @@ struct Access {
 }
 
 impl Access {
-    const READ: Access = Access {
-        reads: true,
-        changes: false,
-        transfers: true,
-    };
+    const READ: Access = Access { reads: true, changes: false, transfers: true };
     const COMPARE: Access = Access::READ;
-    const VERIFY: Access = Access {
-        transfers: false,
-        ..Access::READ
-    };
-    const WRITE: Access = Access {
-        reads: false,
-        changes: true,
-        transfers: true,
-    };
-    const CHANGE: Access = Access {
-        transfers: false,
-        ..Access::WRITE
-    };
+    const VERIFY: Access = Access { transfers: false, ..Access::READ };
+    const WRITE: Access = Access { reads: false, changes: true, transfers: true };
+    const CHANGE: Access = Access { transfers: false, ..Access::WRITE };
 }
 
 impl Model {
@@ -47,27 +33,19 @@ impl Model {
                 self.judge_compare(controller, *nsid, *range, submission, found);
             }
             Command::Verify { nsid, range } => self.judge_blocks(controller, *nsid, *range, Access::VERIFY, found),
-            Command::Write {
-                nsid, range, placement, ..
-            } => {
+            Command::Write { nsid, range, placement, .. } => {
                 self.judge_blocks(controller, *nsid, *range, Access::WRITE, found);
                 self.judge_directive(*placement, found);
                 self.judge_form(controller, *nsid, range.count.into(), submission, found);
             }
-            Command::WriteZeroes {
-                nsid, range, placement, ..
-            } => {
+            Command::WriteZeroes { nsid, range, placement, .. } => {
                 self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
                 self.judge_directive(*placement, found);
             }
             Command::WriteUncorrectable { nsid, range } => {
                 self.judge_blocks(controller, *nsid, *range, Access::CHANGE, found);
             }
-            Command::DatasetManagement {
-                nsid,
-                ranges,
-                deallocate,
-            } => {
+            Command::DatasetManagement { nsid, ranges, deallocate } => {
                 self.judge_dataset(controller, *nsid, ranges, *deallocate, found);
             }
             Command::Copy { .. } => self.judge_copy(controller, submission, found),
@@ -76,11 +54,7 @@ impl Model {
                 self.judge_active(controller, *nsid, found);
                 found.must_if(*operation == 1 && self.fdp.is_none(), status::FDP_DISABLED);
             }
-            Command::HandleUpdate {
-                nsid,
-                operation,
-                identifiers,
-            } => {
+            Command::HandleUpdate { nsid, operation, identifiers } => {
                 found.must_if(*operation > 1, status::INVALID_FIELD);
                 let active = self.judge_active(controller, *nsid, found).is_some();
                 if *operation == 1 {
@@ -158,15 +132,7 @@ impl Model {
     }
 
     fn judge_copy(&self, controller: u16, submission: &Submission, found: &mut Judgement) {
-        let Command::Copy {
-            nsid,
-            to,
-            ranges,
-            format,
-            placement,
-            ..
-        } = &submission.command
-        else {
+        let Command::Copy { nsid, to, ranges, format, placement, .. } = &submission.command else {
             unreachable!("a Copy command");
         };
         found.must_if(*format != 0, status::INVALID_FIELD);
@@ -176,10 +142,7 @@ impl Model {
         };
         let total: u64 = ranges.iter().map(|range| u64::from(range.count)).sum();
         found.must_if(ranges.len() > 128, status::SIZE_LIMIT_EXCEEDED);
-        found.must_if(
-            total * namespace.block_bytes() > TRANSFER_MAX,
-            status::SIZE_LIMIT_EXCEEDED,
-        );
+        found.must_if(total * namespace.block_bytes() > TRANSFER_MAX, status::SIZE_LIMIT_EXCEEDED);
         found.must_if(namespace.protected, status::WRITE_PROTECTED);
         let size = namespace.blocks.len() as u64;
         found.must_if(*to > size || total > size - to, status::LBA_OUT_OF_RANGE);

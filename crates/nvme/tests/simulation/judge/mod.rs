@@ -29,24 +29,15 @@ pub struct Judgement {
 
 impl Judgement {
     fn must(&mut self, status: u16) {
-        self.must.push(Objection {
-            status,
-            do_not_retry: true,
-        });
+        self.must.push(Objection { status, do_not_retry: true });
     }
 
     fn must_for_now(&mut self, status: u16) {
-        self.must.push(Objection {
-            status,
-            do_not_retry: false,
-        });
+        self.must.push(Objection { status, do_not_retry: false });
     }
 
     fn may(&mut self, status: u16) {
-        self.may.push(Objection {
-            status,
-            do_not_retry: true,
-        });
+        self.may.push(Objection { status, do_not_retry: true });
     }
 
     fn must_if(&mut self, condition: bool, status: u16) {
@@ -160,10 +151,7 @@ impl Model {
         if self.fault == Some(Fault::Planned) && !submission.command.is_admin() {
             // The fault strikes before execution but after acceptance, so other errors may be
             // reported.
-            let objection = Objection {
-                status: status::INTERNAL_ERROR,
-                do_not_retry: false,
-            };
+            let objection = Objection { status: status::INTERNAL_ERROR, do_not_retry: false };
             let is_fine = found.must.is_empty();
             let list = if is_fine { &mut found.must } else { &mut found.may };
             list.push(objection);
@@ -195,10 +183,9 @@ impl Model {
             }
             (Fault::Keep, Command::Sanitize { .. }) => found.must_for_now(status::INTERNAL_ERROR),
             // An unchanged value need not be stored again.
-            (Fault::Keep, Command::SetFeature(_)) => found.may.push(Objection {
-                status: status::INTERNAL_ERROR,
-                do_not_retry: false,
-            }),
+            (Fault::Keep, Command::SetFeature(_)) => {
+                found.may.push(Objection { status: status::INTERNAL_ERROR, do_not_retry: false })
+            }
             _ => {}
         }
     }
@@ -207,11 +194,9 @@ impl Model {
     fn discards(&self, controller: u16, command: &Command) -> bool {
         match command {
             Command::WriteZeroes { .. } => true,
-            Command::DatasetManagement {
-                nsid,
-                ranges,
-                deallocate: true,
-            } => ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty()),
+            Command::DatasetManagement { nsid, ranges, deallocate: true } => {
+                ranges.iter().any(|range| !self.whole_pages(*nsid, *range).is_empty())
+            }
             Command::Manage { nsid: ALL, .. } => !self.namespaces.is_empty(),
             Command::Manage { .. } => true,
             Command::Format(Format { nsid, .. }) => !self.formatted(controller, *nsid).is_empty(),

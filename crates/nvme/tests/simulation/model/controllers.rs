@@ -97,12 +97,7 @@ impl Controller {
         while !self.requests.is_empty() {
             let Some(event) = self.take_event() else { return };
             let cid = self.requests.pop_front().expect("not empty");
-            self.owed.push_back(Completion {
-                cid,
-                status: 0,
-                do_not_retry: false,
-                result: event.result(),
-            });
+            self.owed.push_back(Completion { cid, status: 0, do_not_retry: false, result: event.result() });
         }
     }
 
@@ -132,10 +127,7 @@ impl Model {
     /// Feature values of a controller after creation or reset.
     pub fn initial_features(&self) -> BTreeMap<(u8, u32), u32> {
         let of_controller = |feature: u8| matches!(feature, 0x01 | 0x02 | 0x04 | 0x06 | 0x08 | 0x09 | 0x0a | 0x0b);
-        let saved = self
-            .saved_features
-            .iter()
-            .filter(|((feature, _), _)| of_controller(*feature));
+        let saved = self.saved_features.iter().filter(|((feature, _), _)| of_controller(*feature));
         saved.map(|(&key, &value)| (key, value)).collect()
     }
 
@@ -230,11 +222,7 @@ impl Model {
         let before = self.controllers.remove(&id).expect("a controller that is there");
         // On Fabrics the Connect command sets the host identifier. On PCI Express a reset clears
         // it.
-        let host = if before.kind == Kind::Pcie {
-            [0; 16]
-        } else {
-            before.host
-        };
+        let host = if before.kind == Kind::Pcie { [0; 16] } else { before.host };
         self.connect(id, before.kind, host);
         let controller = self.controllers.get_mut(&id).expect("just put in");
         controller.features = features;

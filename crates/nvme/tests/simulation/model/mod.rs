@@ -233,11 +233,7 @@ impl Model {
     pub fn configuration(&self) -> Configuration {
         match self.fdp {
             Some(index) => self.drive.configurations[usize::from(index)].clone(),
-            None => Configuration {
-                groups: 1,
-                group_bits: 0,
-                ..self.drive.configurations[0].clone()
-            },
+            None => Configuration { groups: 1, group_bits: 0, ..self.drive.configurations[0].clone() },
         }
     }
 
@@ -247,9 +243,7 @@ impl Model {
 
     /// A namespace that a controller may use.
     pub fn active(&self, controller: u16, nsid: u32) -> Option<&Namespace> {
-        self.namespaces
-            .get(&nsid)
-            .filter(|namespace| namespace.is_attached(controller))
+        self.namespaces.get(&nsid).filter(|namespace| namespace.is_attached(controller))
     }
 
     /// The reclaim group and handle of a placement identifier of a namespace.
@@ -278,10 +272,7 @@ impl Model {
     /// Adds an event to the host event log, if the placement handle of the namespace has the type
     /// enabled.
     pub fn log_event(&mut self, kind: u8, nsid: u32, index: usize, pid: u16, location: Option<(u16, u16)>) {
-        let enabled = self.namespaces[&nsid]
-            .events
-            .get(index)
-            .is_some_and(|events| events.contains(&kind));
+        let enabled = self.namespaces[&nsid].events.get(index).is_some_and(|events| events.contains(&kind));
         if !enabled {
             return;
         }
@@ -290,13 +281,7 @@ impl Model {
             self.host_events.pop_front();
         }
         self.host_events_total += 1;
-        self.host_events.push_back(HostEvent {
-            kind,
-            pid,
-            nsid,
-            location,
-            timestamp,
-        });
+        self.host_events.push_back(HostEvent { kind, pid, nsid, location, timestamp });
     }
 
     /// Chooses the placement of a write. An unknown identifier adds an event.
@@ -360,11 +345,7 @@ impl Model {
     /// Controllers that a namespace is attached to and that are there.
     pub fn viewers(&self, nsid: u32) -> Vec<u16> {
         let namespace = &self.namespaces[&nsid];
-        self.controllers
-            .keys()
-            .copied()
-            .filter(|&id| namespace.is_attached(id))
-            .collect()
+        self.controllers.keys().copied().filter(|&id| namespace.is_attached(id)).collect()
     }
 
     /// Critical warnings of a controller, as in SMART.
@@ -422,9 +403,7 @@ impl Model {
     pub fn shared_value(&self, feature: u8, instance: u32) -> u32 {
         let key = (feature, instance);
         let current = self.shared_features.get(&key).or_else(|| self.saved_features.get(&key));
-        current
-            .copied()
-            .unwrap_or_else(|| self.default_value(feature, instance))
+        current.copied().unwrap_or_else(|| self.default_value(feature, instance))
     }
 
     /// Default value of a feature.
@@ -475,15 +454,8 @@ impl Model {
     /// Adds a failed command to the error log.
     pub fn note_failure(&mut self, controller: u16, error: Error) {
         self.counters.errors += 1;
-        let errors = &mut self
-            .controllers
-            .get_mut(&controller)
-            .expect("it sent the command")
-            .errors;
-        errors.push_front(Error {
-            count: self.counters.errors,
-            ..error
-        });
+        let errors = &mut self.controllers.get_mut(&controller).expect("it sent the command").errors;
+        errors.push_front(Error { count: self.counters.errors, ..error });
         errors.truncate(ERRORS_MAX);
         self.note_health();
     }
@@ -536,18 +508,11 @@ impl Model {
         }
         let now = self.now;
         let expired = |unit: &Unit| unit.since_ns.is_some_and(|since| now - since >= limit_ns);
-        let expired: Vec<(u16, u16)> = self
-            .units
-            .iter()
-            .filter(|(_, unit)| expired(unit))
-            .map(|(&placement, _)| placement)
-            .collect();
+        let expired: Vec<(u16, u16)> =
+            self.units.iter().filter(|(_, unit)| expired(unit)).map(|(&placement, _)| placement).collect();
         for placement in expired {
             let index_in = |namespace: &Namespace| namespace.handles.iter().position(|&handle| handle == placement.1);
-            let user = self
-                .namespaces
-                .iter()
-                .find_map(|(&nsid, namespace)| Some((nsid, index_in(namespace)?)));
+            let user = self.namespaces.iter().find_map(|(&nsid, namespace)| Some((nsid, index_in(namespace)?)));
             let Some((nsid, index)) = user else {
                 // No namespace has a host to notify. The time limit starts again with the next
                 // write.

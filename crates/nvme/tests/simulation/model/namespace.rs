@@ -12,9 +12,7 @@ fn fill(tag: u64, block: &mut [u8]) {
     }
     let mut state = tag;
     for word in block.chunks_exact_mut(8) {
-        state = state
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         word.copy_from_slice(&(state ^ state >> 29).to_le_bytes());
     }
 }
@@ -70,11 +68,7 @@ impl Namespace {
     /// Bytes that a host transfers for blocks, in the data buffer and in the metadata buffer.
     pub fn transfer_bytes(&self, blocks: u64) -> (u64, u64) {
         let (data, metadata) = (blocks * self.block_bytes(), blocks * self.metadata_bytes());
-        if self.extended {
-            (data + metadata, 0)
-        } else {
-            (data, metadata)
-        }
+        if self.extended { (data + metadata, 0) } else { (data, metadata) }
     }
 
     /// Bytes of data and metadata together.

@@ -29,24 +29,13 @@ impl Run {
             other => other.fixed_data(),
         };
         let extended = match command {
-            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => self
-                .model
-                .namespaces
-                .get(nsid)
-                .is_some_and(|namespace| namespace.extended),
+            Command::Write { nsid, .. } | Command::Compare { nsid, .. } => {
+                self.model.namespaces.get(nsid).is_some_and(|namespace| namespace.extended)
+            }
             _ => false,
         };
         let queue = u16::from(!command.is_admin());
-        Submission {
-            cid,
-            command: command.clone(),
-            data,
-            first_tag,
-            extended,
-            pointer: None,
-            queues: None,
-            queue,
-        }
+        Submission { cid, command: command.clone(), data, first_tag, extended, pointer: None, queues: None, queue }
     }
 
     /// Bytes of the blocks that a command may send.
@@ -140,11 +129,7 @@ impl Run {
 
     /// Checks a command without a completion.
     pub(super) fn hold(&mut self, controller: u16, submission: &Submission) -> Check {
-        equal(
-            "a command without completion",
-            &submission.command,
-            &Command::AsyncEvent,
-        )?;
+        equal("a command without completion", &submission.command, &Command::AsyncEvent)?;
         equal("objections", self.model.judge(controller, submission).must, Vec::new())?;
         self.coverage.note("AsyncEvent waits");
         self.disarm();
@@ -170,11 +155,7 @@ impl Run {
             if matches!(submission.command, Command::HandleStatus { .. }) && self.model.drive.exact_units {
                 self.coverage.note("reclaim unit handle status foretold");
             }
-            let success = Success {
-                result: report.result,
-                data,
-                durable: report.durable,
-            };
+            let success = Success { result: report.result, data, durable: report.durable };
             self.model.apply(controller, submission, &success)?;
             self.disarm();
             return Ok(());
@@ -185,9 +166,7 @@ impl Run {
         let status_name = Status::from_u16(status).name();
         let found = Objection { status, do_not_retry };
         if !judgement.allows(found) {
-            return Err(format!(
-                "failed with {status_name} (DNR {do_not_retry}); allowed are {judgement:03x?}"
-            ));
+            return Err(format!("failed with {status_name} (DNR {do_not_retry}); allowed are {judgement:03x?}"));
         }
         match judgement.must.iter().all(|objection| *objection == found) {
             true => {
@@ -219,16 +198,7 @@ impl Run {
             return Ok(());
         }
         let get = |offset: u64, dwords: u32| {
-            Command::GetLog(GetLog {
-                log,
-                nsid: 0,
-                parameter,
-                retain: true,
-                group: 1,
-                dwords,
-                offset,
-                by_index: false,
-            })
+            Command::GetLog(GetLog { log, nsid: 0, parameter, retain: true, group: 1, dwords, offset, by_index: false })
         };
         let bytes = self.model.log_bytes(controller, log).expect("just asked").div_ceil(4) * 4;
         let submission = self.submission(controller, 0, &get(0, bytes as u32 / 4));

@@ -20,10 +20,7 @@ impl Run {
             Kind::Fabrics => (HostTransport::Fabrics, ControllerKind::Io),
             Kind::Discovery => (HostTransport::Fabrics, ControllerKind::Discovery),
         };
-        let who = HostIdentity {
-            nqn: format!("nqn.2026-01.org.example:host{host}"),
-            id: [host; 16],
-        };
+        let who = HostIdentity { nqn: format!("nqn.2026-01.org.example:host{host}"), id: [host; 16] };
         let full = self.model.controllers.len() == usize::from(self.model.drive.controllers_max);
         let id = match self.subsystem.connect(self.model.now, transport, purpose, who) {
             Err(failure) => {
@@ -37,9 +34,7 @@ impl Run {
         };
         equal("a controller is free", full, false)?;
         if id == 0 || id >= 0xfff0 || self.model.controllers.contains_key(&id) {
-            return Err(format!(
-                "a new controller has identifier {id}, which cannot be or is taken"
-            ));
+            return Err(format!("a new controller has identifier {id}, which cannot be or is taken"));
         }
         self.coverage.note(format!("connect: {kind:?}"));
         self.model.connect(id, kind, [host; 16]);
@@ -55,12 +50,7 @@ impl Run {
     fn configure(&mut self, controller: u16, value: u64, expected: PropertyEffect) -> Check {
         let now = self.model.now;
         match self.fronts.get_mut(&controller) {
-            Some(front) => front.configure(
-                &mut self.subsystem,
-                now,
-                value as u32,
-                expected == PropertyEffect::Enabled,
-            ),
+            Some(front) => front.configure(&mut self.subsystem, now, value as u32, expected == PropertyEffect::Enabled),
             None => {
                 let effect = self.subsystem.property_set(now, controller, Property::Cc, value);
                 equal(&format!("effect of CC = {value:#x}"), effect, expected)?;
@@ -80,11 +70,7 @@ impl Run {
 
     pub(super) fn enable(&mut self, controller: u16) -> Check {
         let ready = self.model.controllers[&controller].ready;
-        let expected = if ready {
-            PropertyEffect::None
-        } else {
-            PropertyEffect::Enabled
-        };
+        let expected = if ready { PropertyEffect::None } else { PropertyEffect::Enabled };
         self.configure(controller, ENABLE, expected)?;
         let now = self.model.now;
         let its = self.its(controller);
@@ -95,19 +81,11 @@ impl Run {
     }
 
     pub(super) fn reset(&mut self, controller: u16, by_host: bool) -> Check {
-        self.coverage.note(if by_host {
-            "reset by the host"
-        } else {
-            "reset from outside"
-        });
+        self.coverage.note(if by_host { "reset by the host" } else { "reset from outside" });
         let ready = self.model.controllers[&controller].ready;
         self.drop_commands(controller);
         if by_host {
-            let expected = if ready {
-                PropertyEffect::Reset
-            } else {
-                PropertyEffect::None
-            };
+            let expected = if ready { PropertyEffect::Reset } else { PropertyEffect::None };
             self.configure(controller, ENABLE & !1, expected)?;
             if !ready {
                 return Ok(());
@@ -186,11 +164,7 @@ impl Run {
         if self.late.len() < before || in_queues > 0 {
             self.coverage.note("commands lost in flight");
         }
-        let requests = self
-            .model
-            .controllers
-            .get(&controller)
-            .map_or(0, |its| its.requests.len());
+        let requests = self.model.controllers.get(&controller).map_or(0, |its| its.requests.len());
         if requests > 0 {
             self.coverage.note("event requests lost in flight");
         }

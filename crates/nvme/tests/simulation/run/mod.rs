@@ -81,10 +81,7 @@ impl Run {
         let (storage, control) = setup.storage();
         let made = Subsystem::new(setup.config.clone(), Box::new(storage));
         let mut subsystem = made.map_err(|error| format!("the drive cannot be made: {error}"))?;
-        let host = HostIdentity {
-            nqn: String::new(),
-            id: [9; 16],
-        };
+        let host = HostIdentity { nqn: String::new(), id: [9; 16] };
         let id = subsystem.connect(0, HostTransport::Pcie, ControllerKind::Io, host);
         let id = id.map_err(|failure| format!("the first host: {failure:?}"))?;
         subsystem.property_set(0, id, Property::Cc, ENABLE);
@@ -97,11 +94,7 @@ impl Run {
             let block_bytes = super::model::BLOCK_BYTES[usize::from(setup.config.format)];
             let blocks = model.drive.pages * model.drive.page_bytes / block_bytes;
             let fdp = setup.config.fdp;
-            let handles = if fdp {
-                (0..model.configuration().handles).collect()
-            } else {
-                vec![0]
-            };
+            let handles = if fdp { (0..model.configuration().handles).collect() } else { vec![0] };
             model.put_namespace(1, setup.config.format, blocks, handles);
             let namespace = model.namespaces.get_mut(&1).expect("just put in");
             (namespace.shared, namespace.everyone, namespace.host_specified) = (true, true, fdp);
@@ -125,12 +118,7 @@ impl Run {
         self.coverage.note("operations");
         self.flush_others(commands_stay(operation))?;
         match operation {
-            Operation::Connect {
-                kind,
-                host,
-                enable,
-                queues,
-            } => self.connect(*kind, *host, *enable, *queues)?,
+            Operation::Connect { kind, host, enable, queues } => self.connect(*kind, *host, *enable, *queues)?,
             Operation::Time { ns, tick } => self.pass_time(*ns, *tick)?,
             Operation::Finish => {
                 if let Some((controller, submission, accepted)) = self.late.pop_front() {
@@ -202,9 +190,7 @@ impl Run {
             Operation::Submit { cid, command, .. } => {
                 let submission = self.submission(controller, *cid, command);
                 if self.fronts.contains_key(&controller) {
-                    return self.with_front(controller, |run, front| {
-                        run.submit(front, controller, submission, false)
-                    });
+                    return self.with_front(controller, |run, front| run.submit(front, controller, submission, false));
                 }
                 if let Some((submission, accepted)) = self.begin(controller, submission)? {
                     self.execute(controller, submission, accepted)?;
@@ -231,17 +217,13 @@ impl Run {
                     front.ring_wrongly(&mut run.subsystem, now, *no_queue);
                     Ok(())
                 })?;
-                let event = if *no_queue {
-                    AsyncEvent::DOORBELL_REGISTER
-                } else {
-                    AsyncEvent::DOORBELL_VALUE
-                };
+                let event = if *no_queue { AsyncEvent::DOORBELL_REGISTER } else { AsyncEvent::DOORBELL_VALUE };
                 self.model.note_doorbell(controller, event);
             }
             Operation::ResetSubsystem { .. } => self.reset_subsystem(controller)?,
-            Operation::ReadInPieces {
-                log, parameter, pieces, ..
-            } => self.read_in_pieces(controller, *log, *parameter, pieces)?,
+            Operation::ReadInPieces { log, parameter, pieces, .. } => {
+                self.read_in_pieces(controller, *log, *parameter, pieces)?
+            }
             _ => unreachable!("not of a controller"),
         }
         Ok(())
@@ -258,16 +240,10 @@ impl Run {
         for id in ids {
             let found = self.take_events(id)?;
             let expected: Vec<Completion> = self.its(id).owed.drain(..).collect();
-            equal(
-                &format!("asynchronous completions of controller {id}"),
-                &found,
-                &expected,
-            )?;
+            equal(&format!("asynchronous completions of controller {id}"), &found, &expected)?;
             for completion in found {
-                self.coverage.note(format!(
-                    "asynchronous completion {:03x}h {:06x}h",
-                    completion.status, completion.result
-                ));
+                self.coverage
+                    .note(format!("asynchronous completion {:03x}h {:06x}h", completion.status, completion.result));
                 self.coverage.note(format!("status {:03x}h", completion.status));
             }
         }
@@ -295,31 +271,17 @@ impl Run {
         for (group, handle) in
             (0..configuration.groups).flat_map(|group| (0..configuration.handles).map(move |handle| (group, handle)))
         {
-            let placement = Placement {
-                group: RgId(group),
-                handle: RuhId(handle),
-            };
-            let available = self
-                .subsystem
-                .device()
-                .available_media_writes(placement)
-                .expect("a placement of the device");
+            let placement = Placement { group: RgId(group), handle: RuhId(handle) };
+            let available =
+                self.subsystem.device().available_media_writes(placement).expect("a placement of the device");
             let available = u64::from(available);
             if available > unit_pages {
-                return Err(format!(
-                    "{available} pages are available in a reclaim unit of {unit_pages}"
-                ));
+                return Err(format!("{available} pages are available in a reclaim unit of {unit_pages}"));
             }
             if available != self.model.available_pages((group, handle)) {
                 let written_pages = unit_pages - available;
                 let since_ns = (written_pages > 0).then_some(self.model.now);
-                self.model.units.insert(
-                    (group, handle),
-                    Unit {
-                        written_pages,
-                        since_ns,
-                    },
-                );
+                self.model.units.insert((group, handle), Unit { written_pages, since_ns });
             }
         }
         Ok(())
@@ -334,34 +296,19 @@ impl Run {
             self.coverage.note(format!("host event {:02x}h", event.kind));
         }
         self.late.clear();
-        self.subsystem
-            .device()
-            .check()
-            .map_err(|problem| format!("the device: {problem}"))?;
+        self.subsystem.device().check().map_err(|problem| format!("the device: {problem}"))?;
         while matches!(self.model.sanitize, super::model::Sanitize::Running { .. }) {
             self.step(&Operation::Time { ns: 1, tick: true })?;
         }
-        let controllers: Vec<u16> = self
-            .model
-            .controllers
-            .iter()
-            .filter(|(_, its)| its.ready && its.is_io())
-            .map(|(&id, _)| id)
-            .collect();
+        let controllers: Vec<u16> =
+            self.model.controllers.iter().filter(|(_, its)| its.ready && its.is_io()).map(|(&id, _)| id).collect();
         for &controller in &controllers {
             for nsid in self.model.formatted(controller, ALL) {
                 self.read_all(controller, nsid)?;
             }
-            for (log, parameter) in [
-                (0x01, 0),
-                (0x02, 0),
-                (0x06, 0),
-                (0x21, 0),
-                (0x22, 0),
-                (0x23, 0),
-                (0x23, 1),
-                (0x81, 0),
-            ] {
+            for (log, parameter) in
+                [(0x01, 0), (0x02, 0), (0x06, 0), (0x21, 0), (0x22, 0), (0x23, 0), (0x23, 1), (0x81, 0)]
+            {
                 let command = Command::GetLog(GetLog {
                     log,
                     nsid: 0,
@@ -372,11 +319,7 @@ impl Run {
                     offset: 0,
                     by_index: false,
                 });
-                self.step(&Operation::Submit {
-                    controller,
-                    cid: 0,
-                    command,
-                })?;
+                self.step(&Operation::Submit { controller, cid: 0, command })?;
             }
         }
         Ok(())
@@ -387,15 +330,8 @@ impl Run {
         let (size, step) = (namespace.blocks.len() as u64, TRANSFER_MAX / namespace.block_bytes());
         for first in (0..size).step_by(step as usize) {
             let count = step.min(size - first) as u32;
-            let command = Command::Read {
-                nsid,
-                range: Range { first, count },
-            };
-            self.step(&Operation::Submit {
-                controller,
-                cid: 0,
-                command,
-            })?;
+            let command = Command::Read { nsid, range: Range { first, count } };
+            self.step(&Operation::Submit { controller, cid: 0, command })?;
         }
         Ok(())
     }
@@ -418,9 +354,7 @@ fn commands_stay(operation: &Operation) -> Option<u16> {
 fn execute_admin(subsystem: &mut Subsystem, now: u64, controller: u16, command: &Command) -> Result<Vec<u8>, String> {
     let entry = command.wire().entry(0);
     let mut data = Vec::new();
-    let accepted = subsystem
-        .accept(controller, 0, &entry)
-        .map_err(|failure| format!("{command:?}: {failure:?}"))?;
+    let accepted = subsystem.accept(controller, 0, &entry).map_err(|failure| format!("{command:?}: {failure:?}"))?;
     let outcome = subsystem.execute(now, accepted, &mut data);
     let reply = outcome.reply.ok_or("no completion")?;
     match reply.status {

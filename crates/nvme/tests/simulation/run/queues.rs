@@ -52,12 +52,7 @@ impl Run {
             return Ok(());
         }
         let admin = submission.command.is_admin();
-        if let Command::Other {
-            admin: true,
-            opcode: 0x00 | 0x01 | 0x04 | 0x05 | 0x7c,
-            ..
-        } = submission.command
-        {
+        if let Command::Other { admin: true, opcode: 0x00 | 0x01 | 0x04 | 0x05 | 0x7c, .. } = submission.command {
             // These opcodes are queue commands, which have a separate form.
             return Ok(());
         }
@@ -72,11 +67,7 @@ impl Run {
             self.make_io_queue(front, controller)?;
         }
         let io_queues = front.io_queues();
-        let queue = if admin {
-            0
-        } else {
-            io_queues[usize::from(cid) % io_queues.len()]
-        };
+        let queue = if admin { 0 } else { io_queues[usize::from(cid) % io_queues.len()] };
         if admin || front.queue != queue || !front.has_room(queue) {
             self.flush(front, controller)?;
         }
@@ -84,11 +75,7 @@ impl Run {
         submission.queues = Some(self.judge_queues(front, controller, &submission.command));
         let transfer = self.model.transfer(controller, &submission);
         front.put(queue, submission, transfer);
-        if admin || !waits {
-            self.flush(front, controller)
-        } else {
-            Ok(())
-        }
+        if admin || !waits { self.flush(front, controller) } else { Ok(()) }
     }
 
     /// I/O submission and completion queues that a host may have.
@@ -127,13 +114,8 @@ impl Run {
             self.queue_command(front, controller, command)?;
         }
         let completion = front.io_completions()[0];
-        let command = QueueCommand::CreateSubmission {
-            id: 1,
-            entries: 16,
-            completion,
-            contiguous: true,
-            misaligned: false,
-        };
+        let command =
+            QueueCommand::CreateSubmission { id: 1, entries: 16, completion, contiguous: true, misaligned: false };
         self.queue_command(front, controller, command)
     }
 
@@ -154,10 +136,7 @@ impl Run {
     ) -> Check {
         for sent in sent {
             let (queue, cid) = (sent.submission.queue, sent.submission.cid);
-            match entries
-                .iter()
-                .position(|entry| (entry.queue, entry.cid) == (queue, cid))
-            {
+            match entries.iter().position(|entry| (entry.queue, entry.cid) == (queue, cid)) {
                 None => self.hold(controller, &sent.submission)?,
                 Some(index) => {
                     let entry = entries.remove(index);
@@ -177,11 +156,7 @@ impl Run {
             durable: entry.synced,
         };
         let (way, ..) = self.model.transfer(controller, &sent.submission);
-        let data = if way == Way::ToHost {
-            front.data_of(sent)
-        } else {
-            Vec::new()
-        };
+        let data = if way == Way::ToHost { front.data_of(sent) } else { Vec::new() };
         self.check_outcome(controller, &sent.submission, report, data)?;
         if let Command::Queue(command) = &sent.submission.command
             && entry.status == 0
@@ -225,9 +200,7 @@ impl Run {
         if how == 2 {
             let mut entries = front.process(&mut self.subsystem, now)?;
             for sent in &announced {
-                let place = entries
-                    .iter()
-                    .position(|entry| (entry.queue, entry.cid) == (queue, sent.submission.cid));
+                let place = entries.iter().position(|entry| (entry.queue, entry.cid) == (queue, sent.submission.cid));
                 match place.map(|index| entries.remove(index)) {
                     Some(entry) => self.check_completion(front, controller, sent, entry)?,
                     None => held.push(self.carry_out_held(controller, sent)?),
@@ -252,14 +225,9 @@ impl Run {
         if how == 1 {
             held = self.check_overtaken_completions(front, controller, &announced, &mut of_queue)?;
         }
-        let found: Vec<(u16, u16, bool)> = of_queue
-            .iter()
-            .map(|entry| (entry.cid, entry.status, entry.do_not_retry))
-            .collect();
-        let expected = held
-            .into_iter()
-            .map(|cid| (cid, status::ABORTED_SQ_DELETION, false))
-            .collect();
+        let found: Vec<(u16, u16, bool)> =
+            of_queue.iter().map(|entry| (entry.cid, entry.status, entry.do_not_retry)).collect();
+        let expected = held.into_iter().map(|cid| (cid, status::ABORTED_SQ_DELETION, false)).collect();
         equal("completions of the deleted queue", found, expected)?;
         let sent = std::mem::take(&mut front.sent);
         self.check_completions(front, controller, sent, others)
@@ -294,19 +262,10 @@ impl Run {
     /// Executes a command that waits for durability. Its completion never comes, because its queue
     /// is deleted.
     fn carry_out_held(&mut self, controller: u16, sent: &PlacedCommand) -> Result<u16, String> {
-        equal(
-            "objections to a command that waits",
-            self.model.judge(controller, &sent.submission).must,
-            Vec::new(),
-        )?;
-        let success = Success {
-            result: 0,
-            data: Vec::new(),
-            durable: true,
-        };
+        equal("objections to a command that waits", self.model.judge(controller, &sent.submission).must, Vec::new())?;
+        let success = Success { result: 0, data: Vec::new(), durable: true };
         self.model.apply(controller, &sent.submission, &success)?;
-        self.coverage
-            .note(format!("status {:03x}h", status::ABORTED_SQ_DELETION));
+        self.coverage.note(format!("status {:03x}h", status::ABORTED_SQ_DELETION));
         Ok(sent.submission.cid)
     }
 

@@ -35,10 +35,7 @@ const MAGIC: &[u8; 8] = b"WARPSUM1";
 const CHECKED_BYTES: usize = 8 + 16 + 8 + 16 + 4;
 const HEADER_BYTES: u64 = 4096;
 const SUM_BYTES: u64 = 4;
-const _: () = assert!(
-    CHECKED_BYTES as u64 + 4 <= HEADER_BYTES,
-    "the header and its checksum lie before the sums"
-);
+const _: () = assert!(CHECKED_BYTES as u64 + 4 <= HEADER_BYTES, "the header and its checksum lie before the sums");
 /// Most sums in one system call.
 const PAGES_AT_ONCE: u64 = 256;
 const UNKNOWN: u32 = 0;
@@ -125,11 +122,7 @@ impl ChecksumFile {
         data_bytes: u64,
         closed: Option<u32>,
     ) -> Result<(ChecksumFile, ChecksumStatus)> {
-        let sums = ChecksumFile {
-            file: place.open_or_make()?,
-            data_bytes,
-            drive,
-        };
+        let sums = ChecksumFile { file: place.open_or_make()?, data_bytes, drive };
         let standing = sums.status(closed);
         if standing != ChecksumStatus::Current {
             sums.file.set_len(0)?;
@@ -153,11 +146,7 @@ impl ChecksumFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        let sums = ChecksumFile {
-            file,
-            data_bytes,
-            drive,
-        };
+        let sums = ChecksumFile { file, data_bytes, drive };
         Ok((sums.status(closed) == ChecksumStatus::Current).then_some(sums))
     }
 
@@ -263,10 +252,7 @@ impl ChecksumFile {
     /// A system call failed.
     pub fn erase(&self, offset: u64, bytes: u64) -> Result<()> {
         let pages = pages_of(offset, bytes);
-        let (at, length) = (
-            HEADER_BYTES + pages.start * SUM_BYTES,
-            (pages.end - pages.start) * SUM_BYTES,
-        );
+        let (at, length) = (HEADER_BYTES + pages.start * SUM_BYTES, (pages.end - pages.start) * SUM_BYTES);
         if length > PAGES_AT_ONCE * SUM_BYTES {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             if rustix::fs::fallocate(&self.file, flags, at, length).is_ok() {
@@ -286,9 +272,7 @@ impl ChecksumFile {
     /// # Errors
     /// A system call failed. The pages then have no sums.
     pub fn write(&self, data: &File, offset: u64, bytes: &[u8]) -> Result<()> {
-        self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
-            self.write_part(data, part_offset, &bytes[at])
-        })
+        self.in_parts(offset, bytes.len() as u64, |part_offset, at| self.write_part(data, part_offset, &bytes[at]))
     }
 
     /// Divides a range at multiples of [`PAGES_AT_ONCE`] pages.
@@ -349,9 +333,7 @@ impl ChecksumFile {
     /// # Errors
     /// A system call failed, or a page is damaged.
     pub fn check(&self, data: &File, offset: u64, bytes: &[u8]) -> std::result::Result<(), ReadError> {
-        self.in_parts(offset, bytes.len() as u64, |part_offset, at| {
-            self.check_part(data, part_offset, &bytes[at])
-        })
+        self.in_parts(offset, bytes.len() as u64, |part_offset, at| self.check_part(data, part_offset, &bytes[at]))
     }
 
     fn check_part(&self, data: &File, offset: u64, bytes: &[u8]) -> std::result::Result<(), ReadError> {
@@ -432,9 +414,7 @@ mod tests {
 
         fn reopen(&self, drive: DriveId, data_bytes: u64, closed: Option<u32>) -> bool {
             let place = FilePlace::new(&self.folder.path().join("sums")).unwrap();
-            ChecksumFile::open_read_only(&place, drive, data_bytes, closed)
-                .unwrap()
-                .is_some()
+            ChecksumFile::open_read_only(&place, drive, data_bytes, closed).unwrap().is_some()
         }
 
         fn check(&self, offset: u64, bytes: usize) -> std::result::Result<(), u64> {
@@ -451,24 +431,14 @@ mod tests {
     #[test]
     fn a_flipped_bit_is_seen_until_the_whole_page_is_written() {
         let pair = Pair::new();
-        pair.sums
-            .write(&pair.data, 0, &vec![1; 600 * PAGE_BYTES as usize])
-            .unwrap();
+        pair.sums.write(&pair.data, 0, &vec![1; 600 * PAGE_BYTES as usize]).unwrap();
         assert_eq!(pair.check(0, 700 * PAGE_BYTES as usize), Ok(()));
         pair.data.write_all_at(&[3], 300 * PAGE_BYTES + 7).unwrap();
         assert_eq!(pair.check(0, 700 * PAGE_BYTES as usize), Err(300 * PAGE_BYTES));
-        assert_eq!(
-            pair.check(300 * PAGE_BYTES + 512, 512),
-            Err(300 * PAGE_BYTES),
-            "another block of the page"
-        );
+        assert_eq!(pair.check(300 * PAGE_BYTES + 512, 512), Err(300 * PAGE_BYTES), "another block of the page");
         assert_eq!(pair.check(301 * PAGE_BYTES, 512), Ok(()));
         pair.sums.write(&pair.data, 300 * PAGE_BYTES, &[9; 512]).unwrap();
-        assert_eq!(
-            pair.check(300 * PAGE_BYTES, 512),
-            Err(300 * PAGE_BYTES),
-            "a part heals nothing"
-        );
+        assert_eq!(pair.check(300 * PAGE_BYTES, 512), Err(300 * PAGE_BYTES), "a part heals nothing");
         assert_eq!(pair.sums.verdict(&pair.data, 300).unwrap(), PageCheck::Damaged);
         pair.sums.write(&pair.data, 300 * PAGE_BYTES, &[9; 4096]).unwrap();
         assert_eq!(pair.check(300 * PAGE_BYTES, 512), Ok(()));
@@ -499,21 +469,14 @@ mod tests {
         pair.sums.erase(0, 4096).unwrap();
         assert_eq!(pair.check(0, 8192), Ok(()));
         pair.data.write_all_at(&[2; 4096], 0).unwrap();
-        assert_eq!(
-            pair.check(0, 8192),
-            Ok(()),
-            "neither the old nor the new page is an error"
-        );
+        assert_eq!(pair.check(0, 8192), Ok(()), "neither the old nor the new page is an error");
     }
 
     #[test]
     fn sums_count_in_the_boot_that_wrote_them_and_after_the_shutdown_that_kept_them() {
         let pair = Pair::new();
         assert!(pair.reopen(DRIVE, DATA_BYTES, None), "killed in this boot");
-        assert!(
-            pair.reopen(DRIVE, DATA_BYTES, Some(5)),
-            "killed before it said that it was open"
-        );
+        assert!(pair.reopen(DRIVE, DATA_BYTES, Some(5)), "killed before it said that it was open");
         assert!(!pair.reopen([8; 16], DATA_BYTES, None) && !pair.reopen(DRIVE, DATA_BYTES + 1, None));
         pair.sums.close(5).unwrap();
         assert!(pair.reopen(DRIVE, DATA_BYTES, Some(5)));

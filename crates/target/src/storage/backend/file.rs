@@ -99,10 +99,7 @@ impl OpenDataFile {
 
     /// Records the pages that a scrub checked, and whether they end a pass.
     pub fn note_scrub(&self, pages_checked: u64, pages_damaged: u64, ends_pass: bool) {
-        assert!(
-            pages_damaged <= pages_checked,
-            "{pages_damaged} of {pages_checked} checked pages are damaged"
-        );
+        assert!(pages_damaged <= pages_checked, "{pages_damaged} of {pages_checked} checked pages are damaged");
         self.scrub.pages_checked.fetch_add(pages_checked, Ordering::Relaxed);
         self.scrub.pages_damaged.fetch_add(pages_damaged, Ordering::Relaxed);
         self.scrub.passes.fetch_add(u64::from(ends_pass), Ordering::Relaxed);
@@ -191,9 +188,7 @@ impl OpenDataFile {
 
     fn check_named(&self) -> std::io::Result<()> {
         if self.file.metadata()?.nlink() == 0 {
-            return Err(Error::other(
-                "the data file was removed. The data is lost when the server stops",
-            ));
+            return Err(Error::other("the data file was removed. The data is lost when the server stops"));
         }
         Ok(())
     }
@@ -209,15 +204,8 @@ impl OpenDataFile {
             return Ok(());
         }
         let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
-        assert!(
-            syncs.done < number,
-            "sync {number} begins after sync {} has succeeded",
-            syncs.done
-        );
-        assert!(
-            wanted <= number,
-            "sync {number} covers the writes that wait for {wanted}"
-        );
+        assert!(syncs.done < number, "sync {number} begins after sync {} has succeeded", syncs.done);
+        assert!(wanted <= number, "sync {number} covers the writes that wait for {wanted}");
         match self.file.sync_data().and_then(|()| self.check_named()) {
             Ok(()) => {
                 syncs.done = number;
@@ -251,20 +239,12 @@ impl FileBackend {
     /// # Errors
     /// The size of the file is unavailable.
     pub fn new(storage: Arc<OpenDataFile>, keep: StateWriter) -> std::io::Result<FileBackend> {
-        Ok(FileBackend {
-            capacity_bytes: storage.file.metadata()?.len(),
-            storage,
-            write_state: keep,
-            note: None,
-        })
+        Ok(FileBackend { capacity_bytes: storage.file.metadata()?.len(), storage, write_state: keep, note: None })
     }
 
     /// The same drive, with a function that records counters.
     pub fn with_counter_recorder(self, note: CounterRecorder) -> FileBackend {
-        FileBackend {
-            note: Some(note),
-            ..self
-        }
+        FileBackend { note: Some(note), ..self }
     }
 }
 
@@ -272,12 +252,7 @@ impl Media for FileBackend {
     fn read(&mut self, offset: u64, data: &mut [u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
         self.storage.read(offset, data).map_err(|error| match error {
-            ReadError::Io(source) => MediaError {
-                action: "reading",
-                offset,
-                bytes: data.len() as u64,
-                source,
-            },
+            ReadError::Io(source) => MediaError { action: "reading", offset, bytes: data.len() as u64, source },
             ReadError::Damaged(page) => MediaError {
                 action: "checking the page of",
                 offset: page,
@@ -290,23 +265,13 @@ impl Media for FileBackend {
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, data.len() as u64);
         let written = self.storage.write(offset, data);
-        written.map_err(|source| MediaError {
-            action: "writing",
-            offset,
-            bytes: data.len() as u64,
-            source,
-        })
+        written.map_err(|source| MediaError { action: "writing", offset, bytes: data.len() as u64, source })
     }
 
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError> {
         check_range(self.capacity_bytes, offset, bytes);
         let discarded = self.storage.discard(offset, bytes);
-        discarded.map_err(|source| MediaError {
-            action: "discarding",
-            offset,
-            bytes,
-            source,
-        })
+        discarded.map_err(|source| MediaError { action: "discarding", offset, bytes, source })
     }
 
     fn store_state(&mut self, state: &[u8]) -> Result<(), MediaError> {
@@ -346,17 +311,9 @@ mod tests {
         storage.sync_up_to(one).unwrap();
         assert_eq!(storage.begun.load(Ordering::Relaxed), 1);
         storage.sync_up_to(other).unwrap();
-        assert_eq!(
-            storage.begun.load(Ordering::Relaxed),
-            1,
-            "it began after both were written"
-        );
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 1, "it began after both were written");
         storage.flush().unwrap();
-        assert_eq!(
-            storage.begun.load(Ordering::Relaxed),
-            2,
-            "nothing that came before counts"
-        );
+        assert_eq!(storage.begun.load(Ordering::Relaxed), 2, "nothing that came before counts");
     }
 
     #[test]

@@ -28,10 +28,7 @@ impl MemoryBackend {
     /// [`super::memory_check::check`].
     pub fn new(capacity_bytes: u64) -> MemoryBackend {
         let pieces = capacity_bytes.div_ceil(PIECE_BYTES as u64) as usize;
-        MemoryBackend {
-            store: ChunkStore::new(pieces),
-            capacity_bytes,
-        }
+        MemoryBackend { store: ChunkStore::new(pieces), capacity_bytes }
     }
 
     /// Memory allocated for data, in bytes.
@@ -138,12 +135,7 @@ impl Media for MemoryBackend {
             true
         });
         self.flush_nontemporal();
-        assert!(
-            written.is_err() || rest.is_empty(),
-            "{} of {} bytes are left after a write",
-            rest.len(),
-            data.len()
-        );
+        assert!(written.is_err() || rest.is_empty(), "{} of {} bytes are left after a write", rest.len(), data.len());
         written
     }
 
@@ -171,12 +163,7 @@ impl Media for MemoryBackend {
 }
 
 fn no_memory(offset: u64, bytes: u64, source: std::io::Error) -> MediaError {
-    MediaError {
-        action: "allocating memory for",
-        offset,
-        bytes,
-        source,
-    }
+    MediaError { action: "allocating memory for", offset, bytes, source }
 }
 
 #[cfg(test)]
@@ -192,15 +179,11 @@ mod tests {
         let lent = |memory: &mut MemoryBackend| {
             let mut lent = Vec::new();
             let mut take = |part: &[u8]| lent.extend_from_slice(part);
-            memory
-                .read_with(from, bytes, &mut Vec::new(), &mut take)
-                .expect("it is memory");
+            memory.read_with(from, bytes, &mut Vec::new(), &mut take).expect("it is memory");
             lent
         };
         assert!(lent(&mut memory).iter().all(|byte| *byte == 0));
-        (0..4 * PIECE_BYTES as u64)
-            .step_by(4096)
-            .for_each(|at| memory.prefetch(at, 4096));
+        (0..4 * PIECE_BYTES as u64).step_by(4096).for_each(|at| memory.prefetch(at, 4096));
         memory.prefetch(from, bytes);
         assert_eq!(memory.resident_bytes(), 0, "looking takes no memory");
         let mut next = 0_u8;
@@ -211,24 +194,18 @@ mod tests {
             true
         };
         let filled = 3 * 4096;
-        memory
-            .write_with(from, filled, &mut Vec::new(), &mut give)
-            .expect("it is memory");
+        memory.write_with(from, filled, &mut Vec::new(), &mut give).expect("it is memory");
         let mut read = vec![0; bytes as usize];
         memory.read(from, &mut read).expect("it is memory");
         assert_eq!(lent(&mut memory), read);
-        let counted = (0..filled)
-            .map(|at| at as u8)
-            .eq(read[..filled as usize].iter().copied());
+        let counted = (0..filled).map(|at| at as u8).eq(read[..filled as usize].iter().copied());
         assert!(counted && read[filled as usize..].iter().all(|byte| *byte == 0));
         let mut given = 0;
         let mut stops = |_: NonTemporalBuf<'_>| {
             given += 1;
             false
         };
-        memory
-            .write_with(from, filled, &mut Vec::new(), &mut stops)
-            .expect("it is memory");
+        memory.write_with(from, filled, &mut Vec::new(), &mut stops).expect("it is memory");
         assert_eq!(given, 1, "whoever has nothing more is not asked again");
     }
 }

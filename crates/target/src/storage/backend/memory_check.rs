@@ -24,11 +24,7 @@ pub struct TooLittleMemory {
 /// The memory is too small.
 pub fn check(data_bytes: u64, maps_bytes: u64, available_bytes: u64) -> Result<(), TooLittleMemory> {
     if data_bytes.saturating_add(maps_bytes) > available_bytes {
-        return Err(TooLittleMemory {
-            data_bytes,
-            maps_bytes,
-            available_bytes,
-        });
+        return Err(TooLittleMemory { data_bytes, maps_bytes, available_bytes });
     }
     Ok(())
 }

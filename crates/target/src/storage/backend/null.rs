@@ -37,10 +37,7 @@ impl NullBackend {
         #[cfg(target_os = "linux")]
         // Without transparent huge pages the call fails, and small pages are used.
         let _ = generations.advise(memmap2::Advice::HugePage);
-        Ok(NullBackend {
-            generations,
-            capacity_bytes,
-        })
+        Ok(NullBackend { generations, capacity_bytes })
     }
 
     fn generations(&mut self) -> &mut [u32] {
@@ -53,11 +50,7 @@ impl NullBackend {
 fn pages(offset: u64, bytes: u64) -> impl Iterator<Item = (u64, usize, usize)> {
     let end = offset + bytes;
     let first_page = offset / PAGE_BYTES as u64;
-    let end_page = if bytes == 0 {
-        first_page
-    } else {
-        end.div_ceil(PAGE_BYTES as u64)
-    };
+    let end_page = if bytes == 0 { first_page } else { end.div_ceil(PAGE_BYTES as u64) };
     (first_page..end_page).map(move |page| {
         let first = page * PAGE_BYTES as u64;
         let (from, to) = (offset.max(first), end.min(first + PAGE_BYTES as u64));

@@ -90,11 +90,7 @@ fn word(checksum: u64, index: u64) -> u64 {
 /// # Panics
 /// Panics if `data` is not a whole number of blocks.
 pub fn fill(address: u64, generation: u32, data: &mut [u8]) {
-    assert_eq!(
-        data.len() % BLOCK_BYTES,
-        0,
-        "the pattern is made in blocks of {BLOCK_BYTES} bytes"
-    );
+    assert_eq!(data.len() % BLOCK_BYTES, 0, "the pattern is made in blocks of {BLOCK_BYTES} bytes");
     if generation == 0 {
         return data.fill(0);
     }
@@ -129,11 +125,7 @@ pub fn verify(address: u64, data: &[u8]) -> Result<u32, Mismatch> {
             None => expected = Some(found),
             Some(expected) if expected == found => {}
             Some(expected) => {
-                return Err(Mismatch::Torn {
-                    address,
-                    expected,
-                    found,
-                });
+                return Err(Mismatch::Torn { address, expected, found });
             }
         }
     }
@@ -148,11 +140,7 @@ fn verify_block(address: u64, block: &[u8]) -> Result<u32, Mismatch> {
         // Avoids a branch for each byte, because hosts that study write amplification write
         // terabytes of zeroes.
         let any = block.iter().fold(0, |any, &byte| any | byte);
-        return if any == 0 {
-            Ok(0)
-        } else {
-            Err(Mismatch::Foreign { address })
-        };
+        return if any == 0 { Ok(0) } else { Err(Mismatch::Foreign { address }) };
     }
     if found != address {
         return Err(Mismatch::Misplaced { address, found });
@@ -165,14 +153,8 @@ fn verify_block(address: u64, block: &[u8]) -> Result<u32, Mismatch> {
     if differs == 0 {
         return Ok(generation);
     }
-    let wrong = words
-        .into_iter()
-        .position(|(bytes, index)| bytes != word(stored, index).to_le_bytes());
-    Err(Mismatch::Corrupt {
-        address,
-        generation,
-        byte: HEADER_BYTES + 8 * wrong.expect("a word differs"),
-    })
+    let wrong = words.into_iter().position(|(bytes, index)| bytes != word(stored, index).to_le_bytes());
+    Err(Mismatch::Corrupt { address, generation, byte: HEADER_BYTES + 8 * wrong.expect("a word differs") })
 }
 
 #[cfg(test)]
@@ -184,30 +166,14 @@ mod tests {
         let mut page = [0xaa; 4096];
         fill(8192, 7, &mut page);
         assert_eq!(verify(8192, &page), Ok(7));
-        assert_eq!(
-            verify(4096, &page),
-            Err(Mismatch::Misplaced {
-                address: 4096,
-                found: 8192
-            })
-        );
+        assert_eq!(verify(4096, &page), Err(Mismatch::Misplaced { address: 4096, found: 8192 }));
         for byte in [0, 5, 9, 17, 24, 511, 512, 4095] {
             let mut wrong = page;
             wrong[byte] ^= 0x10;
-            assert!(
-                verify(8192, &wrong).is_err(),
-                "a flipped bit in byte {byte} was not seen"
-            );
+            assert!(verify(8192, &wrong).is_err(), "a flipped bit in byte {byte} was not seen");
         }
         fill(8192 + 2048, 8, &mut page[2048..]);
-        assert_eq!(
-            verify(8192, &page),
-            Err(Mismatch::Torn {
-                address: 8192 + 2048,
-                expected: 7,
-                found: 8
-            })
-        );
+        assert_eq!(verify(8192, &page), Err(Mismatch::Torn { address: 8192 + 2048, expected: 7, found: 8 }));
     }
 
     #[test]
@@ -227,9 +193,6 @@ mod tests {
         fill(0x1000, 3, &mut block);
         assert_eq!(&block[..4], b"WARP");
         assert_eq!(&block[4..16], &[3, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(
-            u64::from_le_bytes(block[16..24].try_into().unwrap()),
-            checksum(0x1000, 3)
-        );
+        assert_eq!(u64::from_le_bytes(block[16..24].try_into().unwrap()), checksum(0x1000, 3));
     }
 }

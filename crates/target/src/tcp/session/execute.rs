@@ -148,8 +148,7 @@ impl TcpSession {
             }
             let head = self.end_of_command(is_left_out);
             if !is_left_out {
-                self.output
-                    .respond(Reply::success(0).entry(entry.cid.get(), 0, head, false));
+                self.output.respond(Reply::success(0).entry(entry.cid.get(), 0, head, false));
             }
             self.recycle(ready.data);
             if self.bytes_in_flight < until {
@@ -166,11 +165,7 @@ impl TcpSession {
     }
 
     fn carry_out(&mut self, subsystem: &mut Subsystem, now: Nanos, ready: ReadyCommand) {
-        let ReadyCommand {
-            progress,
-            mut data,
-            damaged,
-        } = ready;
+        let ReadyCommand { progress, mut data, damaged } = ready;
         self.release_in_flight(data.len());
         let (entry, accepted) = match progress {
             CommandStage::Transferred(command) if !damaged => (command.entry, Ok(command)),
@@ -234,27 +229,19 @@ impl TcpSession {
     fn refuse(&mut self, subsystem: &mut Subsystem, entry: &SubmissionEntry, data: Vec<u8>, failure: Failure) {
         self.recycle(data);
         let reply = self.endpoint.fail(subsystem, entry, failure);
-        self.complete(SessionCompletion {
-            entry: *entry,
-            reply,
-            data: Vec::new(),
-        });
+        self.complete(SessionCompletion { entry: *entry, reply, data: Vec::new() });
     }
 
     fn finish(&mut self, entry: SubmissionEntry, outcome: PendingReply, data: Vec<u8>, now: Nanos) {
         let Some(reply) = outcome.reply else {
             // An Asynchronous Event Request does not count here, because the subsystem limits them.
-            assert!(
-                self.outstanding > 0,
-                "an Asynchronous Event Request counts until it waits"
-            );
+            assert!(self.outstanding > 0, "an Asynchronous Event Request counts until it waits");
             self.outstanding -= 1;
             return self.recycle(data);
         };
         if std::mem::take(&mut self.endpoint.shuts_down) {
             let durable = outcome.durable.clone();
-            self.backlog
-                .shut_down(durable.expect("a shutdown waits for durable data"));
+            self.backlog.shut_down(durable.expect("a shutdown waits for durable data"));
         }
         let completion = SessionCompletion { entry, reply, data };
         self.complete_when_due(completion, outcome.due, outcome.durable, now);
@@ -300,11 +287,7 @@ impl TcpSession {
         if completion.data.is_empty() {
             self.recycle(completion.data);
         } else {
-            self.output.send_data(ReadData {
-                cid,
-                bytes: completion.data,
-                success,
-            });
+            self.output.send_data(ReadData { cid, bytes: completion.data, success });
         }
         if !success {
             self.output.respond(completion.reply.entry(cid, 0, head, false));
@@ -367,12 +350,7 @@ impl TcpSession {
         if synced.shutdown && result.is_ok() {
             subsystem.finish_shutdown(controller);
         }
-        for SyncedCommand {
-            delayed_at,
-            due,
-            command,
-        } in synced.commands
-        {
+        for SyncedCommand { delayed_at, due, command } in synced.commands {
             let mut completion = command;
             self.release_in_flight(completion.data.len());
             match &result {
@@ -407,11 +385,7 @@ impl TcpSession {
         }
         self.endpoint.finish_dh_job(&mut subsystem, work);
         self.closing |= self.endpoint.has_failed();
-        self.complete(SessionCompletion {
-            entry,
-            reply: Reply::success(0),
-            data: Vec::new(),
-        });
+        self.complete(SessionCompletion { entry, reply: Reply::success(0), data: Vec::new() });
     }
 
     /// Stops counting `bytes` of command data as in flight.
@@ -496,10 +470,7 @@ fn place(entry: &SubmissionEntry, transfer: Transfer, capsule_bytes: usize) -> R
     let descriptor = entry.sgl1();
     let length = descriptor.length.get() as usize;
     if length < transfer.bytes {
-        let cause = format!(
-            "the SGL describes {length} bytes, but the command transfers {}",
-            transfer.bytes
-        );
+        let cause = format!("the SGL describes {length} bytes, but the command transfers {}", transfer.bytes);
         return Err(Failure::new(Status::DATA_SGL_LENGTH_INVALID, cause).at(Parameter::DATA_POINTER));
     }
     match (SglType::from_u8(descriptor.id.sgl_type()), descriptor.id.subtype()) {

@@ -67,11 +67,7 @@ impl TcpSession {
     /// Parses one PDU or a part of its data. Returns false if the input is incomplete.
     fn parse_one(&mut self) -> Result<bool, TerminationError> {
         if let Some(receiving) = &self.receiving {
-            return Ok(if receiving.left > 0 {
-                self.take_data()
-            } else {
-                self.finish_data()
-            });
+            return Ok(if receiving.left > 0 { self.take_data() } else { self.finish_data() });
         }
         let Ok((common, _)) = CommonHeader::read_from_prefix(self.input.bytes()) else {
             return Ok(false);
@@ -97,10 +93,8 @@ impl TcpSession {
 
     fn initialize(&mut self) -> Result<(), TerminationError> {
         let (request, _) = IcReq::read_from_prefix(self.input.bytes()).expect("the whole PDU is there");
-        let unsupported = |information| TerminationError {
-            status: FatalErrorStatus::UnsupportedParameter,
-            information,
-        };
+        let unsupported =
+            |information| TerminationError { status: FatalErrorStatus::UnsupportedParameter, information };
         if request.pfv.get() != PFV_1_0 {
             return Err(unsupported(8));
         }
@@ -108,12 +102,8 @@ impl TcpSession {
             return Err(TerminationError::field(10));
         }
         self.initialized = true;
-        self.digests = Digests {
-            header: request.dgst.hdgst_enable(),
-            data: request.dgst.ddgst_enable(),
-        };
-        self.output
-            .initialize(self.digests, self.context.options.h2c_data_bytes_max);
+        self.digests = Digests { header: request.dgst.hdgst_enable(), data: request.dgst.ddgst_enable() };
+        self.output.initialize(self.digests, self.context.options.h2c_data_bytes_max);
         self.output.digests = self.digests;
         self.output.data_alignment = (usize::from(request.hpda) + 1) * 4;
         Ok(())
@@ -121,11 +111,7 @@ impl TcpSession {
 
     /// Parses a capsule. Returns the number of bytes taken from the input.
     fn take_capsule(&mut self, layout: &PduLayout) -> Result<usize, TerminationError> {
-        let queue_entries = self
-            .endpoint
-            .queue
-            .as_ref()
-            .map_or(1, |queue| usize::from(queue.entries));
+        let queue_entries = self.endpoint.queue.as_ref().map_or(1, |queue| usize::from(queue.entries));
         if self.outstanding >= queue_entries {
             // More commands than the queue has entries.
             return Err(TerminationError::new(FatalErrorStatus::PduSequenceError));
@@ -163,25 +149,15 @@ impl TcpSession {
         self.bytes_in_flight += bytes;
         let mut data = self.spare.take();
         data.resize(bytes, 0);
-        ArrivingCommand {
-            ready: ReadyCommand {
-                progress,
-                data,
-                damaged: false,
-            },
-            received: 0,
-        }
+        ArrivingCommand { ready: ReadyCommand { progress, data, damaged: false }, received: 0 }
     }
 
     /// Prepares for the data behind a header.
     fn expect_data(&mut self, receiver: ReceiveState, layout: &PduLayout) {
         assert!(self.receiving.is_none(), "the data of one PDU arrives at a time");
         assert!(layout.data_bytes > 0, "a PDU without data has nothing to wait for");
-        self.receiving = Some(ArrivingData {
-            receiver,
-            left: layout.data_bytes,
-            digest: layout.data_digest.then_some(0),
-        });
+        self.receiving =
+            Some(ArrivingData { receiver, left: layout.data_bytes, digest: layout.data_digest.then_some(0) });
     }
 
     /// Checks the header of an H2CData PDU and prepares for its data.
@@ -226,11 +202,7 @@ impl TcpSession {
     /// Accounts for `bytes` added to the data of the receiving command.
     pub(super) fn note_data(&mut self, bytes: usize) {
         let receiving = self.receiving.as_mut().expect("a data PDU is in reception");
-        assert!(
-            bytes <= receiving.left,
-            "{bytes} bytes arrive of the {} that are left of the PDU",
-            receiving.left
-        );
+        assert!(bytes <= receiving.left, "{bytes} bytes arrive of the {} that are left of the PDU", receiving.left);
         let digest = receiving.digest;
         let command = receiving.command(&mut self.requested);
         let added = &command.ready.data[command.received..][..bytes];
@@ -257,10 +229,7 @@ impl TcpSession {
             ReceiveState::Requested(tag) => self.requested[tag].take_if(|command| command.is_complete()),
         };
         if let Some(command) = arrived {
-            assert!(
-                command.is_complete(),
-                "a command has all its data before it is carried out"
-            );
+            assert!(command.is_complete(), "a command has all its data before it is carried out");
             self.ready.push_back(command.ready);
         }
         true
@@ -281,11 +250,7 @@ impl TcpSession {
                 self.requested.push(None);
                 self.requested.len() - 1
             });
-            assert!(
-                tag < self.outstanding,
-                "transfer tag {tag} is one of {} outstanding commands",
-                self.outstanding
-            );
+            assert!(tag < self.outstanding, "transfer tag {tag} is one of {} outstanding commands", self.outstanding);
             self.requested[tag] = Some(requested);
             self.output.request_data(cid, tag as u16, bytes as u32);
         }

@@ -25,14 +25,8 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     // One random element per row of consecutive writes, because writes may alternate periodically.
     let mut random = Xoshiro256PlusPlus::seed_from_u64(lifetimes.len() as u64);
     let rows = lifetimes.chunks(lifetimes.len().div_ceil(SAMPLE));
-    let mut sample: Vec<u64> = rows
-        .map(|row| row[(random.next_u64() % row.len() as u64) as usize])
-        .collect();
-    assert!(
-        sample.len() <= SAMPLE,
-        "{} lifetimes are sampled, at most {SAMPLE}",
-        sample.len()
-    );
+    let mut sample: Vec<u64> = rows.map(|row| row[(random.next_u64() % row.len() as u64) as usize]).collect();
+    assert!(sample.len() <= SAMPLE, "{} lifetimes are sampled, at most {SAMPLE}", sample.len());
     sample.sort_unstable();
     // 256 times the root, in whole numbers.
     let roots: Vec<u64> = sample.iter().map(|lifetime| (lifetime << 16).isqrt()).collect();
@@ -74,10 +68,7 @@ pub(super) fn boundaries(lifetimes: &[u64], groups: usize) -> Vec<u64> {
     }
     ends.reverse();
     ends.dedup();
-    assert!(
-        ends.len() < groups && ends.is_sorted(),
-        "{groups} groups have the boundaries {ends:?}"
-    );
+    assert!(ends.len() < groups && ends.is_sorted(), "{groups} groups have the boundaries {ends:?}");
     ends
 }
 
@@ -95,17 +86,11 @@ mod tests {
         let lifetimes: Vec<u64> = (0..5000).map(|write| [10, 700, 720, 90_000][write % 4]).collect();
         let boundaries = boundaries(&lifetimes, 4);
         assert_eq!(boundaries, [10, 700, 720]);
-        let groups: Vec<u16> = [10, 700, 720, 90_000]
-            .map(|lifetime| group(&boundaries, lifetime))
-            .to_vec();
+        let groups: Vec<u16> = [10, 700, 720, 90_000].map(|lifetime| group(&boundaries, lifetime)).to_vec();
         assert_eq!(groups, [0, 1, 2, 3]);
         assert_eq!(super::boundaries(&lifetimes, 2), [720]);
         assert_eq!(super::boundaries(&lifetimes, 1), Vec::<u64>::new());
-        assert_eq!(
-            super::boundaries(&lifetimes, 9).len(),
-            3,
-            "more groups than lifetimes are of no use"
-        );
+        assert_eq!(super::boundaries(&lifetimes, 9).len(), 3, "more groups than lifetimes are of no use");
     }
 
     #[test]
@@ -117,10 +102,7 @@ mod tests {
         assert_eq!(boundaries.len(), 7);
         for (boundary, index) in boundaries.iter().zip(1..) {
             let wanted = 8000.0 * (f64::from(index) / 8.0).powf(4.0 / 3.0);
-            assert!(
-                (*boundary as f64 - wanted).abs() < 500.0,
-                "{boundary}, {wanted} expected"
-            );
+            assert!((*boundary as f64 - wanted).abs() < 500.0, "{boundary}, {wanted} expected");
         }
     }
 }

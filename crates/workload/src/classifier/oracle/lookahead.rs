@@ -85,11 +85,7 @@ impl Lookahead {
         }
         let mut lifetimes = self.spill.read_chunk(2 * self.horizon)?;
         // The last chunk of a source that ends is not full.
-        lifetimes.truncate(
-            self.position
-                .saturating_sub(end - self.chunk_writes)
-                .min(self.chunk_writes) as usize,
-        );
+        lifetimes.truncate(self.position.saturating_sub(end - self.chunk_writes).min(self.chunk_writes) as usize);
         if lifetimes.is_empty() {
             return Err(self.failed.take().expect("nobody asks for more than is written"));
         }
@@ -222,10 +218,7 @@ mod tests {
                 let later = &events[index + 1..];
                 let death = later.iter().position(|(other, _)| other == unit);
                 let written = |until| 1 + later[..until].iter().filter(|(_, is_write)| *is_write).count() as u64;
-                death
-                    .map(written)
-                    .filter(|lifetime| *lifetime <= horizon)
-                    .unwrap_or(beyond)
+                death.map(written).filter(|lifetime| *lifetime <= horizon).unwrap_or(beyond)
             })
         };
         events.iter().enumerate().filter_map(of).collect()
@@ -234,10 +227,7 @@ mod tests {
     #[test]
     fn lifetimes_are_those_of_the_definition() {
         let units = 1000;
-        let target = WorkloadTarget {
-            device_bytes: units * UNIT,
-            ..WorkloadTarget::default()
-        };
+        let target = WorkloadTarget { device_bytes: units * UNIT, ..WorkloadTarget::default() };
         let requests = requests(units, 8000);
         for horizon in [1, 100, 3000, 100_000] {
             for fails in [false, true] {

@@ -59,10 +59,7 @@ pub struct OracleSettings {
 
 impl Default for OracleSettings {
     fn default() -> OracleSettings {
-        OracleSettings {
-            placement_count: None,
-            horizon_percent: 1000.0,
-        }
+        OracleSettings { placement_count: None, horizon_percent: 1000.0 }
     }
 }
 
@@ -77,13 +74,7 @@ impl OracleSettings {
         within("classifier.horizon_percent", percent, 1.0..=10_000.0)?;
         let groups = placement_count(self.placement_count, target)?;
         let horizon = (units(target) as f64 * percent / 100.0) as u64;
-        Ok(Oracle::new(
-            Box::new(source),
-            target,
-            groups,
-            horizon.max(1),
-            &std::env::temp_dir(),
-        ))
+        Ok(Oracle::new(Box::new(source), target, groups, horizon.max(1), &std::env::temp_dir()))
     }
 }
 
@@ -138,21 +129,10 @@ impl Oracle {
         self.total += lifetimes.len() as u64;
         self.known += lifetimes.len() as u64;
         let groups = lifetimes.iter().map(|lifetime| grouping::group(&boundaries, *lifetime));
-        self.chunks.push_back(Chunk {
-            groups: groups.collect(),
-            digest,
-        });
+        self.chunks.push_back(Chunk { groups: groups.collect(), digest });
         let waiting: usize = self.chunks.iter().map(|chunk| chunk.groups.len()).sum();
-        assert_eq!(
-            self.known, waiting as u64,
-            "the chunks have other writes than the oracle counts"
-        );
-        assert!(
-            self.beyond <= self.total,
-            "{} of {} examined writes outlive the horizon",
-            self.beyond,
-            self.total
-        );
+        assert_eq!(self.known, waiting as u64, "the chunks have other writes than the oracle counts");
+        assert!(self.beyond <= self.total, "{} of {} examined writes outlive the horizon", self.beyond, self.total);
         Ok(())
     }
 }

@@ -70,9 +70,7 @@ impl Spill {
         assert!((1..1 << LIFETIME_BITS).contains(&lifetime), "{lifetime}");
         let index = self.region(chunk);
         let region = &mut self.regions[index];
-        region
-            .buffer
-            .push((write % self.chunk_writes) << LIFETIME_BITS | lifetime);
+        region.buffer.push((write % self.chunk_writes) << LIFETIME_BITS | lifetime);
         if region.buffer.len() < BUFFER_RECORDS {
             return Ok(());
         }
@@ -92,11 +90,7 @@ impl Spill {
         let index = self.region(self.first);
         self.first += 1;
         let region = std::mem::take(&mut self.regions[index]);
-        assert_eq!(
-            region.spilled % BUFFER_RECORDS as u64,
-            0,
-            "a region of the file is not written in whole buffers"
-        );
+        assert_eq!(region.spilled % BUFFER_RECORDS as u64, 0, "a region of the file is not written in whole buffers");
         let mut lifetimes = vec![beyond; self.chunk_writes as usize];
         let mut place = |record: u64| {
             let lifetime = &mut lifetimes[(record >> LIFETIME_BITS) as usize];
@@ -104,9 +98,7 @@ impl Spill {
             *lifetime = record & ((1 << LIFETIME_BITS) - 1);
         };
         let mut bytes = vec![0; BUFFER_RECORDS * RECORD_BYTES as usize];
-        let start = self
-            .file
-            .seek(SeekFrom::Start(index as u64 * self.chunk_writes * RECORD_BYTES));
+        let start = self.file.seek(SeekFrom::Start(index as u64 * self.chunk_writes * RECORD_BYTES));
         start.map_err(|error| self.failed(&error))?;
         for _ in 0..region.spilled / BUFFER_RECORDS as u64 {
             self.file.read_exact(&mut bytes).map_err(|error| self.failed(&error))?;
@@ -184,13 +176,7 @@ mod tests {
         let mut spill = Spill::new(CHUNK_MAX, 1, Path::new("/nowhere/at all"));
         let error = (0..CHUNK_MAX).find_map(|write| spill.record(write, 1).err());
         let error = error.expect("16 Mi records do not stay in memory").to_string();
-        assert!(
-            error.starts_with("classifier.horizon_percent needs a temporary file of up to"),
-            "{error}"
-        );
-        assert!(
-            error.contains("/nowhere/at all") && error.contains("set TMPDIR"),
-            "{error}"
-        );
+        assert!(error.starts_with("classifier.horizon_percent needs a temporary file of up to"), "{error}");
+        assert!(error.contains("/nowhere/at all") && error.contains("set TMPDIR"), "{error}");
     }
 }

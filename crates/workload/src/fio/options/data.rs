@@ -30,24 +30,17 @@ const VERIFY_METHODS: [&str; 19] = [
 ];
 
 pub(super) static OPTIONS: &[FioOption] = &[
-    active_option(
-        "fdp",
-        "",
-        OptionKind::Bool,
-        "writes have a placement identifier",
-        |job, value| set(switch(value), &mut job.fdp),
-    ),
+    active_option("fdp", "", OptionKind::Bool, "writes have a placement identifier", |job, value| {
+        set(switch(value), &mut job.fdp)
+    }),
     active_option(
         "dataplacement",
         "data_placement",
         OptionKind::Text,
         "none, fdp (like fdp=1) or streams (the stream is used as the placement index)",
         |job, value| {
-            let choices = [
-                ("none", DataPlacement::None),
-                ("fdp", DataPlacement::Fdp),
-                ("streams", DataPlacement::Streams),
-            ];
+            let choices =
+                [("none", DataPlacement::None), ("fdp", DataPlacement::Fdp), ("streams", DataPlacement::Streams)];
             job.dataplacement = Some(choice(value, &choices)?);
             Ok(())
         },
@@ -66,10 +59,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "roundrobin (default), random or scheme",
         |job, value| {
             use PlacementSelection::{Random, RoundRobin, Scheme};
-            job.plid_select = choice(
-                value,
-                &[("roundrobin", RoundRobin), ("random", Random), ("scheme", Scheme)],
-            )?;
+            job.plid_select = choice(value, &[("roundrobin", RoundRobin), ("random", Random), ("scheme", Scheme)])?;
             Ok(())
         },
     ),
@@ -111,12 +101,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         OptionKind::Number,
         "with 1024 (default), k is 1024 and kib is 1000, as in fio. With 1000 it is the reverse",
-        |job, value| {
-            set(
-                choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)]),
-                &mut job.kb_base,
-            )
-        },
+        |job, value| set(choice(value, &[("1024", KbBase::Binary), ("1000", KbBase::Decimal)]), &mut job.kb_base),
     ),
     active_option(
         "zonemode",
@@ -134,27 +119,15 @@ pub(super) static OPTIONS: &[FioOption] = &[
             set(choice(value, &[("none", false), ("strided", true)]), &mut job.strides)
         },
     ),
-    active_option(
-        "zonesize",
-        "",
-        OptionKind::Size,
-        "bytes issued in each zone of zonemode=strided",
-        |job, value| set(number(value, job.kb_base), &mut job.zone_size),
-    ),
-    active_option(
-        "zonerange",
-        "",
-        OptionKind::Size,
-        "length of a zone. The default is `zonesize`",
-        |job, value| set(number(value, job.kb_base), &mut job.zone_range),
-    ),
-    active_option(
-        "zoneskip",
-        "",
-        OptionKind::Size,
-        "bytes between two zones",
-        |job, value| set(number(value, job.kb_base), &mut job.zone_skip),
-    ),
+    active_option("zonesize", "", OptionKind::Size, "bytes issued in each zone of zonemode=strided", |job, value| {
+        set(number(value, job.kb_base), &mut job.zone_size)
+    }),
+    active_option("zonerange", "", OptionKind::Size, "length of a zone. The default is `zonesize`", |job, value| {
+        set(number(value, job.kb_base), &mut job.zone_range)
+    }),
+    active_option("zoneskip", "", OptionKind::Size, "bytes between two zones", |job, value| {
+        set(number(value, job.kb_base), &mut job.zone_skip)
+    }),
     active_option(
         "write_mode",
         "",
@@ -171,13 +144,9 @@ pub(super) static OPTIONS: &[FioOption] = &[
          verify_bytchk_... (reads)",
         set_sg_write_mode,
     ),
-    active_option(
-        "deac",
-        "",
-        OptionKind::Bool,
-        "with 1, `write_mode=zeroes` trims",
-        |job, value| set(switch(value), &mut job.deallocates),
-    ),
+    active_option("deac", "", OptionKind::Bool, "with 1, `write_mode=zeroes` trims", |job, value| {
+        set(switch(value), &mut job.deallocates)
+    }),
     active_option(
         "num_range",
         "",
@@ -185,13 +154,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "ranges of one trim, which become consecutive trims here. `number_ios` counts them as one",
         |job, value| set(number_in(value, job.kb_base, 1, 256), &mut job.ranges_per_trim),
     ),
-    active_option(
-        "file_service_type",
-        "",
-        OptionKind::Text,
-        "any value, because there is one target",
-        |_, _| Ok(()),
-    ),
+    active_option("file_service_type", "", OptionKind::Text, "any value, because there is one target", |_, _| Ok(())),
     active_option(
         "verify",
         "",
@@ -212,13 +175,9 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "any value. It switches verify on, as in fio. The pattern itself has no effect",
         |job, _| set(Ok(true), &mut job.verify),
     ),
-    active_option(
-        "do_verify",
-        "",
-        OptionKind::Bool,
-        "with 0, nothing is read back",
-        |job, value| set(switch(value), &mut job.do_verify),
-    ),
+    active_option("do_verify", "", OptionKind::Bool, "with 0, nothing is read back", |job, value| {
+        set(switch(value), &mut job.do_verify)
+    }),
     active_option(
         "verify_backlog",
         "",
@@ -261,12 +220,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         OptionKind::Number,
         "window of these logs, milliseconds. They have a line per direction and window instead of a line per request",
-        |job, value| {
-            set(
-                number_in(value, job.kb_base, 0, u64::from(u32::MAX)),
-                &mut job.logs.window_ms,
-            )
-        },
+        |job, value| set(number_in(value, job.kb_base, 0, u64::from(u32::MAX)), &mut job.logs.window_ms),
     ),
     active_option(
         "log_offset",

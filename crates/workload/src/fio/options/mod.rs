@@ -102,13 +102,7 @@ const fn active_option(
     help: &'static str,
     set: fn(&mut Job, &str) -> Result<(), OptionError>,
 ) -> FioOption {
-    FioOption {
-        name,
-        aliases,
-        kind,
-        help,
-        effect: Effect::Active(set),
-    }
+    FioOption { name, aliases, kind, help, effect: Effect::Active(set) }
 }
 
 /// All options, in the order of the manual.
@@ -122,9 +116,7 @@ pub fn options() -> &'static [FioOption] {
 
 /// Finds an option by name or alias.
 pub fn find(name: &str) -> Option<&'static FioOption> {
-    options()
-        .iter()
-        .find(|option| option.names().any(|known| known == name))
+    options().iter().find(|option| option.names().any(|known| known == name))
 }
 
 /// Returns the known name closest to an unknown one, if any is close.
@@ -151,9 +143,7 @@ pub fn manual() -> String {
         let rule = vec!["---"; columns.len()].join("|");
         format!("### {title}\n\n{}|{rule}|\n{rows}", row(columns))
     };
-    let acting = options()
-        .iter()
-        .filter(|option| matches!(option.effect, Effect::Active(_)));
+    let acting = options().iter().filter(|option| matches!(option.effect, Effect::Active(_)));
     let acting = acting.map(|option| row(&[&option.in_markdown(), option.kind.describe(), option.help]));
     let refused = options().iter().filter_map(|option| match option.effect {
         Effect::Refused(remedy) => Some(row(&[&option.in_markdown(), option.help, remedy])),
@@ -165,16 +155,8 @@ pub fn manual() -> String {
         cells.into_iter().map(move |names| row(&[group[0].help, &names]))
     });
     [
-        table(
-            "Options that act",
-            &["option", "value", "meaning in the lab"],
-            acting.collect(),
-        ),
-        table(
-            "Options that are refused",
-            &["option", "why", "instead"],
-            refused.collect(),
-        ),
+        table("Options that act", &["option", "value", "meaning in the lab"], acting.collect()),
+        table("Options that are refused", &["option", "why", "instead"], refused.collect()),
         table("Options without effect", &["why", "options"], silent.collect()),
     ]
     .join("\n")
@@ -198,10 +180,7 @@ impl FioOption {
 
     /// Name and aliases in Markdown.
     fn in_markdown(&self) -> String {
-        self.names()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        self.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
     }
 }
 

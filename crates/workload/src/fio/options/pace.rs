@@ -15,9 +15,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "bytes per second. They set the job's share among the jobs that run with it",
         |job, value| {
             let base = job.kb_base;
-            numbers_per_direction(value, &mut job.rate, |part| {
-                number_in(part, base, 1, u64::MAX).map(Some)
-            })
+            numbers_per_direction(value, &mut job.rate, |part| number_in(part, base, 1, u64::MAX).map(Some))
         },
     ),
     active_option(
@@ -48,19 +46,13 @@ pub(super) static OPTIONS: &[FioOption] = &[
          limit themselves have no effect",
         |job, value| {
             let (criterion, limit) = value.split_once(':').unwrap_or((value, ""));
-            choice(
-                criterion,
-                &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"].map(|name| (name, ())),
-            )?;
+            choice(criterion, &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"].map(|name| (name, ())))?;
             let limit = limit.strip_suffix('%').unwrap_or(limit);
             if limit.parse::<f64>().is_ok_and(|limit| limit >= 0.0) {
                 job.steadystate = true;
                 return Ok(());
             }
-            Err(OptionError::new(
-                "the criterion has no limit",
-                "Write for example iops_slope:5%",
-            ))
+            Err(OptionError::new("the criterion has no limit", "Write for example iops_slope:5%"))
         },
     ),
     active_option(
@@ -80,13 +72,9 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    active_option(
-        "flow_id",
-        "",
-        OptionKind::Number,
-        "jobs that run together need the same value",
-        |job, value| set(number(value, job.kb_base), &mut job.flow_id),
-    ),
+    active_option("flow_id", "", OptionKind::Number, "jobs that run together need the same value", |job, value| {
+        set(number(value, job.kb_base), &mut job.flow_id)
+    }),
     active_option(
         "thinktime",
         "",
@@ -99,12 +87,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         OptionKind::Number,
         "requests between two pauses. The default is 1",
-        |job, value| {
-            set(
-                number_in(value, job.kb_base, 1, u64::from(u32::MAX)),
-                &mut job.thinktime_blocks,
-            )
-        },
+        |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)), &mut job.thinktime_blocks),
     ),
     active_option(
         "thinktime_iotime",
@@ -173,13 +156,9 @@ pub(super) static OPTIONS: &[FioOption] = &[
          measures one window there and ends. It needs a device with timing",
         |job, value| set(time_us(value, false), &mut job.latency_goal.target_us),
     ),
-    active_option(
-        "latency_window",
-        "",
-        OptionKind::Time,
-        "duration of each depth of the search",
-        |job, value| set(time_us(value, false), &mut job.latency_goal.window_us),
-    ),
+    active_option("latency_window", "", OptionKind::Time, "duration of each depth of the search", |job, value| {
+        set(time_us(value, false), &mut job.latency_goal.window_us)
+    }),
     active_option(
         "latency_percentile",
         "",
@@ -189,10 +168,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         |job, value| {
             let percent = fraction(value)?;
             if !(0.0..=100.0).contains(&percent) {
-                return Err(OptionError::new(
-                    format!("{percent} is not a percentage"),
-                    "Give a number from 0 to 100",
-                ));
+                return Err(OptionError::new(format!("{percent} is not a percentage"), "Give a number from 0 to 100"));
             }
             set(Ok(percent), &mut job.latency_goal.percent)
         },

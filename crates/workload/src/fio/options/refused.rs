@@ -11,18 +11,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "makes requests of odd sizes, which drives refuse",
         "Give sizes that are multiples of 4k",
     ),
-    refused_option(
-        "bs_is_seq_rand",
-        "",
-        "makes the block size depend on the address",
-        "Write two jobs with a bs each",
-    ),
-    refused_option(
-        "sprandom",
-        "",
-        "selects fio's own preconditioning order",
-        "Precondition with `--precondition`",
-    ),
+    refused_option("bs_is_seq_rand", "", "makes the block size depend on the address", "Write two jobs with a bs each"),
+    refused_option("sprandom", "", "selects fio's own preconditioning order", "Precondition with `--precondition`"),
     refused_option("spr_num_regions", "", "refines sprandom", "Remove it"),
     refused_option("spr_op", "", "refines sprandom", "Remove it"),
     refused_option("spr_cs", "", "refines sprandom", "Remove it"),
@@ -48,18 +38,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
     ),
     refused_option("read_iolog", "", "replays a trace", REPLAY_INSTEAD),
     refused_option("merge_blktrace_file", "", "merges traces", REPLAY_INSTEAD),
-    refused_option(
-        "thinkcycles",
-        "",
-        "pauses for cycles of fio's processor",
-        "Use thinktime",
-    ),
-    refused_option(
-        "profile",
-        "",
-        "selects a workload built into fio",
-        "Write the jobs of the workload",
-    ),
+    refused_option("thinkcycles", "", "pauses for cycles of fio's processor", "Use thinktime"),
+    refused_option("profile", "", "selects a workload built into fio", "Write the jobs of the workload"),
     refused_option("create_only", "", "does no I/O", "Remove the section"),
 ];
 
@@ -69,11 +49,5 @@ const fn refused_option(
     help: &'static str,
     remedy: &'static str,
 ) -> FioOption {
-    FioOption {
-        name,
-        aliases,
-        kind: OptionKind::Text,
-        help,
-        effect: Effect::Refused(remedy),
-    }
+    FioOption { name, aliases, kind: OptionKind::Text, help, effect: Effect::Refused(remedy) }
 }

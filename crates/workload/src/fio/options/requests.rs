@@ -16,11 +16,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "read, write, trim, rw (or readwrite), trimwrite, or one of them with rand in front. `randrw:8` draws an \
          address for each 8th request. `write:4k` leaves holes of 4k. `read:-8k` goes backwards",
         |job, value| {
-            let words: Vec<(&str, usize)> = ACCESSES
-                .iter()
-                .enumerate()
-                .map(|(index, access)| (access.name, index))
-                .collect();
+            let words: Vec<(&str, usize)> =
+                ACCESSES.iter().enumerate().map(|(index, access)| (access.name, index)).collect();
             let (name, modifier) = value.split_once(':').unwrap_or((value, ""));
             let access = ACCESSES[choice(name, &words)?];
             (job.requests_per_draw, job.step_bytes) = match modifier {
@@ -37,23 +34,12 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         OptionKind::Text,
         "addresses between two draws of `randrw:8`. sequential (default) continues, identical repeats the address",
-        |job, value| {
-            set(
-                choice(value, &[("sequential", false), ("identical", true)]),
-                &mut job.repeats_address,
-            )
-        },
+        |job, value| set(choice(value, &[("sequential", false), ("identical", true)]), &mut job.repeats_address),
     ),
-    active_option(
-        "bs",
-        "blocksize",
-        OptionKind::PerDirection,
-        "size of a request. The default is 4k",
-        |job, value| {
-            let base = job.kb_base;
-            numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
-        },
-    ),
+    active_option("bs", "blocksize", OptionKind::PerDirection, "size of a request. The default is 4k", |job, value| {
+        let base = job.kb_base;
+        numbers_per_direction(value, &mut job.bs, |part| number_in(part, base, 1, u64::from(u32::MAX)))
+    }),
     active_option(
         "bsrange",
         "blocksize_range",
@@ -124,12 +110,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "",
         OptionKind::Size,
         "unit to which a percentage in `offset` is rounded up",
-        |job, value| {
-            set(
-                number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some),
-                &mut job.offset_align,
-            )
-        },
+        |job, value| set(number_in(value, job.kb_base, 1, u64::from(u32::MAX)).map(Some), &mut job.offset_align),
     ),
     active_option(
         "offset_increment",
@@ -150,16 +131,10 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    active_option(
-        "number_ios",
-        "",
-        OptionKind::Number,
-        "number of requests after which a loop ends",
-        |job, value| {
-            job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
-            Ok(())
-        },
-    ),
+    active_option("number_ios", "", OptionKind::Number, "number of requests after which a loop ends", |job, value| {
+        job.number_ios = Some(number(value, job.kb_base)?).filter(|count| *count > 0);
+        Ok(())
+    }),
     active_option(
         "loops",
         "",
@@ -242,9 +217,7 @@ pub(super) static OPTIONS: &[FioOption] = &[
         "percent of a random job's requests that are random. The others continue at the end of the previous request",
         |job, value| {
             let base = job.kb_base;
-            numbers_per_direction(value, &mut job.percentage_random, |part| {
-                Ok(number_in(part, base, 0, 100)? as u32)
-            })
+            numbers_per_direction(value, &mut job.percentage_random, |part| Ok(number_in(part, base, 0, 100)? as u32))
         },
     ),
     active_option(
@@ -257,14 +230,8 @@ pub(super) static OPTIONS: &[FioOption] = &[
             Ok(())
         },
     ),
-    active_option(
-        "rwmixwrite",
-        "",
-        OptionKind::Number,
-        "percent of writes in rw and randrw",
-        |job, value| {
-            job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
-            Ok(())
-        },
-    ),
+    active_option("rwmixwrite", "", OptionKind::Number, "percent of writes in rw and randrw", |job, value| {
+        job.rwmixread = 100 - number_in(value, job.kb_base, 0, 100)? as u32;
+        Ok(())
+    }),
 ];

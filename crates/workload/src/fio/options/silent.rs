@@ -10,20 +10,14 @@ pub(super) const PRETENDED: &str = "not modelled. ";
 /// Reasons for having no effect, with the options of each in the order of the manual. An alias
 /// follows `=`.
 const OPTIONS_BY_REASON: &[(&str, &str)] = &[
-    (
-        "labels reports. The section's name is the job's name",
-        "description name group_reporting new_group",
-    ),
+    ("labels reports. The section's name is the job's name", "description name group_reporting new_group"),
     (
         "selects the file that real fio opens or creates. The lab's target is always the whole model",
         "filetype directory filename_format unique_filename lockfile fallocate fadvise_hint overwrite \
          create_serialize create_fsync create_on_open allow_file_create allow_mounted_write pre_read invalidate \
          unlink unlink_each_loop",
     ),
-    (
-        "refines nrfiles or a file system. The target is one device",
-        "openfiles",
-    ),
+    ("refines nrfiles or a file system. The target is one device", "openfiles"),
     (
         "selects how real fio submits requests to the kernel or the driver. The lab calls the model",
         "direct buffered atomic io_submit_mode cmd_type fixedbufs registerfiles sqthread_poll sqthread_poll_cpu hipri hipri_percentage \
@@ -62,14 +56,8 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
         "thread nice comm cpumask cpus_allowed cpus_allowed_policy numa_cpu_nodes numa_mem_policy gpu_dev_id cgroup \
          cgroup_nodelete cgroup_weight uid gid exec_prerun exec_postrun clocksource gtod_cpu",
     ),
-    (
-        "selects the memory of fio's buffers",
-        "mem=iomem iomem_align=mem_align hugepage-size lockmem",
-    ),
-    (
-        "has no effect, because a random map that does not fit is refused",
-        "softrandommap",
-    ),
+    ("selects the memory of fio's buffers", "mem=iomem iomem_align=mem_align hugepage-size lockmem"),
+    ("has no effect, because a random map that does not fit is refused", "softrandommap"),
     (
         "selects the data, which the lab does not store",
         "zero_buffers refill_buffers scramble_buffers buffer_pattern buffer_compress_percentage \
@@ -99,10 +87,7 @@ const OPTIONS_BY_REASON: &[(&str, &str)] = &[
         "sets the precision of a rate or a flow, which is exact in the lab",
         "rate_cycle=ratecycle flow_sleep flow_watermark",
     ),
-    (
-        "not modelled. It selects how fio pauses, and which requests it counts",
-        "thinktime_spin thinktime_blocks_type",
-    ),
+    ("not modelled. It selects how fio pauses, and which requests it counts", "thinktime_spin thinktime_blocks_type"),
     (
         "refines steadystate, which means `--steady-state`",
         "steadystate_duration=ss_dur steadystate_ramp_time=ss_ramp steadystate_check_interval=ss_interval",
@@ -154,9 +139,7 @@ static CHECKED: &[FioOption] = &[
         help: "selects the engine of real fio. Engines without I/O to a drive, such as net, cpuio and filecreate, \
                are refused",
         effect: Effect::Checked(|engine| {
-            let refused = REFUSED_ENGINES
-                .iter()
-                .find(|(names, _)| names.split_whitespace().any(|name| name == engine));
+            let refused = REFUSED_ENGINES.iter().find(|(names, _)| names.split_whitespace().any(|name| name == engine));
             match refused {
                 None => Ok(()),
                 Some((_, why)) => Err(OptionError::new(
@@ -191,8 +174,5 @@ pub(super) fn options() -> impl Iterator<Item = FioOption> {
             }
         })
     };
-    CHECKED
-        .iter()
-        .copied()
-        .chain(OPTIONS_BY_REASON.iter().flat_map(of_reason))
+    CHECKED.iter().copied().chain(OPTIONS_BY_REASON.iter().flat_map(of_reason))
 }

@@ -16,21 +16,13 @@ fn the_pages_show_the_table() {
     let (other, _) = manual.split_once("### Options without effect").expect("its last table");
     let page = include_str!("../../../../../docs/reference/job-files.md");
     let missing: Vec<&str> = other.lines().filter(|line| !page.contains(line)).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/reference/job-files.md lacks:\n{}",
-        missing.join("\n")
-    );
+    assert!(missing.is_empty(), "docs/reference/job-files.md lacks:\n{}", missing.join("\n"));
 
     let silent = options().iter().filter(|option| option.is_silent());
     let rows = silent.flat_map(|option| option.names().map(|name| format!("| `{name}` | {} |", option.help)));
     let page = include_str!("../../../../../docs/reference/fio-options-without-effect.md");
     let missing: Vec<String> = rows.filter(|row| !page.contains(row.as_str())).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/reference/fio-options-without-effect.md lacks:\n{}",
-        missing.join("\n")
-    );
+    assert!(missing.is_empty(), "docs/reference/fio-options-without-effect.md lacks:\n{}", missing.join("\n"));
 }
 
 #[test]

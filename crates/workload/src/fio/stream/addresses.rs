@@ -24,12 +24,7 @@ impl Addresses {
         match &plan.addresses {
             AddressPlan::Sequential => Self::Sequential,
             AddressPlan::Uniform { .. } => Self::Uniform(plan.map_blocks().map(RandomMap::new)),
-            AddressPlan::Skewed {
-                kind,
-                center,
-                drawn_blocks,
-                blocks,
-            } => {
+            AddressPlan::Skewed { kind, center, drawn_blocks, blocks } => {
                 let skew = Skew::new(*kind, *drawn_blocks, *center, plan.distribution_seed);
                 Self::Skewed(skew.on_scaled_model(*blocks))
             }
@@ -37,9 +32,9 @@ impl Addresses {
                 assert!(!blocks.is_empty(), "a sequence has no block to repeat");
                 Self::Sequence(blocks.clone(), *strides)
             }
-            AddressPlan::Zoned(zones) => Self::zoned(plan, zones, |operation, zones| {
-                ZoneTable::from_percents(zones, plan.last_block(operation))
-            }),
+            AddressPlan::Zoned(zones) => {
+                Self::zoned(plan, zones, |operation, zones| ZoneTable::from_percents(zones, plan.last_block(operation)))
+            }
             AddressPlan::ZonedAbsolute(zones) => Self::zoned(plan, zones, |operation, zones| {
                 ZoneTable::from_bytes(zones, plan.blocks[operation as usize].align_bytes)
             }),

@@ -87,10 +87,7 @@ impl JobStream {
     pub fn new(plan: JobPlan, stream: u16) -> Self {
         let seeds = plan.seeds;
         let loops = plan.loops;
-        assert!(
-            plan.start_bytes < plan.device_bytes,
-            "the region of a stream begins on the drive"
-        );
+        assert!(plan.start_bytes < plan.device_bytes, "the region of a stream begins on the drive");
         let twice = u64::from(plan.access.operations == JobOperations::TrimWrite) + 1;
         let sizes = RequestOperation::ALL.map(|operation| SizeSource::new(&plan, operation));
         let placement = PlacementSource::new(&plan);
@@ -124,9 +121,7 @@ impl JobStream {
             region_done: false,
             limit_bytes: plan.io_size_bytes.unwrap_or(plan.size_bytes).saturating_mul(loops),
             // In a trim-and-write job, fio counts a pair as one.
-            limit_requests: plan
-                .number_ios
-                .map_or(u64::MAX, |count| count.saturating_mul(loops).saturating_mul(twice)),
+            limit_requests: plan.number_ios.map_or(u64::MAX, |count| count.saturating_mul(loops).saturating_mul(twice)),
             plan,
         }
     }
@@ -166,12 +161,7 @@ impl JobStream {
             let Some(request) = self.next() else { break };
             out.push(request);
         }
-        assert!(
-            out.len() <= full,
-            "stream {} gives {} requests, {limit} are wanted",
-            self.stream,
-            out.len() - before
-        );
+        assert!(out.len() <= full, "stream {} gives {} requests, {limit} are wanted", self.stream, out.len() - before);
         out.len() - before
     }
 
@@ -262,11 +252,8 @@ impl JobStream {
         self.tell_pairs_apart(operation, offset);
         let mut bytes = self.next_size(operation, self.zone_start + offset)?;
         let offset_bytes = self.start_bytes() + offset;
-        let placement = if operation == RequestOperation::Write {
-            self.placement.next_index(offset_bytes)
-        } else {
-            None
-        };
+        let placement =
+            if operation == RequestOperation::Write { self.placement.next_index(offset_bytes) } else { None };
         if offset_bytes + bytes > self.plan.device_bytes {
             return None;
         }
@@ -295,13 +282,7 @@ impl JobStream {
         if operation == RequestOperation::Write || self.plan.access.operations != JobOperations::TrimWrite {
             self.counted_bytes += bytes;
         }
-        Some(IoRequest {
-            stream: self.stream,
-            operation,
-            offset_bytes,
-            bytes: bytes as u32,
-            placement,
-        })
+        Some(IoRequest { stream: self.stream, operation, offset_bytes, bytes: bytes as u32, placement })
     }
 
     /// Direction of the next request of a read/write mix.
@@ -309,17 +290,10 @@ impl JobStream {
         assert_ne!(self.mix, RequestOperation::Trim, "reads and writes are mixed");
         if self.requests[self.mix as usize] >= self.mix_until {
             let reads = self.mix_generator.between(1, 100) <= self.plan.rwmixread;
-            let drawn = if reads {
-                RequestOperation::Read
-            } else {
-                RequestOperation::Write
-            };
+            let drawn = if reads { RequestOperation::Read } else { RequestOperation::Write };
             if drawn != self.mix {
-                let other_percent = if self.mix == RequestOperation::Read {
-                    100 - self.plan.rwmixread
-                } else {
-                    self.plan.rwmixread
-                };
+                let other_percent =
+                    if self.mix == RequestOperation::Read { 100 - self.plan.rwmixread } else { self.plan.rwmixread };
                 self.mix_until = self.requests[self.mix as usize] * u64::from(other_percent) / 100;
             }
             self.mix = drawn;
@@ -331,11 +305,7 @@ impl JobStream {
     fn next_of_pair(&self) -> RequestOperation {
         let same =
             self.last_start[RequestOperation::Write as usize] == self.last_start[RequestOperation::Trim as usize];
-        if same {
-            RequestOperation::Trim
-        } else {
-            RequestOperation::Write
-        }
+        if same { RequestOperation::Trim } else { RequestOperation::Write }
     }
 
     /// Separates pairs. A random trim that hits the last block again must not look like a finished
@@ -386,10 +356,6 @@ impl UniformFields {
             && (!plan.access.random || plan.percentage_random[operation as usize] == 100);
         let one_command =
             plan.ranges_per_trim == 1 && (operation != RequestOperation::Write || plan.write_modes.is_empty());
-        (one_size && one_order && one_command).then_some(Self {
-            operation,
-            bytes: block.min_bytes,
-            placement,
-        })
+        (one_size && one_order && one_command).then_some(Self { operation, bytes: block.min_bytes, placement })
     }
 }

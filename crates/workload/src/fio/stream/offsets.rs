@@ -20,16 +20,10 @@ impl JobStream {
     pub(super) fn enter_zone(&mut self, strides: StridePlan, operation: RequestOperation) {
         if self.zone_issued >= strides.issued_bytes {
             self.zone_issued = 0;
-            let next = self
-                .zone_start
-                .saturating_add(strides.zone_bytes)
-                .saturating_add(strides.skipped_bytes);
+            let next = self.zone_start.saturating_add(strides.zone_bytes).saturating_add(strides.skipped_bytes);
             let is_on_drive = next < self.plan.device_bytes - self.plan.start_bytes;
             self.zone_start = if is_on_drive { next } else { 0 };
-            assert!(
-                self.start_bytes() < self.plan.device_bytes,
-                "a zone begins on the drive"
-            );
+            assert!(self.start_bytes() < self.plan.device_bytes, "a zone begins on the drive");
             self.last_end[operation as usize] = 0;
         }
         if self.last_end[operation as usize] >= strides.zone_bytes {
@@ -81,10 +75,7 @@ impl JobStream {
             return Some((offset, None));
         }
         let block = self.next_block(operation)?;
-        Some((
-            block * self.sizes[operation as usize].align_bytes,
-            (!sequential).then_some(block),
-        ))
+        Some((block * self.sizes[operation as usize].align_bytes, (!sequential).then_some(block)))
     }
 
     #[inline]
@@ -102,10 +93,7 @@ impl JobStream {
     fn wrap(&mut self, operation: RequestOperation) {
         let end = &mut self.last_end[operation as usize];
         if self.zone_start + *end >= self.plan.region_bytes {
-            let overlaps = self
-                .plan
-                .io_size_bytes
-                .is_some_and(|bytes| bytes > self.plan.size_bytes);
+            let overlaps = self.plan.io_size_bytes.is_some_and(|bytes| bytes > self.plan.size_bytes);
             if self.plan.endless || (overlaps && self.plan.access.operations.include(RequestOperation::Write)) {
                 *end = 0;
             }
@@ -121,22 +109,13 @@ impl JobStream {
     fn next_with_holes(&mut self, operation: RequestOperation) -> Option<u64> {
         self.wrap(operation);
         let start_bytes = self.start_bytes();
-        let JobPlan {
-            region_bytes,
-            device_bytes,
-            step_bytes,
-            ..
-        } = self.plan;
+        let JobPlan { region_bytes, device_bytes, step_bytes, .. } = self.plan;
         let end = self.last_end[operation as usize];
         if start_bytes + end >= device_bytes {
             return None;
         }
         let length = region_bytes.min(device_bytes);
-        let from = if end == 0 && start_bytes > 0 && step_bytes < 0 {
-            length.wrapping_sub(start_bytes)
-        } else {
-            end
-        };
+        let from = if end == 0 && start_bytes > 0 && step_bytes < 0 { length.wrapping_sub(start_bytes) } else { end };
         if from == 0 {
             return Some(0);
         }

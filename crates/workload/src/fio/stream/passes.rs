@@ -40,10 +40,7 @@ impl JobStream {
             }
         }
         self.pass = Some((self.bytes, self.bytes.saturating_add(self.pass_bytes())));
-        assert!(
-            self.pass.is_some_and(|(start, end)| start < end),
-            "a pass without bytes would follow itself for ever"
-        );
+        assert!(self.pass.is_some_and(|(start, end)| start < end), "a pass without bytes would follow itself for ever");
         self.region_done = false;
         if let Some(mut back) = self.read_back.take() {
             back.begin_pass(self);
@@ -61,12 +58,7 @@ impl JobStream {
             return true;
         }
         let limit = self.plan.io_size_bytes.unwrap_or(self.plan.size_bytes);
-        let largest = self
-            .sizes
-            .iter()
-            .map(|sizes| sizes.max_bytes)
-            .max()
-            .expect("three directions");
+        let largest = self.sizes.iter().map(|sizes| sizes.max_bytes).max().expect("three directions");
         self.requests() < self.limit_requests
             && limit.saturating_sub(self.bytes) >= largest
             && (!self.region_done || self.plan.io_size_bytes.is_some() || self.plan.reads_back)

@@ -40,9 +40,7 @@ impl PlacementSource {
             }
             Self::Random(indices, generator) => Some(indices[generator.between(0, indices.len() as u32 - 1) as usize]),
             Self::Scheme(entries) => {
-                let hit = entries
-                    .iter()
-                    .find(|entry| (entry.start_bytes..entry.end_bytes).contains(&offset_bytes));
+                let hit = entries.iter().find(|entry| (entry.start_bytes..entry.end_bytes).contains(&offset_bytes));
                 Some(hit.map_or(PlacementIndex::FIRST, |entry| entry.index))
             }
         }

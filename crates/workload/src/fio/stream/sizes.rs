@@ -29,19 +29,15 @@ impl SizeSource {
         // fio compares draw / percent with max / 100, in whole numbers.
         let per_percent = generator.max() / 100 + 1;
         let mut percent = 0.0;
-        let split = block
-            .split
-            .iter()
-            .filter(|(_, share)| *share > 0.0)
-            .map(|(bytes, share)| {
-                percent += share;
-                let last = if percent.fract() == 0.0 {
-                    u128::from(percent as u64) * u128::from(per_percent)
-                } else {
-                    (percent * per_percent as f64) as u128
-                };
-                (*bytes, u64::try_from(last - 1).unwrap_or(u64::MAX))
-            });
+        let split = block.split.iter().filter(|(_, share)| *share > 0.0).map(|(bytes, share)| {
+            percent += share;
+            let last = if percent.fract() == 0.0 {
+                u128::from(percent as u64) * u128::from(per_percent)
+            } else {
+                (percent * per_percent as f64) as u128
+            };
+            (*bytes, u64::try_from(last - 1).unwrap_or(u64::MAX))
+        });
         Self {
             min_bytes: block.min_bytes,
             max_bytes: block.max_bytes,
@@ -56,10 +52,7 @@ impl SizeSource {
     /// smallest does not. fio draws until a size fits, possibly forever. Here the smallest is taken
     /// after [`DRAWS_MAX`] draws.
     pub(super) fn draw(&mut self, room_bytes: u64) -> Option<u64> {
-        assert!(
-            0 < self.min_bytes && self.min_bytes <= self.max_bytes,
-            "sizes are from the smallest to the largest"
-        );
+        assert!(0 < self.min_bytes && self.min_bytes <= self.max_bytes, "sizes are from the smallest to the largest");
         if self.min_bytes > room_bytes {
             return None;
         }
@@ -68,10 +61,7 @@ impl SizeSource {
                 self.min_bytes + (self.max_bytes as f64 * self.generator.next_fraction()) as u64
             } else {
                 let draw = self.generator.next_bits();
-                let taken = self
-                    .split
-                    .iter()
-                    .find(|(bytes, last)| draw <= *last && *bytes <= room_bytes);
+                let taken = self.split.iter().find(|(bytes, last)| draw <= *last && *bytes <= room_bytes);
                 taken.or(self.split.last()).map_or(self.min_bytes, |(bytes, _)| *bytes)
             };
             let bytes = (bytes - bytes % self.min_bytes).min(self.max_bytes);

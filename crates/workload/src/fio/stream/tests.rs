@@ -14,11 +14,7 @@ fn stream(text: &str, device_bytes: u64) -> JobStream {
     let plan = JobPlan::new(
         &jobs(text)[0],
         0,
-        WorkloadTarget {
-            device_bytes,
-            placement_count: 8,
-            ..WorkloadTarget::default()
-        },
+        WorkloadTarget { device_bytes, placement_count: 8, ..WorkloadTarget::default() },
     )
     .unwrap_or_else(|error| panic!("{error}"));
     JobStream::new(plan, 0)
@@ -95,13 +91,7 @@ const GOLDENS: [Golden; 5] = [
     (
         "[a]\nrw=randread\nbsrange=1k-16k\npercentage_random=50\noffset=25%\nsize=50%\n",
         MIB,
-        [
-            (Read, 774144, 3072),
-            (Read, 777216, 6144),
-            (Read, 783360, 2048),
-            (Read, 715776, 16384),
-            (Read, 732160, 3072),
-        ],
+        [(Read, 774144, 3072), (Read, 777216, 6144), (Read, 783360, 2048), (Read, 715776, 16384), (Read, 732160, 3072)],
         66,
         318464,
     ),
@@ -111,10 +101,8 @@ const GOLDENS: [Golden; 5] = [
 fn requests_are_those_of_fio() {
     for (text, device_bytes, first, count, last) in GOLDENS {
         let requests = all(text, device_bytes);
-        let issued: Vec<_> = requests
-            .iter()
-            .map(|request| (request.operation, request.offset_bytes, request.bytes))
-            .collect();
+        let issued: Vec<_> =
+            requests.iter().map(|request| (request.operation, request.offset_bytes, request.bytes)).collect();
         assert_eq!(issued[..5], first, "{text}");
         assert_eq!((issued.len(), issued.last().unwrap().1), (count, last), "{text}");
     }
@@ -136,11 +124,7 @@ fn instances_are_those_of_fio() {
         let plan = JobPlan::new(
             job,
             instance as u32,
-            WorkloadTarget {
-                device_bytes: MIB,
-                placement_count: 0,
-                ..WorkloadTarget::default()
-            },
+            WorkloadTarget { device_bytes: MIB, placement_count: 0, ..WorkloadTarget::default() },
         )
         .unwrap();
         let mut requests = Vec::new();
@@ -216,10 +200,7 @@ fn without_a_map_blocks_come_again() {
 fn sequential_jobs_end_at_the_region_or_wrap() {
     let once = all("[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\n", MIB);
     assert_eq!(offsets(&once), [128 * KIB, 192 * KIB, 256 * KIB, 320 * KIB]);
-    let mut stream = stream(
-        "[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\ntime_based\nruntime=1\n",
-        MIB,
-    );
+    let mut stream = stream("[a]\nrw=write\nbs=64k\noffset=128k\nsize=256k\ntime_based\nruntime=1\n", MIB);
     let mut wrapped = Vec::new();
     stream.fill(&mut wrapped, 6);
     assert_eq!(offsets(&wrapped)[3..], [320 * KIB, 128 * KIB, 192 * KIB]);
@@ -263,11 +244,7 @@ fn instances_draw_numbers_of_their_own() {
         let plan = JobPlan::new(
             job,
             instance,
-            WorkloadTarget {
-                device_bytes: MIB,
-                placement_count: 0,
-                ..WorkloadTarget::default()
-            },
+            WorkloadTarget { device_bytes: MIB, placement_count: 0, ..WorkloadTarget::default() },
         )
         .unwrap();
         let mut requests = Vec::new();
@@ -279,25 +256,16 @@ fn instances_draw_numbers_of_their_own() {
 
 #[test]
 fn sizes_and_directions_have_their_shares() {
-    let requests = all(
-        "[a]\nrw=randwrite\nbssplit=4k/50:8k/30:64k/20\nnorandommap\nsize=512m\n",
-        1 << 30,
-    );
+    let requests = all("[a]\nrw=randwrite\nbssplit=4k/50:8k/30:64k/20\nnorandommap\nsize=512m\n", 1 << 30);
     let share = |bytes: u64| {
-        let count = requests
-            .iter()
-            .filter(|request| u64::from(request.bytes) == bytes)
-            .count();
+        let count = requests.iter().filter(|request| u64::from(request.bytes) == bytes).count();
         count as f64 / requests.len() as f64
     };
     for (bytes, expected) in [(4 * KIB, 0.5), (8 * KIB, 0.3), (64 * KIB, 0.2)] {
         assert!((share(bytes) - expected).abs() < 0.01, "{bytes}: {}", share(bytes));
     }
     let requests = all("[a]\nrw=randrw\nrwmixread=30\nnorandommap\n", 256 * MIB);
-    let reads = requests
-        .iter()
-        .filter(|request| request.operation == RequestOperation::Read)
-        .count() as f64
+    let reads = requests.iter().filter(|request| request.operation == RequestOperation::Read).count() as f64
         / requests.len() as f64;
     assert!((reads - 0.3).abs() < 0.01, "{reads} reads");
 }
@@ -305,14 +273,8 @@ fn sizes_and_directions_have_their_shares() {
 #[test]
 fn zoned_writes_go_where_the_zones_are() {
     let hot_share = |distribution: &str, hot_bytes: u64| {
-        let requests = all(
-            &format!("[a]\nrw=randwrite\nrandom_distribution={distribution}\n"),
-            256 * MIB,
-        );
-        let hot = requests
-            .iter()
-            .filter(|request| request.offset_bytes < hot_bytes)
-            .count();
+        let requests = all(&format!("[a]\nrw=randwrite\nrandom_distribution={distribution}\n"), 256 * MIB);
+        let hot = requests.iter().filter(|request| request.offset_bytes < hot_bytes).count();
         hot as f64 / requests.len() as f64
     };
     let zoned = hot_share("zoned:80/20:20/80", 256 * MIB / 5);
@@ -332,36 +294,20 @@ fn trim_and_write_come_in_pairs() {
                 [RequestOperation::Trim, RequestOperation::Write],
                 "{rw}"
             );
-            assert_eq!(
-                (pair[0].offset_bytes, pair[0].bytes),
-                (pair[1].offset_bytes, pair[1].bytes),
-                "{rw}"
-            );
+            assert_eq!((pair[0].offset_bytes, pair[0].bytes), (pair[1].offset_bytes, pair[1].bytes), "{rw}");
         }
     }
 }
 
 #[test]
 fn placement_goes_round_at_random_or_by_address() {
-    let placements = |text: &str| {
-        all(text, 4 * MIB)
-            .iter()
-            .map(|request| request.placement)
-            .collect::<Vec<_>>()
-    };
+    let placements = |text: &str| all(text, 4 * MIB).iter().map(|request| request.placement).collect::<Vec<_>>();
     let in_turn = placements("[a]\nrw=write\nfdp=1\nplids=1,4-5\nnumber_ios=7\n");
     assert_eq!(in_turn, [1, 4, 5, 1, 4, 5, 1].map(PlacementIndex).map(Some));
     let unlisted = placements("[a]\nrw=write\ndataplacement=fdp\nnumber_ios=9\n");
-    assert_eq!(
-        unlisted,
-        [0, 1, 2, 3, 4, 5, 6, 7, 0].map(PlacementIndex).map(Some),
-        "all that the drive offers"
-    );
+    assert_eq!(unlisted, [0, 1, 2, 3, 4, 5, 6, 7, 0].map(PlacementIndex).map(Some), "all that the drive offers");
     let random = placements("[a]\nrw=write\nfdp=1\nplids=0,7\nplid_select=random\n");
-    let sevens = random
-        .iter()
-        .filter(|placement| **placement == Some(PlacementIndex(7)))
-        .count();
+    let sevens = random.iter().filter(|placement| **placement == Some(PlacementIndex(7))).count();
     assert!((450..575).contains(&sevens), "{sevens} of 1024");
     assert!(placements("[a]\nrw=read\nfdp=1\nplids=3\n").iter().all(Option::is_none));
     assert!(placements("[a]\nrw=write\nplids=3\n").iter().all(Option::is_none));
@@ -372,27 +318,12 @@ fn a_scheme_places_by_the_first_byte() {
     let mut job = jobs("[a]\nrw=write\nfdp=1\nnumber_ios=4\n").remove(0);
     job.plid_select = super::super::PlacementSelection::Scheme;
     job.dp_scheme = vec![
-        SchemeEntry {
-            start_bytes: 4 * KIB,
-            end_bytes: 8 * KIB,
-            index: PlacementIndex(5),
-        },
-        SchemeEntry {
-            start_bytes: 0,
-            end_bytes: 12 * KIB,
-            index: PlacementIndex(2),
-        },
+        SchemeEntry { start_bytes: 4 * KIB, end_bytes: 8 * KIB, index: PlacementIndex(5) },
+        SchemeEntry { start_bytes: 0, end_bytes: 12 * KIB, index: PlacementIndex(2) },
     ];
-    let plan = JobPlan::new(
-        &job,
-        0,
-        WorkloadTarget {
-            device_bytes: MIB,
-            placement_count: 8,
-            ..WorkloadTarget::default()
-        },
-    )
-    .unwrap();
+    let plan =
+        JobPlan::new(&job, 0, WorkloadTarget { device_bytes: MIB, placement_count: 8, ..WorkloadTarget::default() })
+            .unwrap();
     let mut requests = Vec::new();
     JobStream::new(plan, 0).fill(&mut requests, 10);
     assert_eq!(
@@ -404,32 +335,15 @@ fn a_scheme_places_by_the_first_byte() {
 #[test]
 fn a_drive_without_fdp_ignores_directives_and_one_with_it_checks_them() {
     let job = &jobs("[a]\nrw=write\nfdp=1\nplids=9\n")[0];
-    let without = JobPlan::new(
-        job,
-        0,
-        WorkloadTarget {
-            device_bytes: MIB,
-            placement_count: 0,
-            ..WorkloadTarget::default()
-        },
-    )
-    .unwrap();
+    let without =
+        JobPlan::new(job, 0, WorkloadTarget { device_bytes: MIB, placement_count: 0, ..WorkloadTarget::default() })
+            .unwrap();
     assert_eq!(JobStream::new(without, 0).next().unwrap().placement, None);
-    let error = JobPlan::new(
-        job,
-        0,
-        WorkloadTarget {
-            device_bytes: MIB,
-            placement_count: 8,
-            ..WorkloadTarget::default()
-        },
-    )
-    .unwrap_err()
-    .to_string();
-    assert!(
-        error.starts_with("test.fio:4: in plids of [a], the drive has 8"),
-        "{error}"
-    );
+    let error =
+        JobPlan::new(job, 0, WorkloadTarget { device_bytes: MIB, placement_count: 8, ..WorkloadTarget::default() })
+            .unwrap_err()
+            .to_string();
+    assert!(error.starts_with("test.fio:4: in plids of [a], the drive has 8"), "{error}");
 }
 
 #[test]
@@ -438,31 +352,15 @@ fn regions_that_do_not_fit_are_refused() {
         ("size=2m", "exceed the drive's"),
         ("offset=1m", "starts at"),
         ("bs=64k\nsize=8k", "less than one block"),
-        (
-            "bssplit=4k/50:8k/50\nbsrange=16k-64k",
-            "below the smallest request, 16384 bytes",
-        ),
-        (
-            "rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m",
-            "the zones of",
-        ),
+        ("bssplit=4k/50:8k/50\nbsrange=16k-64k", "below the smallest request, 16384 bytes"),
+        ("rw=randwrite\nrandom_distribution=zoned_abs:50/1m:50/1m", "the zones of"),
     ] {
         let job = &jobs(&format!("[a]\n{options}\n"))[0];
-        let error = JobPlan::new(
-            job,
-            0,
-            WorkloadTarget {
-                device_bytes: MIB,
-                placement_count: 0,
-                ..WorkloadTarget::default()
-            },
-        )
-        .unwrap_err()
-        .to_string();
-        assert!(
-            error.contains(part) && error.starts_with("test.fio:"),
-            "{options}: {error}"
-        );
+        let error =
+            JobPlan::new(job, 0, WorkloadTarget { device_bytes: MIB, placement_count: 0, ..WorkloadTarget::default() })
+                .unwrap_err()
+                .to_string();
+        assert!(error.contains(part) && error.starts_with("test.fio:"), "{options}: {error}");
     }
 }
 
@@ -470,13 +368,8 @@ fn regions_that_do_not_fit_are_refused() {
 fn more_blocks_than_32_bits_can_name_are_all_reached() {
     let mut stream = stream("[a]\nrw=randwrite\nbs=512\nnorandommap\n", 1 << 45);
     assert!(stream.plan().offsets_64);
-    let odd = (0..1000)
-        .filter(|_| stream.next().unwrap().offset_bytes / 512 % 2 == 1)
-        .count();
-    assert!(
-        (430..570).contains(&odd),
-        "{odd} of 1000 blocks are odd: the low bits are not drawn"
-    );
+    let odd = (0..1000).filter(|_| stream.next().unwrap().offset_bytes / 512 % 2 == 1).count();
+    assert!((430..570).contains(&odd), "{odd} of 1000 blocks are odd: the low bits are not drawn");
 }
 
 /// `tests/real_fio` compares these reads with those of fio.
@@ -498,15 +391,9 @@ fn what_a_pass_has_written_is_read_back() {
     let mut endless = stream("[a]\nrw=write\nverify=crc32c\ntime_based\nruntime=1\n", MIB);
     let mut requests = Vec::new();
     endless.fill(&mut requests, 1024);
-    let kinds: Vec<RequestOperation> = requests
-        .chunk_by(|a, b| a.operation == b.operation)
-        .map(|run| run[0].operation)
-        .collect();
-    assert_eq!(
-        kinds,
-        [Write, Read, Write, Read],
-        "a pass ends although the job does not"
-    );
+    let kinds: Vec<RequestOperation> =
+        requests.chunk_by(|a, b| a.operation == b.operation).map(|run| run[0].operation).collect();
+    assert_eq!(kinds, [Write, Read, Write, Read], "a pass ends although the job does not");
 }
 
 #[test]
@@ -563,10 +450,7 @@ fn sequences_of_blocks_are_those_of_fio() {
         let block = |request: &IoRequest| format!("{:?}{}", request.operation, request.offset_bytes / 4096);
         requests.iter().map(block).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(
-        blocks("rw=randread\nio_size=24k\n"),
-        "Read2 Read0 Read1 Read2 Read0 Read1"
-    );
+    assert_eq!(blocks("rw=randread\nio_size=24k\n"), "Read2 Read0 Read1 Read2 Read0 Read1");
     assert_eq!(
         blocks("rw=randread\nrandom_sequence_stride=1\n"),
         "Read2 Read0 Read1 Read5 Read3 Read4 Read8 Read6 Read7 Read11 Read9 Read10"
@@ -584,10 +468,7 @@ fn each_instance_draws_its_delay() {
     let delays = |range: &str| {
         let text =
             format!("[g]\nnumjobs=3\nstartdelay={range}\n[h]\nstartdelay={range}\nrandom_generator=tausworthe64\n");
-        let target = WorkloadTarget {
-            device_bytes: MIB,
-            ..WorkloadTarget::default()
-        };
+        let target = WorkloadTarget { device_bytes: MIB, ..WorkloadTarget::default() };
         let jobs = jobs(&text);
         let delays = jobs.iter().flat_map(|job| {
             (0..job.numjobs).map(move |instance| JobPlan::new(job, instance, target).expect("it fits").delay_us)
@@ -596,11 +477,7 @@ fn each_instance_draws_its_delay() {
     };
     assert_eq!(delays("1ms-500ms"), [335_107, 44_800, 280_191, 297_484]);
     assert_eq!(delays("100ms,900ms"), [635_642, 170_221, 547_600, 575_324]);
-    assert_eq!(
-        delays("0-1"),
-        [669_552, 698_557, 854_438, 594_155],
-        "others begin at the first one's"
-    );
+    assert_eq!(delays("0-1"), [669_552, 698_557, 854_438, 594_155], "others begin at the first one's");
     assert_eq!(delays("5ms"), [5_000; 4]);
 }
 
@@ -623,22 +500,12 @@ fn other_commands_take_the_place_of_writes() {
     );
     assert!((780..860).contains(&(reads + writes + trims)), "a fifth is no request");
     let placed = all(&text("write_mode=write/50:verify/\nfdp=1\nplids=3"), 4 * MIB);
-    assert!(
-        placed
-            .iter()
-            .all(|request| request.placement.is_some() == (request.operation == Write))
-    );
+    assert!(placed.iter().all(|request| request.placement.is_some() == (request.operation == Write)));
     // The seed of the choice is the one that fio prints with --debug=random.
     let seeds = JobPlan::new(
         &jobs("[a]\nrandseed=7\n")[0],
         0,
-        WorkloadTarget {
-            device_bytes: MIB,
-            ..WorkloadTarget::default()
-        },
+        WorkloadTarget { device_bytes: MIB, ..WorkloadTarget::default() },
     );
-    assert_eq!(
-        seeds.expect("it fits").seeds.seed(Purpose::WriteMode),
-        1_470_897_371_723_005_982
-    );
+    assert_eq!(seeds.expect("it fits").seeds.seed(Purpose::WriteMode), 1_470_897_371_723_005_982);
 }

@@ -11,11 +11,7 @@ impl JobStream {
     /// Appends up to `limit` requests of a uniform stream while its pass goes on. After a result of
     /// 0, [`Self::issue`] produces the next one.
     pub(super) fn fill_uniform(&mut self, uniform: UniformFields, out: &mut Vec<IoRequest>, limit: u64) -> u64 {
-        let UniformFields {
-            operation,
-            bytes,
-            placement,
-        } = uniform;
+        let UniformFields { operation, bytes, placement } = uniform;
         let limit = limit.min(self.requests_within_limits(bytes));
         let (stream, start_bytes) = (self.stream, self.plan.start_bytes);
         let request = |offset: u64| IoRequest {
@@ -76,10 +72,7 @@ impl JobStream {
         let count = (out.len() - before) as u64;
         assert!(count <= limit, "more requests are made than the pass has room for");
         if let Some(last) = out[before..].last() {
-            assert!(
-                last.offset_bytes + bytes <= self.plan.device_bytes,
-                "a request goes beyond the end of the drive"
-            );
+            assert!(last.offset_bytes + bytes <= self.plan.device_bytes, "a request goes beyond the end of the drive");
             self.last_start[operation as usize] = last.offset_bytes - start_bytes;
             self.last_end[operation as usize] = last.offset_bytes - start_bytes + bytes;
         }

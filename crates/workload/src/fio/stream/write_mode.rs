@@ -38,11 +38,7 @@ impl WriteModes {
         assert_eq!(write.operation, RequestOperation::Write, "modes are those of writes");
         let draw = self.generator.as_mut().map_or(0, |generator| generator.between(0, 99));
         let taken = self.modes.iter().find(|(_, until)| draw < *until);
-        let of = |operation| IoRequest {
-            operation,
-            placement: None,
-            ..write
-        };
+        let of = |operation| IoRequest { operation, placement: None, ..write };
         // A draw outside all percentages is an error in fio's engine.
         match taken.map(|(mode, _)| *mode)? {
             WriteMode::Write => Some(write),
