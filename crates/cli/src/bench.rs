@@ -186,7 +186,7 @@ impl StatusPoller {
         let thread = std::thread::spawn(move || {
             while !is_over_too.load(Ordering::Relaxed) {
                 std::hint::black_box(monitor.poll());
-                std::thread::sleep(studio::POLL_INTERVAL);
+                std::thread::park_timeout(studio::POLL_INTERVAL);
             }
         });
         StatusPoller { is_over, thread }
@@ -194,6 +194,7 @@ impl StatusPoller {
 
     fn end(self) {
         self.is_over.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
         self.thread.join().expect("the polling thread does not panic");
     }
 }

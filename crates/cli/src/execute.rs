@@ -2,8 +2,9 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use analysis::interval::Intervals;
 use experiment::LabError;
@@ -12,6 +13,8 @@ use simulate::run::{ExecutionOptions, ProgressObserver, RunPlan, RunProgress, Ru
 
 /// Runs longer than this show a progress bar.
 const QUIET: Duration = Duration::from_secs(2);
+/// Interval at which the progress bar is drawn.
+const REDRAW_EVERY: Duration = Duration::from_millis(50);
 
 /// Progress of the current run, set by the first run.
 static RUNNING: OnceLock<Arc<RunProgress>> = OnceLock::new();
@@ -42,18 +45,19 @@ pub fn listen() {
 
 /// Runs `work` and shows its progress in a bar on standard error.
 pub fn with_bar<T: Send>(progress: &RunProgress, cells: usize, work: impl FnOnce() -> T + Send) -> T {
-    let begun = Instant::now();
     let counters = [&progress.expected, &progress.completed, &progress.cells_completed, &progress.cells_expected];
     let before = counters.map(|counter| counter.load(Ordering::Relaxed));
     std::thread::scope(|scope| {
-        let worker = scope.spawn(work);
-        let mut bar: Option<ProgressBar> = None;
-        while !worker.is_finished() {
-            std::thread::sleep(Duration::from_millis(50));
-            if bar.is_none() && begun.elapsed() > QUIET && std::io::stderr().is_terminal() {
-                bar = Some(new_bar(begun.elapsed()));
-            }
-            if let Some(bar) = &bar {
+        // The worker drops its end when it is done, also by a panic.
+        let (working, ended) = mpsc::channel::<()>();
+        let worker = scope.spawn(move || {
+            let _working = working;
+            work()
+        });
+        let outlasts = |time| ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+        if std::io::stderr().is_terminal() && outlasts(QUIET) {
+            let bar = new_bar(QUIET);
+            while outlasts(REDRAW_EVERY) {
                 let now = counters.map(|counter| counter.load(Ordering::Relaxed));
                 bar.set_length(now[0] - before[0]);
                 bar.set_position(now[1] - before[1]);
@@ -61,8 +65,6 @@ pub fn with_bar<T: Send>(progress: &RunProgress, cells: usize, work: impl FnOnce
                 let all = (now[3] - before[3]).max(cells as u64);
                 bar.set_message(format!("{} of {all} runs done", now[2] - before[2]));
             }
-        }
-        if let Some(bar) = bar {
             bar.finish_and_clear();
         }
         match worker.join() {
@@ -89,4 +91,21 @@ pub fn run_cells(
     let results = with_bar(progress, plans.len(), work)?;
     let (results, intervals) = Intervals::split(results);
     Ok((results, intervals, progress.should_stop()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_work_is_the_end_of_the_wait() {
+        let fastest = (0..20).map(|number| {
+            let begun = Instant::now();
+            assert_eq!(with_bar(&RunProgress::default(), 1, || number), number);
+            begun.elapsed()
+        });
+        assert!(fastest.min() < Some(REDRAW_EVERY / 2));
+    }
 }
