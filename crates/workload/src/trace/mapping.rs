@@ -13,16 +13,13 @@
 //! and requests do not change.
 //!
 //! Memory of `modulo` and `scale` is one bit per unit of the drive, to count touched units (32 MiB
-//! per TiB at 4 KiB). `compact` needs 64 bytes for each touched piece of 16 units (64 KiB), plus 19
-//! to 39 for its table entry. A table that has just grown takes twice that. This gives 5 to 11
+//! per TiB at 4 KiB). `compact` needs 64 bytes for each touched piece of 16 units (64 KiB), plus 16
+//! to 32 for its slot of the table. A table that has just grown takes twice that. This gives 5 to 11
 //! bytes per touched unit if units are adjacent, and up to 240 if each is isolated.
 
-use std::ops::Range;
-
-use rustc_hash::FxHashMap;
-
-use super::record::{NAMES_MAX, OFFSET_BYTES_END, TraceRecord};
+use super::record::TraceRecord;
 use super::settings::{AddressMapping, TraceSettings};
+use super::unit_numbers::{UNIT_BYTES_MIN, UnitNumbers};
 use crate::random::mix;
 use crate::{RequestOperation, ScaledModel, UnitSet, WorkloadError, WorkloadTarget};
 
@@ -30,6 +27,8 @@ use crate::{RequestOperation, ScaledModel, UnitSet, WorkloadError, WorkloadTarge
 pub(super) struct AddressMap {
     rule: MappingRule,
     unit_bytes: u64,
+    /// Power of two of `unit_bytes`.
+    unit_bits: u32,
     /// Units of the drive at full size.
     full_units: u64,
     /// Units of the drive that receives the requests.
@@ -73,7 +72,7 @@ impl AddressMap {
         let unit_bytes = target.unit_bytes();
         let units = target.capacity_bytes() / unit_bytes;
         let full_units = target.device_bytes / unit_bytes;
-        assert!(unit_bytes >= UNIT_BYTES_MIN, "drives map in units of 4 KiB or more");
+        assert!(unit_bytes >= UNIT_BYTES_MIN && unit_bytes.is_power_of_two(), "drives map in units of 4 KiB or more");
         if units == 0 || units >= u64::from(u32::MAX) {
             return Err(WorkloadError::setting(
                 format!("a capacity of {} bytes", target.capacity_bytes()),
@@ -88,13 +87,12 @@ impl AddressMap {
         let rule = match settings.mapping {
             AddressMapping::Modulo => MappingRule::Modulo { volume_bytes, touched: touched() },
             AddressMapping::Scale => MappingRule::Scale { volume_bytes, volumes: settings.volumes, touched: touched() },
-            AddressMapping::Compact => {
-                MappingRule::Compact(UnitNumbers::default(), settings.numbered_units_max(target))
-            }
+            AddressMapping::Compact => MappingRule::Compact(UnitNumbers::new(), settings.numbered_units_max(target)),
         };
         Ok(AddressMap {
             rule,
             unit_bytes,
+            unit_bits: unit_bytes.ilog2(),
             full_units,
             units,
             sampled: sampled.map(|model| UnitSample { denominator: model.denominator, seed }),
@@ -106,7 +104,7 @@ impl AddressMap {
     pub(super) fn touched_units(&self) -> u64 {
         match &self.rule {
             MappingRule::Modulo { touched, .. } | MappingRule::Scale { touched, .. } => touched.len(),
-            MappingRule::Compact(numbers, _) => numbers.count.into(),
+            MappingRule::Compact(numbers, _) => numbers.count().into(),
         }
     }
 
@@ -118,6 +116,32 @@ impl AddressMap {
                 record.offset_bytes + u64::from(record.bytes) <= *volume_bytes && record.volume < *volumes
             }
             MappingRule::Modulo { .. } | MappingRule::Compact(..) => true,
+        }
+    }
+
+    /// Prefetches the table's slots of a record that is mapped soon.
+    #[inline]
+    pub(super) fn prefetch_slots(&self, record: &TraceRecord) {
+        self.for_ends(record, UnitNumbers::prefetch_slot);
+    }
+
+    /// Prefetches the numbers of a record that is mapped soon, a moment after its slots.
+    #[inline]
+    pub(super) fn prefetch_numbers(&self, record: &TraceRecord) {
+        self.for_ends(record, UnitNumbers::prefetch_number);
+    }
+
+    /// Calls `visit` with the first and the last unit of a record that looks up numbers.
+    #[inline]
+    fn for_ends(&self, record: &TraceRecord, visit: impl Fn(&UnitNumbers, u32, u64)) {
+        let MappingRule::Compact(numbers, _) = &self.rule else { return };
+        if self.sampled.is_none() && record.operation != RequestOperation::Trim {
+            let first = record.offset_bytes >> self.unit_bits;
+            let last = (record.offset_bytes + u64::from(record.bytes) - 1) >> self.unit_bits;
+            visit(numbers, record.volume, first);
+            if first != last {
+                visit(numbers, record.volume, last);
+            }
         }
     }
 
@@ -221,11 +245,11 @@ impl AddressMap {
         // A part of a unit keeps its position within the numbered unit.
         let end = record.offset_bytes + u64::from(record.bytes);
         let mut add = |unit: u64, number: u64| {
-            let from = record.offset_bytes.max(unit * self.unit_bytes);
-            let to = end.min((unit + 1) * self.unit_bytes);
-            pieces.add(number * self.unit_bytes + from % self.unit_bytes, to - from);
+            let from = record.offset_bytes.max(unit << self.unit_bits);
+            let to = end.min((unit + 1) << self.unit_bits);
+            pieces.add((number << self.unit_bits) + (from & (self.unit_bytes - 1)), to - from);
         };
-        let units = record.offset_bytes / self.unit_bytes..end.div_ceil(self.unit_bytes);
+        let units = record.offset_bytes >> self.unit_bits..((end - 1) >> self.unit_bits) + 1;
         let room = *room;
         match record.operation {
             // Units that were never written cannot be deallocated.
@@ -286,103 +310,4 @@ impl<E: FnMut(u64, u32)> PieceJoiner<E> {
         }
         self.start = self.end;
     }
-}
-
-/// Units of a piece, which share one table entry.
-const PIECE_UNITS: u64 = 16;
-/// A unit without a number.
-const UNNUMBERED: u32 = u32::MAX;
-/// Smallest mapping unit of any drive.
-const UNIT_BYTES_MIN: u64 = 4096;
-/// Bits of a piece's key for its position on the volume. The rest hold the volume.
-const PIECE_BITS: u32 = 64 - NAMES_MAX.ilog2();
-
-const _: () = assert!(NAMES_MAX.is_power_of_two(), "the numbers of volumes fill their bits");
-// A request that begins below the end of offsets may end 4 GiB above it.
-const _: () = assert!(2 * OFFSET_BYTES_END / UNIT_BYTES_MIN / PIECE_UNITS <= 1 << PIECE_BITS);
-
-/// Touched units with their numbers.
-#[derive(Default)]
-struct UnitNumbers {
-    /// Index in `numbers` of each piece of a volume.
-    pieces: FxHashMap<u64, u32>,
-    /// Bitmaps of the existing pieces, by groups of 64, and of non-empty groups. A long trim skips
-    /// the rest.
-    present: [FxHashMap<u64, u64>; 2],
-    numbers: Vec<[u32; PIECE_UNITS as usize]>,
-    count: u32,
-    /// The last piece that was looked up, which usually comes next, too.
-    last: Option<(u64, u32)>,
-}
-
-impl UnitNumbers {
-    /// Returns the number of a unit. A new unit gets the next number, or `None` if `room` numbers
-    /// are in use.
-    #[inline]
-    fn number(&mut self, volume: u32, unit: u64, room: u64) -> Option<u64> {
-        let key = key(volume, unit);
-        let piece = match self.last {
-            Some((last, piece)) if last == key => piece,
-            _ => *self.pieces.entry(key).or_insert_with(|| {
-                self.numbers.push([UNNUMBERED; PIECE_UNITS as usize]);
-                *self.present[0].entry(key / 64).or_default() |= 1 << (key % 64);
-                *self.present[1].entry(key / 64 / 64).or_default() |= 1 << (key / 64 % 64);
-                (self.numbers.len() - 1) as u32
-            }),
-        };
-        self.last = Some((key, piece));
-        let number = &mut self.numbers[piece as usize][(unit % PIECE_UNITS) as usize];
-        if *number == UNNUMBERED {
-            if u64::from(self.count) >= room {
-                return None;
-            }
-            *number = self.count;
-            self.count += 1;
-        }
-        Some((*number).into())
-    }
-
-    /// Calls `take` with each numbered unit of a range and its number.
-    fn for_each(&self, volume: u32, units: Range<u64>, mut take: impl FnMut(u64, u64)) {
-        let end = key(volume, units.end.saturating_sub(1)) + 1;
-        let mut at = key(volume, units.start);
-        while let Some(found) = self.next_piece(at, end) {
-            let numbers = &self.numbers[self.pieces[&found] as usize];
-            let first = (found & ((1 << PIECE_BITS) - 1)) * PIECE_UNITS;
-            for (unit, number) in (first..).zip(numbers) {
-                if *number != UNNUMBERED && units.contains(&unit) {
-                    take(unit, (*number).into());
-                }
-            }
-            at = found + 1;
-        }
-    }
-
-    /// Returns the first existing piece in a range of keys.
-    fn next_piece(&self, from: u64, end: u64) -> Option<u64> {
-        let mut at = from;
-        while at < end {
-            let marks = |level: usize, place: u64| {
-                let marks = self.present[level].get(&(place / 64)).copied().unwrap_or(0);
-                let marks = marks >> (place % 64);
-                (marks != 0).then(|| place + u64::from(marks.trailing_zeros()))
-            };
-            if let Some(piece) = marks(0, at) {
-                return (piece < end).then_some(piece);
-            }
-            // This group is empty. Skips to the next non-empty group, or to the next 64 groups.
-            let next = at / 64 + 1;
-            at = match marks(1, next) {
-                Some(place) => place * 64,
-                None => (next / 64 + 1) * 64 * 64,
-            };
-        }
-        None
-    }
-}
-
-/// Key of a unit's piece.
-#[inline]
-fn key(volume: u32, unit: u64) -> u64 {
-    (u64::from(volume) << PIECE_BITS) | (unit / PIECE_UNITS)
 }

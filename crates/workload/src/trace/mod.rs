@@ -35,6 +35,7 @@ mod record;
 mod replay;
 mod settings;
 pub mod spool;
+mod unit_numbers;
 mod vscsi;
 
 pub use blkparse::BlkparseAction;

@@ -234,6 +234,7 @@ impl TraceSource {
                     false
                 }
             };
+            self.records.iter().for_each(|(record, _)| self.map.prefetch_numbers(record));
         }
         self.map_records();
         self.requests_of_pass += self.ready.len() as u64;
@@ -271,6 +272,7 @@ impl TraceSource {
                 )?;
                 continue;
             }
+            self.map.prefetch_slots(&record);
             self.records.push((record, placement));
         }
         Ok(false)
