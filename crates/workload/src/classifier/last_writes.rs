@@ -71,6 +71,11 @@ impl<const TAG_BITS: u32> LastWrites<TAG_BITS> {
         self.tick
     }
 
+    /// Prefetches the last write of a unit.
+    pub(super) fn prefetch(&self, unit: u64) {
+        prefetch::prefetch(&self.stamps, unit as usize);
+    }
+
     /// Removes and returns the last write of a unit that is overwritten or deallocated.
     pub(super) fn remove(&mut self, unit: u64) -> Option<LastWrite> {
         let stamp = std::mem::take(&mut self.stamps[unit as usize]);

@@ -279,6 +279,10 @@ impl Midas {
 }
 
 impl Classifier for Midas {
+    fn prefetch(&self, unit: u64) {
+        self.writes.prefetch(unit);
+    }
+
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let (group, counter) = match self.writes.remove(unit) {
             None => {

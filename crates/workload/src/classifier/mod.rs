@@ -92,6 +92,9 @@ pub trait Classifier: Send {
         Ok(())
     }
 
+    /// Prefetches the memory of a unit that is written soon. It changes nothing but the timing.
+    fn prefetch(&self, _unit: u64) {}
+
     /// Returns the placement index, if any, for a write of this unit.
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex>;
 
@@ -208,6 +211,8 @@ fn placement_count(wanted: Option<u16>, target: &WorkloadTarget) -> Result<u16, 
 
 /// Requests per batch.
 const BATCH: usize = 1024;
+/// Requests between the prefetch of a unit and its write.
+pub(super) const PREFETCH_DISTANCE: usize = 16;
 /// Maximum units of a batch, so that batches of large requests take no longer than those of small
 /// ones.
 const UNITS_OF_BATCH: u64 = 1 << 20;
@@ -268,6 +273,9 @@ impl<S: RequestSource> ClassifiedSource<S> {
                 None => Ok(None),
             };
         };
+        if let Some(soon) = self.asked.get(self.next + PREFETCH_DISTANCE) {
+            self.classifier.prefetch(soon.offset_bytes / self.unit_bytes);
+        }
         self.next += 1;
         Ok(Some(match request.operation {
             RequestOperation::Read => request,

@@ -229,6 +229,10 @@ impl Sepbit {
 }
 
 impl Classifier for Sepbit {
+    fn prefetch(&self, unit: u64) {
+        self.writes.prefetch(unit);
+    }
+
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let class = match self.invalidate(unit) {
             Some(lifespan) if (lifespan as f64) < self.threshold => SHORT_LIVED,

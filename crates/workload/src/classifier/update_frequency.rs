@@ -108,6 +108,10 @@ impl UpdateFrequency {
 }
 
 impl Classifier for UpdateFrequency {
+    fn prefetch(&self, unit: u64) {
+        prefetch::prefetch(&self.counts, unit as usize);
+    }
+
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let entry = self.counts[unit as usize];
         let before = self.count(entry);

@@ -197,6 +197,10 @@ impl Warcip {
 }
 
 impl Classifier for Warcip {
+    fn prefetch(&self, unit: u64) {
+        self.writes.prefetch(unit);
+    }
+
     fn handle(&mut self, unit: u64) -> Option<PlacementIndex> {
         let interval = self.writes.remove(unit).map(|last| last.age as f64);
         let index = self.nearest(interval);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::spill::{CHUNK_MAX, LIFETIME_BITS, Spill};
-use crate::classifier::{trimmed_units, units, written_units};
+use crate::classifier::{PREFETCH_DISTANCE, trimmed_units, units, written_units};
 use crate::{IoRequest, RequestOperation, RequestSource, WorkloadError, WorkloadTarget};
 
 /// Chunks of a horizon, within the limits of a chunk's size.
@@ -129,6 +129,9 @@ impl Lookahead {
                 self.requests.len()
             );
             self.has_ended = self.requests.is_empty();
+        }
+        if let Some(soon) = self.requests.get(self.next + PREFETCH_DISTANCE) {
+            prefetch::prefetch(&self.written, (soon.offset_bytes / self.unit_bytes) as usize);
         }
         let request = self.requests.get(self.next).copied();
         self.next += 1;
