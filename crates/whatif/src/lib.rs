@@ -36,6 +36,7 @@ use simulate::run::{self, ProgressObserver, RunResult};
 use simulate::steady;
 use ssd::config::Geometry;
 use ssd::{DeviceConfig, DeviceLayout};
+use workload::trace::MappedTraces;
 
 pub use answer::WhatIfAnswer;
 pub use economics::{DriveLife, Factors};
@@ -151,6 +152,7 @@ impl WhatIfQuestion {
         let drive = self.drive()?;
         self.check_name()?;
         let table = workloads::table_of(&self.workload, &self.workload_changes())?;
+        let kept = MappedTraces::keep();
         let survey = Survey::new(&self, &table, &drive)?;
         let simulated = SimulatedDrive::new(&self, &survey, &drive)?;
         let placements = placements::list_placements(&self, &table, &survey, &simulated, drive.handles)?;
@@ -174,7 +176,7 @@ impl WhatIfQuestion {
             capacity_bytes: simulated.resized_bytes,
             ..RunOverrides::default()
         };
-        Ok(WhatIfStudy { question: self, drive, survey, simulated, experiment, selection, placements })
+        Ok(WhatIfStudy { question: self, drive, survey, simulated, experiment, selection, placements, _kept: kept })
     }
 
     /// The question's settings that apply to the workload.
@@ -506,6 +508,8 @@ pub struct WhatIfStudy {
     pub experiment: Experiment,
     selection: RunOverrides,
     placements: Vec<PlacementOption>,
+    /// The survey and the runs read a trace once.
+    _kept: MappedTraces,
 }
 
 impl WhatIfStudy {

@@ -9,8 +9,12 @@ use base::HumanBytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use support::{SEED, UNIT, all, drive, iolog, replay, source, units, with};
-use workload::trace::{AddressMapping, Arrival, LbaRange, PlacementRule, TimedSource, TraceSettings, TraceSource};
-use workload::{PlacementIndex, RequestOperation, RequestSource, ScaledModel, WorkloadTarget};
+use workload::trace::{
+    AddressMapping, Arrival, LbaRange, MappedTraces, PlacementRule, TimedSource, TraceSettings, TraceSource,
+};
+use workload::{
+    IoRequest, PlacementIndex, RequestOperation, RequestSource, ScaledModel, WorkloadMeasure, WorkloadTarget,
+};
 
 #[test]
 fn modulo_wraps_around_and_volumes_lie_one_after_another() {
@@ -383,4 +387,80 @@ fn an_endless_trace_begins_again_and_time_goes_on() {
     // A trace without selected requests ends.
     let settings = TraceSettings { operations: vec![RequestOperation::Trim], ..settings };
     assert_eq!(settings.source(&target, SEED).unwrap().next_batch(&mut Vec::new(), 1).unwrap(), 0);
+}
+
+/// Requests of a source in batches of varying length, with its measures behind each batch.
+fn observed(source: &mut TraceSource, batches: usize) -> Vec<(Vec<IoRequest>, Vec<WorkloadMeasure>, Option<f64>)> {
+    let observe = |batch: usize| {
+        let mut requests = Vec::new();
+        let limit = [1, 7, 64, 1000][batch % 4];
+        source.next_batch(&mut requests, limit).unwrap();
+        (requests, source.measures(), source.share_done())
+    };
+    (0..batches).map(observe).collect()
+}
+
+#[test]
+fn a_kept_trace_gives_the_requests_and_measures_of_its_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = random_trace(5, 3_000, 5, 2_000) + "bad line\n" + &random_trace(6, 500, 9, 2_000);
+    let file = TraceSettings { skip_bad_lines: true, ..file_with(directory.path(), "a.csv", &text) };
+    let model =
+        ScaledModel { denominator: 4, device_bytes: 4_096 * UNIT, mapping_unit_bytes: UNIT, keep_requests: false };
+    for mapping in [AddressMapping::Modulo, AddressMapping::Scale, AddressMapping::Compact] {
+        for scaled_model in [None, Some(model)] {
+            for endless in [false, true] {
+                let settings = TraceSettings { mapping, volume_bytes: Some(2_100 * UNIT), volumes: 9, ..file.clone() };
+                let target = WorkloadTarget { endless, scaled_model, ..drive(16_384) };
+                let placed = |placement| TraceSettings { placement, ..settings.clone() };
+                let [unplaced, by_volume] = [PlacementRule::None, PlacementRule::Volume].map(placed);
+                let run = |settings: &TraceSettings| observed(&mut settings.source(&target, SEED).unwrap(), 60);
+                let wanted = [run(&unplaced), run(&by_volume)];
+                let passes = &wanted[0].last().unwrap().1[7];
+                assert_eq!((passes.name.as_str(), passes.value >= 2.0), ("trace.passes", endless), "{passes:?}");
+                let kept = MappedTraces::keep();
+                // The first run keeps the trace for the others.
+                assert!(run(&unplaced) == wanted[0], "{mapping:?} {target:?}");
+                let mut sources = [&unplaced, &by_volume].map(|settings| settings.source(&target, SEED).unwrap());
+                for (source, wanted) in sources.iter_mut().zip(&wanted) {
+                    assert!(&observed(source, 60) == wanted, "{mapping:?} {target:?}");
+                    assert_eq!(source.bad_lines(), source.measures()[5].value as u64);
+                }
+                drop(kept);
+                assert!(run(&by_volume) == wanted[1]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_kept_only_where_it_stays_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let _kept = MappedTraces::keep();
+    let run = |settings: &TraceSettings, target: &WorkloadTarget| {
+        let mut source = settings.source(target, SEED).unwrap();
+        let mut requests = Vec::new();
+        while requests.len() < 20 && source.next_batch(&mut requests, 5).unwrap() > 0 {}
+        requests
+    };
+    // The second pass deallocates what the first one touches only later.
+    let text = iolog(&[("a", "trim", 0, 4), ("a", "write", 0, 4)]);
+    let settings = file_with(directory.path(), "trims.log", &text);
+    let endless = WorkloadTarget { endless: true, ..drive(100) };
+    for target in [drive(100), endless, endless] {
+        let requests = units(&run(&settings, &target));
+        assert_eq!(requests[0], ('W', 0, 4));
+        assert_eq!(requests.get(1), target.endless.then_some(&('T', 0, 4)));
+    }
+    // Another text under the same name is another trace.
+    let settings = file_with(directory.path(), "a.log", &iolog(&[("a", "write", 0, 1)]));
+    assert_eq!(units(&run(&settings, &drive(100))), [('W', 0, 1)]);
+    let settings = file_with(directory.path(), "a.log", &iolog(&[("a", "write", 0, 1), ("a", "write", 5, 2)]));
+    assert_eq!(units(&run(&settings, &drive(100))), [('W', 0, 1), ('W', 1, 2)]);
+    // A drive that is too small for a kept trace fails as it does without.
+    let mut small = settings.source(&drive(2), SEED).unwrap();
+    let mut requests = Vec::new();
+    let error = small.next_batch(&mut requests, 10).unwrap_err().to_string();
+    assert!(error.contains("touches"), "{error}");
+    assert_eq!(units(&requests), [('W', 0, 1)]);
 }

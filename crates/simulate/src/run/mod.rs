@@ -30,6 +30,7 @@ mod untimed;
 use std::borrow::Borrow;
 
 use rayon::prelude::*;
+use workload::trace::MappedTraces;
 
 use experiment::error::LabError;
 use experiment::scaled_model::ScaledOrigin;
@@ -85,6 +86,9 @@ pub fn run_all_with<P: Borrow<RunPlan> + Sync>(
     for cell in cells() {
         cell.check_memory(options.memory_budget_bytes)?;
     }
+    // Runs of the same trace, and its later passes, read it once.
+    let reads_again = plans.len() > 1 || cells().any(|plan| plan.target.endless);
+    let _kept = reads_again.then(MappedTraces::keep);
     watch.add_expected(cells().map(RunPlan::expected_work).sum());
     watch.add_expected_cells(plans.len() as u64);
     let memory = MemoryBudget::new(options.memory_budget_bytes);

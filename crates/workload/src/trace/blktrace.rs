@@ -118,6 +118,11 @@ impl Blktrace {
         Ok(Some(record))
     }
 
+    /// True if processes are identified by their names.
+    pub(super) fn has_names(&self) -> bool {
+        self.identity == ProcessIdentity::Name
+    }
+
     /// Names of the first devices and processes, at most `most` of each.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {
         /// Bits of a device's minor number.

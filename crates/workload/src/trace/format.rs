@@ -142,6 +142,16 @@ impl TraceParser {
         }
     }
 
+    /// True if each pass gives the same records, except for their times. Space of objects that are
+    /// deleted is reused in another order, and names of processes may come after their requests.
+    pub(super) fn is_repeatable(&self) -> bool {
+        match self {
+            TraceParser::OracleGeneral(_) => false,
+            TraceParser::Blktrace(blktrace) => !blktrace.has_names(),
+            _ => true,
+        }
+    }
+
     /// Names of the first volumes and processes, at most `most` of each. Empty if the format has
     /// none.
     pub(super) fn names(&self, most: usize) -> [Vec<String>; 2] {

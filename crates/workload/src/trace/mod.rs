@@ -4,12 +4,13 @@
 //! files, spool (streams) -> input (gzip, zstd)
 //!   -> lines   -> iolog | blkparse | cloud | columns | objects -> TraceRecord
 //!   -> records -> blktrace | vscsi | objects                   -> TraceRecord
-//! TraceRecord -> mapping, placement -> IoRequest
+//! TraceRecord -> mapping -> (mapped: kept for later passes and runs) -> placement -> IoRequest
 //! any RequestSource -> export
 //! ```
 //!
-//! All input is streamed, so memory does not depend on a trace's length. The exception is
-//! [`AddressMapping::Compact`], which remembers touched units (`mapping` states the amount). A bad
+//! All input is streamed, so memory does not depend on a trace's length. The exceptions are
+//! [`AddressMapping::Compact`], which remembers touched units (`mapping` states the amount), and
+//! [`MappedTraces`], which keeps mapped requests up to a limit (`mapped` states it). A bad
 //! line is an error with file and line, or is counted. Only lines that a format itself defines as
 //! no request are skipped silently.
 //!
@@ -28,6 +29,7 @@ mod field;
 mod format;
 mod input;
 mod iolog;
+mod mapped;
 mod mapping;
 mod objects;
 mod reader;
@@ -47,6 +49,7 @@ pub use columns::{
 };
 pub use export::{ExportSettings, ExportSource, ExportSummary, IologVersion, export, export_per_placement};
 pub use input::{ReadOutcome, RecordReader, decompressed};
+pub use mapped::MappedTraces;
 pub use objects::{MooncakeRequest, ObjectRequest};
 pub use reader::{TraceProgress, TraceReader, file_bytes};
 pub use record::{FileIdentity, ProcessIdentity, TraceRecord};

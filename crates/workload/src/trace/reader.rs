@@ -323,6 +323,21 @@ impl TraceReader {
         true
     }
 
+    /// Time of the latest record so far, since the first.
+    pub(super) fn latest_ns(&self) -> u64 {
+        self.clock.latest_ns
+    }
+
+    /// True if each pass over the files gives the same records, except for their times.
+    pub(super) fn is_repeatable(&self) -> bool {
+        self.parser.is_repeatable()
+    }
+
+    /// Sets the progress of reading, for records that come from elsewhere.
+    pub(super) fn set_bytes_read(&self, bytes: u64) {
+        self.progress.bytes_read.store(bytes, Ordering::Relaxed);
+    }
+
     /// Number of bad lines that were skipped.
     pub fn bad_lines(&self) -> u64 {
         self.bad_lines

@@ -1,9 +1,10 @@
 //! Replay of a trace as a source of requests.
 
+use super::mapped::{MappedGroup, MappedTraceCursor, MappedTraceKey, RequestOrigin};
 use super::mapping::{AddressMap, TooManyUnits};
 use super::reader::{TraceProgress, TraceReader};
 use super::record::TraceRecord;
-use super::settings::{LbaRange, PlacementRule, ROOM_BYTES, TraceSettings};
+use super::settings::{AddressMapping, LbaRange, PlacementRule, ROOM_BYTES, TraceSettings};
 use super::spool;
 use crate::{
     IoRequest, PlacementIndex, RequestOperation, RequestSource, WorkloadError, WorkloadMeasure, WorkloadTarget,
@@ -51,6 +52,8 @@ const UNITS_AHEAD: u64 = 1 << 20;
 pub struct TraceSource {
     settings: TraceSettings,
     target: WorkloadTarget,
+    seed: u64,
+    origin: RequestOrigin,
     reader: TraceReader,
     map: AddressMap,
     placement: ReplayPlacement,
@@ -73,6 +76,9 @@ pub struct TraceSource {
     requests_of_pass: u64,
     ended: bool,
     counts: ReplayCounts,
+    /// Bad lines and touched units of a kept trace.
+    kept_bad_lines: u64,
+    kept_units: u64,
 }
 
 /// Totals of the issued requests.
@@ -98,6 +104,15 @@ impl ReplayCounts {
         self.files = self.files.max(record.file + 1);
         self.last_ns = self.last_ns.max(record.time_ns);
     }
+
+    /// Adds records of a pass that began at `begun_ns`.
+    fn add_group(&mut self, group: &MappedGroup, begun_ns: u64) {
+        self.records += u64::from(group.records);
+        self.volumes = self.volumes.max(group.volumes);
+        self.processes = self.processes.max(group.processes);
+        self.files = self.files.max(group.files);
+        self.last_ns = self.last_ns.max(begun_ns.saturating_add(group.last_ns));
+    }
 }
 
 impl TraceSettings {
@@ -108,7 +123,7 @@ impl TraceSettings {
     pub fn source(&self, target: &WorkloadTarget, seed: u64) -> Result<TraceSource, WorkloadError> {
         self.check(target)?;
         let reader = TraceReader::open(self)?;
-        TraceSource::new(self, reader, target, seed)
+        Ok(TraceSource { origin: RequestOrigin::Undecided, ..TraceSource::new(self, reader, target, seed)? })
     }
 
     /// Opens the trace as requests with their recorded times.
@@ -160,6 +175,8 @@ impl TraceSource {
         Ok(TraceSource {
             settings: settings.clone(),
             target: *target,
+            seed,
+            origin: RequestOrigin::Files(None),
             reader,
             map: AddressMap::new(settings, target, seed)?,
             placement: ReplayPlacement::new(settings, target),
@@ -176,6 +193,8 @@ impl TraceSource {
             requests_of_pass: 0,
             ended: false,
             counts: ReplayCounts::default(),
+            kept_bad_lines: 0,
+            kept_units: 0,
         })
     }
 
@@ -186,7 +205,7 @@ impl TraceSource {
 
     /// Number of bad lines that were skipped.
     pub fn bad_lines(&self) -> u64 {
-        self.reader.bad_lines()
+        self.reader.bad_lines() + self.kept_bad_lines
     }
 
     /// Calls `issue` with up to `limit` requests and their arrivals.
@@ -210,12 +229,26 @@ impl TraceSource {
         Ok(issued)
     }
 
+    /// Takes the requests from a kept trace, or from the files.
+    fn choose_origin(&mut self) {
+        let TraceSource { settings, target, seed, .. } = self;
+        let is_numbered = settings.mapping == AddressMapping::Compact;
+        self.origin = RequestOrigin::choose(MappedTraceKey::new(settings, target, *seed), |trace| {
+            let fits = !is_numbered || trace.touched_units <= settings.numbered_units_max(target);
+            fits && (trace.is_repeatable || !target.endless)
+        });
+    }
+
     /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
     /// end.
     fn fill_ready(&mut self) -> Result<bool, WorkloadError> {
         assert_eq!(self.next_ready, self.ready.len(), "requests are dropped before they are issued");
         self.ready.clear();
         self.next_ready = 0;
+        if matches!(self.origin, RequestOrigin::Kept(_)) {
+            return Ok(self.fill_from_kept());
+        }
+        let before = (self.counts.records, self.bad_lines(), self.units_named);
         if self.mapped == self.records.len() {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
@@ -238,13 +271,76 @@ impl TraceSource {
         }
         self.map_records();
         self.requests_of_pass += self.ready.len() as u64;
+        self.keep_group(before);
         if self.mapped == self.records.len() && std::mem::take(&mut self.at_end) {
-            self.counts.passes += 1;
-            let again = self.endless && self.requests_of_pass > 0 && self.reader.rewind();
-            self.requests_of_pass = 0;
-            self.ended = !again;
+            self.end_pass();
         }
         Ok(true)
+    }
+
+    /// Keeps the mapped requests if a writer keeps the trace. `before` has the records, bad lines and
+    /// units before these requests.
+    fn keep_group(&mut self, before: (u64, u64, u64)) {
+        let bad_lines = self.bad_lines() - before.1;
+        let RequestOrigin::Files(Some(writer)) = &mut self.origin else { return };
+        writer.end_group(MappedGroup {
+            requests: 0,
+            records: (self.counts.records - before.0) as u32,
+            units_named: self.units_named - before.2,
+            bad_lines,
+            volumes: self.counts.volumes,
+            processes: self.counts.processes,
+            files: self.counts.files,
+            touched_units: self.map.touched_units(),
+            last_ns: self.counts.last_ns,
+            bytes_read: self.reader.progress().bytes_read(),
+        });
+        if writer.is_too_large() || self.failed.is_some() {
+            self.origin = RequestOrigin::Files(None);
+        }
+    }
+
+    /// Like `fill_ready`, from a kept trace.
+    fn fill_from_kept(&mut self) -> bool {
+        let RequestOrigin::Kept(cursor) = &mut self.origin else { unreachable!("that is what it is called for") };
+        if self.ended {
+            return false;
+        }
+        let (ready, placement) = (&mut self.ready, &self.placement);
+        let group = cursor.take_group(|record| {
+            let Ok(placement) = placement.index(&record) else { unreachable!("no kept trace has a placement column") };
+            let TraceRecord { operation, offset_bytes, bytes, .. } = record;
+            ready.push((IoRequest { stream: 0, operation, offset_bytes, bytes, placement }, Arrival::default()));
+        });
+        let begun_ns = cursor.trace().pass_ns.saturating_mul(self.counts.passes);
+        let is_pass_over = cursor.is_at_start();
+        self.requests_of_pass += u64::from(group.requests);
+        self.units_named += group.units_named;
+        self.kept_bad_lines += group.bad_lines;
+        self.kept_units = self.kept_units.max(group.touched_units);
+        self.counts.add_group(&group, begun_ns);
+        self.reader.set_bytes_read(group.bytes_read);
+        if is_pass_over {
+            self.end_pass();
+        }
+        true
+    }
+
+    /// Begins the next pass of an endless trace, or ends.
+    fn end_pass(&mut self) {
+        self.counts.passes += 1;
+        if let RequestOrigin::Files(writer) = &mut self.origin
+            && let Some(writer) = writer.take()
+        {
+            let (pass_ns, is_repeatable) = (self.reader.latest_ns(), self.reader.is_repeatable());
+            let trace = writer.finish(pass_ns, self.map.touched_units(), is_repeatable);
+            if let Some(trace) = trace.filter(|trace| trace.is_repeatable) {
+                self.origin = RequestOrigin::Kept(MappedTraceCursor::new(trace));
+            }
+        }
+        let again = self.endless && self.requests_of_pass > 0 && self.reader.rewind();
+        self.requests_of_pass = 0;
+        self.ended = !again;
     }
 
     /// Reads records that are selected and valid. Returns true if no records are left.
@@ -292,6 +388,10 @@ impl TraceSource {
                 RequestOperation::Read | RequestOperation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
             };
             let ready = &mut self.ready;
+            let mut writer = match &mut self.origin {
+                RequestOrigin::Files(writer) => writer.as_mut(),
+                _ => None,
+            };
             let mut arrival = Arrival {
                 time_ns: record.time_ns,
                 volume: record.volume,
@@ -303,6 +403,9 @@ impl TraceSource {
                     IoRequest { stream: 0, operation: record.operation, offset_bytes, bytes, placement: *placement };
                 ready.push((request, arrival));
                 arrival.latency_ns = 0;
+                if let Some(writer) = &mut writer {
+                    writer.add(record, offset_bytes, bytes);
+                }
             });
             if let Err(TooManyUnits) = mapped {
                 // The requests that fit are issued first.
@@ -311,6 +414,9 @@ impl TraceSource {
                 return;
             }
             self.counts.add(record);
+            if let Some(writer) = writer {
+                writer.end_record(record);
+            }
         }
     }
 }
@@ -369,6 +475,9 @@ fn touched_bytes(settings: &TraceSettings) -> Option<u64> {
 
 impl RequestSource for TraceSource {
     fn next_batch(&mut self, requests: &mut Vec<IoRequest>, limit: usize) -> Result<usize, WorkloadError> {
+        if matches!(self.origin, RequestOrigin::Undecided) {
+            self.choose_origin();
+        }
         self.fill(limit, |request, _| requests.push(request))
     }
 
@@ -392,7 +501,7 @@ impl RequestSource for TraceSource {
             WorkloadMeasure::new("trace.bytes_written", bytes(RequestOperation::Write)),
             WorkloadMeasure::new("trace.bytes_trimmed", bytes(RequestOperation::Trim)),
             WorkloadMeasure::new("trace.bad_lines", self.bad_lines() as f64),
-            WorkloadMeasure::new("trace.touched_units", self.map.touched_units() as f64),
+            WorkloadMeasure::new("trace.touched_units", self.map.touched_units().max(self.kept_units) as f64),
             WorkloadMeasure::new("trace.passes", counts.passes as f64),
             WorkloadMeasure::new("trace.volumes", f64::from(counts.volumes)),
             WorkloadMeasure::new("trace.processes", f64::from(counts.processes)),
@@ -409,6 +518,7 @@ impl TimedSource for TraceSource {
         arrivals: &mut Vec<Arrival>,
         limit: usize,
     ) -> Result<usize, WorkloadError> {
+        assert!(!matches!(self.origin, RequestOrigin::Kept(_)), "a kept trace has no times");
         self.fill(limit, |request, arrival| {
             requests.push(request);
             arrivals.push(arrival);
