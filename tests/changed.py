@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Prints the packages that changed since the merge base with origin/main. `./test fast` checks them.
+"""Prints the packages that changed since the merge base with origin/main. `./test fast` checks
+them.
 
-Changes that are not committed count too. Without origin/main the base is HEAD. A package has changed when a file of its folder
-differs, or a file that its sources embed, such as an experiment or a page.
+Changes that are not committed count too. Without origin/main the base is HEAD. A package has
+changed when a file of its folder differs, or a file that its sources embed, such as an
+experiment or a page.
 
     tests/changed.py --changed  packages that changed
     tests/changed.py --tested   those of them whose library has unit tests
@@ -28,7 +30,7 @@ def output(*command):
 
 
 def changed_files():
-    """Returns the files that differ from the merge base, with those that git does not know yet."""
+    """Returns the files that differ from the merge base, and files that git does not track yet."""
     has_main = subprocess.run(["git", "rev-parse", "--verify", "--quiet", "origin/main"], cwd=ROOT, capture_output=True)
     base = output("git", "merge-base", "HEAD", "origin/main").strip() if has_main.returncode == 0 else "HEAD"
     names = output("git", "diff", "--name-only", "--no-renames", base) + output("git", "ls-files", "--others", "--exclude-standard")

@@ -2,7 +2,8 @@
 """Checks the prose of the pages and of the doc comments. CONTRIBUTING.md explains the rules.
 
 - A sentence has at most 35 words.
-- No sentence has a clause with What, Who, Where or How as its subject. Questions may begin with these words.
+- No sentence has a clause with What, Who, Where or How as its subject. Questions may begin with
+  these words.
 - Words of our former dialect do not occur. FORBIDDEN has the word of the field beside each.
 - A line of prose has at most 100 columns, and a cell of a table at most 200 characters.
 - Texts of errors have the same bounds, and few semicolons and colons.

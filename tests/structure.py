@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Fails when source files of one crate import each other in a circle.
 
-Files without circles can be read and changed from the bottom up. A file imports another file when one of its paths that begin
-with `crate`, `super` or `self` ends in the module of the other file. Test code, comments and literals do not count. The root of
-a crate does not count either, because it re-exports what users of the crate need.
+Files without circles can be read and changed from the bottom up. A file imports another file
+when one of its paths that begin with `crate`, `super` or `self` ends in the module of the other
+file. Test code, comments and literals do not count. The root of a crate does not count either,
+because it re-exports what users of the crate need.
 
     tests/structure.py           checks all crates
-    tests/structure.py CRATE...  checks these crates without exceptions, and lists the items that the imports of a circle name
+    tests/structure.py CRATE...  checks these crates without exceptions, and lists the items that
+                                 the imports of a circle name
 """
 
 import re
@@ -78,7 +80,7 @@ def from_the_root(path, module):
 
 
 def modules(source):
-    """Returns the files of a crate by their modules, which are tuples of names; the root is ()."""
+    """Returns the files of a crate by their modules, which are tuples of names. The root is ()."""
     files = {}
     for file in sorted(source.rglob("*.rs")):
         names = file.relative_to(source).with_suffix("").parts
@@ -121,7 +123,7 @@ def circles(graph):
 
 
 def check(crate, left, lists_items):
-    """Prints the circles of a crate that are not among those left; returns their number."""
+    """Prints the circles of a crate that are not in CIRCLES_LEFT. Returns their number."""
     source = CRATES / crate / "src"
     graph = imports(source)
     name = {file: file.relative_to(source).as_posix() for file in graph}

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Opens the page of a served drive as a program does, where there is no browser: what it would show goes into files.
+"""Opens the page of a served drive without a browser, and writes its values into files.
 
     page.py http://127.0.0.1:PORT/ TOKEN-FILE FOLDER
 
-FOLDER/open: with what it was opened. FOLDER/hosts: IOPS and queue depth of a host on vfio-user when both were first above zero.
-FOLDER/waf: write amplification since the drive was made, as it is now. It ends with the connection, or when it is ended.
+FOLDER/open names the program. FOLDER/hosts has IOPS and queue depth of a host on vfio-user, as
+soon as both are above zero. FOLDER/waf has the current write amplification since the drive was
+made. The program ends with the connection or by a signal.
 """
 
 import base64
@@ -21,7 +22,7 @@ HOST_BYTES_AT = 24  # and media bytes behind them (docs/reference/studio.md, "Pr
 
 
 class Page:
-    """A WebSocket (RFC 6455) of a page that says nothing."""
+    """WebSocket client (RFC 6455) of a page that sends no requests."""
 
     def __init__(self, address: str, token: str) -> None:
         place = urlparse(address)
@@ -48,7 +49,7 @@ class Page:
         return parts
 
     def message(self) -> tuple[int, bytes]:
-        """The next message that is for the page: 1 and text, or 2 and a frame."""
+        """Returns the next message of the page, as 1 and a text or as 2 and a frame."""
         while True:
             first, short = self.bytes(2)
             length = short & 127
@@ -63,12 +64,13 @@ class Page:
             if opcode == 8:
                 sys.exit("page.py: the server ends the conversation")
             if opcode == 9:
-                # Masked with zeroes, as it is: nobody between could be misled by what the server has said itself.
+                # The mask is zero, because no proxy can be confused by data that the server sent
+                # itself.
                 self.socket.sendall(bytes([0x8A, 0x80 | len(payload)]) + bytes(4) + payload)
 
 
 def put(file: Path, text: str) -> None:
-    """Nobody reads half of it."""
+    """Writes a file that no reader sees incomplete."""
     part = file.with_suffix(".part")
     part.write_text(text + "\n")
     part.rename(file)

@@ -1,15 +1,16 @@
 # shellcheck shell=bash
 # Starts and ends `warp serve`.
 #
-# Uses: WARP, WORK, TESTS, SERVER_PIDS, PAGE_PID, STUDIO_PORT. Sets: TCP_PORT, METRICS_PORT, VFIO_USER (the arguments of `warp guest` that attach the drive).
+# The functions use WARP, WORK, TESTS, SERVER_PIDS, PAGE_PID and STUDIO_PORT. They set TCP_PORT,
+# METRICS_PORT and VFIO_USER (arguments of `warp guest` that attach the drive).
 
 SOCKET=$WORK/drive.sock
 
-# Whoever has it may ask servers for metrics, and have them fail.
+# Clients with the token may read metrics and activate fault plans.
 TOKEN=$(head -c 24 /dev/urandom | base64)
 (umask 077 && echo "$TOKEN" >"$WORK/token")
 
-# A TCP port of 127.0.0.1 that nobody listens on.
+# Prints a free TCP port of 127.0.0.1.
 free_port() {
     local port
     while :; do
@@ -19,7 +20,7 @@ free_port() {
     echo "$port"
 }
 
-# Starts a server and waits until it serves: vfio-user|tcp|both ARGUMENTS...
+# `start_server vfio-user|tcp|both ARGUMENTS...` starts a server and waits until it serves.
 start_server() {
     local transports=$1 arguments=() tries pid
     shift
@@ -51,7 +52,7 @@ start_server() {
     summary
 }
 
-# A counter of a server: METRICS-PORT NAME
+# `metric METRICS-PORT NAME` prints a counter of a server.
 metric() {
     exec 9<>"/dev/tcp/127.0.0.1/$1"
     printf 'GET /metrics HTTP/1.0\r\nAuthorization: Bearer %s\r\n\r\n' "$TOKEN" >&9
@@ -59,7 +60,7 @@ metric() {
     exec 9>&-
 }
 
-# Has the last server fail as a plan of faults/ says, or work again: NAME|none
+# `plan_faults NAME|none` activates a plan of faults/ on the last server, or ends the active plan.
 plan_faults() {
     local plan=("$TESTS/faults/$1.toml")
     [ "$1" != none ] || plan=(--clear)
@@ -67,8 +68,8 @@ plan_faults() {
         on_report_line "not ok - the server takes the plan $1: $(cat "$WORK/faults")"
 }
 
-# Opens the page of the last server's drive: in Chromium where that is installed, else as a program. What it shows is in the guest's
-# /host/page.
+# Opens the page of the last server's drive, in Chromium if it is installed, or else in page.py. The
+# guest sees the shown values in /host/page.
 open_page() {
     local web=$TESTS/../../crates/studio/web watch=()
     close_page
@@ -86,7 +87,6 @@ open_page() {
     PAGE_PID=$!
 }
 
-# Closes it.
 close_page() {
     [ -n "$PAGE_PID" ] || return 0
     kill "$PAGE_PID" 2>/dev/null || true
@@ -115,12 +115,11 @@ stop_server() {
     fi
 }
 
-# Ends the last server without warning, at the guest's wish.
+# Kills the last server at the guest's request.
 kill_server() {
     kill -KILL "${SERVER_PIDS[-1]}" 2>/dev/null || true
 }
 
-# Collects what kill_server left.
 reap_killed_server() {
     local pid=${SERVER_PIDS[-1]}
     kill_server
@@ -128,7 +127,7 @@ reap_killed_server() {
     wait "$pid" 2>/dev/null || true
 }
 
-# Ends all servers, however they are.
+# Kills all servers.
 end_servers() {
     while [ ${#SERVER_PIDS[@]} -gt 0 ]; do
         reap_killed_server

@@ -1,4 +1,4 @@
-"""Prints what the package and its tests need, one a line: the dependencies and the extras of pyproject.toml."""
+"""Prints the dependencies and the extras of pyproject.toml, one per line."""
 
 import pathlib
 import tomllib

@@ -1,4 +1,5 @@
-"""Calibration: what was measured is found again, and what cannot be known is said."""
+"""Calibration finds the knobs of a known drive and reports those that the data does not
+determine."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ from warp_ssd.sweep import sweep
 OP, POLICY, ISOLATION = "geometry.over_provisioning", "gc.victim_policy", "handles.isolation"
 TRUTH: dict[str, object] = {OP: 0.135, POLICY: "cost_age", ISOLATION: "persistently_isolated"}
 SMALL = {"geometry.physical_bytes": "32GiB", "handles.count": 3}
-"""A drive of 128 reclaim units, so that small scaled models of it still have large ones."""
+"""A drive of 128 reclaim units. Small scaled models of it still have large units."""
 STEP = 1 / 128
-"""What one reclaim unit more or less is of over-provisioning: nothing finer can be told."""
+"""Over-provisioning of one reclaim unit, the resolution of a fit."""
 
 
 def measured(noise: float) -> list[Measurement]:
-    """The nine cells of the three streams on a drive whose knobs we know, with noise, from larger scaled models
-    than the search's."""
+    """Runs the nine cells of three_stream on a drive with known knobs, and adds noise. The
+    scaled models are larger than those of the search."""
     run: dict[str, Any] = {"devices": ["warp_default"], "drive_writes": 2.0, "scale": "1/32", "seeds": [5]}
     points = sweep("three_stream", overrides=TRUTH | SMALL, progress=False, **run).points()
     generator = random.Random(7)
@@ -91,7 +92,8 @@ def test_residuals_are_the_models(fitted: Calibration) -> None:
 
 
 def test_what_the_data_cannot_determine_is_said(tmp_path: Path) -> None:
-    """One plateau of uniform writes through one handle says nothing of how handles are isolated."""
+    """One plateau of uniform writes through one handle does not depend on the isolation of
+    handles."""
     options: dict[str, Any] = {"scales": ["1/1024"], "trials": 24, "progress": False, "store": tmp_path}
     cell = Measurement(waf=2.4, experiment="one_stream", at={"run:drive_writes": 2.0})
     found = calibrate([cell], {OP: (0.05, 0.3), ISOLATION: None}, **options)

@@ -1,4 +1,4 @@
-"""Cross-validation: a figure is predicted by a fit that has not seen it."""
+"""Cross-validation predicts a figure by a fit without that figure."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SPLIT = Nuisance(
     ],
     of=["workload:three_stream"],
 )
-"""Where the random stream of three_stream and three_stream_uniform writes."""
+"""Place of the random stream of three_stream and three_stream_uniform."""
 FREE: dict[str, object] = {OP: (0.08, 0.3), POLICY: ["greedy", "cost_age", "fifo"]}
 OPTIONS: dict[str, Any] = {"known": SMALL, "scales": ["1/128"], "trials": 24, "seeds": [1], "progress": False}
 
 
 def figures(noise: float) -> list[Measurement]:
-    """Five cells of three figures on a known drive."""
+    """Runs five cells of three figures on a known drive."""
     generator = random.Random(3)
     found = []
     for experiment in ("three_stream", "three_stream_uniform", "one_stream"):
@@ -67,7 +67,8 @@ def test_every_figure_is_predicted_from_the_others(found: Calibration) -> None:
     assert total.in_sample == pytest.approx(found.mean_absolute_error)
     assert total.in_sample < total.out_of_sample < 0.3
     assert total.inside >= 0.8 * total.cells
-    # What its own figure alone could tell of the reading is not known without it: it is between the two.
+    # Only its own figure determines the reading. Without it the prediction is between both
+    # readings.
     plateau = validation.figures[2]
     assert plateau.out_of_sample > 2 * plateau.in_sample
     assert all(one.width > 0 for one in validation.figures)
@@ -75,7 +76,7 @@ def test_every_figure_is_predicted_from_the_others(found: Calibration) -> None:
 
 
 def test_a_fold_does_not_know_what_only_its_figure_determines(found: Calibration, store: Path) -> None:
-    """Two figures share the split. The fold of the one has only the other's word for it."""
+    """Two figures determine the split, so the fold of one of them depends on the other alone."""
     unknown = [METRIC, SPLIT]
     again = calibrate(
         figures(0.02), FREE, nuisances=unknown, cross_validate=True, intervals=False, store=store, **OPTIONS

@@ -1,4 +1,4 @@
-"""A drive that Python writes to: addressing, counters, time, copies, mistakes."""
+"""`Device` in Python: addressing, counters, time, copies and wrong arguments."""
 
 import pickle
 import threading

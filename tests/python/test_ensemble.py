@@ -1,4 +1,4 @@
-"""Ensembles: what a calibration keeps of everything that explains the data."""
+"""An ensemble keeps all calibrations that explain the data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CELL = Measurement(waf=2.4, experiment="one_stream", at={"run:drive_writes": 2.0
 
 @pytest.fixture(scope="module")
 def found() -> Calibration:
-    """One plateau says something of the over-provisioning and nothing of the isolation."""
+    """One plateau determines the over-provisioning and not the isolation."""
     return calibrate([CELL], {OP: (0.05, 0.3), ISOLATION: None}, members=6, **OPTIONS)
 
 
@@ -75,7 +75,7 @@ def test_the_ends_of_every_knob_are_kept_and_then_the_farthest() -> None:
     seen = [best, *others, evaluation(2.5, a=0.31, b="x"), evaluation(3.1, a=0.0, b="z")]
     objective: Any = SimpleNamespace(seen={str(index): one for index, one in enumerate([evaluation(9.9), *seen])})
     chosen = spread(objective, knobs, best, 3.0, 4)
-    # 0.9 is an end and has another name, 0.1 is the other end, 0.31 is farther from these than 0.6.
+    # 0.9 is an end with another name, and 0.1 is the other end. 0.31 is closer to both than 0.6.
     assert [one.settings["a"] for one in chosen] == [0.5, 0.9, 0.1, 0.31]
     assert spread(objective, knobs, best, 3.0, 99)[-1].settings["a"] == 0.6
     assert spread(objective, knobs, best, 1.0, 4) == [best]
@@ -106,7 +106,7 @@ def test_a_run_with_an_interval_says_what_the_members_say(found: Calibration, tm
     published = result.published().to_pyarrow().to_pylist()
     assert all(row["low"] is None for row in published), "the paper's numbers are about other devices"
     assert own.intervals().to_pyarrow().num_rows == 0
-    # A point of a member can be run by itself, elsewhere too.
+    # A point of a member can run alone, also on another machine.
     points = Experiment("one_stream").points(uncertainty=True, **choice)
     assert len(points) == 2 * (row["members"] + 1)
     assert points[-1].run().cells().to_pyarrow().num_rows == 1

@@ -1,4 +1,5 @@
-"""Programs of examples/: each prints what its header shows, and the pair of victim policies prints equal numbers."""
+"""Each program of examples/ prints the output in its header, and both victim policies print
+equal numbers."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ BUILT = Path(os.environ.get("WARP", "target/debug/warp")).absolute().parent / "e
 
 
 def shown(program: Path) -> list[str]:
-    """Output in the header of a program, which are the lines below its command line."""
+    """Returns the output in the header of a program, the lines below its command line."""
     lines = [line.removeprefix("//!").strip() for line in program.read_text(encoding="utf-8").splitlines()]
     below = list(dropwhile(lambda line: not line.startswith("$ "), lines))[1:]
     return list(takewhile(lambda line: line not in ("", "```"), below))
 
 
 def command(program: Path) -> list[str | Path]:
-    """Command line of a program, without a build."""
+    """Returns the command line of a program, without a build."""
     return [sys.executable, program] if program.suffix == ".py" else [BUILT / program.stem]
 
 

@@ -1,4 +1,5 @@
-"""The papers' figures: each can be drawn from its experiment's quick form, and has the paper's marks."""
+"""Each figure of the papers can be drawn from its experiment's quick form, with the paper's
+marks."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import pytest
 from warp_ssd import figures
 
 FAST = ("one_stream", "three_stream", "per_handle", "bandwidth", "latency", "reclaim_unit_size", "event_feedback")
-"""Of every kind one or two; all of them take minutes."""
+"""One or two figures of each kind. All figures would take minutes."""
 
 
 @pytest.fixture(scope="module")

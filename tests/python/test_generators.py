@@ -1,4 +1,5 @@
-"""Workloads in Python: the requests that they yield are those that the drive gets, wherever the lab takes a workload."""
+"""Workloads in Python yield the requests that the drive receives, wherever the lab takes a
+workload."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ SMALL: dict[str, Any] = {"scale": "1/1024", "drive_writes": 2.0}
 
 
 def overwrites(target: Target, block: int = 3000) -> Iterator[Any]:
-    """Units of the drive, half of them in a tenth of it, which has a placement of its own; as arrays."""
+    """Yields arrays of units of the drive. Half of them are in a tenth of it, with its own
+    placement."""
     random = np.random.default_rng(target.seed)
     units = target.capacity_bytes // target.mapping_unit_bytes
     while True:
@@ -218,7 +220,7 @@ def test_what_is_no_workload_is_refused() -> None:
 
 
 def requests_at_times(target: Target) -> Iterator[Any]:
-    """A read each millisecond, for a tenth of a second."""
+    """Yields a read each millisecond, for a tenth of a second."""
     yield "read", np.zeros(100, int), 4096, NO_PLACEMENT, np.arange(100) * 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""`lifetimes`: the numbers of `warp lifetimes` in Python."""
+"""`lifetimes` returns the numbers of `warp lifetimes`."""
 
 from __future__ import annotations
 

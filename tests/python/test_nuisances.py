@@ -1,4 +1,5 @@
-"""Calibration with unknowns beside the drive: they are found, they are of all that they are about, and of no profile."""
+"""Calibration finds nuisances beside the knobs, judges them by all measurements they concern,
+and keeps them out of profiles."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ SPLITS: list[object] = [
     {"name": "large", "workload:random.size": "27%", "workload:sequential.size": "60%"},
 ]
 HIDDEN: dict[str, object] = {"change:split": SPLITS[1], "run:precondition_drive_writes": 1}
-"""What was done to the drive and nobody wrote down."""
+"""Undocumented conditions of the measurement."""
 
 
 def cells(experiment: str, metric: str, **hidden: object) -> list[Measurement]:
-    """What an experiment measures on a drive with a known over-provisioning when it is run in a hidden way."""
+    """Runs an experiment under hidden conditions on a drive with a known over-provisioning."""
     grid = {path: [value] for path, value in {"run:drive_writes": 2.0, **hidden}.items()}
     options: dict[str, Any] = {"devices": ["warp_default"], "scale": "1/128", "overrides": SMALL | {OP: 0.17}}
     rows = sweep(experiment, grid, seeds=[1], progress=False, **options).points().to_pylist()
@@ -132,7 +133,7 @@ def test_the_papers_unknowns_say_where_their_ranges_come_from() -> None:
         for name in nuisance.of:
             if not name.startswith("workload:"):
                 assert Experiment(name).published().to_pyarrow().num_rows > 0
-    # A change of the three streams that forgot an option would leave a gap or an overlap between the regions.
+    # A change of the three streams without one of the options would leave a gap or an overlap.
     regions = next(one for one in nuisances if one.key == "change:regions")
     for value in regions.values:
         assert isinstance(value, dict)
@@ -147,7 +148,7 @@ def test_the_papers_unknowns_say_where_their_ranges_come_from() -> None:
 
 @dataclass
 class Separable:
-    """Stands for an objective of two measurements with a nuisance each, and counts what it evaluates."""
+    """Objective of two measurements with a nuisance each, which counts its evaluations."""
 
     parts: list[tuple[set[str], list[int]]] = field(default_factory=lambda: [({"a"}, [0]), ({"b"}, [1])])
     counted: Sequence[int] = (0, 1)
@@ -225,7 +226,8 @@ def test_several_settings_can_be_varied_together() -> None:
 
 
 def test_the_ensemble_of_an_experiment_has_them_in_it(tmp_path: Path) -> None:
-    """One number leaves the spare and the split open: both are in the experiment's members, which is run with them."""
+    """One number determines neither the spare nor the split. Members of the experiment vary in
+    both."""
     file = tmp_path / "mine.toml"
     file.write_text(
         '# mine\ntitle = "mine"\ndevices = ["warp_default"]\nworkload = "three_stream"\n'

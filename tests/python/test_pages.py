@@ -1,4 +1,4 @@
-"""Pages of the book with Python: every block of code runs, and prints what the page shows."""
+"""Each block of Python code in the book's pages runs and prints the output of the page."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```\n(.*?)^```\n)?", re.DOTALL 
 
 
 def blocks(page: str) -> list[tuple[str, str | None]]:
-    """Code of a page with its output, in order."""
+    """Returns the blocks of code of a page with their outputs, in order."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return [(found[1], found[2]) for found in BLOCK.finditer(text)]
 
 
 def words(output: str) -> list[str]:
-    """Words of an output, because the widths of columns depend on the terminal and on the library."""
+    """Returns the words of an output. Widths of columns depend on the terminal and on the
+    library."""
     return output.split()
 
 

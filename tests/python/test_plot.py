@@ -1,4 +1,4 @@
-"""Plots: what they show is what was measured, in one style, without a display."""
+"""Plots show the measured values, in one style, without a display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies in Python decide what they say, cost what they report, and fail as they fail."""
+"""Policies in Python decide for the engine, have their reported cost, and report their failures."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ class Fifo(VictimPolicy):
 
 
 class Greedy(VictimPolicy):
-    """As the engine's: ties go to the one that was closed first."""
+    """Equals the engine's `greedy`. Among equal units it selects the one that was closed first."""
 
     def select(self, candidates: Candidates) -> np.integer:
         share = candidates.valid_pages / candidates.pages
@@ -22,7 +22,7 @@ class Greedy(VictimPolicy):
 
 
 class CostBenefit(VictimPolicy):
-    """As the engine's ``benefit_cost``."""
+    """Equals the engine's `benefit_cost`."""
 
     def select(self, candidates: Candidates) -> np.integer:
         u = candidates.valid_pages / candidates.pages

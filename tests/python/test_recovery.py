@@ -1,7 +1,8 @@
-"""Recovery: a drive whose insides we know is found again from a dozen noisy write amplifications.
+"""Calibration recovers the internals of a known drive from a dozen noisy write amplifications.
 
-Hidden are separation inside the drive, copies that share the host's open unit, and the spare. The deep form (`WARP_DEEP=1`, some
-minutes) does it for ten draws of the noise and prints the table of docs/benchmarks/calibration.md.
+The hidden internals are separation inside the drive, copies that share the host's open unit, and
+the spare. The deep form (`WARP_DEEP=1`) takes minutes. It uses ten draws of the noise and prints
+the table of docs/benchmarks/calibration.md.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ CELLS: dict[str, list[dict[str, object]]] = {
     "one_stream": [{}],
     "two_stream": [{"variant": "NoFDP", "streams": streams} for streams in ("90 % sequential", "50 % sequential")],
 }
-"""One, two and three streams: twelve cells."""
+"""Twelve cells with one, two and three streams."""
 
 
 def true_cells() -> list[Measurement]:
-    """What the hidden drive measures: means over seeds that the calibration does not run, since the draws of single pages
-    count for more on a scaled model than on a drive."""
+    """Runs the cells on the hidden drive. The values are means over seeds that the calibration
+    does not use, because single random pages count for more on a scaled model."""
     found = []
     options: dict[str, Any] = {"devices": ["warp_default"], "scale": SCALE, "overrides": SMALL | TRUTH}
     for experiment, places in CELLS.items():
@@ -50,14 +51,14 @@ def true_cells() -> list[Measurement]:
 
 
 def recovered(truth: Sequence[Measurement], noise_seed: int, free: dict[str, object], **options: Any) -> Calibration:
-    """A calibration from the cells of the hidden drive with two percent of noise."""
+    """Returns a calibration from the cells of the hidden drive with two percent of noise."""
     generator = random.Random(noise_seed)
     cells = [Measurement(one.waf * (1 + generator.gauss(0, 0.02)), one.experiment, at=one.at) for one in truth]
     return calibrate(cells, free, known=SMALL, scales=[SCALE], progress=False, **options)
 
 
 def holds(knob: KnobFit) -> bool:
-    """Whether the truth is in a knob's interval."""
+    """Returns true if the truth is in the interval of a knob."""
     truth = TRUTH[knob.path]
     if knob.low is not None and knob.high is not None:
         return knob.low <= float(str(truth)) <= knob.high

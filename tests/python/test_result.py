@@ -1,4 +1,5 @@
-"""Results as users of Python expect them: picked by name, shown in a notebook, drawn, reported; the command of the package."""
+"""Results can be selected by name, shown in a notebook, drawn and reported. The package has its
+own command."""
 
 import os
 import re
@@ -71,7 +72,7 @@ def test_claims_are_judged_on_the_form_they_are_made_for(result: warp_ssd.Result
     assert all(rule["found"].startswith("not judged, because ") for rule in unjudged)
     assert not {rule["what"] for rule in claims} & {rule["what"] for rule in regression}
     assert "FAILS" not in result.summary()
-    # Neither form: a part of the quick one, and one of another size.
+    # Neither form applies. One run is a part of the quick form, and the other has another scale.
     small = warp_ssd.run(QUICK, scale=2048, drive_writes=0.1, devices=["ssd_a"])
     for other in (result["ssd_a"], small):
         assert pa.table(other.claims())["holds"].null_count == len(claims)

@@ -1,4 +1,5 @@
-"""Experiments, points and results: the same bytes as the command, tables, inputs, Ctrl-C."""
+"""Experiments, points and results: bytes equal to those of the command, tables, inputs and
+Ctrl-C."""
 
 import json
 import os
@@ -36,7 +37,7 @@ def point(**choice: object) -> Point:
 
 
 def warp_binary() -> str | None:
-    """The command, if it was built: named by WARP, in the target folder, or on the path."""
+    """Returns the command named by WARP, in the target folder or on the path, if it was built."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = [path for path in (target / "release/warp", target / "debug/warp") if path.exists()]
     return os.environ.get("WARP") or (str(built[0]) if built else shutil.which("warp"))
@@ -60,7 +61,7 @@ def test_golden_results_are_golden_here(result: warp_ssd.Result) -> None:
     }
     assert len(golden) == len(ours) > 0
     for row in golden:
-        # The command names a cell device, variant, then the grid.
+        # The command names a cell by device, variant and then the grid.
         cell = ours[row["cell"]]
         for key in ("host_bytes_written", "media_bytes_written", "media_bytes_erased"):
             assert cell[key] == row[key]
@@ -68,7 +69,8 @@ def test_golden_results_are_golden_here(result: warp_ssd.Result) -> None:
 
 
 def test_the_files_of_the_command_are_the_tables_of_the_package(tmp_path: Path) -> None:
-    """Its Parquet files are written without Arrow, and read as the same columns, types and values by others."""
+    """The command writes Parquet files without Arrow. Other readers see the same columns, types
+    and values."""
     warp = warp_binary()
     if warp is None:
         pytest.skip("the command is not built")
@@ -96,7 +98,7 @@ def test_the_same_bytes_as_the_command(tmp_path: Path) -> None:
     command[command.index("--json")] = "--format=table"
     printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     table = printed.split("wrote ")[0].rstrip()
-    # Remedies are options of whoever prints them.
+    # Each interface names remedies by its own options.
     assert ours.summary().startswith(table.replace("(--steady-state)", '(steady_state=True)'))
 
 
@@ -240,7 +242,7 @@ def test_ctrl_c_ends_a_run_long_before_its_end() -> None:
         pressed.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    # Started in the background by a script, Python is deaf to Ctrl-C.
+    # A script starts Python in the background with Ctrl-C ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         threading.Thread(target=press).start()
@@ -248,7 +250,7 @@ def test_ctrl_c_ends_a_run_long_before_its_end() -> None:
             warp_ssd.run(QUICK, drive_writes=1000, scale="1/512")
     finally:
         signal.signal(signal.SIGINT, before)
-    # The run alone takes minutes. The bound is patient, because other jobs may have the processors.
+    # The run alone takes minutes. The bound is generous, because other jobs may use the processors.
     assert time.monotonic() - pressed[0] < 10
 
 

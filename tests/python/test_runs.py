@@ -1,4 +1,4 @@
-"""Runs that were kept, and two results beside each other."""
+"""Kept runs, and comparisons of two results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: whole files or none, one version, SQL."""
+"""The store has complete files only, one version of each, and answers SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The studio in a notebook: one server, orders of what was run, the same integers, and what cannot be shown."""
+"""The studio in a notebook: one server, orders of finished runs, equal integers, and refusals of
+unsuitable objects."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def _server() -> Iterator[None]:
 
 
 def ask(widget: Any, method: str, path: str, body: object = None, token: str | None = None) -> Any:
-    """As the widget asks in a browser: from another origin, with the token."""
+    """Sends a request as the widget in a browser does, from another origin and with the token."""
     headers = {"Origin": "http://localhost:8888", "Authorization": f"Bearer {widget.token if token is None else token}"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(widget.url + path, data, headers, method=method)
@@ -44,7 +45,7 @@ def ask(widget: Any, method: str, path: str, body: object = None, token: str | N
 
 
 class Page:
-    """A browser's part over WebSocket, as much as plays a session to its end."""
+    """WebSocket client that plays a session to its end."""
 
     def __init__(self, widget: Any, session: str) -> None:
         place = urlparse(widget.url)
@@ -74,7 +75,7 @@ class Page:
 
 
 def integers(cells: list[dict[str, Any]]) -> list[tuple[object, ...]]:
-    """What two runs agree in if they are the same run."""
+    """Returns the integers that identical runs have in common."""
     of_owner = ("host_bytes_written", "gc_pages_copied", "units_opened", "units_reclaimed")
     return [
         (
@@ -86,7 +87,7 @@ def integers(cells: list[dict[str, Any]]) -> list[tuple[object, ...]]:
 
 
 def played(widget: Any) -> list[dict[str, Any]]:
-    """Plays what a widget shows to its end, as a browser does, and gives its results, a cell for each lane."""
+    """Plays the widget's session to its end as a browser does. Returns one cell for each lane."""
     session = ask(widget, "POST", "/api/sessions", widget.order)["id"]
     page = Page(widget, session)
     page.say({"do": "speed", "host_bytes_per_second": None})
@@ -107,7 +108,7 @@ def played(widget: Any) -> list[dict[str, Any]]:
 
 
 def cells_of(result: Result | PointResult) -> list[dict[str, Any]]:
-    """A result's cells as JSON."""
+    """Returns the cells of a result as JSON."""
     if isinstance(result, PointResult):
         return [json.loads(result.to_json())]
     cells: list[dict[str, Any]] = result.to_dict()["cells"]
@@ -274,7 +275,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(tmp_path: Path) -> None:
 
 
 def in_python(program: str) -> subprocess.CompletedProcess[str]:
-    """A process of its own, which has to end by itself."""
+    """Runs a program in another process, which must end without help."""
     return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -316,7 +317,8 @@ else:
 
 
 def test_it_serves_while_the_interpreter_is_busy(result: Result) -> None:
-    """It needs no lock of Python's: it is asked while this thread keeps that until the answer is there."""
+    """The server needs no lock of the interpreter. This thread keeps the lock until the answer
+    is there."""
     widget: Any = studio(result)
     program = f"""
 import json, urllib.request
@@ -326,6 +328,6 @@ print(json.loads(urllib.request.urlopen(request, timeout={PATIENCE_SECONDS}).rea
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as asking:
         assert asking.stdout is not None
         answer = ctypes.create_string_buffer(64)
-        # Functions of PyDLL are called with the lock.
+        # PyDLL calls functions without releasing the lock.
         length = ctypes.PyDLL(None).read(asking.stdout.fileno(), answer, 64)
     assert answer.raw[:length].decode() == warp_ssd.__version__

@@ -1,4 +1,5 @@
-"""Sweeps: every point once, in the grid's order, whatever fails, is killed, or runs where."""
+"""A sweep runs each point once in the order of the grid, despite failures, kills and other
+machines."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def test_a_repeated_sweep_is_free_and_the_same(swept: SweepResult) -> None:
 
 
 def test_a_point_knows_its_input_not_its_name(swept: SweepResult) -> None:
-    """The default over-provisioning of the profile is one of the grid's: the same input under another name."""
+    """The grid contains the profile's default over-provisioning, the same input under another
+    name."""
     plain = sweep("three_stream", {"variant": ["FDP", "NoFDP"]}, variants=["80/20"], store=swept.store.path, **SMALL)
     assert plain.ran == 0
     assert OP not in plain.points().column_names
@@ -123,7 +125,7 @@ def test_samplers_cover_their_space() -> None:
 
 
 class Deadly(VictimPolicy):
-    """Kills the process that it runs in, once enough was written."""
+    """Kills its own process at the first collection."""
 
     def select(self, candidates: Any) -> int | None:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -131,7 +133,6 @@ class Deadly(VictimPolicy):
 
 
 class Broken(VictimPolicy):
-    """Raises."""
 
     def select(self, candidates: Any) -> int | None:
         raise RuntimeError("no idea")
@@ -176,7 +177,7 @@ def test_a_policys_code_and_attributes_are_part_of_the_hash() -> None:
 
 @dataclass
 class SlowPoint:
-    """Stands for a point that needs memory and time."""
+    """Point with a given memory and time."""
 
     memory_bytes: int
     folder: str
@@ -190,7 +191,8 @@ class SlowPoint:
 
 
 def test_memory_is_budgeted(tmp_path: Path) -> None:
-    """Two of 6 do not run beside each other in a budget of 10; 3 runs beside one of them; 11 does not run at all."""
+    """Points of 6 and 6 do not fit in a budget of 10. A point of 3 runs beside one of them, and
+    a point of 11 does not run."""
     points = [SlowPoint(size, str(tmp_path), {}) for size in (6, 6, 3, 11)]
     finished: dict[str, bytes] = {}
     workers = LocalWorkers(3, memory_budget_bytes=10)

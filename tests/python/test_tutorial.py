@@ -1,4 +1,4 @@
-"""The tutorial: a newcomer's ten minutes run from top to bottom, and say what they promise."""
+"""The tutorial runs from top to bottom and prints the promised results."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 """
-"""`pip install .` brings neither of them."""
+"""`pip install .` installs neither of them."""
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What all cells print, one after the other."""
+    """Returns the output of all cells."""
     notebook = nbformat.read(TUTORIAL, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(WITHOUT_EXTRAS))
     folder = tmp_path_factory.mktemp("notebook")

@@ -1,4 +1,4 @@
-"""`whatif`: the command's answer in Python."""
+"""`whatif` returns the answer of the command."""
 
 from pathlib import Path
 
@@ -13,7 +13,8 @@ FEW_UNITS = {"geometry.reclaim_unit_bytes": "16GiB", "geometry.channels": 1, "ge
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A sequence beside random pages, on a volume each, a second between requests."""
+    """Sequential pages beside random pages, each on its own volume, with a second between
+    requests."""
     state, lines = 1, []
     for index in range(12_000):
         state = (state * 6364136223846793005 + 1442695040888963407) % 2**64

@@ -1,38 +1,43 @@
 #!/usr/bin/env bash
-# Builds what a guest is booted from: QEMU, a stock kernel, and a root file system with the programs, unpacked from Debian
-# packages into a cache directory.
+# Builds the files that a guest boots from: QEMU, a stock kernel, and a root file system with
+# programs. All of them are unpacked from Debian packages into a cache directory.
 #
-#   Debian packages -> CACHE/system-HASH  QEMU with its libraries, vmlinux, initramfs (busybox, modules, init)
-#                   -> CACHE/tree-HASH    the guest's root file system: nvme-cli, fio, mkfs, fsck, and packages asked for
+#   Debian packages -> CACHE/system-HASH  QEMU with its libraries, vmlinux, initramfs (busybox,
+#                                         modules, init)
+#                   -> CACHE/tree-HASH    the guest's root file system: nvme-cli, fio, mkfs, fsck,
+#                                         and the packages asked for
 #
-# HASH is of what it is made from, so a new recipe never touches what others use. Each is made beside its place and renamed
-# when it is whole: what is there is complete. Packages are only downloaded and unpacked, never configured, and nothing of
-# the host changes except for the few packages of `install_host_tools`. QEMU runs with its own loader and libraries, so it
-# does not matter which distribution the host is. It boots nothing.
+# HASH depends on the recipe, so a new recipe leaves existing directories alone. The script makes
+# each directory under another name and renames it when it is complete. It downloads and unpacks
+# packages but never configures them. It changes nothing else on the host, except for the few
+# packages of `install_host_tools`. QEMU runs with its own loader and libraries, so the host's
+# distribution does not matter. The script boots nothing.
 #
-#   build.sh CACHE INIT [PACKAGE...]      INIT is the first process's program
+#   build.sh CACHE INIT [PACKAGE...]      INIT is the program of the first process
 #
-# Prints lines for `warp guest`: `step WORDS` before each of STEPS things that take time, `problem SENTENCE`, and at the end
-# `system DIRECTORY` and `tree DIRECTORY`. Exit status 0: they are there. 77: they cannot be had here, and `problem` says why.
+# The script prints lines for `warp guest`. `step WORDS` comes before each of STEPS slow steps,
+# `problem SENTENCE` reports a failure, and `system DIRECTORY` and `tree DIRECTORY` come last. Exit
+# status 0 means that both directories exist. Exit status 77 means that they cannot be built here.
 set -euo pipefail
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 
 CACHE=$1 INIT=$2
 shift 2
-# Where QEMU and the kernel come from: the backports of a stable release, because vfio-user needs QEMU 10.1 or later.
+# vfio-user needs QEMU 10.1 or later, so QEMU and the kernel come from the backports of a stable
+# release.
 SYSTEM_SUITES=${WARP_SYSTEM_SUITES:-trixie trixie-backports}
 SYSTEM_PACKAGES=qemu-system-x86,linux-image-amd64,busybox-static
-# A newer release, because nvme-cli and fio must know FDP well.
+# nvme-cli and fio must support FDP well, so they come from a newer release.
 TOOLS_SUITES=${WARP_TOOLS_SUITES:-forky}
 TOOLS_PACKAGES=$(printf '%s\n' nvme-cli fio e2fsprogs f2fs-tools xfsprogs "$@" | sort -u | paste -sd ,)
-# Kernel modules that go into the guest, with all that they need.
+# Kernel modules of the guest. Their dependencies are copied too.
 MODULES="virtio_console 9p 9pnet_virtio overlay nvme virtio_net nvme-tcp ext4 f2fs xfs btrfs crc32c-cryptoapi crc32c-intel"
-# To be increased when this script makes something else of the same packages.
+# Increase VERSION when this script makes something else of the same packages.
 VERSION=2
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-# What both together take on the disk, with room for what is only there while they are made.
+# Disk space of both directories, including temporary files of the build.
 ROOM_MB=900
-# The guest's name on fabrics.
+# Host identifier of the guest for NVMe over Fabrics.
 IDENTIFIER=4ae71336-e44b-49bf-b9d2-752e234818a5
 
 unavailable() {
@@ -40,7 +45,7 @@ unavailable() {
     exit 77
 }
 
-# What each must have been made from to be used.
+# The recipes are the inputs of the hashes.
 system_recipe() {
     printf '%s\n' "$SYSTEM_SUITES" "$SYSTEM_PACKAGES" "$MODULES" "$VERSION"
     cat "$INIT"
@@ -54,7 +59,7 @@ hash_of() {
     "$1" | sha256sum | head -c 12
 }
 
-# Prints the Debian mirror that this host's package manager uses, or the one given in WARP_DEBIAN_MIRROR.
+# Prints the Debian mirror of WARP_DEBIAN_MIRROR or of the host's package manager.
 mirror() {
     local found=${WARP_DEBIAN_MIRROR:-} sources=/etc/apt/sources.list.d
     [ -n "$found" ] || found=$(cat "$sources"/*.sources 2>/dev/null |
@@ -64,7 +69,7 @@ mirror() {
     printf '%s' "$found"
 }
 
-# Installs on the host what unpacking and packing needs.
+# Installs the host programs that unpack and pack.
 install_host_tools() {
     local pair missing=()
     for pair in mmdebstrap:mmdebstrap zstd:zstd xz:xz-utils cpio:cpio depmod:kmod modinfo:kmod; do
@@ -80,7 +85,7 @@ install_host_tools() {
         unavailable "apt-get cannot install ${missing[*]}. Check the network"
 }
 
-# Says why packages could not be unpacked: LOG MIRROR
+# `explain LOG MIRROR` says why packages could not be unpacked.
 explain() {
     local unknown message
     if grep -qE 'No space left on device|enough free space' "$1"; then
@@ -93,7 +98,7 @@ explain() {
     unavailable "the Debian packages cannot be downloaded ($message). Check the network"
 }
 
-# Downloads and unpacks packages: DIRECTORY PACKAGES "SUITES".
+# `unpack DIRECTORY PACKAGES "SUITES"` downloads and unpacks packages.
 unpack() {
     local directory=$1 packages=$2 suites=$3 mirror suite sources=() log=$1.log
     mirror=$(mirror)
@@ -101,7 +106,8 @@ unpack() {
     for suite in $suites; do
         sources+=("deb [signed-by=$KEYRING] $mirror $suite main")
     done
-    # QEMU and the kernel come from the backports where there are some. A release in development may have old indexes.
+    # QEMU and the kernel come from the backports if there are any. A release in development may
+    # have old indexes.
     # shellcheck disable=SC2016  # $1 is the hook's own argument
     timeout --foreground 540 mmdebstrap --variant=extract --include="$packages" \
         --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Retries "3"' \
@@ -109,15 +115,16 @@ unpack() {
             printf "Package: qemu-* seabios linux-*\nPin: release n=*-backports\nPin-Priority: 900\n" \
                 >"$1/etc/apt/preferences.d/backports"' \
         "${suites%% *}" "$directory" "${sources[@]}" >"$log" 2>&1 || explain "$log" "$mirror"
-    # Both hold the mirror's name.
+    # Both contain the mirror's name.
     rm -rf "$log" "${directory:?}/etc/apt" "${directory:?}/var"
 }
 
-# Copies one kernel module, uncompressed, after those that it needs. Uses path_of, copied, modules, root of its callers.
+# Copies a kernel module, uncompressed, after its dependencies. The callers own the variables
+# path_of, copied, modules and root.
 copy_module() {
     local name=${1//-/_} file needed to
     file=${path_of[$name]:-}
-    # No file: it is built into the kernel.
+    # A module without a file is built into the kernel.
     [ -n "$file" ] && [ -z "${copied[$name]:-}" ] || return 0
     copied[$name]=1
     for needed in $(modinfo -F depends "$file" | tr , ' '); do
@@ -150,7 +157,8 @@ copy_modules() {
     depmod -b "$root" "$version"
 }
 
-# Takes the kernel out of its compressed image: started directly it boots seconds sooner under emulation.
+# Extracts the kernel from its compressed image. An uncompressed kernel boots seconds sooner under
+# emulation.
 extract_kernel() {
     local image=$1 kernel=$2 offset
     while read -r offset; do
@@ -160,7 +168,7 @@ extract_kernel() {
     cp "$image" "$kernel"
 }
 
-# QEMU, kernel and initial RAM file system: DIRECTORY
+# `make_system DIRECTORY` makes QEMU, the kernel and the initial RAM file system.
 make_system() {
     local directory=$1 modules image root=$1/initramfs.d
     echo "step downloading and unpacking QEMU and the kernel"
@@ -176,11 +184,11 @@ make_system() {
         [ ! -e "$image" ] || extract_kernel "$image" "$directory/vmlinux"
     done
     [ -s "$directory/vmlinux" ] || unavailable "the kernel's package has no vmlinuz"
-    # Most of the unpacked kernel is modules that the guest does not load.
+    # The guest loads few modules, and the others are most of the unpacked kernel.
     rm -rf "$root" "$directory/usr/lib/modules" "$directory/boot"
 }
 
-# The guest's root file system: DIRECTORY
+# `make_tree DIRECTORY` makes the guest's root file system.
 make_tree() {
     local directory=$1 busybox=$SYSTEM/usr/bin/busybox name folder
     echo "step downloading and unpacking ${TOOLS_PACKAGES//,/, }"
@@ -192,14 +200,14 @@ make_tree() {
     done
     ln -sfn /run "$directory/var/run"
     cp "$busybox" "$directory/usr/bin/busybox"
-    # Whatever small program no package brings is busybox's.
+    # Busybox provides the small programs that no package contains.
     for name in $("$busybox" --list); do
         [ -e "$directory/usr/bin/$name" ] || [ -e "$directory/usr/sbin/$name" ] ||
             ln -sf busybox "$directory/usr/bin/$name"
     done
-    # Where the kernel looks for it.
+    # The kernel looks for modprobe here.
     ln -sf ../bin/busybox "$directory/usr/sbin/modprobe"
-    # Packages that were not configured made no users; some servers do not run as root.
+    # Packages that were not configured made no users, and some servers do not run as root.
     printf '%s\n' root:x:0:0:root:/root:/bin/sh guest:x:1000:1000:guest:/tmp:/bin/sh \
         nobody:x:65534:65534:nobody:/nonexistent:/bin/false >"$directory/etc/passwd"
     printf '%s\n' root:x:0: guest:x:1000: nogroup:x:65534: >"$directory/etc/group"
@@ -217,11 +225,11 @@ tree_is_whole() {
     [ -x "$TREE/usr/sbin/nvme" ] && [ -x "$TREE/usr/bin/busybox" ]
 }
 
-# Makes a directory in whole or not at all: DIRECTORY system|tree
+# `make DIRECTORY system|tree` makes a directory completely or not at all.
 make() {
     local directory=$1 what=$2
     ! "${what}_is_whole" || return 0
-    # What is there and not whole was changed by somebody else.
+    # An incomplete directory was changed by somebody else.
     rm -rf "$directory"
     "make_$what" "$directory.partial"
     "${what}_recipe" >"$directory.partial/recipe"
@@ -238,11 +246,11 @@ TREE=$CACHE/tree-$(hash_of tree_recipe)
 system_is_whole && tree_is_whole && show && exit
 [ "$(id -u)" = 0 ] || unavailable "the first build unpacks Debian packages into $CACHE, which needs root"
 mkdir -p "$CACHE" 2>/dev/null || unavailable "$CACHE cannot be created. Set WARP_GUEST_CACHE to another folder"
-# Two runs at the same time build it once.
+# Two runs at the same time build only once.
 exec 9>"$CACHE/lock"
 flock --nonblock 9 || { echo "step waiting for another build in $CACHE" && flock 9; }
 system_is_whole && tree_is_whole && show && exit
-# Of a build that was killed.
+# Remains of a build that was killed.
 rm -rf "$CACHE"/*.partial*
 trap 'rm -rf "$CACHE"/*.partial*' EXIT
 [ "$(df -Pm "$CACHE" | awk 'END { print $4 }')" -ge "$ROOM_MB" ] ||

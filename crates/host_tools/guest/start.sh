@@ -1,14 +1,15 @@
 # shellcheck shell=dash
-# The second half of the guest's start, in its own root file system: attaches the drive, runs /warp/command with its output on
-# ports of the host, says how it ended, and powers off.
+# The second half of the guest's start, in its own root file system. It attaches the drive, runs
+# /warp/command with its output on ports of the host, reports the exit status and powers off.
 #
-# /warp/parameters holds NAMESPACE (a block device to wait for), CONNECT (arguments of nvme connect), SHELL_SIZE (rows and
-# columns of a terminal; empty: no shell).
+# /warp/parameters contains three variables. NAMESPACE is a block device to wait for, and CONNECT
+# has the arguments of `nvme connect`. SHELL_SIZE has the rows and columns of a terminal, and is
+# empty if there is no shell.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/warp/bin HOME=/root
 # shellcheck disable=SC1091  # made for each boot
 . /warp/parameters
 mkdir -p /dev/shm /dev/pts
-# Where shells look for the files that a process has open; a device manager would make them.
+# Shells look here for the open files of a process. A device manager would make these links.
 ln -s /proc/self/fd /dev/fd
 ln -s fd/0 /dev/stdin
 ln -s fd/1 /dev/stdout
@@ -22,10 +23,10 @@ for module in nvme virtio_net nvme-tcp ext4 f2fs; do
 done
 hostname guest
 ifconfig lo 127.0.0.1 up
-# No default route: the guest reaches the host's own loopback addresses (10.0.2.2) and nothing else.
+# There is no default route. The guest reaches only the loopback addresses of the host (10.0.2.2).
 [ -d /sys/class/net/eth0 ] && ifconfig eth0 10.0.2.15 netmask 255.255.255.0 up
 
-# The device of the virtio serial port of a name: NAME
+# `port NAME` prints the device of a virtio serial port.
 port() {
     for port in /sys/class/virtio-ports/*; do
         [ "$(cat "$port/name" 2>/dev/null)" = "$1" ] && echo "/dev/${port##*/}" && return
@@ -57,7 +58,7 @@ read -r seconds _ </proc/uptime
 echo "up $seconds" >&3
 cd /shared || exit
 if [ -n "$SHELL_SIZE" ]; then
-    # The terminal forgets its size when nobody has it open.
+    # The terminal loses its size when no process has it open.
     setsid -c sh -c "stty sane $SHELL_SIZE; exec sh -l" </dev/hvc0 >/dev/hvc0 2>&1
 else
     sh /warp/command >"$(port output)" 2>"$(port error)" </dev/null
@@ -69,5 +70,6 @@ umount /shared
 echo "exit $code" >&3
 exec 3>&-
 echo o >/proc/sysrq-trigger
-# The devices go while the power goes: nothing can be started any more, and this process must not end.
+# The devices disappear during the power-off, so nothing can be started any more. The first process
+# must not end.
 while :; do :; done

@@ -1,17 +1,19 @@
 # shellcheck shell=dash
-# What the checks are written with: assertions that print TAP, bytes of the standard's structures, and finding the drive.
+# Functions for the checks: assertions that print TAP, access to bytes of the standard's structures,
+# and discovery of the drive.
 #
-# A check is a sh file (POSIX and `local`) that `main` runs in a shell of its own after reading this one. An assertion
-# prints `ok - what`, or `not ok - what` with what was found; nothing stops at the first failure. SCRATCH is a directory
-# for its files. A process costs 30 ms and more under emulation, so the shell does what it can by itself.
+# A check is a sh file (POSIX and `local`). `main` runs it in its own shell after this file. An
+# assertion prints `ok - what`, or `not ok - what` with the value found. No assertion ends the
+# check. SCRATCH is a directory for the files of the check. A process costs 30 ms or more under
+# emulation, so the functions prefer builtins of the shell.
 
-# --------------------------------------------------------------------------------------------------- assertions --
+# ------------------------------------------------------------------------------------ assertions --
 
 pass() {
     echo "ok - $1"
 }
 
-# A failure with an explanation: WHAT LINE...
+# `fail WHAT LINE...` reports a failure with an explanation.
 fail() {
     local line
     echo "not ok - $1"
@@ -21,32 +23,33 @@ fail() {
     done
 }
 
-# A check that this drive or kernel has no subject for: WHAT WHY.
+# `skip WHAT WHY` reports a check that does not apply to this drive or kernel.
 skip() {
     echo "ok - $1 # SKIP $2"
 }
 
-# WHAT FOUND EXPECTED
+# `same WHAT FOUND EXPECTED` asserts that two values are equal.
 same() {
     if [ "$2" = "$3" ]; then pass "$1"; else fail "$1" "found:    $2" "expected: $3"; fi
 }
 
-# WHAT FOUND UNWANTED
+# `differs WHAT FOUND UNWANTED` asserts that two values differ.
 differs() {
     if [ "$2" != "$3" ]; then pass "$1"; else fail "$1" "found: $2"; fi
 }
 
-# Integers: WHAT FOUND LEAST
+# `at_least WHAT FOUND LEAST` asserts a lower bound of an integer.
 at_least() {
     if [ "$2" -ge "$3" ] 2>/dev/null; then pass "$1"; else fail "$1" "found: $2" "least: $3"; fi
 }
 
-# Text and an extended regular expression: WHAT TEXT EXPRESSION
+# `matches WHAT TEXT EXPRESSION` asserts that an extended regular expression matches.
 matches() {
     if printf '%s\n' "$2" | grep -qE -e "$3"; then pass "$1"; else fail "$1" "no match for $3 in:" "$2"; fi
 }
 
-# WHAT COMMAND... ; the command's output is shown if it fails, and kept in $SCRATCH/output.
+# `succeeds WHAT COMMAND...` asserts that a command succeeds, and shows its output if it does not.
+# The output remains in $SCRATCH/output.
 succeeds() {
     local what=$1 code=0
     shift
@@ -58,8 +61,8 @@ succeeds() {
     fi
 }
 
-# A command that the drive must refuse: WHAT STATUS COMMAND... ; STATUS is type and code (0x80 is LBA Out of Range), and
-# the drive must say that trying again is of no use (DNR).
+# `refused WHAT STATUS COMMAND...` asserts that the drive refuses a command with Do Not Retry (DNR).
+# STATUS is the type and the code, so 0x80 is LBA Out of Range.
 refused() {
     local what=$1 expected=$2 status
     shift 2
@@ -79,7 +82,7 @@ refused() {
     fi
 }
 
-# Waits until a command succeeds: SECONDS COMMAND...
+# `wait_for SECONDS COMMAND...` waits until a command succeeds.
 wait_for() {
     local tries=$(($1 * 10))
     shift
@@ -90,33 +93,33 @@ wait_for() {
     done
 }
 
-# WHAT SECONDS COMMAND... ; the command must succeed in that time.
+# `eventually WHAT SECONDS COMMAND...` asserts that a command succeeds within a time.
 eventually() {
     local what=$1 limit_s=$2
     shift 2
     if wait_for "$limit_s" "$@"; then pass "$what"; else fail "$what" "not within $limit_s s: $*"; fi
 }
 
-# Hands a value to the checks after the server's restart, where it is $NAME: NAME VALUE
+# `keep NAME VALUE` sets $NAME for the checks after the server's restart.
 keep() {
     echo "@@keep $1=$2"
 }
 
-# -------------------------------------------------------------------------------------------------------- bytes --
+# ----------------------------------------------------------------------------------------- bytes --
 
-# A little-endian integer of 1, 2, 4 or 8 bytes: FILE OFFSET BYTES
+# `field FILE OFFSET BYTES` prints a little-endian integer of 1, 2, 4 or 8 bytes.
 field() {
     local value
     value=$(od -A n -v -t "u$3" -j "$2" -N "$3" "$1")
     echo "${value##* }"
 }
 
-# Characters without the spaces that fill them up: FILE OFFSET BYTES
+# `characters FILE OFFSET BYTES` prints a string without its padding.
 characters() {
     dd if="$1" bs=1 skip="$2" count="$3" 2>/dev/null | sed 's/ *$//'
 }
 
-# One bit of a field: FILE OFFSET BYTES BIT
+# `bit FILE OFFSET BYTES BIT` prints one bit of a field.
 bit() {
     echo $(($(field "$1" "$2" "$3") >> $4 & 1))
 }
@@ -127,21 +130,21 @@ sum_of() { # FILE
     echo "$1"
 }
 
-# The content of a small file without blanks at its end: FILE
+# `value_of FILE` prints the first line of a small file without trailing blanks.
 value_of() {
     local value
     read -r value 2>/dev/null <"$1" && echo "$value"
 }
 
-# Identifiers that `nvme list-ns` prints, decimal, in a line: ARGUMENTS...
+# `namespaces ARGUMENTS...` prints the identifiers of `nvme list-ns` as decimal numbers in one line.
 namespaces() {
     local nsid
     nvme list-ns "$@" | awk -F : '$2 ~ /^0x/ { print $2 }' | while read -r nsid; do printf '%d ' "$nsid"; done | sed 's/ $//'
 }
 
-# ---------------------------------------------------------------------------------------------------- the drive --
+# ------------------------------------------------------------------------------------- the drive --
 
-# The controller of a transport, as nvme0: pcie or tcp
+# `controller pcie|tcp` prints the name of a transport's controller, such as nvme0.
 controller() {
     local path
     for path in /sys/class/nvme/nvme*; do
@@ -153,17 +156,17 @@ controller() {
     return 1
 }
 
-# Its identifier (CNTLID).
+# `controller_identifier pcie|tcp` prints the CNTLID of a transport's controller.
 controller_identifier() {
     value_of "/sys/class/nvme/$(controller "$1")/cntlid"
 }
 
-# Whether a transport's controller is up.
+# `is_live pcie|tcp` succeeds if the controller of a transport is live.
 is_live() {
     [ "$(value_of "/sys/class/nvme/$(controller "$1")/state")" = live ]
 }
 
-# The block device of a namespace through a transport, as nvme0n1: TRANSPORT NSID
+# `block_of TRANSPORT NSID` prints the name of a block device, such as nvme0n1.
 block_of() {
     local path
     for path in /sys/class/nvme/"$(controller "$1")"/nvme*n*; do
@@ -175,7 +178,7 @@ block_of() {
     return 1
 }
 
-# The device of a namespace whose paths the kernel has joined: NSID
+# `multipath_device NSID` prints the device of a namespace with joined paths.
 multipath_device() {
     local path
     for path in /sys/class/nvme-subsystem/*/nvme*n*; do
@@ -187,7 +190,7 @@ multipath_device() {
     return 1
 }
 
-# Device files. Waits a little for a namespace that is just appearing.
+# The next functions print device files. They wait for a namespace that is about to appear.
 admin_device() {
     echo "/dev/$(controller "$1")"
 }
@@ -212,36 +215,36 @@ has_no_block_device() {
     ! block_of "$1" "$2" >/dev/null
 }
 
-# A file of /sys/block/.../queue: DEVICE-FILE NAME
+# `queue_limit DEVICE-FILE NAME` prints a file of /sys/block/.../queue.
 queue_limit() {
     value_of "/sys/block/${1##*/}/queue/$2"
 }
 
-# Bytes of a block device.
+# `size_of DEVICE-FILE` prints the bytes of a block device.
 size_of() {
     echo $(($(value_of "/sys/block/${1##*/}/size") * 512))
 }
 
-# The NQN of the drive, as the first transport's controller says it.
+# Prints the drive's NQN, as the controller of the first transport reports it.
 drive_nqn() {
     value_of "/sys/class/nvme/$(controller "${TRANSPORTS%% *}")/subsysnqn"
 }
 
-# Connects the NVMe/TCP controller: OPTIONS...
+# `connect_tcp OPTIONS...` connects the NVMe/TCP controller.
 connect_tcp() {
     nvme connect -t tcp -a "$TCP_ADDRESS" -s "$TCP_PORT" -n "$(drive_nqn)" "$@" && wait_for 10 is_live tcp
 }
 
-# Ends its connection.
+# Disconnects the NVMe/TCP controller.
 disconnect_tcp() {
     nvme disconnect --device="$(controller tcp)" && wait_for 10 has_no_controller tcp
 }
 
-# Runs fio on a device: DEVICE OPTIONS... ; its report is shown if it fails.
+# `run_fio DEVICE OPTIONS...` runs fio on a device, and shows its report if it fails.
 run_fio() {
     local device=$1 direct=--direct=1
     shift
-    # Passthrough has no page cache to avoid.
+    # Passthrough bypasses the page cache.
     case $device in /dev/ng*) direct= ;; esac
     fio --name=check --filename="$device" $direct --thread --output="$SCRATCH/fio" "$@" || {
         tail -n 15 "$SCRATCH/fio"
@@ -249,17 +252,18 @@ run_fio() {
     }
 }
 
-# Reads through the page cache's back: DEVICE OFFSET-BYTES BYTES, multiples of 4096
+# `read_device DEVICE OFFSET-BYTES BYTES` reads with direct I/O. The numbers are multiples of 4096.
 read_device() {
     dd if="$1" bs=4096 skip=$(($2 / 4096)) count=$(($3 / 4096)) iflag=direct 2>/dev/null
 }
 
-# Writes standard input likewise: DEVICE OFFSET-BYTES
+# `write_device DEVICE OFFSET-BYTES` writes standard input with direct I/O.
 write_device() {
     dd of="$1" bs=4096 seek=$(($2 / 4096)) oflag=direct conv=notrunc iflag=fullblock 2>/dev/null
 }
 
-# Makes a namespace and attaches it, printing its identifier: ADMIN-DEVICE MEBIBYTES LBA-FORMAT TRANSPORTS OPTIONS...
+# `make_namespace ADMIN-DEVICE MEBIBYTES LBA-FORMAT TRANSPORTS OPTIONS...` creates a namespace,
+# attaches it and prints its identifier.
 make_namespace() {
     local admin=$1 blocks=$(($2 * 1048576 / $(format_bytes "$3"))) format=$3 controllers='' transport nsid
     for transport in $4; do
@@ -274,12 +278,12 @@ make_namespace() {
     echo "$nsid"
 }
 
-# Bytes of a block in an LBA format without metadata.
+# `format_bytes LBA-FORMAT` prints the data bytes of a block in a format without metadata.
 format_bytes() {
     if [ "$1" = "$FORMAT_512" ]; then echo 512; else echo 4096; fi
 }
 
-# Deletes all namespaces: ADMIN-DEVICE
+# `delete_namespaces ADMIN-DEVICE` deletes all namespaces.
 delete_namespaces() {
     local nsid transport
     for nsid in $(namespaces "$1" --all); do
@@ -292,7 +296,8 @@ delete_namespaces() {
     done
 }
 
-# The drive as it comes: one namespace over everything with all handles, 4096-byte blocks.
+# Restores the initial state of the drive, one namespace of full capacity with all handles and
+# 4096-byte blocks.
 restore_namespace() {
     local admin
     admin=$(admin_device "${TRANSPORTS%% *}")
@@ -300,7 +305,7 @@ restore_namespace() {
         make_namespace "$admin" $((CAPACITY_BYTES / 1048576)) "$FORMAT_4096" "$TRANSPORTS" --nphndls=8 --phndls=0,1,2,3,4,5,6,7
 }
 
-# Whether all bytes are zero: DEVICE OFFSET-BYTES BYTES
+# `is_zero DEVICE OFFSET-BYTES BYTES` succeeds if all bytes are zero.
 is_zero() {
     read_device "$1" "$2" "$3" >"$SCRATCH/zeroes" && [ "$(tr -d '\0' <"$SCRATCH/zeroes" | wc -c)" = 0 ]
 }
@@ -309,9 +314,9 @@ random_bytes() {
     head -c "$1" /dev/urandom
 }
 
-# ---------------------------------------------------------------------------------------------------------- FDP --
+# ------------------------------------------------------------------------------------------- FDP --
 
-# A counter of the FDP Statistics log, in bytes: ADMIN-DEVICE hbmw|mbmw|mbe
+# `fdp_statistic ADMIN-DEVICE hbmw|mbmw|mbe` prints a counter of the FDP Statistics log, in bytes.
 fdp_statistic() {
     nvme get-log "$1" --log-id=0x22 --lsi=1 --log-len=64 --raw-binary >"$SCRATCH/statistics" || return 1
     case $2 in
@@ -321,19 +326,20 @@ fdp_statistic() {
     esac
 }
 
-# Bytes of a reclaim unit (RUNS of the first configuration): ADMIN-DEVICE
+# `reclaim_unit_bytes ADMIN-DEVICE` prints RUNS of the first configuration.
 reclaim_unit_bytes() {
     nvme get-log "$1" --log-id=0x20 --lsi=1 --log-len=80 --raw-binary >"$SCRATCH/configurations" || return 1
     field "$SCRATCH/configurations" 32 8
 }
 
-# Lines `PID RUHID RUAMW` of the reclaim unit handle status: DEVICE
+# `handle_status DEVICE` prints lines `PID RUHID RUAMW` of the reclaim unit handle status.
 handle_status() {
     nvme fdp status "$1" --raw-binary >"$SCRATCH/status" || return 1
     od -A n -v -t u2 -w32 -j 16 "$SCRATCH/status" | awk '{ print $1, $2, $5 + 65536 * $6 + 4294967296 * $7 }'
 }
 
-# Lines `TYPE PIV PID NSID RUHID LBA` of an event log, oldest first: ADMIN-DEVICE host|controller
+# `fdp_events ADMIN-DEVICE host|controller` prints lines `TYPE PIV PID NSID RUHID LBA` of an event
+# log, oldest event first.
 fdp_events() {
     local host=0
     [ "$2" = controller ] || host=1
@@ -342,8 +348,9 @@ fdp_events() {
         print $1 % 256, int($1 / 256) % 2, $2, $7 + 65536 * $8, $18, $11 + 65536 * $12 + 4294967296 * $13 }'
 }
 
-# How far handles moved between two outputs of handle_status, as `PID:BLOCKS` of those that did: BEFORE AFTER UNIT-BLOCKS
-# A handle that goes on in a new reclaim unit is seen modulo the unit's size.
+# `moved_handles BEFORE AFTER UNIT-BLOCKS` compares two outputs of handle_status and prints
+# `PID:BLOCKS` of each handle that moved. The blocks are modulo the reclaim unit's size, because a
+# handle may continue in a new unit.
 moved_handles() {
     printf '%s\n' "$1" >"$SCRATCH/before"
     printf '%s\n' "$2" | awk -v unit="$3" -v before="$SCRATCH/before" '
@@ -351,9 +358,10 @@ moved_handles() {
         { moved = ((available[$1] - $3) % unit + unit) % unit; if (moved) printf "%s%d:%d", found++ ? " " : "", $1, moved }'
 }
 
-# -------------------------------------------------------------------------------------------------------- files --
+# ----------------------------------------------------------------------------------------- files --
 
-# Writes files of several sizes, deletes and renames some, and syncs: DIRECTORY MEBIBYTES
+# `populate DIRECTORY MEBIBYTES` writes files of several sizes, deletes and renames some of them,
+# and syncs.
 populate() {
     local index=0
     mkdir -p "$1/kept" "$1/passing" || return 1
@@ -368,12 +376,12 @@ populate() {
     sync
 }
 
-# One sum over the names and contents of all files: DIRECTORY
+# `tree_sum DIRECTORY` prints one checksum of the names and contents of all files.
 tree_sum() {
     (cd "$1" && find . -type f | sort | xargs sha256sum) | sha256sum | cut -d ' ' -f 1
 }
 
-# ext4|f2fs DEVICE
+# `make_file_system ext4|f2fs|xfs DEVICE` makes a file system.
 make_file_system() {
     case $1 in
     ext4) mkfs.ext4 -q -F "$2" ;;
@@ -382,7 +390,7 @@ make_file_system() {
     esac
 }
 
-# Checks an unmounted file system, changing nothing: ext4|f2fs DEVICE
+# `check_file_system ext4|f2fs DEVICE` checks an unmounted file system without changes to it.
 check_file_system() {
     case $1 in
     ext4) e2fsck -f -n "$2" ;;
@@ -390,7 +398,7 @@ check_file_system() {
     esac
 }
 
-# Mounts at /mnt/NAME: ext4|f2fs DEVICE
+# `mount_file_system ext4|f2fs|xfs DEVICE` mounts a device at /mnt/NAME.
 mount_file_system() {
     mkdir -p "/mnt/$1" && mount -t "$1" "$2" "/mnt/$1"
 }

@@ -1,9 +1,10 @@
 # shellcheck shell=dash
-# Placement feedback, end to end: fio writes misplaced data, `warp drive advise` names it through the kernel, the same job with the
-# data where the advice says copies less.
+# Placement feedback from fio to `warp drive advise`. fio writes misplaced data, and the advice
+# names it through the kernel. After a move to the advised handle, the same job causes fewer copies.
 #
-# HOT is 4 KiB at random on a tenth of the drive, WARM files of 64 KiB are overwritten one after the other, the rest is COLD and
-# written once: the workload of Kang & Shin with WARM on HOT's placement identifier. Parameters: SERIAL, TRANSPORTS=pcie.
+# The workload is that of Kang and Shin, with WARM on the placement identifier of HOT. HOT is 4 KiB
+# at random on a tenth of the drive. WARM overwrites files of 64 KiB in order. COLD is the rest of
+# the drive, written once. Parameters are SERIAL and TRANSPORTS=pcie.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
@@ -11,7 +12,8 @@
 WARP=/warp/bin/warp
 HOT_BYTES=$((6 << 20)) WARM_BYTES=$((24 << 20))
 
-# HOT and WARM with a placement identifier each, two bytes of HOT for one of WARM: IDENTIFIER-OF-WARM
+# `hot_and_warm IDENTIFIER-OF-WARM` writes HOT and WARM, two bytes of HOT for each byte of WARM. HOT
+# has identifier 0.
 hot_and_warm() {
     cat >"$SCRATCH/job.fio" <<END
 [global]
@@ -82,11 +84,11 @@ sed 's/^/# /' "$SCRATCH/output"
 same "it names only WARM" "$(sort -u "$SCRATCH/moves")" "WARM 0 1"
 matches "its JSON says so, too" "$(cat "$SCRATCH/advice")" '"owner":"WARM","from":0,"to":1,"reason":"reported".*"carried_out":true'
 to=$(awk '$1 == "WARM" { print $3; exit }' "$SCRATCH/moves")
-hot_and_warm "${to:-0}" # What was mixed before is collected.
+hot_and_warm "${to:-0}" # This run collects the mixed reclaim units.
 hot_and_warm "${to:-0}"
 at_least "write amplification drops by a quarter at least" $((misplaced * 3 / 4)) "$waf_milli"
 
-# The same with files of a file system, which writes all of them with the same identifier.
+# The second half does the same with files. The file system writes all of them with one identifier.
 succeeds "a file system on the namespace" make_file_system ext4 "$device"
 succeeds "it is mounted" mount_file_system ext4 "$device"
 mkdir /mnt/ext4/hot /mnt/ext4/warm /mnt/ext4/cold

@@ -1,6 +1,7 @@
 # shellcheck shell=dash
-# `warp capture` on a stock kernel: fio writes two files of ext4, and every byte of them is in the capture with its file. The capture goes to the
-# host, for `warp whatif`. Parameters: SERIAL, TRANSPORTS=pcie.
+# `warp capture` on a stock kernel. fio writes two files of ext4, and the capture attributes each
+# byte to its file. The capture goes to the host for `warp whatif`. Parameters are SERIAL and
+# TRANSPORTS=pcie.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
@@ -8,7 +9,7 @@
 WARP=/warp/bin/warp
 HOT_BYTES=$((6 << 20)) WARM_BYTES=$((24 << 20))
 
-# Bytes written to a file, of a capture: FILE NAME
+# `written_to FILE NAME` prints the bytes that a capture shows for a file.
 written_to() {
     awk -F , -v name="$2" '$3 == name && $4 == "W" { bytes += $6 } END { print bytes + 0 }' "$1"
 }
@@ -28,12 +29,12 @@ if ! "$WARP" --version >/dev/null 2>&1; then
     exit 0
 fi
 
-# Counters of a run, from what `--json` prints: FILE
+# `counters FILE` prints the counters of a run from the output of `--json`.
 counters() {
     sed -E 's/.*("host_bytes_written":[0-9]+,"media_bytes_written":[0-9]+,"media_bytes_erased":[0-9]+).*/\1/' "$1"
 }
 
-# A job through the kernel's passthrough, on the drive as it is when it is new, causes what it causes in the lab.
+# A job through the kernel's passthrough on a new drive causes the same counters as in the lab.
 cat >"$SCRATCH/on.fio" <<END
 [global]
 ioengine=io_uring_cmd

@@ -1,9 +1,10 @@
-"""device_del of a vfio-user-pci device in QEMU, with a server that has nothing of WARP's: a PCI device that does nothing.
+"""Deletes a vfio-user-pci device in QEMU with device_del. The server contains no WARP code, and its
+PCI device does nothing.
 
-    device_del.py SYSTEM [without-msix]     SYSTEM is the first folder that `warp guest --build-only` prints
+    device_del.py SYSTEM [without-msix]     SYSTEM is the first folder of `warp guest --build-only`
 
-Says how QEMU ended. QEMU 11.1.3 ends with signal 6 where the device has MSI-X, whatever the server answers; the reset completes
-device_del, which otherwise waits for a guest.
+Prints the exit status of QEMU. If the device has MSI-X, QEMU 11.1.3 ends with signal 6 for any
+answer of the server. The reset completes device_del, which otherwise waits for a guest.
 """
 
 import json
@@ -22,7 +23,8 @@ REPLY, NO_REPLY = 0x1, 0x10
 
 
 def config_space(has_msix: bool) -> bytearray:
-    """Return the configuration space of a device with one BAR, and perhaps with one interrupt, its table and bits in that BAR."""
+    """Returns the configuration space of a device with one BAR. With MSI-X it has one interrupt,
+    whose table and bits are in that BAR."""
     space = bytearray(CONFIG_BYTES)
     struct.pack_into("<HHHHI", space, 0, 0x1AF4, 0x10F0, 0, 0x10 if has_msix else 0, 0xFF000000)
     if has_msix:
@@ -32,7 +34,7 @@ def config_space(has_msix: bool) -> bytearray:
 
 
 def answer(command: int, body: bytes, space: bytearray, has_msix: bool) -> bytes:
-    """Return the body of the reply to a message."""
+    """Returns the body of the reply to a message."""
     sizes = {0: BAR_BYTES, CONFIG_REGION: CONFIG_BYTES}
     if command == VERSION:
         return struct.pack("<HH", 0, 0) + b"{}\0"
@@ -58,7 +60,7 @@ def answer(command: int, body: bytes, space: bytearray, has_msix: bool) -> bytes
 
 
 def serve(listener: socket.socket, has_msix: bool) -> None:
-    """Serve one client until it leaves."""
+    """Serves one client until it disconnects."""
     client, _ = listener.accept()
     space = config_space(has_msix)
     while True:
@@ -73,7 +75,7 @@ def serve(listener: socket.socket, has_msix: bool) -> None:
 
 
 def main(system: str, has_msix: bool) -> None:
-    """Attach the device, delete it, and say how QEMU ended."""
+    """Attaches the device, deletes it, and prints the exit status of QEMU."""
     folder = tempfile.mkdtemp()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{folder}/device")
@@ -92,7 +94,7 @@ def main(system: str, has_msix: bool) -> None:
     assert process.stdin is not None
     process.stdin.write("".join(json.dumps(command) + "\n" for command in commands))
     process.stdin.flush()
-    # What is deleted is destroyed a little later.
+    # QEMU destroys a deleted device a little later.
     time.sleep(2)
     process.terminate()
     print(process.communicate()[0] + f"QEMU ended with {process.returncode}")

@@ -1,15 +1,18 @@
 # shellcheck shell=dash
-# Which placement handle a write gets whose file has a write hint (F_SET_RW_HINT): directly on the block device, and through
-# file systems, by direct writes and through the page cache. Parameters: SERIAL, TRANSPORTS=pcie
+# Measures which placement handle receives a file's writes for each write hint (F_SET_RW_HINT). It
+# covers the block device and file systems, with direct writes and through the page cache.
+# Parameters are SERIAL and TRANSPORTS=pcie.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
 
 HINTS="none short medium long extreme"
-# What a hint's file is long, so that what a file system writes besides is told from it; a reclaim unit is longer.
+# Size of a file with a hint. It is large against the file system's own writes, and smaller than a
+# reclaim unit.
 FILE_KIB=512
 
-# Writes a file, or the device, with a hint, and prints the handles that more than half of it went to: NAME DIRECT HINT ARGUMENTS-OF-FIO...
+# `handle_of NAME DIRECT HINT ARGUMENTS-OF-FIO...` writes a file or the device with a hint. It
+# prints the handles that receive more than half of the data.
 handle_of() {
     local name=$1 direct=$2 hint=$3 before
     shift 3
@@ -21,7 +24,7 @@ handle_of() {
     tr ' ' '\n' <"$SCRATCH/moved" | awk -F : -v most=$((FILE_KIB / 8)) '$2 > most { print $1 }' | paste -sd ,
 }
 
-# Handles of all hints in a row: NAME DIRECT ARGUMENTS-OF-FIO...
+# `handles_of NAME DIRECT ARGUMENTS-OF-FIO...` prints the handles of all hints in a row.
 handles_of() {
     local name=$1 direct=$2 hint row=''
     shift 2
@@ -51,7 +54,7 @@ done
 echo "| written through | $(echo "$HINTS" | sed 's/ / | /g') |"
 echo "|---|---|---|---|---|---|"
 echo "$rows" | sed 's/ *| */ | /; s/\([0-9]\) /\1 | /g; s/^/| /; s/$/ |/'
-# With an older kernel F2FS is like the others: 0 for all.
+# F2FS of older kernels behaves like the others, with 0 for all hints.
 for cache in direct "page cache"; do
     same "f2fs, $cache: hints reach the handles that the model's hints = \"streams\" says" \
         "$(echo "$rows" | sed -n "s/^f2fs, $cache| *//p")" "1 0 1 1 2"

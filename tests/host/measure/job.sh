@@ -1,8 +1,9 @@
 # shellcheck shell=dash
 # Runs one fio job file on a fresh drive over each transport.
 #
-# The job's device is /dev/ng0n1 or /dev/nvme0n1, as in jobs/: those names are given to the drive under test, because fio's
-# random numbers depend on the name. Parameters: TRANSPORTS, SERIAL (vfio-user), SERIAL_TCP, TCP_ADDRESS, TCP_PORT.
+# The drive under test gets the device names of jobs/, /dev/ng0n1 or /dev/nvme0n1, because fio's
+# random numbers depend on the name. Parameters are TRANSPORTS, SERIAL (vfio-user), SERIAL_TCP,
+# TCP_ADDRESS and TCP_PORT.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh

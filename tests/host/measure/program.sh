@@ -1,11 +1,12 @@
 # shellcheck shell=dash
-# A program on ext4, its data on one namespace and its log on another, each with a placement handle of its own where the
-# drive has FDP, and all of it recorded by `warp capture`. Parameters: SERIAL, TRANSPORTS=pcie, DATA_MIB, LOG_MIB, PLACEMENT=fdp|none
+# Runs a program on ext4 below `warp capture`, with its data on one namespace and its log on
+# another. If the drive has FDP, each namespace has its own placement handle. Parameters are SERIAL,
+# TRANSPORTS=pcie, DATA_MIB, LOG_MIB and PLACEMENT=fdp|none.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
 
-# Options of a namespace with this placement handle.
+# `placed_on HANDLE` prints the options of a namespace with a placement handle.
 placed_on() {
     [ "$PLACEMENT" = none ] || echo "--nphndls=1 --phndls=$1"
 }

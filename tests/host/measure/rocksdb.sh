@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# RocksDB's db_bench on ext4, recorded by `warp capture`: what it writes is of known files. The capture goes to the host, for
-# `warp whatif`. Parameters: SERIAL, TRANSPORTS=pcie.
+# RocksDB's db_bench on ext4 below `warp capture`, which attributes all writes to files. The capture
+# goes to the host for `warp whatif`. Parameters are SERIAL and TRANSPORTS=pcie.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh

@@ -1,9 +1,10 @@
 # shellcheck shell=dash
-# fio on our drive and on QEMU's own, in turn, in one guest: a table of requests per second and their ratio.
+# Runs fio on WARP's drive and on QEMU's own by turns in one guest, and prints a table of IOPS with
+# their ratio.
 #
-# Parameters: ROUNDS (each cell is the median of that many runs), RUN_SECONDS.
+# Parameters are ROUNDS and RUN_SECONDS. Each cell is the median of ROUNDS runs.
 
-# Requests per second: DEVICE READ-OR-WRITE DEPTH
+# `requests_per_second DEVICE READ-OR-WRITE DEPTH` prints IOPS.
 requests_per_second() {
     fio --name=speed --filename="$1" --direct=1 --thread --ioengine=io_uring --rw="rand$2" --bs=4k --iodepth="$3" \
         --size=64m --time_based --ramp_time=1 --runtime="$RUN_SECONDS" --minimal | awk -F ';' '{ printf "%d\n", $8 + $49 }'
@@ -13,7 +14,7 @@ median() {
     sort -n | awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'
 }
 
-# The block device of a controller by its serial number.
+# `device_of SERIAL` prints the block device of a controller.
 device_of() {
     local path
     for path in /sys/class/nvme/nvme*; do

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Those of blktests' nvme and block groups that test a drive; the others test the kernel with drives of its own.
+# Runs the tests of blktests' nvme and block groups that test a drive. The other tests check the
+# kernel with its own drives.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . /host/lib.sh
@@ -9,7 +10,7 @@ cd "$SCRATCH/suite" || exit 1
 echo "TEST_DEVS=($BLOCK) TIMEOUT=30" >config
 # shellcheck disable=SC2046  # words
 bash ./check $(grep -l '^test_device()' tests/nvme/[0-9]?? tests/block/[0-9]?? | sed 's,^tests/,,') </dev/null >"$SCRATCH/log" 2>&1
-# It prints each line again when it knows more.
+# blktests prints a line again when it has a result.
 tr '\r' '\n' <"$SCRATCH/log" | sed 's/\x1b\[[0-9;]*[A-Za-z]//g' | awk '
     function done() { if (name) print name, result, why }
     / => .*\[/ || /^[a-z]+\/[0-9]+ .*\[/ {

@@ -1,6 +1,7 @@
-"""A pytest plugin that stands in for the runner of xNVMe's tests: commands run on this machine, on one NVMe namespace.
+"""Pytest plugin that replaces the runner of xNVMe's tests. Commands run on this machine, on one
+NVMe namespace.
 
-XNVME_BLOCK and XNVME_GENERIC name the namespace's block and character device.
+XNVME_BLOCK and XNVME_GENERIC name the block and the character device of the namespace.
 """
 
 import os
@@ -13,10 +14,10 @@ _DEVICES = [("XNVME_BLOCK", "bdev"), ("XNVME_GENERIC", "cdev")]
 
 
 class _Here:
-    """What the tests ask of their runner."""
+    """Runner with the functions that the tests use."""
 
     def getconf(self, key: str, default: object = None) -> object:
-        """Return a setting: only the devices are set."""
+        """Returns a setting. Only the devices are set."""
         if key != "devices":
             return default
         return [
@@ -25,29 +26,30 @@ class _Here:
         ]
 
     def run(self, command: str, **_: object) -> tuple[int, "_State"]:
-        """Run a command in a shell; return its exit code and what it said, which pytest shows of a test that fails."""
+        """Runs a command in a shell and returns its exit code and output. pytest shows the
+        printed output of failed tests."""
         ended = subprocess.run(command, shell=True, capture_output=True, text=True, errors="replace", check=False)
         print(f"$ {command}\n{ended.stdout}{ended.stderr}")
         return ended.returncode, _State(ended.stdout + ended.stderr)
 
 
 class _State:
-    """What a command said."""
+    """Output of a command."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def output(self) -> str:
-        """Return all of it."""
+        """Returns the whole output."""
         return self._text
 
 
 def pytest_configure() -> None:
-    """Put the runner where the tests look for it."""
+    """Puts the runner into the place where the tests expect it."""
     pytest.cijoe_instance = _Here()
 
 
 @pytest.fixture
 def cijoe() -> _Here:
-    """Return the runner."""
+    """Returns the runner."""
     return pytest.cijoe_instance

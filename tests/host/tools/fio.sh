@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# fio's own tests of drives (t/ of its sources), with the fio that was built in that folder, or the guest's.
+# Runs fio's own tests of drives (t/ of its sources) with the fio that was built in that folder, or
+# with the guest's.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . /host/lib.sh

@@ -1,18 +1,21 @@
 # shellcheck shell=bash
-# Test suites of other projects on the drive, in guests: one boot and one fresh drive for each transport.
+# Runs test suites of other projects on the drive, with one boot and one fresh drive for each
+# transport.
 #
-# Uses: TESTS, WORK, DRIVE, SOURCE (the folder of --source, or empty), guest_boot, boot_ended, prepare_measurement. The sources
-# are never part of this project: those of fio and nvme-cli are Debian's, of the release that the guest's programs come from,
-# in the guest's cache; all others are the user's own copy.
+# The functions use TESTS, WORK, DRIVE, SOURCE (the folder of --source, or empty), guest_boot,
+# boot_ended and prepare_measurement. The sources are no part of this project. Those of fio and
+# nvme-cli come from Debian, of the same release as the guest's programs, and are in the guest's
+# cache. The user provides the sources of the others.
 
-# A Debian mirror, as this machine's package manager has it.
+# Prints the Debian mirror of this machine's package manager.
 debian_mirror() {
     # shellcheck disable=SC2016  # the package manager's own words
     echo "${WARP_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' |
         grep -m 1 '/debian/*$')}"
 }
 
-# Downloads what Debian's package of a program is made from, unless it is there: PROGRAM ; prints its folder.
+# `debian_source PROGRAM` prints the folder of a program's Debian sources. It downloads them if the
+# folder does not exist.
 debian_source() {
     local cache=${TREE%/*}/sources/$1 state=$WORK/apt apt
     if [ ! -d "$cache" ]; then
@@ -24,13 +27,13 @@ debian_source() {
         { "${apt[@]}" update && cd "$state" && "${apt[@]}" source --download-only --tar-only "$1"; } >"$state/log" 2>&1 ||
             { tail -n 3 "$state/log" >&2 && return 1; }
         tar -x -C "$state/source" --strip-components=1 -f "$state"/*.orig.tar.?z
-        # Whole or not at all.
+        # The rename makes the folder completely or not at all.
         mv "$state/source" "$cache.partial" && mv "$cache.partial" "$cache"
     fi
     echo "$cache"
 }
 
-# Debian packages that a suite needs in the guest besides what is there: TOOL
+# `tool_packages TOOL` prints the Debian packages that a suite also needs in the guest.
 tool_packages() {
     case $1 in
     blktests) echo "bash,coreutils,util-linux,gawk,udev,ethtool,xfsprogs,btrfs-progs,procps,sed,grep" ;;
@@ -39,7 +42,7 @@ tool_packages() {
     esac
 }
 
-# The folder of a suite: TOOL
+# `tool_source TOOL` prints the folder of a suite.
 tool_source() {
     case $1 in
     fio | nvme-cli) [ -n "$SOURCE" ] || { debian_source "$1" && return; } ;;
@@ -51,7 +54,7 @@ tool_source() {
     echo "$SOURCE"
 }
 
-# The part of a suite that a guest needs, into /host/source: TOOL FOLDER
+# `copy_tool TOOL FOLDER` copies the part of a suite that a guest needs to /host/source.
 copy_tool() {
     local to=$WORK/host/source part
     mkdir "$to"

@@ -1,8 +1,9 @@
 # shellcheck shell=dash
-# What a suite of another project says, as TAP: one line for each group of its tests, one for each test that fails.
+# Reports the results of another project's suite as TAP. Each group of tests has one line, and so
+# has each test that fails.
 #
-# Lines of /host/known are `TOOL TRANSPORT PATTERN REASON`; the transport may be `any`, the pattern is a shell's. What they name
-# may fail. Parameters: TOOL, TRANSPORT, SERIAL.
+# /host/known lists tests that may fail, as lines `TOOL TRANSPORT PATTERN REASON`. The transport may
+# be `any`, and the pattern is a shell pattern. Parameters are TOOL, TRANSPORT and SERIAL.
 
 # shellcheck source-path=SCRIPTDIR source=../checks/lib.sh
 . /host/checks/lib.sh
@@ -12,12 +13,12 @@ wait_for 30 has_block_device "$TRANSPORT" 1
 BLOCK=$(block_device "$TRANSPORT" 1)
 GENERIC=$(generic_device "$TRANSPORT" 1)
 mkdir -p /usr/local/bin
-# The suites ask for it; here everybody is root.
+# The suites call sudo. The guest's user is root.
 printf '#!/bin/sh\nexec "$@"\n' >/usr/local/bin/sudo
 chmod +x /usr/local/bin/sudo
 
-# Sets PROGRAM to the one that was built beside the sources, else to the guest's, and puts it before all others: NAME BUILT
-# One that does not run here fails the suite.
+# `use_program NAME BUILT` sets PROGRAM to the program that was built beside the sources, or else to
+# the guest's, and puts it first in PATH. A program that does not run here fails the suite.
 use_program() {
     local said
     PROGRAM=$(command -v "$1")
@@ -34,7 +35,7 @@ use_program() {
     echo "# $1: $(echo "$said" | head -n 1)"
 }
 
-# The reason for which a test may fail: GROUP/TEST
+# `known_reason GROUP/TEST` prints the reason why a test may fail.
 known_reason() {
     local tool transport pattern reason
     while read -r tool transport pattern reason; do

@@ -1,6 +1,7 @@
 # shellcheck shell=dash
-# nvme-cli's own tests of drives, one module after the other: tests/e2e of its sources, tests/ before August 2026. With the
-# nvme that was built in the folder `.build`, or the guest's.
+# Runs nvme-cli's own tests of drives, one module after the other. They are in tests/e2e of its
+# sources, and in tests/ before August 2026. They run with the nvme of the folder `.build`, or with
+# the guest's.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . /host/lib.sh
@@ -9,7 +10,7 @@ use_program nvme /host/source/.build/nvme || exit 0
 mkdir "$SCRATCH/suite"
 cp -r /host/source/tests "$SCRATCH/suite/"
 cd "$SCRATCH/suite" || exit 1
-# They take drives on PCI Express only, unless they are told not to look.
+# The tests accept only PCI Express drives, unless this check is off.
 NVME_E2E_CONFIG=$(
     cat <<END
 { "controller": "$(admin_device "$TRANSPORT")", "ns1": "$BLOCK", "log_dir": "$SCRATCH/logs/", "do_validate_pci_device": false }

@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# The kernel finds the drive through both transports, and says the same of both.
+# The kernel finds the drive through both transports and sees the same properties.
 
 for transport in $TRANSPORTS; do
     if [ "$transport" = tcp ]; then
@@ -24,7 +24,7 @@ for transport in $TRANSPORTS; do
         "$(queue_limit "$device" write_stream_granularity)" "$(reclaim_unit_bytes "$(admin_device "$transport")")"
     at_least "$transport: discard" "$(queue_limit "$device" discard_max_bytes)" 4096
     at_least "$transport: largest transfer" "$(queue_limit "$device" max_hw_sectors_kb)" 128
-    # The partition scan has read the first blocks; nothing was ever written.
+    # The partition scan has read the first blocks. Nothing was ever written.
     succeeds "$transport: the new drive reads as zeroes" is_zero "$device" 0 1048576
 done
 

@@ -1,7 +1,7 @@
 # shellcheck shell=dash
-# Identify: what the drive claims about itself, read from the bytes and not from a tool's words.
+# Identify data structures, checked as bytes and not as the output of a tool.
 
-# Fields of Identify Controller: TRANSPORT FILE
+# `check_controller TRANSPORT FILE` checks fields of Identify Controller.
 check_controller() {
     local transport=$1 file=$2 command
     same "$transport: Identify Controller has 4096 bytes" "$(wc -c <"$file")" 4096
@@ -23,7 +23,7 @@ check_controller() {
     same "$transport: NVM subsystem NQN" "$(head -c 1024 "$file" | tail -c 256 | tr -d '\0')" "$(drive_nqn)"
 }
 
-# Fields of Identify Namespace: DEVICE FILE
+# `check_namespace DEVICE FILE` checks fields of Identify Namespace.
 check_namespace() {
     local device=$1 file=$2 blocks format
     blocks=$(($(size_of "$device") / BLOCK_BYTES))
@@ -49,7 +49,7 @@ for transport in $TRANSPORTS; do
     check_controller "$transport" "$SCRATCH/controller"
     nvme id-ns "$device" --output-format=binary >"$SCRATCH/namespace"
     [ "$transport" != pcie ] || cp "$SCRATCH/namespace" "$SCRATCH/namespace-pcie"
-    # How metadata may be moved (MC, byte 27) is the transport's matter; everything else is the namespace's.
+    # Metadata capabilities (MC, byte 27) depend on the transport. All other bytes are equal.
     same "$transport: Identify Namespace says the same as through pcie" \
         "$(head -c 27 "$SCRATCH/namespace" | od -A n -v -t x1) $(tail -c +29 "$SCRATCH/namespace" | sha256sum)" \
         "$(head -c 27 "$SCRATCH/namespace-pcie" | od -A n -v -t x1) $(tail -c +29 "$SCRATCH/namespace-pcie" | sha256sum)"

@@ -1,11 +1,11 @@
 # shellcheck shell=dash
-# Log pages that move with what happens, and features that keep what is set.
+# Log pages change with the commands of the host, and features keep their values.
 
 for transport in $TRANSPORTS; do
     admin=$(admin_device "$transport")
     device=$(block_device "$transport" 1)
 
-    # 1000 data units of 512 bytes each for every count of the SMART log, so several megabytes.
+    # The SMART log counts units of 1000 times 512 bytes, so each transfer has several megabytes.
     nvme smart-log "$admin" --output-format=binary >"$SCRATCH/smart-before"
     succeeds "$transport: write 8 MiB" run_fio "$device" --rw=write --bs=128k --size=8m --ioengine=psync
     succeeds "$transport: read 8 MiB" run_fio "$device" --rw=read --bs=128k --size=8m --ioengine=psync
@@ -14,7 +14,7 @@ for transport in $TRANSPORTS; do
     for counter in 32:read 48:written; do
         at=${counter%%:*}
         moved=$(($(field "$SCRATCH/smart-after" "$at" 8) - $(field "$SCRATCH/smart-before" "$at" 8)))
-        # 8 MiB are 16.4 units, and every count is rounded up.
+        # 8 MiB are 16.4 units, and the drive rounds each count up.
         at_least "$transport: data units ${counter#*:} move by 8 MiB" "$moved" 16
         at_least "$transport: and not by more" 18 "$moved"
     done
@@ -54,13 +54,14 @@ for transport in $TRANSPORTS; do
 done
 
 admin=$(admin_device pcie)
-# Without the command set nvme-cli reads it from registers, which the kernel does not let it map.
+# Without `--csi`, nvme-cli reads the command set from registers, which the kernel does not let it
+# map.
 succeeds "nvme effects-log" nvme effects-log "$admin" --csi=0
 for command in fw-log changed-ns-list-log self-test-log supported-log-pages sanitize-log; do
     succeeds "nvme $command" nvme $command "$admin"
 done
 succeeds "nvme endurance-log" nvme endurance-log "$admin" --group-id=1
-# The second half of a page read at an offset is the second half of the page.
+# A read at an offset of 2048 bytes returns the second half of the page.
 nvme get-log "$admin" --log-id=5 --log-len=4096 --raw-binary >"$SCRATCH/whole"
 nvme get-log "$admin" --log-id=5 --log-len=2048 --lpo=2048 --raw-binary >"$SCRATCH/half"
 tail -c 2048 "$SCRATCH/whole" >"$SCRATCH/expected"

@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# Every command of `nvme fdp`, with the bytes behind it.
+# Each command of `nvme fdp`, with the bytes that it decodes.
 
 write_4k() { # DEVICE BLOCK PID
     head -c "$BLOCK_BYTES" /dev/zero | tr '\0' x >"$SCRATCH/block"

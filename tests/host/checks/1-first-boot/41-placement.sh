@@ -1,7 +1,9 @@
 # shellcheck shell=dash
-# Data goes where fio asks: by passthrough with placement identifiers, and through the block layer with write streams.
+# Data reaches the handles that fio asks for, by passthrough with placement identifiers and through
+# the block layer with write streams.
 
-# Each handle gets an amount of its own, less than a reclaim unit, so that what is seen tells which request went where.
+# Each handle gets its own amount of data, less than a reclaim unit. The amounts show which request
+# reached which handle.
 blocks_of() { # KIBIBYTES
     echo $(($1 * 1024 / BLOCK_BYTES % unit_blocks))
 }
@@ -28,8 +30,9 @@ for transport in $TRANSPORTS; do
         skip "$transport: fio, write hints" "this kernel has no write streams"
         continue
     fi
-    # On a block device the kernel takes the hint's value as the stream, and stream n is placement handle n - 1. The hint
-    # is the device's, not the file descriptor's, so one job runs after the other.
+    # On a block device the kernel takes the value of the hint as the stream, and stream n is
+    # placement handle n - 1. The hint belongs to the device and not to the file descriptor, so the
+    # jobs run one after the other.
     before=$(handle_status "$device")
     succeeds "$transport: fio, io_uring, write hints" \
         fio --output="$SCRATCH/fio" --name=global --filename="$device" --thread --direct=1 --ioengine=io_uring --rw=write --bs=32k --iodepth=4 \

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Garbage collection as the host sees it: write amplification in the statistics, Media Reallocated events, data unharmed.
+# Garbage collection from the host's view: write amplification in the statistics, Media Reallocated
+# events, and unharmed data.
 
 transport=${TRANSPORTS%% *}
 admin=$(admin_device "$transport")
@@ -29,7 +30,8 @@ succeeds "the data that stays is unchanged" run_fio "$device" --ioengine=io_urin
     --verify=crc32c --verify_only --randseed=7
 echo "# write amplification $((media * 1000 / written)) per mille of 1000"
 
-# Tools that know no FDP compute write amplification from the extended SMART log of data centers (C0h).
+# Tools without FDP support compute write amplification from the extended SMART log of data centers
+# (C0h).
 nvme ocp smart-add-log "$admin" --output-format=json >"$SCRATCH/extended" 2>/dev/null || true
 media=$(sed -n '/Physical media units written/,/}/s/.*"lo" *: *\([0-9]*\).*/\1/p' "$SCRATCH/extended" | head -n 1)
 same "nvme ocp smart-add-log: the media bytes of the FDP statistics" "$media" "$(fdp_statistic "$admin" mbmw)"

@@ -1,11 +1,11 @@
 # shellcheck shell=dash
-# The other logs of the Datacenter NVMe SSD Specification, as nvme-cli decodes them.
+# The other logs of the Datacenter NVMe SSD Specification, decoded by nvme-cli.
 
 transport=${TRANSPORTS%% *}
 admin=$(admin_device "$transport")
 device=$(block_device "$transport" 1)
 
-# LOG NAME: a number of what nvme-cli printed of that log.
+# `ocp_value LOG NAME` prints a number from nvme-cli's output of a log.
 ocp_value() {
     sed -n "s/^ *$2[[:space:]]*:*[[:space:]]*//p" "$SCRATCH/ocp-$1" | head -n 1
 }

@@ -1,8 +1,10 @@
 # shellcheck shell=dash
-# The drive's page, open while fio writes: it shows what this host does, and the write amplification of the drive's own statistics.
+# The drive's web page, open while fio writes, shows the activity of this host and the write
+# amplification of the drive's own statistics.
 #
-# The page is open outside of the guest, in Chromium where that is installed. What it shows lies in /host/page: `open` says with what
-# it was opened, `hosts` has IOPS and queue depth of the host on vfio-user as they were seen first, `waf` what stands there now.
+# The page is open outside of the guest, in Chromium if it is installed. Files of /host/page contain
+# the shown values. `open` names the browser, `hosts` has the first IOPS and queue depth of the host
+# on vfio-user, and `waf` has the current write amplification.
 
 case $TRANSPORTS in
 *tcp*) ;;
@@ -31,7 +33,7 @@ fio --name=check --filename="$device" --direct=1 --thread --output="$SCRATCH/fio
     --norandommap --time_based --runtime=60 &
 writing=$!
 eventually "the page shows this host while fio writes" 40 test -s /host/page/hosts
-# The shell would say that it was ended.
+# Without the braces the shell would report that the job was terminated.
 {
     kill -TERM $writing
     wait $writing

@@ -1,10 +1,11 @@
 # shellcheck shell=dash
-# Data comes back as it was written: mixed sizes and depths, several queues, and across the two transports.
+# Data survives writes and reads of mixed sizes and depths, on several queues, and across the two
+# transports.
 
 for transport in $TRANSPORTS; do
     device=$(block_device "$transport" 1)
     generic=$(generic_device "$transport" 1)
-    # Emulated TCP makes about a thousand requests a second.
+    # Emulated TCP serves about a thousand requests per second.
     case $transport in pcie) size=12m ;; *) size=2m ;; esac
     succeeds "$transport: random mix of sizes, verified" \
         run_fio "$device" --ioengine=io_uring --rw=randrw --bsrange=4k-64k --iodepth=16 --size=$size \

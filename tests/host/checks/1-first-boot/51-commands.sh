@@ -1,12 +1,12 @@
 # shellcheck shell=dash
-# The I/O commands beside Read and Write, with the errors that the standard has for them.
+# I/O commands other than Read and Write, with the errors that the standard defines for them.
 
-# nvme COMMAND on $device with a data file: COMMAND BLOCK BLOCKS FILE
+# `blocks_command COMMAND BLOCK BLOCKS FILE` runs an nvme command with a data file on $device.
 blocks_command() {
     nvme "$1" "$device" --start-block="$2" --block-count=$(($3 - 1)) --data-size=$(($3 * BLOCK_BYTES)) --data="$4"
 }
 
-# Whether blocks have the content of a file: BLOCK BLOCKS FILE
+# `holds BLOCK BLOCKS FILE` succeeds if blocks have the content of a file.
 holds() {
     rm -f "$SCRATCH/found"
     blocks_command read "$1" "$2" "$SCRATCH/found" >/dev/null && cmp "$SCRATCH/found" "$3"

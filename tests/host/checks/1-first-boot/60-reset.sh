@@ -1,7 +1,7 @@
 # shellcheck shell=dash
-# Controller resets, with and without I/O under way, removal of the PCI device, and what the kernel does afterwards.
+# Controller resets with and without I/O, removal of the PCI device, and the recovery of the kernel.
 
-# The writer's rate is limited so that it is still at work when the last reset comes.
+# The writer's rate is limited, so it is still at work during the last reset.
 reset_under_load() { # TRANSPORT MEBIBYTES RESETS
     local transport=$1 mebibytes=$2 resets=$3 device admin writer
     device=$(block_device "$transport" 1)

@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# NVMe/TCP connections: left, made again, with digests, idle, and lost.
+# NVMe/TCP connections that are closed, made again, use digests, are idle, or are lost.
 
 case $TRANSPORTS in
 *tcp*) ;;
@@ -35,7 +35,8 @@ resets=$(dmesg | grep -c 'nvme nvme.*reconnect')
 sleep 4
 same "keep alive keeps an idle connection" "$(dmesg | grep -c 'nvme nvme.*reconnect') $(is_live tcp && echo live)" "$resets live"
 
-# The cable is pulled for longer than the keep alive timeout; both sides must give the connection up and make a new one.
+# The link is down for longer than the keep alive timeout. Both sides must drop the connection and
+# make a new one.
 random_bytes 65536 >"$SCRATCH/data"
 succeeds "write" write_device "$device" 4194304 <"$SCRATCH/data"
 before=$(controller_identifier tcp)

@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# What a kernel makes of a drive that fails, as plans of ../../faults say: bad blocks, read-only media, a command that never
-# completes. The drive's media errors are a matter of its next start.
+# The kernel handles the failures of the fault plans in ../../faults: bad blocks, read-only media,
+# and a command that never completes.
 
 case $TRANSPORTS in
 *tcp*) ;;
@@ -13,7 +13,7 @@ esac
 device=$(block_device pcie 1)
 admin=$(admin_device pcie)
 
-# One block of 4 KiB: NUMBER
+# `read_one NUMBER` reads one block of 4 KiB.
 read_one() {
     read_device "$device" $((4096 * $1)) 4096 >"$SCRATCH/back"
 }
@@ -24,7 +24,7 @@ cannot() {
     ! "$@"
 }
 
-# A bit of Critical Warning: BIT
+# `warning BIT` prints a bit of Critical Warning.
 warning() {
     nvme smart-log "$admin" -o binary >"$SCRATCH/smart" && bit "$SCRATCH/smart" 0 1 "$1"
 }

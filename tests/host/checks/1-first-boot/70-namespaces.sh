@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Namespaces made and deleted with placement handle lists, and the other controller told of it.
+# Namespaces are created and deleted with placement handle lists, and the drive notifies the other
+# controller.
 
 usage_of() { # ADMIN-DEVICE: the use of each reclaim unit handle
     nvme fdp usage "$1" --endgrp-id=1 --raw-binary >"$SCRATCH/usage"

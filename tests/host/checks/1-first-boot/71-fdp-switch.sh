@@ -1,6 +1,7 @@
 # shellcheck shell=dash
-# FDP off and on again while the drive is in use, as on hardware: delete the namespaces, set the feature, create, attach.
-# Off through one transport, on with the other configuration through the other.
+# FDP is disabled and enabled again while the drive is in use. As on hardware, the host deletes the
+# namespaces, sets the feature, creates namespaces and attaches them. One transport disables FDP,
+# and the other enables it with the other configuration.
 
 enabled() { # ADMIN-DEVICE: FDPE and the configuration's index
     echo $(($(nvme get-feature "$1" --feature-id=0x1d --cdw11=1 | sed -n 's/.*value: *//p')))

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Format: the data is gone, and both controllers' kernels see the other block size without being asked to look.
+# Format deletes the data, and the kernels of both controllers see the new block size without a
+# rescan by the user.
 
 has_blocks_of() { # TRANSPORT BYTES
     has_block_device "$1" 1 && [ "$(queue_limit "$(block_device "$1" 1)" logical_block_size)" = "$2" ]
@@ -35,7 +36,7 @@ format_and_use "${TRANSPORTS%% *}" 512 "$FORMAT_512" 0
 format_and_use "${TRANSPORTS##* }" 4096 "$FORMAT_4096" 1
 refused "a format that there is not" 0x10a nvme format "$(admin_device pcie)" --namespace-id=1 --lbaf=9 --force
 
-# Metadata, which goes through a buffer of its own. The kernel's block layer is not asked what it makes of it.
+# Metadata is transferred in its own buffer. This check does not involve the block layer.
 device=$(block_device pcie 1)
 succeeds "pcie: nvme format with 4096-byte blocks and 64 bytes of metadata" \
     nvme format "$device" --namespace-id=1 --lbaf="$FORMAT_METADATA" --ms=0 --force

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Sanitize: block erase through one transport, crypto erase through the other; progress in the log, everything gone.
+# Sanitize deletes all data and reports its progress in the log. Block erase runs through one
+# transport, and crypto erase through the other.
 
 sanitize_status() { # ADMIN-DEVICE
     nvme get-log "$1" --log-id=0x81 --log-len=512 --raw-binary >"$SCRATCH/sanitize" || return 1

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# File systems, and what is left for the checks after the server's restart: two namespaces with files of known content.
+# File systems on the drive. This check also leaves two namespaces with known files for the checks
+# after the server's restart.
 
 use_file_system() { # ext4|f2fs TRANSPORT NSID MEBIBYTES
     local name=$1 transport=$2 mebibytes=$4 device before sum
@@ -22,13 +23,13 @@ succeeds "delete the namespaces" delete_namespaces "$admin"
 same "a namespace for ext4" "$(make_namespace "$admin" 256 "$FORMAT_4096" "$TRANSPORTS" --nphndls=2 --phndls=2,3)" 1
 same "a namespace for F2FS" "$(make_namespace "$admin" 384 "$FORMAT_4096" "$TRANSPORTS" --nphndls=4 --phndls=4,5,6,7)" 2
 
-# Emulated TCP is slow, so less is written through it.
+# Emulated TCP is slow, so this check writes less through it.
 use_file_system ext4 "${TRANSPORTS##* }" 1 4
 succeeds "ext4: trim" fstrim /mnt/ext4
 succeeds "ext4: unmount" umount /mnt/ext4
 
 use_file_system f2fs "${TRANSPORTS%% *}" 2 12
-# F2FS sends what the host calls cold to a write stream of its own.
+# F2FS writes data with a cold hint to its own write stream.
 device=$(block_device pcie 2)
 before=$(handle_status "$device")
 succeeds "f2fs: a file with write_hint=extreme" \
@@ -39,7 +40,7 @@ rm /mnt/f2fs/cold*
 succeeds "f2fs: trim" fstrim /mnt/f2fs
 succeeds "f2fs: unmount" umount /mnt/f2fs
 
-# A saved feature and the state of FDP must outlive the server, too.
+# A saved feature and the state of FDP must also survive the restart.
 succeeds "save a feature" nvme set-feature "$admin" --feature-id=4 --value=345 --save
 succeeds "enable events" nvme fdp set-events "$device" --placement-handle=1 --event-types=0 --enable --save
 for counter in hbmw mbmw mbe; do

@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# After an orderly restart of the server the drive is as it was: statistics, handles, events, features, files.
+# An orderly restart of the server preserves statistics, handles, events and features.
 
 succeeds "tcp: connect" connect_tcp
 for transport in $TRANSPORTS; do

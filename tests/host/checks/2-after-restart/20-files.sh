@@ -1,5 +1,5 @@
 # shellcheck shell=dash
-# The files are there, through the other transport than they were written through.
+# The files survived. Each is read through the transport that did not write it.
 
 find_files() { # ext4|f2fs TRANSPORT NSID SUM
     local name=$1 transport=$2 device

@@ -1,5 +1,6 @@
 # shellcheck shell=dash
-# Files that are synced, others under way, and then the server is killed: what was synced must be there afterwards.
+# Some files are synced and others are being written when the server is killed. The synced files
+# must survive.
 
 write_without_end() { # DIRECTORY
     mkdir "$1"

@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# After the server was killed: the drive comes up, the file systems recover, what was synced is there. The kernel sees one
-# drive with two paths in this boot, as it does where nobody tells it otherwise.
+# After the server was killed, the drive starts, the file systems recover, and the synced files are
+# complete. In this boot the kernel sees one drive with two paths, which is its default.
 
 recover() { # ext4|f2fs NSID FIRST-SUM SECOND-SUM
     local name=$1 device

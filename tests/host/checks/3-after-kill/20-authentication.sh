@@ -1,7 +1,8 @@
 # shellcheck shell=dash
-# In-band authentication: who may connect to a server that has a list of hosts, proved with DH-HMAC-CHAP.
+# In-band authentication with DH-HMAC-CHAP decides which hosts may connect to a server that has a
+# list of hosts.
 
-# A secret of the right form that is not the host's.
+# The secret has the right form but is not the host's.
 other_secret=$(nvme gen-dhchap-key --hmac=1 --nqn=nqn.2014-08.org.nvmexpress:other)
 
 refused_connect() { # OPTIONS...

@@ -1,17 +1,20 @@
 # shellcheck shell=bash
-# Programs beside their models: each runs in the guest on a drive without FDP and on one with it, is recorded, and its
-# recording and its model run in the lab on the same device. What the drive counted, what the lab counts for both, and how
-# far the lifetimes of what they write are apart.
+# Compares programs with their models. Each program runs in the guest on a drive without FDP and on
+# a drive with FDP, below `warp capture`. Its capture and its model then run in the lab on the same
+# device. The result has the counters of all three and the distance between the lifetimes of capture
+# and model.
 #
-# Uses: WARP, WORK, TESTS, TRANSCRIPTS (where recordings are kept, if anywhere), and what `run` has.
+# The functions use WARP, WORK, TESTS, TRANSCRIPTS (the folder that keeps captures, or empty) and
+# the functions of `run`.
 
 PROGRAMS=$TESTS/measure/programs
-# The smallest drive on which the programs' own files are small against reclaim units, and those against the drive. A reclaim unit
-# is of 1 GiB at full size (1.25 MiB here), or what a program with larger files names: `# reclaim unit: SIZE`.
+# The smallest drive on which the programs' files are small against reclaim units, and those against
+# the drive. A reclaim unit has 1 GiB at full size (1.25 MiB here). A program with larger files has
+# its own line `# reclaim unit: SIZE`.
 PROGRAM_DRIVE=(--device warp_default --capacity 256M --set gc.block_remapping=false)
 PROGRAM_CAPACITY_BYTES=$((256 << 20))
 
-# Names of the programs.
+# Prints the names of the programs.
 programs() {
     local file
     for file in "$PROGRAMS"/*.toml; do
@@ -19,12 +22,13 @@ programs() {
     done
 }
 
-# The first number with this key in JSON: KEY FILE
+# `json_number KEY FILE` prints the first number with a key in JSON.
 json_number() {
     grep -oE "\"$1\":[0-9.]+" "$2" | head -n 1 | cut -d : -f 2
 }
 
-# Host bytes and media bytes of a workload in the lab: WORKLOAD CAPACITIES ARGUMENTS... ; uses drive of its caller
+# `in_the_lab WORKLOAD CAPACITIES ARGUMENTS...` prints host bytes and media bytes of a workload in
+# the lab. The caller owns the variable drive.
 in_the_lab() {
     local workload=$1 capacities=$2
     shift 2
@@ -32,7 +36,7 @@ in_the_lab() {
     echo "$(json_number host_bytes_written "$WORK/lab") $(json_number media_bytes_written "$WORK/lab")"
 }
 
-# One program with one placement: NAME fdp|none. Adds a line to $WORK/rows.
+# `run_program NAME fdp|none` runs a program with one placement and adds a line to $WORK/rows.
 run_program() {
     local name=$1 placement=$2 status=0 fdp=on host media packages folder=$WORK/$1.$2 capacities replayed modelled none=() log_mib unit drive
     packages=$(sed -n 's/^# packages: //p' "$PROGRAMS/$name.sh")
@@ -56,7 +60,7 @@ run_program() {
     capacities=$(awk -v host="$host" -v capacity=$PROGRAM_CAPACITY_BYTES 'BEGIN { printf "%.4f", host / capacity }')
     [ "$placement" = fdp ] || none=(--set workload.placement=none)
     replayed=$(in_the_lab "$folder/replay.toml" "$capacities" "${none[@]}")
-    # A model of a program that uses one handle asks for none.
+    # The model of a program with one handle already has no placement.
     ! grep -qx 'placement = false' "$PROGRAMS/$name.toml" || none=()
     modelled=$(in_the_lab "$PROGRAMS/$name.toml" "$capacities" "${none[@]}")
     "$WARP" lifetimes "$folder/replay.toml" "$PROGRAMS/$name.toml" "${drive[@]}" --drive-writes "$capacities" >"$folder/lifetimes"
@@ -65,7 +69,7 @@ run_program() {
     [ -z "$TRANSCRIPTS" ] || { mkdir -p "$TRANSCRIPTS" && cp "$folder/$name" "$TRANSCRIPTS/$name.$placement.csv.zst"; }
 }
 
-# All programs, or those that are named.
+# Runs the programs named on the command line, or all of them.
 run_programs() {
     local name placement names=("${ONLY[@]}")
     [ ${#names[@]} -gt 0 ] || mapfile -t names < <(programs)
@@ -90,7 +94,8 @@ run_programs() {
     done <"$WORK/rows"
 }
 
-# WHAT "HOST MEDIA HOST MEDIA"
+# `judge_program WHAT "HOST MEDIA HOST MEDIA"` asserts that two write amplifications agree within 5
+# %.
 judge_program() {
     if awk '{ ratio = ($4 / $3) / ($2 / $1); exit !(ratio > 0.95 && ratio < 1.05) }' <<<"$2"; then
         on_report_line "ok - $1"

@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# LMDB: rows of 108 bytes put in order, then replaced at random, 4000 in a transaction. It has no log: the second file system
-# is empty. Model: lmdb.toml.
+# LMDB with rows of 108 bytes. The rows are put in order and then replaced at random, 4000 in a
+# transaction. LMDB has no log, so the second file system is empty. The model is lmdb.toml.
 # packages: python3-lmdb
 # log: 16 MiB
 python3 - <<END

@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# InnoDB of MariaDB: rows updated at random by sysbench, a pool of a sixth of them. The doublewrite buffer is in the system
-# tablespace, which is with the log. Model: mariadb.toml.
+# InnoDB of MariaDB. sysbench updates rows at random, with a buffer pool of a sixth of the rows. The
+# doublewrite buffer is in the system tablespace, beside the log. The model is mariadb.toml.
 # packages: mariadb-server,sysbench
 # log: 48 MiB
 mkdir -p /mnt/data/db /mnt/log/db /run/mysqld

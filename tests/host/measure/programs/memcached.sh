@@ -1,8 +1,9 @@
 # shellcheck shell=dash
-# extstore of memcached: objects of 4 to 32 KiB, asked for and set by popularity; what misses is set. Pages are compacted before
-# they are evicted. No faster than they follow, because what memory has no room for would not come to flash; and what is dirty
-# in the page cache is as small against the drive as on a large machine. It has no log: the second file system is empty.
-# Model: memcached.toml.
+# extstore of memcached. A client gets and sets objects of 4 to 32 KiB by popularity, and sets each
+# object that misses. memcached compacts pages before it evicts them. The client is no faster than
+# compaction, because memcached would drop objects for lack of memory instead of writing them to
+# flash. The share of dirty data in the page cache is as small as on a large machine. memcached has
+# no log, so the second file system is empty. The model is memcached.toml.
 # packages: memcached,python3
 # log: 16 MiB
 # reclaim unit: 6GiB

@@ -1,6 +1,6 @@
 # shellcheck shell=dash
-# PostgreSQL: rows updated at random, ten in a transaction; shared buffers hold all of them, so that pages go to the drive
-# at checkpoints. Model: postgresql.toml.
+# PostgreSQL with rows that are updated at random, ten in a transaction. Shared buffers hold all
+# rows, so pages reach the drive at checkpoints. The model is postgresql.toml.
 # packages: postgresql
 # log: 48 MiB
 bin=$(echo /usr/lib/postgresql/*/bin)

@@ -1,7 +1,8 @@
 # shellcheck shell=dash
-# RocksDB 9: its records put once in random order, then overwritten at random, no faster than compaction follows (writers wait
-# where it is 16 MiB behind, so that the file system does not fill). The log is synced in pieces, because what the page cache
-# holds of a log that is deleted would never be written. Model: rocksdb.toml.
+# RocksDB 9. Its records are put once in random order and then overwritten at random. Writers wait
+# when compaction is 16 MiB behind, so that the file system does not fill up. The log is synced in
+# pieces, because the kernel never writes the cached part of a deleted log. The model is
+# rocksdb.toml.
 # packages: rocksdb-tools
 # log: 32 MiB
 run() {
