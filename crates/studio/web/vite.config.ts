@@ -1,13 +1,14 @@
-// How the page is built, and how it is worked on.
+// Builds of the page, and settings for work on it.
 //
 //   vite build                    index.html, assets/*  the page
-//   vite build --mode widget      widget.js             the components for notebooks, one file with its styles
+//   vite build --mode widget      widget.js             widget for notebooks, with its styles
 //   vite --mode simulated         the page against a simulated drive (dev/), never shipped
 //
-// Names of files hold a digest of their content, nothing of when or where they were built, so that two builds are equal to the byte.
+// File names contain a digest of the content. They do not depend on the time or place of the build,
+// so two builds are equal to the byte.
 import { defineConfig, type PluginOption, type ProxyOptions } from "vite";
 
-/** A server behind this one, which is told that its own page asks. */
+/** Proxy to a server, which sees the requests as those of its own page. */
 function behind(target: string): ProxyOptions {
     return { target, ws: true, changeOrigin: true, headers: { origin: target } };
 }
@@ -18,7 +19,7 @@ export default defineConfig(async ({ mode }) => {
         const { simulatedDrive } = await import("./dev/server.ts");
         plugins.push(simulatedDrive());
     }
-    // `WARP_STUDIO=http://127.0.0.1:PORT vite` works on the page in front of a real server.
+    // `WARP_STUDIO=http://127.0.0.1:PORT vite` connects the page to a real server.
     const served = process.env["WARP_STUDIO"];
     const widget = mode === "widget";
     return {
@@ -39,7 +40,8 @@ export default defineConfig(async ({ mode }) => {
                   }
                 : {}),
         },
-        // A machine that compiles beside is slow; nothing here waits for anything.
+        // The limit is generous for a machine that compiles at the same time. No test waits for
+        // anything.
         test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 60_000 },
     };
 });

@@ -1,10 +1,9 @@
-// Makes the animated picture of README: two drives side by side, from empty to steady.
+// Makes the animated picture of README, two drives side by side from empty to steady.
 //
 //   WARP=../../../target/debug/warp node dev/animate.mjs --to ../../../docs/figures/studio.gif
 //
-// which starts `warp studio` and ends it. WARP_PAGE=dist shows the page of dist/ instead of the one that is in the command.
-//
-// Needs Debian's `chromium` and `imagemagick`.
+// The script starts `warp studio` and ends it. WARP_PAGE=dist shows the page of dist/ instead of
+// the command's. Debian's `chromium` and `imagemagick` are necessary.
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -15,14 +14,14 @@ const given = (name, otherwise) => {
     return at < 0 ? otherwise : process.argv[at + 1];
 };
 const to = given("to", "studio.gif");
-/** Drive-writes of the run, and pictures of it; the last one stays for a while. */
+/** Drive writes of the run, and number of pictures. The last picture stays longer. */
 const WRITES = 3;
 const PICTURES = 36;
 const SHORT_MS = 140;
 const LONG_MS = 3000;
 const WIDTH = 880;
 
-/** What tells the story: the sentence, the maps, the curves. Nothing of what is there to be pressed. */
+/** Style sheet that shows only the sentence, the maps and the curves, without controls. */
 const ONLY_WHAT_IS_SEEN = `
     .top, .transport, .actions, .events, .lane-phase, .unit-line, .curves .bar, .run-head, .legend span:last-child { display: none !important }
     main { padding: 8px 20px 0 !important }
@@ -52,7 +51,7 @@ try {
             slider.value = String(Math.round(value * Number(slider.max)));
             slider.dispatchEvent(new Event("change", { bubbles: true }));
         }, share);
-        // The slider is where it was moved to at once; the lanes come there.
+        // The slider moves at once, and the lanes arrive later.
         await page.waitForFunction((least) => {
             const lanes = [...document.querySelectorAll(".lane .facts div:first-child dd")];
             return lanes.length > 0 && lanes.every((one) => Number.parseFloat(one.textContent) >= least - 0.02);

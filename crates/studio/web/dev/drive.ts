@@ -1,7 +1,8 @@
-// A simulated drive, good enough to look at: a page-level mapping, greedy collection, three streams.
+// Simulated drive for work on the page without the engine, with page-level mapping, greedy
+// collection and three streams.
 //
-// It exists so that the page can be worked on without the engine, and for nothing else: its numbers are those of a toy of a hundred
-// lines, are never shown as WARP's, and nothing of it is in what is built. The wire is the real one (src/wire/frame.ts).
+// It is a toy of 300 lines. The page never shows its numbers as WARP's, and no build contains it.
+// The protocol is the real one (src/wire/frame.ts).
 import { CLOSED, FREE, NO_OWNER, OPEN_FOR_COLLECTION, OPEN_FOR_HOST, encodeFrame, type FrameEvent, type Phase } from "../src/wire/frame.ts";
 import type { Lane, Settings } from "../src/wire/messages.ts";
 
@@ -111,7 +112,7 @@ export class SimulatedDrive {
         return Math.floor(this.config.writeCapacities * this.logical);
     }
 
-    /** Goes on until the host has written so many pages, or the time is up. */
+    /** Advances until the host has written this many pages, or the time is up. */
     advance(pages: number, untilMs: number): void {
         const target = Math.min(pages, this.endPages);
         const begun = this.hostPages;
@@ -128,7 +129,7 @@ export class SimulatedDrive {
     private request(): void {
         this.requests += 1;
         const region = Math.floor(this.logical * 0.87);
-        // Everything is written once; then the three streams.
+        // The drive is filled once before the three streams begin.
         if (this.hostPages < this.logical) {
             const page = this.hostPages;
             this.write(page, page < region ? 0 : 1);
@@ -254,7 +255,7 @@ export class SimulatedDrive {
         return this.lane.timed ? this.mediaPages * 1400 : 0;
     }
 
-    /** The next frame; all there is, if it is the first. */
+    /** Next frame. The first frame contains all units. */
     frame(index: number, paused: boolean): ArrayBuffer {
         const units = this.whole ? Array.from({ length: this.config.units }, (_, unit) => unit) : [...this.changed];
         const held = new Array<number>(OWNERS).fill(0);

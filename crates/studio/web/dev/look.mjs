@@ -1,13 +1,14 @@
-// Looks at the page in Chromium: a picture of each view and of each state that is not the good one, at the width of a desktop and of a phone, light
-// and dark. The pictures of docs/figures/studio/ are made by
+// Takes pictures of each view of the page in Chromium, and of each error state, at the width of a
+// desktop and of a phone, light and dark. This command makes the pictures of docs/figures/studio/.
 //
 //   WARP=../../../target/debug/warp node dev/look.mjs --to ../../../docs/figures/studio
 //
-// which starts `warp studio`, `warp serve --studio` and a host that writes, and ends them. `--only NAME,NAME` takes some of the views, `--plain` leaves
-// the pictures as Chromium made them, WARP_PAGE=dist shows the page of dist/ instead of the one that is in the command.
+// The script starts `warp studio`, `warp serve --studio` and a host that writes, and ends them.
+// `--only NAME,NAME` takes some of the views. `--plain` leaves the pictures as Chromium made them.
+// WARP_PAGE=dist shows the page of dist/ instead of the command's.
 //
-// Needs Debian's `chromium` (or CHROMIUM, a path to another one), and `imagemagick` for small files. It ends with 1 where a page is wider than its
-// window or says an error.
+// Debian's `chromium` (or the path in CHROMIUM) and `imagemagick` are necessary. The exit code is 1
+// if a page is wider than its window or reports an error.
 import { execFileSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { copyFile, writeFile } from "node:fs/promises";
@@ -24,22 +25,22 @@ const isPlain = process.argv.includes("--plain");
 mkdirSync(folder, { recursive: true });
 
 const SIZES = { desktop: { width: 1280, height: 900, most: 1700 }, phone: { width: 390, height: 844, most: 2400 } };
-/** A view that takes longer than this is one that does not come. */
+/** A view that takes longer counts as missing. */
 const LOOK_MS = 60_000;
-/** Drive-writes of the runs that are shown. */
+/** Drive writes of the shown runs. */
 const WRITES = 3;
 
 const order = (lanes, more = {}) => ({ experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/512", drive_writes: WRITES, precondition_drive_writes: null, timed: null, seed: 1, forks: [], lanes: lanes.map((name) => ({ name, variants: [name, "zipf 1.2"], set: {} })), ...more });
 const lane = (name, set = {}, only = ["NoFDP", "zipf 1.2"]) => ({ name, variants: only, set });
 
-/** Brings all lanes to so many drive-writes. */
+/** Advances all lanes to a number of drive writes. */
 async function goTo(page, capacities) {
     await page.waitForSelector(".transport");
     await page.locator(".slider input").evaluate((slider, share) => {
         slider.value = String(Math.round(share * Number(slider.max)));
         slider.dispatchEvent(new Event("change", { bubbles: true }));
     }, capacities / WRITES);
-    // The slider is where it was moved to at once; the lanes come there.
+    // The slider moves at once, and the lanes arrive later.
     await page.waitForFunction((least) => {
         const lanes = [...document.querySelectorAll(".lane")].filter((one) => one.querySelector("[data-phase=failed]") === null);
         return lanes.length > 0 && lanes.every((one) => Number.parseFloat(one.querySelector(".facts dd").textContent) >= least - 0.02);
@@ -47,7 +48,7 @@ async function goTo(page, capacities) {
     await page.waitForTimeout(900);
 }
 
-/** Sessions of the view that is looked at: its pictures share them. */
+/** Sessions of the current view, shared by its pictures. */
 const begun = new Map();
 
 async function sessionOf(what) {
@@ -75,7 +76,7 @@ async function replaceText(page, text) {
 }
 
 const MANY_HANDLES = Array.from({ length: 128 }, (_, handle) => `[stream-${handle}]\nrw=randwrite\nbs=16k\noffset=${Math.floor((handle * 100) / 128)}%\nsize=1%\nio_size=10%\nfdp=1\nfdp_pli=${handle}\n`).join("\n");
-/** A trace whose last line is none: lanes fail when they come to it. */
+/** Trace with an invalid last line. Lanes fail when they reach it. */
 const BROKEN_TRACE = `fio version 2 iolog\n/dev/x add\n/dev/x open\n${Array.from({ length: 6000 }, (_, i) => `/dev/x write ${((i * 7919) % 50_000) * 4096} 65536`).join("\n")}\n/dev/x wrte 12 x\n`;
 const LONG = "A name of eighty bytes, written without a thought for whoever has to read it all";
 
@@ -106,7 +107,7 @@ const VIEWS = {
     runs: async (page) => {
         await page.goto(`${studio.address}#/compare`);
         await page.waitForSelector("tbody tr");
-        // The newest is a whole experiment; the two before it are of one cell each.
+        // The newest run is a whole experiment. The two runs before it have one cell each.
         for (const box of (await page.locator("tbody input").all()).slice(1, 3)) await box.check();
     },
     tour: async (page) => {
@@ -126,7 +127,7 @@ const VIEWS = {
         await page.waitForTimeout(3500);
     },
     large: async (page) => openRun(page, order(["NoFDP"], { scale: "1/64", lanes: [lane("NoFDP", { "geometry.reclaim_unit_bytes": "128MiB" })] }), 1.5),
-    // States that are not the good one.
+    // Empty states and error states follow.
     "runs-empty": async (page) => {
         await page.goto(`${(await emptyStudio()).address}#/compare`);
         await page.waitForSelector(".empty");
@@ -173,20 +174,20 @@ const VIEWS = {
     },
 };
 
-/** Those of the views that are states. */
+/** Names of the views that are states. */
 const STATES = new Set(["runs-empty", "refused", "unknown", "lost", "failed", "begun", "many", "eight"]);
 
 let studio;
 let emptyOne;
 let servedOne;
 
-/** A studio whose store has no runs. */
+/** Starts a studio without stored runs. */
 async function emptyStudio() {
     emptyOne ??= await Server.start("studio", "--no-open", "--listen", "127.0.0.1:0", { WARP_RUNS: join(workFolder, "no-runs") });
     return emptyOne;
 }
 
-/** A served drive to which a host writes until the end. */
+/** Starts a served drive and a host that writes until the end. */
 async function writtenTo() {
     if (servedOne !== undefined) return servedOne;
     servedOne = await Server.start("serve", "--device", "ssd_a", "--capacity", "256M", "--data", "null", "--tcp", "127.0.0.1:0", "--studio", "127.0.0.1:0", "--quiet");
@@ -198,7 +199,7 @@ async function writtenTo() {
     return servedOne;
 }
 
-/** Sessions hold memory until they are ended, or for ten minutes. */
+/** Ends all sessions, which otherwise hold memory for ten minutes. */
 async function endSessions() {
     begun.clear();
     for (const { id } of await studio.json("api/sessions")) await studio.json(`api/sessions/${id}`, { method: "DELETE" });
@@ -213,7 +214,7 @@ async function take(name, go, browser, size, colorScheme) {
         throw new Error([error.message.split("\n")[0], ...page.mistakes].join("; "));
     });
     const file = join(folder, `${name}-${size}-${colorScheme}.png`);
-    // What sticks to the window would stand in the middle of a picture of the whole page.
+    // Elements that stick to the window would appear in the middle of a picture of the whole page.
     const isWhole = !["fork", "story"].includes(name);
     if (isWhole) await page.addStyleTag({ content: ".top, .transport, .caption { position: static !important }" });
     const tall = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -242,7 +243,7 @@ try {
         if (only.length > 0 && !only.includes(name)) continue;
         for (const size of Object.keys(SIZES)) {
             for (const colorScheme of ["light", "dark"]) {
-                // States are taken once at each width.
+                // States need one picture for each width.
                 if (STATES.has(name) && (size === "desktop") !== (colorScheme === "light")) continue;
                 try {
                     mistakes += await take(name, go, browser, size, colorScheme);

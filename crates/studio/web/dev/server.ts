@@ -1,5 +1,6 @@
-// A server that speaks the wire of Studio for a simulated drive (drive.ts), as a plugin of Vite: `npm run dev`, and `npm run preview` for what
-// was built. The catalogue is that of the repository. Environment: SIMULATED_UNITS (default 1000; scales of 1/16 and larger have 65,536).
+// Server of the studio's protocol for the simulated drive (drive.ts), as a plugin of Vite. `npm run
+// dev` uses it, and `npm run preview` for the built page. The catalogue is that of the repository.
+// SIMULATED_UNITS sets the number of units (default 1000, or 65,536 for scales of 1/16 and larger).
 import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse, Server } from "node:http";
 import { join } from "node:path";
@@ -23,7 +24,7 @@ function read(path: string): string {
     return readFileSync(join(REPOSITORY, path), "utf8");
 }
 
-/** The first sentence of a comment at the top. */
+/** Returns the first sentence of the comment at the top of a text. */
 function about(text: string): string {
     const comment = /^(?:[;#].*\n)+/.exec(text)?.[0].replace(/^[;#]\s*/gm, "").replaceAll("\n", " ") ?? "";
     return comment.split(/(?<=\.)\s/)[0] ?? "";
@@ -134,7 +135,7 @@ class SimulatedSession {
         const lanes = this.drives.length;
         const step = Math.max(64, this.capacity / 50);
         const until = now + FRAME_MS * 0.7;
-        // Lanes go in step: none is further than a fiftieth of the capacity ahead.
+        // Lanes advance together. No lane is ahead by more than a fiftieth of the capacity.
         while (performance.now() < until) {
             const slowest = this.slowest();
             if (slowest >= this.target || this.drives.every((drive) => drive.phase === "ended")) break;
@@ -271,7 +272,7 @@ const RUNS = [
     ["c04ad915", "2026-11-24T09:41:03Z", "noisy_neighbour", "A cache and a noisy neighbour on one drive", ["ssd_a"], 1, [2.75, 2.75], 31.4],
 ].map(([id, at, target, title, devices, runs, waf_range, seconds]) => ({ id, at, target, title, devices, runs, waf: runs === 1 ? (waf_range as number[])[0] : null, waf_range, seconds, warp: "simulated", engine: "simulated" }));
 
-/** Of a plan of faults the simulated drive knows nothing. */
+/** The simulated drive accepts any fault plan. */
 async function problems(request: IncomingMessage): Promise<Problem[]> {
     const asked = JSON.parse(await body(request)) as { text: string; kind?: string };
     return asked.kind === "faults" ? [] : problemsOf(asked.text);
@@ -305,7 +306,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
             return json({ device: "ssd_a" });
         case "POST drive":
         case "DELETE drive": {
-            // The simulated drive cannot fail, and forgets.
+            // The simulated drive has no faults and no storage.
             if (id !== "faults") return json({ error: "the simulated drive is served without files" }, 409);
             return json({ faults: request.method === "DELETE" ? null : { seed: 1, commands: 0, faults: [{ name: "bad blocks", kind: "error", active: true, struck: 0 }] } });
         }

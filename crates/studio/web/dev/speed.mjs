@@ -1,10 +1,15 @@
-// How fast the map is drawn: pictures a second and milliseconds of script for each, in Chromium that draws by software.
+// Measures the drawing of the map, in pictures per second and milliseconds of script per picture.
+// Chromium draws in software.
 //
-//   npm run build && node dev/speed.mjs [--units 65536] [--records 65536] [--lanes 1] [--seconds 10] [--cpu 0] [--renderer webgl2|canvas]
+//   npm run build
+//   node dev/speed.mjs [--units 65536] [--records 65536] [--lanes 1] [--seconds 10] [--cpu 0]
+//                      [--renderer webgl2|canvas]
 //
-// The page gets frames that were made before, thirty a second, so that it alone is measured and no engine: of a drive of `--units` units, of which
-// `--records` are told in each frame, with valid counts that change, units that are reclaimed, and their events. `--cpu` keeps Chromium on one core.
-// The numbers are those of `warpMeter`, and the processor time of Chromium's processes, in which what else the machine does is not counted.
+// The page receives 30 prepared frames per second, so the measurement excludes the engine. Each
+// frame belongs to a drive of `--units` units. It updates `--records` of them, with changing valid
+// counts, reclaimed units and their events. `--cpu` keeps Chromium on one core. The results are
+// those of `warpMeter`, and the processor time of Chromium's processes. Other load of the machine
+// does not count.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -22,7 +27,10 @@ const lanes = Number(given("lanes", "1"));
 const OWNERS = 5;
 const RECLAIMS = 40;
 
-/** One frame of a drive that is turned over: units go round through open, closed and dying. */
+/**
+ * Frame of a drive that is rewritten. Units go through the states open, closed and being
+ * reclaimed.
+ */
 function frame(number, lane) {
     const buffer = new ArrayBuffer(88 + OWNERS * 40 + records * 16 + RECLAIMS * 40);
     const view = new DataView(buffer);
@@ -70,7 +78,7 @@ const session = {
 const ROUND = 48;
 const prepared = Array.from({ length: ROUND }, (_, number) => Array.from({ length: lanes }, (_, lane) => frame(number, lane)));
 
-// What was built, the one question that the page asks, and the frames.
+// The server provides the built page, the answer to its only request, and the frames.
 const dist = join(import.meta.dirname, "../dist");
 const kinds = { html: "text/html", js: "text/javascript", css: "text/css" };
 const server = createServer((request, response) => {
@@ -89,7 +97,7 @@ new WebSocketServer({ server }).on("connection", (socket) => {
     socket.send(JSON.stringify(session));
     let number = 0;
     timer = setInterval(() => {
-        // As the server does: who is slow gets the next one, nothing is queued.
+        // A slow client skips frames, as with the real server. Nothing is queued.
         if (socket.bufferedAmount > 0) return;
         for (const one of prepared[number % ROUND]) socket.send(one);
         number += 1;
@@ -105,7 +113,7 @@ page.on("pageerror", (error) => console.log(error.message));
 await page.goto(`${address}${given("renderer", "") === "" ? "" : `?renderer=${given("renderer", "")}`}#/session/speed`);
 await page.waitForSelector(".transport .play");
 const cpu = given("cpu", "");
-/** Chromium's processes: children of this one, and theirs. */
+/** Processes of Chromium, which are descendants of this process. */
 function browserProcesses() {
     const all = spawnSync("ps", ["-eo", "pid,ppid"]).stdout.toString().trim().split("\n").slice(1).map((row) => row.trim().split(/\s+/).map(Number));
     const mine = new Set([process.pid]);
@@ -118,7 +126,7 @@ function browserProcesses() {
 }
 if (cpu !== "") for (const pid of browserProcesses()) spawnSync("taskset", ["-acp", cpu, String(pid)]);
 
-/** Milliseconds of processor that each kind of Chromium's processes has taken; what others on the machine take does not count. */
+/** Processor time of each kind of Chromium's processes, milliseconds. */
 function processorMs() {
     const took = {};
     for (const pid of browserProcesses()) {
@@ -127,7 +135,7 @@ function processorMs() {
             const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
             took[kind] = (took[kind] ?? 0) + (Number(fields[11]) + Number(fields[12])) * 10;
         } catch {
-            // It ended between the two looks.
+            // The process ended between the two readings.
         }
     }
     return took;

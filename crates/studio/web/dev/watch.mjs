@@ -1,9 +1,11 @@
-// The page of a served drive, open in Chromium for the checks with a real kernel (tests/host/run): what stands there goes into files.
+// Opens the page of a served drive in Chromium for tests/host/run, and writes its values into
+// files.
 //
 //   node dev/watch.mjs http://127.0.0.1:PORT/ TOKEN-FILE FOLDER
 //
-// FOLDER/open: with what it was opened. FOLDER/hosts: IOPS and queue depth of a host on vfio-user when both were first above zero.
-// FOLDER/waf: the write amplification that stands there now. It goes on until it is ended. tests/host/page.py does the same without a browser.
+// FOLDER/open names the browser. FOLDER/hosts has IOPS and queue depth of a host on vfio-user, as
+// soon as both are above zero. FOLDER/waf has the current write amplification. The script runs
+// until a signal. tests/host/page.py does the same without a browser.
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -16,14 +18,14 @@ if (folder === undefined) {
     process.exit(2);
 }
 
-/** Nobody reads half of it. */
+/** Writes a file that no reader sees incomplete. */
 async function put(name, text) {
     const file = join(folder, name);
     await writeFile(`${file}.part`, `${text}\n`);
     await rename(`${file}.part`, file);
 }
 
-/** A number as the page writes it: 12.3 k. */
+/** Parses a number in the page's form, such as 12.3 k. */
 function read(text) {
     const [, digits, unit] = /^([\d.\s\u202f]+?)\s*([kMG]?)$/.exec(text.trim()) ?? [];
     return digits === undefined ? 0 : Number(digits.replace(/[\s\u202f]/g, "")) * ({ k: 1e3, M: 1e6, G: 1e9 }[unit] ?? 1);
@@ -43,7 +45,7 @@ await page.goto(`${address}?token=${encodeURIComponent(token)}#/drive`);
 await page.locator(".lane-waf b").waitFor();
 await put("open", `Chromium ${browser.version()}`);
 
-/** What stands there now. */
+/** Reads the page's current values. */
 async function look() {
     const [waf] = await page.locator(".lane-waf b").allTextContents();
     await put("waf", waf);
@@ -59,7 +61,7 @@ while (!isEnding) {
     try {
         await look();
     } catch (error) {
-        // A browser that is being closed answers nothing.
+        // A browser that is closing does not answer.
         if (!isEnding) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

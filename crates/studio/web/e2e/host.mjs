@@ -1,9 +1,12 @@
-// What the end-to-end tests share: the command, its server, a browser, and what a person sees and does.
+// Shared parts of the end-to-end tests: the command, its server, a browser, and the actions of a
+// user.
 //
-//   WARP (the command; ../../../target/debug/warp) -> warp studio --listen 127.0.0.1:0 -> address -> Chromium -> page
+//   WARP (default ../../../target/debug/warp) -> warp studio --listen 127.0.0.1:0 -> address
+//     -> Chromium -> page
 //
-// Chromium is Debian's, or CHROMIUM says where another one is. With WARP_PAGE=dist the page is that of dist/ as `npm run build` has made it, in
-// front of the command's server: so that a changed page can be tried before the command is built anew.
+// Chromium is Debian's, or the path in CHROMIUM. With WARP_PAGE=dist the tests load the page of
+// dist/ and send its requests to the command's server. So a changed page can be tested before the
+// command is built again.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -14,23 +17,23 @@ import { chromium } from "playwright-core";
 
 export const WARP = process.env.WARP ?? resolve(import.meta.dirname, "../../../../target/debug/warp");
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-/** Nothing here takes so long; a busy machine may need patience. */
+/** Generous upper bound for a busy machine. */
 export const PATIENCE_MS = 120_000;
 
 export const workFolder = mkdtempSync(join(tmpdir(), "warp-studio-"));
 process.on("exit", () => rmSync(workFolder, { recursive: true, force: true }));
-// Nothing of the person who runs the tests is read or written.
+// The tests neither read nor write the user's data.
 const environment = { ...process.env, WARP_RUNS: join(workFolder, "runs"), NO_COLOR: "1", DISPLAY: "", WAYLAND_DISPLAY: "" };
 
-/** What the command prints; fails where it does. */
+/** Returns the output of the command, and throws if the command fails. */
 export async function warp(...parameters) {
     const { stdout } = await promisify(execFile)(WARP, parameters, { cwd: workFolder, env: environment, maxBuffer: 64 << 20 });
     return stdout;
 }
 
-/** A server, until `stop` or `kill`. */
+/** Server that runs until `stop` or `kill`. */
 export class Server {
-    /** Those that have not ended. */
+    /** Running servers. */
     static running = new Set();
 
     constructor(child, address, introduction) {
@@ -41,7 +44,10 @@ export class Server {
         this.introduction = introduction;
     }
 
-    /** Starts `warp PARAMETERS`, which prints an address of the page; an object among them is of its environment. */
+    /**
+     * Starts `warp PARAMETERS`, which prints an address of the page. An object among the
+     * parameters sets environment variables.
+     */
     static start(...given) {
         const parameters = given.filter((one) => typeof one === "string");
         return new Promise((resolveServer, reject) => {
@@ -58,19 +64,19 @@ export class Server {
             child.stdout.on("data", hear);
             child.stderr.on("data", hear);
             child.once("exit", (code) => {
-                // After it has said where it is, this refuses nothing any more.
+                // After the address is known, the promise can no longer be rejected.
                 clearTimeout(timer);
                 reject(new Error(`warp ${parameters.join(" ")} ended with ${code}: ${said}`));
             });
         });
     }
 
-    /** Ends it in order; resolves to its exit code. */
+    /** Stops the server in an orderly way. Resolves to its exit code. */
     stop() {
         return this.end("SIGINT");
     }
 
-    /** As a crash does. */
+    /** Kills the server, as a crash would. */
     kill() {
         return this.end("SIGKILL");
     }
@@ -90,23 +96,24 @@ export class Server {
         return text === "" ? null : JSON.parse(text);
     }
 
-    /** Begins a session; resolves to its id. */
+    /** Starts a session. Resolves to its identifier. */
     async begin(order) {
         const { id } = await this.json("api/sessions", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(order) });
         return id;
     }
 }
 
-/** Whether the page of dist/ is shown in place of the command's. */
+/** True to load the page of dist/ instead of the command's. */
 const isPageOfDist = process.env.WARP_PAGE === "dist";
 
 export async function startBrowser() {
-    // A page that came from here and not from the network may not talk to a server of this machine, unless it is said that it may.
+    // Chromium blocks requests to a local server from a page that is not from the network, unless
+    // this check is off.
     const more = isPageOfDist ? ["--disable-features=LocalNetworkAccessChecks,HttpsUpgrades"] : [];
     return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: [...FLAGS, ...more] });
 }
 
-/** The page from dist/; what is asked below /api/ goes to the server. */
+/** Loads the page from dist/. Requests below /api/ go to the server. */
 async function pageFromDist(page) {
     const dist = resolve(import.meta.dirname, "../dist");
     await page.route((address) => address.hostname === "127.0.0.1" && !address.pathname.startsWith("/api/"), async (route) => {
@@ -117,7 +124,7 @@ async function pageFromDist(page) {
     });
 }
 
-/** A page that fails the test if anything goes wrong in it that it does not show. */
+/** Opens a page that fails the test on any error that the page does not show. */
 export async function newPage(browser, options = {}) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
     if (isPageOfDist) await pageFromDist(page);
@@ -127,26 +134,26 @@ export async function newPage(browser, options = {}) {
     return page;
 }
 
-/** An order of the three streams on a small scaled model, a lane for each of these variants. */
+/** Order of the three streams on a small scaled model, with a lane for each variant. */
 export function threeStreams(variants, more = {}) {
     const lanes = variants.map((name) => ({ name, variants: [name, "80/20"], set: {} }));
     return { experiment: "three_stream", workload: null, device: "ssd_a", scale: "1/2048", drive_writes: 2, precondition_drive_writes: null, timed: null, seed: 1, forks: [], lanes, ...more };
 }
 
-/** What the command says of the same runs, by variant: the cells of its JSON. */
+/** Results of the same runs from the command, by variant. These are the cells of its JSON. */
 export async function commandCells(...more) {
     const text = await warp("run", "three_stream", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "2", "--no-keep", "--json", ...more);
     const cells = JSON.parse(text).cells.filter((cell) => cell.grid.overwrite === "80/20");
     return Object.fromEntries(cells.map((cell) => [cell.variant, cell]));
 }
 
-/** The write amplification of each lane as the page shows it. */
+/** Displayed write amplification of each lane. */
 export const wafs = (page) => page.locator(".lane-waf b").allTextContents();
 
-/** Drive-writes that the page says the run is at. */
+/** Displayed position of the run, drive writes. */
 export const position = async (page) => Number(await page.locator(".position b").textContent());
 
-/** As `page.waitForFunction`, but of a question to be asked from here. */
+/** Like `page.waitForFunction`, but the condition runs in the test. */
 export async function until(what, question) {
     const end = Date.now() + PATIENCE_MS;
     while (!(await question())) {
@@ -155,13 +162,16 @@ export async function until(what, question) {
     }
 }
 
-/** Every lane has come to its end. */
+/** Waits until each lane is at its end. */
 export const isOver = (page) => until("the end of the run", async () => {
     const phases = await page.locator(".lane-phase").allTextContents();
     return phases.length > 0 && phases.every((phase) => phase === "ended");
 });
 
-/** The run stands at this many drive-writes, and every lane says so: a place is passed through on the way to it, too. */
+/**
+ * Waits until the run has stopped at this number of drive writes in all lanes. A run also
+ * passes positions on the way.
+ */
 export const standsAt = (page, place) => until(`standing at ${place} drive-writes`, async () => {
     const phases = await page.locator(".lane-phase").allTextContents();
     const hosts = (await page.locator(".lane .facts div:first-child dd").allTextContents()).map((text) => Number.parseFloat(text));
@@ -169,7 +179,7 @@ export const standsAt = (page, place) => until(`standing at ${place} drive-write
     return hosts.length > 0 && phases.every((phase) => phase === "paused") && places.every((one) => Math.abs(one - place) < 0.015);
 });
 
-/** Moves the slider to a share of the run, as dragging it and letting go does. */
+/** Moves the slider to a share of the run, as a drag would. */
 export async function seek(page, share) {
     await page.locator(".slider input").evaluate((slider, to) => {
         slider.value = String(Math.round(to * Number(slider.max)));
@@ -178,7 +188,7 @@ export async function seek(page, share) {
     }, share);
 }
 
-/** As fast as it goes. */
+/** Plays at maximum speed to the end. */
 export async function playToTheEnd(page) {
     await page.getByLabel("Speed").selectOption({ label: "full speed" });
     await page.locator("button.play").click();

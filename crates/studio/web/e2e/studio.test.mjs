@@ -1,6 +1,7 @@
-// The studio as a person uses it: a real server, a real Chromium.
+// Tests of the studio with a real server and a real Chromium.
 //
-//   node --test e2e/          one of them: node --test --test-name-pattern "fork" e2e/
+//   node --test e2e/                              all tests
+//   node --test --test-name-pattern "fork" e2e/   one of them
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -20,7 +21,7 @@ before(async () => {
 after(async () => {
     await browser?.close();
     const code = await server?.stop();
-    // A test that failed has left its own.
+    // A failed test leaves its server running.
     await Promise.all([...Server.running].map((left) => left.kill()));
     assert.equal(code, 0, "Ctrl-C ends the server in order");
 });
@@ -109,7 +110,7 @@ test("a fork with another over-provisioning runs beside, and is what the command
     const [plain, roomy] = [await commandCells(), await commandCells("--set", "geometry.over_provisioning=0.28")];
     assert.deepEqual(cellsOf(await results(id)).map(integers), [integers(plain.NoFDP), integers(roomy.NoFDP)]);
 
-    // The link holds the fork too, and gives the same integers in another session.
+    // The link contains the fork too, and gives the same integers in another session.
     const order = await server.json(`api/sessions/${id}/order`);
     assert.equal(order.forks.length, 1);
     await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }));
@@ -151,7 +152,7 @@ test("sessions have names, and are ended where they are listed", async () => {
     await row("more room").waitFor({ state: "detached" });
     const left = (await server.json("api/sessions")).map((session) => session.id);
     assert.ok(left.includes(id) && !left.includes(other));
-    // One is named where it is begun, too.
+    // The start page also sets the name of a session.
     await page.waitForSelector(".choices li");
     await page.getByLabel("scale of the model").selectOption({ label: "1/2048" });
     await page.getByLabel("name of the session").fill("from the start page");
@@ -191,7 +192,7 @@ test("a lane's number and its curve say what they are the write amplification of
     await close(page);
 });
 
-// A phone, and a small one.
+// Two sizes of phones.
 for (const [height, stories] of [[844, ["reclaim-unit", "isolation"]], [667, ["reclaim-unit"]]]) {
     test(`on a phone ${height} pixels high no caption of the tour is above what it is about`, async () => {
         const page = await newPage(browser, { viewport: { width: 390, height }, isMobile: true, hasTouch: true });
@@ -200,7 +201,7 @@ for (const [height, stories] of [[844, ["reclaim-unit", "isolation"]], [667, ["r
             const number = page.locator(".caption-title span");
             await number.waitFor();
             const count = Number((await number.textContent()).split(" of ")[1]);
-            // Time stands, so that no caption goes before it was looked at.
+            // Time stands still, so that no caption disappears before its check.
             await page.locator(".lane").first().waitFor();
             await until("the beginning", async () => (await position(page)) > 0);
             await page.getByRole("button", { name: "Pause", exact: true }).click();
@@ -213,7 +214,7 @@ for (const [height, stories] of [[844, ["reclaim-unit", "isolation"]], [667, ["r
                         const bottom = document.querySelector(".caption").getBoundingClientRect().top;
                         return [...document.querySelectorAll(".pointed-at")].some((part) => {
                             const box = part.getBoundingClientRect();
-                            // What is higher than the room for it begins at its top.
+                            // A subject that is higher than the free space begins at its top.
                             const isHigh = box.height > bottom - top - 20;
                             return box.top >= top && (isHigh ? box.top < top + 40 : box.bottom <= bottom);
                         });
@@ -275,7 +276,7 @@ test("what is exported can be used outside", async () => {
     assert.match(files["report.html"], /^<!doctype html>/i);
     const trace = JSON.parse(files["trace.json"]);
     assert.ok(trace.traceEvents.some((event) => event.ph === "X"), "collections are slices");
-    // The experiment is one: the command runs it, and comes to the same.
+    // The export is an experiment. The command runs it with the same result.
     const folder = join(workFolder, "exported");
     await (await import("node:fs/promises")).mkdir(folder, { recursive: true });
     await writeFile(join(folder, "experiment.toml"), files["experiment.toml"]);
@@ -358,7 +359,7 @@ test("a page of a served drive that comes late says so, and shows what was writt
     const page = await newPage(browser);
     await page.goto(`${served.address}#/drive`);
     await page.locator("figcaption").filter({ hasText: /The drive was not monitored before [\d:]+, so the curves begin there\. Earlier, hosts wrote 1\.\d\d drive writes, with a WAF of 1\.\d+ and \d+\s+collections\./ }).waitFor();
-    // The guest's socket is served, and no guest is there.
+    // The server waits on the guest's socket without a guest.
     await page.getByText("No host is connected").waitFor();
     assert.equal(await page.getByText("events are missing here").count(), 0);
     const ink = await page.locator(".curves .uplot canvas").first().evaluate((canvas) => {
@@ -382,7 +383,7 @@ test("a served drive is seen while a host writes to it", async () => {
     await page.goto(`${served.address}#/drive`);
     await page.getByText("No host is connected").waitFor();
     await writeFile(join(workFolder, "host.fio"), "[cold]\nrw=write\nbs=64k\nsize=70%\n[hot]\nstonewall\nrw=randwrite\nbs=4k\noffset=70%\nsize=10%\nio_size=80m\nnorandommap\nfdp=1\nfdp_pli=1\n");
-    // Hosts are looked at once a second; this one comes until it was seen.
+    // The page polls hosts once a second, so this host stays until the page has shown it.
     let isSeen = false;
     const writing = (async () => {
         do await warp("run", "host.fio", "--target", `tcp:127.0.0.1:${port}`, "--json");
@@ -393,7 +394,7 @@ test("a served drive is seen while a host writes to it", async () => {
     await writing;
     const drive = await served.json("api/drive");
     assert.equal(drive.lanes[0].device, "warp_default");
-    // A thousand and more are written with a space, or short: "1 013", "25.6 k".
+    // Numbers above a thousand have a space or a suffix, such as "1 013" or "25.6 k".
     await until("collections", async () => /^[1-9]/.test((await page.locator(".facts dd").allTextContents())[2]));
     await until("that nobody is connected again", async () => page.getByText("No host is connected").isVisible());
     const [waf] = await wafs(page);
@@ -402,20 +403,20 @@ test("a served drive is seen while a host writes to it", async () => {
     assert.equal(await served.stop(), 0);
 });
 
-/** What axe finds wrong with a page as it is now. */
+/** Returns axe's findings about the current page. */
 async function violations(page) {
     await page.addScriptTag({ path: AXE });
     const { violations } = await page.evaluate(() => globalThis.axe.run());
     return violations.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html).join(" | ")}`);
 }
 
-/** Presses a button that asks once more. */
+/** Presses a button that asks for confirmation. */
 async function pressTwice(within, name, again) {
     await within.getByRole("button", { name, exact: true }).click();
     await within.getByRole("button", { name: again, exact: true }).click();
 }
 
-/** What the drive itself says that its hosts and its media wrote. */
+/** Reads the host and media bytes from the drive itself. */
 async function statistics(port) {
     const { statistics } = JSON.parse(await warp("drive", "inspect", `tcp:127.0.0.1:${port}`, "--json")).enabled;
     return [statistics.host_bytes_written, statistics.media_bytes_written];
@@ -437,7 +438,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
         await one.getByText("The numbers start with the creation of the drive").waitFor();
     }
 
-    // A snapshot.
+    // Snapshot
     await assert.rejects(readFile(`${data}.ftl`), "no checkpoint was made");
     await pressTwice(page, "Save a snapshot", "Press again to save");
     await page.getByText(/^The drive was stored at .*acted\.img\.ftl \(/).waitFor();
@@ -446,7 +447,8 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await pressTwice(page, "Save a snapshot", "Press again to save");
     await page.getByText(/^The drive has not changed since it was stored at /).waitFor();
 
-    // Statistics, on all pages and nowhere else; by keys, on a phone.
+    // Statistics restart on all pages, but not in the drive's log pages. The phone uses the
+    // keyboard.
     const before = await statistics(port);
     await until("the drive's own write amplification", async () => (await wafs(page))[0] === (before[1] / before[0]).toFixed(3));
     await phone.getByRole("button", { name: "Reset statistics", exact: true }).focus();
@@ -464,7 +466,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     assert.notEqual(waf, (after[1] / after[0]).toFixed(3), "it differs from that since the beginning");
     for (const one of pages) await until(`a write amplification of ${waf}`, async () => (await wafs(one))[0] === waf);
 
-    // Faults.
+    // Faults
     await page.getByRole("button", { name: "Faults …" }).click();
     const dialog = page.getByRole("dialog");
     const write = async (text) => {
@@ -483,7 +485,8 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await dialog.getByText("One fault is planned").waitFor();
     await assert.rejects(run(), /rejected command 0x[0-9a-f]+ with "Internal Error \(SCT 0h, SC 06h\)"/, "its status reaches the host");
     for (const one of pages) await one.locator('section[aria-label="Faults"] tr').filter({ hasText: /no writes.*error.*active[1-9]/ }).waitFor();
-    // With the dialog, and without; asked, and not.
+    // The pages have no accessibility violations with and without the dialog, and with and without
+    // a question.
     await phone.getByRole("button", { name: "Save a snapshot", exact: true }).click();
     for (const one of pages) assert.deepEqual(await violations(one), []);
     await pressTwice(dialog, "Clear all", "Press again to clear");
@@ -493,7 +496,7 @@ test("whoever has the token stores a served drive, counts it anew and has it fai
     await dialog.waitFor({ state: "hidden" });
     await Promise.all(pages.map((one) => close(one)));
 
-    // What was stored is what a drive that is killed goes on from; without a token nobody acts.
+    // A killed drive continues from the snapshot. Actions need a token.
     await served.kill();
     const again = await Server.start(...parameters);
     assert.match(again.introduction, /mapping and counters come from a checkpoint/);

@@ -1,11 +1,13 @@
-// What the captions of the tour say is true at their moments, in the runs that they are said over.
+// Checks each statement of the tour's captions at its position in the run.
 //
-//   stories.ts -> order -> real server -> seek to a caption's moment -> frames -> LaneState -> what the caption claims
+//   stories.ts -> order -> real server -> seek to the caption's position -> frames -> LaneState
+//     -> claims of the caption
 //
-// The page's own code reads the frames, so what is asked here is what its reader sees. Seeds are fixed and runs are exact: a claim that holds once
-// holds always. Every caption has its claims here; one that is added or moved without them fails.
+// The page's own code reads the frames, so the tests see the values that a reader sees. Seeds are
+// fixed and runs are exact, so a result never varies. Each caption has its claims here. A new or
+// moved caption without claims fails.
 //
-//   node --test e2e/tour.test.mjs            TELL=1 prints what was read at each moment
+//   node --test e2e/tour.test.mjs            TELL=1 prints the values at each position
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
@@ -15,7 +17,7 @@ import { PATIENCE_MS, Server } from "./host.mjs";
 
 const { WebSocket } = createRequire(import.meta.url)("ws");
 
-/** What a lane is like: the numbers that captions speak of. */
+/** Numbers of a lane that captions mention. */
 function numbersOf(lane, { windowed, pointsOfLane }) {
     const { capacity_bytes: capacity, page_bytes: page } = lane.lane;
     const handles = lane.lane.owners.map((owner, index) => ({ ...lane.owners[index], name: owner.name, isPool: owner.isolation === null, open: 0, whole: 0, dead: 0, holed: 0, ownWaf: lane.ownerWaf(index), copied: lane.owners[index].copiedOut * page }));
@@ -52,7 +54,10 @@ function numbersOf(lane, { windowed, pointsOfLane }) {
 
 const share = (part) => part.holed / (part.whole + part.dead + part.holed);
 
-/** By story, for each caption in its order: what has to hold of the lanes there. A claim is given the lanes, and those of the caption before. */
+/**
+ * Claims by story and caption. A claim receives the lanes at the caption, and the lanes at the
+ * previous caption.
+ */
 const CLAIMS = {
     "reclaim-unit": [
         ([one]) => assert.ok(one.free >= one.units - 1 && one.validShare < 0.01, "all are free"),
@@ -140,7 +145,7 @@ let server;
 let page;
 
 before(async () => {
-    // The page's own sources, as the page has them.
+    // The test compiles the page's own sources.
     vite = await createServer({ root: dirname(import.meta.dirname), configFile: false, server: { middlewareMode: true, ws: false, watch: null }, appType: "custom", logLevel: "error", optimizeDeps: { noDiscovery: true } });
     const [stories, lane, frame, series] = await Promise.all(["views/stories.ts", "state/lane.ts", "wire/frame.ts", "state/series.ts"].map((file) => vite.ssrLoadModule(`/src/${file}`)));
     page = { ...stories, ...lane, ...frame, ...series };
@@ -152,7 +157,7 @@ after(async () => {
     await server?.stop();
 });
 
-/** A session whose frames are added up as the page does. */
+/** Session whose frames are accumulated in the page's way. */
 class Watched {
     lanes = [];
 
@@ -187,7 +192,7 @@ class Watched {
         }
     }
 
-    /** As "Next" of a caption does. */
+    /** Advances as "Next" of a caption does. */
     async goTo(capacities) {
         const target = Math.round(capacities * this.lanes[0].lane.capacity_bytes + 1);
         this.socket.send(JSON.stringify({ do: "seek", host_bytes: target }));

@@ -1,8 +1,11 @@
-// The components in a notebook: the module that Python gives to anywidget, on a page of another origin than the studio's.
+// Tests of the widget in a notebook. The module of anywidget runs on a page of another origin than
+// the studio's.
 //
-//   warp studio --token -> dist/widget.js, as text -> a page of another server -> render({ model, el }), as anywidget calls it
+//   warp studio --token -> dist/widget.js, as text -> a page of another server
+//     -> render({ model, el }), called as by anywidget
 //
-// The notebook is the least of one: a page with a cell to write in, a model with `get`, and an element for the output.
+// The notebook is minimal, a page with a cell to edit, a model with `get`, and an element for the
+// output.
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -39,7 +42,7 @@ after(async () => {
     assert.equal(code, 0, "Ctrl-C ends the server in order");
 });
 
-/** Runs the cell: `traits` are what Python's widget has. */
+/** Runs the cell. `traits` are the traits of Python's widget. */
 async function show(traits) {
     const page = await newPage(browser);
     await page.goto(`http://localhost:${notebook.address().port}/`);
@@ -126,7 +129,7 @@ test("keys are the notebook's, but for those that are pressed in the widget", as
     await until("a request", async () => (await requests()) !== "0");
     await page.keyboard.press(" ");
     await until("that it runs", async () => (await position(page)) > 0.01);
-    // A button that has the focus is pressed by the key, once.
+    // A key press activates the focused button once.
     await page.locator("button.play").focus();
     await page.keyboard.press(" ");
     await until("that it is paused", async () => (await page.locator("button.play .hidden").textContent()) === "Play");

@@ -1,9 +1,11 @@
 // The components of the page as an anywidget module for notebooks.
 //
-//   model: url, token, and either session (an id) or order (started here) -> a session -> the same stage as on the page
+//   model: url, token, and either session (an id) or order (started here) -> a session
+//     -> the same stage as on the page
 //
-// The module contains its styles, which apply only inside its own root. The colour scheme is the notebook's. The server has
-// another origin than the notebook's page, so each request needs the token.
+// The module contains its styles, which apply only inside its own root. The colour scheme is the
+// notebook's. The server has another origin than the notebook's page, so each request needs the
+// token.
 import { render } from "preact";
 import { Curves } from "./curves/Curves.tsx";
 import { ForkDialog } from "./parts/ForkDialog.tsx";
@@ -79,7 +81,8 @@ async function begin(model: Model, root: ShadowRoot | HTMLElement): Promise<() =
 
 export default {
     render({ model, el }: { model: Model; el: HTMLElement }): () => void {
-        // Keys pressed in the widget do not reach the notebook, whose shortcuts include deletion of cells.
+        // Keys pressed in the widget do not reach the notebook, whose shortcuts include deletion of
+        // cells.
         el.dataset["lmSuppressShortcuts"] = "true";
         const root = el.attachShadow({ mode: "open" });
         const style = document.createElement("style");

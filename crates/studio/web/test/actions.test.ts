@@ -26,7 +26,7 @@ describe("a button that asks once more", () => {
         expect([confirmation.isAsked.value, confirmation.press()]).toEqual([false, false]);
         confirmation.forget();
         expect(confirmation.press()).toBe(false);
-        // The time of the question that was forgotten is not that of this one.
+        // The time limit of the question that was reset does not apply to this one.
         vi.advanceTimersByTime(ASKED_MS - 1);
         expect(confirmation.press()).toBe(true);
     });

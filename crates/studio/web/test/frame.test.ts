@@ -47,7 +47,7 @@ describe("a frame", () => {
         expect(() => new Frame(wrong((view) => view.setUint8(0, 2)))).toThrow(/version 2/);
         expect(() => new Frame(wrong((view) => view.setUint8(2, 9)))).toThrow(/unknown phase 9/);
         expect(() => new Frame(wrong(() => {}, -0 + 0))).not.toThrow();
-        // Counts that a hostile server could send do not make the page read beyond the frame.
+        // Counts from a hostile server do not make the page read beyond the frame.
         for (const at of [4, 8, 12, 16]) expect(() => new Frame(wrong((view) => view.setUint32(at, 0xffff_ffff, true)))).toThrow(FrameError);
         const event = new DataView(encodeFrame(parts({ events: [{ kind: "open", owner: 0, why: 0, destinationOwner: 0, unit: 0, pages: 0, validPages: 0, copiedPages: 0, destination: null, hostBytes: 0, nowNs: 0 }] })));
         event.setUint8(88, 9);

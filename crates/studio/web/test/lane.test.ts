@@ -53,7 +53,8 @@ describe("a lane", () => {
     });
 
     it("shows a unit of several slices over all of them, and takes them back", () => {
-        // Superblocks of four slices of 100 pages: unit 4 is one whole, unit 8 is a slice.
+        // Superblocks have four slices of 100 pages. Unit 4 is a whole superblock, and unit 8 is a
+        // slice.
         const state = new LaneState(lane({ superblocks: 3 }));
         apply(state, { events: [opened(4, 400)], units: [{ unit: 4, state: 1, owner: 0, group: 0, valid: 10, written: 10 }, { unit: 8, state: 1, owner: 1, group: 0, valid: 1, written: 1 }] });
         expect([4, 5, 6, 7, 8, 9].map((slice) => state.unitOf(slice))).toEqual([4, 4, 4, 4, 8, 9]);
@@ -63,7 +64,8 @@ describe("a lane", () => {
         expect([...state.changed.slice(0, state.changedCount)].sort()).toEqual([4, 5, 6, 7]);
         apply(state, { units: [{ unit: 4, state: 0, owner: 255, group: 0, valid: 0, written: 0 }, { unit: 5, state: 1, owner: 1, group: 0, valid: 1, written: 1 }] });
         expect([4, 5, 6, 7].map((slice) => state.unitOf(slice))).toEqual([4, 5, 6, 7]);
-        // Who begins to watch later has not seen it opened: what is written says at least so much.
+        // A page that connects later did not receive the opening. The number of written pages is
+        // its lower bound.
         const late = new LaneState(lane({ superblocks: 3 }));
         apply(late, { whole: true, units: [{ unit: 4, state: 3, owner: 0, group: 0, valid: 10, written: 400 }] });
         expect([4, 5, 7].map((slice) => late.unitOf(slice))).toEqual([4, 4, 4]);

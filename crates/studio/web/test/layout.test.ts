@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Layout, choosePitch, handleKeys, sizeOf, SMALLEST_PITCH } from "../src/map/layout.ts";
 import { NO_OWNER } from "../src/wire/frame.ts";
 
-/** No two tiles overlap, all are inside, and each is found where it is. */
+/** No two tiles overlap, all are inside the canvas, and each is found at its position. */
 function check(layout: Layout, units: number): void {
     const seen = new Set<string>();
     for (let unit = 0; unit < units; unit += 1) {
@@ -57,7 +57,7 @@ describe("the layout of tiles", () => {
             if (move % 500 === 0) check(layout, units);
         }
         check(layout, units);
-        // Dealing out all places again is the exception.
+        // Assigning all positions again is rare.
         expect(dealt).toBeGreaterThan(0);
         expect(dealt).toBeLessThan(120);
     });

@@ -6,7 +6,7 @@ import { LaneState } from "../src/state/lane.ts";
 import { Frame, encodeFrame, type FrameParts } from "../src/wire/frame.ts";
 import { lane, parts } from "./sample.ts";
 
-/** A canvas that keeps its pixels and shows nothing. */
+/** Canvas without a display, which keeps its pixels. */
 class FakeCanvas {
     width = 300;
     height = 150;
@@ -28,7 +28,7 @@ class FakeCanvas {
     }
 }
 
-// A browser without WebGL.
+// The test browser has no WebGL.
 (globalThis as { document?: unknown }).document = { createElement: () => ({ getContext: () => null }) };
 
 const UNITS = 700;
@@ -44,7 +44,7 @@ function begin(grouping: Grouping) {
     return { state, tiles, painter, arrange };
 }
 
-/** Each unit has one tile, none lies over another or was left where it is not any more. */
+/** Each unit has one tile. No tile overlaps another, and no old tile remains. */
 function check({ tiles, painter }: ReturnType<typeof begin>): void {
     const size = painter.layout?.shape.size ?? 0;
     let covered = 0;
@@ -71,7 +71,7 @@ describe("a picture", () => {
             drawn.state.apply(new Frame(encodeFrame(parts({ units, owners: [held, held, held], whole: picture === 150 }))));
             if (drawn.painter.isOutdated) drawn.arrange();
             drawn.painter.picture(picture * 33);
-            // As the page does: what has outgrown its canvas is arranged anew for the next picture.
+            // As on the page, an outdated layout is replaced before the next picture.
             if (drawn.painter.isOutdated) drawn.arrange();
             check(drawn);
         }

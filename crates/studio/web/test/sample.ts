@@ -1,4 +1,4 @@
-// A lane and frames to test with.
+// Sample lane and frames for the tests.
 import type { FrameParts } from "../src/wire/frame.ts";
 import type { Lane } from "../src/wire/messages.ts";
 

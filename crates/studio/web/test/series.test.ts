@@ -17,14 +17,15 @@ describe("write amplification over the written volume", () => {
         expect(windowed(points([[0, 0], ...ROWS]), 1000, 200).y).toEqual([1, 1, 1.25, 1.5, 2.25]);
     });
     it("of a time that nobody watched is its mean, and begins anew behind it", () => {
-        // Nobody looked before 300 and between 400 and 900; of what was looked at within a gap nothing is drawn.
+        // No page was connected before 300 and between 400 and 900. The curve has no samples within
+        // a gap.
         const rows: [number, number][] = [[250, 250], [300, 450], [350, 550], [400, 600], [900, 2100], [950, 2150]];
         const gaps = [{ from: 0, to: 300 }, { from: 400, to: 900 }];
         const { x, y } = windowed(points(rows), 1000, 200, gaps);
         expect(x.map((at) => Number(at.toFixed(4)))).toEqual([0, 0.3, 0.35, 0.4, 0.4, 0.9, 0.95]);
         expect(x).toEqual([...x].sort((a, b) => a - b));
         expect(y).toEqual([1.5, 1.5, 2, 1.5, 3, 3, 1]);
-        // Of a series that was thinned the samples at both ends may be gone.
+        // Thinning may remove the samples at both ends of a gap.
         expect(windowed(points([[380, 580], [920, 2120]]), 1000, 200, [{ from: 400, to: 900 }]).y).toEqual([580 / 380, 1540 / 540, 1540 / 540]);
     });
     it("puts several on one axis", () => {

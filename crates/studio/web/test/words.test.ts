@@ -64,7 +64,7 @@ describe("stories", () => {
             const moments = story.captions.map((caption) => caption.from);
             expect([...moments].sort((a, b) => a - b)).toEqual(moments);
             expect(moments.at(-1)).toBeLessThan(story.order.drive_writes ?? 0);
-            // Time to read: four words a second, which is usual.
+            // The usual reading speed is four words per second.
             story.captions.forEach((caption, index) => {
                 const until = story.captions[index + 1]?.from ?? story.order.drive_writes ?? 0;
                 expect((until - caption.from) / story.speed, caption.text).toBeGreaterThan(caption.text.split(" ").length / 4);

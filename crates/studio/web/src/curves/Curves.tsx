@@ -1,4 +1,5 @@
-// Curves of a session: write amplification of all lanes and of each handle, latency and bandwidth in virtual time, wear.
+// Curves of a session: write amplification of all lanes and of each handle, latency and bandwidth
+// in virtual time, wear.
 import { useSignal } from "@preact/signals";
 import type uPlot from "uplot";
 import { usedHandles } from "../map/painter.ts";
@@ -228,7 +229,10 @@ const PERCENTILES = [
     ["p99.9", "p999_ns", [2, 3]],
 ] as const;
 
-/** Percentiles of each direction over virtual time. Writes are dark and reads pale, strokes distinguish percentiles. */
+/**
+ * Percentiles of each direction over virtual time. Writes are dark and reads pale, strokes
+ * distinguish percentiles.
+ */
 function LatencyPlot({ latencies }: { latencies: NonNullable<LatencyMessage["latencies"]> | null }) {
     if (latencies === null || latencies.seconds.length < 2) return null;
     const rows = latencies.directions.flatMap((one) =>

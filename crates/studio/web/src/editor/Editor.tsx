@@ -1,4 +1,5 @@
-// Editor for job files, workloads and fault plans, with completion of supported options and the engine's messages at their lines.
+// Editor for job files, workloads and fault plans, with completion of supported options and the
+// engine's messages at their lines.
 //
 // It is a separate bundle, loaded on first use.
 import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
@@ -110,7 +111,8 @@ export function Editor({ text, problems, check: ask, label, completes = false }:
                         view.dispatch(setDiagnostics(view.state, diagnostics(view.state, found)));
                     },
                     () => {
-                        // Without an answer, the text counts as valid. The server checks it again when it runs.
+                        // Without an answer, the text counts as valid. The server checks it again
+                        // when it runs.
                         if (mine === asked) problems.value = [];
                     },
                 );

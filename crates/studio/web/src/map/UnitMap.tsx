@@ -1,4 +1,5 @@
-// Map of a lane's reclaim units: a canvas of tiles, a canvas above it for movements, headings, and a line about the selected unit.
+// Map of a lane's reclaim units: a canvas of tiles, a canvas above it for movements, headings, and
+// a line about the selected unit.
 import { effect, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CLOSED, FREE, NO_OWNER, OPEN_FOR_HOST } from "../wire/frame.ts";
@@ -58,8 +59,9 @@ export function UnitMap({ session, state, grouping, mostHeight = 380, hasHint = 
             if (made.isOutdated) arrange();
             if (made.layout?.regions !== before) setRegions([...(made.layout?.regions ?? [])]);
         };
-        // 30 pictures a second are enough and leave processor time to the engine. The pause has its own timer,
-        // because a browser composes the page for each requested animation frame, even without a change.
+        // 30 pictures a second are enough and leave processor time to the engine. The pause has its
+        // own timer, because a browser composes the page for each requested animation frame, even
+        // without a change.
         let pause: ReturnType<typeof setTimeout> | undefined;
         const ask = () => {
             if (waiting !== 0 || pause !== undefined) return;

@@ -1,9 +1,10 @@
-// Tiles on a 2D canvas, for browsers without WebGL2 or with WebGL2 in software, where the 2D canvas is faster.
+// Tiles on a 2D canvas, for browsers without WebGL2 or with WebGL2 in software, where the 2D canvas
+// is faster.
 //
 //   Batch -> pixels in memory -> the rows that changed -> canvas
 //
-// Tiles are written to an array of pixels, with a store for each pixel. Changed rows are copied to the canvas at once,
-// because canvas calls for each tile would cost more than all of its pixels.
+// Tiles are written to an array of pixels, with a store for each pixel. Changed rows are copied to
+// the canvas at once, because canvas calls for each tile would cost more than all of its pixels.
 import { CLOSED, FREE, OPEN_FOR_HOST } from "../wire/frame.ts";
 import { DEAD_SHARE, mix, rgb, type Rgb } from "./palette.ts";
 import { EMPTY, NO_COLOUR, type Batch, type Colours, type TileRenderer } from "./renderer.ts";
@@ -113,7 +114,8 @@ export class Canvas2dRenderer implements TileRenderer {
         this.fill(x, y + tile - writtenRows, tile, writtenRows - validRows, this.dead[colour] as number);
         this.fill(x, y + tile - validRows, tile, validRows, this.solid[colour] as number);
         if (state === CLOSED) return;
-        // A unit that is open for the host has a frame. A unit that is open for collection has corners.
+        // A unit that is open for the host has a frame. A unit that is open for collection has
+        // corners.
         const border = tile >= 12 ? 2 : 1;
         const arm = state === OPEN_FOR_HOST ? tile : Math.max(2, Math.round(tile / 3));
         for (const edge of [0, tile - border]) {

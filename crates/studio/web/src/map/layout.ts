@@ -2,9 +2,10 @@
 //
 //   units, groups or owners, width -> Layout (a place for each unit, headings of regions)
 //
-// In physical order and by reclaim group, a unit keeps its position. By handle, it moves to its owner's region when it is
-// opened, and back to the free region when it is erased. A region has spare rows, and a unit takes the first empty position.
-// Only a full region causes a new layout. All lengths are pixels of the canvas.
+// In physical order and by reclaim group, a unit keeps its position. By handle, it moves to its
+// owner's region when it is opened, and back to the free region when it is erased. A region has
+// spare rows, and a unit takes the first empty position. Only a full region causes a new layout.
+// All lengths are pixels of the canvas.
 import { NO_OWNER } from "../wire/frame.ts";
 
 export type Grouping = "handle" | "group" | "physical";
@@ -36,7 +37,10 @@ export function sizeOf(pitch: number): number {
     return pitch >= 5 ? pitch - 1 : pitch;
 }
 
-/** Largest pitch at which regions of `counts` tiles, each with a heading and `spareRows`, fit into `height`. */
+/**
+ * Largest pitch at which regions of `counts` tiles, each with a heading and `spareRows`, fit into
+ * `height`.
+ */
 export function choosePitch(counts: number[], width: number, height: number, heading: number, spareRows: number, scale: number): number {
     for (let pitch = Math.floor(LARGEST_PITCH * scale); pitch > SMALLEST_PITCH; pitch -= 1) {
         if (heightAt(counts, width, pitch, heading, spareRows) <= height) return pitch;
@@ -62,7 +66,10 @@ export class Layout {
     private regionOf: Int16Array;
     private firstPlace: number[] = [];
     private placeOf: Int32Array;
-    /** Lower bound for the first empty position of a region, so that a unit finds a position without a search. */
+    /**
+     * Lower bound for the first empty position of a region, so that a unit finds a position without
+     * a search.
+     */
     private firstEmpty: number[] = [];
     private readonly keys: number[];
     private readonly heading: number;
@@ -131,8 +138,8 @@ export class Layout {
     }
 
     /**
-     * Moves a unit to the region of `key`. Returns `moved` if its previous position is empty and must be drawn, and
-     * `full` if all positions must be assigned again.
+     * Moves a unit to the region of `key`. Returns `moved` if its previous position is empty and
+     * must be drawn, and `full` if all positions must be assigned again.
      */
     move(unit: number, key: number): "stays" | "moved" | "full" {
         const before = this.regionOf[unit] as number;
@@ -161,7 +168,10 @@ export class Layout {
         return null;
     }
 
-    /** Neighbour of a unit on the map, or the unit itself without a neighbour. Rows without a unit in this column are skipped. */
+    /**
+     * Neighbour of a unit on the map, or the unit itself without a neighbour. Rows without a unit
+     * in this column are skipped.
+     */
     beside(unit: number, dx: number, dy: number): number {
         const step = (dy === 0 ? dx : dy * this.shape.columns) | 0;
         for (let place = (this.placeOf[unit] as number) + step; place >= 0 && place < this.places.length; place += step) {

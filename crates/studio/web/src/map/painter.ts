@@ -3,7 +3,8 @@
 //   LaneState.changed -> look of each unit -> Layout -> Batch -> TileRenderer     (the tiles)
 //   LaneState.moves   -> flights, marks of victims            -> 2D canvas        (above them)
 //
-// Drawing is separate from state. It only reads a lane and clears its list of changes. A picture allocates no memory.
+// Drawing is separate from state. It only reads a lane and clears its list of changes. A picture
+// allocates no memory.
 import { FREE, NO_OWNER, type FrameEvent } from "../wire/frame.ts";
 import type { LaneState } from "../state/lane.ts";
 import { meter } from "../state/meter.ts";
@@ -72,7 +73,10 @@ export class Painter {
         meter.renderer = this.kind;
     }
 
-    /** Computes the layout for this many CSS pixels, at `scale` canvas pixels each. Returns the height in CSS pixels. */
+    /**
+     * Computes the layout for this many CSS pixels, at `scale` canvas pixels each. Returns the
+     * height in CSS pixels.
+     */
     arrange(width: number, mostHeight: number, scale: number, options: PainterOptions): number {
         this.options = options;
         this.scale = scale;
@@ -82,11 +86,13 @@ export class Painter {
         this.heading = options.grouping === "physical" ? 0 : Math.round(24 * scale);
         const keys = this.keys();
         const byHandle = options.grouping === "handle";
-        // With very many handles, headings would take the whole height. Such a map is taller and scrolls.
+        // With very many handles, headings would take the whole height. Such a map is taller and
+        // scrolls.
         const room = Math.max(mostHeight, keys.length * LEAST_REGION_HEIGHT) * scale;
         const pitch = choosePitch(this.counts(keys), pixels, room, this.heading, byHandle ? 1 : 0, scale);
         this.layout = new Layout(options.grouping, lane.units, keys, this.keyOf, { pitch, width: pixels }, this.heading);
-        // By handle, regions grow and shrink within a fixed height, so that the content below the map does not move.
+        // By handle, regions grow and shrink within a fixed height, so that the content below the
+        // map does not move.
         const height = byHandle ? Math.max(Math.floor(mostHeight * scale), this.layout.shape.height) : this.layout.shape.height;
         const used = usedHandles(state);
         this.isManyHandles = used > OKABE_ITO.length;
@@ -165,7 +171,10 @@ export class Painter {
         this.state.taken();
     }
 
-    /** True if a new layout is needed, because a handle has no region or the regions exceed the canvas. */
+    /**
+     * True if a new layout is needed, because a handle has no region or the regions exceed the
+     * canvas.
+     */
     get isOutdated(): boolean {
         if (this.layout === null || usedHandles(this.state) > OKABE_ITO.length !== this.isManyHandles) return true;
         // Regions that need more rows than the canvas has get a new layout with smaller tiles.
@@ -315,7 +324,10 @@ export class Painter {
     }
 }
 
-/** The faster available renderer. `?renderer=webgl2` or `?renderer=canvas` in the page's address overrides the choice. */
+/**
+ * The faster available renderer. `?renderer=webgl2` or `?renderer=canvas` in the page's address
+ * overrides the choice.
+ */
 function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
     const wanted = new URLSearchParams(globalThis.location?.search ?? "").get("renderer");
     if (wanted === "canvas" || (wanted !== "webgl2" && !isWebglFast())) return new Canvas2dRenderer(canvas);
@@ -326,7 +338,10 @@ function rendererFor(canvas: HTMLCanvasElement): TileRenderer {
     }
 }
 
-/** Number of handles up to the last one that wrote or holds data, which the colours must distinguish. */
+/**
+ * Number of handles up to the last one that wrote or holds data, which the colours must
+ * distinguish.
+ */
 export function usedHandles(state: LaneState): number {
     const isUsed = (index: number) => {
         const totals = state.owners[index];

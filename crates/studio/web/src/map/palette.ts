@@ -1,7 +1,9 @@
-// Colours of owners, the same as in the project's figures and distinguishable with colour blindness.
+// Colours of owners, the same as in the project's figures and distinguishable with colour
+// blindness.
 //
-// Okabe and Ito's palette for at most six handles, Tol's light palette for more. Colours repeat from the ninth handle on,
-// where names distinguish the handles. Grey is reserved for the shared pool.
+// Okabe and Ito's palette for at most six handles, Tol's light palette for more. Colours repeat
+// from the ninth handle on, where names distinguish the handles. Grey is reserved for the shared
+// pool.
 export const OKABE_ITO = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"] as const;
 export const TOL_LIGHT = ["#77AADD", "#EE8866", "#EEDD88", "#44BB99", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00"] as const;
 export const SHARED = "#9AA0A6";

@@ -2,8 +2,9 @@
 //
 //   Batch (place and look of the tiles that changed) -> TileRenderer -> canvas
 //
-// A canvas keeps its content, so a batch has only the changed tiles, and 65,536 units cost no more than their changes. A look
-// is 32 bits: colour, state, valid share and written share. Two integers are compared to detect a change.
+// A canvas keeps its content, so a batch has only the changed tiles, and 65,536 units cost no more
+// than their changes. A look is 32 bits: colour, state, valid share and written share. Two integers
+// are compared to detect a change.
 import type { Ground, Rgb } from "./palette.ts";
 
 export interface Colours {
@@ -41,7 +42,10 @@ export class Batch {
     }
 }
 
-/** Look of a unit. `valid` and `written` are shares from 0 to 1. Shares above 0 are never drawn as 0. */
+/**
+ * Look of a unit. `valid` and `written` are shares from 0 to 1. Shares above 0 are never drawn as
+ * 0.
+ */
 export function look(colour: number, state: number, valid: number, written: number): number {
     const eighth = (share: number) => Math.min(255, Math.ceil(share * 255));
     return (colour | (state << 8) | (eighth(valid) << 16) | (eighth(written) << 24)) >>> 0;

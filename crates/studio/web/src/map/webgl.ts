@@ -1,7 +1,9 @@
-// Tiles by WebGL2: one draw call for a batch, one point for each tile, with its look computed in the fragment shader.
-// A point is one vertex. Instances of a quad take a software renderer a hundred times as long.
+// Tiles by WebGL2: one draw call for a batch, one point for each tile, with its look computed in
+// the fragment shader. A point is one vertex. Instances of a quad take a software renderer a
+// hundred times as long.
 //
-// The canvas is not cleared between batches (`preserveDrawingBuffer`), so only tiles that changed are uploaded and drawn.
+// The canvas is not cleared between batches (`preserveDrawingBuffer`), so only tiles that changed
+// are uploaded and drawn.
 import { DEAD_SHARE, rgb } from "./palette.ts";
 import { BATCH, type Batch, type Colours, type TileRenderer } from "./renderer.ts";
 
@@ -21,8 +23,9 @@ void main() {
     gl_PointSize = tile;
 }`;
 
-// The same pictures as canvas2d.ts: from below, valid pages in the owner's colour, invalid pages in a tint, and unwritten
-// pages in the colour of free units. Units open for the host have a frame, units open for collection corners.
+// The same pictures as canvas2d.ts: from below, valid pages in the owner's colour, invalid pages in
+// a tint, and unwritten pages in the colour of free units. Units open for the host have a frame,
+// units open for collection corners.
 const FRAGMENT = `#version 300 es
 precision highp float;
 flat in uvec4 v_look;

@@ -1,4 +1,5 @@
-// Event log of a lane, newest first, with filters by kind and owner, and the events that a host can read.
+// Event log of a lane, newest first, with filters by kind and owner, and the events that a host can
+// read.
 import { useSignal } from "@preact/signals";
 import { LaneChoice } from "./Choice.tsx";
 import { usedHandles } from "../map/painter.ts";

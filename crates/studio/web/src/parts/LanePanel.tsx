@@ -1,4 +1,5 @@
-// Panel of a lane: description, write amplification, map, free units with the GC watermarks, handles.
+// Panel of a lane: description, write amplification, map, free units with the GC watermarks,
+// handles.
 import type { Signal } from "@preact/signals";
 import type { Grouping } from "../map/layout.ts";
 import { usedHandles } from "../map/painter.ts";

@@ -40,7 +40,8 @@ export function Transport({ session }: { session: Session }) {
     const sentAt = useRef(0);
     const bar = useRef<HTMLDivElement>(null);
     useEffect(() => {
-        // Keyboard shortcuts of this page. In a notebook, only keys pressed within the widget count.
+        // Keyboard shortcuts of this page. In a notebook, only keys pressed within the widget
+        // count.
         const root = bar.current?.getRootNode() ?? document;
         const listened = (event: Event) => keys(event as KeyboardEvent);
         const keys = (event: KeyboardEvent) => {

@@ -4,7 +4,10 @@ import type { LaneState } from "./lane.ts";
 import { waf } from "./numbers.ts";
 import { wafSince } from "./series.ts";
 
-/** Relative difference below which two numbers count as equal, because their displayed digits do not show it. */
+/**
+ * Relative difference below which two numbers count as equal, because their displayed digits do not
+ * show it.
+ */
 const SAME = 0.0005;
 
 export interface Headline {
@@ -27,7 +30,10 @@ function between(one: LaneState, other: LaneState, ofOne: number, ofOther: numbe
     return { figure: `${share < 0 ? "−" : "+"}${difference(share)}\u00a0%`, sentence: `${one.lane.name} writes ${difference(share)}\u00a0% ${word} to the flash than ${other.lane.name}${since} ${numbers}.` };
 }
 
-/** Compares a fork with its parent since the fork. Otherwise compares the lanes with the lowest and the highest write amplification. */
+/**
+ * Compares a fork with its parent since the fork. Otherwise compares the lanes with the lowest and
+ * the highest write amplification.
+ */
 export function headline(lanes: LaneState[], forks: OrderFork[], isDrive = false): Headline | null {
     const first = lanes[0];
     if (first === undefined) return null;

@@ -1,7 +1,10 @@
 // Environment of a widget in a notebook: colour scheme and keyboard shortcuts.
 import { type Theme, theme } from "./theme.ts";
 
-/** Colour scheme of the notebook (JupyterLab, Notebook 7, VS Code). Other notebooks follow the system. */
+/**
+ * Colour scheme of the notebook (JupyterLab, Notebook 7, VS Code). Other notebooks follow the
+ * system.
+ */
 export function themeOf(body: { dataset: DOMStringMap; classList: { contains(name: string): boolean } }): Theme {
     const light = body.dataset["jpThemeLight"];
     if (light === "true") return "light";

@@ -1,4 +1,5 @@
-// Common settings for forks and lanes, with useful values. All other settings are available by name.
+// Common settings for forks and lanes, with useful values. All other settings are available by
+// name.
 import type { Lane, Setting, Settings } from "../wire/messages.ts";
 import { bytes, percent } from "./numbers.ts";
 

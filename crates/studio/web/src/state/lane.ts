@@ -1,9 +1,9 @@
 // State of a lane on the page, accumulated from frames.
 //
-//   Frame (what changed) -> LaneState (all units, owners, samples, the last events) -> map, curves, tables
+//   Frame (changes) -> LaneState (all units, owners, samples, last events) -> map, curves, tables
 //
-// Units are stored in columns, with a list of changed units for the renderer. So a frame costs no more than its changes and
-// allocates no memory. This module does not draw.
+// Units are stored in columns, with a list of changed units for the renderer. So a frame costs no
+// more than its changes and allocates no memory. This module does not draw.
 import { FREE, NO_OWNER, OPEN_FOR_COLLECTION, OPEN_FOR_HOST, type Frame, type FrameEvent, type Phase } from "../wire/frame.ts";
 import type { Gap } from "./series.ts";
 import type { CellResult, Lane, LatencyMessage, Wear } from "../wire/messages.ts";
@@ -68,7 +68,10 @@ export class LaneState {
     readonly group: Uint16Array;
     readonly valid: Uint32Array;
     readonly written: Uint32Array;
-    /** Number of slices of a unit if superblocks are divided. 0 for a slice that belongs to an earlier unit. */
+    /**
+     * Number of slices of a unit if superblocks are divided. 0 for a slice that belongs to an
+     * earlier unit.
+     */
     private readonly span: Uint8Array;
     /** Pages of the unit last opened here. 0 if the page did not receive that event. */
     private readonly openedPages: Uint32Array;
@@ -279,7 +282,10 @@ export class LaneState {
         return this.hostBytes / this.lane.capacity_bytes;
     }
 
-    /** Write amplification of a handle: its host bytes plus the bytes copied out of its units, divided by its host bytes. */
+    /**
+     * Write amplification of a handle: its host bytes plus the bytes copied out of its units,
+     * divided by its host bytes.
+     */
     ownerWaf(owner: number): number | null {
         const totals = this.owners[owner];
         if (totals === undefined || totals.hostBytes === 0) return null;

@@ -1,5 +1,5 @@
-// Formats numbers as docs/reference/results.md describes: binary units, write amplification with three decimals.
-// A non-breaking space separates a number from its unit.
+// Formats numbers as docs/reference/results.md describes: binary units, write amplification with
+// three decimals. A non-breaking space separates a number from its unit.
 
 const SPACE = "\u00a0";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -2,7 +2,8 @@
 //
 //   Order <-> JSON <-> deflate-raw <-> base64url <-> #/run/...
 //
-// Equal orders give equal addresses, because keys have a fixed sequence and omitted values are written as defaults.
+// Equal orders give equal addresses, because keys have a fixed sequence and omitted values are
+// written as defaults.
 import { base64url, fromBase64url } from "../wire/api.ts";
 import type { Order, OrderFork, OrderLane } from "../wire/messages.ts";
 

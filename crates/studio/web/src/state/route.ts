@@ -29,7 +29,10 @@ export function readRoute(hash: string): Route {
 export const route = signal<Route>(readRoute(globalThis.location?.hash ?? ""));
 globalThis.addEventListener?.("hashchange", () => (route.value = readRoute(location.hash)));
 
-/** Incremented when a session is restarted, because a new server may reuse the identifier of the old session. */
+/**
+ * Incremented when a session is restarted, because a new server may reuse the identifier of the old
+ * session.
+ */
 export const begunAgain = signal(0);
 
 export function go(hash: string): void {

@@ -28,7 +28,10 @@ export function cumulative(points: Points, capacityBytes: number): Series {
     return series;
 }
 
-/** Range of host bytes without samples, because no page was connected. Only the sums at both ends are known. */
+/**
+ * Range of host bytes without samples, because no page was connected. Only the sums at both ends
+ * are known.
+ */
 export interface Gap {
     from: number;
     to: number;
@@ -38,8 +41,8 @@ export interface Gap {
 const BESIDE = 1e-7;
 
 /**
- * Media bytes divided by host bytes over the last `windowBytes`, or over a shorter range at the beginning and after a gap.
- * Within a gap the value is its mean.
+ * Media bytes divided by host bytes over the last `windowBytes`, or over a shorter range at the
+ * beginning and after a gap. Within a gap the value is its mean.
  */
 export function windowed(points: Points, capacityBytes: number, windowBytes: number, gaps: Gap[] = []): Series {
     const series: Series = { x: [], y: [] };
@@ -59,7 +62,8 @@ export function windowed(points: Points, capacityBytes: number, windowBytes: num
         }
         // A window starts at the end of a gap and has no samples within it.
         if (first === i || points.at(i) > (gaps[passed]?.from ?? Number.POSITIVE_INFINITY)) continue;
-        // `first` is the last sample at least a window back. -1 is the beginning, where both counters are 0.
+        // `first` is the last sample at least a window back. -1 is the beginning, where both
+        // counters are 0.
         while (first + 1 < i && points.at(i) - points.at(first + 1) >= windowBytes) first += 1;
         const hostBefore = first < 0 ? 0 : points.host(first);
         const mediaBefore = first < 0 ? 0 : points.media(first);
@@ -95,7 +99,9 @@ export function pointsOfOwner(state: LaneState, owner: number): Points {
     };
 }
 
-/** Write amplification since the host had written `fromBytes`. null if nothing was written since. */
+/**
+ * Write amplification since the host had written `fromBytes`. null if nothing was written since.
+ */
 export function wafSince(state: LaneState, fromBytes: number): number | null {
     let host = 0;
     let media = 0;
@@ -106,7 +112,10 @@ export function wafSince(state: LaneState, fromBytes: number): number | null {
     return state.hostBytes > host ? (state.mediaBytes - media) / (state.hostBytes - host) : null;
 }
 
-/** Joins several series on one axis: every x of any series, with null for series without a point there. */
+/**
+ * Joins several series on one axis: every x of any series, with null for series without a point
+ * there.
+ */
 export function merge(all: Series[]): { x: number[]; ys: (number | null)[][] } {
     const x = [...new Set(all.flatMap((series) => series.x))].sort((a, b) => a - b);
     const place = new Map(x.map((value, index) => [value, index]));

@@ -3,8 +3,8 @@
 //   Live -> lanes (LaneState), running, speed, problem -> components
 //   components -> play, seek, fork ... -> Live
 //
-// Frames change each `LaneState` in place. Two signals notify of changes: `drawn` with every frame, for drawings, and `told` a few
-// times a second, for text.
+// Frames change each `LaneState` in place. Two signals notify of changes: `drawn` with every frame,
+// for drawings, and `told` a few times a second, for text.
 import { batch, signal } from "@preact/signals";
 import { ApiError, type Api } from "../wire/api.ts";
 import type { Frame } from "../wire/frame.ts";
@@ -48,7 +48,8 @@ export class Session implements Listener {
         const path = `/api/sessions/${encodeURIComponent(id)}/live`;
         const session: Session = new Session(api, id, path, async (asked) => {
             const order = await asked.order(id);
-            // A restarted server counts sessions from 1 again, so this identifier may belong to another page's session.
+            // A restarted server counts sessions from 1 again, so this identifier may belong to
+            // another page's session.
             const before = session.order.peek();
             if (before !== null && !beginsAlike(before, order)) throw new ApiError(404, `Session ${id} shows another run now.`);
         });

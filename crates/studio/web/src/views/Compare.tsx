@@ -1,4 +1,5 @@
-// Stored runs: search, and comparison of two runs by cell with the verdicts of `warp results compare`.
+// Stored runs: search, and comparison of two runs by cell with the verdicts of `warp results
+// compare`.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";

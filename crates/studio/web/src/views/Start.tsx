@@ -16,7 +16,10 @@ import type { Catalogue, ExperimentEntry, Order, OrderLane, Problem, SessionEntr
 
 /** Maximum lanes of a session. */
 const MOST_LANES = 8;
-/** Maximum size of a workload text: the server's limit for a body, less space for the rest of the order. */
+/**
+ * Maximum size of a workload text: the server's limit for a body, less space for the rest of the
+ * order.
+ */
 const MOST_TEXT = 900 * 1024;
 const VARIANT = "variant";
 
@@ -35,7 +38,8 @@ export function StartView() {
     const what = useSignal<"experiment" | "own">("experiment");
     const known = catalogue.value;
     const sessions = useSessions();
-    // The content above the choice is rendered before the catalogue arrives, so that the choice does not move.
+    // The content above the choice is rendered before the catalogue arrives, so that the choice
+    // does not move.
     const isReady = known !== null && sessions !== null;
     return (
         <main id="content" tabIndex={-1} class="start">

@@ -65,7 +65,8 @@ function Told({ story }: { story: Story }) {
             },
             (error: unknown) => (problem.value = error instanceof Error ? error.message : String(error)),
         );
-        // A story ends its session when the reader leaves, because the server has at most 16 sessions.
+        // A story ends its session when the reader leaves, because the server has at most 16
+        // sessions.
         const leave = () => {
             isOver = true;
             if (begun !== null) void api.end(begun).catch(() => {});
@@ -132,7 +133,8 @@ function Captions({ session, story }: { session: Session; story: Story }) {
         };
     }, [caption?.at, isOver, session.lanes.value.length]);
 
-    // Scrolls the subject above the caption when the caption appears and when the layout changes, until the reader scrolls.
+    // Scrolls the subject above the caption when the caption appears and when the layout changes,
+    // until the reader scrolls.
     const place = useRef<HTMLElement>(null);
     useEffect(() => {
         if (caption === undefined || isOver) return;

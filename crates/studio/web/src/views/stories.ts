@@ -1,8 +1,9 @@
 // The five stories of the tour: their runs, speeds and captions.
 //
-// A story has a normal session order, and captions that appear after a number of drive writes. So the captions match the run on
-// any machine. Captions contain no measured numbers, because the page shows them. e2e/tour.test.mjs tests each statement at its
-// position. Captions name lanes, because a phone shows no left and right.
+// A story has a normal session order, and captions that appear after a number of drive writes. So
+// the captions match the run on any machine. Captions contain no measured numbers, because the page
+// shows them. e2e/tour.test.mjs tests each statement at its position. Captions name lanes, because
+// a phone shows no left and right.
 import type { Order } from "../wire/messages.ts";
 
 /** Part of the page that a caption describes: an element with this `data-tour`. */
@@ -21,7 +22,10 @@ export interface Story {
     name: string;
     title: string;
     question: string;
-    /** Picture in the list: rows of tiles by owner. Capital letters are valid, small letters invalid, points free. */
+    /**
+     * Picture in the list: rows of tiles by owner. Capital letters are valid, small letters
+     * invalid, points free.
+     */
     motif: string[];
     order: Order;
     /** Drive writes per second, for a run of about a minute. */

@@ -1,7 +1,8 @@
 // Requests to the server. Each returns its answer, or throws the server's message.
 //
-// The page's address contains the token once. The page stores it for this tab and then sends it in a header, or as the protocol
-// of a WebSocket. So the token does not remain in the address bar or in a copied link.
+// The page's address contains the token once. The page stores it for this tab and then sends it in
+// a header, or as the protocol of a WebSocket. So the token does not remain in the address bar or
+// in a copied link.
 import type { About, Catalogue, Checkpoint, Comparison, FaultsReport, OptionEntry, Order, Problem, SessionEntry } from "./messages.ts";
 
 const TOKEN_KEY = "warp.token";

@@ -2,8 +2,8 @@
 //
 //   bytes of a WebSocket message -> Frame (a view of them) -> LaneState
 //
-// A frame is read in place: the header once, the rows by index. This module keeps no data, and checks only that the length
-// matches the counts. Values are little endian on every machine.
+// A frame is read in place: the header once, the rows by index. This module keeps no data, and
+// checks only that the length matches the counts. Values are little endian on every machine.
 
 /** Size of the header, bytes. */
 export const HEAD_BYTES = 88;

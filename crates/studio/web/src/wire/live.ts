@@ -3,8 +3,9 @@
 //   server -> text -> onMessage
 //          -> binary -> Frame -> onFrame
 //
-// After a loss it reconnects with increasing delays up to eight seconds. Before each attempt it asks the server if the session
-// still exists. A restarted server does not have it, and then `onGone` decides.
+// After a loss it reconnects with increasing delays up to eight seconds. Before each attempt it
+// asks the server if the session still exists. A restarted server does not have it, and then
+// `onGone` decides.
 import { ApiError, type Api } from "./api.ts";
 import { Frame, FrameError } from "./frame.ts";
 import type { Command, ServerMessage } from "./messages.ts";

@@ -106,7 +106,10 @@ export interface Lane {
     settings: Settings;
     /** Reason why the lane has stopped. */
     error?: string | null;
-    /** For a served drive: start of its statistics, milliseconds since 1970. null for the drive's creation. */
+    /**
+     * For a served drive: start of its statistics, milliseconds since 1970. null for the drive's
+     * creation.
+     */
     since_unix_ms?: number | null;
     /** For a served drive: writes while no page was connected. */
     unwatched?: Unwatched[];
