@@ -1,7 +1,7 @@
-//! Writes inputs to start from into `corpus/`, for the targets that hardly get anywhere from nothing: valid commands,
-//! register accesses, PDUs. `cargo run --example seeds` in `fuzz/`.
+//! Writes initial inputs into `corpus/`: valid commands, register accesses and PDUs. Without them
+//! some targets make hardly any progress. Run `cargo run --example seeds` in `fuzz/`.
 
-// It uses the encoders of it.
+// This program uses the encoders of the module.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -16,7 +16,7 @@ use simulation::operation::{
 };
 use zerocopy::IntoBytes;
 
-/// Drives to begin with; each target knows more.
+/// Number of drives in the inputs.
 const DRIVES: u8 = 6;
 
 fn main() -> Result<()> {
@@ -25,21 +25,21 @@ fn main() -> Result<()> {
         write("log_page", drive, &log_page(drive))?;
         write("region", drive, &region(drive))?;
         write("pdu", drive, &pdu(drive))?;
-        // Those make sense of anything.
+        // These targets accept any bytes.
         let mut random = Seeded::new(drive.into());
         for target in ["device", "hosts", "snapshot", "state"] {
             let bytes: Vec<u8> = (0..512).map(|_| random.below(256) as u8).collect();
             write(target, drive, &bytes)?;
         }
         for (target, file) in traces() {
-            // Each trace with each mapping, on the drive and its scaled model.
+            // Each trace comes with each mapping, on the drive and on its scaled model.
             write(target, drive, &[&[drive * 43][..], file].concat())?;
         }
     }
     Ok(())
 }
 
-/// The beginning of a trace of each family, behind the bytes that choose how it is read.
+/// Returns the beginning of a trace of each family, which follows the bytes that select its reader.
 fn traces() -> [(&'static str, &'static [u8]); 4] {
     [
         (
@@ -67,7 +67,7 @@ fn write(target: &str, drive: u8, bytes: &[u8]) -> Result<()> {
     std::fs::write(directory.join(format!("seed-{drive}")), bytes)
 }
 
-/// Commands of all kinds, in an order in which they succeed on most drives.
+/// Returns commands of all kinds, in an order in which they succeed on most drives.
 fn commands() -> Vec<Command> {
     let (nsid, range) = (1, Range { first: 8, count: 8 });
     let placement = Directive { kind: 2, specific: 1 };
@@ -146,7 +146,7 @@ fn get_log(log: u8) -> Command {
     })
 }
 
-/// A step is a byte, 64 bytes of entry, and for data of the host a length in dwords and that.
+/// A step has one byte and an entry of 64 bytes. Data of the host follows its length in dwords.
 fn submission(drive: u8) -> Vec<u8> {
     let mut input = vec![drive];
     for (cid, command) in (0..).zip(commands()) {
@@ -165,7 +165,7 @@ fn submission(drive: u8) -> Vec<u8> {
     input
 }
 
-/// A read is 16 bytes: page, parameter, group and namespace, dword 14, length, offset.
+/// A read has 16 bytes: page, parameter, group and namespace, dword 14, length, offset.
 fn log_page(drive: u8) -> Vec<u8> {
     let mut input = vec![drive, 60 + drive];
     for log in LOGS {
@@ -179,12 +179,12 @@ fn log_page(drive: u8) -> Vec<u8> {
     input
 }
 
-/// A host that enables the controller, makes queues and uses them.
+/// A host enables the controller, creates queues and uses them.
 fn region(drive: u8) -> Vec<u8> {
     const QUEUES: [(u64, u64); 2] = [(0x1000, 0x2000), (0x3000, 0x4000)];
     let mut input = vec![drive];
     let register = |input: &mut Vec<u8>, offset: u16, value: u32| {
-        // A register write of 4 bytes; 16 are always there.
+        // A register write of 4 bytes. The format always has 16.
         input.extend([0, 2]);
         input.extend(offset.to_le_bytes());
         input.extend(value.to_le_bytes());
@@ -225,13 +225,14 @@ fn region(drive: u8) -> Vec<u8> {
         put(&mut input, QUEUES[usize::from(queue == 1)].0 + u64::from(*tail) * 64, entry.as_bytes());
         *tail += 1;
         register(&mut input, 0x1000 + 8 * queue, (*tail).into());
-        // Process, and make durable.
+        // The controller processes commands, then makes them durable.
         input.extend([11, 14]);
     }
     input
 }
 
-/// A PDU of the host: type, flags, header length, data offset, length; then the header's rest and the data.
+/// PDU of the host: type, flags, header length, data offset and length, then the rest of the header
+/// and the data.
 fn capsule(entry: &[u8], data: &[u8]) -> Vec<u8> {
     let offset = if data.is_empty() { 0 } else { 72 };
     let mut pdu = vec![0x04, 0, 72, offset];
@@ -241,14 +242,14 @@ fn capsule(entry: &[u8], data: &[u8]) -> Vec<u8> {
     pdu
 }
 
-/// An SGL descriptor in an entry: in-capsule data (01h), or data that is sent by PDUs (5Ah).
+/// Puts an SGL descriptor into an entry, for data in the capsule (01h) or in PDUs (5Ah).
 fn with_sgl(entry: &mut [u8], bytes: u32, kind: u8) {
     entry[1] = 0x40;
     entry[32..36].copy_from_slice(&bytes.to_le_bytes());
     entry[39] = kind;
 }
 
-/// A Fabrics command: its type, and dwords 10 to 13.
+/// Fabrics command with its type and dwords 10 to 13.
 fn fabrics(kind: u8, fields: &[u8]) -> [u8; 64] {
     let mut entry = [0; 64];
     (entry[0], entry[1], entry[4]) = (0x7f, 0x40, kind);
@@ -256,7 +257,7 @@ fn fabrics(kind: u8, fields: &[u8]) -> [u8; 64] {
     entry
 }
 
-/// Two connections: of the admin queue, and of an I/O queue of the same controller.
+/// Two connections, one of the admin queue and one of an I/O queue of the same controller.
 fn pdu(drive: u8) -> Vec<u8> {
     let mut icreq = vec![0x00, 0, 128, 0, 128, 0, 0, 0];
     icreq.resize(128, 0);
@@ -289,7 +290,7 @@ fn pdu(drive: u8) -> Vec<u8> {
     let mut input = vec![drive];
     for (connection, stream) in [0, 0x80].into_iter().zip(streams) {
         for piece in stream.chunks(256) {
-            // A piece has an even number of bytes, as all PDUs have.
+            // A piece has an even number of bytes, as all PDUs do.
             input.push(connection | (piece.len() / 2 - 1) as u8);
             input.extend(piece);
         }

@@ -1,10 +1,11 @@
-//! The device in lockstep with the reference model, on configurations and workloads made from the fuzzer's bytes.
+//! Runs the device and the reference model in lockstep, with configurations and workloads from the
+//! fuzzer's bytes.
 //!
-//! The interpreter is the one of the seeded swarm (`crates/ssd/tests/never_dies.rs`); only the source of choices differs.
-//! Any difference between the two devices, and any panic, is a finding.
+//! The interpreter is that of the seeded swarm (`crates/ssd/tests/never_dies.rs`), with another
+//! source of choices. Any difference between the two devices is a finding, and so is any panic.
 #![no_main]
 
-// The swarm uses more of it: its seeded entropy and its coverage counts.
+// Only the swarm uses the seeded entropy and the coverage counts.
 #[allow(dead_code)]
 #[path = "../../crates/ssd/tests/reference/mod.rs"]
 mod reference;
@@ -12,12 +13,12 @@ mod reference;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use reference::{Entropy, generate, lockstep, workload};
 
-/// Host pages of a run, at most, so that the fuzzer sees many short runs.
+/// Maximum host pages of a run. Many short runs find more than few long ones.
 const PAGES_MAX: u64 = 2_000;
-/// Physical pages of a device, at most: the reference counts them again for every choice of a victim.
+/// Maximum physical pages of a device. The reference counts all pages for each choice of a victim.
 const PHYSICAL_PAGES_MAX: u64 = 6_000;
 
-/// Choices from bytes, as many as a choice needs; zeros when they are used up.
+/// Choices from bytes. An exhausted source gives zeroes.
 struct Bytes<'a>(&'a [u8]);
 
 impl Entropy for Bytes<'_> {

@@ -1,8 +1,8 @@
-//! The hosts of `crates/nvme/tests/simulation.rs` against the same model of every completion, chosen by libFuzzer and
-//! without an end. Any difference from the model, and any panic, is a finding.
+//! Runs the hosts of `crates/nvme/tests/simulation.rs` against their model of all completions.
+//! libFuzzer makes the choices. Any difference from the model is a finding, and so is any panic.
 #![no_main]
 
-// The swarm uses more of it.
+// Only the swarm uses the rest of the module.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -16,9 +16,9 @@ use simulation::entropy::{Entropy, Seeded};
 use simulation::generate::{self, Generator};
 use simulation::run::Run;
 
-/// Kinds of drives, as seeds of the generator.
+/// Number of kinds of drives, which are seeds of the generator.
 const DRIVES: u64 = 256;
-/// Operations of an input, at most.
+/// Maximum operations of an input.
 const OPERATIONS_MAX: usize = 400;
 
 fuzz_target!(|input: &[u8]| {

@@ -1,11 +1,11 @@
-//! Get Log Page with any page, offset, length, parameters: pieces equal the whole.
+//! Get Log Page with any page, offset, length and parameters. Pieces must equal the whole page.
 //!
-//! Input: a byte that chooses the drive and one that chooses what its hosts have done, then reads of 16 bytes each. The
-//! whole is what is read from the start in one command; beyond its end there are zeroes, and an offset beyond it is an
-//! Invalid Field, as is every larger one.
+//! The input has a byte that chooses the drive, a byte that chooses earlier actions of its hosts,
+//! and reads of 16 bytes each. The whole page comes from one command at offset 0. Bytes beyond its
+//! end are zeroes. All larger offsets give Invalid Field.
 #![no_main]
 
-// It uses the drives and the hosts of it.
+// This target uses the drives and the hosts of the simulation.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -23,16 +23,16 @@ use simulation::generate::{self, Generator};
 use simulation::run::Run;
 use simulation::wire::Wire;
 
-/// Kinds of drives, as seeds of the generator.
+/// Number of kinds of drives, which are seeds of the generator.
 const DRIVES: u64 = 64;
-/// Things that hosts have done before.
+/// Maximum earlier operations of hosts.
 const OPERATIONS_MAX: usize = 120;
-/// More than any page has.
+/// Upper bound for the size of a page.
 const WHOLE_BYTES: u64 = 64 << 10;
 /// CC of an enabled controller.
 const ENABLE: u64 = 0x0046_0001;
 
-/// A read, as the command has it.
+/// Read of a log page, with fields of the command.
 #[derive(Clone, Copy, Debug)]
 struct Get {
     nsid: u32,
@@ -43,10 +43,10 @@ struct Get {
 }
 
 impl Get {
-    /// Reads so many bytes from an offset on.
+    /// Reads bytes from an offset.
     fn read(self, subsystem: &mut Subsystem, controller: u16, offset: u64, bytes: u64) -> Result<Vec<u8>, Status> {
         let dwords = (bytes / 4 - 1) as u32;
-        // Reading must not clear events, or the next read would differ.
+        // The read retains events, so that the next read gives the same.
         const RETAIN: u32 = 1 << 15;
         let entry = Wire::new(0x02, self.nsid)
             .dword(10, dwords << 16 | RETAIN | self.low & 0x7fff)
@@ -69,7 +69,7 @@ impl Get {
     }
 }
 
-/// A drive that was used for a while, and a controller to ask.
+/// Returns a used drive and the identifier of a controller.
 fn used_drive(bytes: &mut Bytes) -> (Subsystem, u16) {
     let setup = generate::setup(&mut Seeded::new(u64::from(bytes.byte()) % DRIVES));
     let mut run = Run::new(&setup).expect("the generator only keeps drives that work");
@@ -103,7 +103,7 @@ fuzz_target!(|input: &[u8]| {
         }
         let [a, b, c, d] = bytes.array();
         let dword14 = u32::from_le_bytes(bytes.array());
-        // Mostly the controller itself, the only endurance group, and no options.
+        // Most reads use the controller itself, the only endurance group, and no options.
         let get = Get {
             nsid: [0, u32::MAX, u32::from(d), 0x1234][usize::from(d % 4)],
             low: u32::from(b) << 8 | u32::from(a),

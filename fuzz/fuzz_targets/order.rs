@@ -1,6 +1,7 @@
-//! Orders of a studio's page: any bytes as an SessionSpec, or as the text of a workload in one.
+//! Orders of a studio's page, with any bytes as a SessionSpec or as the text of a workload.
 //!
-//! Input: a byte that chooses which, then the bytes. Whatever can be refused is refused in a sentence, before memory is taken.
+//! The input has a byte that chooses the form, and the bytes. An invalid order is refused in one
+//! sentence, before it takes memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -8,7 +9,7 @@ use serde_json::json;
 use studio::SessionSpec;
 use studio::session_spec::SessionPlan;
 
-/// Memory that the runs of an order may take.
+/// Memory limit of an order's runs.
 const MEMORY_BYTES: u64 = 64 << 20;
 
 fuzz_target!(|input: &[u8]| {
@@ -37,7 +38,7 @@ fuzz_target!(|input: &[u8]| {
         let Ok(mut source) = lane.plan.source() else { continue };
         let capacity = lane.plan.layout().capacity_bytes();
         let mut requests = Vec::new();
-        // What a workload reads may be wrong.
+        // The input of a workload may be invalid.
         let _ = source.next_batch(&mut requests, 1000);
         for request in requests {
             assert!(request.offset_bytes + u64::from(request.bytes) <= capacity, "{request:?} is beyond the drive");

@@ -1,11 +1,12 @@
 //! Streams of bytes into two NVMe/TCP connections to one drive, in pieces of any size.
 //!
-//! Input: a byte that chooses the drive, then pieces of one byte (which connection, how many) and the bytes. Whatever
-//! comes, nothing may panic; what goes out must be PDUs that a controller may send; and when the connections end, their
-//! controllers are gone. A connection that has ended is followed by a new one.
+//! The input has a byte that chooses the drive, and pieces. A piece has one byte (connection and
+//! length) and the bytes. No input may cause a panic. All output must be PDUs that a controller may
+//! send. The end of the connections must remove their controllers. A new connection replaces an
+//! ended one.
 #![no_main]
 
-// It uses the drives of it.
+// This target uses the drives of the simulation.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -27,19 +28,19 @@ use target::tcp::session::{ConnectionInfo, SessionTask, TcpSession};
 use target::tcp::{TargetContext, TcpOptions};
 use target::{ServerClock, SharedSubsystem, lock};
 
-/// Kinds of drives, as seeds of the generator.
+/// Number of kinds of drives, which are seeds of the generator.
 const DRIVES: u64 = 16;
-/// Where the target listens, as far as its hosts know.
+/// Address of the target in its hosts' view.
 const ADDRESS: &str = "127.0.0.1:4420";
 /// PDU types that a controller sends: ICResp, C2HTermReq, CapsuleResp, C2HData, R2T.
 const OF_CONTROLLER: [u8; 5] = [0x01, 0x03, 0x05, 0x07, 0x09];
-/// Turns of a connection's loop without input, at most.
+/// Maximum iterations of a connection's loop without input.
 const TURNS_MAX: usize = 10_000;
 
-/// A connection, as its thread has it.
+/// State of a connection, as in its thread.
 struct Connection {
     session: TcpSession,
-    /// What went out and is no whole PDU yet.
+    /// Output that is not a whole PDU yet.
     sent: Vec<u8>,
 }
 
@@ -54,7 +55,7 @@ impl Connection {
         Connection { session: TcpSession::new(Arc::clone(context), surroundings), sent: Vec::new() }
     }
 
-    /// Does all that can be done without input. `false`: the connection has ended.
+    /// Does all work that is possible without input. Returns false if the connection has ended.
     fn advance(&mut self) -> bool {
         for _ in 0..TURNS_MAX {
             self.session.deliver_events();
@@ -75,7 +76,7 @@ impl Connection {
         panic!("it goes on and on without input");
     }
 
-    /// Moves a piece of input into the session, and lets it work.
+    /// Feeds a piece of input to the session and lets it work.
     fn feed(&mut self, piece: &[u8]) -> bool {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -95,7 +96,7 @@ impl Connection {
         true
     }
 
-    /// Takes what goes out, and looks at the headers.
+    /// Takes the output and checks the headers.
     fn drain(&mut self) {
         for slice in self.session.output().slices() {
             self.sent.extend_from_slice(&slice);

@@ -1,12 +1,12 @@
-//! Accesses to the regions of a vfio-user device: configuration space, registers and doorbells, with any offset, size and
-//! value, while the host's memory holds anything.
+//! Accesses to the regions of a vfio-user device (configuration space, registers and doorbells),
+//! with any offset, size and value. The host's memory has any content.
 //!
-//! Input: a byte that chooses the drive, then steps of one byte and what it needs. An access lies inside its region; the
-//! server refuses others. Nothing may panic, vectors that are raised must exist, and the device must be consistent
-//! afterwards.
+//! The input has a byte that chooses the drive, and steps of one byte with their parameters. An
+//! access lies inside its region, because the server refuses others. No input may cause a panic.
+//! Raised vectors must exist, and the device must be consistent at the end.
 #![no_main]
 
-// It uses the drives and the host memory of it.
+// This target uses the drives and the host memory of the simulation.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -24,12 +24,12 @@ use simulation::generate;
 use simulation::host::PciHost;
 use target::vfio_user::config_space::{BarLayout, ConfigEffect, ConfigSpace};
 
-/// Kinds of drives, as seeds of the generator.
+/// Number of kinds of drives, which are seeds of the generator.
 const DRIVES: u64 = 64;
 const STEPS_MAX: usize = 256;
-/// Small, so that many addresses are not memory.
+/// Host memory, small enough that many addresses are invalid.
 const RAM_BYTES: usize = 128 << 10;
-/// Bytes of an access, at most.
+/// Maximum bytes of an access.
 const ACCESS_BYTES_MAX: usize = 16;
 
 struct Fuzz<'a> {
@@ -43,10 +43,10 @@ struct Fuzz<'a> {
 }
 
 impl Fuzz<'_> {
-    /// An offset and a length inside a region.
+    /// Returns an offset and a length inside a region.
     fn place(&mut self, region_bytes: u64) -> (u64, usize) {
         let bytes = match self.bytes.byte() {
-            // Mostly what drivers use.
+            // Most accesses have the sizes that drivers use.
             size @ 0..=0x1f => 1 << (size % 5),
             size if size % 2 == 0 => 4,
             size => usize::from(size) % ACCESS_BYTES_MAX + 1,
@@ -78,7 +78,8 @@ impl Fuzz<'_> {
                 let (offset, bytes) = self.place(EXTENDED_CONFIG_SPACE_SIZE as u64);
                 self.config.read(offset, &mut vec![0; bytes]);
             }
-            // What lies in memory: queue entries, lists of addresses, shadow doorbells, data.
+            // Content of memory, such as queue entries, lists of addresses, shadow doorbells and
+            // data.
             7..=10 => {
                 let at = u64::from(u16::from_le_bytes(self.bytes.array())) * 4 % (RAM_BYTES as u64 - 256);
                 let count = usize::from(self.bytes.byte());

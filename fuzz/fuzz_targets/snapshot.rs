@@ -1,7 +1,7 @@
-//! Snapshots with right checksums that say anything.
+//! Snapshots with arbitrary content and correct checksums.
 //!
-//! Input: a byte that chooses the section, then edits of it (`support/edits.rs`). What is loaded is used, and has to be whole after that; what is
-//! refused is refused in one line.
+//! The input has a byte that chooses the section, and edits of it (`support/edits.rs`). A loaded
+//! device is used and must be consistent afterwards. An error has one line.
 #![no_main]
 
 #[allow(dead_code)]
@@ -20,7 +20,7 @@ use ssd::Device;
 /// Bytes before the first section.
 const HEADER_BYTES: usize = 12;
 
-/// A snapshot of a device that was used: its header, and its sections.
+/// Snapshot of a used device, as its header and its sections.
 static WHOLE: LazyLock<(Vec<u8>, Vec<Vec<u8>>)> = LazyLock::new(|| {
     let mut device = silent(&everything());
     work(&mut device, &mut Uniform::new(1), 6_000);
@@ -52,7 +52,7 @@ fuzz_target!(|input: &[u8]| -> Corpus {
         Ok(mut device) => {
             work(&mut device, &mut Uniform::new(2), 300);
             match device.check() {
-                // It was as high as can be before.
+                // The counter was at its maximum before.
                 Err(problem) if problem.contains("has an impossible value") => return Corpus::Keep,
                 checked => checked.expect("what was loaded is whole, and stays so"),
             }

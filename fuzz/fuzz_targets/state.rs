@@ -1,10 +1,11 @@
-//! States of served drives with right checksums that say anything.
+//! States of served drives with arbitrary content and correct checksums.
 //!
-//! Input: a byte that chooses the drive and one that chooses what its hosts have done, then edits of its state (`support/edits.rs`). A drive that
-//! takes the state is asked for all that hosts ask first; what it answers does not matter, as long as it does.
+//! The input has a byte that chooses the drive, a byte that chooses earlier actions of its hosts,
+//! and edits of its state (`support/edits.rs`). A drive that accepts the state gets the first
+//! requests of all hosts. It must answer them in any way.
 #![no_main]
 
-// It uses the drives and the hosts of it.
+// This target uses the drives and the hosts of the simulation.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -25,14 +26,14 @@ use simulation::generate::{self, Generator};
 use simulation::run::Run;
 use simulation::wire::Wire;
 
-/// Kinds of drives, as seeds of the generator.
+/// Number of kinds of drives, which are seeds of the generator.
 const DRIVES: u64 = 64;
-/// Things that hosts have done before.
+/// Maximum earlier operations of hosts.
 const OPERATIONS_MAX: usize = 120;
 /// CC of an enabled controller.
 const ENABLE: u64 = 0x0046_0001;
 
-/// Has a command carried out, if it is acceptable, with zeroes as its data.
+/// Runs a command with zeroes as its data, if it is acceptable.
 fn ask(subsystem: &mut Subsystem, controller: u16, queue: u16, wire: &Wire) {
     if let Ok(accepted) = subsystem.accept(controller, queue, &wire.entry(1)) {
         let mut data = vec![0; accepted.transfer().total_bytes()];

@@ -1,11 +1,11 @@
 //! Raw submission queue entries, admin and I/O, from several controllers.
 //!
-//! Input: a byte that chooses the drive, then steps of one byte and what it needs. Whatever an entry says, the drive
-//! must not panic, must complete it exactly once, give as much data as it said it would, leave the host's as it is, and
-//! must be consistent afterwards.
+//! The input has a byte that chooses the drive, and steps of one byte with their parameters. For
+//! any entry the drive must not panic, must complete it exactly once, must return the announced
+//! amount of data, and must not change the host's data. It must be consistent at the end.
 #![no_main]
 
-// It uses the drives and the storage of it, not the model.
+// This target uses the drives and the storage of the simulation without its model.
 #[allow(dead_code)]
 #[path = "../../crates/nvme/tests/simulation/mod.rs"]
 mod simulation;
@@ -25,18 +25,18 @@ use simulation::entropy::Seeded;
 use simulation::generate;
 use zerocopy::FromBytes;
 
-/// Kinds of drives, as seeds of the simulation's generator.
+/// Number of kinds of drives, which are seeds of the simulation's generator.
 const DRIVES: u64 = 64;
 /// CC of an enabled controller.
 const ENABLE: u64 = 0x0046_0001;
-/// Steps of an input, at most.
+/// Maximum steps of an input.
 const STEPS_MAX: usize = 256;
 
 struct Fuzz<'a> {
     bytes: Bytes<'a>,
     subsystem: Subsystem,
     now: u64,
-    /// Controllers that are there, and the asynchronous event requests that each holds.
+    /// Existing controllers, each with its pending asynchronous event requests.
     controllers: BTreeMap<u16, Vec<u16>>,
 }
 
@@ -76,7 +76,7 @@ impl Fuzz<'_> {
         }
     }
 
-    /// Writing CC may have been a reset; then there are no requests any more.
+    /// A write of CC may have reset the controller, which drops its requests.
     fn forget_requests_of_reset(&mut self, controller: u16) {
         if !self.subsystem.controller(controller).is_ready() {
             self.controllers.insert(controller, Vec::new());
@@ -90,7 +90,7 @@ impl Fuzz<'_> {
             _ => (HostTransport::Fabrics, ControllerKind::Discovery),
         };
         if let Ok(id) = self.subsystem.connect(self.now, transport, kind, HostIdentity::default()) {
-            // Every other host says who it is and does not prove it.
+            // Every other host only claims its name, without authentication.
             if control >> 5 & 1 == 0 {
                 self.subsystem.establish(id);
             }
@@ -137,14 +137,14 @@ impl Fuzz<'_> {
         }
     }
 
-    /// Data for the drive: a length in the input, then bytes, repeated.
+    /// Data for the drive, as a length in the input and bytes that are repeated.
     fn data(&mut self, bytes: usize) -> Vec<u8> {
         let given = usize::from(self.bytes.byte());
         let given = self.bytes.take(given * 4);
         if given.is_empty() {
             return vec![0; bytes];
         }
-        // What structures hold comes once, contents of blocks again and again.
+        // The content of structures comes once, and the content of blocks repeats.
         let mut data: Vec<u8> = match bytes {
             4096 => given.to_vec(),
             _ => given.iter().copied().cycle().take(bytes).collect(),
@@ -153,7 +153,7 @@ impl Fuzz<'_> {
         data
     }
 
-    /// A command is completed once: now, or later if it asks for an event.
+    /// Checks that a command completes once. An event request may complete later.
     fn check(&mut self, controller: u16, queue: u16, entry: &SubmissionEntry, outcome: &PendingReply) {
         assert!(outcome.due >= self.now, "due before it came");
         let requests = self.controllers.get_mut(&controller).expect("connected");
@@ -163,7 +163,7 @@ impl Fuzz<'_> {
         }
     }
 
-    /// Completions without a command belong to requests that wait.
+    /// Takes completions without a command, which belong to waiting requests.
     fn take_events(&mut self) {
         for (&controller, requests) in &mut self.controllers {
             for completion in self.subsystem.async_completions(controller) {

@@ -1,6 +1,6 @@
-//! Text of blkparse of any bytes, also compressed.
+//! Output of blkparse with any bytes, also compressed.
 //!
-//! Input: a byte that chooses the drive, the action and the mapping, then the file.
+//! The input has a byte that chooses the drive, the action and the mapping, and the file.
 #![no_main]
 
 #[path = "../support/trace.rs"]

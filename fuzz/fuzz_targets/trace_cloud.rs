@@ -1,6 +1,7 @@
-//! The MSR, Alibaba and Tencent traces, and guessing which one it is, of any bytes, also compressed.
+//! MSR, Alibaba and Tencent traces, and the detection of their format, with any bytes, also
+//! compressed.
 //!
-//! Input: a byte that chooses the drive, the format and the mapping, then the file.
+//! The input has a byte that chooses the drive, the format and the mapping, and the file.
 #![no_main]
 
 #[path = "../support/trace.rs"]

@@ -1,6 +1,7 @@
-//! Lines of columns of any bytes, with a few tables that describe them, also compressed.
+//! Lines of columns with any bytes and several tables that describe them, also compressed.
 //!
-//! Input: a byte that chooses the drive and the mapping, one that chooses the table, then the file.
+//! The input has a byte that chooses the drive and the mapping, a byte that chooses the table, and
+//! the file.
 #![no_main]
 
 #[path = "../support/trace.rs"]
@@ -11,7 +12,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use workload::trace::TraceSettings;
 
-/// Columns by number and by name, one for two purposes, with all delimiters and units.
+/// Columns by number and by name, one column for two purposes, with all delimiters and units.
 const TABLES: [&str; 4] = [
     "offset.column = 1\nlength.column = 2\noperation.column = 3\n",
     "volume = \"v\"\nprocess = \"v\"\noffset = { column = \"o\", unit = \"pages\" }\n\

@@ -1,6 +1,7 @@
-//! fio iologs of any bytes, of both versions, also compressed.
+//! fio iologs with any bytes, of both versions, also compressed.
 //!
-//! Input: a byte that chooses the drive, the version and the mapping, then the file behind its first line, or all of it.
+//! The input has a byte that chooses the drive, the version and the mapping, and the file with or
+//! without its first line.
 #![no_main]
 
 #[path = "../support/trace.rs"]

@@ -1,6 +1,6 @@
-//! Binary traces, Mooncake's and captures, of any bytes, also compressed.
+//! Binary traces, Mooncake's traces and captures with any bytes, also compressed.
 //!
-//! Input: a byte that chooses the drive, the format and the mapping, then the file.
+//! The input has a byte that chooses the drive, the format and the mapping, and the file.
 #![no_main]
 
 #[path = "../support/trace.rs"]

@@ -2,23 +2,23 @@
 
 use crate::simulation::entropy::Entropy;
 
-/// As many bytes as a choice needs; zeros when they are used up.
+/// Choices from bytes. An exhausted source gives zeroes.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
-    /// Whether there is nothing left to decide with.
+    /// True if no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next bytes, fewer at the end.
+    /// Next bytes, fewer at the end.
     pub fn take(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// The next bytes, with zeros behind the end.
+    /// Next bytes, with zeroes beyond the end.
     pub fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut array = [0; N];
         let taken = self.take(N);
@@ -26,7 +26,7 @@ impl<'a> Bytes<'a> {
         array
     }
 
-    /// The next byte.
+    /// Next byte.
     pub fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }

@@ -1,11 +1,11 @@
-//! Bytes of a file that was whole, with a few numbers changed as the fuzzer wants it.
+//! Bytes of a valid file with a few numbers changed by the fuzzer.
 
-/// Bytes of an edit: where (3), how many bytes go and come (1), which come (6).
+/// Bytes of an edit: position (3), number of removed and inserted bytes (1), inserted bytes (6).
 const EDIT_BYTES: usize = 10;
-/// Edits of an input, at most.
+/// Maximum edits of an input.
 const EDITS_MAX: usize = 8;
 
-/// The bytes after the edits of `input`.
+/// Returns the bytes after the edits of `input`.
 pub fn edited(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     let mut edited = bytes.to_vec();
     for edit in input.as_chunks::<EDIT_BYTES>().0.iter().take(EDITS_MAX) {

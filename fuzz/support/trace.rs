@@ -1,4 +1,4 @@
-//! What must hold for a trace of any bytes, whatever its format.
+//! Properties of all traces with any bytes and format.
 
 use std::io::{Cursor, Read};
 
@@ -8,7 +8,7 @@ use workload::trace::{
 };
 use workload::{IoRequest, RequestSource, ScaledModel, WorkloadTarget};
 
-/// Bytes that come in pieces of a few.
+/// Reader that returns a few bytes at a time.
 struct Pieces {
     bytes: Cursor<Vec<u8>>,
     next: usize,
@@ -23,7 +23,7 @@ impl Read for Pieces {
 }
 
 const UNIT: u64 = 4096;
-/// AddressMapping units of the drive.
+/// Mapping units of the drive.
 const UNITS: u64 = 1000;
 
 fn drive(choice: u8) -> WorkloadTarget {
@@ -41,7 +41,7 @@ fn drive(choice: u8) -> WorkloadTarget {
     }
 }
 
-/// Records until the end or an error, and the error.
+/// Returns the records up to the end or an error, and the error.
 fn records(mut reader: TraceReader) -> (Vec<TraceRecord>, Option<String>) {
     let mut records = Vec::new();
     loop {
@@ -56,14 +56,14 @@ fn records(mut reader: TraceReader) -> (Vec<TraceRecord>, Option<String>) {
     }
 }
 
-/// Requests until the end or an error.
+/// Returns the requests up to the end or an error.
 fn requests(mut source: TraceSource, batch: usize) -> Vec<IoRequest> {
     let mut requests = Vec::new();
     while let Ok(1..) = source.next_batch(&mut requests, batch) {}
     requests
 }
 
-/// Reads bytes as a trace with these settings, in every way, and compares.
+/// Reads bytes as a trace with these settings in all ways, and compares the results.
 pub fn check(choice: u8, bytes: &[u8], settings: &TraceSettings) {
     let whole = |settings: &TraceSettings| TraceReader::from_stream("trace", Cursor::new(bytes.to_vec()), settings);
     let Ok(reader) = whole(settings) else { return };
@@ -74,7 +74,7 @@ pub fn check(choice: u8, bytes: &[u8], settings: &TraceSettings) {
     assert_eq!(in_pieces, (strict.clone(), error.clone()), "pieces of a stream are the stream");
     let skipping = TraceSettings { skip_bad_lines: true, ..settings.clone() };
     let (lenient, lenient_error) = records(whole(&skipping).expect("it could be opened before"));
-    // Times count from the first request, which a bad line may have been.
+    // Times count from the first request, which may be an invalid line.
     assert!(lenient.len() >= strict.len() && (error.is_some() || lenient_error.is_none()));
     assert_eq!(lenient[..strict.len()], strict, "the same comes before the first bad line");
     assert!(lenient.iter().all(|record| record.bytes > 0));
@@ -107,7 +107,7 @@ fn check_replay<E: std::fmt::Debug>(
     check_export(&target, source(), &replayed);
 }
 
-/// What is written as an iolog comes back.
+/// Checks that a written iolog gives the same requests.
 fn check_export(target: &WorkloadTarget, mut source: TraceSource, replayed: &[IoRequest]) {
     let settings = ExportSettings {
         version: IologVersion::Three,

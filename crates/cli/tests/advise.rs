@@ -1,4 +1,5 @@
-//! `warp drive advise` on a served drive: whom it names, what it says when something is missing, and how it ends.
+//! `warp drive advise` on a served drive: the owners that it names, its notices about missing data,
+//! and its exit codes.
 
 mod common;
 
@@ -15,12 +16,12 @@ use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
 const BLOCK_BYTES: u64 = 4096;
-/// Both owners write with placement identifier 0.
+/// Owners that both write with placement identifier 0.
 const OWNERS: &str = "hot,0,8388608,0\nwarm,8388608,58720256,0\n";
 const SERVE: [&str; 6] = ["--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"];
 const LOG: [&str; 6] = ["--owners", "owners.csv", "--policy", "reported", "--json", "-"];
 
-/// A host that writes to a served drive.
+/// Host that writes to a served drive.
 struct Writer {
     controller: RemoteController,
     queue: TcpQueue,
@@ -36,7 +37,7 @@ impl Writer {
         Writer { controller, queue, random: 1 }
     }
 
-    /// A number below a limit (xorshift).
+    /// Returns a random number below a limit (xorshift).
     fn below(&mut self, limit: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -71,7 +72,8 @@ impl Writer {
         }
     }
 
-    /// Small random writes to `hot`, with a run of `warm` among them in every reclaim unit.
+    /// Writes randomly to `hot` in small requests, with a run of `warm` among them in every reclaim
+    /// unit.
     fn misplace(&mut self, rounds: u64) {
         const RUN_BYTES: u64 = 64 << 10;
         for _ in 0..rounds {
@@ -85,7 +87,7 @@ impl Writer {
     }
 }
 
-/// A drive with a full event log, in which `warm` is mixed with `hot`, and its owner map.
+/// Returns a drive with a full event log, in which `warm` is mixed with `hot`, and its owner map.
 fn misplaced(folder: &TempDir) -> (ServerProcess, Writer, String) {
     let served = ServerProcess::start(folder, &SERVE);
     write(folder, "owners.csv", OWNERS);
@@ -101,13 +103,13 @@ fn readings(printed: &str) -> Vec<Value> {
     printed.lines().map(json).collect()
 }
 
-/// Kinds of the notices of a reading.
+/// Returns the kinds of the notices of a reading.
 fn notices(reading: &Value) -> Vec<&str> {
     let all = reading["notices"].as_array().expect("notices");
     all.iter().map(|notice| notice["kind"].as_str().expect("a kind")).collect()
 }
 
-/// A `warp drive advise` that goes on while the test does something.
+/// `warp drive advise` process that runs beside the test.
 struct AdviseProcess {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -130,7 +132,7 @@ impl AdviseProcess {
         json(&line)
     }
 
-    /// Waits for its end; returns exit code and last words.
+    /// Waits for the end. Returns the exit code and the last line.
     fn end(mut self) -> (Option<i32>, String) {
         let status = self.process.wait().expect("it ends");
         (status.code(), errors(&mut self.process))
@@ -163,7 +165,7 @@ fn the_owner_whose_data_is_copied_is_named() {
     assert_eq!(first["handles"][0]["used"], "host specified");
     assert_eq!((&found[1]["events"], &found[1]["host_bytes"]), (&0.into(), &0.into()));
 
-    // The same as text; and of equal parts of the namespace, from now on.
+    // All output formats have the same advice.
     let once = ["drive", "advise", &target, "--owners", "owners.csv", "--policy", "reported", "--readings", "1"];
     let text = prints(&folder, &once);
     assert!(text.contains("63 new events") && text.contains("move to 1, saves about"), "{text}");
@@ -220,7 +222,7 @@ fn a_drive_that_reports_nothing_is_told_how_to() {
     assert!(text.contains("nvme fdp set-events DEVICE --namespace-id=1 --placement-handle=0"), "{text}");
 }
 
-/// What a single reading of the drive's log says.
+/// Returns a single reading of the drive's log.
 fn one_reading(folder: &TempDir, target: &str) -> Value {
     json(&prints(folder, &[&["drive", "advise", target], &LOG[..], &["--readings", "1"]].concat()))
 }
@@ -258,7 +260,7 @@ fn lost_events_and_a_namespace_that_is_gone_are_said() {
     assert!(error.ends_with("namespace 1 does not exist. No namespace is attached to the controller\n"), "{error}");
 }
 
-/// A server that comes back is found again; one that does not is given up after a while.
+/// The command finds a restarted server again, and gives up on a missing one after a while.
 #[test]
 fn a_server_that_is_killed_is_waited_for() {
     let folder = folder();

@@ -64,7 +64,8 @@ fn a_member_that_is_no_drive_is_refused() {
     refused(&folder, &["show", "device", "drive.toml"], &["drive.toml", "ensemble_residual"]);
 }
 
-/// An experiment of two variants on a small drive: what it says of itself, and what is known of its numbers.
+/// Returns an experiment of two variants on a small drive, with this head and these published
+/// numbers.
 fn two_variants(head: &str, numbers: &str) -> String {
     format!(
         r#"
@@ -84,7 +85,7 @@ jobs = {{ global = {{ dataplacement = "none" }} }}
     )
 }
 
-/// On that drive, with numbers of which one is far off.
+/// Returns an experiment on that drive, in which one published number is far off.
 fn experiment() -> String {
     let head = r#"
 title = "two variants"
@@ -127,7 +128,8 @@ fn a_run_prints_the_interval_of_the_ensemble() {
     let interval = &with_interval["intervals"][1]["waf"];
     let number = |name: &str| interval[name].as_f64().expect("a number");
     assert_eq!((&with_interval["intervals"][1]["variant"], number("value")), (&"NoFDP".into(), waf(&plain, 1)));
-    // Each member as a drive of its own says the same: the first is the profile itself.
+    // Each member, run as a separate drive, gives the same numbers. The first member is the profile
+    // itself.
     let alone = |settings: &[&str]| {
         let set = settings.iter().flat_map(|setting| ["--set", *setting]);
         waf(&run(&set.collect::<Vec<_>>()), 1)
@@ -154,7 +156,8 @@ fn a_run_prints_the_interval_of_the_ensemble() {
     assert_eq!(same["intervals"][1]["waf"]["members"], serde_json::json!([]), "what is set holds for all members");
 }
 
-/// The same without an ensemble of the drive's: the paper leaves its over-provisioning and the overwrites' popularity open.
+/// Returns an experiment without an ensemble of the drive. The paper leaves the over-provisioning
+/// and the popularity of overwrites open.
 fn open() -> String {
     let head = r#"
 title = "what the paper leaves open"
@@ -218,10 +221,10 @@ fn members_of_an_experiment_change_its_workload_too() {
         assert_eq!(interval["waf"]["members"], serde_json::json!(members));
         assert!(members[0] != members[1], "{interval}");
     }
-    // What --set makes the same drive is the same run only under the same workload.
+    // Drives that --set makes equal have equal runs only under equal workloads.
     let set = run(&["--uncertainty", "--set", "geometry.over_provisioning=0.25"]);
     assert_eq!(set["intervals"][1]["waf"]["members"].as_array().map(Vec::len), Some(1));
-    // Of another device nothing is left open here, and nothing was fitted.
+    // The other device has no open settings here, and nothing was fitted to it.
     refused(
         &folder,
         &["run", "./open.toml", "--device", "warp_a", "--uncertainty"],

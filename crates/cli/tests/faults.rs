@@ -1,5 +1,5 @@
-//! `warp serve --faults` and `warp drive faults` as a shell sees them, and a drive that fails as hosts on both transports
-//! see it.
+//! `warp serve --faults` and `warp drive faults` as a shell sees them, and a failing drive as hosts
+//! on both transports see it.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn serve(folder: &TempDir, more: &[&str]) -> ServerProcess {
     ServerProcess::start(folder, &arguments)
 }
 
-/// A host's admin queue, which its association ends with, and a queue for I/O.
+/// Connects the admin queue of a host, which holds its association, and a queue for I/O.
 fn connect(server: &ServerProcess) -> (RemoteController, TcpQueue) {
     let mut controller =
         RemoteController::connect(&HostOptions::new(server.address(), &server.nqn())).expect("it is served");
@@ -37,7 +37,7 @@ fn write_block(queue: &mut TcpQueue, lba: u64, byte: u8) -> Status {
     completion.expect("a completion").status()
 }
 
-/// What is in a block, if it can be read.
+/// Returns the content of a block, or the status of the failed read.
 fn read_block(queue: &mut TcpQueue, lba: u64) -> Result<u8, Status> {
     let entry = block_command(IoOpcode::Read, 1, lba, 1);
     let done = queue.command(entry, CommandData::ToHost(vec![0; BLOCK])).expect("a completion");
@@ -141,7 +141,7 @@ fn a_power_loss_ends_the_server_and_keeps_what_was_flushed() {
     server.stop();
 }
 
-/// As Linux does with a command that does not come back: it is aborted.
+/// Linux aborts a command that does not complete.
 #[test]
 fn a_guest_aborts_what_is_stuck() {
     let folder = folder();
@@ -168,7 +168,7 @@ fn a_guest_aborts_what_is_stuck() {
     server.stop();
 }
 
-/// Over NVMe/TCP a host that waited long enough comes again, as Linux does.
+/// Over NVMe/TCP, Linux reconnects after a time limit.
 #[test]
 fn a_host_that_comes_again_leaves_what_is_stuck_behind() {
     let folder = folder();

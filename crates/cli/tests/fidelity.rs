@@ -1,11 +1,12 @@
-//! Published numbers, regression tests and loosened rules, as `warp reproduce` prints and writes them.
+//! Published numbers, regression tests and loosened rules, as `warp reproduce` prints and writes
+//! them.
 
 mod common;
 
 use common::{folder, json, prints, refused, warp, write};
 use tempfile::TempDir;
 
-/// Two variants on a small drive, with one number of each status.
+/// Study of two variants on a small drive, with one number of each status.
 const STUDY: &str = r#"
 devices = ["warp_default"]
 workload = "three_stream"

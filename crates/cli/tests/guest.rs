@@ -1,5 +1,6 @@
-//! `warp guest` where there is no guest: one sentence and exit code 125, and nothing left behind. What happens with one is tested by
-//! `tests/host`, and by `crates/host_tools/tests/guest.rs` with a program in QEMU's place.
+//! `warp guest` on a machine where no guest can be built: one sentence, exit code 125, and no
+//! remains. `tests/host` tests real guests, and `crates/host_tools/tests/guest.rs` replaces QEMU by
+//! another program.
 
 mod common;
 
@@ -8,10 +9,10 @@ use std::process::Command;
 
 use common::{files, folder};
 
-/// Exit code where there is no guest.
+/// Exit code if no guest can be built.
 const NO_GUEST: i32 = 125;
 
-/// What `warp guest -- true` says with this cache and mirror.
+/// Returns the message of `warp guest -- true` with this cache and mirror.
 fn refusal(cache: &Path, mirror: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_warp"))
         .args(["guest", "--capacity", "64M", "--", "true"])
@@ -35,7 +36,7 @@ fn a_cache_that_cannot_be_made_is_named() {
 #[test]
 fn without_a_network_nothing_is_left_of_a_build() {
     let folder = folder();
-    // Nobody serves the discard port, and what is not root says so first.
+    // The discard port has no server. Without root, the message about root comes first.
     let text = refusal(folder.path(), "http://127.0.0.1:9/debian");
     let known = ["Check the network", "needs root", "free. Set", "needs Linux on x86-64"];
     assert!(known.iter().any(|words| text.contains(words)), "{text}");

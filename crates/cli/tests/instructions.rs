@@ -1,25 +1,27 @@
-//! How many instructions three small runs take, against the numbers that are committed: a processor's time says little on a shared machine, and this
-//! says the same everywhere. Counted by valgrind's callgrind, which runs one thread at a time on a processor of its own making.
+//! Counts the instructions of three small runs and compares them with committed numbers. Processor
+//! times vary on a shared machine, but instruction counts do not. valgrind's callgrind counts them.
+//! It emulates the processor and runs one thread at a time.
 //!
-//! A change that makes a run dearer, or cheaper, by more than 3 % says so here, and its commit says why the number changes.
+//! The test fails if a change makes a run more than 3 % cheaper or more expensive. The commit of
+//! such a change explains the new number.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Instructions may differ by this share: versions of the compiler and of the C library.
+/// Allowed relative difference, for versions of the compiler and of the C library.
 const ALLOWED: f64 = 0.03;
 
-/// A run, and how many instructions it takes.
+/// A run and its number of instructions.
 struct Counted {
     name: &'static str,
-    /// A job file, or the name of a workload.
+    /// Job file, or name of a workload.
     workload: &'static str,
     options: &'static [&'static str],
     instructions: u64,
 }
 
-/// The numbers are those of a build of the tests: optimised, with all checks.
+/// Numbers of an optimised build of the tests with all checks.
 const RUNS: [Counted; 3] = [
     Counted {
         name: "random writes of 4 KiB on a drive that collects garbage",

@@ -1,4 +1,4 @@
-//! Output that can be relied on: what a command says it wrote is there and whole, and what cannot be written is an error.
+//! Reliable output: files that a command reports are complete, and failed writes are errors.
 
 mod common;
 
@@ -12,16 +12,16 @@ use tempfile::TempDir;
 
 /// Exit code of a result that cannot be written.
 const FAILED: i32 = 1;
-/// Exit code where nobody reads: 128 + SIGPIPE.
+/// Exit code without a reader, 128 + SIGPIPE.
 const NO_READER: i32 = 141;
 /// Exit code after SIGINT or SIGTERM.
 const STOPPED: i32 = 130;
 
-/// A run of less than a second.
+/// Run of less than a second.
 const RUN: &str = "run job.fio --device warp_default --scale 1/1024 --drive-writes 0.2 --untimed";
-/// The same in virtual time.
+/// The same run in virtual time.
 const TIMED: &str = "run job.fio --device ssd_a --scale 1/1024 --seconds 0.002";
-/// A workload as a file.
+/// Export of a workload to a file.
 const EXPORT: &str = "export job.fio";
 
 fn with_files() -> TempDir {
@@ -46,7 +46,7 @@ fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").expect("Linux has it")
 }
 
-/// It ended with this code, and said one sentence if that is no signal.
+/// Asserts this exit code, and one sentence unless the code means a signal.
 #[track_caller]
 fn ended(line: &str, output: &Output, code: i32, says: &[&str]) {
     let error = String::from_utf8_lossy(&output.stderr);
@@ -62,7 +62,7 @@ fn ended(line: &str, output: &Output, code: i32, says: &[&str]) {
     }
 }
 
-/// Nothing in a folder is half a file, and nothing is left of one.
+/// Asserts that a folder has neither incomplete nor temporary files.
 fn whole(folder: &Path) {
     for path in files(folder).iter().filter(|path| path.is_file()) {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -80,7 +80,7 @@ fn whole(folder: &Path) {
     }
 }
 
-/// All commands that print, but for benchmarks and servers.
+/// Returns all commands that print, except benchmarks and servers.
 fn printing(folder: &TempDir) -> Vec<String> {
     prints(folder, &format!("{RUN} --save-snapshot device.warp --out before").split(' ').collect::<Vec<_>>());
     let mut lines: Vec<String> = [
@@ -129,10 +129,10 @@ fn standard_output_that_takes_nothing_is_an_error() {
         let output = command(&folder, &line).stdout(writer).output().expect("it runs");
         ended(&line, &output, NO_READER, &[]);
     }
-    // What was measured is in its files, whoever reads the tables.
+    // The files have the results, regardless of readers of the tables.
     assert!(folder.path().join("out/job/report.html").is_file());
     whole(folder.path());
-    // A sentence that nobody can read changes nothing about how the program ends.
+    // An unreadable message does not change the exit code.
     let mut wrong = command(&folder, "show device ssd_aa");
     let status = wrong.stderr(full()).status().expect("it runs");
     assert_eq!(status.code(), Some(common::BAD_INPUT));
@@ -154,7 +154,7 @@ fn advice_that_cannot_be_written_is_an_error() {
     served.stop();
 }
 
-/// Every option that names a file, and what it writes there.
+/// Returns each option that names a file, with the file.
 fn to_files(to: &Path) -> Vec<String> {
     let to = |name: &str| to.join(name).display().to_string();
     vec![
@@ -175,7 +175,7 @@ fn a_file_that_takes_nothing_is_an_error() {
     let folder = with_files();
     for line in to_files(Path::new("/dev")) {
         let Some((head, name)) = line.split_once("/dev/") else { panic!("{line}") };
-        // Folders are tried on a full disk below.
+        // Folders are tested on a full disk below.
         if name.contains("--per") || head.ends_with("--json --out ") {
             continue;
         }
@@ -188,7 +188,7 @@ fn a_file_that_takes_nothing_is_an_error() {
     assert!(device.is_char_device(), "what is no file is not replaced by one");
 }
 
-/// A disk of a few pages, if this process may mount one.
+/// File system of a few pages, if this process may mount one.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -254,7 +254,7 @@ fn what_cannot_be_written_is_refused_before_the_run() {
         let arguments: Vec<&str> = line.split(' ').collect();
         refused(&folder, &arguments, says);
     };
-    // Hours, if it ran.
+    // The whole run would take hours.
     let run = "run job.fio --device warp_default --drive-writes 1000";
     refused(&format!("{run} --untimed --out job.fio"), &["job.fio", "folder"]);
     refused(&format!("{run} --untimed --out /proc/none"), &["/proc/none", "folder"]);

@@ -1,7 +1,7 @@
 //! Checks README and the pages of `docs/`.
 //!
-//! - The scores and errors that README and the page of accuracy print are those of
-//!   `docs/fidelity.md` and `docs/reference/claims.md`, which `warp reproduce` writes.
+//! - Scores and errors in README and in the page of accuracy equal those of `docs/fidelity.md` and
+//!   `docs/reference/claims.md`, which `warp reproduce` writes.
 //! - Every command line of the pages runs to its end, or runs for a while and stops as with Ctrl-C.
 
 mod common;
@@ -18,14 +18,14 @@ const ACCURACY: &str = include_str!("../../../docs/explanation/accuracy.md");
 const FIDELITY: &str = include_str!("../../../docs/fidelity.md");
 const CLAIMS: &str = include_str!("../../../docs/reference/claims.md");
 
-/// The part of a page below a heading, up to the next one like it.
+/// Returns the part of a page below a heading, up to the next heading of its level.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let mut sections = page.split("\n## ");
     let found = sections.find(|section| section.lines().next() == Some(heading));
     found.unwrap_or_else(|| panic!("there is no section {heading:?}"))
 }
 
-/// The cells of a row of the table of scores.
+/// Returns the cells of a row of the table of scores.
 fn score(name: &str) -> Vec<&'static str> {
     let rows = section(FIDELITY, "Score").lines();
     let mut rows = rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
@@ -67,21 +67,22 @@ fn the_errors_of_the_nine_cells_are_those_that_were_found() {
     }
 }
 
-/// How the command is called in the pages.
+/// Beginnings of command lines in the pages.
 const NAMES: [&str; 2] = ["warp ", "cargo run --release -- "];
 
-/// How long a command works before it is stopped. What is refused is refused before; what is short has ended by then.
+/// Running time before a command is stopped. Refusals come earlier, and short commands have ended
+/// by then.
 const WORKS: Duration = Duration::from_millis(1500);
-/// How long a command that was stopped may take to end.
+/// Time limit for the end of a stopped command.
 const ENDS: Duration = Duration::from_secs(60);
-/// A device that no machine has, for those that the pages name.
+/// Device that does not exist, in place of devices in the pages.
 const NO_DEVICE: &str = "/dev/no-such-drive";
 
-/// A cache that cannot be made.
+/// Cache that cannot be created.
 const NO_CACHE: &str = "/dev/null/guest";
 
-/// Adds the pages of a folder of `docs/` and of the folders below it. Benchmarks are records: their
-/// command lines need machines and programs that a test does not have.
+/// Adds the pages of a folder of `docs/` and of the folders below it. Command lines of benchmarks
+/// need machines and programs that a test does not have.
 fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder of pages") {
         let path = entry.expect("an entry").path();
@@ -93,8 +94,8 @@ fn find_pages(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// Files that a page tells its reader to save: a paragraph that ends with "as `NAME`:", and the
-/// block of code below it.
+/// Returns the files that a page tells its reader to save. Such a file is a paragraph that ends
+/// with "as `NAME`:", followed by a block of code.
 fn files_of(page: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(page).expect("a page");
     let mut files = Vec::new();
@@ -119,12 +120,12 @@ fn files_of(page: &Path) -> Vec<(String, String)> {
     files
 }
 
-/// A page's command lines, in blocks of code.
+/// Returns the command lines in a page's blocks of code.
 fn command_lines(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).expect("a page");
     let mut lines = Vec::new();
     let mut in_shell = false;
-    // A line that ends with a backslash goes on.
+    // A backslash at the end continues a line.
     for line in text.replace("\\\n", " ").lines() {
         if let Some(language) = line.trim_start().strip_prefix("```") {
             in_shell = !in_shell && language == "sh";
@@ -136,7 +137,8 @@ fn command_lines(page: &Path) -> Vec<String> {
     lines
 }
 
-/// The words of a command line as a shell divides it: quotes hold together, a comment or a pipe ends it.
+/// Splits a command line into words like a shell. Quotes join words, and a comment or a pipe ends
+/// the line.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -156,13 +158,13 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// File to which a command line sends its output.
+/// Returns the file that receives the output of a command line.
 fn output_file(line: &str) -> Option<&str> {
     let (_, file) = line.split_once(" > ")?;
     file.split_whitespace().next()
 }
 
-/// The files that the pages name, small.
+/// Creates a folder with small versions of the files that the pages name.
 fn with_files() -> TempDir {
     let folder = folder();
     let line = |index: u64| format!("{},host,0,Write,{},16384,0\n", index * 10_000, index * 7919 % 40_000 * 16384);
@@ -171,7 +173,7 @@ fn with_files() -> TempDir {
     for name in ["msr.csv", "trace.csv"] {
         write(&folder, name, &trace);
     }
-    // Of no known format, as `--columns` describes them on the pages.
+    // The format is unknown, as that of `--columns` in the pages.
     let odd = |index: u64| format!("{},W,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
     write(&folder, "odd.csv", (0..20_000).map(odd).collect::<String>());
     let numbered = |index: u64| format!("{index},{},1,{},16\n", index * 1000, index * 7919 % 40_000 * 32);
@@ -186,7 +188,7 @@ fn with_files() -> TempDir {
     folder
 }
 
-/// Waits for a process, so long at most; its exit code.
+/// Waits for a process with a time limit. Returns its exit code.
 fn wait(process: &mut Child, most: Duration) -> Option<i32> {
     let begun = Instant::now();
     while begun.elapsed() < most {
@@ -198,7 +200,7 @@ fn wait(process: &mut Child, most: Duration) -> Option<i32> {
     None
 }
 
-/// Carries a command out; what is wrong with what it did.
+/// Runs a command. Returns its problem, if any.
 fn problem(folder: &TempDir, arguments: &[String], output: Option<&str>) -> Option<String> {
     let output = output.map(|name| std::fs::File::create(folder.path().join(name)).expect("a file for the output"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
@@ -206,7 +208,7 @@ fn problem(folder: &TempDir, arguments: &[String], output: Option<&str>) -> Opti
         .args(arguments)
         .current_dir(folder)
         .env("WARP_RUNS", kept_in(folder))
-        // Guests are booted elsewhere; here there is none once all that was given is found to be right.
+        // This test boots no guest. `warp guest` fails after it has checked its arguments.
         .env("WARP_GUEST_CACHE", NO_CACHE);
     let mut process = command
         .stdin(Stdio::null())
@@ -217,7 +219,7 @@ fn problem(folder: &TempDir, arguments: &[String], output: Option<&str>) -> Opti
     let code = wait(&mut process, WORKS).or_else(|| {
         let id = rustix::process::Pid::from_child(&process);
         rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");
-        // Stopped, and done after all.
+        // A stopped command may also have ended by itself.
         wait(&mut process, ENDS).filter(|code| ![130, 0].contains(code)).or(Some(0))
     });
     let _ = process.kill();
@@ -244,7 +246,7 @@ fn every_command_line_of_the_pages_works() {
     let drive =
         ServerProcess::start(&folder, &["--device", "warp_default", "--capacity", "1G", "--tcp", "127.0.0.1:0"]);
     let address = drive.address().to_string();
-    // What one page says may need what it said before; pages do not need each other.
+    // Lines of one page may depend on earlier lines. Pages are independent of each other.
     let counts = std::thread::scope(|scope| {
         let (folder, address) = (&folder, &address);
         let works = |page| scope.spawn(move || lines_that_work(page, folder, address));
@@ -256,12 +258,12 @@ fn every_command_line_of_the_pages_works() {
     drive.stop();
 }
 
-/// Carries out what a page shows; `address` is that of a drive. Returns how many lines there were.
+/// Runs the command lines of a page against the drive at `address`. Returns their number.
 fn lines_that_work(page: &Path, folder: &TempDir, address: &str) -> usize {
     let lines = command_lines(page);
     for line in &lines {
         let given = line.replace("/dev/nvme0n1", NO_DEVICE).replace("/dev/ng0n1", NO_DEVICE);
-        // A server takes a port of its own; what speaks to one finds ours.
+        // Each server has a separate port, and its clients get that port.
         let given = match given.starts_with("serve") {
             true => given
                 .replace("127.0.0.1:4420", "127.0.0.1:0")

@@ -1,11 +1,12 @@
-//! Runs are kept, found again and put beside each other: with themselves, with fio and with what a drive counted.
+//! Kept runs are found again and compared with each other, with fio and with the counters of a
+//! drive.
 
 mod common;
 
 use common::{folder, json, kept_in, prints, refused, warp, write};
 use tempfile::TempDir;
 
-/// A run of a second or less, on a drive that collects.
+/// Arguments of a run of a second or less, on a drive that collects.
 fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let small = ["run", "random.fio", "--device", "warp_default", "--scale", "1/64", "--drive-writes", "3"];
     let set = ["--set", "geometry.physical_bytes=8GiB", "--set", "geometry.reclaim_unit_bytes=64MiB"];
@@ -18,7 +19,7 @@ fn with_job() -> TempDir {
     folder
 }
 
-/// Short names of what was kept, newest first.
+/// Returns the short names of the kept runs, newest first.
 fn kept(folder: &TempDir) -> Vec<String> {
     let runs = json(&prints(folder, &["results", "list", "--json"]));
     let ids = runs.as_array().expect("a list").iter();
@@ -119,7 +120,7 @@ fn several_seeds_say_whether_a_difference_is_more_than_chance() {
         rows("less.json", "more.json").as_array().expect("rows").iter().map(|row| row["metric"].to_string()).collect();
     assert!(names.contains(&"\"RUH 0 copied, x capacity\"".to_string()), "by handle: {names:?}");
 
-    // The same of runs that were kept, as a table and as a page.
+    // Kept runs give the same comparison, as a table and as a page.
     let ids = kept(&folder);
     let table = prints(&folder, &["results", "compare", &ids[3], &ids[2], "--out", "page"]);
     for part in ["A: ", "B: ", "95 %", "less", "wrote page/report.html"] {
@@ -191,14 +192,14 @@ fn answers_of_whatif_are_compared_with_each_other_and_with_runs() {
     assert!(row("by file")["b"].is_number() && row("oracle")["b"].is_number(), "{answers}");
     assert_eq!(answers["notes"], serde_json::json!(["the questions differ in spare (0.07 in A, 0.28 in B)"]));
 
-    // An answer that was kept is the same one.
+    // A kept answer equals the printed one.
     let ids = kept(&folder);
     let of_kept = json(&prints(&folder, &["results", "compare", &ids[1], &ids[0], "--json"]));
     assert_eq!((&of_kept["rows"], &of_kept["notes"]), (&answers["rows"], &answers["notes"]));
     let same = prints(&folder, &["results", "compare", "small.json", &ids[1]]);
     assert!(same.contains("the same") && !same.contains("differ in"), "{same}");
 
-    // What a drive counted stands beside every placement.
+    // The drive's counters appear beside each placement.
     write(&folder, "stats.json", "{\"hbmw\":1000000000,\"mbmw\":1010000000}");
     let counted = prints(&folder, &["results", "compare", "stats.json", "small.json"]);
     assert!(

@@ -1,5 +1,5 @@
-//! `warp serve` and `warp drive inspect` as a shell sees them: what is refused, in one sentence and with nothing damaged; what is
-//! printed; that a drive outlives its server.
+//! `warp serve` and `warp drive inspect` as a shell sees them: refusals in one sentence without
+//! damage, the printed output, and drives that outlive their server.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn hosts_files_that_make_no_sense_are_refused() {
     refused(&folder, &serve, &["hosts.toml", "nqn.2026-01.test:a", "secret"]);
     write(&folder, "hosts.toml", "[[host]]\nname = \"a\"\n");
     refused(&folder, &serve, &["hosts.toml", "name"]);
-    // A line that is wrong is not shown: it may be a secret.
+    // The message does not show a wrong line, which may be a secret.
     write(&folder, "hosts.toml", "[[host]]\nnqn = \"a\"\nsecret = \"DHHC-1:00:hidden\n");
     refused(&folder, &serve, &["hosts.toml", "line 3"]);
     let told = warp(&folder, &serve);
@@ -100,7 +100,7 @@ fn a_drive_of_another_shape_is_refused_and_stays() {
     for (path, bytes) in before {
         assert!(std::fs::read(&path).expect("still there") == bytes, "{} changed", path.display());
     }
-    // What is damaged is said, too.
+    // The command also reports damage.
     std::fs::write(folder.path().join("drive.img.state"), b"no state").expect("written");
     refused(&folder, &[&serve[..], &["64M"]].concat(), &["drive.img.state"]);
 }
@@ -162,7 +162,7 @@ fn inspect_says_what_it_cannot_look_into() {
     refused(&folder, &["drive", "inspect", "log.bin"], &["log.bin"]);
     refused(&folder, &["drive", "inspect", "log.bin", "--log", "0x22"], &["FDP Statistics", "64 bytes"]);
     refused(&folder, &["drive", "inspect", "log.bin", "--log", "0x02"], &["--log", "0x23"]);
-    // The statistics of a drive that wrote 2 bytes for each one of the host's.
+    // Statistics of a drive that wrote 2 bytes for each byte of the host.
     let mut page = [0; 64];
     page[0] = 100;
     page[16] = 200;
@@ -172,7 +172,7 @@ fn inspect_says_what_it_cannot_look_into() {
     );
 }
 
-/// The line of output, or the sentence, of `warp drive check` with this exit code.
+/// Returns the output or the error message of `warp drive check` with this exit code.
 #[track_caller]
 fn asserted(folder: &TempDir, arguments: &[&str], code: i32) -> String {
     let output = warp(folder, &[&["drive", "check"], arguments].concat());

@@ -1,4 +1,4 @@
-//! Studies of one's own, as somebody begins them: what there is, a new folder, any device, a scaled model that is continued.
+//! Users' own studies: the list of studies, a new folder, any device, and a continued scaled model.
 
 mod common;
 
@@ -54,7 +54,7 @@ fn a_new_experiment_runs_at_once_and_is_never_overwritten() {
     refused(&folder, &["new", "experiment", "/"], &["not the name of a folder"]);
     let list = prints(&folder, &["list", "experiments"]);
     assert!(list.contains(" my_study "), "{list}");
-    // As it is, but smaller.
+    // The study is unchanged except for its size.
     let small = ["--scale", "1/512", "--drive-writes", "1.5", "--seed", "1", "--json"];
     let of = |name: &str| json(&prints(&folder, &[&["run", name], &small[..]].concat()));
     let by_name = of("my_study");
@@ -103,7 +103,7 @@ fn an_impossible_grid_point_is_refused_by_its_name_and_the_study_goes_on() {
     }
     let report = std::fs::read_to_string(folder.path().join("out/spare/report.html")).expect("it was written");
     assert!(report.contains("Refused") && report.contains(why));
-    // Nothing is left to be run.
+    // No cell is left to run.
     write(&folder, "spare/experiment.toml", study("[0.0001, 0.0002]"));
     refused(&folder, &["run", "spare"], &[why]);
 }
@@ -123,7 +123,7 @@ fn only_what_an_experiment_needs_is_mandatory() {
     let printed = prints(&folder, &["run", "least"]);
     assert!(printed.starts_with("least\n"), "its title is its name: {printed}");
 
-    // Any device file, also on an experiment of the project.
+    // The command accepts any device file, also for an experiment of the project.
     write(&folder, "mine.toml", drive);
     let other = ["run", "three_stream", "--device", "mine.toml", "--scale", "1/1", "--drive-writes", "0.5", "--json"];
     let other = json(&prints(&folder, &other));
@@ -141,7 +141,8 @@ fn only_what_an_experiment_needs_is_mandatory() {
 #[test]
 fn a_scaled_model_that_was_saved_is_still_one() {
     let folder = folder();
-    // Sizes are in bytes and scale with the model. The drive has 60 GiB, its scaled model less than one.
+    // Sizes are in bytes and scale with the model. The drive has 60 GiB, its scaled model less than
+    // one.
     let first = "[first]\nrw=write\nbs=128k\nsize=48g\n";
     let second = "[second]\nrw=write\nbs=128k\noffset=8g\nsize=16g\nloops=3\n";
     write(&folder, "first.fio", first);
@@ -158,7 +159,7 @@ fn a_scaled_model_that_was_saved_is_still_one() {
         let sum = first[counter].as_u64().zip(second[counter].as_u64()).map(|(one, other)| one + other);
         assert_eq!(sum, together[counter].as_u64(), "{counter}");
     }
-    // It remembers through a second snapshot, too.
+    // A second snapshot also keeps the history.
     let third = of(&["run", "second.fio", "--load-snapshot", "b.warp", "--json"]);
     assert_eq!(third["scale_denominator"], 64);
     assert_eq!(third["host_bytes_written"], second["host_bytes_written"]);
@@ -183,7 +184,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
         let same = same.clone().find(|other| other["owner"] == owner["owner"]).expect("it is the lab's");
         assert_eq!(owner["host_bytes_written"], same["host_bytes_written"], "{owner}");
     }
-    // As a table, of a part of another workload; what the drive had counted before does not count.
+    // As a table, with a part of another workload. Earlier counts of the drive are excluded.
     write(&folder, "more.fio", "[more]\nrw=randrw\nbs=64k\nsize=100%\n");
     let text = prints(&folder, &["run", "more.fio", "--target", &on, "--drive-writes", "0.25"]);
     assert!(text.contains("WAF") && text.contains("32 MiB") && text.contains("RUH 0"), "{text}");

@@ -1,4 +1,5 @@
-//! `warp studio` as a process: it prints its address, starts with the given target, and ends cleanly.
+//! `warp studio` as a process. It prints its address, starts with the given target, and ends
+//! cleanly.
 
 mod common;
 
@@ -7,7 +8,7 @@ use std::net::SocketAddr;
 use common::{ServerProcess, folder, refused, write, write_secret};
 use target::http::{ChangeRequest, send_request};
 
-/// Where it says that it serves.
+/// Returns the address that the server prints.
 fn address(server: &ServerProcess) -> SocketAddr {
     let url = server.introduction.lines().next().expect("an address");
     let place = url.strip_prefix("http://").and_then(|rest| rest.split('/').next());

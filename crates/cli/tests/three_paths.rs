@@ -1,15 +1,18 @@
-//! The claim that the project stands on: one workload has one write amplification, whether it runs in the lab, over
-//! vfio-user or over NVMe/TCP. Here the requests of a fio job file go through our own hosts, one after the other, so the
-//! counters must be equal to the byte; `tests/host` does the same with a real fio in a real kernel, within 2 %.
+//! Main claim of the project: a workload has the same write amplification in the lab, over
+//! vfio-user and over NVMe/TCP. Here WARP's own hosts send the requests of a fio job file one after
+//! the other, so the counters must be equal to the byte. `tests/host` does the same with real fio
+//! on a real kernel, within 2 %.
 //!
 //! ```text
 //! Case -> simulate::run -------------------------------------------------> Stats
 //!      -> fio's schedule -> Host (vfio-user | NVMe/TCP) -> Server -> Stats, the same
 //! ```
 //!
-//! The same requests as a trace with times are replayed at these times in the lab, and sent in their order to served drives with timing.
+//! A trace with times is replayed at these times in the lab. Served drives with timing receive its
+//! requests in order.
 //!
-//! A host finds out what a placement index is as any host does: it asks for the namespace's Reclaim Unit Handle Status.
+//! Each host reads the Reclaim Unit Handle Status of the namespace to map placement indices to
+//! identifiers.
 
 use std::path::{Path, PathBuf};
 
@@ -40,19 +43,20 @@ use zerocopy::{FromBytes, IntoBytes};
 
 const CAPACITY_BYTES: u64 = 64 << 20;
 const NQN: &str = "nqn.2026-01.test:three-paths";
-/// Everything that a host moves at once: the largest request of the job file.
+/// Size of the host's buffer, the largest request of the job file.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// Changes of the job file: section, option, value.
+/// Changes of the job file, each with section, option and value.
 type Changes = &'static [(&'static str, &'static str, &'static str)];
 
-/// Each stream on a handle of its own.
+/// Each stream has its own handle.
 const EACH_ITS_OWN: Changes = &[];
-/// The overwrites with the sequential stream.
+/// The overwrites use the handle of the sequential stream.
 const MIXED: Changes = &[("overwrite", "plids", "0")];
-/// No directives.
+/// No stream has directives.
 const NONE: Changes = &[("global", "dataplacement", "none")];
-/// Some streams with directives, in different reclaim groups where there are any, and some without, at the same time.
+/// Some streams have directives, in different reclaim groups if they exist, and others run without
+/// directives at the same time.
 const SOME: Changes = &[
     ("fill_random", "dataplacement", "none"),
     ("sequential", "plids", "1,2"),
@@ -60,19 +64,20 @@ const SOME: Changes = &[
     ("overwrite", "plids", "3"),
 ];
 
-/// A drive and what is done to it.
+/// A drive and its commands.
 struct Case {
     name: &'static str,
     /// Reclaim groups of the drive's profile.
     groups: u16,
-    /// Handles that the namespace lists; all, if it is the one that a drive comes with.
+    /// Handles in the namespace's list. `None` is the initial namespace with all handles.
     handles: Option<&'static [u16]>,
-    /// Whether Flexible Data Placement is enabled.
+    /// True if Flexible Data Placement is enabled.
     fdp: bool,
     changes: Changes,
-    /// Whether the served drive is shut down and started again on its way.
+    /// True if the served drive is restarted during the workload.
     restarts: bool,
-    /// Whether the requests come from a trace, which the lab replays at its own times, and drives have times.
+    /// True if the requests come from a trace that the lab replays at its own times, on drives with
+    /// timing.
     replayed: bool,
 }
 
@@ -84,7 +89,7 @@ impl Case {
         Case { name, groups, handles: None, fdp: true, changes, restarts: false, replayed: false }
     }
 
-    /// The drive as its profile says.
+    /// Returns the configuration of the drive's profile.
     fn profile(&self) -> DeviceConfig {
         let profile = Profile::find("warp_default").expect("a built-in profile");
         let over_provisioning = SettingOverrides::from_iter([("geometry.over_provisioning".to_string(), 0.2.into())]);
@@ -99,7 +104,7 @@ impl Case {
         config
     }
 
-    /// The drive as it is with Flexible Data Placement enabled or not.
+    /// Returns the configuration with Flexible Data Placement enabled or disabled.
     fn device(&self) -> DeviceConfig {
         let profile = self.profile();
         if self.fdp { profile } else { nvme::fdp::without_fdp(&profile) }
@@ -115,13 +120,13 @@ impl Case {
         read_jobs("three_paths", &changes).expect("a job file of the project")
     }
 
-    /// Placement indices of the namespace.
+    /// Number of placement indices of the namespace.
     fn placement_count(&self) -> u16 {
         let handles = self.handles.map_or(self.device().handles.count, |handles| handles.len() as u16);
         handles * self.device().geometry.reclaim_groups
     }
 
-    /// The requests of the job file, in their order.
+    /// Requests of the job file, in order.
     fn requests(&self) -> Vec<IoRequest> {
         let target = WorkloadTarget {
             device_bytes: CAPACITY_BYTES,
@@ -134,7 +139,7 @@ impl Case {
         requests
     }
 
-    /// What runs in the lab: the job file, or its requests as a trace with times.
+    /// Workload for the lab, either the job file or its requests as a trace with times.
     fn workload(&self, folder: &Path) -> WorkloadSpec {
         if !self.replayed {
             return self.jobs().into();
@@ -179,7 +184,7 @@ impl Case {
         results[0].stats.clone()
     }
 
-    /// What the requests did to a served drive.
+    /// Returns the statistics of a served drive after the requests.
     fn served(&self, connect: fn(&Server, &Path) -> Box<dyn Host>) -> DeviceStats {
         let folder = tempfile::tempdir().unwrap();
         let data = if self.restarts { DataChoice::File(folder.path().join("drive.img")) } else { DataChoice::Memory };
@@ -242,7 +247,7 @@ impl Case {
         }
     }
 
-    /// Runs it on the three paths; returns the write amplification.
+    /// Runs the case on the three paths. Returns the write amplification.
     #[track_caller]
     fn check(&self) -> f64 {
         let lab = self.in_the_lab();
@@ -253,14 +258,15 @@ impl Case {
     }
 }
 
-/// The write command of a request, in a namespace whose placement indices lead to these placement identifiers.
+/// Write command of a request, with the placement identifiers of the namespace's placement indices.
 fn command_of(request: &IoRequest, identifiers: &[u16]) -> SubmissionEntry {
     assert_eq!(request.operation, RequestOperation::Write, "the job file only writes");
     let identifier = request.placement.map(|index| identifiers[index.index()]);
     write_command(1, request.offset_bytes / 4096, request.bytes / 4096, identifier)
 }
 
-/// Makes a namespace of everything, with these placement handles, and attaches it to the host's controller.
+/// Creates a namespace of full capacity with these placement handles, and attaches it to the host's
+/// controller.
 fn create_namespace(host: &mut dyn Host, handles: &[u16]) {
     let blocks = CAPACITY_BYTES / 4096;
     let mut fields = NamespaceCreate {
@@ -294,7 +300,7 @@ fn create_namespace(host: &mut dyn Host, handles: &[u16]) {
     host.command(Queue::Admin, attach, Data::ToController(list.as_bytes()));
 }
 
-/// The placement identifiers of the namespace in the order in which the drive lists them.
+/// Placement identifiers of the namespace, in the drive's order.
 fn placement_identifiers(host: &mut dyn Host) -> Vec<u16> {
     let mut status = vec![0; 4096];
     let entry = SubmissionEntry {
@@ -320,15 +326,16 @@ enum Data<'a> {
     ToHost(&'a mut [u8]),
 }
 
-/// A host of the drive.
+/// Host of the drive.
 trait Host {
-    /// Carries out a command, which must succeed; returns the first dword of its completion.
+    /// Runs a command that must succeed. Returns dword 0 of its completion.
     fn command(&mut self, queue: Queue, entry: SubmissionEntry, data: Data<'_>) -> u32;
 }
 
 struct OverVfioUser {
     driver: NvmeDriver,
-    /// Where data lies in the host's memory, and the PRP list of all its pages but the first.
+    /// Address of data in the host's memory, and of the PRP list of its pages from the second page
+    /// on.
     buffer: u64,
     list: u64,
 }

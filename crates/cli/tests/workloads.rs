@@ -1,4 +1,5 @@
-//! The `warp` command on workloads that are not job files: models, tenants, traces, and traces made of any of them.
+//! The `warp` command on workloads other than job files: models, tenants, traces, and traces
+//! exported from them.
 
 mod common;
 
@@ -27,7 +28,7 @@ fn a_cache_is_run_and_measured() {
     let measures = &result["cells"][0]["measures"];
     let soc = measures["soc.written_bytes"].as_f64().expect("a cache counts");
     let loc = measures["loc.written_bytes"].as_f64().expect("a cache counts");
-    // A region or a bucket may be on its way.
+    // The last region or bucket may be incomplete.
     let host = result["cells"][0]["host_bytes_written"].as_f64().expect("bytes");
     assert!((soc + loc - host).abs() <= f64::from(17 << 20), "{soc} + {loc} is not {host}");
 }
@@ -135,7 +136,8 @@ fn mistakes_are_one_sentence() {
     refused(&folder, &["export", "three_stream", "missing/trace.log", "--requests", "10"], &["missing/trace.log"]);
 }
 
-/// What comes through standard input is the same workload as the file, compressed or not, for all runs of an answer.
+/// Standard input gives the same workload as the file, compressed or not, for all runs of an
+/// answer.
 #[test]
 fn a_trace_comes_through_standard_input() {
     let folder = folder();
@@ -161,7 +163,7 @@ fn a_trace_comes_through_standard_input() {
         let row = rows.iter().find(|row| row["name"] == name);
         row.and_then(|row| row["write_amplification"].as_f64()).expect("it is compared")
     };
-    // The log and the data are in twelve files, and of two kinds.
+    // The log and the data are in twelve files of two kinds.
     assert!(reaches("by kind of file") < 0.99 * reaches("none"), "{of_file}");
     assert!(reaches("by kind of file") <= reaches("by file"), "{of_file}");
     assert!(folder.path().join("out/whatif-standard-input/report.html").is_file());
@@ -170,7 +172,7 @@ fn a_trace_comes_through_standard_input() {
     assert!(refusal.starts_with("warp: standard input:1: the trace is empty"), "{refusal}");
 }
 
-/// A trace of small random writes to so many units, in a format that nobody knows.
+/// Trace of small random writes to this many units, in an unknown format.
 fn odd_trace(lines: u64, units: u64) -> String {
     let line = |number: u64| {
         let unit = number * 7919 % units;
@@ -179,7 +181,7 @@ fn odd_trace(lines: u64, units: u64) -> String {
     "# recorded by a program of our own\n".to_string() + &(0..lines).map(line).collect::<String>()
 }
 
-/// A trace on a drive of 64 MiB without times, as JSON.
+/// Runs a trace on a drive of 64 MiB without timing. Returns the JSON.
 fn on_64_mib(folder: &TempDir, trace: &'static str, more: &[&'static str]) -> serde_json::Value {
     let arguments = ["run", trace, "--device", "ssd_a", "--capacity", "64M", "--untimed", "--no-keep", "--json"];
     of_json(folder, &[&arguments[..], more].concat())
@@ -223,7 +225,7 @@ fn lifetimes_are_those_of_any_csv_whose_columns_are_named() {
     // Two of three requests write, so each of 600 units is written again after 400 writes.
     let half = alone["workloads"][0]["lifetimes"]["end_within"][2]["bytes"].as_f64();
     assert!(half.is_some_and(|bytes| (bytes / (400.0 * 4096.0) - 1.0).abs() < 0.02), "{alone}");
-    // A job file beside it has no columns.
+    // A job file has no columns, which does not disturb the trace beside it.
     assert_eq!(lifetimes(&["odd.csv", "job.fio"])["workloads"][0], alone["workloads"][0]);
     let refusal = [&["lifetimes", "job.fio"][..], &ODD_COLUMNS].concat();
     refused(&folder, &refusal, &["--columns", "job.fio is not a trace"]);
@@ -272,7 +274,7 @@ fn a_folder_of_traces_is_taken_where_a_file_is() {
     refused(&folder, &["run", "empty", "--device", "ssd_a"], &["empty: the folder is empty"]);
 }
 
-/// Gets and sets of a cache, as Twitter's traces have them.
+/// Gets and sets of a cache, in the format of Twitter's traces.
 fn twitter_trace(lines: u64) -> String {
     let line = |number: u64| {
         let key = number * number % 4_001;
@@ -282,7 +284,8 @@ fn twitter_trace(lines: u64) -> String {
     (0..lines).map(line).collect()
 }
 
-/// A request to a cache is no write to a drive: a trace of such goes through a cache, whose size and kind the first line says.
+/// A cache request is not a write to a drive. Such a trace runs through a cache, whose size and
+/// kind appear in the first line.
 #[test]
 fn a_trace_of_a_cache_goes_through_a_cache() {
     let folder = folder();
@@ -299,7 +302,7 @@ fn a_trace_of_a_cache_goes_through_a_cache() {
         assert!(first.contains(words), "{words}: {text}");
     }
     assert!(text.contains("hit ratio"), "{text}");
-    // The trace begins again when it ends, so that it says nothing of its own length.
+    // The trace repeats, so its length is not reported.
     let named = of_json(&folder, &[&["run", "twitter.csv", "--drive-writes", "0.2", "--json"], &small[..]].concat());
     let table = "kind = \"cachelib\"\ntrace = [\"twitter.csv\"]\ntrace_format = \"twitter\"\ntrace_working_set_percent = 400.0\n";
     write(&folder, "cache.toml", table);
@@ -344,7 +347,8 @@ fn a_trace_that_is_larger_than_the_drive_says_how_large_that_has_to_be() {
     );
 }
 
-/// Where requests cannot be captured, a sentence says why, before the command is run and without a file.
+/// If the machine cannot capture requests, one sentence gives the reason. The command does not run
+/// and no file is written.
 #[test]
 fn a_trace_is_replayed_at_its_own_times() {
     let folder = folder();
@@ -375,7 +379,7 @@ fn a_trace_is_replayed_at_its_own_times() {
     assert_eq!((&replay["speed"], &replay["queue_depth"]), (&2.0.into(), &1023.into()));
     assert_eq!(replay["last_due_ns"], 1999_u64 * 250_000);
     assert_eq!(replay["groups"][0]["requests"], 1333);
-    // Without it the latency says what it is.
+    // Without `--replay timed` the latencies come with a note that recorded times are ignored.
     let said = "closed loop, queue depth 32, recorded times ignored";
     assert!(prints(&folder, &run(&[])).contains(said));
     let report = std::fs::read_to_string(folder.path().join("out/usr/report.html")).expect("a report");

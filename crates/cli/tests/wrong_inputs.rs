@@ -1,17 +1,18 @@
-//! Wrong inputs, each with what the command must say: the place and the remedy, in one sentence with exit code 2.
+//! Wrong inputs, and the words that each message must contain. A message is one sentence with place
+//! and remedy, and the exit code is 2.
 //!
-//! A row is what stands in the file `x` of its folder (with the ending that the command names), the command line, and the words
-//! that its sentence must have. Other tests look at what single commands refuse; here as many mistakes as people make are in one
-//! table, so that a sentence that gets worse shows.
+//! A row has the content of the file `x` in its folder (with the extension in the command line),
+//! the command line, and the words of the message. Other tests cover the refusals of single
+//! commands. This table collects typical mistakes, so that a worse message fails.
 
 mod common;
 
 use common::{folder, prints, refused, write};
 
-/// What stands in the file, the command line, and the words of the sentence with `|` between them.
+/// Content of the file, the command line, and the words of the message, separated by `|`.
 type Row = (&'static str, &'static str, &'static str);
 
-/// Arguments, and names of things that are not there.
+/// Wrong arguments, and names that do not exist.
 const ARGUMENTS: &[Row] = &[
     ("", "", "subcommand"),
     ("", "rum", "rum|run"),
@@ -226,7 +227,7 @@ const ARGUMENTS: &[Row] = &[
     ("", "man rum", "did you mean run?"),
 ];
 
-/// Job files, shown and run: both say the same.
+/// Job files, shown and run with the same message.
 const JOB_FILES: &[(&str, &str)] = &[
     ("", "x.fio:1|no section describes a job"),
     ("rw=write\n", "x.fio:1|[global]"),
@@ -327,7 +328,7 @@ fn check(file: &str, line: &str, words: &str) {
     refused(&folder, &arguments, &words);
 }
 
-/// All rows are looked at; those that are not as they should be have printed why.
+/// Checks all rows and prints the wrong ones.
 fn check_all(rows: impl Iterator<Item = Row>) {
     let fails = |(file, line, words): &Row| std::panic::catch_unwind(|| check(file, line, words)).is_err();
     let failed: Vec<Row> = rows.filter(fails).collect();
@@ -336,7 +337,7 @@ fn check_all(rows: impl Iterator<Item = Row>) {
 
 #[test]
 fn arguments() {
-    // Without any argument the command shows its help, which is no sentence.
+    // Without arguments the command shows its help, which is not one sentence.
     check_all(ARGUMENTS.iter().copied().filter(|(_, line, _)| !line.is_empty()));
 }
 
@@ -351,7 +352,7 @@ fn tables() {
     check_all(TABLES.iter().copied());
 }
 
-/// Command lines that read the file `x`, or one whose name begins so.
+/// Command lines that read the file `x`, or a file with another extension.
 const READERS: &[(&str, &str)] = &[
     ("x.fio", "show job x.fio"),
     ("x.fio", "run x.fio --device warp_default --drive-writes 1"),
@@ -371,7 +372,7 @@ const READERS: &[(&str, &str)] = &[
     ("x.img.state", "serve --device warp_default --capacity 1GiB --vfio-user s --data x.img"),
 ];
 
-/// A folder with what the readers need besides.
+/// Creates a folder with the other files that the readers need.
 fn with_readers() -> tempfile::TempDir {
     let folder = folder();
     write(&folder, "job.fio", "[a]\nrw=write\n");
@@ -380,7 +381,7 @@ fn with_readers() -> tempfile::TempDir {
     folder
 }
 
-/// Nobody may ever write to a pipe that has a name, so it is not waited for.
+/// A named pipe may never get a writer, so the command does not wait for one.
 #[test]
 fn named_pipes_are_refused_and_not_waited_for() {
     for (name, line) in READERS {
@@ -413,7 +414,7 @@ fn texts_are_read_up_to_a_bound() {
     let huge = std::fs::File::create(folder.path().join("x.fio")).expect("it is made");
     huge.set_len(1 << 34).expect("it is of holes");
     refused(&folder, &["show", "job", "x.fio"], &["x.fio", "longer than 16 MiB"]);
-    // Eight deep and ten wide.
+    // The tree is eight deep and ten wide.
     for depth in 0..8 {
         let text = if depth == 7 { "bs=4k\n".to_string() } else { format!("include {}.inc\n", depth + 1).repeat(10) };
         write(&folder, &format!("{depth}.inc"), text);

@@ -1,5 +1,4 @@
-//! How `guest::boot` ends, with a program in QEMU's place that is told how to behave: no kernel is
-//! booted.
+//! Results of `guest::boot`. A shell script replaces QEMU, so no kernel boots.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +13,7 @@ use host_tools::guest::{
 };
 use tempfile::TempDir;
 
-/// A machine whose QEMU is a shell script.
+/// Machine whose QEMU is a shell script.
 fn machine(folder: &TempDir, qemu: &str) -> Machine {
     let system = folder.path().join("system");
     let loader = system.join("usr/lib64/ld-linux-x86-64.so.2");
@@ -71,7 +70,7 @@ fn a_guest_that_hangs_is_ended() {
     assert_eq!(stopped.expect("it is stopped"), GuestExit::Stopped);
 }
 
-/// The socket of a port, once QEMU's arguments are known.
+/// Socket of a port, once QEMU's arguments are known.
 fn port(arguments: &Path, name: &str) -> UnixStream {
     let begun = Instant::now();
     loop {
@@ -89,7 +88,7 @@ fn port(arguments: &Path, name: &str) -> UnixStream {
 fn output_and_exit_code_come_through() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = folder.path().join("arguments");
-    // It ends when the file does.
+    // The script ends when the test removes the file.
     let script = format!(
         "printf '%s\\n' \"$@\" >{0}.partial; mv {0}.partial {0}; while [ -e {0} ]; do sleep 0.05; done",
         arguments.display()
@@ -129,7 +128,8 @@ fn what_the_guest_misses_is_said() {
     guest.join().expect("it said so");
 }
 
-/// What is said, and the end, where QEMU does this with KVM, and ends with exit status 3 without.
+/// Returns the notices and the error if QEMU runs `does` with KVM, and ends with exit status 3
+/// without KVM.
 fn with_kvm_that(does: &str) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!("case \"$*\" in *'-accel kvm'*) {does} ;; esac; echo 'it is emulated' >&2; exit 3");
@@ -172,7 +172,7 @@ fn a_guest_that_was_up_with_kvm_runs_its_command_once() {
         Machine { accelerator: Accelerator::Kvm { up_within: Duration::from_secs(60) }, ..machine(&folder, &script) };
     let guest = thread::spawn(move || {
         port(&arguments, "control").write_all(b"up 1.5\n").expect("it is read");
-        // What was written is read before the process is seen to have ended.
+        // The message is read before the end of the process is noticed.
         thread::sleep(Duration::from_millis(300));
         fs::remove_file(&arguments).expect("it is there");
     });

@@ -1,4 +1,4 @@
-//! Actions on a served drive: what they do, what they say, and what they leave alone.
+//! Actions on a served drive: their effects, their answers, and the state that they do not change.
 
 mod common;
 #[path = "common/served.rs"]
@@ -11,7 +11,7 @@ use nvme_spec::register::{Cc, Property};
 use serde_json::{Value, json};
 use served::{PAGE_BYTES, Served, TOKEN};
 
-/// A page of the drive.
+/// Connects a page of the drive.
 fn page(served: &Served) -> Socket {
     let more = served.bearer().replace("Authorization: Bearer ", "Sec-WebSocket-Protocol: warp.token.");
     use base64::Engine as _;
@@ -34,7 +34,7 @@ fn a_snapshot_is_stored_beside_the_data_and_says_so() {
             .collect()
     };
     let length = |ending: &str| std::fs::metadata(served.file(ending)).expect("it is there").len();
-    // A drive that nobody has written has no snapshot yet, and nothing to store.
+    // An unwritten drive has no snapshot and nothing to store.
     let answer = served.act("POST", "snapshot", "").json();
     assert_eq!(
         (&answer["written"], names(&answer)),
@@ -66,7 +66,7 @@ fn statistics_are_counted_anew_for_all_pages_and_nowhere_else() {
     let written = 40 * 64 * PAGE_BYTES;
     for page in &mut pages {
         assert_eq!(page.text("session")["lanes"][0]["since_unix_ms"], Value::Null);
-        // The scan of the units may come after the counters.
+        // The scan of the units may follow the counters.
         page.frame_of(0, "what was written", |head| head.host_bytes == written && holds_data(head));
     }
     let before = served.server.status();
@@ -101,7 +101,7 @@ fn events_go_on_after_statistics_were_reset() {
     let served = Served::start(false, Some(TOKEN));
     let mut page = page(&served);
     page.text("session");
-    // Each unit that is opened and closed is an event.
+    // Each opened and closed unit causes an event.
     (0..100).for_each(|round| served.write(128 * (round % 100), 128));
     page.frame_of(0, "events", |head| head.events > 0);
     served.act("POST", "reset-statistics", "");
@@ -136,11 +136,12 @@ fn a_page_that_comes_late_is_told_what_was_written_before() {
     let stats = served.server.status().stats;
     assert_eq!(number(&told[0], "media_bytes"), stats.media_bytes_written());
     assert!(number(&told[0], "until_unix_ms") > 1_700_000_000_000);
-    // Curves begin where somebody looks, and no event came too fast.
+    // Curves begin at the first connection, and no event was left out.
     let head = first.frame_of(0, "what was written", |head| head.host_bytes == written);
     assert_eq!(head.left_out, 0);
 
-    // What is written while it is there is in no gap; what is written without it is, whenever its going is noticed.
+    // Writes during a connection are in no gap. Later writes are, no matter when the server notices
+    // the disconnection.
     (0..100).for_each(|round| served.write(128 * round, 128));
     first.frame_of(0, "what was written", |head| head.host_bytes == written + part);
     drop(first);
@@ -163,7 +164,7 @@ fn a_page_that_comes_late_is_told_what_was_written_before() {
     served.stop();
 }
 
-/// A socket for a guest has its controller whether or not a guest is there.
+/// The socket for a guest has a controller even without a guest.
 #[test]
 fn a_controller_that_no_guest_has_enabled_is_no_host() {
     let served = Served::start(false, None);
@@ -188,7 +189,7 @@ fn a_controller_that_no_guest_has_enabled_is_no_host() {
             _ => None,
         });
     };
-    // The host of these tests has proved nothing to anybody, so it is none either.
+    // The tests' own host has no transport, so it is not listed either.
     hosts(&[]);
     enable(true);
     hosts(&["vfio-user"]);
@@ -221,7 +222,7 @@ fn a_plan_of_faults_reaches_hosts_and_is_counted() {
         _ => None,
     });
     assert_eq!(told, served.faults(), "pages receive the same");
-    // What is wrong is said with its line, and changes nothing.
+    // The answer names the line of the error, and nothing changes.
     let wrong = format!("{plan}\n[[fault]]\nkind = \"eror\"\n");
     let answer = served.act("POST", "faults", &Served::plan(&wrong));
     assert_eq!((answer.status, &answer.json()["line"]), (400, &json!(8)));

@@ -1,4 +1,4 @@
-//! Questions and their answers, and every refusal.
+//! Requests to the server with their answers, and all refusals.
 
 mod common;
 
@@ -74,7 +74,8 @@ fn a_session_from_its_beginning_to_its_end() {
     studio.stop();
 }
 
-/// Half of 20 GiB of free memory, which is what a studio takes: checkpoints that nobody has taken yet are in nobody's way.
+/// The studio uses half of 20 GiB of free memory. Sessions do not reserve memory for future
+/// checkpoints.
 #[test]
 fn twelve_sessions_of_an_experiment_as_it_is_begin() {
     let options = StudioOptions { memory_bytes: 10 << 30, ..options() };
@@ -208,7 +209,7 @@ fn answers_are_guarded_compressed_and_never_kept() {
     {
         assert!(answer.head.contains(field), "{field}: {}", answer.head);
     }
-    // HTTP/1.0 has no chunks: the body comes as it is.
+    // HTTP/1.0 has no chunks, so the body comes without encoding.
     let request = format!("GET /api/catalogue HTTP/1.0\r\nHost: {address}\r\nAccept-Encoding: br, gzip\r\n\r\n");
     let compressed = common::parse(&raw(address, request.as_bytes()));
     assert!(compressed.head.contains("content-encoding: gzip"), "{}", compressed.head);

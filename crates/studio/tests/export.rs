@@ -1,4 +1,4 @@
-//! What is taken out of a session gives the same integers elsewhere.
+//! Exports of a session give the same integers elsewhere.
 
 mod common;
 
@@ -10,7 +10,7 @@ use experiment::selection::RunOverrides;
 use serde_json::{Value, json};
 use studio::Studio;
 
-/// Runs a session to its end; its name and its results.
+/// Plays a session to its end. Returns its identifier and its results.
 fn played(studio: &Studio, order: &Value) -> (String, Vec<Value>) {
     let address = studio.local_address();
     let id = begin(address, order);
@@ -36,7 +36,7 @@ fn export(studio: &Studio, id: &str, file: &str) -> String {
     answer.text()
 }
 
-/// Host and media bytes of an experiment's text, run as `warp run` runs it.
+/// Runs the text of an experiment as `warp run` does. Returns host and media bytes.
 fn run(text: &str) -> Vec<(String, u64, u64)> {
     let experiment = Experiment::parse("mine/experiment.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let cells = experiment.select(&RunOverrides::default()).unwrap_or_else(|error| panic!("{error}\n{text}")).cells;
@@ -97,7 +97,7 @@ fn an_experiment_of_a_workload_of_the_catalogue() {
     studio.stop();
 }
 
-/// The program is Python, and the experiment in it is the one that is exported.
+/// The exported program is Python and contains the exported experiment.
 #[test]
 fn a_program_holds_the_experiment() {
     let studio = start();
@@ -161,7 +161,8 @@ fn results_a_report_and_a_trace() {
     studio.stop();
 }
 
-/// A lane with a clock has its hosts' requests, its dies and its channels in the trace too, and says what latencies were while it ran.
+/// The trace of a timed lane also has requests, dies and channels. The lane reports latencies while
+/// it runs.
 #[test]
 fn a_trace_of_virtual_time() {
     let studio = start();

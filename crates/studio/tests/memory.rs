@@ -1,4 +1,5 @@
-//! Attacks on memory: what a peer can make grow has an end. A process is measured as a whole, so one test at a time.
+//! Memory that peers can use is bounded. Tests measure the memory of the whole process, so they run
+//! one after the other.
 
 mod common;
 
@@ -9,20 +10,20 @@ use std::time::{Duration, Instant};
 use common::{Message, Socket, begin, lives, post, small_order, start};
 use serde_json::{Value, json};
 
-/// Held by the test that is measured.
+/// Lock of the test that is being measured.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes that this process has in memory.
+/// Resident memory of this process, bytes.
 fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux says it");
     let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number");
     pages * 4096
 }
 
-/// Numbers that no drive has are refused before anything is made for them.
+/// Absurd numbers are refused before any allocation.
 #[test]
 fn drives_and_work_without_bound_are_refused() {
     let _alone = alone();
@@ -59,7 +60,8 @@ fn drives_and_work_without_bound_are_refused() {
     studio.stop();
 }
 
-/// Jobs in virtual time keep histograms and requests in flight, which are set aside before a lane is built.
+/// Histograms and pending requests of timed jobs count towards the memory limit before a lane is
+/// built.
 #[test]
 fn jobs_count_in_the_memory_of_sessions() {
     let _alone = alone();
@@ -99,7 +101,7 @@ fn a_flood_of_commands_waits_in_its_own_socket() {
     }
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown} bytes for {sent} that were sent");
-    // Requests of another page are answered at once.
+    // Another page gets its answers at once.
     let mut other = Socket::open(address, &path);
     other.send(&json!({ "do": "play" }));
     other.wait("it plays", |message| match message {
@@ -110,7 +112,7 @@ fn a_flood_of_commands_waits_in_its_own_socket() {
     studio.stop();
 }
 
-/// A page that reads nothing, or little: it gets what is newest, and costs no memory.
+/// A slow or silent page receives the newest frames and uses no memory.
 #[test]
 fn who_does_not_read_holds_nobody_up() {
     let _alone = alone();
@@ -136,7 +138,7 @@ fn who_does_not_read_holds_nobody_up() {
     assert!(newest > first, "it runs on");
     page.send(&json!({ "do": "pause" }));
     let stands = page.frame_of(0, "it stands", |head| head.phase >= 3).host_bytes;
-    // What the slow one reads late is not all that there was.
+    // The slow page does not receive all frames.
     let mut frames = 0;
     slow.wait("the newest", |message| match message {
         Message::Frame(frame) => {

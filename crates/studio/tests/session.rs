@@ -1,4 +1,4 @@
-//! What a page sees of a session is what a run gives that nobody watched, however it was paused, set back and branched off.
+//! A page receives the results of a run without a page, in spite of pauses, seeks and forks.
 
 mod common;
 
@@ -18,7 +18,7 @@ use toml::Table;
 const PAUSED: u8 = 3;
 const ENDED: u8 = 4;
 
-/// The same run, as `warp run` has it.
+/// Runs the same cell without a studio, as `warp run` does.
 fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> RunResult {
     let experiment = Experiment::find("three_stream").expect("it is built in");
     let set = set.iter();
@@ -40,7 +40,7 @@ fn unwatched(variant: &str, set: &[(&str, toml::Value)]) -> RunResult {
     results.into_iter().next().expect("one run")
 }
 
-/// A result of a session against that of a run.
+/// Asserts that the result of a session equals that of a run.
 #[track_caller]
 fn assert_equal(cell: &Value, run: &RunResult) {
     let number = |key: &str| cell[key].as_u64().unwrap_or_else(|| panic!("{key}: {cell}"));
@@ -59,7 +59,7 @@ fn watch(studio: &Studio, id: &str) -> Socket {
     Socket::open(studio.local_address(), &format!("/api/sessions/{id}/live"))
 }
 
-/// The results of so many lanes, when they have ended.
+/// Waits for the results of this many lanes.
 fn results(page: &mut Socket, lanes: usize) -> Vec<Value> {
     let mut found: Vec<Option<Value>> = vec![None; lanes];
     page.wait("all results", |message| {
@@ -161,7 +161,8 @@ fn going_back_and_on_again_changes_no_integer() {
     studio.stop();
 }
 
-/// The place is that of the drive, wherever the run is when somebody asks for it.
+/// The first collection is at the same position, no matter where the run is at the time of the
+/// request.
 #[test]
 fn the_first_collection_is_found_from_before_and_from_behind() {
     let studio = start();
@@ -171,7 +172,7 @@ fn the_first_collection_is_found_from_before_and_from_behind() {
     let find = |page: &mut Socket| {
         page.send(&json!({ "do": "first_collection" }));
         let stands = |head: &Head| head.phase == PAUSED && head.media_bytes > 0;
-        // It passes through other places, in which both lanes do not stand.
+        // The run passes other positions, at which only one lane has stopped.
         let mut places = [0, 0];
         page.wait("both lanes stand", |message| {
             if let Message::Frame(frame) = message {
@@ -189,7 +190,7 @@ fn the_first_collection_is_found_from_before_and_from_behind() {
     let ended = results(&mut page, 2);
     let from_behind = find(&mut page);
     assert_eq!(from_before, from_behind);
-    // One page less, and no lane has collected.
+    // Well before this position, no lane has collected.
     let first = from_before.iter().min().expect("two lanes");
     page.send(&json!({ "do": "seek", "host_bytes": first / 2 }));
     page.frame_of(0, "it stands before", |head| {
@@ -236,7 +237,7 @@ fn a_branch_of_another_drive_is_a_run_of_it_from_the_start() {
     studio.stop();
 }
 
-/// A link: the Order of a session in which somebody branched off, in another session.
+/// The order of a session with a fork, in another session.
 #[test]
 fn the_order_of_a_session_makes_it_again() {
     let studio = start();
@@ -259,7 +260,7 @@ fn the_order_of_a_session_makes_it_again() {
     page.send(&json!({ "do": "play" }));
     assert_eq!(results(&mut page, 2), found);
     assert_eq!(get(address, &format!("/api/sessions/{again}/order")).json(), link);
-    // Back to before the branch and on again.
+    // The run seeks to a position before the fork and plays again.
     page.send(&json!({ "do": "seek", "host_bytes": 1e9 }));
     page.frame_of(0, "it stands there", |head| head.phase == PAUSED && head.host_bytes >= 1_000_000_000);
     page.send(&json!({ "do": "play" }));
@@ -339,7 +340,8 @@ impl StudioIdle {
     }
 }
 
-/// Pages receive latencies of a running lane at intervals and of a paused lane at once, with percentiles over time.
+/// Pages receive latencies of a running lane at intervals and of a paused lane at once, with
+/// percentiles over time.
 #[test]
 fn latencies_are_told_on_the_way() {
     let studio = start();

@@ -1,5 +1,5 @@
-//! How fast the engine is with pages that watch, against none. Measured, not asserted but for what is far off:
-//! `cargo test -p warp-studio --test speed -- --ignored --nocapture`.
+//! Measures the speed of the engine with connected pages and without. It asserts only generous
+//! bounds. `cargo test -p warp-studio --test speed -- --ignored --nocapture` runs it.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Message, Socket, begin, get, options};
 use serde_json::{Value, json};
 use studio::{Studio, StudioOptions};
 
-/// A drive with reclaim units of this size, written so many times over.
+/// Order of a drive with reclaim units of this size and this number of drive writes.
 fn order(reclaim_unit_bytes: u64, scale: &str, write: f64) -> Value {
     json!({
         "workload": { "name": "mine.fio", "text": "[global]\nrw=randwrite\nbs=16k\n[hot]\nsize=20%\nfdp=1\nplids=1\n[cold]\noffset=20%\nsize=80%\n" },
@@ -18,7 +18,7 @@ fn order(reclaim_unit_bytes: u64, scale: &str, write: f64) -> Value {
     })
 }
 
-/// Seconds of a processor that the engine has taken: what others do on the machine does not count.
+/// Processor time of the engine, seconds. Other load of the machine does not count.
 fn engine_seconds() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task").expect("Linux has them");
     let of = |thread: std::fs::DirEntry| {
@@ -29,7 +29,8 @@ fn engine_seconds() -> f64 {
     threads.flatten().find_map(of).expect("an engine runs")
 }
 
-/// Seconds that the engine takes with so many pages, pages programmed in a second of it, and frames that a page got in a second.
+/// Returns the engine's seconds with this number of pages, pages programmed per second, and frames
+/// per second of one page.
 fn run(order: &Value, pages: usize) -> (f64, f64, f64) {
     let studio = Studio::start(StudioOptions { memory_bytes: 8 << 30, ..options() }).expect("a port");
     let address = studio.local_address();

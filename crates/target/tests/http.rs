@@ -53,7 +53,8 @@ fn ask(server: &HttpServer, request: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// A scrape succeeds within the time limit, although other clients may briefly take all places.
+/// Asserts that a scrape succeeds within the time limit, although other clients may briefly take
+/// all places.
 fn scrape(server: &HttpServer) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {

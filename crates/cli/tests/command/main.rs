@@ -1,7 +1,7 @@
 //! The `warp` command as a shell sees it: exit codes, one sentence on standard error, files.
 //!
-//! Every test works in a folder of its own, so that profiles, jobs and experiments are those built into the program and
-//! what is written can be counted. It does not cover what the numbers are: that is the lab's.
+//! Each test has its own folder. Profiles, jobs and experiments are therefore those of the program,
+//! and the test can count the written files. The lab's tests cover the numbers.
 
 #[path = "../common/mod.rs"]
 mod common;

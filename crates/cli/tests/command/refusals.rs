@@ -22,7 +22,7 @@ fn names_that_do_not_exist() {
 #[test]
 fn calibration_without_its_package() {
     use std::os::unix::fs::PermissionsExt;
-    // An interpreter without the package, as one sees it from outside.
+    // An interpreter without the package is visible only from outside.
     let folder = folder();
     write(&folder, "bare_python", "#!/bin/sh\nexit 69\n");
     let bare = folder.path().join("bare_python");

@@ -40,7 +40,7 @@ fn jobs_are_listed_and_shown() {
     let folder = folder();
     let list = prints(&folder, &["list", "jobs"]);
     assert!(list.contains(" three_stream "), "{list}");
-    // Not all: some need a device with more handles than the default one.
+    // Other workloads need a device with more handles than the default one.
     for name in ["one_stream", "three_stream", "two_sequential"] {
         let shown = prints(&folder, &["show", "job", name]);
         assert!(shown.contains(name), "{shown}");
@@ -68,10 +68,10 @@ fn help_and_version_are_no_errors() {
     assert!(prints(&folder, &["run", "--help"]).contains("--events"));
 }
 
-/// A run of a second or less.
+/// Arguments of a run that takes a second or less.
 const SMALL: [&str; 8] = ["run", "one_stream", "--device", "ssd_a", "--scale", "1/2048", "--drive-writes", "0.2"];
 
-/// What was written beside the plotting library, which each folder of reports has once.
+/// Returns the written files except the plotting library, which each folder of reports has once.
 fn files_but_library(folder: &Path) -> Vec<PathBuf> {
     let is_library = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "js");
     let all = files(folder);
@@ -110,11 +110,12 @@ fn without_out_the_report_goes_to_the_target_s_folder() {
     assert!(value["version"].is_u64(), "{value}");
     assert_eq!(value["cells"].as_array().map(Vec::len), Some(1), "{value}");
     assert!(folder.path().join("out/one_stream/report.html").is_file());
-    // The same again: the same bytes.
+    // A second run gives the same bytes.
     assert_eq!(prints(&folder, &[&SMALL[..], &["--json"]].concat()), text);
 }
 
-/// Uniform random writes to a drive of 128 reclaim units of 64 MiB, whose smallest suitable scaled model is 1/16.
+/// Runs uniform random writes on a drive of 128 reclaim units of 64 MiB, whose smallest suitable
+/// scaled model is 1/16.
 fn random_writes(folder: &tempfile::TempDir, more: &[&str]) -> String {
     write(folder, "random.fio", "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nsize=100%\n");
     let device = ["run", "random.fio", "--device", "warp_default"];
@@ -228,7 +229,7 @@ fn a_saved_device_is_continued() {
     let observed = std::fs::read(folder.path().join("observed.warp")).expect("the snapshot is there");
     assert!(observed == after, "who only listens changes nothing");
 
-    // A damaged copy, now of a real one.
+    // A damaged copy of a valid snapshot.
     let mut damaged = filled.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
@@ -286,7 +287,7 @@ fn a_run_goes_on_until_it_is_steady() {
     let short = json(&random_writes(&folder, &["--scale", "1/16", "--steady-state", "--drive-writes", "3", "--json"]));
     let names = short["cells"][0]["warnings"].to_string();
     assert!(names.contains("steady_state_not_reached"), "{names}");
-    // fio says it in the job file.
+    // In a job file, fio's option asks for the steady state.
     write(&folder, "steady.fio", "[job]\nrw=randwrite\nbs=4k\nnorandommap=1\nss=iops:5%\n");
     let of_fio = json(&prints(
         &folder,
@@ -317,7 +318,7 @@ fn a_drive_that_never_collected_says_so_first() {
     assert!(!collected.contains("never collected"), "{collected}");
 }
 
-/// A second Ctrl-C is not needed while nothing runs: the workload is still read.
+/// A single Ctrl-C ends the command while it still reads the workload.
 #[test]
 fn ctrl_c_while_a_workload_is_read_says_so() {
     use std::io::{Read as _, Write as _};
@@ -327,7 +328,7 @@ fn ctrl_c_while_a_workload_is_read_says_so() {
     warp.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut process = warp.spawn().expect("warp runs");
     let mut input = process.stdin.take().expect("it is piped");
-    // More than a pipe holds, so it is being read when this returns.
+    // The data exceeds the capacity of a pipe, so the command is reading when this call returns.
     let lines = "0,host,0,Write,0,4096,1\n".repeat(50_000);
     input.write_all(lines.as_bytes()).expect("it is read");
     let interrupt = std::process::Command::new("kill").args(["-INT", &process.id().to_string()]).status();

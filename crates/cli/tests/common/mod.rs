@@ -1,6 +1,6 @@
-//! Running the `warp` command in a folder of its own.
+//! Runs the `warp` command in a folder of its own.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this module.
 #![allow(dead_code)]
 
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ pub fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-/// Where the runs of a test are kept.
+/// Folder of the kept runs of a test.
 pub fn kept_in(folder: &TempDir) -> PathBuf {
     let name = folder.path().file_name().expect("it has a name");
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("runs").join(name)
@@ -27,17 +27,18 @@ pub fn warp(folder: &TempDir, arguments: &[&str]) -> Output {
     warp_fed(folder, arguments, Stdio::null())
 }
 
-/// With something as standard input.
+/// Runs the command with this standard input.
 pub fn warp_fed(folder: &TempDir, arguments: &[&str], input: impl Into<Stdio>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
-    // What a developer has set must not show: a panic would print differently.
+    // The developer's environment must have no effect. With this variable a panic prints
+    // differently.
     command.env_remove("RUST_BACKTRACE").current_dir(folder).args(arguments);
-    // Beside the folder, whose files are counted.
+    // The store is beside the folder, whose files are counted.
     command.env("WARP_RUNS", kept_in(folder));
     command.stdin(input).output().expect("the program runs")
 }
 
-/// Everything in a folder, folders too.
+/// Returns all files and folders in a folder.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder can be listed") {
@@ -55,19 +56,19 @@ pub fn write(folder: &TempDir, name: &str, text: impl AsRef<[u8]>) {
     std::fs::write(folder.path().join(name), text).expect("the file is written");
 }
 
-/// Writes a file that only its owner reads.
+/// Writes a file that only its owner can read.
 pub fn write_secret(folder: &TempDir, name: &str, text: &str) {
     write(folder, name, text);
     chmod(folder, name, 0o600);
 }
 
-/// Gives a file a mode.
+/// Sets the mode of a file.
 pub fn chmod(folder: &TempDir, name: &str, mode: u32) {
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
     std::fs::set_permissions(folder.path().join(name), permissions).expect("it is ours");
 }
 
-/// The command is refused in one sentence that says all of this, and writes nothing.
+/// Asserts that the command is refused in one sentence with all of these words, and writes nothing.
 #[track_caller]
 pub fn refused(folder: &TempDir, arguments: &[&str], says: &[&str]) {
     let before = files(folder.path());
@@ -88,7 +89,7 @@ pub fn refused(folder: &TempDir, arguments: &[&str], says: &[&str]) {
     assert_eq!(files(folder.path()), before, "{arguments:?} wrote something");
 }
 
-/// The command succeeds; returns what it prints.
+/// Asserts that the command succeeds. Returns its output.
 #[track_caller]
 pub fn prints(folder: &TempDir, arguments: &[&str]) -> String {
     let output = warp(folder, arguments);
@@ -104,10 +105,10 @@ pub fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A running server. It is stopped in order when the test says so, and killed when the test fails.
+/// Running server. `stop` ends it in an orderly way, and a failing test kills it.
 pub struct ServerProcess {
     pub process: Child,
-    /// What it printed until it was ready.
+    /// Output until the server was ready.
     pub introduction: String,
     output: BufReader<std::process::ChildStdout>,
 }
@@ -117,7 +118,7 @@ impl ServerProcess {
         ServerProcess::start_command(folder, "serve", arguments)
     }
 
-    /// A command that serves until Ctrl-C.
+    /// Starts a command that serves until Ctrl-C.
     pub fn start_command(folder: &TempDir, name: &str, arguments: &[&str]) -> ServerProcess {
         let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
         command.arg(name).args(arguments).current_dir(folder);
@@ -143,7 +144,7 @@ impl ServerProcess {
         self.introduction.split(" -n ").nth(1).expect("an NQN").split_whitespace().next().expect("an NQN").to_string()
     }
 
-    /// Ctrl-C; returns what it printed at the end.
+    /// Sends Ctrl-C. Returns the output at the end.
     pub fn stop(mut self) -> String {
         let id = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(id, rustix::process::Signal::INT).expect("it runs");

@@ -1,4 +1,5 @@
-//! What peers do to a drive that they wish ill: cheap ones of docs/reference/served-drive.md's table, again and again.
+//! Attackers of the drive. They repeat the cheap attacks of the table in
+//! docs/reference/served-drive.md.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,7 +20,7 @@ pub type Attack = fn(&Supervisor, &Ending);
 
 pub const ALL: [Attack; 8] = [half_open, nonsense, http, half_requests, orders, vfio_user, guest_memory, long_commands];
 
-/// Between two attempts: attackers share the machine's processors with the drive here.
+/// Pause between two attempts, because attackers share the processors with the drive here.
 const PAUSE: Duration = Duration::from_millis(5);
 
 fn connect(address: SocketAddr) -> Option<TcpStream> {
@@ -28,7 +29,7 @@ fn connect(address: SocketAddr) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// More connections that say nothing than there are places for.
+/// Opens more silent connections than the server has places.
 fn half_open(supervisor: &Supervisor, ending: &Ending) {
     while !ending.has_come() {
         let silent: Vec<_> = (0..40).map_while(|_| connect(supervisor.tcp)).collect();
@@ -37,7 +38,7 @@ fn half_open(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// Bytes that are no NVMe/TCP.
+/// Sends bytes that are not NVMe/TCP.
 fn nonsense(supervisor: &Supervisor, ending: &Ending) {
     let mut byte = 0_u8;
     while !ending.has_come() {
@@ -50,7 +51,7 @@ fn nonsense(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// Lengths that nobody has, heads without an end, changes without the token.
+/// Sends huge lengths, endless heads, and changes without the token.
 fn http(supervisor: &Supervisor, ending: &Ending) {
     let requests: [&[u8]; 3] = [
         b"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999\r\n\r\n",
@@ -69,7 +70,7 @@ fn http(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// More requests without an end than the HTTP servers have places for.
+/// Sends more endless requests than the HTTP servers have places.
 fn half_requests(supervisor: &Supervisor, ending: &Ending) {
     while !ending.has_come() {
         for address in [supervisor.metrics, supervisor.studio] {
@@ -86,7 +87,7 @@ fn half_requests(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// Sessions that want far more memory than the machine has.
+/// Starts sessions that need far more memory than the machine has.
 fn orders(supervisor: &Supervisor, ending: &Ending) {
     let job = |text: &str| {
         json!({
@@ -113,7 +114,7 @@ fn orders(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// Messages that are none, on a socket of their own: one client has it at a time.
+/// Sends invalid messages on a separate socket, because a socket serves one client at a time.
 fn vfio_user(supervisor: &Supervisor, ending: &Ending) {
     while !ending.has_come() {
         if let Ok(mut stream) = UnixStream::connect(supervisor.socket(HOSTS + 1)) {
@@ -125,11 +126,11 @@ fn vfio_user(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// A guest that maps as much sparse memory as it is given, in regions of 1 TiB, and as many regions.
+/// Maps as many regions of sparse memory as possible, of 1 TiB each.
 fn guest_memory(supervisor: &Supervisor, ending: &Ending) {
     let options = DriverOptions { ram_bytes: 1 << 20, ..DriverOptions::default() };
     let sparse = tempfile::tempfile().expect("a temporary file");
-    // Some file systems take no file as long.
+    // Some file systems limit files to smaller sizes.
     let region_bytes = [1 << 40, 1 << 34, 1 << 30]
         .into_iter()
         .find(|bytes| sparse.set_len(*bytes).is_ok())
@@ -150,7 +151,7 @@ fn guest_memory(supervisor: &Supervisor, ending: &Ending) {
     }
 }
 
-/// A host that has everything verified, for ever.
+/// Host that sends Verify of the whole drive without end.
 fn long_commands(supervisor: &Supervisor, ending: &Ending) {
     let options = HostOptions {
         host_nqn: "nqn.2026-01.io.warp:soak-attacker".to_string(),

@@ -1,4 +1,5 @@
-//! A host's connection to the drive, over either transport: batches of commands, and whether they could be completed.
+//! Connection of a host to the drive over either transport, with batches of commands and their
+//! results.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,16 +16,16 @@ use crate::server::{NQN, Place};
 
 /// Commands of a batch.
 pub const BATCH: usize = 8;
-/// Blocks of a command.
+/// Maximum blocks of a command.
 pub const BLOCKS_MAX: u32 = 16;
-/// How long a command may take before a host does something about it.
+/// Time after which a host reacts to an incomplete command.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a host on PCI Express looks whether the device is there.
+/// Interval at which a host on PCI Express looks for the device.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const QUEUE: u16 = 1;
 const ENTRIES: u16 = 32;
 
-/// A command of a host.
+/// Command of a host.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
     Write { first: u64, count: u32, generation: u32, through: bool },
@@ -32,13 +33,13 @@ pub enum Work {
     Flush,
 }
 
-/// How it ended; of a read, what was there.
+/// Result of a command, with the data of a read.
 pub struct Done {
     pub status: Status,
     pub data: Vec<u8>,
 }
 
-/// The drive did not complete a command, or is not there.
+/// Error of a drive that did not complete a command or is not reachable.
 #[derive(Debug)]
 pub struct Gone(String);
 
@@ -59,7 +60,7 @@ pub enum Connection {
     Pcie(Box<Pcie>),
 }
 
-/// A queue, and the admin queue that the association ends with.
+/// Queue for I/O, and the admin queue that holds the association.
 pub struct Tcp {
     _controller: RemoteController,
     queue: TcpQueue,
@@ -82,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// Carries out commands at the same time.
+    /// Runs commands in parallel.
     pub fn run(&mut self, batch: &[Work]) -> Result<Vec<Done>, Gone> {
         match self {
             Connection::Tcp(tcp) => over_tcp(&mut tcp.queue, batch),
@@ -103,7 +104,7 @@ fn entry(work: Work) -> SubmissionEntry {
     }
 }
 
-/// The pattern that a write writes; a buffer for what a read reads.
+/// Returns the pattern of a write, or a buffer for a read.
 fn buffer(work: Work) -> Vec<u8> {
     match work {
         Work::Write { first, count, generation, .. } => {
@@ -136,10 +137,10 @@ fn over_tcp(queue: &mut TcpQueue, batch: &[Work]) -> Result<Vec<Done>, Gone> {
     Ok(done.into_iter().flatten().collect())
 }
 
-/// A driver with buffers for a batch.
+/// Driver with buffers for a batch.
 pub struct Pcie {
     driver: NvmeDriver,
-    /// Data, and the list of its pages from the second on.
+    /// Data, and the list of its pages from the second page on.
     buffers: Vec<(u64, u64)>,
 }
 
@@ -178,7 +179,7 @@ impl Pcie {
         let mut statuses: Vec<Option<Status>> = batch.iter().map(|_| None).collect();
         while statuses.iter().any(Option::is_none) {
             let Some((cid, status)) = self.next_completion(PATIENCE)? else {
-                // As Linux does: first it is aborted.
+                // Like Linux, the host first aborts the command.
                 let stuck = statuses.iter().position(Option::is_none).expect("one is left");
                 self.abort(cids[stuck])?;
                 continue;

@@ -1,4 +1,4 @@
-//! A host: what it does to its part of the drive, and what must be there.
+//! Host with its commands on its part of the drive, and the content that must be there.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -14,22 +14,23 @@ use crate::{BLOCK_BYTES, CAPACITY_BYTES, Ending, HOSTS};
 
 /// Blocks of each host.
 const BLOCKS: u64 = CAPACITY_BYTES / BLOCK_BYTES / HOSTS as u64;
-/// Blocks of each command of a batch: they must not overlap.
+/// Blocks of each command of a batch, which must not overlap.
 const LANE: u64 = BLOCKS / BATCH as u64;
-/// There is a flush after so many batches, on average.
+/// Average number of batches between two flushes.
 const BATCHES_PER_FLUSH: u32 = 8;
-/// How often a read that fails is tried again.
+/// Number of retries of a failed read.
 const READ_TRIES: usize = 200;
 
-/// Generations that a block may have, oldest first; of the pattern's, 0 being zeroes.
+/// Generations that a block may have, oldest first. Generation 0 of the pattern is zeroes.
 struct Block {
-    /// After a power loss now: what was flushed, then what was written since.
+    /// Possible generations after a power loss: the flushed one, then those written since.
     after_loss: Vec<u32>,
-    /// Without one: the last write that succeeded, then those that failed since.
+    /// Possible generations without a power loss: the last successful write, then those that failed
+    /// since.
     now: Vec<u32>,
 }
 
-/// What a host has done.
+/// Counts of a host's actions.
 #[derive(Default)]
 pub struct Tally {
     pub commands: u64,
@@ -45,7 +46,7 @@ pub struct Host {
     random: Xoshiro256PlusPlus,
     blocks: Vec<Block>,
     generation: u32,
-    /// The start of the server that all blocks were seen after.
+    /// Number of the server start after which all blocks were verified.
     seen: u64,
     pub done: Tally,
 }
@@ -63,10 +64,10 @@ impl Host {
         }
     }
 
-    /// Works until the time is over, then sees for a last time that everything is there.
+    /// Works until the time is over, then verifies all blocks.
     pub fn run(&mut self, supervisor: &Supervisor, ending: &Ending) {
         while !ending.has_come() {
-            // It ends with a connection that is lost.
+            // A lost connection ends the visit.
             let _ = self.visit(supervisor, ending);
         }
         for _ in 0..100 {
@@ -127,7 +128,7 @@ impl Host {
         &mut self.blocks[index..index + count as usize]
     }
 
-    /// What a batch has changed; `None`: nobody knows how it ended.
+    /// Records the changes of a batch. `None` means that its result is unknown.
     fn note(&mut self, batch: &[Work], done: Option<&[Done]>) {
         for (index, work) in batch.iter().enumerate() {
             let done = done.map(|done| &done[index]);
@@ -164,7 +165,7 @@ impl Host {
         }
     }
 
-    /// Each block is of a generation that it may be of; returns them.
+    /// Checks that each block has one of its possible generations. Returns the generations.
     fn verify(&mut self, first: u64, count: u32, data: &[u8], allowed: impl Fn(&Block) -> &Vec<u32>) -> Vec<u32> {
         let number = self.number;
         self.done.blocks_verified += u64::from(count);
@@ -184,10 +185,10 @@ impl Host {
         found.collect()
     }
 
-    /// Looks at every block after a connection was lost. If the drive was restarted since then, the content is
-    /// there to stay.
+    /// Verifies all blocks after a lost connection. If the drive was restarted since, the content
+    /// is durable.
     fn look(&mut self, connection: &mut Connection, supervisor: &Supervisor) -> Result<(), Gone> {
-        // Read after connecting: an older server would be gone before a newer one starts.
+        // The number is read after connecting. An older server ends before a newer one starts.
         let start = supervisor.start();
         let base = self.number as u64 * BLOCKS;
         let mut found = Vec::new();
@@ -213,7 +214,7 @@ impl Host {
     }
 }
 
-/// Reads that fail because the drive is to fail are tried again.
+/// Reads a batch and retries reads that fail because of a fault plan.
 fn read_whole(connection: &mut Connection, batch: &[Work]) -> Result<Vec<Vec<u8>>, Gone> {
     let mut data: Vec<Option<Vec<u8>>> = batch.iter().map(|_| None).collect();
     for attempt in 0..READ_TRIES {
@@ -233,7 +234,7 @@ fn read_whole(connection: &mut Connection, batch: &[Work]) -> Result<Vec<Vec<u8>
     whole.ok_or_else(|| std::io::Error::other("reads go on failing").into())
 }
 
-/// What hosts have done, a line each.
+/// Returns a table of the hosts' actions.
 pub fn table(hosts: &[Host]) -> String {
     let mut table =
         "host  transport  commands   MiB written  flushes  blocks verified  failed  connected\n".to_string();

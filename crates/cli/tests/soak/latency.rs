@@ -1,4 +1,4 @@
-//! An honest host's writes of 4 KiB, one at a time: alone, then beside attackers.
+//! Measures an honest host's writes of 4 KiB, one at a time, alone and beside attackers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -41,13 +41,15 @@ fn write(supervisor: &Supervisor, host: usize, random: &mut Xoshiro256PlusPlus, 
     Latencies(latencies)
 }
 
-/// The lowest priority for this thread. Attackers have machines of their own; here they share the drive's processors, and what is
-/// measured is what they cost inside the drive, not how often Linux lets them run.
+/// Sets the lowest priority for this thread. Real attackers have their own machines, but here they
+/// share the drive's processors. The test measures their cost inside the drive, not the scheduling
+/// of Linux.
 fn yield_to_others() {
     rustix::process::nice(19).expect("a lower priority");
 }
 
-/// How many times as long the 99.9th percentile is beside attackers, over NVMe/TCP and over vfio-user.
+/// Returns the ratio of the 99.9th percentiles beside attackers and alone, over NVMe/TCP and over
+/// vfio-user.
 pub fn alone_and_beside_attackers(supervisor: &Supervisor, mut random: Xoshiro256PlusPlus, time: Duration) -> [f64; 2] {
     supervisor.serve(None);
     let slower = [("NVMe/TCP", 0), ("vfio-user", 1)].map(|(transport, host)| {

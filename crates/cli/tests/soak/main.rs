@@ -1,16 +1,19 @@
-//! The soak: eight hosts on both transports work on a served drive that fails as fault plans want, is killed, loses its
-//! power and is started again, while peers attack it. Nothing that was flushed is lost, nothing is torn, and an honest
-//! host is not slowed down by others' attacks.
+//! Soak test of a served drive. Eight hosts on both transports use the drive, while fault plans,
+//! kills, power losses and restarts disturb it and peers attack it. No flushed data is lost, no
+//! block is torn, and attacks do not slow down an honest host.
 //!
 //! ```text
-//! supervisor: warp serve --faults plan -> other plans over HTTP -> kill, power loss or orderly end -> again
-//! host 0 - 7 (host):  batches of writes and reads, flushes -> connection lost? -> connect, look at every block
+//! supervisor: warp serve --faults plan -> other plans over HTTP -> kill, power loss or orderly end
+//!             -> again
+//! host 0 - 7 (host):  batches of writes and reads, flushes -> lost connection
+//!                     -> connect, verify all blocks
 //! attackers (attack): half-open connections, nonsense, long commands
 //! ```
 //!
-//! A few seconds in `./test`; `WARP_SOAK_SECONDS=3600` runs for an hour and prints a line each 10 s. `WARP_SOAK_SEED`
-//! chooses what hosts do and how the drive fails; what happens at the same time is up to the machine.
-//! `WARP_SOAK_PROGRAM` is another `warp` to serve with, such as a release build.
+//! `./test` runs it for a few seconds. `WARP_SOAK_SECONDS=3600` runs for an hour and prints a line
+//! every 10 s. `WARP_SOAK_SEED` determines the commands of hosts and the failures of the drive, but
+//! not their interleaving. `WARP_SOAK_PROGRAM` names another `warp` to serve with, such as a
+//! release build.
 
 mod attack;
 mod connection;
@@ -27,21 +30,21 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use host::Host;
 use server::Supervisor;
 
-/// Hosts, half of them on each transport.
+/// Number of hosts, half of them on each transport.
 const HOSTS: usize = 8;
 /// Capacity of the drive.
 const CAPACITY_BYTES: u64 = 256 << 20;
 const BLOCK_BYTES: u64 = 4096;
 /// Seconds of the form in `./test`.
 const SHORT_SECONDS: u64 = 4;
-/// How much slower than alone an honest host may be beside attackers, at its 99.9th percentile, on an idle machine.
+/// Maximum slowdown of an honest host by attackers, at its 99.9th percentile on an idle machine.
 const SLOWER_MAX: f64 = 3.0;
 
 fn setting(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// Set when the time is over, or when anybody has failed.
+/// Flag that is set when the time is over or a thread has failed.
 struct Ending(AtomicBool);
 
 impl Ending {
@@ -50,7 +53,7 @@ impl Ending {
     }
 }
 
-/// Ends everything when a thread fails.
+/// Sets the flag when a thread fails.
 struct EndOnFailure<'a>(&'a Ending);
 
 impl Drop for EndOnFailure<'_> {
@@ -106,7 +109,7 @@ fn nothing_that_was_flushed_is_lost() {
     assert!(commands > 1000 && reconnects >= HOSTS as u64, "the soak did not do anything");
 }
 
-/// `WARP_SOAK_LATENCY` is the seconds for each of the two.
+/// `WARP_SOAK_LATENCY` sets the seconds of each of both measurements.
 #[test]
 #[ignore = "it means something only where nothing else runs"]
 fn an_honest_host_is_not_slowed_down_by_attackers() {

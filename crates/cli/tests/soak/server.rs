@@ -1,5 +1,5 @@
-//! The server and who ends it: starts it with fault plans, changes them while it runs, kills it, lets it lose its
-//! power, ends it in order, and starts it again.
+//! Server process with its fault plans, and the supervisor that changes the plans, kills the
+//! server, cuts its power, stops it and starts it again.
 
 use std::fmt::Write;
 use std::fs::OpenOptions;
@@ -24,23 +24,24 @@ pub const NQN: &str = "nqn.2026-01.io.warp:WARP0001";
 pub const TOKEN: &str = "a token of the soak";
 /// Exit code of a server whose drive lost its power.
 const POWER_LOST: i32 = 3;
-/// How long a server runs before it is ended, in ms.
+/// Running time of a server, milliseconds.
 const LIFE_MS: std::ops::Range<u64> = 400..4000;
-/// A power loss that does not come, because too few commands did, is no longer waited for.
+/// Time limit for a power loss, which does not happen after too few commands.
 const POWER_LOSS_MS_MAX: u64 = 8000;
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// Shortest undisturbed life whose memory is judged: until then hosts and attackers are still connecting.
+/// Shortest undisturbed life whose memory is judged. Hosts and attackers are still connecting
+/// before.
 const JUDGED_LIFE: Duration = Duration::from_secs(30);
-/// Growth of anonymous memory that an undisturbed life may show between its first and its last third.
+/// Maximum growth of anonymous memory in an undisturbed life, from its first to its last third.
 const GROWTH_BYTES_MAX: u64 = 16 << 20;
 
-/// Where a host finds the drive.
+/// Address of the drive for a host.
 pub enum Place {
     Tcp(SocketAddr),
     Pcie(PathBuf),
 }
 
-/// How a server ends.
+/// Way in which a server ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Kill,
@@ -48,7 +49,7 @@ enum End {
     Order,
 }
 
-/// What happened to the drive.
+/// Counts of events.
 #[derive(Default)]
 struct Summary {
     ends: [u64; 3],
@@ -57,7 +58,7 @@ struct Summary {
     struck: std::collections::BTreeMap<String, u64>,
 }
 
-/// See the module.
+/// Supervisor of the server. See the module documentation.
 pub struct Supervisor {
     folder: PathBuf,
     seed: u64,
@@ -68,7 +69,7 @@ pub struct Supervisor {
     failed: AtomicBool,
     /// Commands of all hosts.
     pub commands: AtomicU64,
-    /// With what it says on standard output, which has to be taken.
+    /// The process and its standard output, which must be read.
     server: Mutex<Option<(Child, BufReader<ChildStdout>)>>,
     summary: Mutex<Summary>,
 }
@@ -97,7 +98,7 @@ impl Supervisor {
         }
     }
 
-    /// Which start of the server this is.
+    /// Number of the current start of the server.
     pub fn start(&self) -> u64 {
         self.start.load(Ordering::Acquire)
     }
@@ -110,14 +111,14 @@ impl Supervisor {
         if host.is_multiple_of(2) { Place::Tcp(self.tcp) } else { Place::Pcie(self.socket(host)) }
     }
 
-    /// Socket of a host on PCI Express. The two after those of the hosts are for attackers.
+    /// Socket of a host on PCI Express. Attackers use the two sockets after those of the hosts.
     pub fn socket(&self, host: usize) -> PathBuf {
         self.folder.join(format!("host{host}.sock"))
     }
 
     /// Starts a server with a fault plan and waits until it listens.
     pub fn serve(&self, plan: Option<&str>) {
-        // Before there is one, so that whoever reaches it sees the number of this start or a later one.
+        // The number is increased first, so a client of this server never sees an older number.
         self.start.fetch_add(1, Ordering::AcqRel);
         let program = std::env::var("WARP_SOAK_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_warp").to_string());
         let mut command = Command::new(program);
@@ -153,7 +154,7 @@ impl Supervisor {
             let bytes = said.read_line(&mut introduction).expect("text");
             if bytes == 0 {
                 let status = child.wait().expect("it is ours");
-                // It may lose its power before it is ready.
+                // The drive may lose its power before the server is ready.
                 assert!(
                     status.code() == Some(POWER_LOST),
                     "the server ended: {status}\n{introduction}{}",
@@ -175,8 +176,9 @@ impl Supervisor {
         lines.into_iter().rev().fold(String::new(), |text, line| text + line + "\n")
     }
 
-    /// Ends servers and starts others for three quarters of the time. The last quarter is one undisturbed life under
-    /// attack, whose memory has to stay flat. Leaves a server that does not fail.
+    /// Ends servers and starts others for three quarters of the time. The last quarter is one
+    /// undisturbed life under attack, in which memory must not grow. Leaves a server without
+    /// failures.
     pub fn run(&self, end: Instant, ending: &Ending) {
         let _guard = FailOnPanic(self);
         let begun = Instant::now();
@@ -220,7 +222,7 @@ impl Supervisor {
         );
     }
 
-    /// Anonymous memory of the server that is resident.
+    /// Resident anonymous memory of the server.
     fn anonymous_bytes(&self) -> u64 {
         let server = self.server.lock().expect("no thread panics with the lock");
         let Some((child, _)) = server.as_ref() else {
@@ -232,7 +234,7 @@ impl Supervisor {
         kib.map_or(0, |kib| kib.parse::<u64>().expect("Linux writes a number") << 10)
     }
 
-    /// Lets a server live, and ends it.
+    /// Lets a server run for a time, and ends it.
     fn live(&self, life: Duration, how: End, mut change: Option<String>, ending: &Ending) {
         let begun = Instant::now();
         let mut report = None;
@@ -247,7 +249,7 @@ impl Supervisor {
                 assert!(is_planned, "the server ended with {status}:\n{}", self.last_words());
                 return self.note(how, report);
             }
-            // Attackers may have all places of the HTTP server for a moment.
+            // Attackers may temporarily occupy all places of the HTTP server.
             if let Ok((200, text)) = http::send_request(self.metrics, TOKEN, FAULTS, None) {
                 report = serde_json::from_str::<Option<FaultsReport>>(&text).expect("a report");
             }
@@ -273,7 +275,7 @@ impl Supervisor {
         Some(status.code().unwrap_or(-1))
     }
 
-    /// Ends the server: at once, or in order.
+    /// Kills the server, or stops it in an orderly way.
     fn end(&self, how: End) {
         let Some((mut server, _said)) = self.server.lock().expect("no thread panics with the lock").take() else {
             return;
@@ -310,12 +312,12 @@ impl Supervisor {
         format!("{commands} commands, {struck} faults; {kills} kills, {losses} power losses, {orderly} orderly ends")
     }
 
-    /// Ends what is left, in order.
+    /// Stops a remaining server in an orderly way.
     pub fn stop(&self) {
         self.end(End::Order);
     }
 
-    /// What happened.
+    /// Summary of the events.
     pub fn summary(&self, time: Duration) -> String {
         let mut text = format!("{} s: {}\n", time.as_secs(), self.line());
         let summary = self.summary.lock().expect("no thread panics with the lock");
@@ -347,7 +349,7 @@ impl Drop for FailOnPanic<'_> {
     }
 }
 
-/// Everything that a drive can do to its hosts.
+/// Returns a plan with all kinds of faults.
 fn plan(how: End, seed: u64) -> String {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut plan = format!("seed = {}\nsurvivors = 0.{}\n", seed >> 1, random.random_range(0..9));

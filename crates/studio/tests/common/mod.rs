@@ -1,6 +1,7 @@
-//! A studio of its own for each test, and a page without a browser: HTTP and WebSockets by hand, so that what is sent is what is meant.
+//! A separate studio for each test, and a page without a browser. HTTP and WebSockets are written
+//! by hand, so that tests control each byte.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this module.
 #![allow(dead_code)]
 
 use std::io::{Read, Write};
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use studio::{Studio, StudioOptions};
 use target::http::HttpOptions;
 
-/// Longer than anything takes on a machine that does other things too.
+/// Generous time limit for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn options() -> StudioOptions {
@@ -23,7 +24,7 @@ pub fn start() -> Studio {
     Studio::start(options()).expect("a port")
 }
 
-/// A small run of two variants, a second of work.
+/// Order of a small run of two variants, which takes a second.
 pub fn order() -> Value {
     json!({
         "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "drive_writes": 2.0, "seed": 1,
@@ -31,7 +32,7 @@ pub fn order() -> Value {
     })
 }
 
-/// One of them.
+/// Order of one of these variants.
 pub fn small_order() -> Value {
     json!({
         "experiment": "three_stream", "device": "ssd_a", "scale": "1/2048", "drive_writes": 2.0, "seed": 1,
@@ -46,7 +47,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// What comes back until the server closes.
+/// Returns the answer until the server closes.
 pub fn raw(address: SocketAddr, request: &[u8]) -> Vec<u8> {
     let mut stream = connect(address);
     let _ = stream.write_all(request);
@@ -70,7 +71,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The sentence of a refusal.
+    /// Error message of a refusal.
     pub fn error(&self) -> String {
         self.json()["error"].as_str().expect("a refusal has a sentence").to_string()
     }
@@ -105,7 +106,7 @@ pub fn begin(address: SocketAddr, order: &Value) -> String {
     answer.json()["id"].as_str().expect("an id").to_string()
 }
 
-/// A message of the server.
+/// Message of the server.
 #[derive(Debug)]
 pub enum Message {
     Text(Value),
@@ -113,7 +114,7 @@ pub enum Message {
     Closed(u16, String),
 }
 
-/// A WebSocket of a page.
+/// WebSocket of a page.
 pub struct Socket {
     pub stream: TcpStream,
     buffer: Vec<u8>,
@@ -149,7 +150,7 @@ impl Socket {
         Ok(Socket { stream, buffer: Vec::new() })
     }
 
-    /// A frame of a client: masked with nothing.
+    /// Frame of a client, masked with zeroes.
     pub fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![first];
         match payload.len() {
@@ -187,7 +188,7 @@ impl Socket {
         Some(())
     }
 
-    /// The next message; `None` if the connection is gone.
+    /// Returns the next message, or `None` after the end of the connection.
     pub fn next(&mut self) -> Option<Message> {
         loop {
             self.fill(2)?;
@@ -224,7 +225,7 @@ impl Socket {
         }
     }
 
-    /// The first message that something is found in, in time.
+    /// Waits for the first message in which `find` finds something.
     #[track_caller]
     pub fn wait<T>(&mut self, what: &str, mut find: impl FnMut(&Message) -> Option<T>) -> T {
         let begun = Instant::now();
@@ -237,7 +238,7 @@ impl Socket {
         panic!("it did not come in time: {what}");
     }
 
-    /// The next text of a type.
+    /// Waits for the next text of a type.
     #[track_caller]
     pub fn text(&mut self, kind: &str) -> Value {
         self.wait(kind, |message| match message {
@@ -246,7 +247,7 @@ impl Socket {
         })
     }
 
-    /// The next frame of a lane of which something holds.
+    /// Waits for the next frame of a lane that fulfils a condition.
     #[track_caller]
     pub fn frame_of(&mut self, lane: u8, what: &str, holds: impl Fn(&Head) -> bool) -> Head {
         self.wait(what, |message| match message {
@@ -256,7 +257,7 @@ impl Socket {
     }
 }
 
-/// A frame, read as the page reads it.
+/// Header of a frame, parsed as by the page.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub phase: u8,
@@ -306,12 +307,12 @@ impl Head {
     }
 }
 
-/// It answers, soon.
+/// Asserts that the studio answers soon.
 #[track_caller]
 pub fn lives(studio: &Studio) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
-        // Others may have all places for a moment.
+        // Other clients may temporarily occupy all places.
         let address = studio.local_address();
         let request = format!("GET /api/about HTTP/1.1\r\nHost: {address}\r\n\r\n");
         if raw(address, request.as_bytes()).starts_with(b"HTTP/1.1 200") {

@@ -1,6 +1,6 @@
-//! A served drive with its studio, for tests: small, with a host that needs no network.
+//! A small served drive with its studio and a host without a network.
 
-// Each test program uses a part of it.
+// Each test program uses a part of this module.
 #![allow(dead_code)]
 
 #[path = "../../../target/tests/small_drive/mod.rs"]
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::common::{Answer, options, parse, raw};
 pub use small_drive::{Client, PAGE_BYTES};
 
-/// What has to be shown for it.
+/// Token of the studio.
 pub const TOKEN: &str = "0123456789abcdef";
 
 /// A served drive, its studio, and a host.
@@ -31,7 +31,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// With its data in a file, or in memory; with a token, or without.
+    /// Starts a drive with its data in a file or in memory, and with or without a token.
     pub fn start(has_files: bool, token: Option<&'static str>) -> Served {
         let folder = tempfile::tempdir().expect("a folder");
         let data = match has_files {
@@ -62,17 +62,17 @@ impl Served {
         self.studio.local_address()
     }
 
-    /// The file of the drive with this ending, whether or not it is there.
+    /// Path of the drive's file with this extension.
     pub fn file(&self, ending: &str) -> PathBuf {
         self.folder.path().join(format!("drive.img{ending}"))
     }
 
-    /// The field that shows the token, if there is one.
+    /// Header field with the token, if there is one.
     pub fn bearer(&self) -> String {
         self.token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default()
     }
 
-    /// What is answered to who shows the token.
+    /// Sends a request with the token.
     pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
         self.ask_with(method, path, body, &self.bearer())
     }
@@ -84,7 +84,7 @@ impl Served {
         parse(&raw(address, &[head.as_bytes(), body.as_bytes()].concat()))
     }
 
-    /// An action that is carried out, whenever it is not too often.
+    /// Sends an action, and repeats it while it comes too often.
     pub fn act(&self, method: &str, action: &str, body: &str) -> Answer {
         loop {
             let answer = self.ask(method, &format!("/api/drive/{action}"), body);
@@ -95,17 +95,17 @@ impl Served {
         }
     }
 
-    /// A plan of faults as a body.
+    /// Encodes a fault plan as a body.
     pub fn plan(text: &str) -> String {
         serde_json::json!({ "text": text }).to_string()
     }
 
-    /// What is planned.
+    /// Returns the current fault plan.
     pub fn faults(&self) -> Value {
         self.ask("GET", "/api/drive/faults", "").json()["faults"].clone()
     }
 
-    /// Writes pages, as they come.
+    /// Writes pages one after the other.
     pub fn write(&self, first: u64, pages: u64) {
         let data = vec![7; (pages * PAGE_BYTES) as usize];
         let status = self.host.write(first, PAGE_BYTES, &data, false);

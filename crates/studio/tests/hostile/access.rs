@@ -28,7 +28,7 @@ fn other_sites_are_refused() {
     ] {
         for (method, path) in [("GET", "/"), ("GET", "/api/about"), ("POST", "/api/check")] {
             let answer = head(method, path, host, "");
-            // Without a Host, or with two, it may be no HTTP at all.
+            // A request without Host, or with two, may count as invalid HTTP.
             assert!(matches!(answer.status, 400 | 403), "{method} {path} {host:?}: {}", answer.text());
         }
     }
@@ -82,7 +82,7 @@ fn a_token_is_asked_for() {
     studio.stop();
 }
 
-/// A token, and a studio that asks for it.
+/// Starts a studio with a token.
 fn start_with_token() -> (Studio, &'static str) {
     const TOKEN: &str = "0123456789abcdef/+";
     let mut options = options();
@@ -96,13 +96,13 @@ fn protocol(token: &str) -> String {
     format!("Sec-WebSocket-Protocol: warp.token.{token}\r\n")
 }
 
-/// Fields of an answer that let a page of another site read it.
+/// Fields of an answer that allow a page of another site to read it.
 fn leave(head: &str) -> Vec<&str> {
     let fields = head.lines().map(str::trim);
     fields.filter(|line| line.starts_with("access-control-")).collect()
 }
 
-/// Origins of notebooks and of anybody else, who tells nobody from a notebook.
+/// Origins of notebooks and of an attacker, which the server cannot distinguish.
 const ELSEWHERE: [&str; 5] =
     ["http://localhost:8888", "https://hub.example", "vscode-webview://0a1b2c", "null", "http://evil.example"];
 
@@ -123,7 +123,7 @@ fn another_site_reads_what_it_shows_the_token_for() {
         let begun = say("POST", "/api/sessions", &right, &small_order().to_string());
         assert_eq!((begun.status, leave(&begun.head).len()), (201, 1), "{}", begun.text());
         let id = begun.json()["id"].as_str().expect("an id").to_string();
-        // What is refused is read too: it says what there is to do.
+        // The page can also read refusals, which contain the remedy.
         for (method, path, body, status) in [
             ("GET", "/api/sessions/s99/order", "", 404),
             ("POST", "/api/sessions", "{", 400),
@@ -164,7 +164,8 @@ fn another_site_without_the_token_reads_nothing() {
         format!("Authorization: Bearer {token}x\r\n"),
         format!("Authorization: Basic {token}\r\n"),
         "Authorization: Bearer \r\n".to_string(),
-        // A cookie is sent along without the site's doing, so it is none. A protocol is one of WebSockets only.
+        // A browser sends cookies by itself, so a cookie does not count as a token. Only WebSockets
+        // use the protocol field.
         format!("Cookie: token={token}\r\n"),
         protocol(token),
     ];
@@ -228,7 +229,8 @@ fn a_preflight_gives_nothing_away() {
             }
         }
     }
-    // A name that leads here (DNS rebinding), two origins, none, no request that follows: no leave.
+    // Refused requests: a name that resolves to this server (DNS rebinding), two origins, and a
+    // preflight without an origin.
     for (host, more, status) in [
         ("evil.example", "Origin: http://evil.example\r\n", 403),
         ("evil.example", "Origin: http://localhost:8888\r\n", 403),

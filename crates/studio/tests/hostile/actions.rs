@@ -7,11 +7,11 @@ use studio::ACTIONS_A_SECOND;
 
 use crate::served::{Served, TOKEN};
 
-/// What may be asked of a served drive by who has its token.
+/// Actions that need the token of the served drive.
 const ACTIONS: [(&str, &str); 4] =
     [("POST", "snapshot"), ("POST", "reset-statistics"), ("POST", "faults"), ("DELETE", "faults")];
 
-/// A plan that would be noticed.
+/// Fault plan with a visible effect.
 const PLAN: &str = "[[fault]]\nkind = \"degraded\"\n";
 
 #[test]
@@ -24,7 +24,7 @@ fn nobody_acts_on_a_drive_without_a_token() {
         assert_eq!(answer.status, 403, "{method} {action}");
         assert!(answer.error().contains("--studio-token FILE"), "{}", answer.error());
     }
-    // Clients that may watch receive the fault plan.
+    // Clients without the token may monitor the drive, and receive the fault plan.
     assert_eq!(served.faults(), Value::Null);
     assert!(!served.file(".ftl").exists(), "no checkpoint was made");
     assert_eq!(served.ask("GET", "/api/drive", "").json()["lanes"][0]["since_unix_ms"], Value::Null);
@@ -33,7 +33,8 @@ fn nobody_acts_on_a_drive_without_a_token() {
     let served = Served::start(true, Some(TOKEN));
     served.write(0, 10);
     let wrong = [String::new(), format!("Authorization: Bearer {TOKEN}x\r\n"), format!("Cookie: token={TOKEN}\r\n")];
-    // Another site has to show the token as everybody has; it is in no cookie that a browser would send along.
+    // Another site needs the token like all clients. No cookie contains it, so a browser cannot
+    // send it by itself.
     let foreign =
         ["http://evil.example", "null"].map(|origin| format!("Cookie: token={TOKEN}\r\nOrigin: {origin}\r\n"));
     for (method, action) in ACTIONS.into_iter().chain([("GET", "faults")]) {
@@ -114,7 +115,7 @@ fn actions_have_a_pace_and_hosts_go_on() {
     });
     let seconds = begun.elapsed().as_secs() as usize + 1;
     let count = |status: u16| statuses.iter().filter(|one| **one == status).count();
-    // A checkpoint that is being made refuses another one.
+    // A checkpoint in progress refuses another one.
     assert_eq!(count(200) + count(409) + count(429), statuses.len(), "{statuses:?}");
     assert!(count(200) > 0 && count(429) > 0, "{statuses:?}");
     assert!(count(200) + count(409) <= ACTIONS_A_SECOND * (seconds + 1), "{seconds} s: {statuses:?}");

@@ -22,7 +22,7 @@ fn bodies_are_bounded_in_size_and_time() {
     let largest = format!("{{\"name\":\"a.fio\",\"text\":\"{}\"}}", ";".repeat((1 << 20) - 26));
     assert_eq!(largest.len(), 1 << 20);
     assert_eq!(ask(address, "POST", "/api/check", largest.as_bytes()).status, 200);
-    // A length that nobody has, a body that does not come, chunks without an end.
+    // A huge length, a missing body, and endless chunks.
     let mut silent = connect(address);
     let head = format!("POST /api/check HTTP/1.1\r\nHost: {address}\r\nContent-Length: 99999999999999\r\n\r\n");
     silent.write_all(head.as_bytes()).expect("it listens");
@@ -49,7 +49,7 @@ fn heads_are_bounded_in_size_and_time() {
     assert!(!raw(address, long.as_bytes()).starts_with(b"HTTP/1.1 200"));
     let many = format!("GET /api/about HTTP/1.1\r\nHost: {address}\r\n{}\r\n", "A: b\r\n".repeat(100));
     assert!(!raw(address, many.as_bytes()).starts_with(b"HTTP/1.1 200"));
-    // A head that comes a byte a second.
+    // A head that arrives at one byte per second.
     let mut slow = connect(address);
     let begun = Instant::now();
     let head = b"GET /api/about HTTP/1.1\r\n";
@@ -117,7 +117,7 @@ fn sessions_lanes_and_connections_have_an_end() {
     assert!(error["message"].as_str().is_some_and(|text| text.contains("at most 8 lanes")), "{error}");
     drop(page);
     let silent: Vec<TcpStream> = (0..200).map(|_| connect(address)).collect();
-    // The oldest give way.
+    // The oldest connections are closed.
     let closed = silent.iter().take(200 - CONNECTIONS_MAX).filter(|stream| {
         stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a timeout");
         let mut stream: &TcpStream = stream;
@@ -140,7 +140,7 @@ fn memory_for_sessions_has_an_end() {
     studio.stop();
 }
 
-/// An order of a job file on a large drive at full size.
+/// Order of a job file on a large drive at full size.
 fn order_of(jobs: &str) -> Value {
     json!({
         "workload": { "name": "a.fio", "text": jobs }, "device": "warp_default", "scale": "1/1", "drive_writes": 1.0, "seed": 1,
@@ -148,7 +148,7 @@ fn order_of(jobs: &str) -> Value {
     })
 }
 
-/// Numbers in a few bytes that would take the memory of the machine, and with it a served drive.
+/// A few bytes of input that would use all memory of the machine, and thus kill a served drive.
 #[test]
 fn workloads_that_take_too_much_are_refused_before_they_are_built() {
     let studio = start();
@@ -174,7 +174,7 @@ fn workloads_that_take_too_much_are_refused_before_they_are_built() {
     studio.stop();
 }
 
-/// The sums of their distributions take seconds. Meanwhile others are answered.
+/// Building the distributions takes seconds. The server answers other clients in the meantime.
 #[test]
 fn an_order_that_takes_long_to_build_holds_nobody_up() {
     let studio = start();
@@ -199,7 +199,7 @@ fn an_order_that_takes_long_to_build_holds_nobody_up() {
     studio.stop();
 }
 
-/// Requests of gibibytes: a session that is ended gives its memory back, whatever it was doing.
+/// Requests have gibibytes. An ended session releases its memory at any point of its work.
 #[test]
 fn a_session_of_large_requests_ends_when_it_is_ended() {
     let studio = start();
@@ -245,7 +245,7 @@ fn what_is_no_websocket_is_refused() {
     studio.stop();
 }
 
-/// How a conversation ends that sends these bytes.
+/// Returns the close code of a connection after these bytes.
 fn end_of(studio: &Studio, path: &str, bytes: &[u8]) -> Option<u16> {
     let mut page = Socket::open(studio.local_address(), path);
     let _ = page.stream.write_all(bytes);
@@ -269,7 +269,8 @@ fn messages_are_bounded_whole_or_in_parts() {
     let parts: Vec<u8> = [Socket::frame(0x01, &[b'x'; 60_000]), Socket::frame(0x00, &[b'x'; 60_000])].concat();
     assert_eq!(end_of(&studio, &path, &parts), Some(1009), "too large in parts");
     assert_eq!(end_of(&studio, &path, &Socket::frame(0x82, b"bytes")), Some(1003), "a page does not send bytes");
-    // Broken frames: not masked, an unknown opcode, a continuation of nothing, no UTF-8.
+    // Invalid frames: unmasked, with an unknown opcode, a continuation without a start, and invalid
+    // UTF-8.
     for broken in
         [&[0x81, 0x01, b'x'][..], &Socket::frame(0x83, b"x"), &Socket::frame(0x80, b"x"), &Socket::frame(0x81, b"\xff")]
     {

@@ -1,4 +1,4 @@
-//! Attacks: whoever reaches the studio must not end it, stall it, or have it take memory without bound.
+//! Attacks on the studio. No peer can end it, stall it, or make its memory grow without bound.
 
 mod access;
 mod actions;
