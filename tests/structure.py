@@ -147,7 +147,7 @@ def main(asked):
     count = sum(check(crate, CIRCLES_LEFT.get(crate, []), False) for crate in crates)
     if count:
         print(
-            "test: no file may import a file that imports it; move what one of them needs to the lower file, or to a file of its own. "
+            "test: no file may import a file that imports it. Move the shared items to the lower file, or to a file of their own. "
             "tests/structure.py CRATE lists the items."
         )
     return count > 0

@@ -1,4 +1,4 @@
-// Frame of the page: navigation, colour scheme, and the view that the address names.
+// Frame of the page, with navigation, colour scheme, and the view that the address names.
 import { useEffect } from "preact/hooks";
 import { begunAgain, go, route, type Route } from "./state/route.ts";
 import { about, catalogue, meet } from "./state/server.ts";

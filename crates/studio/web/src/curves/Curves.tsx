@@ -1,5 +1,5 @@
-// Curves of a session: write amplification of all lanes and of each handle, latency and bandwidth
-// in virtual time, wear.
+// Curves of a session. They show write amplification of all lanes and of each handle, latency and
+// bandwidth in virtual time, and wear.
 import { useSignal } from "@preact/signals";
 import type uPlot from "uplot";
 import { usedHandles } from "../map/painter.ts";
@@ -14,7 +14,7 @@ import type { LaneState } from "../state/lane.ts";
 import type { LatencyMessage } from "../wire/messages.ts";
 import { Plot, type Line } from "./Plot.tsx";
 
-/** Strokes distinguish lanes, because colours distinguish owners: solid, dashed, dotted ... */
+/** Strokes distinguish lanes, because colours distinguish owners. */
 export const STROKES: { colour: string; dash: number[]; width: number }[] = [
     { colour: "ink", dash: [], width: 2 },
     { colour: "ink", dash: [7, 4], width: 2 },

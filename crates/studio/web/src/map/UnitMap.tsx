@@ -1,5 +1,5 @@
-// Map of a lane's reclaim units: a canvas of tiles, a canvas above it for movements, headings, and
-// a line about the selected unit.
+// Map of a lane's reclaim units, with a canvas of tiles, a canvas above it for movements, headings,
+// and a line about the selected unit.
 import { effect, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CLOSED, FREE, NO_OWNER, OPEN_FOR_HOST } from "../wire/frame.ts";

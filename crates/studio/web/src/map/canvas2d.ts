@@ -31,7 +31,7 @@ export class Canvas2dRenderer implements TileRenderer {
     private ink = 0;
     private solid = new Uint32Array(0);
     private dead = new Uint32Array(0);
-    /** Shades of each owner: closed tiles first, then open ones. */
+    /** Shades of each owner, closed tiles before open ones. */
     private shades = new Uint32Array(0);
     /** Changed rows that are not on the canvas yet. */
     private top = Number.MAX_SAFE_INTEGER;

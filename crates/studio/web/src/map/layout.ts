@@ -11,7 +11,7 @@ import { NO_OWNER } from "../wire/frame.ts";
 export type Grouping = "handle" | "group" | "physical";
 
 export interface Region {
-    /** Content of the region: an owner's index, a reclaim group's number, or 0. */
+    /** Content of the region, which is an owner's index, a reclaim group's number, or 0. */
     key: number;
     /** Top of its heading and top of its tiles. */
     top: number;
@@ -187,7 +187,7 @@ export class Layout {
     }
 }
 
-/** Regions by handle: each owner, then the free units. */
+/** Regions by handle, first each owner, then the free units. */
 export function handleKeys(owners: number): number[] {
     return [...Array<unknown>(owners).keys(), NO_OWNER];
 }

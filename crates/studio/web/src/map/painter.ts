@@ -19,7 +19,9 @@ const FLIGHTS = 28;
 const FLIGHT_MS = 620;
 const MARK_MS = 420;
 
-/** Minimum height of a region by handle: its heading, a row of visible tiles, and a spare row. */
+/**
+ * Minimum height of a region by handle, for its heading, a row of visible tiles, and a spare row.
+ */
 const LEAST_REGION_HEIGHT = 24 + 2 * 10;
 
 interface Flight {

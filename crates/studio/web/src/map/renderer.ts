@@ -3,8 +3,8 @@
 //   Batch (place and look of the tiles that changed) -> TileRenderer -> canvas
 //
 // A canvas keeps its content, so a batch has only the changed tiles, and 65,536 units cost no more
-// than their changes. A look is 32 bits: colour, state, valid share and written share. Two integers
-// are compared to detect a change.
+// than their changes. A look has 32 bits for colour, state, valid share and written share. Two
+// integers are compared to detect a change.
 import type { Ground, Rgb } from "./palette.ts";
 
 export interface Colours {

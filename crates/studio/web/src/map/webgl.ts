@@ -1,5 +1,5 @@
-// Tiles by WebGL2: one draw call for a batch, one point for each tile, with its look computed in
-// the fragment shader. A point is one vertex. Instances of a quad take a software renderer a
+// Tiles by WebGL2, with one draw call for a batch and one point for each tile. The fragment shader
+// computes the look. A point is one vertex. Instances of a quad take a software renderer a
 // hundred times as long.
 //
 // The canvas is not cleared between batches (`preserveDrawingBuffer`), so only tiles that changed

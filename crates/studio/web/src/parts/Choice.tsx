@@ -1,10 +1,10 @@
-// Small shared controls: a choice of several values, and a choice of a lane.
+// Small shared controls for a choice of several values, and a choice of a lane.
 import type { Signal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { LaneState } from "../state/lane.ts";
 import { laneLetter } from "./LaneTag.tsx";
 
-/** Choice of a few visible values: radio buttons that look like a switch. */
+/** Choice of a few visible values, as radio buttons that look like a switch. */
 export function Choice<T extends string>({ label, value, onChange, choices }: { label: string; value: T; onChange: (value: T) => void; choices: [T, string][] }) {
     const name = useId();
     return (

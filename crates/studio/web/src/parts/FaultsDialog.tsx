@@ -1,4 +1,4 @@
-// Dialog for the faults of a served drive: edit a plan, check it, inject it and clear it.
+// Dialog to edit, check, inject and clear a fault plan of a served drive.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { LateEditor } from "../editor/LateEditor.tsx";

@@ -1,4 +1,4 @@
-// Dialog to fork a lane: the same run with another setting, beside its parent.
+// Dialog to fork a lane into the same run with another setting, beside its parent.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { KNOBS, OTHER, currentValue, freeName, nameOf, readSetting } from "../state/knobs.ts";

@@ -1,4 +1,4 @@
-// Panel of a lane: description, write amplification, map, free units with the GC watermarks,
+// Panel of a lane with description, write amplification, map, free units with the GC watermarks,
 // handles.
 import type { Signal } from "@preact/signals";
 import type { Grouping } from "../map/layout.ts";

@@ -1,4 +1,4 @@
-// Notice: one sentence with the problem and the remedy.
+// Notice of one sentence, with the problem and the remedy.
 import type { ComponentChildren } from "preact";
 import { prose } from "./Prose.tsx";
 

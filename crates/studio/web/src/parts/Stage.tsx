@@ -1,4 +1,4 @@
-// Main view of a session, shared by the page and notebooks: headline, lanes, curves.
+// Main view of a session with headline, lanes and curves, shared by the page and notebooks.
 import { useSignal } from "@preact/signals";
 import type { Grouping } from "../map/layout.ts";
 import { headline } from "../state/headline.ts";

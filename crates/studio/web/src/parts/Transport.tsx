@@ -1,4 +1,4 @@
-// Time controls: play, step, speed, and a slider over the whole run.
+// Controls to play, step and set the speed, and a slider over the whole run.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { bytes, capacities } from "../state/numbers.ts";

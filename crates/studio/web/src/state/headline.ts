@@ -11,7 +11,7 @@ import { wafSince } from "./series.ts";
 const SAME = 0.0005;
 
 export interface Headline {
-    /** Displayed number: a difference, or the write amplification of the only lane. */
+    /** Displayed number, a difference or the write amplification of the only lane. */
     figure: string;
     sentence: string;
 }

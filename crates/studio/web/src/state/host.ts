@@ -1,4 +1,4 @@
-// Environment of a widget in a notebook: colour scheme and keyboard shortcuts.
+// Colour scheme and keyboard shortcuts of a widget in a notebook.
 import { type Theme, theme } from "./theme.ts";
 
 /**

@@ -44,7 +44,7 @@ export const KNOBS: Knob[] = [
 
 export const OTHER = "other";
 
-/** Parses the value of a setting: a number, true, false, or text. */
+/** Parses the value of a setting as a number, true, false, or text. */
 export function readSetting(text: string): Setting {
     const trimmed = text.trim();
     if (trimmed === "true" || trimmed === "false") return trimmed === "true";

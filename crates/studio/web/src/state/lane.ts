@@ -115,7 +115,7 @@ export class LaneState {
         this.forget();
     }
 
-    /** True if frames of `lane` fit this state: the same drive with the same rows. */
+    /** True if frames of `lane` fit this state, with the same drive and the same rows. */
     fits(lane: Lane): boolean {
         const mine = this.lane;
         return mine.units === lane.units && mine.owners.length === lane.owners.length && mine.unit_pages === lane.unit_pages && mine.device === lane.device;
@@ -283,8 +283,8 @@ export class LaneState {
     }
 
     /**
-     * Write amplification of a handle: its host bytes plus the bytes copied out of its units,
-     * divided by its host bytes.
+     * Write amplification of a handle. It is the sum of its host bytes and the bytes copied out of
+     * its units, divided by its host bytes.
      */
     ownerWaf(owner: number): number | null {
         const totals = this.owners[owner];

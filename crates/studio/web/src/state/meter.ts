@@ -1,4 +1,4 @@
-// Counters for the cost of drawing: received frames, drawn pictures, and milliseconds of script.
+// Counters for the cost of drawing, in received frames, drawn pictures and milliseconds of script.
 //
 // `warpMeter` in the browser's console and dev/look.mjs read it. It costs two additions per frame.
 

@@ -1,5 +1,5 @@
-// Formats numbers as docs/reference/results.md describes: binary units, write amplification with
-// three decimals. A non-breaking space separates a number from its unit.
+// Formats numbers as docs/reference/results.md describes, with binary units and write
+// amplification with three decimals. A non-breaking space separates a number from its unit.
 
 const SPACE = "\u00a0";
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -42,7 +42,7 @@ export function grouped(value: number): string {
     return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** A count with its noun: "1 unit", "2 units". */
+/** A count with its noun, such as "1 unit" or "2 units". */
 export function counted(value: number, one: string): string {
     return `${grouped(value)}${SPACE}${one}${value === 1 ? "" : "s"}`;
 }

@@ -1,4 +1,4 @@
-// Session order in an address: deflated JSON in base64url.
+// Session order in an address, as deflated JSON in base64url.
 //
 //   Order <-> JSON <-> deflate-raw <-> base64url <-> #/run/...
 //

@@ -1,4 +1,4 @@
-// Current view: the part of the address after the #.
+// Current view, which is the part of the address after the #.
 import { signal } from "@preact/signals";
 
 export type Route =

@@ -10,7 +10,7 @@ export interface Series {
 
 export interface Points {
     length: number;
-    /** Host bytes written: the position of a point on the axis. */
+    /** Host bytes written, the position of a point on the axis. */
     at(index: number): number;
     host(index: number): number;
     media(index: number): number;
@@ -113,8 +113,8 @@ export function wafSince(state: LaneState, fromBytes: number): number | null {
 }
 
 /**
- * Joins several series on one axis: every x of any series, with null for series without a point
- * there.
+ * Joins several series on one axis, with every x of any series. Series without a point there get
+ * null.
  */
 export function merge(all: Series[]): { x: number[]; ys: (number | null)[][] } {
     const x = [...new Set(all.flatMap((series) => series.x))].sort((a, b) => a - b);

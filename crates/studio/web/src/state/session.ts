@@ -1,4 +1,4 @@
-// A session on the page: its lanes, its messages, and the commands to the server.
+// A session on the page, with its lanes, its messages, and the commands to the server.
 //
 //   Live -> lanes (LaneState), running, speed, problem -> components
 //   components -> play, seek, fork ... -> Live
@@ -192,7 +192,9 @@ export class Session implements Listener {
         this.send({ do: "drop", lane });
     }
 
-    /** Length of the longest lane: its write limit, or slightly more than it has written. */
+    /**
+     * Length of the longest lane, which is its write limit, or slightly more than it has written.
+     */
     get endBytes(): number {
         let end = 0;
         for (const state of this.lanes.value) {

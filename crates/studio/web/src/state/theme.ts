@@ -1,4 +1,4 @@
-// Colour scheme and animations: the system's preference, unless the user chose another.
+// Colour scheme and animations follow the system, unless the user chose otherwise.
 import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

@@ -1,4 +1,4 @@
-// Stored runs: search, and comparison of two runs by cell with the verdicts of `warp results
+// View to search stored runs and compare two of them by cell with the verdicts of `warp results
 // compare`.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -12,7 +12,7 @@ type Row = Record<string, unknown>;
 
 /** Columns of every store, in display order. Other columns follow. */
 const FIRST = ["id", "at", "target", "title", "waf", "runs", "devices", "seconds", "warp"];
-/** Hidden columns: a digest, and values that other columns repeat. */
+/** Hidden columns, which have a digest or values of other columns. */
 const NOT_SHOWN = ["engine", "waf_range"];
 
 function columnsOf(rows: Row[]): string[] {

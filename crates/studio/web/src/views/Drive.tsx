@@ -1,4 +1,5 @@
-// View of a served drive: current activity of its hosts, units, handles, events, and actions.
+// View of a served drive with the current activity of its hosts, units, handles, events, and
+// actions.
 import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Curves } from "../curves/Curves.tsx";

@@ -1,4 +1,4 @@
-// Opens a permalink: starts a session with its order and goes to it.
+// Opens a permalink. It starts a session with its order and goes to it.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";

@@ -1,4 +1,4 @@
-// View of a session: headline, lanes, curves, events, exports.
+// View of a session with headline, lanes, curves, events and exports.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Curves } from "../curves/Curves.tsx";

@@ -1,4 +1,4 @@
-// Start page: an experiment with its variants side by side, or a device with your own workload.
+// Start page with an experiment and its variants, or a device with your own workload.
 import { useComputed, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { LateEditor } from "../editor/LateEditor.tsx";
@@ -17,8 +17,8 @@ import type { Catalogue, ExperimentEntry, Order, OrderLane, Problem, SessionEntr
 /** Maximum lanes of a session. */
 const MOST_LANES = 8;
 /**
- * Maximum size of a workload text: the server's limit for a body, less space for the rest of the
- * order.
+ * Maximum size of a workload text, which is the server's limit for a body, less space for the rest
+ * of the order.
  */
 const MOST_TEXT = 900 * 1024;
 const VARIANT = "variant";

@@ -1,4 +1,4 @@
-// Tour: a list of stories, and the captions of a story over the page of its run.
+// Tour with a list of stories, and the captions of a story over the page of its run.
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Notice } from "../parts/Notice.tsx";

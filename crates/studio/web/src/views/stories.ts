@@ -1,4 +1,4 @@
-// The five stories of the tour: their runs, speeds and captions.
+// The five stories of the tour, with runs, speeds and captions.
 //
 // A story has a normal session order, and captions that appear after a number of drive writes. So
 // the captions match the run on any machine. Captions contain no measured numbers, because the page
@@ -6,7 +6,7 @@
 // a phone shows no left and right.
 import type { Order } from "../wire/messages.ts";
 
-/** Part of the page that a caption describes: an element with this `data-tour`. */
+/** Part of the page that a caption describes, an element with this `data-tour`. */
 export type Part = "map" | "headline" | "free" | "curves" | "events" | "handles" | "time";
 
 export interface Caption {
@@ -23,7 +23,7 @@ export interface Story {
     title: string;
     question: string;
     /**
-     * Picture in the list: rows of tiles by owner. Capital letters are valid, small letters
+     * Picture in the list, as rows of tiles by owner. Capital letters are valid, small letters
      * invalid, points free.
      */
     motif: string[];

@@ -7,7 +7,7 @@ import type { About, Catalogue, Checkpoint, Comparison, FaultsReport, OptionEntr
 
 const TOKEN_KEY = "warp.token";
 
-/** Error answer: the server's message, or a remedy if the server does not answer. */
+/** Error answer, with the server's message or a remedy if the server does not answer. */
 export class ApiError extends Error {
     readonly status: number;
     /** Line of the text with the error, if it has one. */

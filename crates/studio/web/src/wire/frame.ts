@@ -1,8 +1,8 @@
-// Frames: binary updates about a lane, up to 30 per second.
+// Frames are binary updates about a lane, up to 30 per second.
 //
 //   bytes of a WebSocket message -> Frame (a view of them) -> LaneState
 //
-// A frame is read in place: the header once, the rows by index. This module keeps no data, and
+// A frame is read in place, the header once and the rows by index. This module keeps no data, and
 // checks only that the length matches the counts. Values are little endian on every machine.
 
 /** Size of the header, bytes. */

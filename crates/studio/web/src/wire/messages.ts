@@ -107,11 +107,11 @@ export interface Lane {
     /** Reason why the lane has stopped. */
     error?: string | null;
     /**
-     * For a served drive: start of its statistics, milliseconds since 1970. null for the drive's
+     * Start of the statistics of a served drive, milliseconds since 1970. null for the drive's
      * creation.
      */
     since_unix_ms?: number | null;
-    /** For a served drive: writes while no page was connected. */
+    /** Writes to a served drive while no page was connected. */
     unwatched?: Unwatched[];
 }
 
@@ -144,7 +144,7 @@ export interface LatencyMessage {
     latencies?: { seconds: number[]; directions: DirectionLatencies[] } | null;
 }
 
-/** Histogram of the erases of blocks: number of blocks in each step, from the minimum on. */
+/** Histogram of the erases of blocks, as the number of blocks in each step, from the minimum on. */
 export interface Wear {
     min: number;
     avg: number;
