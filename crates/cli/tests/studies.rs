@@ -184,7 +184,7 @@ fn a_job_runs_on_a_served_drive_as_in_the_lab() {
         let same = same.clone().find(|other| other["owner"] == owner["owner"]).expect("it is the lab's");
         assert_eq!(owner["host_bytes_written"], same["host_bytes_written"], "{owner}");
     }
-    // As a table, with a part of another workload. Earlier counts of the drive are excluded.
+    // The table has a part of another workload. Earlier counts of the drive are excluded.
     write(&folder, "more.fio", "[more]\nrw=randrw\nbs=64k\nsize=100%\n");
     let text = prints(&folder, &["run", "more.fio", "--target", &on, "--drive-writes", "0.25"]);
     assert!(text.contains("WAF") && text.contains("32 MiB") && text.contains("RUH 0"), "{text}");

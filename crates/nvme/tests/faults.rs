@@ -16,7 +16,7 @@ fn drive() -> (Drive, u16) {
     (drive, id)
 }
 
-/// The same with a plan.
+/// The same drive with a fault plan.
 fn failing(plan: &str) -> (Drive, u16) {
     let (mut drive, id) = drive();
     plan_of(&mut drive, plan);

@@ -119,7 +119,7 @@ fn described(drive: &mut Drive, id: u16, nsid: u32) -> IdentifyNamespace {
     IdentifyNamespace::read_from_bytes(&drive.succeeds(id, &identify(0, nsid), &[]).1).unwrap()
 }
 
-/// Without Flexible Data Placement, so that namespaces of several formats do not share a handle.
+/// Drive without Flexible Data Placement, so that namespaces of several formats share no handle.
 fn without_placement() -> Drive {
     Drive::of(SubsystemConfig { fdp: false, ..config() })
 }

@@ -73,7 +73,7 @@ fn directives_show_data_placement_while_it_is_enabled() {
     assert_eq!((data[0], data[32], data[64]), (1, 1, 0));
 }
 
-/// With four reclaim groups of one die each.
+/// Drive with four reclaim groups of one die each.
 fn grouped() -> nvme::SubsystemConfig {
     let mut grouped = config();
     grouped.device.geometry.reclaim_groups = 4;

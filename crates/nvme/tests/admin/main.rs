@@ -107,7 +107,7 @@ fn format_entry(nsid: u32, dword: FormatNvmCdw10) -> SubmissionEntry {
     SubmissionEntry { cdw10: dword.into_bits().into(), ..admin(AdminOpcode::FormatNvm, nsid) }
 }
 
-/// Two pieces to erase.
+/// Drive that is erased in two pieces.
 fn large() -> nvme::SubsystemConfig {
     let mut large = config();
     large.device.geometry.capacity_bytes = Some(384 << 20);

@@ -34,7 +34,7 @@ fn what_is_aborted_completes_before_its_abort() {
     assert_eq!(found(&mut machine), expected);
     machine.ring_head(0);
 
-    // As many commands as the queue has room for. The aborted one waits until the host consumes
+    // The queue is full of commands. The aborted one waits until the host consumes
     // some.
     let request = machine.submit(0, admin(AdminOpcode::AsynchronousEventRequest, 0));
     machine.ring(0);

@@ -105,12 +105,12 @@ fn with_namespace() -> SubsystemConfig {
 }
 
 impl Machine {
-    /// Enabled, without I/O queues.
+    /// Machine with an enabled controller and without I/O queues.
     fn new() -> Machine {
         Machine::on(Drive::on(with_namespace(), false))
     }
 
-    /// The same with one I/O queue pair.
+    /// Machine with one I/O queue pair.
     fn with_queue() -> Machine {
         let mut machine = Machine::new();
         machine.create_pair(1, 64, Some(1));

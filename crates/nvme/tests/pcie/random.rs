@@ -37,7 +37,7 @@ fn random_entry(random: &mut Xoshiro256PlusPlus) -> SubmissionEntry {
     let mut entry = SubmissionEntry::default();
     random.fill_bytes(entry.as_mut_bytes());
     entry.opcode = OPCODES[random.next_u32() as usize % OPCODES.len()];
-    // Mostly plausible, so that commands get far.
+    // Most fields are plausible, so that commands get far.
     if !random.next_u32().is_multiple_of(8) {
         entry.flags.set_fuse(0);
         entry.nsid.set(1);
@@ -96,7 +96,7 @@ fn any_command(random: &mut Xoshiro256PlusPlus, data: u64) -> SubmissionEntry {
     entry.set_prps(data, second);
     match draw(60) {
         0 => entry.set_prps(data + 1, second),
-        // Not for a Read, whose counters depend on the transferred part of its data.
+        // A Read is excluded, because its counters depend on the transferred part of its data.
         1 if opcode != IoOpcode::Read => entry.set_prps(RAM_BYTES - PAGE, RAM_BYTES),
         2 => entry.set_prps(data + 8, second),
         3 => entry.flags.set_fuse(1),

@@ -9,7 +9,7 @@ use nvme::pcie::{Bus, Doorbells, HostMemory, Interrupts, MemoryFault, QUEUES_MAX
 pub struct Ram(RefCell<Vec<u8>>);
 
 impl Ram {
-    /// Zeroes.
+    /// Memory of zeroes.
     pub fn new(bytes: usize) -> Ram {
         Ram(RefCell::new(vec![0; bytes]))
     }

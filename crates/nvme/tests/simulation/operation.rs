@@ -429,7 +429,7 @@ impl Command {
         }
     }
 
-    /// The entry.
+    /// Submission queue entry of the command.
     pub fn wire(&self) -> Wire {
         match *self {
             Command::Flush { nsid } => Wire::new(0x00, nsid),

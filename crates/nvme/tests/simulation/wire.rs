@@ -36,7 +36,7 @@ impl Wire {
         self.dword(10, lba as u32).dword(11, (lba >> 32) as u32)
     }
 
-    /// The entry.
+    /// Submission queue entry with a command identifier.
     pub fn entry(&self, cid: u16) -> SubmissionEntry {
         let mut bytes = [0u8; 64];
         bytes[0] = self.opcode;

@@ -58,7 +58,7 @@ fn twice_the_times_are_twice_the_results() {
         HostCommand::Write { pages, .. } => *pages,
         _ => 0,
     };
-    // As much as the spare holds.
+    // The writes fit into the spare.
     let (mut left, mut commands) = (40 * UNIT_PAGES, Vec::new());
     while left > 16 {
         commands.push(next());
@@ -108,7 +108,7 @@ fn overhead_takes_program_time_on_every_die() {
     }
 }
 
-/// The same for the copies of collection.
+/// Copies of collection take their share of the dies, too.
 #[test]
 fn overhead_takes_program_time_of_collection() {
     let elapsed = |share| {

@@ -86,7 +86,7 @@ fn a_clock_may_jump_far_ahead() {
     let mut next = crate::host::mixed(&config, 8);
     for _ in 0..50 {
         let busy = closed_loop(&mut device, now, 32, 500, &mut next);
-        // A year.
+        // A year passes.
         now = crate::host::end(&busy) + 365 * 24 * 3600 * 1_000_000_000;
         let read = ask(&mut device, now, HostCommand::Read { first: 0, pages: 1 });
         let latencies = [READ_WITHOUT_FLASH, read_of_a_page(0), read_of_a_page(1), read_of_a_page(2)];

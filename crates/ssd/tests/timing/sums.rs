@@ -114,7 +114,7 @@ fn an_absorbed_write_takes_no_flash_time() {
     assert_eq!(busy.count(), 0, "20 pages fill no program operation");
 }
 
-/// Half a page. The device reads the rest from flash before the page is in the buffer.
+/// A write of half a page. The device reads the rest from flash before the page is in the buffer.
 #[test]
 fn a_write_of_a_part_of_a_page_reads_it_first() {
     let mut device = silent(&timed(40, 0.25));

@@ -155,7 +155,7 @@ fn data_outside_namespaces_is_given_back() {
     let copy = crash(&data, "copy.img");
     let file = OpenOptions::new().write(true).open(&copy).unwrap();
     file.write_all_at(&vec![7; MIB as usize], 8 * MIB).unwrap();
-    // The same for metadata.
+    // The same applies to metadata.
     file.write_all_at(&vec![7; 65536], CAPACITY_BYTES + 65536).unwrap();
     let (shared, _drive, opened) = open(&copy, config(0)).unwrap();
     assert_eq!((opened.bytes_given_back, opened.pages_mapped_again, opened.pages_deallocated), (MIB, 0, 512));

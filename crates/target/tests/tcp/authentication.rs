@@ -61,7 +61,7 @@ fn hosts_authenticate_with_every_hash_and_group() {
             controller.keep_alive().unwrap();
         }
     }
-    // With every offer, on admin and I/O queues and for discovery.
+    // The host authenticates with every offer, on admin and I/O queues and for discovery.
     let options = with_secret(&target, SECRET);
     let controller = RemoteController::connect(&options).unwrap();
     let mut queue = controller.io_queue(1, 16).unwrap();

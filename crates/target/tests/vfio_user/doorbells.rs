@@ -106,7 +106,7 @@ fn interrupts_come_by_event_file_descriptors() {
     driver.wait_completion(1).unwrap();
     assert!(driver.wait_interrupt(0).unwrap() >= 1, "of the admin commands");
 
-    // Triggered by the client, then switched off. Later interrupts stay pending.
+    // The client triggers the interrupt, then switches it off. Later interrupts stay pending.
     const MSIX: u32 = 2;
     driver.client().set_irqs(MSIX, 1 | 32, 1, 1, &[]).unwrap();
     assert_eq!(driver.wait_interrupt(1).unwrap(), 1);

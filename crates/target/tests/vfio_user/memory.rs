@@ -90,7 +90,7 @@ fn a_guest_maps_a_part_of_what_there_is_and_leaves_the_rest_to_others() {
     for (bytes, most) in [(TIB, 8), (BLOCK, 4096)] {
         let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, bytes).unwrap();
-        // With gaps between them.
+        // The ranges have gaps between them.
         let address = |range: u64| (range + 1) * 2 * bytes;
         let maps = (0..=most).take_while(|&range| greedy.map(address(range), bytes, &file) == 0);
         let mapped = maps.count() as u64;
