@@ -19,12 +19,9 @@ use experiment::metric::{LatencyStatistic, Metric};
 use experiment::selection::ExperimentForm;
 use simulate::run::{RefusedCell, RunResult};
 
-/// The verdict on a claim.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClaimVerdict {
-    /// The claim in words.
     pub what: String,
-    /// Source of the claim.
     pub source: String,
     /// True if the claim holds. A cell without a result fails its claims. `None` if the claim does
     /// not apply to the form that was run.
@@ -59,7 +56,6 @@ pub enum NumberStatus {
 #[derive(Clone, Debug, Serialize)]
 pub struct PaperComparison {
     pub key: CellKey,
-    /// The compared metric.
     pub metric: Metric,
     /// Published number of the paper's drive.
     pub drive: Option<f64>,
@@ -70,12 +66,9 @@ pub struct PaperComparison {
     /// Interval of the measured number over the ensemble, if it was run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<PredictionInterval>,
-    /// Table or figure of the paper.
     pub source: String,
-    /// True if settings of the experiment were fitted to this number.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
-    /// Reason why the number says nothing about the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_comparable: Option<String>,
 }
@@ -145,7 +138,6 @@ pub struct ClaimChecker<'a> {
     experiment: &'a Experiment,
     form: ExperimentForm,
     coordinates: ExperimentAxes,
-    /// All cells of the experiment.
     keys: Vec<CellKey>,
     results: &'a [RunResult],
     tail_drive_writes: f64,
@@ -154,7 +146,6 @@ pub struct ClaimChecker<'a> {
 }
 
 impl<'a> ClaimChecker<'a> {
-    /// Creates a checker for results of this form of the experiment.
     pub fn new(
         experiment: &'a Experiment,
         form: ExperimentForm,
@@ -291,12 +282,10 @@ impl<'a> ClaimChecker<'a> {
         .collect()
     }
 
-    /// Verdicts on the claims, in the order of the file.
     pub fn verdicts(&self) -> Vec<ClaimVerdict> {
         self.verdicts_on(&self.experiment.claims)
     }
 
-    /// Verdicts on the regression tests, in the order of the file.
     pub fn regression(&self) -> Vec<ClaimVerdict> {
         self.verdicts_on(&self.experiment.regression)
     }

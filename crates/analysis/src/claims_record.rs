@@ -20,7 +20,6 @@ use experiment::definition::Experiment;
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// The record of the last full run.
 const RECORD: &str = include_str!("../../../docs/reference/claims.md");
 
 /// Duration of each experiment in the last full run, seconds, by name.
@@ -34,7 +33,6 @@ pub fn recorded_seconds() -> BTreeMap<String, f64> {
     RECORD.split("\n## ").skip(1).filter_map(of_section).collect()
 }
 
-/// A record in progress.
 pub struct ClaimsRecord {
     path: PathBuf,
     begun: String,
@@ -49,7 +47,6 @@ pub struct ClaimsRecord {
 }
 
 impl ClaimsRecord {
-    /// Creates a record of these experiments.
     pub fn new(path: &Path, experiments: &[Experiment]) -> ClaimsRecord {
         ClaimsRecord {
             path: path.to_path_buf(),
@@ -64,9 +61,6 @@ impl ClaimsRecord {
     }
 
     /// Adds an experiment with its duration, and replaces the file atomically.
-    ///
-    /// # Errors
-    /// The file cannot be written. The message names it and the system's reason.
     pub fn add(
         &mut self,
         experiment: &Experiment,

@@ -41,11 +41,9 @@ use experiment::error::LabError;
 /// Version of the JSON. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
-/// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceVerdict {
-    /// The values of A and B are identical.
     Same,
     /// B is higher: the interval lies above zero.
     More,
@@ -55,7 +53,6 @@ pub enum DifferenceVerdict {
     NoDifference,
     /// The model ranges of A and B overlap, so the model cannot tell A from B.
     NotSeen,
-    /// A or B has only one seed.
     OneSeed,
 }
 
@@ -95,11 +92,9 @@ pub struct Difference {
     pub doubtful: [bool; 2],
     /// Number of seeds of A and of B.
     pub seeds: [usize; 2],
-    /// Verdict on the difference.
     pub verdict: DifferenceVerdict,
 }
 
-/// Comparison of two results.
 #[derive(Clone, Debug)]
 pub struct ResultComparison {
     pub a: Side,
@@ -112,11 +107,6 @@ pub struct ResultComparison {
     pub only: [Vec<String>; 2],
 }
 
-/// Finds two results and compares them.
-///
-/// # Errors
-/// A name is neither a file nor a run, a file is not a result, or the results have no metric in
-/// common.
 pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
     // Open the store only if a name is not a file.
     let side = |name: &str| match base::input::read_text(Path::new(name), RESULT_BYTES_MAX) {
@@ -129,10 +119,6 @@ pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
     compare(side(a)?, side(b)?)
 }
 
-/// Compares two results.
-///
-/// # Errors
-/// The results have no metric in common. The message describes both and names a command that helps.
 pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
     let by_device = [&a, &b].iter().any(|side| side.devices().len() > 1);
     let of_a = a.by_cell(by_device, b.kind);
@@ -267,7 +253,6 @@ fn notes(sides: [&Side; 2], cells: [&[SideCell]; 2], pairing: &CellPairs, rows: 
 }
 
 impl ResultComparison {
-    /// The comparison as JSON on one line.
     pub fn to_json(&self) -> Json {
         let side = |side: &Side| json!({ "name": side.name, "about": side.description(), "origin": side.origin, "notes": side.notes });
         json!({
@@ -282,7 +267,6 @@ impl ResultComparison {
         })
     }
 
-    /// The comparison as columns, with a row for each metric of each cell.
     pub fn columns(&self) -> ExportTable<'static> {
         export::tables::differences(&self.rows)
     }

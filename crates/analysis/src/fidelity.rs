@@ -45,7 +45,6 @@ Rules that were loosened or removed, with the bounds before and after the change
 /// A published number with the name of its experiment.
 type NumberOfExperiment = (String, PaperComparison);
 
-/// Hits and errors of published numbers.
 #[derive(Clone, Debug, Default)]
 pub struct HitScore {
     /// Number of published numbers. Those without a measured one are no hits.
@@ -85,7 +84,6 @@ impl HitScore {
     }
 }
 
-/// A page in progress.
 pub struct FidelityPage {
     path: PathBuf,
     waiting: Vec<String>,
@@ -95,7 +93,6 @@ pub struct FidelityPage {
 }
 
 impl FidelityPage {
-    /// Creates a page of these experiments.
     pub fn new(path: &Path, experiments: &[Experiment]) -> FidelityPage {
         FidelityPage {
             path: path.to_path_buf(),
@@ -106,9 +103,6 @@ impl FidelityPage {
     }
 
     /// Adds an experiment, and replaces the file atomically.
-    ///
-    /// # Errors
-    /// The file cannot be written. The message names it and the system's reason.
     pub fn add(&mut self, experiment: &Experiment, comparisons: Vec<PaperComparison>) -> Result<(), LabError> {
         let slug = &experiment.slug;
         self.waiting.retain(|waiting| waiting != slug);

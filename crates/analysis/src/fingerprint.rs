@@ -32,12 +32,10 @@ use workload::trace::spool;
 /// Version of this format. It increases when the same cell gets another input.
 const INPUT_VERSION: u32 = 2;
 
-/// Fields of [`input`].
 #[derive(Serialize)]
 struct FingerprintInput<'a> {
     format: &'static str,
     version: u32,
-    /// Version of the results' JSON.
     results: u32,
     /// Digest of the engine, because another engine may give other results.
     engine: &'a str,
@@ -66,14 +64,10 @@ fn run_of(settings: &RunSettings) -> Value {
 }
 
 /// The complete input of a cell's result, as JSON on one line.
-///
-/// # Errors
-/// A file that its workload reads cannot be read.
 pub fn input(cell: &RunSpec) -> Result<String, LabError> {
     input_of(cell, engine::digest())
 }
 
-/// The input of a cell for an engine.
 fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
     let mut workload = cell.workload.clone();
     for file in workload.files_mut() {
@@ -95,9 +89,6 @@ fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
 }
 
 /// The hash of [`input`], 64 hexadecimal digits.
-///
-/// # Errors
-/// The errors of [`input`].
 pub fn hash(cell: &RunSpec) -> Result<String, LabError> {
     Ok(hex(Sha256::digest(input(cell)?)))
 }
@@ -130,7 +121,6 @@ fn digest(file: &Path) -> Result<String, LabError> {
     Ok(digest)
 }
 
-/// The digest of a stream.
 fn hash_of(contents: impl Read) -> io::Result<String> {
     let mut contents = BufReader::with_capacity(1 << 20, contents);
     let mut hash = Sha256::new();

@@ -18,15 +18,12 @@ use simulate::timed::measure::JobResult;
 use simulate::timed::result::TimedResult;
 use workload::RequestOperation;
 
-/// The integers of one cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenRow {
     /// Cell and seed.
     pub cell: String,
-    /// Bytes written by the host.
     pub host_bytes_written: u64,
-    /// Bytes programmed.
     pub media_bytes_written: u64,
     pub media_bytes_erased: u64,
     /// Pages copied out of the reclaim units of each handle and, last, of the shared pool.
@@ -44,9 +41,7 @@ pub struct GoldenRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoldenJob {
-    /// Name of the job.
     pub job: String,
-    /// Read, write or trim.
     pub direction: RequestOperation,
     pub requests: u64,
     pub bytes: u64,
@@ -55,7 +50,6 @@ pub struct GoldenJob {
     pub latency_sum_ns: u64,
     /// Latency percentiles, nanoseconds: minimum, 50, 99, 99.9, 99.99, 99.999, maximum.
     pub latency_ns: [u64; 7],
-    /// Requests that waited for garbage collection.
     pub waited: u64,
     /// Total time of these waits, nanoseconds.
     pub waited_ns: u64,
@@ -113,9 +107,6 @@ pub fn path(slug: &str) -> String {
 }
 
 /// Reads a golden file. Outside the project it reads the built-in one.
-///
-/// # Errors
-/// The file does not exist, cannot be read, or is not a golden file.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
     let built_in = || path.strip_prefix("experiments/").and_then(BuiltInExperiment::get);
     let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
@@ -127,9 +118,6 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
 }
 
 /// Writes a golden file, with one row per line.
-///
-/// # Errors
-/// The file cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
     let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).expect("a row serializes")).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));

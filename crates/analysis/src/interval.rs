@@ -19,7 +19,6 @@ use simulate::run::RunResult;
 /// Minimum relative change of write amplification that counts as an effect.
 pub const MATTERS: f64 = 0.01;
 
-/// Interval of a predicted number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PredictionInterval {
     pub low: f64,
@@ -31,7 +30,6 @@ pub struct PredictionInterval {
 }
 
 impl PredictionInterval {
-    /// True if the interval contains a number.
     pub fn contains(&self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
     }
@@ -57,7 +55,6 @@ impl Intervals {
         (own, Intervals { members, residuals })
     }
 
-    /// True without ensembles.
     pub fn is_empty(&self) -> bool {
         self.residuals.is_empty()
     }

@@ -33,7 +33,6 @@ pub struct Setup {
     pub device: String,
     /// Capacity of the drive. With this field the drive is not scaled.
     pub capacity_bytes: Option<u64>,
-    /// Scale of the model.
     pub scale: Scale,
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: SettingOverrides,
@@ -41,7 +40,6 @@ pub struct Setup {
     pub drive_writes: f64,
 }
 
-/// Default device.
 pub const DEVICE: &str = "warp_default";
 /// Default scale, for [`DEVICE`].
 pub const SCALE: &str = "1/64";
@@ -50,10 +48,6 @@ pub const WRITE_CAPACITIES: f64 = 4.0;
 
 impl Setup {
     /// Measures a workload until it ends, has written enough, or is stopped.
-    ///
-    /// # Errors
-    /// The workload or device is unknown, they do not fit, or the workload cannot be read or has no
-    /// writes.
     pub fn measure(&self, workload: &str, progress: &RunProgress) -> Result<MeasuredLifetimes, LabError> {
         let selection = RunOverrides {
             change: RunChange::from_settings(&self.overrides),
@@ -72,10 +66,8 @@ impl Setup {
     }
 }
 
-/// Lifetimes of a workload.
 #[derive(Clone, Debug)]
 pub struct MeasuredLifetimes {
-    /// Name of the workload.
     pub name: String,
     /// Lifetimes of all streams together.
     pub all: SurvivalCurve,
@@ -145,9 +137,6 @@ fn measure(
 }
 
 /// The Kolmogorov-Smirnov distance of two workloads, and its position in bytes.
-///
-/// # Errors
-/// The workloads were measured at different scales, or in units of different sizes.
 pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u64), LabError> {
     if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
         let problem = format!(
@@ -161,10 +150,6 @@ pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u6
     Ok((distance, a.on_drive(at)))
 }
 
-/// The lifetimes as JSON on one line.
-///
-/// # Errors
-/// Two workloads were measured at different scales.
 pub fn to_json(measured: &[MeasuredLifetimes]) -> Result<Json, LabError> {
     let of = |workload: &MeasuredLifetimes, survival: &SurvivalCurve| {
         let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));

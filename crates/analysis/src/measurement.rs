@@ -56,7 +56,6 @@ pub fn measure(metric: &Metric, result: &RunResult, tail_drive_writes: f64) -> O
     })
 }
 
-/// The selected directions.
 fn directions(direction: Option<RequestOperation>) -> impl Iterator<Item = RequestOperation> {
     RequestOperation::ALL.into_iter().filter(move |operation| direction.is_none_or(|wanted| wanted == *operation))
 }

@@ -36,18 +36,15 @@ const ID_DIGITS: usize = 8;
 /// Environment variable with the path of the store.
 const FOLDER_VARIABLE: &str = "WARP_RUNS";
 
-/// A store of results in a folder.
 #[derive(Clone, Debug)]
 pub struct ResultStore {
     folder: PathBuf,
 }
 
-/// A stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRun {
     /// Short name. The same run with the same result always has the same name.
     pub id: String,
-    /// Content of the file.
     pub document: Value,
 }
 
@@ -65,7 +62,6 @@ pub struct StoredRuns {
 pub struct RunProvenance<'a> {
     /// Requested experiment or workload.
     pub target: &'a str,
-    /// One line about the target.
     pub title: &'a str,
     /// Options that change the run, in the syntax of the command line.
     pub options: String,
@@ -78,9 +74,6 @@ pub struct RunProvenance<'a> {
 impl ResultStore {
     /// Opens the user's store: `WARP_RUNS`, or `warp` in the user's data folder (`XDG_DATA_HOME`,
     /// or `.local/share` at home).
-    ///
-    /// # Errors
-    /// None of these variables is set, or the errors of [`ResultStore::open`].
     pub fn for_user() -> Result<ResultStore, LabError> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = variable(FOLDER_VARIABLE)
@@ -102,9 +95,6 @@ impl ResultStore {
     }
 
     /// Opens a store, and creates it if it does not exist.
-    ///
-    /// # Errors
-    /// The folder cannot be created, or holds a store of another version. The message names it.
     pub fn open(folder: &Path) -> Result<ResultStore, LabError> {
         for part in ["points", "runs"] {
             std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
@@ -121,28 +111,20 @@ impl ResultStore {
         Ok(ResultStore { folder: folder.to_path_buf() })
     }
 
-    /// Path of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Path of a point's file.
     pub fn point(&self, key: &str) -> PathBuf {
         self.folder.join("points").join(format!("{key}.parquet"))
     }
 
     /// Stores the file of a point, and replaces an existing one.
-    ///
-    /// # Errors
-    /// The file cannot be written. The message names it.
     pub fn put_point(&self, key: &str, content: &[u8]) -> Result<(), LabError> {
         write_atomically(&self.point(key), |file| file.write_all(content))
     }
 
     /// Stores a run with its result (of `warp run --json`). Returns its short name.
-    ///
-    /// # Errors
-    /// The file cannot be written, or a file that a workload reads is missing.
     pub fn save(&self, origin: &RunProvenance<'_>, result: &Value) -> Result<String, LabError> {
         let inputs = origin.cells.iter().map(|cell| {
             let input: Value = serde_json::from_str(&fingerprint::input(cell)?).expect("an input is JSON");
@@ -173,9 +155,6 @@ impl ResultStore {
     }
 
     /// The latest stored runs, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn runs(&self, limit: usize) -> Result<StoredRuns, LabError> {
         let mut kept = StoredRuns::default();
         for file in self.files()? {
@@ -190,19 +169,12 @@ impl ResultStore {
         Ok(kept)
     }
 
-    /// Number of stored runs.
-    ///
-    /// # Errors
-    /// The folder cannot be read.
     pub fn count(&self) -> Result<usize, LabError> {
         Ok(self.files()?.len())
     }
 
     /// Finds a run by its short name or a prefix of it. If the same run was stored repeatedly, it
     /// returns the newest.
-    ///
-    /// # Errors
-    /// No run or several different runs match.
     pub fn find(&self, id: &str) -> Result<StoredRun, LabError> {
         let unknown = |problem: String| Err(LabError::invalid(&format!("run {id}"), problem));
         let files = self.files()?;
@@ -267,7 +239,6 @@ impl StoredRun {
         self.document[key].as_str().unwrap_or_default()
     }
 
-    /// Names of its devices, without duplicates.
     pub fn devices(&self) -> Vec<&str> {
         base::distinct(self.cells().iter().filter_map(|cell| cell["device"].as_str()))
     }
@@ -300,7 +271,6 @@ impl StoredRun {
         Value::Object(known)
     }
 
-    /// The cells of its result.
     pub fn cells(&self) -> &[Value] {
         self.document["result"]["cells"].as_array().map_or(&[], Vec::as_slice)
     }

@@ -49,13 +49,11 @@ pub struct EnsemblePart {
 /// that the workload reads.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct RunSpec {
-    /// Place in the experiment.
     pub key: CellKey,
     /// Seed of the device. It also offsets the seeds of a job file.
     pub seed: u64,
     /// The device at full size.
     pub device: ssd::DeviceConfig,
-    /// The workload with changed options.
     pub workload: WorkloadSpec,
     /// Name of the workload: its file name without folder and extension, or its kind.
     pub workload_name: String,
@@ -74,9 +72,6 @@ pub struct RunSpec {
 impl RunSpec {
     /// Sets the limit of a scale search, unless the caller has. A cell must be complete, so its
     /// result must not depend on the memory of a later machine.
-    ///
-    /// # Errors
-    /// The device is impossible.
     pub(crate) fn resolve_scale(&mut self) -> Result<(), LabError> {
         if self.run.scale == ScaleChoice::AUTO {
             let sizes = scaled_model::sizes(&self.key.device, &self.device, None)?;

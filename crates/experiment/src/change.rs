@@ -10,11 +10,9 @@ use crate::workloads::WorkloadChoice;
 /// Settings of a device or workload by dotted path. They override a profile or a file.
 pub type SettingOverrides = toml::Table;
 
-/// A change to a cell.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunChange {
-    /// Device settings by dotted path.
     pub device: SettingOverrides,
     /// fio options by job section. The section `global` means all jobs.
     pub jobs: BTreeMap<String, toml::Table>,

@@ -32,7 +32,6 @@ pub struct PaperFigures {
     /// Statistics of a latency, as the index of the lists instead of an axis.
     #[serde(default)]
     pub statistics: Vec<LatencyStatistic>,
-    /// Table or figure.
     pub source: String,
     /// True if settings of the experiment were fitted to these numbers, so they do not test it.
     #[serde(default)]
@@ -47,14 +46,11 @@ pub struct PaperFigures {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerEntry {
-    /// The rule in words.
     pub rule: String,
-    /// Bound before the change.
     pub old: String,
     /// Bound after the change, or `removed`.
     pub new: String,
     pub reason: String,
-    /// Day of the change.
     pub date: Date,
 }
 
@@ -69,16 +65,11 @@ pub struct PredictedCells {
     pub metric: Metric,
 }
 
-/// A statement that must hold.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The claim in words.
     pub statement: String,
-    /// Source of the claim.
     pub source: String,
-    /// Treatment in the quick form.
     pub quick: QuickTreatment,
-    /// Condition of the claim.
     pub rule: ClaimRule,
 }
 
@@ -133,7 +124,6 @@ pub enum ClaimRule {
     Crossover(Crossover),
 }
 
-/// See [`ClaimRule::MeanError`] and [`ClaimRule::RelativeError`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorBound {
@@ -150,7 +140,6 @@ pub struct ErrorBound {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
-    /// As in [`ErrorBound`].
     pub over: CellSelector,
     /// As in [`ErrorBound`].
     #[serde(default)]
@@ -163,7 +152,6 @@ pub struct MeanRelativeError {
     pub of_emulator: Option<f64>,
 }
 
-/// See [`ClaimRule::Within`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueInterval {
@@ -184,7 +172,6 @@ fn highest() -> f64 {
     f64::INFINITY
 }
 
-/// See [`ClaimRule::Less`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inequality {
@@ -199,7 +186,6 @@ pub struct Inequality {
     pub margin: f64,
 }
 
-/// See [`ClaimRule::Ratio`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
@@ -216,7 +202,6 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// See [`ClaimRule::Crossover`].
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Crossover {

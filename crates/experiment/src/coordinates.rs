@@ -18,7 +18,6 @@ pub struct ExperimentAxes {
 }
 
 impl ExperimentAxes {
-    /// Coordinates of these devices, variants and axes.
     pub fn new(devices: Vec<String>, variants: Vec<String>, grid: Vec<(String, Vec<String>)>) -> ExperimentAxes {
         let own = [("device".to_string(), devices), ("variant".to_string(), variants)];
         ExperimentAxes { axes: own.into_iter().chain(grid).collect() }
@@ -56,7 +55,6 @@ impl ExperimentAxes {
         keys
     }
 
-    /// Returns true if the selector includes a cell.
     pub fn selects(&self, selector: &CellSelector, key: &CellKey) -> bool {
         selector.iter().all(|(name, value)| self.value(key, name) == Some(value))
     }
@@ -87,8 +85,6 @@ impl ExperimentAxes {
         key
     }
 
-    /// # Errors
-    /// A coordinate or value does not exist. The message is a sentence.
     pub fn check(&self, selector: &CellSelector) -> Result<(), String> {
         for (name, value) in selector {
             if !self.axes.iter().any(|(axis, _)| axis == name) {

@@ -50,9 +50,6 @@ pub struct EnsembleMember {
 
 impl Ensemble {
     /// Removes the two keys from the table of a file, if present, and reads them.
-    ///
-    /// # Errors
-    /// As [`Ensemble::read`].
     pub(crate) fn take(file: &str, table: &mut toml::Table) -> Result<Option<Ensemble>, LabError> {
         let taken = KEYS.into_iter().filter_map(|key| Some((key.to_string(), table.remove(key)?)));
         let taken: toml::Table = taken.collect();
@@ -61,10 +58,6 @@ impl Ensemble {
     }
 
     /// Reads the two keys of a profile or an experiment. `file` is its path.
-    ///
-    /// # Errors
-    /// A key is missing, has an unknown field or a senseless number. The error names file and
-    /// field.
     pub(crate) fn read(file: &str, table: toml::Table) -> Result<Ensemble, LabError> {
         let ensemble: Ensemble = find::deserialize(file, Value::Table(table))?;
         let invalid = |problem: String| Err(LabError::invalid(file, problem));

@@ -5,7 +5,6 @@ use thiserror::Error;
 /// An error that a user of this crate can correct.
 #[derive(Debug, Error)]
 pub enum LabError {
-    /// A file cannot be read or written.
     #[error("{file}: {source}")]
     Io {
         file: String,
@@ -28,7 +27,6 @@ pub enum LabError {
         /// Problem, place and correct form.
         problem: String,
     },
-    /// A name is unknown.
     #[error("there is no {what} {name}{hint}. Known names are {known}")]
     Unknown {
         /// Kind of the name.
@@ -44,10 +42,8 @@ pub enum LabError {
     /// A workload is impossible, or a line of its input is unreadable.
     #[error(transparent)]
     Workload(#[from] workload::WorkloadError),
-    /// A snapshot cannot be written or read.
     #[error(transparent)]
     Snapshot(#[from] ssd::SnapshotError),
-    /// A device is impossible.
     #[error("device {device}: {error}")]
     Device {
         device: String,
@@ -78,12 +74,10 @@ impl LabError {
         }
     }
 
-    /// Error for a result that cannot be written to this file or folder.
     pub fn output(path: &std::path::Path, source: std::io::Error) -> LabError {
         LabError::Output { file: path.display().to_string(), source }
     }
 
-    /// Error for a file with impossible content.
     pub fn invalid(file: &str, problem: impl Into<String>) -> LabError {
         LabError::Invalid { file: file.to_string(), problem: problem.into() }
     }

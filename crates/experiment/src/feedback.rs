@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeedbackSettings {
-    /// Reaction to the events.
     pub policy: PolicyName,
     /// Host bytes between two polls of the log, in multiples of the capacity.
     #[serde(default = "default_every_capacities")]
@@ -25,7 +24,6 @@ fn default_every_capacities() -> f64 {
 }
 
 impl FeedbackSettings {
-    /// Settings of a policy with all defaults.
     pub fn new(policy: PolicyName) -> FeedbackSettings {
         FeedbackSettings {
             policy,
@@ -35,8 +33,6 @@ impl FeedbackSettings {
         }
     }
 
-    /// # Errors
-    /// A number makes no sense. The message is a sentence.
     pub fn check(&self) -> Result<(), String> {
         let capacities = [Some(self.every_capacities), self.first_capacities];
         let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;

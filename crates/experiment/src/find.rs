@@ -11,7 +11,6 @@ use workload::trace::spool::STANDARD_INPUT;
 
 use crate::error::LabError;
 
-/// A text file and its place.
 #[derive(Clone, Debug)]
 pub struct TextFile {
     /// Name without folder and extension.
@@ -23,10 +22,6 @@ pub struct TextFile {
 
 /// Finds a file by path (if `name` has a slash or the extension), as `./folder/name.ending`, or
 /// built in.
-///
-/// # Errors
-/// The file does not exist or is unreadable. The error lists the searched places and the nearest
-/// name.
 pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) -> Result<TextFile, LabError> {
     let as_path = name.contains('/') || Path::new(name).extension().is_some_and(|found| found == ending);
     let local = format!("{folder}/{name}.{ending}");
@@ -95,17 +90,11 @@ pub fn stem(path: &str) -> String {
 }
 
 /// Reads a value into a type. An error names the path of the field.
-///
-/// # Errors
-/// The value does not fit the type.
 pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, LabError> {
     deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
 }
 
 /// Like [`deserialize`], from JSON.
-///
-/// # Errors
-/// As [`deserialize`].
 pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, LabError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = base::hinted(&error.inner().to_string());
@@ -138,9 +127,6 @@ pub fn toml_problem(error: &toml::de::Error) -> String {
 }
 
 /// Sets the value at a dotted path. Creates intermediate tables.
-///
-/// # Errors
-/// An intermediate value is not a table.
 pub fn insert(table: &mut toml::Table, path: &str, value: Value) -> Result<(), String> {
     match path.split_once('.') {
         None => {
@@ -169,7 +155,6 @@ pub fn remove(table: &mut toml::Table, path: &str) {
     }
 }
 
-/// Message about an unknown key.
 pub fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let hint = base::hint(key, known.iter().copied());

@@ -31,7 +31,6 @@ pub enum Metric {
     EraseSpread,
     /// A statistic of the latencies, microseconds.
     LatencyUs(LatencyMetric),
-    /// Requests per second.
     Iops(RateWindow),
     /// Bandwidth, 10^6 bytes per second.
     BandwidthMbS(RateWindow),
@@ -60,7 +59,6 @@ pub struct RequestFilter {
     pub direction: Option<RequestOperation>,
 }
 
-/// Requests and statistic of a latency.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyMetric {
@@ -76,7 +74,6 @@ pub struct LatencyMetric {
     pub statistic: Option<LatencyStatistic>,
 }
 
-/// Requests and time range of a rate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateWindow {
@@ -94,16 +91,13 @@ pub struct RateWindow {
     pub to: Option<f64>,
 }
 
-/// A statistic of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum LatencyStatistic {
     Mean,
     /// `stdev`: of all requests.
     Stdev,
-    /// `min`
     Min,
-    /// `max`
     Max,
     /// `p99.9`: value that this percentage of the requests does not exceed.
     Percentile(f64),
@@ -142,7 +136,6 @@ impl From<LatencyStatistic> for String {
 }
 
 impl Metric {
-    /// Name of the metric in words.
     pub fn name(&self) -> String {
         match self {
             Metric::WriteAmplification => "WAF".to_string(),
@@ -180,7 +173,6 @@ impl Metric {
         }
     }
 
-    /// Returns true for a write amplification.
     pub fn is_write_amplification(&self) -> bool {
         use Metric::{HandleWriteAmplification, LastWriteAmplification, TailWriteAmplification, WriteAmplification};
         matches!(
@@ -250,7 +242,6 @@ impl RateWindow {
         format!("{whose}, {:.0} % to {:.0} % of its time", from * 100.0, to * 100.0)
     }
 
-    /// Start and end of the window, as shares.
     pub fn window(&self) -> (f64, f64) {
         (self.from.unwrap_or(0.0), self.to.unwrap_or(1.0))
     }

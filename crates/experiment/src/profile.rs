@@ -40,11 +40,8 @@ struct BuiltInProfile;
 pub struct Profile {
     /// Name of the file without extension.
     pub name: String,
-    /// Path of the file.
     pub file: String,
-    /// Title in one line.
     pub title: String,
-    /// Notes for users.
     pub notes: String,
     /// Source of each value, by path.
     pub sources: BTreeMap<String, ValueSource>,
@@ -54,22 +51,17 @@ pub struct Profile {
     values: toml::Table,
 }
 
-/// Source of a profile's value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueSource {
     /// The value in TOML.
     pub value: String,
     /// A publication with section, or the fitted data.
     pub source: String,
-    /// True if the value was fitted.
     pub fitted: bool,
 }
 
 impl Profile {
     /// Finds a profile by name or path.
-    ///
-    /// # Errors
-    /// No such file exists, or it is not a profile. The error names file and field.
     pub fn find(name: &str) -> Result<Profile, LabError> {
         let found = find::find::<BuiltInProfile>("device", "devices", name, "toml")?;
         Profile::parse(&found)
@@ -80,10 +72,6 @@ impl Profile {
         find::names::<BuiltInProfile>("devices", "toml")
     }
 
-    /// Reads a profile from text.
-    ///
-    /// # Errors
-    /// As [`Profile::find`].
     pub fn parse(found: &TextFile) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let mut table: toml::Table =
@@ -110,9 +98,6 @@ impl Profile {
     }
 
     /// Rejects ensemble members that are no devices.
-    ///
-    /// # Errors
-    /// The first such member. The error names file, member and field.
     fn check_members(&self, ensemble: &Ensemble) -> Result<(), LabError> {
         for (index, member) in ensemble.members.iter().enumerate() {
             let place = format!("{}, ensemble[{index}].settings", self.file);
@@ -125,9 +110,6 @@ impl Profile {
     }
 
     /// Creates a profile from values without sources, such as [`Profile::values`]. Ignores sources.
-    ///
-    /// # Errors
-    /// As [`Profile::find`]. `name` stands for the file.
     pub fn from_values(name: &str, table: toml::Table) -> Result<Profile, LabError> {
         let mut profile = Profile::empty(name, name);
         for (key, value) in table {
@@ -143,10 +125,6 @@ impl Profile {
         Ok(profile)
     }
 
-    /// Text of a profile's file.
-    ///
-    /// # Errors
-    /// No such file exists.
     pub fn text(name: &str) -> Result<String, LabError> {
         Ok(find::find::<BuiltInProfile>("device", "devices", name, "toml")?.text)
     }
@@ -206,12 +184,10 @@ impl Profile {
         }
     }
 
-    /// Values without sources, the base of overrides.
     pub fn values(&self) -> &toml::Table {
         &self.values
     }
 
-    /// Value at a dotted path, if given.
     pub fn value(&self, path: &str) -> Option<&Value> {
         let mut names = path.split('.');
         let first = self.values.get(names.next()?)?;
@@ -220,10 +196,6 @@ impl Profile {
 
     /// Returns the device, with overrides. Rounds a reclaim unit to the nearest whole number of
     /// stripes.
-    ///
-    /// # Errors
-    /// A field is unknown or a value has the wrong kind. The error names file (or override) and
-    /// field.
     pub fn config(&self, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         self.config_at(&self.file, overrides)
     }
@@ -244,9 +216,6 @@ impl Profile {
     }
 
     /// Returns the profile with other values, such as those of an ensemble member.
-    ///
-    /// # Errors
-    /// A path leads through a value that is not a table.
     pub(crate) fn changed(&self, overrides: &SettingOverrides) -> Result<Profile, LabError> {
         Ok(Profile { values: self.values_with(&self.file, overrides)?, ..self.clone() })
     }
@@ -301,7 +270,6 @@ fn is_within(path: &str, set: &str) -> bool {
     path.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Collects the dotted paths of all values.
 fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
     let Some(table) = value.as_object() else {
         return paths.push(path.to_string());
@@ -312,7 +280,6 @@ fn paths_of(value: &serde_json::Value, path: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Top-level keys of a profile.
 fn known_keys() -> impl Iterator<Item = &'static str> {
     OWN_KEYS.into_iter().chain(ensemble::KEYS).chain(DEVICE_TABLES)
 }

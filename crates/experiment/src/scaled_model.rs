@@ -21,7 +21,6 @@ use crate::error::LabError;
 pub struct Scale(pub u32);
 
 impl Scale {
-    /// The full-size drive.
     pub const FULL: Scale = Scale(1);
 }
 
@@ -61,7 +60,6 @@ impl<'de> serde::Deserialize<'de> for Scale {
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ScaledOrigin {
     pub scale: Scale,
-    /// The drive at full size.
     pub device: DeviceConfig,
 }
 
@@ -82,7 +80,6 @@ impl ScaledOrigin {
     }
 }
 
-/// Scale requested by a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
     Fixed(Scale),
@@ -95,7 +92,6 @@ pub enum ScaleChoice {
 }
 
 impl ScaleChoice {
-    /// The full-size drive.
     pub const FULL: ScaleChoice = ScaleChoice::Fixed(Scale::FULL);
     /// The smallest reliable model.
     pub const AUTO: ScaleChoice = ScaleChoice::Auto { largest: None };
@@ -160,9 +156,6 @@ pub fn unit_pages(layout: &DeviceLayout) -> u64 {
 /// [`UNIT_PAGES_MIN`] pages or more. Each next one is at least [`STEP`] times larger, and the last
 /// is the full-size drive. The search ends at `largest`. The default limit is half of the machine's
 /// memory for page maps, which is the same in each run.
-///
-/// # Errors
-/// The device is impossible.
 pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Result<Vec<Scale>, LabError> {
     let (_, full) = scaled_config(device, config, Scale::FULL)?;
     let enough = |layout: &DeviceLayout| unit_pages(layout) >= UNIT_PAGES_MIN;
@@ -196,10 +189,6 @@ pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Res
 }
 
 /// Returns the scaled model of a device.
-///
-/// # Errors
-/// The device is impossible, or the scale does not divide its reclaim units. The error names a
-/// valid scale.
 pub fn scaled_config(
     device: &str,
     config: &DeviceConfig,
@@ -258,9 +247,6 @@ pub fn scaled_config(
 /// 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves. The rule gives 0.8 GiB from
 /// the 8 GiB of ssd_a at 7.68 TB. Drives whose mapping units exceed 32-bit numbers get larger
 /// mapping units, like real ones.
-///
-/// # Errors
-/// The device is impossible at that size.
 pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Result<DeviceConfig, LabError> {
     let impossible = |error| LabError::Device { device: device.to_string(), error };
     let mut config = config.clone();

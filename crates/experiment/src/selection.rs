@@ -18,10 +18,8 @@ use crate::profile::Profile;
 use crate::run_options::{RunOptions, RunSettings};
 use crate::scaled_model::{self, ScaleChoice};
 
-/// Overrides of an experiment by a caller.
 #[derive(Clone, Debug, Default)]
 pub struct RunOverrides {
-    /// Selects the quick form.
     pub quick: bool,
     /// Options that override the experiment's. A preconditioning amount also overrides that of
     /// each cell.
@@ -43,22 +41,17 @@ pub struct RunOverrides {
 /// Form of an experiment. A claim belongs to one form and is judged on no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum ExperimentForm {
-    /// The experiment's `[run]`.
     Full,
-    /// The experiment's `[quick]`.
     Quick,
     /// A caller's variation: another scale, another length, other settings, or a subset.
     Changed,
 }
 
-/// Cells of a selection.
 #[derive(Clone, Debug)]
 pub struct RunSet {
     /// The experiment on the selected devices.
     pub experiment: Experiment,
-    /// Settings of the runs.
     pub settings: RunSettings,
-    /// Form of the experiment.
     pub form: ExperimentForm,
     /// A cell for each device (and requested ensemble member), grid point, variant and seed.
     pub cells: Vec<RunSpec>,
@@ -80,7 +73,6 @@ impl RunOverrides {
         }
     }
 
-    /// Checks numbers and exclusive options.
     fn check(&self) -> Result<(), LabError> {
         self.run.check().map_err(|problem| LabError::invalid("run", problem))?;
         let of_device = [
@@ -103,10 +95,6 @@ impl RunOverrides {
 
 impl Experiment {
     /// Returns the selected cells, in the order devices, grid, variants, seeds.
-    ///
-    /// # Errors
-    /// A name is unknown, or a setting, device, workload or override does not fit. The error names
-    /// file and field.
     pub fn select(&self, selection: &RunOverrides) -> Result<RunSet, LabError> {
         selection.check()?;
         let experiment = self.on_devices(selection)?;
@@ -144,7 +132,6 @@ impl Experiment {
         Ok(RunSet { experiment, settings, form: selection.form(), cells })
     }
 
-    /// Returns the experiment on the selected devices.
     fn on_devices(&self, selection: &RunOverrides) -> Result<Experiment, LabError> {
         let mut experiment = self.clone();
         if let Some(snapshot) = &selection.snapshot {

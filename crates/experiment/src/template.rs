@@ -7,16 +7,12 @@ use crate::definition::Experiment;
 use crate::error::LabError;
 use crate::files::write_atomically;
 
-/// Files of a new experiment.
 const FILES: [(&str, &str); 2] = [
     ("experiment.toml", include_str!("template/experiment.toml")),
     ("streams.fio", include_str!("template/streams.fio")),
 ];
 
 /// Writes a new experiment into a new folder and returns its files.
-///
-/// # Errors
-/// The name exists, here or built in, or the folder cannot be created. The error gives the name.
 pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
     let refuse = |problem: &str| Err(LabError::invalid(name, problem));

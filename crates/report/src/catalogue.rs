@@ -30,10 +30,8 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// All kinds, in display order.
     pub const ALL: [EntryKind; 4] = [EntryKind::Experiments, EntryKind::Devices, EntryKind::Jobs, EntryKind::Workloads];
 
-    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             EntryKind::Experiments => "experiments",
@@ -55,10 +53,6 @@ impl EntryKind {
         }
     }
 
-    /// All entries of this kind, by name.
-    ///
-    /// # Errors
-    /// A file in the working folder is invalid. The message names file and field.
     pub fn entries(self) -> Result<Vec<CatalogueEntry>, LabError> {
         match self {
             EntryKind::Experiments => experiments(),
@@ -68,7 +62,6 @@ impl EntryKind {
         }
     }
 
-    /// Table of the entries, and a note with the commands for them.
     pub fn table(self, entries: &[CatalogueEntry]) -> ReportTable {
         let note = format!("{} ({})", self.name(), self.remedy());
         let has_durations = self == EntryKind::Experiments;
@@ -84,7 +77,6 @@ impl EntryKind {
     }
 }
 
-/// A name for the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CatalogueEntry {
     pub name: String,

@@ -10,10 +10,6 @@ use analysis::compare::{DifferenceVerdict, ResultComparison, Side};
 use experiment::error::LabError;
 use experiment::files::write_atomically;
 
-/// Writes the page atomically.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
 pub fn write_comparison(comparison: &ResultComparison, path: &Path) -> Result<(), LabError> {
     let page = page(comparison);
     write_atomically(path, |file| file.write_all(page.as_bytes()))
@@ -39,7 +35,6 @@ fn page(comparison: &ResultComparison) -> String {
     page.finish(PlotLibrary::Embedded)
 }
 
-/// Origins of the two results, side by side.
 fn origins_table(comparison: &ResultComparison) -> ReportTable {
     let mut rows = ReportTable::new([TableColumn::label(""), TableColumn::text("A"), TableColumn::text("B")]);
     let [a, b] = [&comparison.a, &comparison.b];

@@ -12,7 +12,6 @@ use experiment::profile::Profile;
 use experiment::workloads::plain;
 use simulate::bench::BenchResult;
 
-/// The values of a profile with their sources.
 pub fn sources(profile: &Profile) -> ReportTable {
     let texts = ["value", "", "source"].map(TableColumn::text);
     let mut rows = ReportTable::new([TableColumn::label("setting")].into_iter().chain(texts));

@@ -10,25 +10,18 @@ use crate::rows::{CellValue, ReportTable};
 /// Content of the first screen.
 #[derive(Clone, Debug)]
 pub struct FrontPage {
-    /// The result in one sentence.
     pub headline: String,
     /// Write amplification, a bar for each placement.
     pub bars: Vec<Bar>,
-    /// Steps to take, with a heading.
     pub remedy: Option<(String, Vec<String>)>,
-    /// Table of the numbers, with its heading.
     pub table: (&'static str, ReportTable),
-    /// Notes on choices and doubts.
     pub notes: Vec<String>,
 }
 
-/// A bar of the chart.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Label of the bar.
     pub name: String,
     pub value: f64,
-    /// Interval over the device's ensemble: low, high.
     pub interval: Option<[f64; 2]>,
     /// True if a warning makes the value doubtful.
     pub is_doubtful: bool,
@@ -37,7 +30,6 @@ pub struct Bar {
 }
 
 impl FrontPage {
-    /// HTML of the chart. Empty without bars.
     pub(super) fn chart(&self) -> Markup {
         let ends = self.bars.iter().map(|bar| bar.interval.map_or(bar.value, |[_, high]| high.max(bar.value)));
         let longest = ends.fold(1.0, f64::max);
@@ -68,7 +60,6 @@ impl FrontPage {
         }
     }
 
-    /// HTML of the steps. Empty without steps.
     pub(super) fn remedy(&self) -> Markup {
         html! {
             @if let Some((what, lines)) = &self.remedy {
@@ -78,7 +69,6 @@ impl FrontPage {
         }
     }
 
-    /// HTML of the notes.
     pub(super) fn notes(&self) -> Markup {
         html! { @for note in &self.notes { p { (prose(note)) } } }
     }

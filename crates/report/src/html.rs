@@ -19,7 +19,6 @@ pub fn prose(text: &str) -> Markup {
     }
 }
 
-/// A paragraph with an explanation.
 pub fn note(text: &str) -> Markup {
     html! { p.note { (text) } }
 }
@@ -29,7 +28,6 @@ pub fn warning(text: &str) -> Markup {
     html! { p.warning { (prose(text)) } }
 }
 
-/// A heading within a section.
 pub fn heading(text: &str) -> Markup {
     html! { h3 { (text) } }
 }
@@ -61,7 +59,6 @@ pub enum Fold {
     Screen,
 }
 
-/// A collapsible part.
 pub fn fold(fold: Fold, title: &str, content: &Markup) -> Markup {
     let class = (fold == Fold::Screen).then_some("screen");
     html! { details open[fold == Fold::Open] class=[class] { summary { (title) } (content) } }
@@ -80,7 +77,6 @@ fn shaded(colour: &str) -> String {
     format!("var(--c{}, {colour})", colour.trim_start_matches('#'))
 }
 
-/// A legend for several plots.
 pub fn legend(entries: &[(String, Swatch)]) -> Markup {
     let look = |swatch: &Swatch| match swatch {
         Swatch::Line(colour, style) => ("line", format!("border-top: 3px {style} {}", shaded(colour))),
@@ -157,7 +153,6 @@ struct HtmlSection {
     content: Markup,
 }
 
-/// A page: head, table of contents, sections.
 #[derive(Default)]
 pub struct HtmlPage {
     title: String,
@@ -171,7 +166,6 @@ pub struct HtmlPage {
 }
 
 impl HtmlPage {
-    /// Creates a page without sections.
     pub fn new(title: impl Into<String>) -> HtmlPage {
         let title = title.into();
         HtmlPage { title, ..HtmlPage::default() }
@@ -190,7 +184,6 @@ impl HtmlPage {
         self.folded = Some((self.sections.len(), title));
     }
 
-    /// Renders the page.
     pub fn finish(&self, library: PlotLibrary) -> String {
         let (seen, title) = self.folded.unwrap_or((self.sections.len(), ""));
         let (seen, folded) = self.sections.split_at(seen);

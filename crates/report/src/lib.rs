@@ -50,19 +50,15 @@ pub enum PlotLibrary {
     Embedded,
 }
 
-/// True if the file is the complete library.
 fn is_library(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|metadata| metadata.len() == plotly::LIBRARY.len() as u64)
 }
 
-/// Content of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
-    /// Heading of the page.
     pub title: &'a str,
     /// First screen of the page. The other sections are then collapsed.
     pub front: Option<&'a FrontPage>,
-    /// Cells that could not be run.
     pub refused: &'a [RefusedCell],
     /// Command that made the report. Remedies name its options.
     pub command: WarningCommand,
@@ -76,13 +72,9 @@ pub struct Report<'a> {
     pub tail_drive_writes: f64,
     /// Results of the cells. Several seeds of a cell are several results.
     pub results: &'a [RunResult],
-    /// Intervals over the devices' ensembles.
     pub intervals: &'a Intervals,
-    /// Published numbers and the measured ones.
     pub comparisons: &'a [PaperComparison],
-    /// Verdicts on the claims.
     pub verdicts: &'a [ClaimVerdict],
-    /// Verdicts on the regression tests.
     pub regression: &'a [ClaimVerdict],
 }
 
@@ -119,9 +111,6 @@ pub fn write_judged(
 impl Report<'_> {
     /// Writes the page, and the plotting library beside it if needed and missing. Both are written
     /// atomically.
-    ///
-    /// # Errors
-    /// A file cannot be written. The message names it and the system's reason.
     pub fn write(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let page = self.html(library);
         let beside = path.with_file_name(plotly::LIBRARY_FILE);
@@ -131,7 +120,6 @@ impl Report<'_> {
         write_atomically(path, |file| file.write_all(page.as_bytes()))
     }
 
-    /// Returns the page as HTML.
     pub fn html(&self, library: PlotLibrary) -> String {
         let panels = Panels::new(self.results, self.axes);
         let mut page = HtmlPage::new(self.title);

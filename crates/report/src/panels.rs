@@ -19,11 +19,9 @@ pub enum LineCoordinate {
 
 /// All results by panel and line.
 pub struct Panels<'a> {
-    /// Coordinate of the lines.
     pub lines: LineCoordinate,
     /// Names of the lines, the same in every panel.
     pub names: Vec<String>,
-    /// Panels in the order of the results.
     pub panels: Vec<Panel<'a>>,
 }
 
@@ -33,7 +31,6 @@ pub struct Panel<'a> {
     pub caption: String,
     /// Device of the results. Empty if the lines are devices.
     pub device: String,
-    /// Lines with results.
     pub lines: Vec<PanelLine<'a>>,
 }
 
@@ -53,7 +50,6 @@ impl<'a> PanelLine<'a> {
 }
 
 impl<'a> Panels<'a> {
-    /// Groups results into panels and lines.
     pub fn new(results: &'a [RunResult], axes: &[String]) -> Panels<'a> {
         let lines = LineCoordinate::from_results(results);
         let names = distinct(results.iter().map(|result| lines.name(result)));
@@ -76,7 +72,6 @@ impl<'a> Panels<'a> {
         variant_name(&self.names[line.name])
     }
 
-    /// The representative result of each cell.
     pub fn representatives(&self) -> impl Iterator<Item = &'a RunResult> {
         self.cells().map(|(_, line)| line.representative())
     }

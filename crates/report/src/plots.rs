@@ -69,7 +69,6 @@ pub fn named_entries(names: &[String]) -> Vec<(String, Swatch)> {
     names.iter().enumerate().map(entry).collect()
 }
 
-/// Legend of written and copied bytes.
 pub fn written_entries() -> Vec<(String, Swatch)> {
     vec![
         ("written by the host".to_string(), Swatch::Area(HOST_COLOUR)),
@@ -223,7 +222,6 @@ fn numbers(grid: &Grid) -> Option<Vec<f64>> {
     grid.columns.iter().map(|column| column.parse().ok()).collect()
 }
 
-/// Legend of [`summary`].
 pub fn summary_entries(panels: &Panels<'_>, grid: &Grid) -> Vec<(String, Swatch)> {
     if numbers(grid).is_some() {
         return line_entries(panels);
@@ -256,7 +254,6 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
     plot
 }
 
-/// Vertical values of the row.
 fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
     let values = row.cells.iter().map(|cell| cell.map(|cell| rounded(cell.value)));
     values.collect()

@@ -20,7 +20,6 @@ fn fold_of_panel(index: usize) -> Fold {
 /// Number of collections shown at the end of a GC log.
 const TAIL_ROWS: usize = 10;
 
-/// The tables and plots of write amplification.
 pub fn summary(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     if report.results.is_empty() {
         return note("Nothing was run.");
@@ -152,7 +151,6 @@ fn per_cell_tables<'a>(
     html::table(&ReportTable::stacked(labels, results.map(of_cell)))
 }
 
-/// Measures of each workload, and of the device for each tenant.
 pub fn measures(report: &Report<'_>) -> Markup {
     per_cell_tables(report, report.results.iter(), rows::measures)
 }
@@ -185,7 +183,6 @@ pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     figures(&text, &plots::line_entries(panels), 320, &drawn)
 }
 
-/// Bytes and counters of each handle.
 pub fn handles(panels: &Panels<'_>) -> Markup {
     if panels.panels.is_empty() {
         return Markup::default();
@@ -222,7 +219,6 @@ fn line_heading(panels: &Panels<'_>) -> &'static str {
     }
 }
 
-/// Owners of the reclaim units over time.
 pub fn occupancy(panels: &Panels<'_>) -> Markup {
     if panels.representatives().all(|result| result.samples.is_empty()) {
         return Markup::default();
@@ -272,7 +268,6 @@ fn per_run_tables(report: &Report<'_>, text: &str, title: &str, table: fn(&RunRe
     }
 }
 
-/// Counters of the whole device, and the erase counts of its blocks.
 pub fn device(report: &Report<'_>) -> Markup {
     let text = "Absorbed host writes replaced data in the write buffer, so the drive did not program them. Media writes \
                 include the copies of static wear levelling, and overhead, which the drive wrote beside data. GC \
@@ -283,7 +278,6 @@ pub fn device(report: &Report<'_>) -> Markup {
     per_run_tables(report, text, "Counters of each run", rows::device)
 }
 
-/// Parameters of all measurements.
 pub fn runs(report: &Report<'_>) -> Markup {
     let text = "Scale 1/d is a scaled model of the drive. It has the same number of reclaim units, each with 1/d of \
                 the pages. Capacity is that of the model. Mapping unit is the size of a page. Warnings are reasons \
@@ -291,7 +285,6 @@ pub fn runs(report: &Report<'_>) -> Markup {
     per_run_tables(report, text, "Settings of each run", rows::run)
 }
 
-/// The experiment's notes, as paragraphs.
 pub fn notes(notes: &str) -> Markup {
     let paragraphs = notes.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     html! { @for paragraph in paragraphs { p { (paragraph) } } }

@@ -32,13 +32,10 @@ use crate::session::StudioSession;
 
 /// Maximum actions per second, for all pages together.
 pub const ACTIONS_A_SECOND: usize = 5;
-/// Refusal that explains how to enable actions.
 const NO_TOKEN: &str = "this page can only monitor the drive. To allow actions, start `warp serve` with \
                         --studio-token FILE, whose first line has 16 bytes or more";
 
-/// Actions on the served drive, described in the module documentation.
 pub struct DriveActions {
-    /// Session that monitors the drive.
     pub session: Arc<StudioSession>,
     actions: Actions,
     /// The server has a token. The client of each request has shown it.
@@ -47,7 +44,6 @@ pub struct DriveActions {
     recent_actions: Mutex<VecDeque<Instant>>,
 }
 
-/// Fault plan sent by a page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FaultPlanBody {
@@ -56,9 +52,6 @@ struct FaultPlanBody {
 
 impl DriveActions {
     /// Starts to monitor a drive. `are_allowed` permits actions.
-    ///
-    /// # Errors
-    /// The thread cannot start.
     pub fn begin(drive: MonitoredDrive, are_allowed: bool) -> Result<Arc<DriveActions>, ServeError> {
         let actions = drive.actions.clone();
         let session = StudioSession::watch(drive).map_err(|error| ServeError::System {
@@ -73,7 +66,6 @@ impl DriveActions {
         }))
     }
 
-    /// Routes below `/api/drive`.
     pub fn routes(self: &Arc<DriveActions>) -> Router {
         type Of = State<Arc<DriveActions>>;
         const NO_ACTION: &str = "there is no such action. Use snapshot, reset-statistics or faults";
@@ -104,7 +96,6 @@ impl DriveActions {
             .with_state(Arc::clone(self))
     }
 
-    /// Session message about the drive.
     fn session_json(&self) -> Value {
         let session = self.session.shared.with(|state| Arc::clone(&state.session));
         serde_json::from_str(&session).unwrap_or(Value::Null)

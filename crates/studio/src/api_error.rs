@@ -5,9 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use experiment::LabError;
 
-/// Refusal of a request.
 pub(crate) enum ApiError {
-    /// Invalid request.
     Problem(LabError),
     /// HTTP status of the answer, with a sentence.
     Status(StatusCode, String),

@@ -13,34 +13,26 @@ use crate::export::ExportData;
 pub enum PageCommand {
     Play {},
     Pause {},
-    /// Limit the speed.
     Speed {
-        /// Speed limit, `None` for no limit.
         host_bytes_per_second: Option<ByteCount>,
     },
     /// Execute this number of requests and pause.
     Step {
-        /// Number of requests, 1 by default.
         #[serde(default = "one")]
         requests: u64,
     },
     /// Go to the time at which the hosts have written this number of bytes.
     Seek {
-        /// Bytes written by each host.
         host_bytes: ByteCount,
     },
     /// Go to the first garbage collection of any lane, from any position.
     FirstCollection {},
-    /// Fork a lane.
     Fork {
         lane: usize,
-        /// Name of the fork.
         name: String,
-        /// Changed settings of the fork.
         #[serde(default)]
         set: Table,
     },
-    /// Remove a lane.
     Drop {
         lane: usize,
     },
@@ -67,7 +59,6 @@ impl TryFrom<f64> for ByteCount {
     }
 }
 
-/// Command to an engine.
 pub enum EngineCommand {
     /// Command of a page, with the page's number.
     Page(u64, PageCommand),

@@ -43,22 +43,16 @@ const UNOBSERVED_MAX: usize = 16;
 /// Name of the only lane.
 const LANE: &str = "";
 
-/// Served drive to monitor.
 pub struct MonitoredDrive {
-    /// Monitor of the drive.
     pub monitor: DriveMonitor,
-    /// Name of the drive's device profile.
     pub name: String,
-    /// Actions on the drive.
     pub actions: Actions,
 }
 
-/// Origin of the statistics.
 #[derive(Clone, Debug)]
 struct StatisticsOrigin {
     /// Time of the origin, milliseconds since 1970.
     at_unix_ms: u64,
-    /// Counters of the drive at the origin.
     stats: DeviceStats,
     commands: u64,
 }
@@ -109,7 +103,6 @@ fn commands(status: &DriveStatus) -> u64 {
     status.read_commands + status.write_commands
 }
 
-/// Engine of a served drive, described in the module documentation.
 pub struct DriveEngine {
     drive: MonitoredDrive,
     shared: Arc<SharedSession>,
@@ -123,7 +116,6 @@ pub struct DriveEngine {
     origin: Option<StatisticsOrigin>,
     opened_pages: Vec<u32>,
     hosts: Option<(Arc<HostsView>, Arc<str>)>,
-    /// Counters at the last poll.
     last_counters: DriveCounters,
     /// No page was connected since the last poll.
     is_unobserved: bool,
@@ -159,7 +151,6 @@ impl DriveEngine {
         engine
     }
 
-    /// Polls until a stop command.
     pub fn run(mut self) {
         let mut polled_at = Instant::now();
         loop {
@@ -196,7 +187,6 @@ impl DriveEngine {
         }
     }
 
-    /// Polls the drive and notifies pages.
     fn poll(&mut self) {
         let view = self.drive.monitor.poll();
         if self.layout.as_ref() != Some(&view.layout) {
@@ -205,7 +195,6 @@ impl DriveEngine {
         self.publish_poll(&view);
     }
 
-    /// Resets the statistics and notifies pages.
     fn reset_statistics(&mut self) -> u64 {
         let view = self.drive.monitor.poll();
         let at_unix_ms = unix_ms(SystemTime::now());
@@ -221,7 +210,6 @@ impl DriveEngine {
         at_unix_ms
     }
 
-    /// Publishes a poll of the drive.
     fn publish_poll(&mut self, view: &DriveView) {
         let is_known = |units: &Arc<UnitSnapshot>| self.scan.as_ref().is_some_and(|known| Arc::ptr_eq(known, units));
         if let Some(scan) = view.units.as_ref().filter(|units| !is_known(units)) {
@@ -298,7 +286,6 @@ impl DriveEngine {
         self.announce(layout);
     }
 
-    /// Resets the curves.
     fn begin_counting(&mut self) {
         self.last_counters = DriveCounters::default();
         self.unobserved.clear();

@@ -43,7 +43,6 @@ const STEPS_A_CAPACITY: u64 = 400;
 const STEP_BYTES_MIN: u64 = 4 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
-/// Engine of a session, described in the module documentation.
 pub struct SessionEngine {
     session_plan: Arc<SessionPlan>,
     shared: Arc<SharedSession>,
@@ -58,7 +57,6 @@ pub struct SessionEngine {
     is_changed: bool,
 }
 
-/// Speed limit of the hosts.
 struct SpeedLimit {
     bytes_per_second: u64,
     since: Instant,
@@ -74,10 +72,6 @@ impl SpeedLimit {
 }
 
 impl SessionEngine {
-    /// Creates an engine with its lanes at their start.
-    ///
-    /// # Errors
-    /// A lane cannot start or lacks memory.
     pub fn new(
         session_plan: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,
@@ -111,7 +105,6 @@ impl SessionEngine {
         Ok(engine)
     }
 
-    /// Runs until a stop command.
     pub fn run(mut self) {
         while self.receive_commands().is_continue() {
             self.start_due_forks();
@@ -367,7 +360,6 @@ impl SessionEngine {
         }
     }
 
-    /// Forks a lane at its position.
     fn fork(&mut self, of: usize, name: &str, set: &Table) -> Result<(), LabError> {
         let Some(parent) = self.lanes.get_mut(of) else {
             return Err(LabError::invalid("fork", format!("lane {of} does not exist")));
@@ -450,7 +442,6 @@ impl SessionEngine {
         Ok(())
     }
 
-    /// Order that reproduces the session.
     fn order(&self) -> SessionSpec {
         let is_lane = |lane: &&Lane| lane.branch.is_none();
         let lanes = self.lanes.iter().filter(is_lane).map(|lane| lane.plan.order.clone());
@@ -531,7 +522,6 @@ impl SessionEngine {
         order.into_iter().find(|phase| phases.contains(phase)).unwrap_or(LanePhase::Ended)
     }
 
-    /// Data for exports.
     fn export_data(&self) -> ExportData {
         let lane = |lane: &Lane| {
             let (log, series, activity) = lane.history();

@@ -11,7 +11,6 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
 
-/// Version of the layout.
 pub const VERSION: u8 = 1;
 /// Size of the head, bytes.
 pub const HEAD_BYTES: usize = 88;
@@ -36,35 +35,26 @@ pub const NO_UNIT: u32 = u32::MAX;
 #[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum LanePhase {
-    /// The run has not started.
     #[default]
     Waiting = 0,
     /// The drive is filled before the workload starts.
     Filling = 1,
-    /// The workload runs.
     Running = 2,
-    /// The run is paused.
     Paused = 3,
-    /// The run has ended.
     Ended = 4,
-    /// The run failed.
     Failed = 5,
 }
 
 /// Counters of an owner, which is a reclaim unit handle or the shared pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnerRecord {
-    /// Bytes written by the host through the owner.
     pub host_bytes: u64,
     /// Pages that garbage collection copied out of its units.
     pub copied_out_pages: u64,
     /// Pages that garbage collection copied into its units.
     pub received_pages: u64,
-    /// Valid pages in its units.
     pub valid_pages: u64,
-    /// Number of its units.
     pub units: u32,
-    /// Number of its reclaimed units.
     pub reclaimed: u64,
 }
 
@@ -75,19 +65,15 @@ pub struct UnitRecord {
     pub state: u8,
     /// Index of the owner of its data, or [`NO_OWNER`].
     pub owner: u8,
-    /// Reclaim group.
     pub group: u16,
     pub valid_pages: u32,
-    /// Written pages.
     pub written_pages: u32,
 }
 
-/// Event of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitEventRecord {
     /// Kind: 1 open, 2 close, 3 reclaim, 4 redirect.
     pub kind: u8,
-    /// Index of the owner.
     pub owner: u8,
     /// Reason. Of a close: 0 full, 1 host update, 2 room needed, 3 isolation changed. Of a reclaim:
     /// 0 background, 1 foreground, 2 forced.
@@ -98,7 +84,6 @@ pub struct UnitEventRecord {
     pub pages: u32,
     /// Valid pages of a reclaim, or written pages of a close.
     pub valid_pages: u32,
-    /// Copied pages of a reclaim.
     pub copied_pages: u32,
     /// Destination unit of a reclaim, or [`NO_UNIT`].
     pub destination: u32,
@@ -111,9 +96,7 @@ pub struct UnitEventRecord {
 /// Numbers in the head of a frame, without its row counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FrameHeader {
-    /// Phase of the lane.
     pub phase: LanePhase,
-    /// Number of free units.
     pub free_units: u32,
     /// Host bytes since the workload started.
     pub host_bytes: u64,
@@ -123,7 +106,6 @@ pub struct FrameHeader {
     pub filled_bytes: u64,
     /// Virtual time, nanoseconds, 0 without timing.
     pub now_ns: u64,
-    /// Number of garbage collections.
     pub collections: u64,
     /// Number of requests taken from the workload.
     pub requests: u64,
@@ -145,9 +127,6 @@ pub struct FrameRows<'a> {
 }
 
 /// Encodes a frame of lane `lane`. `is_whole` marks a complete frame instead of an update.
-///
-/// # Panics
-/// The samples have another number of owners.
 pub fn encode(lane: u8, is_whole: bool, head: &FrameHeader, rows: &FrameRows<'_>) -> Bytes {
     let sample_values = 2 + 2 * rows.owners.len();
     assert!(rows.samples.len().is_multiple_of(sample_values), "samples are whole");

@@ -42,19 +42,15 @@ pub struct LaneEvents {
     pub left_out: u64,
 }
 
-/// Fork of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneFork {
     pub of: usize,
-    /// Host bytes written at the fork.
     pub at_host_bytes: u64,
     /// Kind of the fork, once it is done.
     pub forked: Option<ForkStart>,
 }
 
-/// Lane of a session, described in the module documentation.
 pub struct Lane {
-    /// Plan of the run.
     pub plan: LanePlan,
     /// Fork of the lane, if it is one.
     pub branch: Option<LaneFork>,
@@ -123,10 +119,6 @@ impl Lane {
         }
     }
 
-    /// Creates a run at its start.
-    ///
-    /// # Errors
-    /// See [`LiveRun::begin`].
     pub fn begin(&mut self, memory: &MemoryAccount) -> Result<(), LabError> {
         let run = LiveRun::begin(Arc::clone(&self.plan.plan), memory)?;
         self.set_run(run);
@@ -161,7 +153,6 @@ impl Lane {
         self.run.is_none()
     }
 
-    /// Position of the run.
     pub fn position(&self) -> RunPosition {
         self.run.as_ref().map(LiveRun::position).unwrap_or_default()
     }
@@ -365,13 +356,11 @@ impl Lane {
         self.failed = self.failed.as_deref().map(say);
     }
 
-    /// Marks the lane as failed.
     pub fn fail(&mut self, sentence: String) {
         self.failed = Some(sentence);
         self.goal = None;
     }
 
-    /// Scans all units for pages.
     fn scan_units(&mut self) {
         let Some(run) = &self.run else {
             self.units = Arc::new(Vec::new());
@@ -459,7 +448,6 @@ impl Lane {
         Value::Object(lane)
     }
 
-    /// Results so far.
     pub fn result(&self) -> Option<RunResult> {
         self.run.as_ref().map(LiveRun::result)
     }

@@ -22,7 +22,6 @@ use crate::state::{LaneUpdate, ViewerCursor};
 /// Maximum pending refusals. The oldest are dropped.
 const REFUSALS_MAX: usize = 16;
 
-/// Connection of a page, described in the module documentation.
 pub struct PageConnection {
     id: u64,
     session: Arc<StudioSession>,
@@ -37,7 +36,6 @@ pub struct PageConnection {
 }
 
 impl PageConnection {
-    /// Connects a new page to a session.
     pub fn new(session: Arc<StudioSession>) -> PageConnection {
         static PAGES: AtomicU64 = AtomicU64::new(1);
         let watching = ViewerGuard::begin(&session.shared);

@@ -15,9 +15,7 @@ use crate::frames::{CLOSED, NO_OWNER, NO_UNIT, OwnerRecord, UnitEventRecord, Uni
 /// Event with the additional data of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct LoggedEvent {
-    /// Record for pages.
     pub record: UnitEventRecord,
-    /// Reclaim group.
     pub group: u16,
     /// Time of a reclaim until the erase of the victim, virtual nanoseconds.
     pub elapsed_ns: u64,
@@ -201,10 +199,6 @@ pub fn drive_json(layout: &DeviceLayout) -> Map<String, Value> {
     }))
 }
 
-/// Members of a JSON object.
-///
-/// # Panics
-/// The value is not an object.
 pub fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -27,7 +27,6 @@ use crate::session_spec::{LANES_MAX, LaneSpec, SessionPlan, SessionSpec, Session
 /// Order with the files that it names, which its author may run.
 #[derive(Clone, Debug, Default)]
 pub struct GrantedSpec {
-    /// The order.
     pub spec: SessionSpec,
     /// Files outside the catalogue.
     pub files: Vec<PathBuf>,
@@ -35,9 +34,6 @@ pub struct GrantedSpec {
 
 impl GrantedSpec {
     /// Wraps an order from another source, which may not name files.
-    ///
-    /// # Errors
-    /// A name is unknown, or a lane is not a single run. The message is one sentence.
     pub fn new(order: SessionSpec) -> Result<GrantedSpec, LabError> {
         let files = Vec::new();
         GrantedSpec { spec: order, files }.checked()
@@ -45,10 +41,6 @@ impl GrantedSpec {
 
     /// Creates a session with a lane per variant of an experiment. Device and options come from
     /// `order`. `set` are settings of all lanes.
-    ///
-    /// # Errors
-    /// See [`GrantedSpec::new`]. Also fails if the experiment cannot be found again by name or
-    /// file.
     pub fn from_experiment(
         experiment: &Experiment,
         mut order: SessionSpec,
@@ -126,9 +118,7 @@ impl ExperimentLocation {
 /// Runs requested by a program.
 #[derive(Clone, Debug)]
 pub struct RunQuery {
-    /// Experiment of the runs.
     pub experiment: Experiment,
-    /// Selection and options of the runs.
     pub selection: RunOverrides,
 }
 
@@ -136,7 +126,6 @@ pub struct RunQuery {
 #[derive(Clone, Copy, Debug)]
 pub struct RunKey<'a> {
     pub key: &'a CellKey,
-    /// Seed.
     pub seed: u64,
     /// Scaled model of the run, once it has run.
     pub scale: Option<Scale>,
@@ -167,10 +156,6 @@ fn common<T: PartialEq + ToString>(
 
 impl RunQuery {
     /// Creates the order of some of the runs, each as a lane.
-    ///
-    /// # Errors
-    /// The runs are too many or too different for a session, or an order cannot express one of
-    /// them.
     pub fn order(&self, runs: &[RunKey<'_>]) -> Result<GrantedSpec, LabError> {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem =

@@ -9,7 +9,6 @@ pub const SAMPLES_MAX: usize = 4096;
 /// Initial samples per drive write.
 const SAMPLES_PER_CAPACITY: u64 = 100;
 
-/// Time series, described in the module documentation.
 #[derive(Clone, Debug)]
 pub struct LaneSeries {
     owners: usize,
@@ -27,11 +26,9 @@ pub struct LaneSeries {
 pub struct SampleExtras {
     /// Virtual time, nanoseconds.
     pub now_ns: u64,
-    /// Free units.
     pub free_units: u64,
 }
 
-/// Sample of a lane.
 pub struct LaneSample<'a> {
     /// Bytes written by the host.
     pub host_bytes: u64,
@@ -44,7 +41,6 @@ pub struct LaneSample<'a> {
 }
 
 impl LaneSeries {
-    /// Creates an empty series for a drive.
     pub fn new(owners: usize, capacity_bytes: u64) -> LaneSeries {
         LaneSeries {
             owners,
@@ -74,7 +70,6 @@ impl LaneSeries {
         rows.zip(&self.extras).map(|(row, extras)| (row[0], row[1], *extras))
     }
 
-    /// Returns true if a sample is due.
     pub fn is_due(&self, host_bytes: u64) -> bool {
         match self.len().checked_sub(1) {
             None => true,

@@ -35,11 +35,8 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time limit for a reset of the statistics of a served drive.
 const RESET_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Session, described in the module documentation.
 pub struct StudioSession {
-    /// State for pages.
     pub shared: Arc<SharedSession>,
-    /// Title of the session.
     pub title: String,
     /// Start of the session, milliseconds since 1970.
     pub begun_unix_ms: u64,
@@ -50,9 +47,6 @@ pub struct StudioSession {
 impl StudioSession {
     /// Starts a session with this name, unless its order has a name. `slot` is held until its
     /// thread has ended.
-    ///
-    /// # Errors
-    /// A lane is invalid or lacks memory.
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
@@ -75,9 +69,6 @@ impl StudioSession {
     }
 
     /// Starts a session that monitors a served drive.
-    ///
-    /// # Errors
-    /// The thread cannot start.
     pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
         let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
@@ -126,15 +117,11 @@ impl StudioSession {
         self.shared.with(|state| (state.phase, state.lanes.len()))
     }
 
-    /// Name of the session.
     pub fn name(&self) -> String {
         self.shared.with(|state| state.name().to_string())
     }
 
     /// Renames the session and notifies pages.
-    ///
-    /// # Errors
-    /// The name is invalid. The message is one sentence.
     pub fn rename(&self, name: &str) -> Result<(), LabError> {
         check_name("name", name)?;
         self.shared.with(|state| state.order.name = Some(name.to_string()));
@@ -149,10 +136,6 @@ impl StudioSession {
         self.shared.with(|state| state.order.clone())
     }
 
-    /// Sends a command to the engine.
-    ///
-    /// # Errors
-    /// The queue is full or the session has ended.
     pub fn send(&self, command: EngineCommand) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => "the session is busy. Try again",
@@ -161,9 +144,6 @@ impl StudioSession {
     }
 
     /// Data for exports.
-    ///
-    /// # Errors
-    /// The session does not answer in time or has ended.
     pub fn export_data(&self) -> Result<ExportData, &'static str> {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
@@ -173,9 +153,6 @@ impl StudioSession {
 
     /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
     /// 1970.
-    ///
-    /// # Errors
-    /// The session does not answer in time or has ended.
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::ResetStatistics(to))?;

@@ -36,7 +36,6 @@ const NAMED_LANES_MAX: usize = 4;
 /// Default seed of a session.
 const FIRST_SEED: u64 = 1;
 
-/// Specification of a session, described in the module documentation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionSpec {
     /// Name of the session [default: its experiment or workload].
@@ -106,7 +105,6 @@ pub struct SessionWorkload {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaneSpec {
-    /// Name of the lane.
     pub name: String,
     /// Names of its variant and its grid values.
     #[serde(default)]
@@ -122,7 +120,6 @@ pub struct LaneSpec {
 pub struct ForkSpec {
     /// Index of the parent among the lanes and the earlier forks.
     pub of: usize,
-    /// Name of the fork.
     pub name: String,
     /// Host bytes written at the fork.
     pub at_host_bytes: u64,
@@ -143,7 +140,6 @@ pub struct LanePlan {
 
 /// Order with its resolved names.
 pub struct SessionPlan {
-    /// The order.
     pub order: SessionSpec,
     /// Experiment that contains the lanes as cells.
     pub experiment: Experiment,
@@ -160,9 +156,6 @@ fn invalid_spec(place: &str, problem: impl Into<String>) -> LabError {
 
 impl SessionSpec {
     /// Parses an order.
-    ///
-    /// # Errors
-    /// The text is not JSON or not a valid order. The message is one sentence.
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
         let order: SessionSpec =
             serde_json::from_slice(text).map_err(|error| invalid_spec("order", error.to_string()))?;
@@ -213,9 +206,6 @@ impl SessionSpec {
     /// Creates a lane per variant of an experiment, or one lane for a workload. `target` is that of
     /// `warp run`. The device and the options come from this order. `set` are settings of all
     /// lanes.
-    ///
-    /// # Errors
-    /// The target or one of its names is unknown.
     pub fn with_target(self, target: &str, set: &Table) -> Result<SessionSpec, LabError> {
         if Experiment::is_workload(target) {
             return Ok(self.with_workload(target, set));
@@ -233,9 +223,6 @@ impl SessionSpec {
     }
 
     /// Creates the order of an experiment with this name, like [`SessionSpec::with_target`].
-    ///
-    /// # Errors
-    /// A name of a variant or value is unknown.
     pub fn with_experiment(
         mut self,
         name: &str,
@@ -314,9 +301,6 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
 impl SessionPlan {
     /// Resolves the names of an order. `granted` are the files that the user who started the server
     /// named.
-    ///
-    /// # Errors
-    /// A name is unknown or a text is invalid. The message is one sentence.
     pub fn new(order: SessionSpec, granted: &[PathBuf]) -> Result<SessionPlan, LabError> {
         order.check()?;
         let mut folder = None;
@@ -326,9 +310,6 @@ impl SessionPlan {
     }
 
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
-    ///
-    /// # Errors
-    /// See [`SessionPlan::lane`].
     pub fn lanes<S>(
         &self,
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
@@ -338,9 +319,6 @@ impl SessionPlan {
     }
 
     /// Cells of the initial lanes.
-    ///
-    /// # Errors
-    /// See [`SessionPlan::lane`], without the errors that occur in the layout of a drive.
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         let lanes = self.order.lanes.iter();
         lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()
@@ -348,10 +326,6 @@ impl SessionPlan {
 
     /// Prepares a lane of the session. `reserve` reserves the memory of its run before the
     /// allocation.
-    ///
-    /// # Errors
-    /// A setting is invalid, the lane is not exactly one run, or memory is insufficient. The
-    /// message is one sentence.
     pub fn lane<S>(
         &self,
         order: &LaneSpec,

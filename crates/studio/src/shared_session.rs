@@ -11,7 +11,6 @@ use crate::state::SessionState;
 
 /// State shared by an engine and its pages.
 pub struct SharedSession {
-    /// Identifier of the session.
     pub id: String,
     state: Mutex<SessionState>,
     changes: watch::Sender<u64>,
@@ -38,27 +37,22 @@ impl SharedSession {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Notifies pages.
     pub fn changed(&self) {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Returns true if a page is connected.
     pub fn is_watched(&self) -> bool {
         self.pages.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns true if the session has ended.
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Receiver of notifications about updates.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Marks the session as ended.
     pub fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
     }

@@ -22,7 +22,6 @@ const TILE_SHADES: u32 = 256;
 /// Maximum pending refusals of all pages.
 const REFUSALS_MAX: usize = 64;
 
-/// Snapshot of a lane.
 #[derive(Default)]
 pub struct LaneSnapshot {
     pub head: FrameHeader,
@@ -97,9 +96,7 @@ pub struct SessionState {
     /// Version of the session message, incremented with each change.
     pub version: u64,
     pub lanes: Vec<LaneState>,
-    /// Phase of the session.
     pub phase: LanePhase,
-    /// Order that reproduces the session.
     pub order: SessionSpec,
     /// Name of the session if its order has none.
     pub default_name: String,
@@ -119,7 +116,6 @@ impl SessionState {
         }
     }
 
-    /// Name of the session.
     pub fn name(&self) -> &str {
         self.order.name.as_deref().unwrap_or(&self.default_name)
     }
@@ -129,7 +125,6 @@ impl SessionState {
         self.lanes.retain(|lane| names.contains(&lane.name.as_str()));
     }
 
-    /// Adds a refusal for a page.
     pub fn add_refusal(&mut self, page: u64, sentence: String) {
         if self.refusals.len() == REFUSALS_MAX {
             self.refusals.pop_front();
@@ -137,7 +132,6 @@ impl SessionState {
         self.refusals.push_back((page, sentence));
     }
 
-    /// Takes the next refusal of a page.
     pub fn take_refusal(&mut self, page: u64) -> Option<String> {
         let place = self.refusals.iter().position(|(of, _)| *of == page)?;
         self.refusals.remove(place).map(|(_, sentence)| sentence)
@@ -186,7 +180,6 @@ impl ViewerCursor {
         ViewerCursor { name: name.to_string(), ..ViewerCursor::default() }
     }
 
-    /// Name of the lane.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -52,7 +52,6 @@ const IDLE_MAX: Duration = Duration::from_secs(600);
 /// Divisor of the machine's free memory for the sessions.
 const MEMORY_SHARE: u64 = 2;
 
-/// Options of the server.
 #[derive(Clone, Debug)]
 pub struct StudioOptions {
     /// Address and token.
@@ -69,7 +68,6 @@ pub struct StudioOptions {
 pub use crate::drive::MonitoredDrive;
 
 impl StudioOptions {
-    /// Default options.
     pub fn new(http: HttpOptions) -> StudioOptions {
         StudioOptions {
             http,
@@ -80,7 +78,6 @@ impl StudioOptions {
     }
 }
 
-/// Running studio.
 pub struct Studio {
     server: HttpServer,
     inner: Arc<StudioState>,
@@ -88,17 +85,11 @@ pub struct Studio {
 
 impl Studio {
     /// Starts the server.
-    ///
-    /// # Errors
-    /// See [`HttpServer::start`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
 
     /// Starts the server with a view of a served drive.
-    ///
-    /// # Errors
-    /// See [`HttpServer::start`].
     pub fn start_with(options: StudioOptions, drive: Option<MonitoredDrive>) -> Result<Studio, ServeError> {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;
@@ -115,7 +106,6 @@ impl Studio {
         Ok(Studio { server, inner })
     }
 
-    /// Address that the server listens on.
     pub fn local_address(&self) -> std::net::SocketAddr {
         self.server.local_address()
     }
@@ -131,9 +121,6 @@ impl Studio {
     }
 
     /// Starts a session like a page does, and returns its identifier.
-    ///
-    /// # Errors
-    /// The order is rejected for the same reasons as that of a page.
     pub fn begin(&self, order: SessionSpec) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
             ApiError::Problem(error) => error,
@@ -376,14 +363,12 @@ fn text(kind: &str, name: &str) -> Result<String, ApiError> {
     Ok(catalogue::text(kind, name).ok_or_else(kinds)??)
 }
 
-/// New name of a session.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SessionName {
     name: String,
 }
 
-/// Text to check.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TextCheck {

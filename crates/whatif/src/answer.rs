@@ -21,14 +21,11 @@ use report::{Bar, FrontPage, PlotLibrary, Report};
 use simulate::run::RunResult;
 use simulate::warning::{RunWarning, WarningCommand};
 
-/// Answer to a [`WhatIfQuestion`](crate::WhatIfQuestion).
 #[derive(Clone, Debug, Serialize)]
 pub struct WhatIfAnswer {
     pub headline: String,
     pub workload: String,
-    /// The device profile.
     pub device: String,
-    /// Capacity of the drive of the question.
     pub drive_bytes: u64,
     /// Multiples of the capacity that the host writes each day.
     pub drive_writes_per_day: f64,
@@ -49,7 +46,6 @@ pub struct WhatIfAnswer {
     pub factors: Factors,
     /// The other fields of the question.
     pub question: WhatIfQuestion,
-    /// The experiment that was run.
     #[serde(skip)]
     pub(super) experiment: Experiment,
     #[serde(skip)]
@@ -78,9 +74,6 @@ fn partial_write_note(results: &[RunResult], none: &PlacementAnswer) -> Option<S
 
 impl WhatIfStudy {
     /// Reads the answer from the results of the experiment.
-    ///
-    /// # Panics
-    /// The results belong to another study, or a run was stopped before it measured.
     pub(super) fn evaluate(&self, results: Vec<RunResult>, intervals: Intervals) -> WhatIfAnswer {
         let rate = self.rate();
         let wear = self.drive.config.endurance.as_ref().map(|endurance| WearModel {
@@ -226,7 +219,6 @@ impl WhatIfStudy {
 }
 
 impl WhatIfAnswer {
-    /// One row for each placement, as columns.
     pub fn columns<'a>(&self) -> ExportTable<'a> {
         let life = |value: fn(&DriveLife) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
         ExportTable::single_batch(&self.placements, |rows| {
@@ -250,9 +242,6 @@ impl WhatIfAnswer {
     }
 
     /// Writes the report page, with all runs.
-    ///
-    /// # Errors
-    /// The file cannot be written. The message names it and the system's reason.
     pub fn write_report(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let report = Report {
             title: &self.experiment.title,
@@ -272,7 +261,6 @@ impl WhatIfAnswer {
         report.write(library, path)
     }
 
-    /// Content of the first screen of the page.
     fn front(&self) -> FrontPage {
         let bar = |row: &PlacementAnswer| Bar {
             name: row.name.clone(),
@@ -304,7 +292,6 @@ impl WhatIfAnswer {
         json
     }
 
-    /// The table of placements.
     pub fn rows(&self) -> ReportTable {
         let mut columns =
             vec![TableColumn::label("placement"), TableColumn::number("WAF", ""), TableColumn::number("change", "")];

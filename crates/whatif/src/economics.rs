@@ -55,7 +55,6 @@ pub(super) struct WriteRate {
 pub(super) const ONE_A_DAY: &str = "one drive write a day";
 
 impl WriteRate {
-    /// A rate that the user gave.
     pub(super) fn from_user(drive_writes_per_day: f64) -> WriteRate {
         let words = drive_writes_a_day(drive_writes_per_day);
         WriteRate {
@@ -91,7 +90,6 @@ pub struct DriveLife {
     pub carbon_kg_per_terabyte_written: f64,
 }
 
-/// Capacity, endurance and load of a drive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WearModel {
     pub(super) capacity_bytes: u64,

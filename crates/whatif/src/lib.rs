@@ -93,7 +93,6 @@ pub struct WhatIfQuestion {
     pub drive_writes: Option<f64>,
     /// Settings of the device by dotted path. Settings of the workload begin with `workload.`.
     pub overrides: SettingOverrides,
-    /// Seed of device and workload.
     pub seed: u64,
     #[serde(skip)]
     pub factors: Factors,
@@ -143,10 +142,6 @@ impl WhatIfQuestion {
     }
 
     /// Prepares the runs that answer the question.
-    ///
-    /// # Errors
-    /// The workload or device is unknown, a setting is impossible, or the workload does not fit the
-    /// drive. The message names the remedy.
     pub fn study(self) -> Result<WhatIfStudy, LabError> {
         self.check()?;
         let drive = self.drive()?;
@@ -220,7 +215,6 @@ impl WhatIfQuestion {
         (survey.touched_bytes as f64 / self.fill_share()) as u64
     }
 
-    /// Layout of a drive with this configuration.
     fn layout(&self, config: &DeviceConfig) -> Result<DeviceLayout, LabError> {
         let device = self.device.clone();
         DeviceLayout::new(config).map_err(|error| LabError::Device { device, error })
@@ -245,7 +239,6 @@ impl WhatIfQuestion {
     }
 }
 
-/// The drive of the question.
 #[derive(Clone, Debug)]
 struct ModelledDrive {
     config: DeviceConfig,
@@ -515,9 +508,6 @@ pub struct WhatIfStudy {
 impl WhatIfStudy {
     /// Runs all placements. With `uncertainty` it also runs the members of the device's ensemble, for
     /// no placement and for the best one. Returns `None` if the run was stopped early.
-    ///
-    /// # Errors
-    /// A run needs more memory than the system has, or its workload cannot be read.
     pub fn run(&self, uncertainty: bool, observer: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
         let Some((results, _)) = self.run_cells(&self.selection, observer)? else {
             return Ok(None);
@@ -531,9 +521,6 @@ impl WhatIfStudy {
     }
 
     /// The runs of its placements, without those of an ensemble.
-    ///
-    /// # Errors
-    /// The errors of [`WhatIfStudy::run`].
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }

@@ -9,16 +9,13 @@ use super::placements::Knowledge;
 #[derive(Clone, Debug, Serialize)]
 pub struct PlacementAnswer {
     pub name: String,
-    /// The placement as part of a sentence: "separating by process".
     #[serde(skip)]
     pub(super) phrase: String,
-    /// Knowledge that the placement needs.
     pub knowledge: Knowledge,
     /// Write amplification over the measured window, which the notes name.
     pub write_amplification: f64,
     /// Interval of the write amplification over the device's ensemble: low, high.
     pub interval: Option<[f64; 2]>,
-    /// Write amplification over the whole run.
     pub cumulative_write_amplification: f64,
     /// Relative change of the programmed bytes against no placement (-0.2 is 20 % less).
     pub change: f64,

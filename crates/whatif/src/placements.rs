@@ -33,7 +33,6 @@ pub struct PlacementOption {
     pub name: String,
     /// The placement as part of a sentence: "separating by process".
     pub phrase: String,
-    /// Knowledge that the placement needs.
     pub knowledge: Knowledge,
     /// Steps to implement it on a host, a line each.
     pub steps: Vec<String>,
@@ -111,19 +110,16 @@ pub(super) fn list_placements(
     Ok(placements)
 }
 
-/// A change to this workload.
 fn workload_change(workload: WorkloadChoice) -> RunChange {
     RunChange { workload: Some(workload), ..RunChange::default() }
 }
 
-/// The workload with a classifier over it.
 fn classified<'a>(table: &Table, settings: impl IntoIterator<Item = (&'a str, Value)>) -> WorkloadChoice {
     let mut table = table.clone();
     set_classifier(&mut table, settings);
     WorkloadChoice::Table(table)
 }
 
-/// Sets the classifier of a workload.
 fn set_classifier<'a>(workload: &mut Table, settings: impl IntoIterator<Item = (&'a str, Value)>) {
     let settings = settings.into_iter().map(|(key, value)| (key.to_string(), value));
     workload.insert("classifier".to_string(), Value::Table(settings.collect()));

@@ -43,7 +43,6 @@ pub(super) struct Survey {
     pub(super) volumes: u64,
     pub(super) processes: u64,
     pub(super) files: u64,
-    /// True if writes have placement directives.
     pub(super) has_directives: bool,
 }
 

@@ -15,9 +15,6 @@ pub(super) struct LastDocument {
 }
 
 /// Finds the last JSON object. `None` if the text has none.
-///
-/// # Errors
-/// An object is not terminated. The message names its first line.
 pub(super) fn find_last(text: &str) -> Result<Option<LastDocument>, String> {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     let mut last: Option<LastDocument> = None;

@@ -8,7 +8,6 @@ const T_95: [f64; 30] = [
 ];
 const NORMAL_95: f64 = 1.960;
 
-/// Arithmetic mean of at least one value.
 pub fn mean(values: &[f64]) -> f64 {
     assert!(!values.is_empty(), "a mean of nothing");
     values.iter().sum::<f64>() / values.len() as f64

@@ -9,7 +9,6 @@ use experiment::error::LabError;
 /// Maximum number of names in a sentence. Above it, the sentence has the number of the others.
 const NAMES_SHOWN: usize = 6;
 
-/// Pairs of cells to compare.
 pub(super) struct CellPairs {
     /// Indices of the cells of A and of B.
     pub(super) pairs: Vec<(usize, usize)>,

@@ -17,7 +17,6 @@ const WAF_AT_THE_END: &str = "WAF at the end";
 /// A cell with the values of its seeds.
 #[derive(Clone, Debug)]
 pub(super) struct SideCell {
-    /// Name of the cell within its side.
     pub(super) name: String,
     pub(super) device: String,
     /// Options of `warp run` that run this cell alone.
@@ -92,10 +91,6 @@ impl Side {
     ///
     /// Of several JSON documents, the last one is read. Text around them is skipped, with an entry
     /// in [`Side::notes`].
-    ///
-    /// # Errors
-    /// The text has another format, a counter is not a decimal number, or a document is not
-    /// terminated. The message lists the formats or names the position.
     pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
         let invalid = |problem| LabError::invalid(name, problem);
         if let Some(answers) = answer::of_folder(text) {
@@ -174,10 +169,6 @@ impl Side {
         self.runs[0].metrics.clone()
     }
 
-    /// Reads a stored run.
-    ///
-    /// # Errors
-    /// The run measured no metric.
     pub fn from_run(run: &StoredRun) -> Result<Side, LabError> {
         Side::from_results(&run.id, &run.document["result"], origin_of(&run.document))
     }
@@ -234,13 +225,11 @@ impl Side {
         Ok(Side { name: name.to_string(), origin, notes: Vec::new(), kind, runs })
     }
 
-    /// A short description of the side.
     pub(super) fn short_description(&self) -> String {
         let target = self.origin["target"].as_str().map(|target| format!(" about {target}"));
         format!("{}{}", self.kind.name(), target.unwrap_or_default())
     }
 
-    /// A one-line description of the side.
     pub fn description(&self) -> String {
         let mut parts = vec![format!("{} ({})", self.name, self.kind.name())];
         parts.extend(self.origin["title"].as_str().map(str::to_string));
@@ -254,7 +243,6 @@ impl Side {
         parts.join(" · ")
     }
 
-    /// Names of its devices, without duplicates.
     pub(super) fn devices(&self) -> Vec<String> {
         base::distinct(self.runs.iter().map(|run| run.device.clone()))
     }
@@ -303,7 +291,6 @@ fn entry<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a m
     &mut entries[index]
 }
 
-/// Origin of a stored run.
 fn origin_of(document: &Value) -> Value {
     let keys = ["id", "at", "target", "title", "options", "warp", "engine", "seconds"];
     let known = keys.iter().filter_map(|key| Some((key.to_string(), document.get(*key)?.clone())));

@@ -25,18 +25,13 @@ pub struct ExportColumn {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     Bool(Vec<bool>),
-    /// Unsigned integers of 16 bits.
     U16(Vec<u16>),
-    /// Unsigned integers of 32 bits.
     U32(Vec<u32>),
-    /// Unsigned integers of 64 bits.
     U64(Vec<u64>),
-    /// Floating point numbers of 64 bits.
     F64(Vec<f64>),
     Text(Texts),
 }
 
-/// Concatenated texts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texts {
     /// All texts without separators.
@@ -57,7 +52,6 @@ impl<S: AsRef<str>> FromIterator<S> for Texts {
 }
 
 impl ExportColumn {
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         match &self.values {
             Values::Bool(values) => values.len(),
@@ -117,7 +111,6 @@ impl Values {
     }
 }
 
-/// Builder of the columns for some rows.
 pub struct ColumnBuilder<'a, T> {
     rows: &'a [T],
     columns: Vec<ExportColumn>,
@@ -158,57 +151,46 @@ impl<'a, T> ColumnBuilder<'a, T> {
         self.columns.push(column);
     }
 
-    /// Adds a column of unsigned integers of 64 bits.
     pub fn u64(self, name: &str, value: impl Fn(&T) -> u64) -> Self {
         self.add(name, Values::U64, value)
     }
 
-    /// Adds a column of unsigned integers of 32 bits.
     pub fn u32(self, name: &str, value: impl Fn(&T) -> u32) -> Self {
         self.add(name, Values::U32, value)
     }
 
-    /// Adds a column of unsigned integers of 16 bits.
     pub fn u16(self, name: &str, value: impl Fn(&T) -> u16) -> Self {
         self.add(name, Values::U16, value)
     }
 
-    /// Adds a column of floating point numbers.
     pub fn f64(self, name: &str, value: impl Fn(&T) -> f64) -> Self {
         self.add(name, Values::F64, value)
     }
 
-    /// Adds a nullable column of floating point numbers.
     pub fn optional_f64(self, name: &str, value: impl Fn(&T) -> Option<f64>) -> Self {
         self.add_optional(name, Values::F64, value)
     }
 
-    /// Adds a nullable column of unsigned integers.
     pub fn optional_u64(self, name: &str, value: impl Fn(&T) -> Option<u64>) -> Self {
         self.add_optional(name, Values::U64, value)
     }
 
-    /// Adds a column of booleans.
     pub fn boolean(self, name: &str, value: impl Fn(&T) -> bool) -> Self {
         self.add(name, Values::Bool, value)
     }
 
-    /// Adds a nullable column of booleans.
     pub fn optional_boolean(self, name: &str, value: impl Fn(&T) -> Option<bool>) -> Self {
         self.add_optional(name, Values::Bool, value)
     }
 
-    /// Adds a column of borrowed text.
     pub fn text(self, name: &str, value: impl Fn(&'a T) -> &'a str) -> Self {
         self.add(name, Values::Text, value)
     }
 
-    /// Adds a nullable column of borrowed text.
     pub fn optional_text(self, name: &str, value: impl Fn(&'a T) -> Option<&'a str>) -> Self {
         self.add_optional(name, Values::Text, value)
     }
 
-    /// Adds a column of text.
     pub fn owned_text(self, name: &str, value: impl Fn(&T) -> String) -> Self {
         self.add(name, Values::Text, value)
     }

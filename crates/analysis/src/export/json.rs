@@ -68,7 +68,6 @@ fn interval_json(axes: &[String], judge: &ClaimChecker<'_>, key: &CellKey) -> Op
     }))
 }
 
-/// Cells that could not be run.
 pub fn refused_json(axes: &[String], cells: &[RefusedCell]) -> Value {
     let cells = cells.iter().map(|cell| {
         json!({
@@ -154,7 +153,6 @@ fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, sample
     cell
 }
 
-/// Arrivals and latencies of a replayed trace.
 fn replay_json(pace: &TracePace) -> Value {
     let mut json = json!({ "pace": pace.to_string() });
     let Some(replay) = pace.replay() else { return json };
@@ -236,7 +234,6 @@ fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
     json
 }
 
-/// The counters of an owner with literal keys. A renamed field of the device must not rename a key.
 fn owner_json(owner: UnitOwner, row: &OwnerStats) -> Value {
     json!({
         "owner": owner.to_string(),

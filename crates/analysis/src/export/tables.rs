@@ -52,7 +52,6 @@ pub fn differences(rows: &[Difference]) -> ExportTable<'static> {
     })
 }
 
-/// One row for each stored run.
 pub fn kept_runs(runs: &[StoredRun]) -> ExportTable<'static> {
     ExportTable::single_batch(runs, |runs| {
         ColumnBuilder::new(runs)
@@ -405,7 +404,6 @@ pub fn replays<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable<'a>
     })
 }
 
-/// Results with placement feedback.
 fn with_feedback(results: &[RunResult]) -> impl Iterator<Item = (&RunResult, &FeedbackResult)> {
     results.iter().filter_map(|result| Some((result, result.feedback.as_ref()?)))
 }

@@ -25,9 +25,6 @@ pub(crate) struct SavedDevice {
 
 impl SavedDevice {
     /// Reads the description of a snapshot's device.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no snapshot.
     pub(crate) fn find(path: &Path) -> Result<SavedDevice, LabError> {
         let (config, note) = Device::read_header(path)?;
         let origin = if note.is_empty() {
@@ -87,7 +84,6 @@ struct StartDevice<'a> {
 }
 
 impl<'a> StartDevice<'a> {
-    /// Creates a start that only has a device.
     fn new(device: &str, origin: DeviceOrigin<'a>, part: Option<EnsemblePart>) -> StartDevice<'a> {
         StartDevice { device: device.to_string(), origin, part, change: RunChange::default(), place: None }
     }
@@ -123,9 +119,6 @@ impl Experiment {
     /// All runs, in the order devices, grid, variants, seeds. `last` changes each run last. With
     /// `uncertainty`, the runs of ensemble members follow those of each profile. They come from the
     /// experiment's ensemble or, if it has none, from the profile's.
-    ///
-    /// # Errors
-    /// A device, workload or change does not fit. The error names file and field.
     pub(crate) fn cells(
         &self,
         run: &RunSettings,
@@ -218,7 +211,6 @@ impl Experiment {
         members.collect()
     }
 
-    /// Every combination of grid values.
     fn grid_points(&self, run: &RunSettings) -> Vec<Vec<&Variant>> {
         let kept = |value: &&Variant| run.variants.is_empty() || run.variants.contains(&value.name);
         let mut points = vec![Vec::new()];
@@ -232,7 +224,6 @@ impl Experiment {
         points
     }
 
-    /// Settings of a cell with this change.
     fn changed_run(&self, run: &RunSettings, change: &RunChange) -> Result<RunSettings, LabError> {
         let mut run = run.clone();
         run.precondition_drive_writes = change.precondition_drive_writes.unwrap_or(run.precondition_drive_writes);

@@ -35,10 +35,8 @@ const BUILT_IN: &str = " (built in)";
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Name of the folder.
     #[serde(skip)]
     pub slug: String,
-    /// Path of the file.
     #[serde(skip)]
     pub file: String,
     /// Title in one line. Default: the name of the folder.
@@ -103,16 +101,13 @@ pub struct Variant {
     pub change: RunChange,
 }
 
-/// Axis of the grid.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GridAxis {
-    /// Name of the axis.
     pub axis: String,
     /// Device setting that takes each of the `over` values, a short form of `values`.
     #[serde(default)]
     pub sweep: Option<String>,
-    /// Values of `sweep`.
     #[serde(default)]
     pub over: Vec<Value>,
     /// Named values with their changes.
@@ -153,18 +148,12 @@ fn unknown_name_error(name: &str) -> LabError {
 impl Experiment {
     /// Finds an experiment by path of its file or folder, by name of a folder in `./experiments` or
     /// in the working folder, or built in.
-    ///
-    /// # Errors
-    /// No such experiment exists, or its file is invalid. The error names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
         let found = Experiment::text(name)?;
         Experiment::parse(&found.file, &found.text)
     }
 
     /// Text of an experiment, found as by [`Experiment::find`].
-    ///
-    /// # Errors
-    /// No such experiment exists, or it is unreadable.
     pub fn text(name: &str) -> Result<find::TextFile, LabError> {
         match Experiment::file_of(name) {
             Some(file) => find::find::<BuiltInExperiment>("experiment", "experiments", &file, "toml"),
@@ -194,7 +183,6 @@ impl Experiment {
         })
     }
 
-    /// Slugs of all experiments, in `./experiments` and built in.
     pub fn names() -> Vec<String> {
         folders::names()
     }
@@ -204,24 +192,17 @@ impl Experiment {
         folders::names_here()
     }
 
-    /// Returns true if the project provides this experiment.
     pub fn is_built_in(&self) -> bool {
         BuiltInExperiment::get(&format!("{}/{FILE}", self.slug)).is_some()
     }
 
     /// Reads an experiment from text. `file` is its path. The folder's name is the slug.
-    ///
-    /// # Errors
-    /// As [`Experiment::find`].
     pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
         let table = toml::from_str(text).map_err(|error| LabError::invalid(file, find::toml_problem(&error)))?;
         Experiment::from_table(file, table)
     }
 
     /// Reads an experiment from the table of its file. `file` is as for [`Experiment::parse`].
-    ///
-    /// # Errors
-    /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
         if table.is_empty() {
             let problem = "the file is empty. An experiment begins with devices = [...] (`warp new`), a workload with kind = \
@@ -317,9 +298,6 @@ impl Experiment {
 
     /// Finds an experiment by name. Otherwise wraps a workload of this name (a job file, a table
     /// with a `kind`, a block trace) on `device` as an experiment of one cell.
-    ///
-    /// # Errors
-    /// As [`Experiment::find`], or the workload lacks a device.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
         if !Experiment::is_workload(name) {
             find::check_path(name)?;
@@ -376,7 +354,6 @@ impl Experiment {
         rows.any(|at| coordinates.selects(at, key))
     }
 
-    /// Names of the grid axes.
     pub fn axes(&self) -> Vec<String> {
         self.grid.iter().map(|axis| axis.axis.clone()).collect()
     }

@@ -39,7 +39,6 @@ pub fn comparison(comparison: &ResultComparison) -> ReportTable {
     table
 }
 
-/// The lines above the table.
 fn all_notes(comparison: &ResultComparison) -> Vec<String> {
     let mut notes = vec![format!("A: {}", comparison.a.description()), format!("B: {}", comparison.b.description())];
     for side in [&comparison.a, &comparison.b] {

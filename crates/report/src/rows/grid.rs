@@ -25,7 +25,6 @@ pub(crate) fn axes_of(results: &[RunResult], axes: &[String]) -> Vec<String> {
 pub struct Grid {
     /// Values of the first grid axis. One empty string without axes.
     pub columns: Vec<String>,
-    /// Rows in the order of the results.
     pub rows: Vec<GridRow>,
 }
 
@@ -80,7 +79,6 @@ impl Grid {
         1 + usize::from(self.has_variants()) + self.further_axes()
     }
 
-    /// A table of write amplifications.
     pub fn to_rows(&self, axes: &[String]) -> ReportTable {
         self.to_rows_of(axes, CellValue::from)
     }

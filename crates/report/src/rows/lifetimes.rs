@@ -7,9 +7,6 @@ use super::{CellValue, ReportTable, TableColumn};
 
 /// Lifetimes of workloads: a row for each workload, and one for each of several streams. For two
 /// workloads, the note above the table has their distance.
-///
-/// # Errors
-/// Two workloads were measured at different scales.
 pub fn lifetimes(measured: &[MeasuredLifetimes]) -> Result<ReportTable, LabError> {
     let shares = SHARES.map(|share| TableColumn::number(format!("{:.0} %", share * 100.0), ""));
     let columns = [TableColumn::label("written by"), TableColumn::number("written", "")].into_iter();

@@ -41,7 +41,6 @@ pub use stored_runs::{kept_run, kept_runs};
 pub use text::{TextFormat, wrapped};
 pub use warnings::{scales, warning, warning_lines, warning_sentences};
 
-/// A cell: its value and its format.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellValue {
     /// No value, such as a ratio with denominator 0 or a cell that was not run.
@@ -78,12 +77,10 @@ pub enum CellValue {
 }
 
 impl CellValue {
-    /// A number, or [`CellValue::Nothing`].
     pub fn optional<T>(value: Option<T>, of: impl FnOnce(T) -> CellValue) -> CellValue {
         value.map_or(CellValue::Nothing, of)
     }
 
-    /// Marks the value as doubtful if `is_doubtful` is true.
     pub fn mark_doubtful(self, is_doubtful: bool) -> CellValue {
         if is_doubtful { CellValue::Doubtful(Box::new(self)) } else { self }
     }
@@ -181,11 +178,9 @@ pub enum ColumnKind {
 /// Heading of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableColumn {
-    /// Name of the content.
     pub heading: String,
     /// Unit of the cells. Empty if they have none or contain it.
     pub unit: &'static str,
-    /// Kind of the content.
     pub kind: ColumnKind,
 }
 
@@ -213,31 +208,23 @@ impl TableColumn {
 /// Mark of a row, in formats that can show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// No mark.
     #[default]
     None,
-    /// The row passes.
     Holds,
-    /// The row fails.
     Fails,
 }
 
-/// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// Values, one for each column.
     pub cells: Vec<CellValue>,
-    /// Pass or fail mark.
     pub mark: Mark,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportTable {
-    /// Lines before the table.
     pub notes: Vec<String>,
     /// Headings of the columns. A table with only empty headings has no head.
     pub columns: Vec<TableColumn>,
-    /// Rows in display order.
     pub rows: Vec<TableRow>,
 }
 
@@ -256,7 +243,6 @@ impl ReportTable {
         rows
     }
 
-    /// Adds a line before the table.
     pub fn note(mut self, note: impl Into<String>) -> ReportTable {
         self.notes.push(note.into());
         self
@@ -266,14 +252,12 @@ impl ReportTable {
         self.add_marked(Mark::None, cells);
     }
 
-    /// Adds a row with a mark.
     pub fn add_marked(&mut self, mark: Mark, cells: impl IntoIterator<Item = CellValue>) {
         let cells: Vec<CellValue> = cells.into_iter().collect();
         assert_eq!(cells.len(), self.columns.len(), "a row has a cell for each column");
         self.rows.push(TableRow { cells, mark });
     }
 
-    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

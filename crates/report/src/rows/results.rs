@@ -116,7 +116,6 @@ pub fn results(
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerRow {
     pub owner: UnitOwner,
-    /// Counters of the handle.
     pub stats: OwnerStats,
     /// Bytes that the host wrote through it, in multiples of the capacity.
     pub host_capacities: f64,
@@ -166,10 +165,8 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Unit of values in multiples of the device capacity.
 const CAPACITIES: &str = "x capacity";
 
-/// The reclaim unit handles of one result.
 pub fn handles(result: &RunResult) -> ReportTable {
     let mut rows = ReportTable::new([
         TableColumn::label("handle"),

@@ -10,7 +10,6 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 
 use super::{CellValue, ColumnKind, ReportTable, TableColumn};
 
-/// Format of printed tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextFormat {
     /// With lines between cells, within the terminal's width.
@@ -26,7 +25,6 @@ pub enum TextFormat {
 }
 
 impl TextFormat {
-    /// Formats text between tables.
     pub fn words(self, text: &str) -> String {
         match self {
             TextFormat::Lines | TextFormat::Plain => text.to_string(),
@@ -140,7 +138,6 @@ impl ReportTable {
         self.text_within(terminal_width().unwrap_or(usize::MAX))
     }
 
-    /// The table as text, within this width.
     pub fn text_within(&self, width: usize) -> String {
         self.text_of(width, presets::UTF8_FULL_CONDENSED)
     }
@@ -218,7 +215,6 @@ impl ReportTable {
     }
 }
 
-/// A cell of CSV.
 fn quoted(cell: &str) -> Cow<'_, str> {
     match cell.contains([',', '"', '\n', '\r']) {
         true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),

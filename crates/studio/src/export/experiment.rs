@@ -14,7 +14,6 @@ use toml::{Table, Value};
 
 use super::{ExportData, ExportLane};
 
-/// Text of the file.
 pub fn text(material: &ExportData) -> String {
     let (table, left_out) = table(material);
     let mut comment = String::from(

@@ -24,26 +24,20 @@ use crate::lane::{LaneEvents, LaneFork};
 use crate::series::LaneSeries;
 use crate::session_spec::{LanePlan, SessionPlan, SessionSpec};
 
-/// Data of a session for exports.
 pub struct ExportData {
     /// Resolved order of the session.
     pub prepared: Arc<SessionPlan>,
-    /// Order that reproduces the session.
     pub order: SessionSpec,
     pub lanes: Vec<ExportLane>,
 }
 
-/// Data of a lane for exports.
 pub struct ExportLane {
-    /// Plan of the run.
     pub plan: LanePlan,
     /// Fork of the lane, if it is one.
     pub branch: Option<LaneFork>,
     /// Results so far, `None` for a waiting lane.
     pub result: Option<RunResult>,
-    /// Latest events.
     pub log: LaneEvents,
-    /// Time series.
     pub series: LaneSeries,
     /// Recent work of dies and channels, in virtual time.
     pub activity: RecentActivity,

@@ -2,7 +2,6 @@
 
 use super::{ExportData, experiment};
 
-/// Text of the program.
 pub fn text(material: &ExportData) -> String {
     let toml = experiment::text(material);
     format!(

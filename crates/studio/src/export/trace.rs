@@ -30,7 +30,6 @@ const DIE_TRACKS: usize = 2 << 20;
 const CHANNEL_TRACKS: usize = 3 << 20;
 const REQUEST_TRACKS: usize = 4 << 20;
 
-/// Text of the file.
 pub fn text(material: &ExportData) -> String {
     let mut events = Vec::new();
     for (index, lane) in material.lanes.iter().enumerate() {
