@@ -133,7 +133,6 @@ class Deadly(VictimPolicy):
 
 
 class Broken(VictimPolicy):
-
     def select(self, candidates: Any) -> int | None:
         raise RuntimeError("no idea")
 
