@@ -33,7 +33,7 @@ fio --name=check --filename="$device" --direct=1 --thread --output="$SCRATCH/fio
     --norandommap --time_based --runtime=60 &
 writing=$!
 eventually "the page shows this host while fio writes" 40 test -s /host/page/hosts
-# Without the braces the shell would report that the job was terminated.
+# Without the redirection the shell would report that the job was terminated.
 {
     kill -TERM $writing
     wait $writing
