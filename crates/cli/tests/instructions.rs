@@ -13,16 +13,34 @@ use std::process::Command;
 const ALLOWED: f64 = 0.03;
 
 /// A run and its number of instructions.
-struct Counted {
+struct Counted<'a> {
     name: &'static str,
     /// Job file, or name of a workload.
     workload: &'static str,
-    options: &'static [&'static str],
+    options: &'a [&'static str],
     instructions: u64,
 }
 
+/// A drive with reclaim units of 16 pages and greedy collection. Many units have the same valid
+/// count.
+const SMALL_UNITS: [&str; 13] = [
+    "--precondition",
+    "1",
+    "--drive-writes",
+    "0.5",
+    "--untimed",
+    "--set",
+    "geometry.channels=1",
+    "--set",
+    "geometry.dies_per_channel=1",
+    "--set",
+    "geometry.reclaim_unit_bytes=64KiB",
+    "--set",
+    "handles.hot_window_bytes=0",
+];
+
 /// Numbers of an optimised build of the tests with all checks.
-const RUNS: [Counted; 3] = [
+const RUNS: [Counted<'static>; 3] = [
     Counted {
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
@@ -43,7 +61,7 @@ const RUNS: [Counted; 3] = [
     },
 ];
 
-impl Counted {
+impl Counted<'_> {
     fn arguments(&self, folder: &Path) -> Vec<String> {
         let workload = match self.workload.starts_with('[') {
             false => self.workload.to_string(),
@@ -71,6 +89,18 @@ impl Counted {
         let count = collected.unwrap_or_else(|| panic!("{}: callgrind tells no count:\n{told}", self.name));
         count.trim().parse().expect("a count")
     }
+}
+
+#[test]
+fn ten_times_as_many_units_take_ten_times_as_many_instructions() {
+    let count = |capacity: &'static str| {
+        let own = ["--set", "gc.victim_policy=greedy", "--set", capacity];
+        let options = [&SMALL_UNITS[..], &own].concat();
+        let workload = "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n";
+        Counted { name: "many units", workload, options: &options, instructions: 0 }.count()
+    };
+    let (few, many) = (count("geometry.capacity_bytes=274MiB"), count("geometry.capacity_bytes=2740MiB"));
+    assert!(many < 10 * few, "5 thousand units take {few} instructions, 50 thousand take {many}");
 }
 
 #[test]

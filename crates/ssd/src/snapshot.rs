@@ -37,7 +37,7 @@ use crate::types::{Lpn, Ppn};
 
 const MAGIC: &[u8; 8] = b"WARPSSD\0";
 /// Version of the format. Incremented for every change of a stored type.
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 /// Maximum size of a configuration or state section. A device with 2^32 pages in single-page
 /// reclaim units stays below it, so larger sizes are corruption and must not be allocated.
 const SECTION_BYTES_MAX: u64 = 64 << 30;
@@ -217,7 +217,8 @@ impl<R: Read> SnapshotReader<R> {
         let layout = DeviceLayout::new(&config);
         let layout = layout.map_err(|error| self.invalid(&format!("has an impossible device ({error})"), MAKE_ANEW))?;
         let state = self.section("state")?;
-        let state: DeviceState = self.decode(&state, "state")?;
+        let mut state: DeviceState = self.decode(&state, "state")?;
+        state.derive_watch_counts(&config, &layout);
         if !state.fits(&layout) {
             return Err(self.invalid("has a state with another geometry than its configuration", MAKE_ANEW));
         }

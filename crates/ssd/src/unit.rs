@@ -28,7 +28,8 @@ pub struct ReclaimUnit {
     /// Number of valid pages.
     pub(crate) valid_pages: u32,
     /// Threshold of valid pages below which the index must be updated. 0 while the unit is not
-    /// closed.
+    /// closed. Not stored in snapshots.
+    #[serde(skip)]
     pub(crate) watch: u32,
     /// See [`ReclaimUnit::last_invalidation`].
     pub(crate) last_invalidation: u64,

@@ -16,7 +16,7 @@ use crate::config::{GcDestination, Isolation};
 use crate::device::engine::DeviceCore;
 use crate::device::open::OpenUnit;
 use crate::event::{CloseReason, DeviceEvent, EventEmitter, MovedRun, ReclaimRecord, ReportedPagePicker, Trigger};
-use crate::gc::{VictimCandidates, VictimPolicy};
+use crate::gc::{VictimCandidates, VictimPolicy, VictimRule};
 use crate::layout::SizeClass;
 use crate::types::{MappedRun, Nanos, Placement, Ppn, RgId, RuId, UnitOwner};
 use crate::unit::{ReclaimUnit, UnitState};
@@ -89,14 +89,25 @@ impl DeviceCore {
     /// copies lack space.
     fn collect_one(&mut self, events: &mut EventEmitter<'_>, now: Nanos, group: RgId, trigger: Trigger) -> bool {
         let lazy = trigger == Trigger::Background;
-        let members = &self.state.groups[group.index()];
+        let members = &mut self.state.groups[group.index()];
         let mut victim = None;
         let selection = self.config.gc.source_policy;
         let order = selection.order(&members.closed, &self.state.units);
+        // An external policy may call the built-in one.
+        let is_greedy = self.config.gc.victim_policy == VictimRule::Greedy || self.victim_policy.0.is_some();
         for owners in &order {
+            for &owner in owners.iter().filter(|_| is_greedy) {
+                for set in &mut members.closed[owner] {
+                    let _ = set.find_lowest(&mut self.state.units);
+                }
+            }
             let candidates = VictimCandidates {
                 units: &self.state.units,
-                sets: owners.iter().flat_map(|&owner| &members.closed[owner]).collect(),
+                sets: owners
+                    .iter()
+                    .flat_map(|&owner| &members.closed[owner])
+                    .filter(|set| !set.members.is_empty())
+                    .collect(),
                 lazy,
                 host_pages_written: self.state.host_pages_written,
             };

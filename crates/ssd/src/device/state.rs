@@ -13,11 +13,11 @@ use crate::cast::{index, narrow, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation};
 use crate::endurance::ERASES_MAX;
 use crate::gc::index::ClosedSet;
-use crate::layout::DeviceLayout;
+use crate::layout::{DeviceLayout, SizeClass};
 use crate::recency::RecencyWindow;
 use crate::stats::{DeviceStats, FdpTotals};
 use crate::types::{Ppn, RgId, RuId};
-use crate::unit::ReclaimUnit;
+use crate::unit::{ReclaimUnit, UnitState};
 
 /// State of a drive without the page maps and without values derived from the configuration.
 #[derive(Clone, Serialize, Deserialize)]
@@ -137,6 +137,15 @@ impl DeviceState {
         }
     }
 
+    /// Computes the watch counts, which snapshots leave out. Accepts any values from a file.
+    pub(crate) fn derive_watch_counts(&mut self, config: &DeviceConfig, layout: &DeviceLayout) {
+        let set = |class: &SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
+        let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
+        for unit in self.units.iter_mut().filter(|unit| unit.state == UnitState::Closed) {
+            unit.watch = sets.get(usize::from(unit.class)).map_or(0, |set| set.watch(unit.valid_pages));
+        }
+    }
+
     /// Returns true if the counters can be raised to these values without a risk of overflow later.
     pub(super) fn can_raise(&self, at_least: &FdpTotals, block_pages: u32) -> bool {
         const BYTES_MAX: u64 = 1 << 58;
@@ -198,7 +207,7 @@ impl ReclaimGroup {
             isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,
         };
         let shared = OwnerState { open: Vec::new(), turn: 0, collecting: None, isolated: false };
-        let set = |class: &crate::layout::SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
+        let set = |class: &SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
         let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
         ReclaimGroup {
             free_superblocks: (first..first + layout.superblocks_per_group).collect(),

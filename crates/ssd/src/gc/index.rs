@@ -3,7 +3,15 @@
 //!
 //! Units are linked into buckets by valid count. A bucket covers up to 1/256 of the unit's pages,
 //! so an invalidation rarely moves a unit. The index needs no update while the valid count is at
-//! least `watch`. The exact minimum comes from a scan of the lowest bucket, once per collection.
+//! least `watch`.
+//!
+//! The exact minimum comes from the lowest bucket ([`ClosedSet::find_lowest`]). A collection walks
+//! a short bucket. The units of a long bucket go into a heap, which then serves as many collections
+//! as the bucket has units. Each invalidation of a unit in the heap adds an entry, and entries of
+//! units that have changed are dropped when they come up.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +19,30 @@ use crate::cast::{count, index, truncate32, wide};
 use crate::unit::{NONE, ReclaimUnit, UnitState};
 
 const BUCKETS_MAX: u32 = 256;
+/// Number of units that each collection walks rather than keep them in a heap.
+const WALKED_MAX: usize = 16;
+
+/// Valid pages, closing sequence and number of a unit. The minimum is the greedy victim.
+type HeapKey = Reverse<(u32, u64, u32)>;
+
+/// Units with the fewest valid pages. A clone is empty.
+#[derive(Debug, Default)]
+struct LowestUnits {
+    /// The heap has all units of the buckets before this one. 0 while there is no heap.
+    end_bucket: usize,
+    heap: BinaryHeap<HeapKey>,
+    /// Number of entries at which outdated ones outnumber the others and the heap is dropped.
+    entries_max: usize,
+}
+
+impl Clone for LowestUnits {
+    fn clone(&self) -> LowestUnits {
+        LowestUnits::default()
+    }
+}
 
 /// Closed reclaim units of one owner and size class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ClosedSet {
     pub(crate) members: Vec<u32>,
     order_head: u32,
@@ -26,6 +55,15 @@ pub(crate) struct ClosedSet {
     pub(crate) lazy_valid_pages: u32,
     /// Number of units that background collection may take.
     pub(crate) lazy_units: u32,
+    /// Buckets before this one are empty.
+    #[serde(skip)]
+    first_bucket: usize,
+    #[serde(skip)]
+    lowest: LowestUnits,
+    /// Unit with the fewest valid pages, of those the one closed first. Valid after
+    /// [`ClosedSet::find_lowest`], until the set changes.
+    #[serde(skip)]
+    pub(crate) lowest_unit: Option<u32>,
 }
 
 impl ClosedSet {
@@ -47,6 +85,9 @@ impl ClosedSet {
             // pages exactly 29.
             lazy_valid_pages: truncate32(lazy_valid_share * f64::from(unit_pages) + 1e-6).min(unit_pages - 1),
             lazy_units: 0,
+            first_bucket: 0,
+            lowest: LowestUnits::default(),
+            lowest_unit: None,
         }
     }
 
@@ -59,7 +100,7 @@ impl ClosedSet {
     }
 
     /// Valid count below which the unit must be moved or counted as lazy.
-    fn watch(&self, valid_pages: u32) -> u32 {
+    pub(crate) fn watch(&self, valid_pages: u32) -> u32 {
         let bucket = self.bucket_number(valid_pages);
         let leaves_bucket = if bucket == 0 { 0 } else { ((bucket - 1) << self.bucket_shift) + 1 };
         let becomes_lazy = if valid_pages > self.lazy_valid_pages { self.lazy_valid_pages + 1 } else { 0 };
@@ -89,7 +130,7 @@ impl ClosedSet {
 
         let valid_pages = units[index(unit)].valid_pages;
         self.link(units, unit);
-        units[index(unit)].watch = self.watch(valid_pages);
+        self.set_watch(units, unit);
         let lazy = valid_pages <= self.lazy_valid_pages;
         self.lazy_units += u32::from(lazy);
         self.check_ends();
@@ -154,10 +195,24 @@ impl ClosedSet {
         let lazy = |pages| pages <= self.lazy_valid_pages;
         let becomes_lazy = lazy(valid_pages) && !lazy(valid_pages_before);
         self.lazy_units += u32::from(becomes_lazy);
-        let watch = self.watch(valid_pages);
-        assert!(watch <= valid_pages, "unit {unit} has a watch count that never triggers");
-        units[index(unit)].watch = watch;
+        self.set_watch(units, unit);
         becomes_lazy
+    }
+
+    /// Sets the watch count of a unit that is new in its bucket or has lost pages. Adds the unit to
+    /// the heap if that has the units of its bucket.
+    fn set_watch(&mut self, units: &mut [ReclaimUnit], unit: u32) {
+        let entry = &mut units[index(unit)];
+        entry.watch = self.watch(entry.valid_pages);
+        assert!(entry.watch <= entry.valid_pages, "unit {unit} has a watch count that never triggers");
+        if self.bucket(entry.valid_pages) < self.lowest.end_bucket {
+            if self.lowest.heap.len() == self.lowest.entries_max {
+                self.lowest = LowestUnits::default();
+            } else {
+                self.lowest.heap.push(heap_key(entry, unit));
+                entry.watch = entry.valid_pages;
+            }
+        }
     }
 
     fn link(&mut self, units: &mut [ReclaimUnit], unit: u32) {
@@ -170,6 +225,7 @@ impl ClosedSet {
             units[index(next)].bucket_previous = unit;
         }
         self.buckets[bucket] = unit;
+        self.first_bucket = self.first_bucket.min(bucket);
     }
 
     fn unlink(&mut self, units: &mut [ReclaimUnit], unit: u32, bucket: usize) {
@@ -186,10 +242,39 @@ impl ClosedSet {
         }
     }
 
-    /// Units of the lowest non-empty bucket, which include the unit with the fewest valid pages.
-    pub(crate) fn lowest<'a>(&'a self, units: &'a [ReclaimUnit]) -> impl Iterator<Item = u32> + 'a {
-        let head = self.buckets.iter().copied().find(|head| *head != NONE).unwrap_or(NONE);
-        follow(head, |unit| units[index(unit)].bucket_next)
+    /// Finds the unit with the fewest valid pages. Returns the number of visited units, which is at
+    /// most a few per change of the set on average.
+    pub(crate) fn find_lowest(&mut self, units: &mut [ReclaimUnit]) -> usize {
+        self.lowest_unit = None;
+        let mut visited = 0;
+        while let Some(&key) = self.lowest.heap.peek() {
+            visited += 1;
+            let Reverse((_, _, unit)) = key;
+            let entry = &units[index(unit)];
+            if entry.member != NONE && key == heap_key(entry, unit) {
+                self.lowest_unit = Some(unit);
+                return visited;
+            }
+            self.lowest.heap.pop();
+        }
+        let mut keys = std::mem::take(&mut self.lowest).heap.into_vec();
+        let Some(empty) = self.buckets[self.first_bucket..].iter().position(|head| *head != NONE) else {
+            return visited;
+        };
+        self.first_bucket += empty;
+        let bucket = follow(self.buckets[self.first_bucket], |unit| units[index(unit)].bucket_next);
+        keys.extend(bucket.map(|unit| heap_key(&units[index(unit)], unit)));
+        visited += keys.len();
+        self.lowest_unit = keys.iter().max().map(|Reverse((_, _, unit))| *unit);
+        if keys.len() > WALKED_MAX {
+            // All their invalidations must come to the heap.
+            for Reverse((valid_pages, _, unit)) in &keys {
+                units[index(*unit)].watch = *valid_pages;
+            }
+            let entries_max = 2 * keys.len();
+            self.lowest = LowestUnits { end_bucket: self.first_bucket + 1, heap: keys.into(), entries_max };
+        }
+        visited
     }
 
     /// Returns true if a unit can be reclaimed without copying. The first bucket contains only such
@@ -233,7 +318,8 @@ impl ClosedSet {
         for (position, &unit) in (0..).zip(&self.members) {
             let entry = &units[index(unit)];
             ensure(entry.member == position, "is not at its recorded position in its set", unit)?;
-            ensure(entry.watch == self.watch(entry.valid_pages), "has a wrong watch count", unit)?;
+            let watch = self.watch(entry.valid_pages)..=entry.valid_pages;
+            ensure(watch.contains(&entry.watch), "has a wrong watch count", unit)?;
             lazy_units += u32::from(entry.valid_pages <= self.lazy_valid_pages);
         }
         if lazy_units != self.lazy_units {
@@ -251,6 +337,7 @@ impl ClosedSet {
             ordered += 1;
         }
         ensure(before == self.order_tail, "is not the last closed unit", before)?;
+        let in_heap: HashSet<&HeapKey> = self.lowest.heap.iter().collect();
         let mut in_buckets = 0;
         for (bucket, &head) in self.buckets.iter().enumerate() {
             let (mut before, mut unit) = (NONE, head);
@@ -259,6 +346,10 @@ impl ClosedSet {
                 let entry = &units[index(unit)];
                 ensure(entry.bucket_previous == before, "has a wrong predecessor in its bucket", unit)?;
                 ensure(self.bucket(entry.valid_pages) == bucket, "is in a wrong bucket", unit)?;
+                ensure(bucket >= self.first_bucket, "is before the first bucket", unit)?;
+                let is_found = bucket >= self.lowest.end_bucket
+                    || entry.watch == entry.valid_pages && in_heap.contains(&heap_key(entry, unit));
+                ensure(is_found, "is missing among the units with the fewest valid pages", unit)?;
                 (before, unit) = (unit, entry.bucket_next);
                 in_buckets += 1;
                 ensure(in_buckets <= self.members.len(), "is in its bucket twice", before)?;
@@ -272,7 +363,132 @@ impl ClosedSet {
     }
 }
 
+fn heap_key(entry: &ReclaimUnit, unit: u32) -> HeapKey {
+    Reverse((entry.valid_pages, entry.closed_sequence, unit))
+}
+
 fn follow(head: u32, next: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
     let entry = |unit: u32| (unit != NONE).then_some(unit);
     std::iter::successors(entry(head), move |unit| entry(next(*unit)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    use super::*;
+    use crate::cast::narrow;
+
+    /// Closed units of one set, without a device around them.
+    struct TestDrive {
+        units: Vec<ReclaimUnit>,
+        set: ClosedSet,
+        units_closed: u64,
+        random: Xoshiro256PlusPlus,
+    }
+
+    impl TestDrive {
+        fn new(units: u32, unit_pages: u32, seed: u64) -> TestDrive {
+            let set = ClosedSet::new(unit_pages, 0.05);
+            let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut drive = TestDrive { units: vec![ReclaimUnit::FREE; index(units)], set, units_closed: 0, random };
+            for unit in 0..units {
+                let valid_pages = drive.below(unit_pages + 1);
+                drive.close(unit, valid_pages);
+            }
+            drive
+        }
+
+        fn below(&mut self, limit: u32) -> u32 {
+            self.random.random_range(0..limit)
+        }
+
+        fn close(&mut self, unit: u32, valid_pages: u32) {
+            let (state, pages, closed_sequence) = (UnitState::Closed, self.set.unit_pages, self.units_closed);
+            self.units[index(unit)] = ReclaimUnit { state, pages, valid_pages, closed_sequence, ..ReclaimUnit::FREE };
+            self.units_closed += 1;
+            let _ = self.set.insert(&mut self.units, unit);
+        }
+
+        fn invalidate(&mut self, unit: u32, pages: u32) {
+            let entry = &mut self.units[index(unit)];
+            let before = entry.valid_pages;
+            entry.valid_pages -= pages.min(before);
+            if entry.valid_pages < entry.watch {
+                let _ = self.set.update(&mut self.units, unit, before, 0);
+            }
+        }
+
+        fn invalidate_any(&mut self, pages_max: u32) {
+            let (unit, pages) = (self.below(count(self.units.len())), self.below(pages_max) + 1);
+            if self.units[index(unit)].member != NONE {
+                self.invalidate(unit, pages);
+            }
+        }
+
+        /// Unit with the fewest valid pages, of those the one closed first, by a full scan.
+        fn scanned(&self) -> Option<u32> {
+            let key = |unit: &u32| (self.units[index(*unit)].valid_pages, self.units[index(*unit)].closed_sequence);
+            self.set.members.iter().copied().min_by_key(key)
+        }
+
+        fn check(&self) {
+            let empty = ClosedSet::new(self.set.unit_pages, 0.05);
+            self.set.check(&self.units, &empty).expect("the set is in order");
+        }
+    }
+
+    #[test]
+    fn the_lowest_unit_is_that_of_a_full_scan() {
+        for seed in 0..24 {
+            let unit_pages = [1, 7, 64, 300, 1500][index(narrow(seed % 5))];
+            let mut drive = TestDrive::new([2, 40, 400][index(narrow(seed % 3))], unit_pages, seed);
+            for step in 0..600 {
+                for _ in 0..drive.below(20) {
+                    drive.invalidate_any(1 + unit_pages / 50);
+                }
+                let visited = drive.set.find_lowest(&mut drive.units);
+                assert!(visited <= 3 * drive.units.len(), "seed {seed}, step {step}");
+                assert_eq!(drive.set.lowest_unit, drive.scanned(), "seed {seed}, step {step}");
+                let lowest = drive.set.lowest_unit;
+                match lowest {
+                    Some(unit) if drive.below(4) > 0 => _ = drive.set.remove(&mut drive.units, unit),
+                    _ => drive.set = drive.set.clone(),
+                }
+                let unit = drive.below(count(drive.units.len()));
+                if drive.units[index(unit)].member == NONE {
+                    let valid_pages = unit_pages - drive.below(unit_pages.min(20));
+                    drive.close(unit, valid_pages);
+                }
+                drive.check();
+            }
+        }
+    }
+
+    #[test]
+    fn a_collection_visits_few_units_of_a_long_bucket() {
+        for (units, unit_pages) in [(20_000, 64), (20_000, 400), (500, 64), (500, 400)] {
+            let mut drive = TestDrive::new(units, unit_pages, 1);
+            let (mut visited, mut longest) = (0, 0);
+            let collections = units / 2;
+            for _ in 0..collections {
+                visited += drive.set.find_lowest(&mut drive.units);
+                longest = longest.max(drive.set.lowest.heap.len());
+                let unit = drive.set.lowest_unit.expect("there are closed units");
+                let freed = unit_pages - drive.units[index(unit)].valid_pages;
+                let _ = drive.set.remove(&mut drive.units, unit);
+                drive.close(unit, unit_pages);
+                // The host fills the freed pages with random overwrites.
+                for _ in 0..freed.div_ceil(4) {
+                    drive.invalidate_any(8);
+                }
+            }
+            assert!(units < 1000 || longest > 4 * WALKED_MAX, "a long bucket became a heap");
+            let each = visited / index(collections);
+            assert!(each <= 2 * WALKED_MAX, "{each} visits a collection, {units} units of {unit_pages} pages");
+            drive.check();
+        }
+    }
 }

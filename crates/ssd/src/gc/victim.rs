@@ -153,11 +153,8 @@ impl<'a> VictimCandidates<'a> {
 
     /// Candidate with the minimum valid share. Among equals the unit closed first.
     fn least_valid(&self) -> Option<RuId> {
-        let lowest = |set: &&'a ClosedSet| {
-            let set: &'a ClosedSet = set;
-            set.lowest(self.units).filter(move |&unit| self.admits(set, unit)).map(RuId)
-        };
-        self.min_by_valid(self.sets.iter().flat_map(lowest))
+        let lowest = |set: &&ClosedSet| set.lowest_unit.filter(|unit| self.admits(set, *unit)).map(RuId);
+        self.min_by_valid(self.sets.iter().filter_map(lowest))
     }
 
     fn min_by_valid(&self, units: impl Iterator<Item = RuId>) -> Option<RuId> {
