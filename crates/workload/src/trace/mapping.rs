@@ -254,13 +254,15 @@ impl AddressMap {
         match record.operation {
             // Units that were never written cannot be deallocated.
             RequestOperation::Trim => numbers.for_each(record.volume, units, add),
-            _ => {
-                for unit in units {
-                    if self.sampled.is_none_or(|sampled| sampled.contains(record.volume, unit)) {
-                        add(unit, numbers.number(record.volume, unit, room).ok_or(TooManyUnits)?);
+            _ => match self.sampled {
+                None => numbers.number(record.volume, units, room, add).then_some(()).ok_or(TooManyUnits)?,
+                Some(sampled) => {
+                    for unit in units.filter(|unit| sampled.contains(record.volume, *unit)) {
+                        let numbered = numbers.number(record.volume, unit..unit + 1, room, &mut add);
+                        numbered.then_some(()).ok_or(TooManyUnits)?;
                     }
                 }
-            }
+            },
         }
         pieces.end();
         Ok(())

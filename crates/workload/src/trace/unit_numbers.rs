@@ -66,7 +66,7 @@ pub(super) struct UnitNumbers {
     numbers: Vec<[u32; PIECE_UNITS as usize]>,
     count: u32,
     /// The last piece that was looked up, which usually comes next, too.
-    last: Option<(u64, u32)>,
+    last: (u64, u32),
     /// Built by the first trim.
     present: Option<PieceBitmaps>,
 }
@@ -77,7 +77,8 @@ impl UnitNumbers {
             slots: vec![PieceSlot::EMPTY; SLOTS_MIN].into(),
             numbers: Vec::new(),
             count: 0,
-            last: None,
+            // No piece has this key, because it lies behind the end of offsets.
+            last: (u64::MAX, PieceSlot::FREE),
             present: None,
         }
     }
@@ -101,28 +102,43 @@ impl UnitNumbers {
         }
     }
 
-    /// Returns the number of a unit. A new unit gets the next number, or `None` if `room` numbers
-    /// are in use.
+    /// Calls `take` with each unit of a range and its number. A new unit gets the next number. Returns
+    /// false if it has none because `room` numbers are in use.
     #[inline]
-    pub(super) fn number(&mut self, volume: u32, unit: u64, room: u64) -> Option<u64> {
-        let key = key(volume, unit);
+    pub(super) fn number(&mut self, volume: u32, units: Range<u64>, room: u64, mut take: impl FnMut(u64, u64)) -> bool {
+        let mut unit = units.start;
+        while unit < units.end {
+            let piece = self.piece(key(volume, unit));
+            let numbers = &mut self.numbers[piece];
+            let end = units.end.min((unit / PIECE_UNITS + 1) * PIECE_UNITS);
+            for unit in unit..end {
+                let number = &mut numbers[(unit % PIECE_UNITS) as usize];
+                if *number == UNNUMBERED {
+                    if u64::from(self.count) >= room {
+                        return false;
+                    }
+                    *number = self.count;
+                    self.count += 1;
+                }
+                take(unit, (*number).into());
+            }
+            unit = end;
+        }
+        true
+    }
+
+    /// Returns the index of the piece of a key. Adds it if it is new.
+    #[inline]
+    fn piece(&mut self, key: u64) -> usize {
         let piece = match self.last {
-            Some((last, piece)) if last == key => piece,
+            (last, piece) if last == key => piece,
             _ => match self.find(key) {
                 Ok(piece) => piece,
                 Err(slot) => self.add(key, slot),
             },
         };
-        self.last = Some((key, piece));
-        let number = &mut self.numbers[piece as usize][(unit % PIECE_UNITS) as usize];
-        if *number == UNNUMBERED {
-            if u64::from(self.count) >= room {
-                return None;
-            }
-            *number = self.count;
-            self.count += 1;
-        }
-        Some((*number).into())
+        self.last = (key, piece);
+        piece as usize
     }
 
     /// Calls `take` with each numbered unit of a range and its number.
@@ -245,7 +261,7 @@ mod tests {
     fn numbers_are_those_of_first_touches_however_large_the_table() {
         let mut numbers = UnitNumbers::new();
         let mut model: HashMap<(u32, u64), u64> = HashMap::new();
-        for step in 0..60_000_u64 {
+        for step in 0..30_000_u64 {
             let volume = (mix(step) % 3) as u32;
             let unit = match mix(step + 1) % 3 {
                 0 => mix(step + 2) % 5_000,
@@ -254,10 +270,18 @@ mod tests {
             };
             numbers.prefetch_slot(volume, unit);
             numbers.prefetch_number(volume, unit);
-            let next = model.len() as u64;
-            let wanted = *model.entry((volume, unit)).or_insert(next);
-            assert_eq!(numbers.number(volume, unit, u64::MAX), Some(wanted), "{volume} {unit}");
-            if step % 10_000 == 9_999 {
+            let units = unit..unit + 1 + mix(step + 3) % 20;
+            let wanted: Vec<(u64, u64)> = units
+                .clone()
+                .map(|unit| {
+                    let next = model.len() as u64;
+                    (unit, *model.entry((volume, unit)).or_insert(next))
+                })
+                .collect();
+            let mut found = Vec::new();
+            assert!(numbers.number(volume, units, u64::MAX, |unit, number| found.push((unit, number))));
+            assert_eq!(found, wanted, "{volume}");
+            if step % 5_000 == 4_999 {
                 let range = 1_000..4_000;
                 let mut found = Vec::new();
                 numbers.for_each(volume, range.clone(), |unit, number| found.push((unit, number)));
@@ -272,6 +296,7 @@ mod tests {
         }
         assert_eq!(u64::from(numbers.count()), model.len() as u64);
         assert!(numbers.slots.len() >= 1 << 15 && numbers.numbers.len() * 4 <= numbers.slots.len() * 3);
-        assert_eq!(numbers.number(0, u64::from(u32::MAX), numbers.count().into()), None, "there is no room for more");
+        let (room, new) = (numbers.count().into(), u64::from(u32::MAX));
+        assert!(!numbers.number(0, new..new + 1, room, |_, _| panic!("it has no number")), "there is no room for more");
     }
 }
