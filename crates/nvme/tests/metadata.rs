@@ -368,7 +368,7 @@ fn metadata_is_not_protection_information() {
     let with_protection = LARGE.extended().dword().with_pi(1);
     drive.refuses(id, &format_entry(nsid, with_protection), &[], Status::INVALID_FORMAT);
     let structure = described(&mut drive, id, nsid);
-    assert_eq!((structure.dpc.into_bits(), structure.dps.into_bits()), (0, 0));
+    assert_eq!((structure.dpc, structure.dps.into_bits()), (0, 0));
     let nvm = drive.succeeds(id, &identify(5, nsid), &[]).1;
     assert_eq!(nvm, NvmIdentifyNamespace::default().as_bytes());
 }

@@ -93,13 +93,10 @@ pub const REASON_AUTHENTICATION_FAILURE: u8 = 0x01;
 layout! {
     /// First bytes of every message.
     MessageHeader(6) {
-        /// Authentication type, [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].
-        auth_type @ 0: u8,
-        /// Message identifier, a [`MessageId`].
-        auth_id @ 1: u8,
+        auth_type @ 0: u8 => "Authentication type, [`AUTH_TYPE_COMMON`] or [`AUTH_TYPE_DHCHAP`].",
+        auth_id @ 1: u8 => "Message identifier, a [`MessageId`].",
         _reserved2 @ 2: [u8; 2],
-        /// Transaction identifier.
-        t_id @ 4: U16,
+        t_id @ 4: U16 => "Transaction identifier.",
     }
 }
 
@@ -128,26 +125,18 @@ impl MessageHeader {
 layout! {
     /// AUTH_Negotiate, `napd` [`ProtocolDescriptor`]s follow.
     Negotiate(8) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
-        /// Secure channel concatenation (0 none, else for TLS).
-        sc_c @ 6: u8,
-        /// Number of authentication protocol descriptors.
-        napd @ 7: u8,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
+        sc_c @ 6: u8 => "Secure channel concatenation (0 none, else for TLS).",
+        napd @ 7: u8 => "Number of authentication protocol descriptors.",
     }
 
     /// Authentication protocol descriptor of DH-HMAC-CHAP.
     ProtocolDescriptor(64) {
-        /// Authentication protocol identifier, [`AUTH_ID_DHCHAP`].
-        auth_id @ 0: u8,
+        auth_id @ 0: u8 => "Authentication protocol identifier, [`AUTH_ID_DHCHAP`].",
         _reserved1 @ 1: u8,
-        /// Number of hash function identifiers.
-        halen @ 2: u8,
-        /// Number of DH group identifiers.
-        dhlen @ 3: u8,
-        /// Hash function identifiers, then DH group identifiers. The groups start at byte 30 of the
-        /// list.
-        idlist @ 4: [u8; 60],
+        halen @ 2: u8 => "Number of hash function identifiers.",
+        dhlen @ 3: u8 => "Number of DH group identifiers.",
+        idlist @ 4: [u8; 60] => "Hash function identifiers, and DH group identifiers from byte 30 on.",
     }
 }
 
@@ -158,64 +147,46 @@ layout! {
     /// DH-HMAC-CHAP_Challenge, followed by the challenge value (`hl` bytes) and the DH public value
     /// (`dhvlen` bytes).
     Challenge(16) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
-        /// Hash length, bytes.
-        hl @ 6: u8,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
+        hl @ 6: u8 => "Hash length, bytes.",
         _reserved7 @ 7: u8,
-        /// Hash function identifier, a [`HashId`].
-        hash_id @ 8: u8,
-        /// DH group identifier, a [`DhGroupId`].
-        dhg_id @ 9: u8,
-        /// DH value length, bytes.
-        dhvlen @ 10: U16,
-        /// Sequence number.
-        seqnum @ 12: U32,
+        hash_id @ 8: u8 => "Hash function identifier, a [`HashId`].",
+        dhg_id @ 9: u8 => "DH group identifier, a [`DhGroupId`].",
+        dhvlen @ 10: U16 => "DH value length, bytes.",
+        seqnum @ 12: U32 => "Sequence number.",
     }
 
     /// DH-HMAC-CHAP_Reply. The response value (`hl` bytes), the challenge value (`hl` bytes, zeroes
     /// unless `cvalid`) and the DH public value (`dhvlen` bytes) follow.
     Reply(16) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
-        /// Hash length, bytes.
-        hl @ 6: u8,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
+        hl @ 6: u8 => "Hash length, bytes.",
         _reserved7 @ 7: u8,
-        /// Challenge valid, 1 if the host authenticates the controller as well.
-        cvalid @ 8: u8,
+        cvalid @ 8: u8 => "Challenge valid, 1 if the host authenticates the controller as well.",
         _reserved9 @ 9: u8,
-        /// DH value length, bytes.
-        dhvlen @ 10: U16,
-        /// Sequence number, 0 if the host sends no challenge.
-        seqnum @ 12: U32,
+        dhvlen @ 10: U16 => "DH value length, bytes.",
+        seqnum @ 12: U32 => "Sequence number, 0 if the host sends no challenge.",
     }
 
     /// DH-HMAC-CHAP_Success1. The response value (`hl` bytes) follows if `rvalid`.
     Success1(16) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
-        /// Hash length, bytes.
-        hl @ 6: u8,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
+        hl @ 6: u8 => "Hash length, bytes.",
         _reserved7 @ 7: u8,
-        /// Response valid.
-        rvalid @ 8: u8,
+        rvalid @ 8: u8 => "Response valid.",
         _reserved9 @ 9: [u8; 7],
     }
 
     /// DH-HMAC-CHAP_Success2.
     Success2(16) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
         _reserved6 @ 6: [u8; 10],
     }
 
     /// AUTH_Failure1 (from the controller) and AUTH_Failure2 (from the host).
     Failure(8) {
-        /// Type, identifier and transaction.
-        header @ 0: MessageHeader,
-        /// Reason code, [`REASON_AUTHENTICATION_FAILURE`].
-        rc @ 6: u8,
-        /// Reason code explanation, a [`FailureReason`].
-        rce @ 7: u8,
+        header @ 0: MessageHeader => "Type, identifier and transaction.",
+        rc @ 6: u8 => "Reason code, [`REASON_AUTHENTICATION_FAILURE`].",
+        rce @ 7: u8 => "Reason code explanation, a [`FailureReason`].",
     }
 }

@@ -13,35 +13,22 @@ use crate::status::Status;
 layout! {
     /// Submission Queue Entry (Base Specification, "Submission Queue Entry").
     SubmissionEntry(64) {
-        /// Opcode (CDW0 bits 7:0), an [`AdminOpcode`] or an [`IoOpcode`].
-        opcode @ 0: u8,
-        /// Fused operation and data transfer type (CDW0 bits 15:8).
-        flags @ 1: CommandFlags,
-        /// Command Identifier (CDW0 bits 31:16).
-        cid @ 2: U16,
-        /// Namespace Identifier.
-        nsid @ 4: U32,
-        /// Command dword 2.
-        cdw2 @ 8: U32,
-        /// Command dword 3.
-        cdw3 @ 12: U32,
-        /// Metadata Pointer.
-        mptr @ 16: U64,
+        opcode @ 0: u8 => "Opcode (CDW0 bits 7:0), an [`AdminOpcode`] or an [`IoOpcode`].",
+        flags @ 1: CommandFlags => "Fused operation and data transfer type (CDW0 bits 15:8).",
+        cid @ 2: U16 => "Command Identifier (CDW0 bits 31:16).",
+        nsid @ 4: U32 => "Namespace Identifier.",
+        cdw2 @ 8: U32 => "Command dword 2.",
+        cdw3 @ 12: U32 => "Command dword 3.",
+        mptr @ 16: U64 => "Metadata Pointer.",
         /// Data Pointer, two PRP entries ([`SubmissionEntry::prp1`]) or one [`SglDescriptor`]
         /// ([`SubmissionEntry::sgl1`]).
         dptr @ 24: [u8; 16],
-        /// Command dword 10.
-        cdw10 @ 40: U32,
-        /// Command dword 11.
-        cdw11 @ 44: U32,
-        /// Command dword 12.
-        cdw12 @ 48: U32,
-        /// Command dword 13.
-        cdw13 @ 52: U32,
-        /// Command dword 14.
-        cdw14 @ 56: U32,
-        /// Command dword 15.
-        cdw15 @ 60: U32,
+        cdw10 @ 40: U32 => "Command dword 10.",
+        cdw11 @ 44: U32 => "Command dword 11.",
+        cdw12 @ 48: U32 => "Command dword 12.",
+        cdw13 @ 52: U32 => "Command dword 13.",
+        cdw14 @ 56: U32 => "Command dword 14.",
+        cdw15 @ 60: U32 => "Command dword 15.",
     }
 }
 
@@ -77,21 +64,12 @@ impl SubmissionEntry {
 layout! {
     /// Byte 1 of a submission queue entry.
     CommandFlags(u8) {
-        /// Fused Operation, see [`FUSE_NONE`], [`FUSE_FIRST`] and [`FUSE_SECOND`].
-        fuse(2): u8,
+        fuse(2): u8 => "Fused Operation (0 none, 1 first command, 2 second command).",
         __(4): u8,
-        /// PRP or SGL for Data Transfer, see [`PSDT_PRP`], [`PSDT_SGL_MPTR_CONTIGUOUS`] and
-        /// [`PSDT_SGL_MPTR_SGL`].
-        psdt(2): u8,
+        psdt(2): u8 => "PRP or SGL for Data Transfer, one of the `PSDT_…` values.",
     }
 }
 
-/// FUSE value of a normal operation.
-pub const FUSE_NONE: u8 = 0;
-/// FUSE value of the first command of a fused operation.
-pub const FUSE_FIRST: u8 = 1;
-/// FUSE value of the second command of a fused operation.
-pub const FUSE_SECOND: u8 = 2;
 /// PSDT value for PRPs.
 pub const PSDT_PRP: u8 = 0;
 /// PSDT value for SGLs, with MPTR as the address of one contiguous buffer.
@@ -102,34 +80,22 @@ pub const PSDT_SGL_MPTR_SGL: u8 = 2;
 layout! {
     /// Completion Queue Entry (Base Specification, "Completion Queue Entry").
     CompletionEntry(16) {
-        /// Command specific dword 0.
-        dw0 @ 0: U32,
-        /// Command specific dword 1.
-        dw1 @ 4: U32,
-        /// SQ Head Pointer.
-        sqhd @ 8: U16,
-        /// SQ Identifier, reserved over fabrics.
-        sqid @ 10: U16,
-        /// Command Identifier.
-        cid @ 12: U16,
-        /// Phase Tag and Status.
-        status @ 14: StatusField,
+        dw0 @ 0: U32 => "Command specific dword 0.",
+        dw1 @ 4: U32 => "Command specific dword 1.",
+        sqhd @ 8: U16 => "SQ Head Pointer.",
+        sqid @ 10: U16 => "SQ Identifier, reserved over fabrics.",
+        cid @ 12: U16 => "Command Identifier.",
+        status @ 14: StatusField => "Phase Tag and Status.",
     }
 
     /// The Phase Tag and the Status field, the upper half of completion dword 3.
     StatusField(U16) {
-        /// Phase Tag, reserved over fabrics.
-        p: bool,
-        /// Status Code.
-        sc: u8,
-        /// Status Code Type.
-        sct(3): u8,
-        /// Command Retry Delay (0 none, else which of CRDT1 to CRDT3).
-        crd(2): u8,
-        /// More. The Error Information log has details.
-        m: bool,
-        /// Do Not Retry.
-        dnr: bool,
+        p: bool => "Phase Tag, reserved over fabrics.",
+        sc: u8 => "Status Code.",
+        sct(3): u8 => "Status Code Type.",
+        crd(2): u8 => "Command Retry Delay (0 none, else which of CRDT1 to CRDT3).",
+        m: bool => "More. The Error Information log has details.",
+        dnr: bool => "Do Not Retry.",
     }
 }
 
@@ -220,170 +186,112 @@ layout! {
     }
 }
 
-/// Data transfer direction, from bits 1:0 of the opcode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DataTransfer {
-    /// No data is transferred.
-    None,
-    /// From the host to the controller.
-    HostToController,
-    /// From the controller to the host.
-    ControllerToHost,
-    /// In both directions.
-    Bidirectional,
-}
-
-impl DataTransfer {
-    /// Direction in bits 1:0 of an opcode. Fabrics commands have it in their command type instead.
-    pub const fn of_opcode(opcode: u8) -> DataTransfer {
-        match opcode & 3 {
-            0 => DataTransfer::None,
-            1 => DataTransfer::HostToController,
-            2 => DataTransfer::ControllerToHost,
-            _ => DataTransfer::Bidirectional,
-        }
-    }
-}
-
 // ---- Administration commands --------------------------------------------------------------------
 
 layout! {
     /// Identify, command dword 10.
     IdentifyCdw10(u32) {
-        /// Controller or Namespace Structure, a [`crate::identify::Cns`].
-        cns: u8,
+        cns: u8 => "Controller or Namespace Structure, a [`crate::identify::Cns`].",
         __: u8,
-        /// Controller Identifier.
-        cntid: u16,
+        cntid: u16 => "Controller Identifier.",
     }
 
     /// Identify, command dword 11.
     IdentifyCdw11(u32) {
-        /// CNS Specific Identifier, NVM set, domain or endurance group.
-        cnssid: u16,
+        cnssid: u16 => "CNS Specific Identifier, NVM set, domain or endurance group.",
         __: u8,
-        /// Command Set Identifier, a [`crate::identify::CommandSet`].
-        csi: u8,
+        csi: u8 => "Command Set Identifier, a [`crate::identify::CommandSet`].",
     }
 
     /// Get Log Page, command dword 10.
     GetLogPageCdw10(u32) {
-        /// Log Page Identifier, a [`crate::log::LogId`].
-        lid: u8,
-        /// Log Specific Parameter.
-        lsp(7): u8,
-        /// Retain Asynchronous Event.
-        rae: bool,
-        /// Number of Dwords Lower, bits 15:0 of the zeroes based number.
-        numdl: u16,
+        lid: u8 => "Log Page Identifier, a [`crate::log::LogId`].",
+        lsp(7): u8 => "Log Specific Parameter.",
+        rae: bool => "Retain Asynchronous Event.",
+        numdl: u16 => "Number of Dwords Lower, bits 15:0 of the zeroes based number.",
     }
 
     /// Get Log Page, command dword 11.
     GetLogPageCdw11(u32) {
-        /// Number of Dwords Upper, bits 31:16 of the zeroes based number.
-        numdu: u16,
-        /// Log Specific Identifier, for the FDP and endurance group logs the endurance group.
-        lsi: u16,
+        numdu: u16 => "Number of Dwords Upper, bits 31:16 of the zeroes based number.",
+        lsi: u16 => "Log Specific Identifier, for the FDP and endurance group logs the endurance group.",
     }
 
     /// Get Log Page, command dword 14. Dwords 12 and 13 are the lower and upper half of the Log
     /// Page Offset.
     GetLogPageCdw14(u32) {
-        /// UUID Index.
-        uidx(7): u8,
+        uidx(7): u8 => "UUID Index.",
         __(16): u16,
-        /// Offset Type, the offset is an index into a list of data structures instead of bytes.
-        ot: bool,
-        /// Command Set Identifier.
-        csi: u8,
+        ot: bool => "Offset Type, the offset is an index into a list of data structures instead of bytes.",
+        csi: u8 => "Command Set Identifier.",
     }
 
     /// Get Features and Set Features, command dword 14.
     FeaturesCdw14(u32) {
-        /// UUID Index.
-        uidx(7): u8,
+        uidx(7): u8 => "UUID Index.",
         __(25): u32,
     }
 
     /// Create I/O Completion Queue and Create I/O Submission Queue, command dword 10.
     CreateQueueCdw10(u32) {
-        /// Queue Identifier.
-        qid: u16,
-        /// Queue Size, zeroes based.
-        qsize: u16,
+        qid: u16 => "Queue Identifier.",
+        qsize: u16 => "Queue Size, zeroes based.",
     }
 
     /// Create I/O Completion Queue, command dword 11.
     CreateIoCompletionQueueCdw11(u32) {
-        /// Physically Contiguous.
-        pc: bool,
-        /// Interrupts Enabled.
-        ien: bool,
+        pc: bool => "Physically Contiguous.",
+        ien: bool => "Interrupts Enabled.",
         __(14): u16,
-        /// Interrupt Vector.
-        iv: u16,
+        iv: u16 => "Interrupt Vector.",
     }
 
     /// Create I/O Submission Queue, command dword 11.
     CreateIoSubmissionQueueCdw11(u32) {
-        /// Physically Contiguous.
-        pc: bool,
-        /// Queue Priority (0 urgent, 1 high, 2 medium, 3 low).
-        qprio(2): u8,
+        pc: bool => "Physically Contiguous.",
+        qprio(2): u8 => "Queue Priority (0 urgent, 1 high, 2 medium, 3 low).",
         __(13): u16,
-        /// Completion Queue Identifier.
-        cqid: u16,
+        cqid: u16 => "Completion Queue Identifier.",
     }
 
     /// Delete I/O Completion Queue and Delete I/O Submission Queue, command dword 10.
     DeleteQueueCdw10(u32) {
-        /// Queue Identifier.
-        qid: u16,
+        qid: u16 => "Queue Identifier.",
         __: u16,
     }
 
     /// Abort, command dword 10.
     AbortCdw10(u32) {
-        /// Submission Queue Identifier.
-        sqid: u16,
-        /// Command Identifier.
-        cid: u16,
+        sqid: u16 => "Submission Queue Identifier.",
+        cid: u16 => "Command Identifier.",
     }
 
     /// Abort, completion dword 0.
     AbortDw0(u32) {
-        /// Immediate Abort Not Performed. The command was *not* aborted.
-        ianp: bool,
+        ianp: bool => "Immediate Abort Not Performed. The command was *not* aborted.",
         __(31): u32,
     }
 
     /// Get Features, command dword 10.
     GetFeaturesCdw10(u32) {
-        /// Feature Identifier, a [`crate::feature::FeatureId`].
-        fid: u8,
-        /// Select, a [`crate::feature::FeatureSelect`].
-        sel(3): u8,
+        fid: u8 => "Feature Identifier, a [`crate::feature::FeatureId`].",
+        sel(3): u8 => "Select, a [`crate::feature::FeatureSelect`].",
         __(21): u32,
     }
 
     /// Set Features, command dword 10.
     SetFeaturesCdw10(u32) {
-        /// Feature Identifier, a [`crate::feature::FeatureId`].
-        fid: u8,
+        fid: u8 => "Feature Identifier, a [`crate::feature::FeatureId`].",
         __(23): u32,
-        /// Save.
-        sv: bool,
+        sv: bool => "Save.",
     }
 
     /// Asynchronous Event Request, completion dword 0.
     AsyncEventDw0(u32) {
-        /// Asynchronous Event Type, an [`AsyncEventType`].
-        aet(3): u8,
+        aet(3): u8 => "Asynchronous Event Type, an [`AsyncEventType`].",
         __(5): u8,
-        /// Asynchronous Event Information. The type defines its meaning, see the `AEI_…` constants.
-        aei: u8,
-        /// Log Page Identifier with the details. Reading the page clears the event.
-        lid: u8,
+        aei: u8 => "Asynchronous Event Information. The type defines its meaning, see the `AEI_…` constants.",
+        lid: u8 => "Log Page Identifier with the details. Reading the page clears the event.",
         __: u8,
     }
 
@@ -399,134 +307,64 @@ layout! {
     }
 }
 
-/// Error status, write to an invalid doorbell register.
 pub const AEI_ERROR_INVALID_DOORBELL_REGISTER: u8 = 0x00;
-/// Error status, an invalid doorbell value was written.
 pub const AEI_ERROR_INVALID_DOORBELL_VALUE: u8 = 0x01;
-/// Error status, diagnostic failure.
-pub const AEI_ERROR_DIAGNOSTIC_FAILURE: u8 = 0x02;
-/// Error status, persistent internal error.
-pub const AEI_ERROR_PERSISTENT_INTERNAL: u8 = 0x03;
-/// Error status, transient internal error.
-pub const AEI_ERROR_TRANSIENT_INTERNAL: u8 = 0x04;
-/// Error status, firmware image load error.
-pub const AEI_ERROR_FIRMWARE_IMAGE_LOAD: u8 = 0x05;
-/// SMART / Health, the NVM subsystem's reliability is degraded.
 pub const AEI_SMART_RELIABILITY: u8 = 0x00;
-/// SMART / Health, temperature threshold.
 pub const AEI_SMART_TEMPERATURE_THRESHOLD: u8 = 0x01;
-/// SMART / Health, spare below threshold.
 pub const AEI_SMART_SPARE_BELOW_THRESHOLD: u8 = 0x02;
-/// Notice, Attached Namespace Attribute Changed.
 pub const AEI_NOTICE_NAMESPACE_ATTRIBUTE_CHANGED: u8 = 0x00;
-/// Notice, Firmware Activation Starting.
-pub const AEI_NOTICE_FIRMWARE_ACTIVATION_STARTING: u8 = 0x01;
-/// Notice, Telemetry Log Changed.
-pub const AEI_NOTICE_TELEMETRY_LOG_CHANGED: u8 = 0x02;
-/// Notice, Asymmetric Namespace Access Change.
-pub const AEI_NOTICE_ANA_CHANGE: u8 = 0x03;
-/// Notice, Predictable Latency Event Aggregate Log Change.
-pub const AEI_NOTICE_PREDICTABLE_LATENCY_CHANGE: u8 = 0x04;
-/// Notice, LBA Status Information Alert.
-pub const AEI_NOTICE_LBA_STATUS_ALERT: u8 = 0x05;
-/// Notice, Endurance Group Event Aggregate Log Page Change.
 pub const AEI_NOTICE_ENDURANCE_GROUP_CHANGE: u8 = 0x06;
-/// Notice, Reachability Group Change.
-pub const AEI_NOTICE_REACHABILITY_GROUP_CHANGE: u8 = 0x07;
-/// Notice, Reachability Association Change.
-pub const AEI_NOTICE_REACHABILITY_ASSOCIATION_CHANGE: u8 = 0x08;
-/// Notice, Allocated Namespace Attribute Changed.
-pub const AEI_NOTICE_ALLOCATED_NAMESPACE_CHANGED: u8 = 0x09;
-/// Notice, Discovery Log Page Change.
-pub const AEI_NOTICE_DISCOVERY_LOG_CHANGE: u8 = 0xf0;
-/// Notice, Zone Descriptor Changed.
-pub const AEI_NOTICE_ZONE_DESCRIPTOR_CHANGED: u8 = 0xef;
-/// Notice, Host Discovery Log Page Change.
-pub const AEI_NOTICE_HOST_DISCOVERY_LOG_CHANGE: u8 = 0xf1;
-/// Notice, AVE Discovery Log Page Change.
-pub const AEI_NOTICE_AVE_DISCOVERY_LOG_CHANGE: u8 = 0xf2;
-/// Notice, Pull Model DDC Request.
-pub const AEI_NOTICE_PULL_MODEL_DDC_REQUEST: u8 = 0xf3;
-/// One-Shot, Controller Data Queue Tail Pointer.
-pub const AEI_ONE_SHOT_CDQ_TAIL_POINTER: u8 = 0x00;
-/// I/O Command specific, Reservation Log Page Available.
-pub const AEI_IO_RESERVATION_LOG_AVAILABLE: u8 = 0x00;
-/// I/O Command specific, Sanitize Operation Completed.
 pub const AEI_IO_SANITIZE_COMPLETED: u8 = 0x01;
-/// I/O Command specific, Sanitize Operation Completed With Unexpected Deallocation.
 pub const AEI_IO_SANITIZE_UNEXPECTED_DEALLOCATION: u8 = 0x02;
-/// Immediate, NVM Subsystem Normal Shutdown.
-pub const AEI_IMMEDIATE_NORMAL_SHUTDOWN: u8 = 0x00;
-/// Immediate, Temperature Threshold Hysteresis Recovery.
-pub const AEI_IMMEDIATE_TEMPERATURE_RECOVERY: u8 = 0x01;
 
 layout! {
     /// Namespace Management, command dword 10.
     NamespaceManagementCdw10(u32) {
-        /// Select, see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].
-        sel(4): u8,
+        sel(4): u8 => "Select, see [`NAMESPACE_CREATE`] and [`NAMESPACE_DELETE`].",
         __(28): u32,
     }
 
     /// Namespace Management, command dword 11.
     NamespaceManagementCdw11(u32) {
         __(24): u32,
-        /// Command Set Identifier.
-        csi: u8,
+        csi: u8 => "Command Set Identifier.",
     }
 }
 
-/// Namespace Management SEL value for create.
 pub const NAMESPACE_CREATE: u8 = 0;
-/// Namespace Management SEL value for delete.
 pub const NAMESPACE_DELETE: u8 = 1;
 
 layout! {
     /// Namespace Attachment, command dword 10.
     NamespaceAttachmentCdw10(u32) {
-        /// Select, see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].
-        sel(4): u8,
+        sel(4): u8 => "Select, see [`CONTROLLER_ATTACH`] and [`CONTROLLER_DETACH`].",
         __(28): u32,
     }
 }
 
-/// Namespace Attachment SEL value to attach the namespace to the listed controllers.
 pub const CONTROLLER_ATTACH: u8 = 0;
-/// Namespace Attachment SEL value to detach the namespace from the listed controllers.
 pub const CONTROLLER_DETACH: u8 = 1;
 
 layout! {
     /// Format NVM, command dword 10.
     FormatNvmCdw10(u32) {
-        /// LBA Format Lower, bits 3:0 of the format index.
-        lbafl(4): u8,
-        /// Metadata Settings, metadata is part of an extended logical block.
-        mset: bool,
-        /// Protection Information (0 none, else type 1 to 3).
-        pi(3): u8,
-        /// Protection Information Location, first bytes of the metadata (for guards of 16 bits).
-        pil: bool,
-        /// Secure Erase Settings (0 none, 1 user data erase, 2 cryptographic erase).
-        ses(3): u8,
-        /// LBA Format Upper, bits 5:4 of the format index.
-        lbafu(2): u8,
+        lbafl(4): u8 => "LBA Format Lower, bits 3:0 of the format index.",
+        mset: bool => "Metadata Settings, metadata is part of an extended logical block.",
+        pi(3): u8 => "Protection Information (0 none, else type 1 to 3).",
+        pil: bool => "Protection Information Location, first bytes of the metadata (for guards of 16 bits).",
+        ses(3): u8 => "Secure Erase Settings (0 none, 1 user data erase, 2 cryptographic erase).",
+        lbafu(2): u8 => "LBA Format Upper, bits 5:4 of the format index.",
         __(18): u32,
     }
 
     /// Sanitize, command dword 10. Dword 11 is the Overwrite Pattern.
     SanitizeCdw10(u32) {
-        /// Sanitize Action, a [`SanitizeAction`].
-        sanact(3): u8,
-        /// Allow Unrestricted Sanitize Exit.
-        ause: bool,
-        /// Overwrite Pass Count, 0 means 16.
-        owpass(4): u8,
-        /// Overwrite Invert Pattern Between Passes.
-        oipbp: bool,
-        /// No-Deallocate After Sanitize.
-        ndas: bool,
-        /// Enter Media Verification State.
-        emvs: bool,
+        sanact(3): u8 => "Sanitize Action, a [`SanitizeAction`].",
+        ause: bool => "Allow Unrestricted Sanitize Exit.",
+        owpass(4): u8 => "Overwrite Pass Count, 0 means 16.",
+        oipbp: bool => "Overwrite Invert Pattern Between Passes.",
+        ndas: bool => "No-Deallocate After Sanitize.",
+        emvs: bool => "Enter Media Verification State.",
         __(21): u32,
     }
 
@@ -541,8 +379,7 @@ layout! {
 
     /// Device Self-test, command dword 10.
     DeviceSelfTestCdw10(u32) {
-        /// Self-test Code, a [`SelfTestCode`].
-        stc(4): u8,
+        stc(4): u8 => "Self-test Code, a [`SelfTestCode`].",
         __(28): u32,
     }
 
@@ -558,21 +395,16 @@ layout! {
     /// Directive Send and Directive Receive, command dword 11. Dword 10 is the zeroes based number
     /// of dwords (NUMD).
     DirectiveCdw11(u32) {
-        /// Directive Operation, specific to the type.
-        doper: u8,
-        /// Directive Type, a [`crate::directive::DirectiveType`].
-        dtype: u8,
-        /// Directive Specific.
-        dspec: u16,
+        doper: u8 => "Directive Operation, specific to the type.",
+        dtype: u8 => "Directive Type, a [`crate::directive::DirectiveType`].",
+        dspec: u16 => "Directive Specific.",
     }
 
     /// Directive Send, Identify directive, Enable Directive operation, command dword 12.
     EnableDirectiveCdw12(u32) {
-        /// Enable Directive.
-        endir: bool,
+        endir: bool => "Enable Directive.",
         __(7): u8,
-        /// Directive Type to enable or disable.
-        tdtype: u8,
+        tdtype: u8 => "Directive Type to enable or disable.",
         __: u16,
     }
 }
@@ -583,134 +415,76 @@ layout! {
     /// Command dword 12 of Read, Write, Compare, Verify and Write Zeroes. Dwords 10 and 11 are the
     /// starting LBA.
     ReadWriteCdw12(u32) {
-        /// Number of Logical Blocks, zeroes based.
-        nlb: u16,
+        nlb: u16 => "Number of Logical Blocks, zeroes based.",
         __(4): u8,
-        /// Directive Type (Write, Write Uncorrectable and Write Zeroes), a
-        /// [`crate::directive::DirectiveType`].
-        dtype(4): u8,
-        /// Storage Tag Check.
-        stc: bool,
-        /// Deallocate. Reserved except in Write Zeroes.
-        deac: bool,
-        /// Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.
-        prinfo(4): u8,
-        /// Force Unit Access.
-        fua: bool,
-        /// Limited Retry.
-        lr: bool,
+        dtype(4): u8 => "Directive Type of a write, a [`crate::directive::DirectiveType`].",
+        stc: bool => "Storage Tag Check.",
+        deac: bool => "Deallocate. Reserved except in Write Zeroes.",
+        prinfo(4): u8 => "Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.",
+        fua: bool => "Force Unit Access.",
+        lr: bool => "Limited Retry.",
     }
 
     /// Command dword 12 of Write Zeroes, with the bit that only this command has.
     WriteZeroesCdw12(u32) {
-        /// Number of Logical Blocks, zeroes based.
-        nlb: u16,
+        nlb: u16 => "Number of Logical Blocks, zeroes based.",
         __(4): u8,
-        /// Directive Type.
-        dtype(3): u8,
-        /// Namespace Zeroes, all blocks of the namespace.
-        nsz: bool,
-        /// Storage Tag Check.
-        stc: bool,
-        /// Deallocate.
-        deac: bool,
-        /// Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.
-        prinfo(4): u8,
-        /// Force Unit Access.
-        fua: bool,
-        /// Limited Retry.
-        lr: bool,
+        dtype(3): u8 => "Directive Type.",
+        nsz: bool => "Namespace Zeroes, all blocks of the namespace.",
+        stc: bool => "Storage Tag Check.",
+        deac: bool => "Deallocate.",
+        prinfo(4): u8 => "Protection Information Field, PRCHK in bits 2:0, PRACT in bit 3.",
+        fua: bool => "Force Unit Access.",
+        lr: bool => "Limited Retry.",
     }
 
     /// Dataset Management, command dword 11.
     DatasetManagementCdw11(u32) {
-        /// Attribute - Integral Dataset for Read.
-        idr: bool,
-        /// Attribute - Integral Dataset for Write.
-        idw: bool,
-        /// Attribute - Deallocate.
-        ad: bool,
+        idr: bool => "Attribute - Integral Dataset for Read.",
+        idw: bool => "Attribute - Integral Dataset for Write.",
+        ad: bool => "Attribute - Deallocate.",
         __(29): u32,
     }
 
     /// Dataset Management, Range definition (NVM Command Set).
     Range(16) {
-        /// Context Attributes, a [`RangeAttributes`].
-        cattr @ 0: RangeAttributes,
-        /// Length in logical blocks, *not* zeroes based.
-        nlb @ 4: U32,
-        /// Starting LBA.
-        slba @ 8: U64,
-    }
-
-    /// Dataset Management, Context Attributes of a range.
-    RangeAttributes(U32) {
-        /// Access Frequency.
-        af(4): u8,
-        /// Access Latency.
-        al(2): u8,
-        __(2): u8,
-        /// Sequential Read Range.
-        sr: bool,
-        /// Sequential Write Range.
-        sw: bool,
-        /// Write Prepare.
-        wp: bool,
-        __(13): u16,
-        /// Command Access Size in logical blocks.
-        cas: u8,
+        cattr @ 0: U32 => "Context Attributes, hints on access size, latency and order.",
+        nlb @ 4: U32 => "Length in logical blocks, *not* zeroes based.",
+        slba @ 8: U64 => "Starting LBA.",
     }
 
     /// Copy, command dword 12. Dwords 10 and 11 are the Starting Destination LBA (SDLBA).
     CopyCdw12(u32) {
-        /// Number of Ranges, zeroes based.
-        nr: u8,
-        /// Descriptor Format (0 for [`SourceRange0`], 1 to 3 for formats without a type here).
-        desfmt(4): u8,
-        /// Protection Information Field Read, PRCHK in bits 2:0, PRACT in bit 3.
-        prinfor(4): u8,
+        nr: u8 => "Number of Ranges, zeroes based.",
+        desfmt(4): u8 => "Descriptor Format (0 for [`SourceRange0`], 1 to 3 for formats without a type here).",
+        prinfor(4): u8 => "Protection Information Field Read, PRCHK in bits 2:0, PRACT in bit 3.",
         __(4): u8,
-        /// Directive Type.
-        dtype(4): u8,
-        /// Storage Tag Check Write.
-        stcw: bool,
-        /// Storage Tag Check Read.
-        stcr: bool,
-        /// Protection Information Field Write, PRCHK in bits 2:0, PRACT in bit 3.
-        prinfow(4): u8,
-        /// Force Unit Access.
-        fua: bool,
-        /// Limited Retry.
-        lr: bool,
+        dtype(4): u8 => "Directive Type.",
+        stcw: bool => "Storage Tag Check Write.",
+        stcr: bool => "Storage Tag Check Read.",
+        prinfow(4): u8 => "Protection Information Field Write, PRCHK in bits 2:0, PRACT in bit 3.",
+        fua: bool => "Force Unit Access.",
+        lr: bool => "Limited Retry.",
     }
 
     /// Copy, Source Range Entry of descriptor format 0 (same namespace, 16-bit guard).
     SourceRange0(32) {
-        /// Reserved (parameters of other command sets).
-        _reserved0 @ 0: [u8; 8],
-        /// Starting LBA.
-        slba @ 8: U64,
-        /// Number of Logical Blocks, zeroes based.
-        nlb @ 16: U16,
+        _reserved0 @ 0: [u8; 8] => "Reserved (parameters of other command sets).",
+        slba @ 8: U64 => "Starting LBA.",
+        nlb @ 16: U16 => "Number of Logical Blocks, zeroes based.",
         _reserved18 @ 18: [u8; 6],
-        /// Expected Logical Block Storage and Reference Tag.
-        eilbrt @ 24: U32,
-        /// Expected Logical Block Application Tag.
-        elbat @ 28: U16,
-        /// Expected Logical Block Application Tag Mask.
-        elbatm @ 30: U16,
+        eilbrt @ 24: U32 => "Expected Logical Block Storage and Reference Tag.",
+        elbat @ 28: U16 => "Expected Logical Block Application Tag.",
+        elbatm @ 30: U16 => "Expected Logical Block Application Tag Mask.",
     }
 
     /// I/O Management Receive and I/O Management Send, command dword 10.
     ///
     /// Dword 11 of Receive is the zeroes based number of dwords (NUMD). Send has no length.
     IoManagementCdw10(u32) {
-        /// Management Operation, see the `MO_…` constants of [`crate::fdp`].
-        mo: u8,
+        mo: u8 => "Management Operation, see the `MO_…` constants of [`crate::fdp`].",
         __: u8,
-        /// Management Operation Specific. The zeroes based number of placement identifiers for
-        /// Reclaim Unit Handle Update.
-        mos: u16,
+        mos: u16 => "Management Operation Specific, the zeroes based number of identifiers of an update.",
     }
 }
 
@@ -720,21 +494,16 @@ layout! {
     /// SGL descriptor (Base Specification, "Scatter Gather List"), in the form of all types without
     /// a key.
     SglDescriptor(16) {
-        /// Address, or offset for the offset subtype. Reserved in bit buckets.
-        addr @ 0: U64,
-        /// Length in bytes.
-        length @ 8: U32,
+        addr @ 0: U64 => "Address, or offset for the offset subtype. Reserved in bit buckets.",
+        length @ 8: U32 => "Length in bytes.",
         _reserved12 @ 12: [u8; 3],
-        /// SGL Identifier, type and subtype.
-        id @ 15: SglIdentifier,
+        id @ 15: SglIdentifier => "SGL Identifier, type and subtype.",
     }
 
     /// SGL Identifier, byte 15 of an SGL descriptor.
     SglIdentifier(u8) {
-        /// SGL Descriptor Sub Type, see the `SGL_SUBTYPE_…` constants.
-        subtype(4): u8,
-        /// SGL Descriptor Type, an [`SglType`].
-        sgl_type(4): u8,
+        subtype(4): u8 => "SGL Descriptor Sub Type, see the `SGL_SUBTYPE_…` constants.",
+        sgl_type(4): u8 => "SGL Descriptor Type, an [`SglType`].",
     }
 
     /// SGL Descriptor Type.
@@ -749,15 +518,9 @@ layout! {
     }
 }
 
-/// SGL subtype whose address field is an address.
 pub const SGL_SUBTYPE_ADDRESS: u8 = 0x0;
-/// SGL subtype whose address field is an offset into the capsule's data.
 pub const SGL_SUBTYPE_OFFSET: u8 = 0x1;
-/// SGL subtype A of the transport. For TCP with [`SglType::TransportDataBlock`], the data moves in
-/// H2CData and C2HData.
 pub const SGL_SUBTYPE_TRANSPORT_A: u8 = 0xa;
-/// SGL subtype of keyed data blocks (RDMA) that invalidates the key.
-pub const SGL_SUBTYPE_INVALIDATE_KEY: u8 = 0xf;
 
 #[cfg(test)]
 mod tests {
@@ -845,7 +608,5 @@ mod tests {
         }
         assert_eq!(AdminOpcode::from_u8(0x06), Some(AdminOpcode::Identify));
         assert_eq!(AdminOpcode::from_u8(0x03), None);
-        assert_eq!(DataTransfer::of_opcode(IoOpcode::IoManagementReceive.code()), DataTransfer::ControllerToHost);
-        assert_eq!(DataTransfer::of_opcode(IoOpcode::DatasetManagement.code()), DataTransfer::HostToController);
     }
 }

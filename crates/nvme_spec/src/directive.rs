@@ -18,46 +18,28 @@ layout! {
 pub const IDENTIFY_RETURN_PARAMETERS: u8 = 0x01;
 /// Identify directive, Directive Send operation, Enable Directive.
 pub const IDENTIFY_ENABLE_DIRECTIVE: u8 = 0x01;
-/// Streams directive, Directive Receive operation, Return Parameters. This crate has no type for
-/// its data.
-pub const STREAMS_RETURN_PARAMETERS: u8 = 0x01;
-/// Streams directive, Directive Receive operation, Get Status.
-pub const STREAMS_GET_STATUS: u8 = 0x02;
-/// Streams directive, Directive Receive operation, Allocate Resources.
-pub const STREAMS_ALLOCATE_RESOURCES: u8 = 0x03;
-/// Streams directive, Directive Send operation, Release Identifier.
-pub const STREAMS_RELEASE_IDENTIFIER: u8 = 0x01;
-/// Streams directive, Directive Send operation, Release Resources.
-pub const STREAMS_RELEASE_RESOURCES: u8 = 0x02;
 
 layout! {
     /// Identify directive, Return Parameters data structure. Bit n of each field is directive type
     /// n.
     IdentifyDirectiveParameters(4096) {
-        /// Directives Supported.
-        supported @ 0: DirectiveBits,
-        /// Directives Enabled.
-        enabled @ 32: DirectiveBits,
-        /// Directives Persistent Across Controller Level Resets.
-        persistent @ 64: DirectiveBits,
+        supported @ 0: DirectiveBits => "Directives Supported.",
+        enabled @ 32: DirectiveBits => "Directives Enabled.",
+        persistent @ 64: DirectiveBits => "Directives Persistent Across Controller Level Resets.",
         _reserved96 @ 96: [u8; 4000],
     }
 
     /// 32 bytes with a bit for each directive type.
     DirectiveBits(32) {
-        /// Directive types 0 to 7.
-        types @ 0: DirectiveTypes,
+        types @ 0: DirectiveTypes => "Directive types 0 to 7.",
         _reserved1 @ 1: [u8; 31],
     }
 
     /// The first byte of [`DirectiveBits`].
     DirectiveTypes(u8) {
-        /// Identify Directive.
-        id: bool,
-        /// Streams Directive.
-        sd: bool,
-        /// Data Placement Directive.
-        dpd: bool,
+        id: bool => "Identify Directive.",
+        sd: bool => "Streams Directive.",
+        dpd: bool => "Data Placement Directive.",
         __(5): u8,
     }
 }

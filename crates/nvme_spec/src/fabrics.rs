@@ -9,14 +9,10 @@ use zerocopy::little_endian::{U16, U32, U64};
 
 use crate::command::SglDescriptor;
 
-/// The opcode of every fabrics command.
 pub const OPCODE: u8 = 0x7f;
 
 /// The well-known name of the discovery subsystem.
 pub const DISCOVERY_NQN: &str = "nqn.2014-08.org.nvmexpress.discovery";
-
-/// Prefix of a name made from a UUID.
-pub const UUID_NQN_PREFIX: &str = "nqn.2014-08.org.nvmexpress:uuid:";
 
 /// The longest NVMe Qualified Name, in bytes without the terminating zero.
 pub const NQN_MAX_LENGTH: usize = 223;
@@ -27,9 +23,6 @@ pub const CNTLID_DYNAMIC: u16 = 0xffff;
 /// Controller identifier that requests any available controller of the static controller model in
 /// Connect.
 pub const CNTLID_STATIC: u16 = 0xfffe;
-
-/// The smallest Admin Max SQ Size a discovery entry may have.
-pub const MIN_ADMIN_MAX_SQ_SIZE: u16 = 32;
 
 layout! {
     /// Fabrics Command Type.
@@ -44,142 +37,99 @@ layout! {
 
     /// Connect command (Base Specification 2.1, Figure 545).
     ConnectCommand(64) {
-        /// Opcode, [`OPCODE`].
-        opcode @ 0: u8,
-        /// Byte 1, PSDT in bits 7:6.
-        flags @ 1: u8,
-        /// Command Identifier.
-        cid @ 2: U16,
-        /// Fabrics Command Type, [`FabricsCommandType::Connect`].
-        fctype @ 4: u8,
+        opcode @ 0: u8 => "Opcode, [`OPCODE`].",
+        flags @ 1: u8 => "Byte 1, PSDT in bits 7:6.",
+        cid @ 2: U16 => "Command Identifier.",
+        fctype @ 4: u8 => "Fabrics Command Type, [`FabricsCommandType::Connect`].",
         _reserved5 @ 5: [u8; 19],
-        /// SGL Descriptor 1, of the [`ConnectData`].
-        sgl1 @ 24: SglDescriptor,
-        /// Record Format, 0.
-        recfmt @ 40: U16,
-        /// Queue ID, 0 is the Admin queue.
-        qid @ 42: U16,
-        /// Submission Queue Size, zeroes based.
-        sqsize @ 44: U16,
-        /// Connect Attributes.
-        cattr @ 46: ConnectAttributes,
+        sgl1 @ 24: SglDescriptor => "SGL Descriptor 1, of the [`ConnectData`].",
+        recfmt @ 40: U16 => "Record Format, 0.",
+        qid @ 42: U16 => "Queue ID, 0 is the Admin queue.",
+        sqsize @ 44: U16 => "Submission Queue Size, zeroes based.",
+        cattr @ 46: ConnectAttributes => "Connect Attributes.",
         _reserved47 @ 47: u8,
-        /// Keep Alive Timeout, milliseconds, 0 disables.
-        kato @ 48: U32,
+        kato @ 48: U32 => "Keep Alive Timeout, milliseconds, 0 disables.",
         _reserved52 @ 52: [u8; 12],
     }
 
     /// Connect Attributes (CATTR).
     ConnectAttributes(u8) {
-        /// Priority Class (0 urgent to 3 low).
-        prioclass(2): u8,
-        /// Disable SQ Flow Control.
-        dissqfc: bool,
-        /// Support Deletion of Individual I/O Queues.
-        indivioqdels: bool,
-        /// Connecting Entity. A discovery controller connects, not a host.
-        connent: bool,
+        prioclass(2): u8 => "Priority Class (0 urgent to 3 low).",
+        dissqfc: bool => "Disable SQ Flow Control.",
+        indivioqdels: bool => "Support Deletion of Individual I/O Queues.",
+        connent: bool => "Connecting Entity. A discovery controller connects, not a host.",
         __(3): u8,
     }
 
     /// Connect command data.
     ConnectData(1024) {
-        /// Host Identifier.
-        hostid @ 0: [u8; 16],
-        /// Controller ID, which is [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or a known controller's.
-        cntlid @ 16: U16,
+        hostid @ 0: [u8; 16] => "Host Identifier.",
+        cntlid @ 16: U16 => "Controller ID, which is [`CNTLID_DYNAMIC`], [`CNTLID_STATIC`] or a known controller's.",
         _reserved18 @ 18: [u8; 238],
-        /// NVM Subsystem Qualified Name, padded with zeroes.
-        subnqn @ 256: [u8; 256],
-        /// Host NVMe Qualified Name, padded with zeroes.
-        hostnqn @ 512: [u8; 256],
+        subnqn @ 256: [u8; 256] => "NVM Subsystem Qualified Name, padded with zeroes.",
+        hostnqn @ 512: [u8; 256] => "Host NVMe Qualified Name, padded with zeroes.",
         _reserved768 @ 768: [u8; 256],
     }
 
     /// Authentication and Security Requirements (AUTHREQ).
     AuthenticationRequirements(U16) {
         __: bool,
-        /// Authentication Transaction Required, NVMe in-band authentication.
-        atr: bool,
-        /// Authentication and Secure Channel Required.
-        ascr: bool,
+        atr: bool => "Authentication Transaction Required, NVMe in-band authentication.",
+        ascr: bool => "Authentication and Secure Channel Required.",
         __(13): u16,
     }
 
     /// Property Get command.
     PropertyGetCommand(64) {
-        /// Opcode, [`OPCODE`].
-        opcode @ 0: u8,
+        opcode @ 0: u8 => "Opcode, [`OPCODE`].",
         _reserved1 @ 1: u8,
-        /// Command Identifier.
-        cid @ 2: U16,
-        /// Fabrics Command Type, [`FabricsCommandType::PropertyGet`].
-        fctype @ 4: u8,
+        cid @ 2: U16 => "Command Identifier.",
+        fctype @ 4: u8 => "Fabrics Command Type, [`FabricsCommandType::PropertyGet`].",
         _reserved5 @ 5: [u8; 35],
-        /// Attributes.
-        attrib @ 40: PropertyAttributes,
+        attrib @ 40: PropertyAttributes => "Attributes.",
         _reserved41 @ 41: [u8; 3],
-        /// Offset of the property, a [`crate::register::Property`].
-        ofst @ 44: U32,
+        ofst @ 44: U32 => "Offset of the property, a [`crate::register::Property`].",
         _reserved48 @ 48: [u8; 16],
     }
 
     /// Property Set command. Its response has no fields.
     PropertySetCommand(64) {
-        /// Opcode, [`OPCODE`].
-        opcode @ 0: u8,
+        opcode @ 0: u8 => "Opcode, [`OPCODE`].",
         _reserved1 @ 1: u8,
-        /// Command Identifier.
-        cid @ 2: U16,
-        /// Fabrics Command Type, [`FabricsCommandType::PropertySet`].
-        fctype @ 4: u8,
+        cid @ 2: U16 => "Command Identifier.",
+        fctype @ 4: u8 => "Fabrics Command Type, [`FabricsCommandType::PropertySet`].",
         _reserved5 @ 5: [u8; 35],
-        /// Attributes.
-        attrib @ 40: PropertyAttributes,
+        attrib @ 40: PropertyAttributes => "Attributes.",
         _reserved41 @ 41: [u8; 3],
-        /// Offset of the property, a [`crate::register::Property`].
-        ofst @ 44: U32,
-        /// Value, the upper half is reserved for a 4-byte property.
-        value @ 48: U64,
+        ofst @ 44: U32 => "Offset of the property, a [`crate::register::Property`].",
+        value @ 48: U64 => "Value, the upper half is reserved for a 4-byte property.",
         _reserved56 @ 56: [u8; 8],
     }
 
     /// ATTRIB of Property Get and Property Set.
     PropertyAttributes(u8) {
-        /// Property Size, see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].
-        size(3): u8,
+        size(3): u8 => "Property Size, see [`PROPERTY_SIZE_4`] and [`PROPERTY_SIZE_8`].",
         __(5): u8,
     }
 }
 
-/// The property is 4 bytes.
 pub const PROPERTY_SIZE_4: u8 = 0;
-/// The property is 8 bytes.
 pub const PROPERTY_SIZE_8: u8 = 1;
 
 layout! {
     /// Authentication Send and Authentication Receive commands.
     AuthenticationCommand(64) {
-        /// Opcode, [`OPCODE`].
-        opcode @ 0: u8,
-        /// Byte 1, PSDT in bits 7:6.
-        flags @ 1: u8,
-        /// Command Identifier.
-        cid @ 2: U16,
-        /// Fabrics Command Type.
-        fctype @ 4: u8,
+        opcode @ 0: u8 => "Opcode, [`OPCODE`].",
+        flags @ 1: u8 => "Byte 1, PSDT in bits 7:6.",
+        cid @ 2: U16 => "Command Identifier.",
+        fctype @ 4: u8 => "Fabrics Command Type.",
         _reserved5 @ 5: [u8; 19],
-        /// SGL Descriptor 1.
-        sgl1 @ 24: SglDescriptor,
+        sgl1 @ 24: SglDescriptor => "SGL Descriptor 1.",
         _reserved40 @ 40: u8,
-        /// SP Specific 0, 01h.
-        spsp0 @ 41: u8,
-        /// SP Specific 1, 01h.
-        spsp1 @ 42: u8,
-        /// Security Protocol, [`crate::auth::SECURITY_PROTOCOL`].
-        secp @ 43: u8,
-        /// Transfer Length (Send) or Allocation Length (Receive), bytes.
-        length @ 44: U32,
+        spsp0 @ 41: u8 => "SP Specific 0, 01h.",
+        spsp1 @ 42: u8 => "SP Specific 1, 01h.",
+        secp @ 43: u8 => "Security Protocol, [`crate::auth::SECURITY_PROTOCOL`].",
+        length @ 44: U32 => "Transfer Length (Send) or Allocation Length (Receive), bytes.",
         _reserved48 @ 48: [u8; 16],
     }
 
@@ -211,10 +161,8 @@ layout! {
 
     /// Discovery log, Transport Requirements.
     TransportRequirements(u8) {
-        /// Secure Channel (0 not specified, 1 required, 2 not required).
-        sc(2): u8,
-        /// Disabling SQ flow control is supported.
-        dsqfc: bool,
+        sc(2): u8 => "Secure Channel (0 not specified, 1 required, 2 not required).",
+        dsqfc: bool => "Disabling SQ flow control is supported.",
         __(5): u8,
     }
 }

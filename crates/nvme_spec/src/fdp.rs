@@ -12,56 +12,39 @@ layout! {
     /// FDP Configurations log page header (LID 20h, Base Specification 2.1, Figure 279). The
     /// configuration descriptors follow.
     FdpConfigurationsHeader(16) {
-        /// Number of FDP Configurations, zeroes based.
-        numfdpc @ 0: U16,
-        /// Version, 0.
-        ver @ 2: u8,
+        numfdpc @ 0: U16 => "Number of FDP Configurations, zeroes based.",
+        ver @ 2: u8 => "Version, 0.",
         _reserved3 @ 3: u8,
-        /// Size of the whole page in bytes, this header included.
-        sze @ 4: U32,
+        sze @ 4: U32 => "Size of the whole page in bytes, this header included.",
         _reserved8 @ 8: [u8; 8],
     }
 
     /// FDP Configuration Descriptor (Base Specification 2.1, Figure 280). It is followed by `nruh`
     /// [`RuhDescriptor`]s, `vss` vendor specific bytes, and padding to a multiple of 8 bytes.
     FdpConfigurationDescriptor(64) {
-        /// Descriptor Size in bytes, including all that follows it, a multiple of 8.
-        dsze @ 0: U16,
-        /// FDP Attributes.
-        fdpa @ 2: Fdpa,
-        /// Vendor Specific Size, bytes.
-        vss @ 3: u8,
-        /// Number of Reclaim Groups, *not* zeroes based.
-        nrg @ 4: U32,
-        /// Number of Reclaim Unit Handles, *not* zeroes based.
-        nruh @ 8: U16,
-        /// Max Placement Identifiers, zeroes based.
-        maxpids @ 10: U16,
-        /// Number of Namespaces Supported, 0 if limited by Identify Controller only.
-        nnss @ 12: U32,
-        /// Reclaim Unit Nominal Size, bytes.
-        runs @ 16: U64,
-        /// Estimated Reclaim Unit Time Limit, seconds, or 0 for not reported.
-        erutl @ 24: U32,
+        dsze @ 0: U16 => "Descriptor Size in bytes, including all that follows it, a multiple of 8.",
+        fdpa @ 2: Fdpa => "FDP Attributes.",
+        vss @ 3: u8 => "Vendor Specific Size, bytes.",
+        nrg @ 4: U32 => "Number of Reclaim Groups, *not* zeroes based.",
+        nruh @ 8: U16 => "Number of Reclaim Unit Handles, *not* zeroes based.",
+        maxpids @ 10: U16 => "Max Placement Identifiers, zeroes based.",
+        nnss @ 12: U32 => "Number of Namespaces Supported, 0 if limited by Identify Controller only.",
+        runs @ 16: U64 => "Reclaim Unit Nominal Size, bytes.",
+        erutl @ 24: U32 => "Estimated Reclaim Unit Time Limit, seconds, or 0 for not reported.",
         _reserved28 @ 28: [u8; 36],
     }
 
     /// FDP Attributes of a configuration (FDPA).
     Fdpa(u8) {
-        /// Reclaim Group Identifier Format, the number of top bits of a placement identifier for
-        /// the reclaim group.
-        rgif(4): u8,
-        /// FDP Volatile Write Cache, present and may be enabled with this configuration.
-        fdpvwc: bool,
+        rgif(4): u8 => "Reclaim Group Identifier Format, the top bits of a placement identifier for the group.",
+        fdpvwc: bool => "FDP Volatile Write Cache, present and may be enabled with this configuration.",
         __(2): u8,
-        /// FDP Configuration Valid.
-        fdpcv: bool,
+        fdpcv: bool => "FDP Configuration Valid.",
     }
 
     /// Reclaim Unit Handle Descriptor.
     RuhDescriptor(4) {
-        /// Reclaim Unit Handle Type, a [`RuhType`]. C0h to FFh are vendor specific.
-        ruht @ 0: u8,
+        ruht @ 0: u8 => "Reclaim Unit Handle Type, a [`RuhType`]. C0h to FFh are vendor specific.",
         _reserved1 @ 1: [u8; 3],
     }
 
@@ -73,15 +56,13 @@ layout! {
 
     /// Reclaim Unit Handle Usage log page header (LID 21h), `nruh` [`RuhUsageDescriptor`]s follow.
     RuhUsageHeader(8) {
-        /// Number of Reclaim Unit Handles.
-        nruh @ 0: U16,
+        nruh @ 0: U16 => "Number of Reclaim Unit Handles.",
         _reserved2 @ 2: [u8; 6],
     }
 
     /// Reclaim Unit Handle Usage Descriptor.
     RuhUsageDescriptor(8) {
-        /// Reclaim Unit Handle Attributes, a [`RuhAttributes`].
-        ruha @ 0: u8,
+        ruha @ 0: u8 => "Reclaim Unit Handle Attributes, a [`RuhAttributes`].",
         _reserved1 @ 1: [u8; 7],
     }
 
@@ -94,19 +75,15 @@ layout! {
 
     /// FDP Statistics log page (LID 22h, Base Specification 2.1, Figure 286).
     FdpStatistics(64) {
-        /// Host Bytes with Metadata Written.
-        hbmw @ 0: U128,
-        /// Media Bytes with Metadata Written.
-        mbmw @ 16: U128,
-        /// Media Bytes Erased.
-        mbe @ 32: U128,
+        hbmw @ 0: U128 => "Host Bytes with Metadata Written.",
+        mbmw @ 16: U128 => "Media Bytes with Metadata Written.",
+        mbe @ 32: U128 => "Media Bytes Erased.",
         _reserved48 @ 48: [u8; 16],
     }
 
     /// FDP Events log page header (LID 23h), up to [`MAX_FDP_EVENTS`] events follow.
     FdpEventsHeader(64) {
-        /// Number of FDP Events, *not* zeroes based.
-        nevents @ 0: U32,
+        nevents @ 0: U32 => "Number of FDP Events, *not* zeroes based.",
         _reserved4 @ 4: [u8; 60],
     }
 }
@@ -114,34 +91,23 @@ layout! {
 /// Maximum number of events in the FDP Events log page, whose maximum size is 4096 bytes.
 pub const MAX_FDP_EVENTS: usize = 63;
 
-/// Log Specific Parameter of the FDP Events log page to report controller events.
+/// Log Specific Parameter of the FDP Events log page.
 pub const LSP_CONTROLLER_EVENTS: u8 = 0;
-/// Log Specific Parameter of the FDP Events log page to report host events.
 pub const LSP_HOST_EVENTS: u8 = 1;
 
 layout! {
     /// FDP Event (Base Specification 2.1, Figure 289).
     FdpEvent(64) {
-        /// Event Type, a [`FdpEventType`], or vendor specific.
-        event_type @ 0: u8,
-        /// FDP Event Flags, which mark the valid fields.
-        fdpef @ 1: FdpEventFlags,
-        /// Placement Identifier.
-        pid @ 2: U16,
-        /// Event Timestamp.
-        timestamp @ 4: crate::feature::Timestamp,
-        /// Namespace Identifier.
-        nsid @ 12: U32,
-        /// Event Type Specific, for [`FdpEventType::MediaReallocated`] a [`MediaReallocated`].
-        type_specific @ 16: [u8; 16],
-        /// Reclaim Group Identifier.
-        rgid @ 32: U16,
-        /// Reclaim Unit Handle Identifier. The standard has two bytes, but libnvme and QEMU read
-        /// only the first.
-        ruhid @ 34: U16,
+        event_type @ 0: u8 => "Event Type, a [`FdpEventType`], or vendor specific.",
+        fdpef @ 1: FdpEventFlags => "FDP Event Flags, which mark the valid fields.",
+        pid @ 2: U16 => "Placement Identifier.",
+        timestamp @ 4: crate::feature::Timestamp => "Event Timestamp.",
+        nsid @ 12: U32 => "Namespace Identifier.",
+        type_specific @ 16: [u8; 16] => "Event Type Specific, a [`MediaReallocated`] for that type.",
+        rgid @ 32: U16 => "Reclaim Group Identifier.",
+        ruhid @ 34: U16 => "Reclaim Unit Handle Identifier. libnvme and QEMU read only the first of the two bytes.",
         _reserved36 @ 36: [u8; 4],
-        /// Vendor Specific.
-        vs @ 40: [u8; 24],
+        vs @ 40: [u8; 24] => "Vendor Specific.",
     }
 }
 
@@ -155,12 +121,9 @@ impl FdpEvent {
 layout! {
     /// FDP Event Flags.
     FdpEventFlags(u8) {
-        /// Placement Identifier Valid.
-        piv: bool,
-        /// NSID Valid.
-        nsidv: bool,
-        /// Location Valid, reclaim group and reclaim unit handle.
-        lv: bool,
+        piv: bool => "Placement Identifier Valid.",
+        nsidv: bool => "NSID Valid.",
+        lv: bool => "Location Valid, reclaim group and reclaim unit handle.",
         __(5): u8,
     }
 
@@ -175,103 +138,68 @@ layout! {
     }
 }
 
-impl FdpEventType {
-    /// True for host events (00h to 7Fh), false for controller events.
-    pub const fn is_host_event(self) -> bool {
-        self.code() < 0x80
-    }
-}
-
-/// First event type that is vendor specific, of host events (to 7Fh).
-pub const EVENT_VENDOR_HOST: u8 = 0x70;
-/// First event type that is vendor specific, of controller events (to FFh).
-pub const EVENT_VENDOR_CONTROLLER: u8 = 0xf0;
-
 layout! {
     /// Event type specific bytes of the Media Reallocated event.
     MediaReallocated(16) {
-        /// Specific Event Flags.
-        sef @ 0: MediaReallocatedFlags,
+        sef @ 0: MediaReallocatedFlags => "Specific Event Flags.",
         _reserved1 @ 1: u8,
-        /// Number of LBAs Moved. 0 means not reported. FFFFh means 65,535 or more.
-        nlbam @ 2: U16,
-        /// Logical Block Address of one of the moved blocks. The offset is 4, not 8.
-        lba @ 4: U64,
+        nlbam @ 2: U16 => "Number of LBAs Moved. 0 means not reported. FFFFh means 65,535 or more.",
+        lba @ 4: U64 => "Logical Block Address of one of the moved blocks. The offset is 4, not 8.",
         _reserved12 @ 12: [u8; 4],
     }
 
     /// Specific Event Flags of the Media Reallocated event.
     MediaReallocatedFlags(u8) {
-        /// LBA Valid.
-        lbav: bool,
+        lbav: bool => "LBA Valid.",
         __(7): u8,
     }
 }
 
-/// I/O management operation (Receive and Send) without an action.
-pub const MO_NO_ACTION: u8 = 0x00;
 /// I/O Management Receive operation, Reclaim Unit Handle Status.
 pub const MO_RUH_STATUS: u8 = 0x01;
-/// I/O Management Send operation, Reclaim Unit Handle Update. The data is a list of placement
-/// identifiers.
-pub const MO_RUH_UPDATE: u8 = 0x01;
-/// I/O management operation (Receive and Send), vendor specific.
-pub const MO_VENDOR_SPECIFIC: u8 = 0xff;
 
 layout! {
     /// Reclaim Unit Handle Status header (I/O Management Receive, Base Specification 2.1, Figure
     /// 563). The descriptors follow.
     RuhStatusHeader(16) {
         _reserved0 @ 0: [u8; 14],
-        /// Number of Reclaim Unit Handle Status Descriptors, including those that were not
-        /// transferred.
-        nruhsd @ 14: U16,
+        nruhsd @ 14: U16 => "Number of Reclaim Unit Handle Status Descriptors, with those that were not transferred.",
     }
 
     /// Reclaim Unit Handle Status Descriptor.
     RuhStatusDescriptor(32) {
-        /// Placement Identifier.
-        pid @ 0: U16,
-        /// Reclaim Unit Handle Identifier.
-        ruhid @ 2: U16,
-        /// Estimated Active Reclaim Unit Time Remaining, seconds.
-        earutr @ 4: U32,
-        /// Reclaim Unit Available Media Writes, logical blocks.
-        ruamw @ 8: U64,
+        pid @ 0: U16 => "Placement Identifier.",
+        ruhid @ 2: U16 => "Reclaim Unit Handle Identifier.",
+        earutr @ 4: U32 => "Estimated Active Reclaim Unit Time Remaining, seconds.",
+        ruamw @ 8: U64 => "Reclaim Unit Available Media Writes, logical blocks.",
         _reserved16 @ 16: [u8; 16],
     }
 
     /// Flexible Data Placement feature (1Dh), command dword 11.
     FdpFeatureCdw11(u32) {
-        /// Endurance Group Identifier.
-        endgid: u16,
+        endgid: u16 => "Endurance Group Identifier.",
         __: u16,
     }
 
     /// Flexible Data Placement feature (1Dh), command dword 12 of Set Features and dword 0 of Get
     /// Features' completion.
     FdpFeature(u32) {
-        /// Flexible Data Placement Enable.
-        fdpe: bool,
+        fdpe: bool => "Flexible Data Placement Enable.",
         __(7): u8,
-        /// Flexible Data Placement Configuration Index.
-        fdpci: u8,
+        fdpci: u8 => "Flexible Data Placement Configuration Index.",
         __: u16,
     }
 
     /// Flexible Data Placement Events feature (1Eh), command dword 11 of Get and Set Features.
     FdpEventsFeatureCdw11(u32) {
-        /// Placement Handle.
-        phndl: u16,
-        /// Number of FDP Event Types. The data of Set Features has one byte for each.
-        noet: u8,
+        phndl: u16 => "Placement Handle.",
+        noet: u8 => "Number of FDP Event Types. The data of Set Features has one byte for each.",
         __: u8,
     }
 
     /// Flexible Data Placement Events feature (1Eh), command dword 12 of Set Features.
     FdpEventsFeatureCdw12(u32) {
-        /// FDP Event Enable.
-        fdpee: bool,
+        fdpee: bool => "FDP Event Enable.",
         __(31): u32,
     }
 
@@ -279,16 +207,13 @@ layout! {
     /// Features for the events feature is a list of these descriptors. Dword 0 of the completion is
     /// their number.
     SupportedFdpEvent(2) {
-        /// Event Type, a [`FdpEventType`], or vendor specific.
-        event_type @ 0: u8,
-        /// FDP Event Type Attributes.
-        fdpeta @ 1: FdpEventTypeAttributes,
+        event_type @ 0: u8 => "Event Type, a [`FdpEventType`], or vendor specific.",
+        fdpeta @ 1: FdpEventTypeAttributes => "FDP Event Type Attributes.",
     }
 
     /// FDP Event Type Attributes.
     FdpEventTypeAttributes(u8) {
-        /// FDP Event Enabled.
-        fdpee: bool,
+        fdpee: bool => "FDP Event Enabled.",
         __(7): u8,
     }
 }
@@ -318,8 +243,6 @@ mod tests {
         };
         assert_eq!(event.as_bytes()[16..28], [1, 0, 2, 1, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
         assert_eq!(event.media_reallocated(), moved);
-        assert!(!FdpEventType::MediaReallocated.is_host_event());
-        assert!(FdpEventType::InvalidPlacementIdentifier.is_host_event());
     }
 
     #[test]

@@ -66,171 +66,123 @@ layout! {
 
     /// Completion dword 0 of Get Features with Select = Supported Capabilities.
     FeatureCapabilities(u32) {
-        /// Saveable.
-        savbl: bool,
-        /// Namespace Specific.
-        nspec: bool,
-        /// Changeable.
-        chang: bool,
+        savbl: bool => "Saveable.",
+        nspec: bool => "Namespace Specific.",
+        chang: bool => "Changeable.",
         __(29): u32,
     }
 
     /// Power Management (02h).
     PowerManagement(u32) {
-        /// Power State.
-        ps(5): u8,
-        /// Workload Hint.
-        wh(3): u8,
+        ps(5): u8 => "Power State.",
+        wh(3): u8 => "Workload Hint.",
         __(24): u32,
     }
 
     /// Temperature Threshold (04h).
     TemperatureThreshold(u32) {
-        /// Temperature Threshold in kelvins.
-        tmpth: u16,
-        /// Threshold Temperature Select (0 composite, 1 to 8 sensors, Fh all in Set Features).
-        tmpsel(4): u8,
-        /// Threshold Type Select (0 over, 1 under).
-        thsel(2): u8,
-        /// Temperature Threshold Hysteresis in kelvins.
-        tmpthh(3): u8,
+        tmpth: u16 => "Temperature Threshold in kelvins.",
+        tmpsel(4): u8 => "Threshold Temperature Select (0 composite, 1 to 8 sensors, Fh all in Set Features).",
+        thsel(2): u8 => "Threshold Type Select (0 over, 1 under).",
+        tmpthh(3): u8 => "Temperature Threshold Hysteresis in kelvins.",
         __(7): u8,
     }
 
     /// Error Recovery (05h), per namespace.
     ErrorRecovery(u32) {
-        /// Time Limited Error Recovery, in units of 100 ms.
-        tler: u16,
-        /// Deallocated or Unwritten Logical Block Error Enable.
-        dulbe: bool,
+        tler: u16 => "Time Limited Error Recovery, in units of 100 ms.",
+        dulbe: bool => "Deallocated or Unwritten Logical Block Error Enable.",
         __(15): u16,
     }
 
     /// Volatile Write Cache (06h).
     VolatileWriteCache(u32) {
-        /// Volatile Write Cache Enable.
-        wce: bool,
+        wce: bool => "Volatile Write Cache Enable.",
         __(31): u32,
     }
 
     /// Number of Queues (07h), requested in command dword 11, allocated in completion dword 0.
     NumberOfQueues(u32) {
-        /// Number of I/O Submission Queues requested or allocated (NSQR, NSQA), zeroes based.
-        nsq: u16,
-        /// Number of I/O Completion Queues requested or allocated (NCQR, NCQA), zeroes based.
-        ncq: u16,
+        nsq: u16 => "Number of I/O Submission Queues requested or allocated (NSQR, NSQA), zeroes based.",
+        ncq: u16 => "Number of I/O Completion Queues requested or allocated (NCQR, NCQA), zeroes based.",
     }
 
     /// Interrupt Vector Configuration (09h).
     InterruptVectorConfiguration(u32) {
-        /// Interrupt Vector.
-        iv: u16,
-        /// Coalescing Disable.
-        cd: bool,
+        iv: u16 => "Interrupt Vector.",
+        cd: bool => "Coalescing Disable.",
         __(15): u16,
     }
 
     /// Asynchronous Event Configuration (0Bh).
     AsyncEventConfiguration(u32) {
-        /// SMART / Health Critical Warnings, the bits of [`crate::log::CriticalWarning`].
-        shcw: u8,
-        /// Attached Namespace Attribute Notices.
-        nan: bool,
-        /// Firmware Activation Notices.
-        fan: bool,
-        /// Telemetry Log Notices.
-        tln: bool,
-        /// Asymmetric Namespace Access Change Notices.
-        anacn: bool,
-        /// Predictable Latency Event Aggregate Log Change Notices.
-        plealcn: bool,
-        /// LBA Status Information Alert Notices.
-        lsian: bool,
-        /// Endurance Group Event Aggregate Log Change Notices.
-        egealcn: bool,
-        /// Normal NVM Subsystem Shutdown.
-        nnsshdn: bool,
-        /// Temperature Threshold Hysteresis Recovery.
-        tthry: bool,
-        /// Reachability Association Notices.
-        rassn: bool,
-        /// Reachability Group Notices.
-        rgrp0: bool,
-        /// Allocated Namespace Attribute Notices.
-        ansan: bool,
+        shcw: u8 => "SMART / Health Critical Warnings, the bits of [`crate::log::CriticalWarning`].",
+        nan: bool => "Attached Namespace Attribute Notices.",
+        fan: bool => "Firmware Activation Notices.",
+        tln: bool => "Telemetry Log Notices.",
+        anacn: bool => "Asymmetric Namespace Access Change Notices.",
+        plealcn: bool => "Predictable Latency Event Aggregate Log Change Notices.",
+        lsian: bool => "LBA Status Information Alert Notices.",
+        egealcn: bool => "Endurance Group Event Aggregate Log Change Notices.",
+        nnsshdn: bool => "Normal NVM Subsystem Shutdown.",
+        tthry: bool => "Temperature Threshold Hysteresis Recovery.",
+        rassn: bool => "Reachability Association Notices.",
+        rgrp0: bool => "Reachability Group Notices.",
+        ansan: bool => "Allocated Namespace Attribute Notices.",
         __(7): u8,
-        /// Zone Descriptor Changed Notices.
-        zdcn: bool,
-        /// Pull Model DDC Request Log Page Change Notification.
-        pmdrlpcn: bool,
-        /// AVE Discovery Log Page Change Notification.
-        adlpcn: bool,
-        /// Host Discovery Log Page Change Notification.
-        hdlpcn: bool,
-        /// Discovery Log Page Change Notification.
-        dlpcn: bool,
+        zdcn: bool => "Zone Descriptor Changed Notices.",
+        pmdrlpcn: bool => "Pull Model DDC Request Log Page Change Notification.",
+        adlpcn: bool => "AVE Discovery Log Page Change Notification.",
+        hdlpcn: bool => "Host Discovery Log Page Change Notification.",
+        dlpcn: bool => "Discovery Log Page Change Notification.",
     }
 
     /// Data of the Timestamp feature (0Eh), 8 bytes.
     Timestamp(8) {
-        /// Milliseconds since 1 January 1970, or since the last reset, 48 bits little-endian.
-        timestamp @ 0: [u8; 6],
-        /// Attributes, zero in Set Features.
-        attributes @ 6: TimestampAttributes,
+        timestamp @ 0: [u8; 6] => "Milliseconds since 1 January 1970, or since the last reset, 48 bits little-endian.",
+        attributes @ 6: TimestampAttributes => "Attributes, zero in Set Features.",
         _reserved7 @ 7: u8,
     }
 
     /// Timestamp, attributes.
     TimestampAttributes(u8) {
-        /// Synch, the controller may have stopped counting.
-        synch: bool,
-        /// Timestamp Origin (0 cleared by a controller level reset, 1 set by Set Features).
-        timestamp_origin(3): u8,
+        synch: bool => "Synch, the controller may have stopped counting.",
+        timestamp_origin(3): u8 => "Timestamp Origin (0 cleared by a controller level reset, 1 set by Set Features).",
         __(4): u8,
     }
 
     /// Data of the Host Behavior Support feature (16h), 512 bytes.
     HostBehaviorSupport(512) {
-        /// Advanced Command Retry Enable.
-        acre @ 0: u8,
-        /// Extended Telemetry Data Area 4 Supported.
-        etdas @ 1: u8,
-        /// LBA Format Extension Enable.
-        lbafee @ 2: u8,
-        /// Host Dispersed Namespace Support.
-        hdisns @ 3: u8,
-        /// Copy Descriptor Formats Enable, bits 2 to 4 for formats 2 to 4.
-        cdfe @ 4: U16,
+        acre @ 0: u8 => "Advanced Command Retry Enable.",
+        etdas @ 1: u8 => "Extended Telemetry Data Area 4 Supported.",
+        lbafee @ 2: u8 => "LBA Format Extension Enable.",
+        hdisns @ 3: u8 => "Host Dispersed Namespace Support.",
+        cdfe @ 4: U16 => "Copy Descriptor Formats Enable, bits 2 to 4 for formats 2 to 4.",
         _reserved6 @ 6: [u8; 506],
     }
 
     /// Sanitize Config (17h).
     SanitizeConfig(u32) {
-        /// No-Deallocate Response Mode.
-        nodrm: bool,
+        nodrm: bool => "No-Deallocate Response Mode.",
         __(31): u32,
     }
 
     /// Endurance Group Event Configuration (18h).
     EnduranceGroupEventConfiguration(u32) {
-        /// Endurance Group Identifier.
-        endgid: u16,
-        /// Endurance Group Critical Warnings.
-        egcw: u8,
+        endgid: u16 => "Endurance Group Identifier.",
+        egcw: u8 => "Endurance Group Critical Warnings.",
         __: u8,
     }
 
     /// Host Identifier (81h), command dword 11. Its data is 8 or 16 bytes.
     HostIdentifier(u32) {
-        /// Enable Extended Host Identifier, with 16 bytes of data. Required over fabrics.
-        exhid: bool,
+        exhid: bool => "Enable Extended Host Identifier, with 16 bytes of data. Required over fabrics.",
         __(31): u32,
     }
 
     /// Namespace Write Protection Config (84h).
     NamespaceWriteProtection(u32) {
-        /// Write Protection State, a [`WriteProtectionState`].
-        wps(3): u8,
+        wps(3): u8 => "Write Protection State, a [`WriteProtectionState`].",
         __(29): u32,
     }
 

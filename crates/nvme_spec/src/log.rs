@@ -63,193 +63,119 @@ layout! {
 
     /// Supported Log Pages (00h).
     SupportedLogPages(1024) {
-        /// LID Supported and Effects, by log page identifier.
-        lid @ 0: [LidSupportedAndEffects; 256],
+        lid @ 0: [LidSupportedAndEffects; 256] => "LID Supported and Effects, by log page identifier.",
     }
 
     /// LID Supported and Effects data structure.
     LidSupportedAndEffects(U32) {
-        /// LID Supported.
-        lsupp: bool,
-        /// Index Offset Supported.
-        ios: bool,
+        lsupp: bool => "LID Supported.",
+        ios: bool => "Index Offset Supported.",
         __(14): u16,
-        /// LID Specific Parameter field.
-        lidspf: u16,
+        lidspf: u16 => "LID Specific Parameter field.",
     }
 
     /// Error Information Log Entry (01h).
     ErrorInformationEntry(64) {
-        /// Error Count. 0 marks an unused entry.
-        ecnt @ 0: U64,
-        /// Submission Queue ID.
-        sqid @ 8: U16,
-        /// Command ID.
-        cid @ 10: U16,
-        /// Status Information, status field and phase tag of the command.
-        status @ 12: StatusField,
-        /// Parameter Error Location, with the byte in bits 7:0 and the bit in bits 10:8. FFFFh for
-        /// none.
-        pel @ 14: U16,
-        /// LBA.
-        lba @ 16: U64,
-        /// Namespace.
-        nsid @ 24: U32,
-        /// Vendor Specific Information Available, a log page identifier, or 0.
-        vsia @ 28: u8,
-        /// Transport Type.
-        trtype @ 29: u8,
-        /// Command Set Indicator.
-        csi @ 30: u8,
-        /// Opcode.
-        opcode @ 31: u8,
-        /// Command Specific Information.
-        csinfo @ 32: U64,
-        /// Transport Type Specific Information.
-        ttsi @ 40: U16,
+        ecnt @ 0: U64 => "Error Count. 0 marks an unused entry.",
+        sqid @ 8: U16 => "Submission Queue ID.",
+        cid @ 10: U16 => "Command ID.",
+        status @ 12: StatusField => "Status Information, status field and phase tag of the command.",
+        pel @ 14: U16 => "Parameter Error Location. Bits 7:0 are the byte, bits 10:8 the bit. FFFFh for none.",
+        lba @ 16: U64 => "LBA.",
+        nsid @ 24: U32 => "Namespace.",
+        vsia @ 28: u8 => "Vendor Specific Information Available, a log page identifier, or 0.",
+        trtype @ 29: u8 => "Transport Type.",
+        csi @ 30: u8 => "Command Set Indicator.",
+        opcode @ 31: u8 => "Opcode.",
+        csinfo @ 32: U64 => "Command Specific Information.",
+        ttsi @ 40: U16 => "Transport Type Specific Information.",
         _reserved42 @ 42: [u8; 21],
-        /// Log Page Version, 1 if CSI and OPCODE are defined.
-        lpver @ 63: u8,
+        lpver @ 63: u8 => "Log Page Version, 1 if CSI and OPCODE are defined.",
     }
 
     /// SMART / Health Information (02h).
     SmartLog(512) {
-        /// Critical Warning.
-        cw @ 0: CriticalWarning,
-        /// Composite Temperature, kelvins.
-        ctemp @ 1: U16,
-        /// Available Spare, percent.
-        avsp @ 3: u8,
-        /// Available Spare Threshold, percent.
-        avspt @ 4: u8,
-        /// Percentage Used, can exceed 100.
-        pused @ 5: u8,
-        /// Endurance Group Critical Warning Summary.
-        egcws @ 6: u8,
+        cw @ 0: CriticalWarning => "Critical Warning.",
+        ctemp @ 1: U16 => "Composite Temperature, kelvins.",
+        avsp @ 3: u8 => "Available Spare, percent.",
+        avspt @ 4: u8 => "Available Spare Threshold, percent.",
+        pused @ 5: u8 => "Percentage Used, can exceed 100.",
+        egcws @ 6: u8 => "Endurance Group Critical Warning Summary.",
         _reserved7 @ 7: [u8; 25],
-        /// Data Units Read, thousands of 512 bytes, rounded up.
-        dur @ 32: U128,
-        /// Data Units Written, thousands of 512 bytes, rounded up.
-        duw @ 48: U128,
-        /// Host Read Commands.
-        hrc @ 64: U128,
-        /// Host Write Commands.
-        hwc @ 80: U128,
-        /// Controller Busy Time, minutes.
-        cbt @ 96: U128,
-        /// Power Cycles.
-        pwrc @ 112: U128,
-        /// Power On Hours.
-        poh @ 128: U128,
-        /// Unexpected Power Losses (unsafe shutdowns).
-        upl @ 144: U128,
-        /// Media and Data Integrity Errors.
-        mdie @ 160: U128,
-        /// Number of Error Information Log Entries.
-        neile @ 176: U128,
-        /// Warning Composite Temperature Time, minutes.
-        wctt @ 192: U32,
-        /// Critical Composite Temperature Time, minutes.
-        cctt @ 196: U32,
-        /// Temperature Sensors 1 to 8, kelvins, or 0 for none.
-        tsen @ 200: [U16; 8],
-        /// Thermal Management Temperature 1 Transition Count.
-        tmt1tc @ 216: U32,
-        /// Thermal Management Temperature 2 Transition Count.
-        tmt2tc @ 220: U32,
-        /// Total Time For Thermal Management Temperature 1, seconds.
-        ttftmt1 @ 224: U32,
-        /// Total Time For Thermal Management Temperature 2, seconds.
-        ttftmt2 @ 228: U32,
+        dur @ 32: U128 => "Data Units Read, thousands of 512 bytes, rounded up.",
+        duw @ 48: U128 => "Data Units Written, thousands of 512 bytes, rounded up.",
+        hrc @ 64: U128 => "Host Read Commands.",
+        hwc @ 80: U128 => "Host Write Commands.",
+        cbt @ 96: U128 => "Controller Busy Time, minutes.",
+        pwrc @ 112: U128 => "Power Cycles.",
+        poh @ 128: U128 => "Power On Hours.",
+        upl @ 144: U128 => "Unexpected Power Losses (unsafe shutdowns).",
+        mdie @ 160: U128 => "Media and Data Integrity Errors.",
+        neile @ 176: U128 => "Number of Error Information Log Entries.",
+        wctt @ 192: U32 => "Warning Composite Temperature Time, minutes.",
+        cctt @ 196: U32 => "Critical Composite Temperature Time, minutes.",
+        tsen @ 200: [U16; 8] => "Temperature Sensors 1 to 8, kelvins, or 0 for none.",
+        tmt1tc @ 216: U32 => "Thermal Management Temperature 1 Transition Count.",
+        tmt2tc @ 220: U32 => "Thermal Management Temperature 2 Transition Count.",
+        ttftmt1 @ 224: U32 => "Total Time For Thermal Management Temperature 1, seconds.",
+        ttftmt2 @ 228: U32 => "Total Time For Thermal Management Temperature 2, seconds.",
         _reserved232 @ 232: [u8; 280],
     }
 
     /// Critical Warning.
     CriticalWarning(u8) {
-        /// Available Spare Capacity Below Threshold.
-        ascbt: bool,
-        /// Temperature Threshold Condition.
-        ttc: bool,
-        /// NVM Subsystem Degraded Reliability.
-        ndr: bool,
-        /// All Media Read-Only.
-        amro: bool,
-        /// Volatile Memory Backup Failed.
-        vmbf: bool,
-        /// Persistent Memory Region Read-Only.
-        pmrro: bool,
+        ascbt: bool => "Available Spare Capacity Below Threshold.",
+        ttc: bool => "Temperature Threshold Condition.",
+        ndr: bool => "NVM Subsystem Degraded Reliability.",
+        amro: bool => "All Media Read-Only.",
+        vmbf: bool => "Volatile Memory Backup Failed.",
+        pmrro: bool => "Persistent Memory Region Read-Only.",
         __(2): u8,
     }
 
     /// Firmware Slot Information (03h).
     FirmwareSlotInformation(512) {
-        /// Active Firmware Info. Bits 2:0 are the active slot, bits 6:4 the slot of the next reset.
-        afi @ 0: u8,
+        afi @ 0: u8 => "Active Firmware Info. Bits 2:0 are the active slot, bits 6:4 the slot of the next reset.",
         _reserved1 @ 1: [u8; 7],
-        /// Firmware Revisions of slots 1 to 7, ASCII.
-        frs @ 8: [[u8; 8]; 7],
+        frs @ 8: [[u8; 8]; 7] => "Firmware Revisions of slots 1 to 7, ASCII.",
         _reserved64 @ 64: [u8; 448],
     }
 
     /// Commands Supported and Effects (05h).
     CommandsSupportedAndEffects(4096) {
-        /// Admin Commands Supported, by opcode.
-        acs @ 0: [CommandEffects; 256],
-        /// I/O Commands Supported, by opcode.
-        iocs @ 1024: [CommandEffects; 256],
+        acs @ 0: [CommandEffects; 256] => "Admin Commands Supported, by opcode.",
+        iocs @ 1024: [CommandEffects; 256] => "I/O Commands Supported, by opcode.",
         _reserved2048 @ 2048: [u8; 2048],
     }
 
     /// Commands Supported and Effects data structure.
     CommandEffects(U32) {
-        /// Command Supported.
-        csupp: bool,
-        /// Logical Block Content Change.
-        lbcc: bool,
-        /// Namespace Capability Change.
-        ncc: bool,
-        /// Namespace Inventory Change.
-        nic: bool,
-        /// Controller Capability Change.
-        ccc: bool,
+        csupp: bool => "Command Supported.",
+        lbcc: bool => "Logical Block Content Change.",
+        ncc: bool => "Namespace Capability Change.",
+        nic: bool => "Namespace Inventory Change.",
+        ccc: bool => "Controller Capability Change.",
         __(9): u16,
-        /// Command Submission and Execution Relaxations.
-        cser(2): u8,
-        /// Command Submission and Execution (0 no restriction, 1 per namespace, 2 whole subsystem).
-        cse(3): u8,
-        /// UUID Selection Supported.
-        uss: bool,
-        /// Command Scope.
-        csp(12): u16,
+        cser(2): u8 => "Command Submission and Execution Relaxations.",
+        cse(3): u8 => "Command Submission and Execution (0 no restriction, 1 per namespace, 2 whole subsystem).",
+        uss: bool => "UUID Selection Supported.",
+        csp(12): u16 => "Command Scope.",
     }
 }
 
-/// Command or feature scope bit, namespace.
+// Scope bits of commands and features.
 pub const SCOPE_NAMESPACE: u16 = 1 << 0;
-/// Command or feature scope bit, controller.
 pub const SCOPE_CONTROLLER: u16 = 1 << 1;
-/// Command or feature scope bit, NVM set.
-pub const SCOPE_NVM_SET: u16 = 1 << 2;
-/// Command or feature scope bit, endurance group.
 pub const SCOPE_ENDURANCE_GROUP: u16 = 1 << 3;
-/// Command or feature scope bit, domain.
-pub const SCOPE_DOMAIN: u16 = 1 << 4;
-/// Command or feature scope bit, NVM subsystem.
 pub const SCOPE_NVM_SUBSYSTEM: u16 = 1 << 5;
-/// Feature scope bit, controller data queue.
-pub const SCOPE_CONTROLLER_DATA_QUEUE: u16 = 1 << 6;
 
 layout! {
     /// Device Self-test (06h).
     DeviceSelfTestLog(564) {
-        /// Current Device Self-Test Operation in bits 3:0 (0 none, 1 short, 2 extended, 3
-        /// host-initiated refresh).
-        cdsto @ 0: u8,
-        /// Current Device Self-Test Completion (bits 6:0), percent.
-        cdstc @ 1: u8,
+        cdsto @ 0: u8 => "Current Device Self-Test Operation in bits 3:0 (0 none, 1 short, 2 extended, 3 refresh).",
+        cdstc @ 1: u8 => "Current Device Self-Test Completion (bits 6:0), percent.",
         _reserved2 @ 2: [u8; 2],
-        /// Self-test Results, newest first.
-        result @ 4: [SelfTestResult; 20],
+        result @ 4: [SelfTestResult; 20] => "Self-test Results, newest first.",
     }
 
     /// Self-test Result data structure.
@@ -257,182 +183,114 @@ layout! {
         /// Device Self-test Status. Bits 3:0 are the result (0 success, Fh unused entry), bits 7:4
         /// the self-test code.
         dsts @ 0: u8,
-        /// Segment Number.
-        segnum @ 1: u8,
-        /// Valid Diagnostic Information. Bit 0 is NSID, 1 FLBA, 2 SCT, 3 SC.
-        vdi @ 2: u8,
+        segnum @ 1: u8 => "Segment Number.",
+        vdi @ 2: u8 => "Valid Diagnostic Information. Bit 0 is NSID, 1 FLBA, 2 SCT, 3 SC.",
         _reserved3 @ 3: u8,
-        /// Power On Hours.
-        poh @ 4: U64,
-        /// Namespace Identifier.
-        nsid @ 12: U32,
-        /// Failing LBA.
-        flba @ 16: U64,
-        /// Status Code Type (bits 2:0).
-        sct @ 24: u8,
-        /// Status Code.
-        sc @ 25: u8,
-        /// Vendor Specific.
-        vs @ 26: [u8; 2],
+        poh @ 4: U64 => "Power On Hours.",
+        nsid @ 12: U32 => "Namespace Identifier.",
+        flba @ 16: U64 => "Failing LBA.",
+        sct @ 24: u8 => "Status Code Type (bits 2:0).",
+        sc @ 25: u8 => "Status Code.",
+        vs @ 26: [u8; 2] => "Vendor Specific.",
     }
 
     /// Endurance Group Information (09h).
     EnduranceGroupInformation(512) {
-        /// Critical Warning. Bit 0 is spare below threshold, bit 2 reliability degraded, bit 3
-        /// read-only.
-        cw @ 0: u8,
-        /// Endurance Group Features, bit 0 rotational media.
-        egfeat @ 1: u8,
+        cw @ 0: u8 => "Critical Warning. Bit 0 is spare below threshold, bit 2 reliability degraded, bit 3 read-only.",
+        egfeat @ 1: u8 => "Endurance Group Features, bit 0 rotational media.",
         _reserved2 @ 2: u8,
-        /// Available Spare, percent.
-        avsp @ 3: u8,
-        /// Available Spare Threshold, percent.
-        avspt @ 4: u8,
-        /// Percentage Used, can exceed 100.
-        pused @ 5: u8,
-        /// Domain Identifier.
-        did @ 6: U16,
+        avsp @ 3: u8 => "Available Spare, percent.",
+        avspt @ 4: u8 => "Available Spare Threshold, percent.",
+        pused @ 5: u8 => "Percentage Used, can exceed 100.",
+        did @ 6: U16 => "Domain Identifier.",
         _reserved8 @ 8: [u8; 24],
-        /// Endurance Estimate, billions of bytes.
-        ee @ 32: U128,
-        /// Data Units Read, billions of bytes.
-        dur @ 48: U128,
-        /// Data Units Written, billions of bytes.
-        duw @ 64: U128,
-        /// Media Units Written, billions of bytes.
-        muw @ 80: U128,
-        /// Host Read Commands.
-        hrc @ 96: U128,
-        /// Host Write Commands.
-        hwc @ 112: U128,
-        /// Media and Data Integrity Errors.
-        mdie @ 128: U128,
-        /// Number of Error Information Log Entries.
-        neile @ 144: U128,
-        /// Total Endurance Group Capacity, bytes.
-        tegcap @ 160: U128,
-        /// Unallocated Endurance Group Capacity, bytes.
-        uegcap @ 176: U128,
+        ee @ 32: U128 => "Endurance Estimate, billions of bytes.",
+        dur @ 48: U128 => "Data Units Read, billions of bytes.",
+        duw @ 64: U128 => "Data Units Written, billions of bytes.",
+        muw @ 80: U128 => "Media Units Written, billions of bytes.",
+        hrc @ 96: U128 => "Host Read Commands.",
+        hwc @ 112: U128 => "Host Write Commands.",
+        mdie @ 128: U128 => "Media and Data Integrity Errors.",
+        neile @ 144: U128 => "Number of Error Information Log Entries.",
+        tegcap @ 160: U128 => "Total Endurance Group Capacity, bytes.",
+        uegcap @ 176: U128 => "Unallocated Endurance Group Capacity, bytes.",
         _reserved192 @ 192: [u8; 320],
     }
 
     /// Feature Identifiers Supported and Effects (12h).
     FeatureIdentifiersSupportedAndEffects(1024) {
-        /// FID Supported and Effects, by feature identifier.
-        fid @ 0: [FidSupportedAndEffects; 256],
+        fid @ 0: [FidSupportedAndEffects; 256] => "FID Supported and Effects, by feature identifier.",
     }
 
     /// NVMe-MI Commands Supported and Effects (13h).
     NvmeMiCommandsSupportedAndEffects(4096) {
-        /// Support and effects of each NVMe-MI command, by opcode.
-        nmics @ 0: [U32; 256],
+        nmics @ 0: [U32; 256] => "Support and effects of each NVMe-MI command, by opcode.",
         _reserved1024 @ 1024: [u8; 3072],
     }
 
     /// FID Supported and Effects data structure.
     FidSupportedAndEffects(U32) {
-        /// FID Supported.
-        fsupp: bool,
-        /// User Data Content Change.
-        udcc: bool,
-        /// Namespace Capability Change.
-        ncc: bool,
-        /// Namespace Inventory Change.
-        nic: bool,
-        /// Controller Capability Change.
-        ccc: bool,
+        fsupp: bool => "FID Supported.",
+        udcc: bool => "User Data Content Change.",
+        ncc: bool => "Namespace Capability Change.",
+        nic: bool => "Namespace Inventory Change.",
+        ccc: bool => "Controller Capability Change.",
         __(14): u16,
-        /// UUID Selection Supported.
-        uss: bool,
-        /// FID Scope, the `SCOPE_…` bits.
-        fsp(12): u16,
+        uss: bool => "UUID Selection Supported.",
+        fsp(12): u16 => "FID Scope, the `SCOPE_…` bits.",
     }
 
     /// Discovery log page header (70h), [`DiscoveryEntry`]s follow.
     DiscoveryHeader(1024) {
-        /// Generation Counter.
-        genctr @ 0: U64,
-        /// Number of Records.
-        numrec @ 8: U64,
-        /// Record Format, 0.
-        recfmt @ 16: U16,
-        /// Discovery Log Page Flags. Bit 0 is extended entries, bit 1 port local, bit 2 all
-        /// subsystems.
-        dlpf @ 18: u8,
+        genctr @ 0: U64 => "Generation Counter.",
+        numrec @ 8: U64 => "Number of Records.",
+        recfmt @ 16: U16 => "Record Format, 0.",
+        dlpf @ 18: u8 => "Discovery Log Page Flags. Bit 0 is extended entries, bit 1 port local, bit 2 all subsystems.",
         _reserved19 @ 19: u8,
-        /// Total Discovery Log Page Length, bytes (with extended entries).
-        tdlpl @ 20: U32,
+        tdlpl @ 20: U32 => "Total Discovery Log Page Length, bytes (with extended entries).",
         _reserved24 @ 24: [u8; 1000],
     }
 
     /// Discovery Log Page Entry (70h).
     DiscoveryEntry(1024) {
-        /// Transport Type, a [`crate::fabrics::TransportType`].
-        trtype @ 0: u8,
-        /// Address Family, a [`crate::fabrics::AddressFamily`].
-        adrfam @ 1: u8,
-        /// Subsystem Type, a [`crate::fabrics::SubsystemType`].
-        subtype @ 2: u8,
-        /// Transport Requirements.
-        treq @ 3: crate::fabrics::TransportRequirements,
-        /// Port ID.
-        portid @ 4: U16,
-        /// Controller ID, FFFFh for the dynamic controller model.
-        cntlid @ 6: U16,
-        /// Admin Max SQ Size, at least 32.
-        asqsz @ 8: U16,
-        /// Entry Flags. Bit 0 is DUPRETINFO, bit 1 EPCSD, bit 2 NCC.
-        eflags @ 10: U16,
+        trtype @ 0: u8 => "Transport Type, a [`crate::fabrics::TransportType`].",
+        adrfam @ 1: u8 => "Address Family, a [`crate::fabrics::AddressFamily`].",
+        subtype @ 2: u8 => "Subsystem Type, a [`crate::fabrics::SubsystemType`].",
+        treq @ 3: crate::fabrics::TransportRequirements => "Transport Requirements.",
+        portid @ 4: U16 => "Port ID.",
+        cntlid @ 6: U16 => "Controller ID, FFFFh for the dynamic controller model.",
+        asqsz @ 8: U16 => "Admin Max SQ Size, at least 32.",
+        eflags @ 10: U16 => "Entry Flags. Bit 0 is DUPRETINFO, bit 1 EPCSD, bit 2 NCC.",
         _reserved12 @ 12: [u8; 20],
-        /// Transport Service Identifier, for TCP the port in decimal, ASCII padded with spaces.
-        trsvcid @ 32: [u8; 32],
+        trsvcid @ 32: [u8; 32] => "Transport Service Identifier, for TCP the port in decimal, padded with spaces.",
         _reserved64 @ 64: [u8; 192],
-        /// NVM Subsystem Qualified Name.
-        subnqn @ 256: [u8; 256],
-        /// Transport Address, ASCII padded with spaces.
-        traddr @ 512: [u8; 256],
-        /// Transport Specific Address Subtype. For TCP, byte 0 is 0 without TLS and 2 with TLS 1.3.
-        tsas @ 768: [u8; 256],
+        subnqn @ 256: [u8; 256] => "NVM Subsystem Qualified Name.",
+        traddr @ 512: [u8; 256] => "Transport Address, ASCII padded with spaces.",
+        tsas @ 768: [u8; 256] => "Transport Specific Address Subtype. For TCP, byte 0 is 2 with TLS 1.3, else 0.",
     }
 
     /// Sanitize Status (81h).
     SanitizeStatusLog(512) {
-        /// Sanitize Progress, in 65,536ths. FFFFh without a running operation.
-        sprog @ 0: U16,
-        /// Sanitize Status.
-        sstat @ 2: SanitizeStatus,
-        /// Sanitize Command Dword 10 of the operation.
-        scdw10 @ 4: U32,
-        /// Estimated Time For Overwrite, seconds, FFFFFFFFh for none.
-        eto @ 8: U32,
-        /// Estimated Time For Block Erase.
-        etbe @ 12: U32,
-        /// Estimated Time For Crypto Erase.
-        etce @ 16: U32,
-        /// Estimated Time For Overwrite When No-Deallocate.
-        etodmm @ 20: U32,
-        /// Estimated Time For Block Erase When No-Deallocate.
-        etbenmm @ 24: U32,
-        /// Estimated Time For Crypto Erase When No-Deallocate.
-        etcenmm @ 28: U32,
-        /// Estimated Time For Post-Verification Deallocation State.
-        etpvds @ 32: U32,
-        /// Sanitize State Information. Bits 3:0 are the state, bits 7:4 the failed state.
-        ssi @ 36: u8,
+        sprog @ 0: U16 => "Sanitize Progress, in 65,536ths. FFFFh without a running operation.",
+        sstat @ 2: SanitizeStatus => "Sanitize Status.",
+        scdw10 @ 4: U32 => "Sanitize Command Dword 10 of the operation.",
+        eto @ 8: U32 => "Estimated Time For Overwrite, seconds, FFFFFFFFh for none.",
+        etbe @ 12: U32 => "Estimated Time For Block Erase.",
+        etce @ 16: U32 => "Estimated Time For Crypto Erase.",
+        etodmm @ 20: U32 => "Estimated Time For Overwrite When No-Deallocate.",
+        etbenmm @ 24: U32 => "Estimated Time For Block Erase When No-Deallocate.",
+        etcenmm @ 28: U32 => "Estimated Time For Crypto Erase When No-Deallocate.",
+        etpvds @ 32: U32 => "Estimated Time For Post-Verification Deallocation State.",
+        ssi @ 36: u8 => "Sanitize State Information. Bits 3:0 are the state, bits 7:4 the failed state.",
         _reserved37 @ 37: [u8; 475],
     }
 
     /// Sanitize Status (SSTAT).
     SanitizeStatus(U16) {
-        /// Sanitize Operation Status (0 never, 1 completed, 2 in progress, 3 failed, 4 completed
-        /// without deallocation).
-        sos(3): u8,
-        /// Overwrite Passes Completed.
-        opc(5): u8,
-        /// Global Data Erased.
-        gde: bool,
-        /// Media Verification Canceled.
-        mvcncld: bool,
+        sos(3): u8 => "Sanitize Operation Status (0 never, 1 completed, 2 in progress, 3 failed, 4 not deallocated).",
+        opc(5): u8 => "Overwrite Passes Completed.",
+        gde: bool => "Global Data Erased.",
+        mvcncld: bool => "Media Verification Canceled.",
         __(6): u8,
     }
 }

@@ -1,16 +1,18 @@
 //! The macro that defines the layouts. The text after the name selects the kind of the type:
 //!
 //! ```text
-//! Name(64) { field @ 0: type, }                 a structure of 64 bytes
-//! Name(U16) { field(bits): type, }              bit fields of a word
+//! Name(64) { field @ 0: type => "meaning", }    a structure of 64 bytes
+//! Name(U16) { field(bits): type => "meaning", } bit fields of a word
 //! Name(u8, from_u8) { Variant = 0 => "name", }  code points with the standard's names
 //! ```
+//!
+//! A meaning that is too long for its row is a doc comment above the row.
 
 /// Defines structures, bit fields and code points, with all derived items. See the module above.
 macro_rules! layout {
     // A structure. Compile-time asserts prove its size, its alignment and every offset.
     (@($size:literal) $(#[$meta:meta])* $name:ident {
-        $($(#[$about:meta])* $field:ident @ $offset:literal: $type:ty,)*
+        $($(#[$about:meta])* $field:ident @ $offset:literal: $type:ty $(=> $text:literal)?,)*
     }) => {
         $(#[$meta])*
         #[repr(C)]
@@ -18,7 +20,7 @@ macro_rules! layout {
         #[derive(zerocopy::FromBytes, zerocopy::IntoBytes, zerocopy::Immutable, zerocopy::KnownLayout)]
         #[derive(zerocopy::Unaligned)]
         pub struct $name {
-            $($(#[$about])* #[doc = concat!("Offset ", $offset, ".")] pub $field: $type,)*
+            $($(#[$about])* $(#[doc = $text])? #[doc = concat!("Offset ", $offset, ".")] pub $field: $type,)*
         }
 
         const _: () = {
@@ -103,13 +105,13 @@ macro_rules! layout {
         }
     };
     (@word($($word:tt)*) $(#[$meta:meta])* $name:ident {
-        $($(#[$about:meta])* $field:ident $(($bits:tt))?: $type:ident,)*
+        $($(#[$about:meta])* $field:ident $(($bits:tt))?: $type:ident $(=> $text:literal)?,)*
     }) => {
         #[bitfield_struct::bitfield($($word)*)]
         #[derive(PartialEq, Eq)]
         $(#[$meta])*
         pub struct $name {
-            $($(#[$about])* $(#[bits($bits)])? pub $field: $type,)*
+            $($(#[$about])* $(#[doc = $text])? $(#[bits($bits)])? pub $field: $type,)*
         }
     };
 

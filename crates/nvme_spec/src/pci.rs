@@ -7,81 +7,42 @@
 
 use zerocopy::little_endian::{U16, U32};
 
-/// Base class code, mass storage controller.
 pub const CLASS_MASS_STORAGE: u8 = 0x01;
-/// Sub class code, non-volatile memory controller.
 pub const SUBCLASS_NVM: u8 = 0x08;
-/// Programming interface, NVM Express I/O controller.
 pub const PROG_IF_NVME: u8 = 0x02;
-/// Programming interface, NVM Express administrative controller.
-pub const PROG_IF_NVME_ADMIN: u8 = 0x03;
-/// Vendor identifier of Red Hat, whose device identifiers below are for emulated devices.
-pub const VENDOR_RED_HAT: u16 = 0x1b36;
-/// Device identifier of QEMU's NVMe controller (vendor [`VENDOR_RED_HAT`]).
-pub const DEVICE_QEMU_NVME: u16 = 0x0010;
-/// Size in bytes of the configuration space that PCI defines.
-pub const CONFIG_SPACE_SIZE: usize = 256;
 /// Size in bytes of the configuration space that PCI Express defines.
 pub const EXTENDED_CONFIG_SPACE_SIZE: usize = 4096;
 
-/// Capability identifier, power management.
 pub const CAP_ID_POWER_MANAGEMENT: u8 = 0x01;
-/// Capability identifier, message signaled interrupts.
-pub const CAP_ID_MSI: u8 = 0x05;
-/// Capability identifier, PCI Express.
 pub const CAP_ID_PCI_EXPRESS: u8 = 0x10;
-/// Capability identifier, MSI-X.
 pub const CAP_ID_MSIX: u8 = 0x11;
 
 layout! {
     /// Configuration space header, type 0.
     ConfigHeader(64) {
-        /// Vendor ID.
-        vendor_id @ 0: U16,
-        /// Device ID.
-        device_id @ 2: U16,
-        /// Command.
-        command @ 4: PciCommand,
-        /// Status.
-        status @ 6: PciStatus,
-        /// Revision ID.
-        revision_id @ 8: u8,
-        /// Class code, programming interface.
-        prog_if @ 9: u8,
-        /// Class code, sub class.
-        sub_class @ 10: u8,
-        /// Class code, base class.
-        base_class @ 11: u8,
-        /// Cache Line Size.
-        cache_line_size @ 12: u8,
-        /// Master Latency Timer.
-        latency_timer @ 13: u8,
-        /// Header Type 0. Bit 7 marks a device with several functions.
-        header_type @ 14: u8,
-        /// Built In Self Test.
-        bist @ 15: u8,
-        /// Base address registers. BAR0 and BAR1 of an NVMe function form one 64-bit memory
-        /// register ([`BAR_MEMORY_64`]).
-        bars @ 16: [U32; 6],
-        /// CardBus CIS Pointer.
-        cardbus_cis @ 40: U32,
-        /// Subsystem Vendor ID.
-        subsystem_vendor_id @ 44: U16,
-        /// Subsystem ID.
-        subsystem_id @ 46: U16,
-        /// Expansion ROM.
-        expansion_rom @ 48: U32,
-        /// Capabilities Pointer, offset of the first capability.
-        capabilities_pointer @ 52: u8,
+        vendor_id @ 0: U16 => "Vendor ID.",
+        device_id @ 2: U16 => "Device ID.",
+        command @ 4: PciCommand => "Command.",
+        status @ 6: PciStatus => "Status.",
+        revision_id @ 8: u8 => "Revision ID.",
+        prog_if @ 9: u8 => "Class code, programming interface.",
+        sub_class @ 10: u8 => "Class code, sub class.",
+        base_class @ 11: u8 => "Class code, base class.",
+        cache_line_size @ 12: u8 => "Cache Line Size.",
+        latency_timer @ 13: u8 => "Master Latency Timer.",
+        header_type @ 14: u8 => "Header Type 0. Bit 7 marks a device with several functions.",
+        bist @ 15: u8 => "Built In Self Test.",
+        bars @ 16: [U32; 6] => "Base address registers. BAR0 and BAR1 form one 64-bit register ([`BAR_MEMORY_64`]).",
+        cardbus_cis @ 40: U32 => "CardBus CIS Pointer.",
+        subsystem_vendor_id @ 44: U16 => "Subsystem Vendor ID.",
+        subsystem_id @ 46: U16 => "Subsystem ID.",
+        expansion_rom @ 48: U32 => "Expansion ROM.",
+        capabilities_pointer @ 52: u8 => "Capabilities Pointer, offset of the first capability.",
         _reserved53 @ 53: [u8; 7],
-        /// Interrupt Line.
-        interrupt_line @ 60: u8,
-        /// Interrupt Pin (0 for none, 1 for INTA).
-        interrupt_pin @ 61: u8,
-        /// Minimum Grant.
-        min_grant @ 62: u8,
-        /// Maximum Latency.
-        max_latency @ 63: u8,
+        interrupt_line @ 60: u8 => "Interrupt Line.",
+        interrupt_pin @ 61: u8 => "Interrupt Pin (0 for none, 1 for INTA).",
+        min_grant @ 62: u8 => "Minimum Grant.",
+        max_latency @ 63: u8 => "Maximum Latency.",
     }
 }
 
@@ -91,228 +52,137 @@ pub const BAR_MEMORY_64: u32 = 0x4;
 layout! {
     /// PCI command register.
     PciCommand(U16) {
-        /// I/O Space Enable.
-        io_space: bool,
-        /// Memory Space Enable.
-        memory_space: bool,
-        /// Bus Master Enable.
-        bus_master: bool,
+        io_space: bool => "I/O Space Enable.",
+        memory_space: bool => "Memory Space Enable.",
+        bus_master: bool => "Bus Master Enable.",
         __(3): u8,
-        /// Parity Error Response.
-        parity_error_response: bool,
+        parity_error_response: bool => "Parity Error Response.",
         __: bool,
-        /// SERR# Enable.
-        serr_enable: bool,
+        serr_enable: bool => "SERR# Enable.",
         __: bool,
-        /// Interrupt Disable.
-        interrupt_disable: bool,
+        interrupt_disable: bool => "Interrupt Disable.",
         __(5): u8,
     }
 
     /// PCI status register.
     PciStatus(U16) {
         __(3): u8,
-        /// Interrupt Status.
-        interrupt_status: bool,
-        /// Capabilities List.
-        capabilities_list: bool,
+        interrupt_status: bool => "Interrupt Status.",
+        capabilities_list: bool => "Capabilities List.",
         __(11): u16,
     }
 
     /// PCI Power Management capability.
     PowerManagementCapability(8) {
-        /// Capability ID, [`CAP_ID_POWER_MANAGEMENT`].
-        cap_id @ 0: u8,
-        /// Next Capability.
-        next @ 1: u8,
-        /// Power Management Capabilities, bits 2:0 version (3).
-        pmc @ 2: U16,
-        /// Power Management Control and Status.
-        pmcs @ 4: PowerManagementControl,
-        /// Bridge extensions.
-        bse @ 6: u8,
-        /// Data.
-        data @ 7: u8,
+        cap_id @ 0: u8 => "Capability ID, [`CAP_ID_POWER_MANAGEMENT`].",
+        next @ 1: u8 => "Next Capability.",
+        pmc @ 2: U16 => "Power Management Capabilities, bits 2:0 version (3).",
+        pmcs @ 4: PowerManagementControl => "Power Management Control and Status.",
+        bse @ 6: u8 => "Bridge extensions.",
+        data @ 7: u8 => "Data.",
     }
 
     /// Power Management Control and Status.
     PowerManagementControl(U16) {
-        /// Power State (0 for D0 to 3 for D3hot).
-        ps(2): u8,
+        ps(2): u8 => "Power State (0 for D0 to 3 for D3hot).",
         __: bool,
-        /// No Soft Reset. The transition from D3hot to D0 does not reset the function.
-        nsfrst: bool,
+        nsfrst: bool => "No Soft Reset. The transition from D3hot to D0 does not reset the function.",
         __(12): u16,
     }
 
     /// MSI-X capability.
     MsixCapability(12) {
-        /// Capability ID, [`CAP_ID_MSIX`].
-        cap_id @ 0: u8,
-        /// Next Capability.
-        next @ 1: u8,
-        /// Message Control.
-        mxc @ 2: MsixControl,
-        /// Table offset and BAR indicator.
-        mtab @ 4: MsixLocation,
-        /// Pending bit array offset and BAR indicator.
-        mpba @ 8: MsixLocation,
+        cap_id @ 0: u8 => "Capability ID, [`CAP_ID_MSIX`].",
+        next @ 1: u8 => "Next Capability.",
+        mxc @ 2: MsixControl => "Message Control.",
+        mtab @ 4: MsixLocation => "Table offset and BAR indicator.",
+        mpba @ 8: MsixLocation => "Pending bit array offset and BAR indicator.",
     }
 
     /// MSI-X Message Control.
     MsixControl(U16) {
-        /// Table Size, zeroes based.
-        ts(11): u16,
+        ts(11): u16 => "Table Size, zeroes based.",
         __(3): u8,
-        /// Function Mask.
-        fm: bool,
-        /// MSI-X Enable.
-        mxe: bool,
+        fm: bool => "Function Mask.",
+        mxe: bool => "MSI-X Enable.",
     }
 
     /// Location of the MSI-X table or the pending bit array.
     MsixLocation(U32) {
-        /// BAR Indicator Register.
-        bir(3): u8,
-        /// Offset into the BAR in units of 8 bytes. The word with its low three bits cleared is the
-        /// offset in bytes.
-        offset8(29): u32,
+        bir(3): u8 => "BAR Indicator Register.",
+        offset8(29): u32 => "Offset into the BAR in units of 8 bytes, or the word without its low three bits in bytes.",
     }
 
     /// PCI Express capability, version 2, of an endpoint.
     PciExpressCapability(60) {
-        /// Capability ID, [`CAP_ID_PCI_EXPRESS`].
-        cap_id @ 0: u8,
-        /// Next Capability.
-        next @ 1: u8,
-        /// PCI Express Capabilities.
-        pxcap @ 2: PxCap,
-        /// Device Capabilities.
-        pxdcap @ 4: PxDeviceCap,
-        /// Device Control.
-        pxdc @ 8: PxDeviceControl,
-        /// Device Status.
-        pxds @ 10: PxDeviceStatus,
-        /// Link Capabilities.
-        pxlcap @ 12: PxLinkCap,
-        /// Link Control.
-        pxlc @ 16: U16,
-        /// Link Status, bits 3:0 speed, bits 9:4 width.
-        pxls @ 18: U16,
-        /// Slot Capabilities, Control and Status, unused by endpoints.
-        slot @ 20: [u8; 8],
-        /// Root Control, Capabilities and Status, unused by endpoints.
-        root @ 28: [u8; 8],
-        /// Device Capabilities 2.
-        pxdcap2 @ 36: U32,
-        /// Device Control 2.
-        pxdc2 @ 40: U16,
-        /// Device Status 2.
-        pxds2 @ 42: U16,
-        /// Link Capabilities 2.
-        pxlcap2 @ 44: U32,
-        /// Link Control 2.
-        pxlc2 @ 48: U16,
-        /// Link Status 2.
-        pxls2 @ 50: U16,
-        /// Slot Capabilities, Control and Status 2, unused by endpoints.
-        slot2 @ 52: [u8; 8],
+        cap_id @ 0: u8 => "Capability ID, [`CAP_ID_PCI_EXPRESS`].",
+        next @ 1: u8 => "Next Capability.",
+        pxcap @ 2: PxCap => "PCI Express Capabilities.",
+        pxdcap @ 4: PxDeviceCap => "Device Capabilities.",
+        pxdc @ 8: PxDeviceControl => "Device Control.",
+        pxds @ 10: U16 => "Device Status.",
+        pxlcap @ 12: PxLinkCap => "Link Capabilities.",
+        pxlc @ 16: U16 => "Link Control.",
+        pxls @ 18: U16 => "Link Status, bits 3:0 speed, bits 9:4 width.",
+        slot @ 20: [u8; 8] => "Slot Capabilities, Control and Status, unused by endpoints.",
+        root @ 28: [u8; 8] => "Root Control, Capabilities and Status, unused by endpoints.",
+        pxdcap2 @ 36: U32 => "Device Capabilities 2.",
+        pxdc2 @ 40: U16 => "Device Control 2.",
+        pxds2 @ 42: U16 => "Device Status 2.",
+        pxlcap2 @ 44: U32 => "Link Capabilities 2.",
+        pxlc2 @ 48: U16 => "Link Control 2.",
+        pxls2 @ 50: U16 => "Link Status 2.",
+        slot2 @ 52: [u8; 8] => "Slot Capabilities, Control and Status 2, unused by endpoints.",
     }
 
     /// PCI Express Capabilities.
     PxCap(U16) {
-        /// Capability Version, 2.
-        ver(4): u8,
-        /// Device/Port Type (0 endpoint, 9 root complex integrated endpoint).
-        dpt(4): u8,
-        /// Slot Implemented.
-        si: bool,
-        /// Interrupt Message Number.
-        imn(5): u8,
+        ver(4): u8 => "Capability Version, 2.",
+        dpt(4): u8 => "Device/Port Type (0 endpoint, 9 root complex integrated endpoint).",
+        si: bool => "Slot Implemented.",
+        imn(5): u8 => "Interrupt Message Number.",
         __(2): u8,
     }
 
     /// Device Capabilities.
     PxDeviceCap(U32) {
-        /// Max Payload Size Supported, `128 << mps` bytes.
-        mps(3): u8,
-        /// Phantom Functions Supported.
-        pfs(2): u8,
-        /// Extended Tag Field Supported.
-        etfs: bool,
-        /// Endpoint L0s Acceptable Latency.
-        l0sl(3): u8,
-        /// Endpoint L1 Acceptable Latency.
-        l1l(3): u8,
+        mps(3): u8 => "Max Payload Size Supported, `128 << mps` bytes.",
+        pfs(2): u8 => "Phantom Functions Supported.",
+        etfs: bool => "Extended Tag Field Supported.",
+        l0sl(3): u8 => "Endpoint L0s Acceptable Latency.",
+        l1l(3): u8 => "Endpoint L1 Acceptable Latency.",
         __(3): u8,
-        /// Role-based Error Reporting.
-        rer: bool,
+        rer: bool => "Role-based Error Reporting.",
         __(2): u8,
-        /// Captured Slot Power Limit Value.
-        csplv: u8,
-        /// Captured Slot Power Limit Scale.
-        cspls(2): u8,
-        /// Function Level Reset Capability.
-        flrc: bool,
+        csplv: u8 => "Captured Slot Power Limit Value.",
+        cspls(2): u8 => "Captured Slot Power Limit Scale.",
+        flrc: bool => "Function Level Reset Capability.",
         __(3): u8,
     }
 
     /// Device Control.
     PxDeviceControl(U16) {
-        /// Correctable Error Reporting Enable.
-        cere: bool,
-        /// Non-Fatal Error Reporting Enable.
-        nfere: bool,
-        /// Fatal Error Reporting Enable.
-        fere: bool,
-        /// Unsupported Request Reporting Enable.
-        urre: bool,
-        /// Enable Relaxed Ordering.
-        ero: bool,
-        /// Max Payload Size, `128 << mps` bytes.
-        mps(3): u8,
-        /// Extended Tag Enable.
-        ete: bool,
-        /// Phantom Functions Enable.
-        pfe: bool,
-        /// AUX Power PM Enable.
-        appme: bool,
-        /// Enable No Snoop.
-        ens: bool,
-        /// Max Read Request Size, `128 << mrrs` bytes.
-        mrrs(3): u8,
-        /// Initiate Function Level Reset, always reads 0.
-        iflr: bool,
-    }
-
-    /// Device Status.
-    PxDeviceStatus(U16) {
-        /// Correctable Error Detected.
-        ced: bool,
-        /// Non-Fatal Error Detected.
-        nfed: bool,
-        /// Fatal Error Detected.
-        fed: bool,
-        /// Unsupported Request Detected.
-        urd: bool,
-        /// AUX Power Detected.
-        apd: bool,
-        /// Transactions Pending.
-        tp: bool,
-        __(10): u16,
+        cere: bool => "Correctable Error Reporting Enable.",
+        nfere: bool => "Non-Fatal Error Reporting Enable.",
+        fere: bool => "Fatal Error Reporting Enable.",
+        urre: bool => "Unsupported Request Reporting Enable.",
+        ero: bool => "Enable Relaxed Ordering.",
+        mps(3): u8 => "Max Payload Size, `128 << mps` bytes.",
+        ete: bool => "Extended Tag Enable.",
+        pfe: bool => "Phantom Functions Enable.",
+        appme: bool => "AUX Power PM Enable.",
+        ens: bool => "Enable No Snoop.",
+        mrrs(3): u8 => "Max Read Request Size, `128 << mrrs` bytes.",
+        iflr: bool => "Initiate Function Level Reset, always reads 0.",
     }
 
     /// Link Capabilities.
     PxLinkCap(U32) {
-        /// Supported Link Speeds, 1 for 2.5 GT/s to 5 for 32 GT/s.
-        sls(4): u8,
-        /// Maximum Link Width, lanes.
-        mlw(6): u8,
-        /// Active State Power Management Support.
-        aspms(2): u8,
+        sls(4): u8 => "Supported Link Speeds, 1 for 2.5 GT/s to 5 for 32 GT/s.",
+        mlw(6): u8 => "Maximum Link Width, lanes.",
+        aspms(2): u8 => "Active State Power Management Support.",
         __(12): u16,
-        /// Port Number.
-        pn: u8,
+        pn: u8 => "Port Number.",
     }
 }
 

@@ -46,124 +46,64 @@ impl Property {
     }
 }
 
-/// Offset of CAP, Controller Capabilities (8 bytes).
+// Offsets of the properties on BAR0, as in [`Property`].
 pub const CAP: u32 = 0x00;
-/// Offset of VS, Version.
 pub const VS: u32 = 0x08;
-/// Offset of INTMS, Interrupt Mask Set.
 pub const INTMS: u32 = 0x0c;
-/// Offset of INTMC, Interrupt Mask Clear.
 pub const INTMC: u32 = 0x10;
-/// Offset of CC, Controller Configuration.
 pub const CC: u32 = 0x14;
-/// Offset of CSTS, Controller Status.
 pub const CSTS: u32 = 0x1c;
-/// Offset of NSSR, NVM Subsystem Reset.
 pub const NSSR: u32 = 0x20;
-/// Offset of AQA, Admin Queue Attributes.
 pub const AQA: u32 = 0x24;
-/// Offset of ASQ, Admin Submission Queue Base Address (8 bytes).
 pub const ASQ: u32 = 0x28;
-/// Offset of ACQ, Admin Completion Queue Base Address (8 bytes).
 pub const ACQ: u32 = 0x30;
-/// Offset of CMBLOC, Controller Memory Buffer Location.
-pub const CMBLOC: u32 = 0x38;
-/// Offset of CMBSZ, Controller Memory Buffer Size.
-pub const CMBSZ: u32 = 0x3c;
-/// Offset of BPINFO, Boot Partition Information.
-pub const BPINFO: u32 = 0x40;
-/// Offset of BPRSEL, Boot Partition Read Select.
-pub const BPRSEL: u32 = 0x44;
-/// Offset of BPMBL, Boot Partition Memory Buffer Location (8 bytes).
-pub const BPMBL: u32 = 0x48;
-/// Offset of CMBMSC, Controller Memory Buffer Memory Space Control (8 bytes).
-pub const CMBMSC: u32 = 0x50;
-/// Offset of CMBSTS, Controller Memory Buffer Status.
-pub const CMBSTS: u32 = 0x58;
-/// Offset of NSSD, NVM Subsystem Shutdown.
-pub const NSSD: u32 = 0x64;
-/// Offset of CRTO, Controller Ready Timeouts.
-pub const CRTO: u32 = 0x68;
-/// Offset of the persistent memory region's first register.
-pub const PMRCAP: u32 = 0xe00;
 /// Offset of the first doorbell (PCIe transport). Queue y's submission tail is at `DOORBELLS + 2y *
 /// (4 << CAP.DSTRD)`, its completion head one stride further.
 pub const DOORBELLS: u32 = 0x1000;
 
 /// Value of NSSR that starts an NVM subsystem reset, "NVMe" in ASCII.
 pub const NSSR_RESET: u32 = 0x4e56_4d65;
-/// Value of NSSD that starts a normal NVM subsystem shutdown, "Nrml" in ASCII.
-pub const NSSD_NORMAL: u32 = 0x4e72_6d6c;
-/// Value of NSSD that starts an abrupt NVM subsystem shutdown, "Abpt" in ASCII.
-pub const NSSD_ABRUPT: u32 = 0x4162_7074;
 
 layout! {
     /// Controller Capabilities (CAP).
     Cap(u64) {
-        /// Maximum Queue Entries Supported, zeroes based.
-        mqes: u16,
-        /// Contiguous Queues Required.
-        cqr: bool,
-        /// Arbitration Mechanism Supported. Bit 0 is weighted round robin with urgent class, bit 1
-        /// vendor specific.
-        ams(2): u8,
+        mqes: u16 => "Maximum Queue Entries Supported, zeroes based.",
+        cqr: bool => "Contiguous Queues Required.",
+        ams(2): u8 => "Arbitration Mechanism Supported. Bit 0 is weighted round robin, bit 1 vendor specific.",
         __(5): u8,
-        /// Timeout, in units of 500 ms.
-        to: u8,
-        /// Doorbell Stride, the distance is `4 << dstrd` bytes.
-        dstrd(4): u8,
-        /// NVM Subsystem Reset Supported.
-        nssrs: bool,
-        /// Command Sets Supported, see [`CSS_NVM`], [`CSS_IOCS`] and [`CSS_NOIOCS`].
-        css: u8,
-        /// Boot Partition Support.
-        bps: bool,
-        /// Controller Power Scope (0 not reported, 1 controller, 2 domain, 3 NVM subsystem).
-        cps(2): u8,
-        /// Memory Page Size Minimum, `2 ^ (12 + mpsmin)` bytes.
-        mpsmin(4): u8,
-        /// Memory Page Size Maximum, `2 ^ (12 + mpsmax)` bytes.
-        mpsmax(4): u8,
-        /// Persistent Memory Region Supported.
-        pmrs: bool,
-        /// Controller Memory Buffer Supported.
-        cmbs: bool,
-        /// NVM Subsystem Shutdown Supported.
-        nsss: bool,
-        /// Controller Ready Modes Supported, see [`CRMS_CRWMS`] and [`CRMS_CRIMS`].
-        crms(2): u8,
-        /// NVM Subsystem Shutdown Enhancements Supported.
-        nsses: bool,
+        to: u8 => "Timeout, in units of 500 ms.",
+        dstrd(4): u8 => "Doorbell Stride, the distance is `4 << dstrd` bytes.",
+        nssrs: bool => "NVM Subsystem Reset Supported.",
+        css: u8 => "Command Sets Supported, see [`CSS_NVM`] and [`CSS_IOCS`]. Bit 7 is none.",
+        bps: bool => "Boot Partition Support.",
+        cps(2): u8 => "Controller Power Scope (0 not reported, 1 controller, 2 domain, 3 NVM subsystem).",
+        mpsmin(4): u8 => "Memory Page Size Minimum, `2 ^ (12 + mpsmin)` bytes.",
+        mpsmax(4): u8 => "Memory Page Size Maximum, `2 ^ (12 + mpsmax)` bytes.",
+        pmrs: bool => "Persistent Memory Region Supported.",
+        cmbs: bool => "Controller Memory Buffer Supported.",
+        nsss: bool => "NVM Subsystem Shutdown Supported.",
+        crms(2): u8 => "Controller Ready Modes Supported, see [`CRMS_CRWMS`]. Bit 1 is independent of media.",
+        nsses: bool => "NVM Subsystem Shutdown Enhancements Supported.",
         __(2): u8,
     }
 }
 
-/// CAP.CSS bit, the NVM command set is supported.
 pub const CSS_NVM: u8 = 1 << 0;
 /// CAP.CSS bit, one or more I/O command sets are supported, as CNS 1Ch reports (register bit 43).
 pub const CSS_IOCS: u8 = 1 << 6;
-/// CAP.CSS bit, no I/O command set is supported.
-pub const CSS_NOIOCS: u8 = 1 << 7;
 /// CAP.CRMS bit, Controller Ready With Media Support.
 pub const CRMS_CRWMS: u8 = 1 << 0;
-/// CAP.CRMS bit, Controller Ready Independent of Media Support.
-pub const CRMS_CRIMS: u8 = 1 << 1;
 
 layout! {
     /// Version (VS), with the format of the VER field of Identify Controller.
     Vs(u32) {
-        /// Tertiary Version Number.
-        ter: u8,
-        /// Minor Version Number.
-        mnr: u8,
-        /// Major Version Number.
-        mjr: u16,
+        ter: u8 => "Tertiary Version Number.",
+        mnr: u8 => "Minor Version Number.",
+        mjr: u16 => "Major Version Number.",
     }
 }
 
 impl Vs {
-    /// NVMe 2.0.
-    pub const V2_0: Vs = Vs::from_bits(0x0002_0000);
     /// NVMe 2.1.
     pub const V2_1: Vs = Vs::from_bits(0x0002_0100);
 }
@@ -171,75 +111,47 @@ impl Vs {
 layout! {
     /// Controller Configuration (CC).
     Cc(u32) {
-        /// Enable.
-        en: bool,
+        en: bool => "Enable.",
         __(3): u8,
-        /// I/O Command Set Selected, see [`CC_CSS_NVM`], [`CC_CSS_ALL`] and [`CC_CSS_ADMIN`].
-        css(3): u8,
-        /// Memory Page Size, `2 ^ (12 + mps)` bytes.
-        mps(4): u8,
-        /// Arbitration Mechanism Selected (0 round robin, 1 weighted round robin with urgent class,
-        /// 7 vendor specific).
-        ams(3): u8,
-        /// Shutdown Notification, see [`SHN_NONE`], [`SHN_NORMAL`] and [`SHN_ABRUPT`].
-        shn(2): u8,
-        /// I/O Submission Queue Entry Size, `2 ^ iosqes` bytes, 6 for the NVM command set.
-        iosqes(4): u8,
-        /// I/O Completion Queue Entry Size, `2 ^ iocqes` bytes, 4 for the NVM command set.
-        iocqes(4): u8,
-        /// Controller Ready Independent of Media Enable.
-        crime: bool,
+        css(3): u8 => "I/O Command Set Selected, see [`CC_CSS_NVM`] and [`CC_CSS_ALL`]. 7 is none.",
+        mps(4): u8 => "Memory Page Size, `2 ^ (12 + mps)` bytes.",
+        ams(3): u8 => "Arbitration Mechanism Selected (0 round robin, 1 weighted round robin, 7 vendor specific).",
+        shn(2): u8 => "Shutdown Notification, see [`SHN_NONE`] and [`SHN_NORMAL`]. 2 is abrupt.",
+        iosqes(4): u8 => "I/O Submission Queue Entry Size, `2 ^ iosqes` bytes, 6 for the NVM command set.",
+        iocqes(4): u8 => "I/O Completion Queue Entry Size, `2 ^ iocqes` bytes, 4 for the NVM command set.",
+        crime: bool => "Controller Ready Independent of Media Enable.",
         __(7): u8,
     }
 }
 
-/// CC.CSS value for the NVM command set only.
 pub const CC_CSS_NVM: u8 = 0;
-/// CC.CSS value for all supported I/O command sets.
 pub const CC_CSS_ALL: u8 = 6;
-/// CC.CSS value for the Admin command set only.
-pub const CC_CSS_ADMIN: u8 = 7;
-/// CC.SHN value for no notification.
 pub const SHN_NONE: u8 = 0;
-/// CC.SHN value for a normal shutdown.
 pub const SHN_NORMAL: u8 = 1;
-/// CC.SHN value for an abrupt shutdown.
-pub const SHN_ABRUPT: u8 = 2;
 
 layout! {
     /// Controller Status (CSTS).
     Csts(u32) {
-        /// Ready.
-        rdy: bool,
-        /// Controller Fatal Status.
-        cfs: bool,
-        /// Shutdown Status, see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].
-        shst(2): u8,
-        /// NVM Subsystem Reset Occurred, cleared by writing 1.
-        nssro: bool,
-        /// Processing Paused.
-        pp: bool,
-        /// Shutdown Type (0 controller, 1 NVM subsystem).
-        st: bool,
+        rdy: bool => "Ready.",
+        cfs: bool => "Controller Fatal Status.",
+        shst(2): u8 => "Shutdown Status, see [`SHST_NORMAL`], [`SHST_OCCURRING`] and [`SHST_COMPLETE`].",
+        nssro: bool => "NVM Subsystem Reset Occurred, cleared by writing 1.",
+        pp: bool => "Processing Paused.",
+        st: bool => "Shutdown Type (0 controller, 1 NVM subsystem).",
         __(25): u32,
     }
 }
 
-/// CSTS.SHST value for normal operation without a requested shutdown.
 pub const SHST_NORMAL: u8 = 0;
-/// CSTS.SHST value while shutdown processing occurs.
 pub const SHST_OCCURRING: u8 = 1;
-/// CSTS.SHST value after complete shutdown processing.
 pub const SHST_COMPLETE: u8 = 2;
 
 layout! {
     /// Admin Queue Attributes (AQA).
     Aqa(u32) {
-        /// Admin Submission Queue Size, zeroes based.
-        asqs(12): u16,
+        asqs(12): u16 => "Admin Submission Queue Size, zeroes based.",
         __(4): u8,
-        /// Admin Completion Queue Size, zeroes based.
-        acqs(12): u16,
+        acqs(12): u16 => "Admin Completion Queue Size, zeroes based.",
         __(4): u8,
     }
 }

@@ -10,8 +10,6 @@ use crate::command::{CompletionEntry, SubmissionEntry};
 
 /// The TCP port of NVMe I/O controllers, as assigned by IANA.
 pub const PORT: u16 = 4420;
-/// The TCP port of NVMe discovery controllers, as assigned by IANA.
-pub const DISCOVERY_PORT: u16 = 8009;
 /// Length of a header digest or data digest, in bytes.
 pub const DIGEST_LENGTH: usize = 4;
 /// PDU format version of ICReq and ICResp.
@@ -51,16 +49,11 @@ impl PduType {
 layout! {
     /// PDU common header.
     CommonHeader(8) {
-        /// PDU Type, a [`PduType`].
-        pdu_type @ 0: u8,
-        /// PDU type specific flags.
-        flags @ 1: PduFlags,
-        /// PDU Header Length, bytes, without the header digest.
-        hlen @ 2: u8,
-        /// PDU Data Offset, in bytes from the start of the PDU, or 0 without data.
-        pdo @ 3: u8,
-        /// PDU Length, bytes, with header, digests, padding and data.
-        plen @ 4: U32,
+        pdu_type @ 0: u8 => "PDU Type, a [`PduType`].",
+        flags @ 1: PduFlags => "PDU type specific flags.",
+        hlen @ 2: u8 => "PDU Header Length, bytes, without the header digest.",
+        pdo @ 3: u8 => "PDU Data Offset, in bytes from the start of the PDU, or 0 without data.",
+        plen @ 4: U32 => "PDU Length, bytes, with header, digests, padding and data.",
     }
 }
 
@@ -74,66 +67,46 @@ impl CommonHeader {
 layout! {
     /// Flags of the PDU common header. The type determines the allowed flags.
     PduFlags(u8) {
-        /// HDGSTF, a header digest is present.
-        hdgst: bool,
-        /// DDGSTF, a data digest is present.
-        ddgst: bool,
-        /// Last data PDU of an R2T or of a command, in H2CData and C2HData (LAST_PDU).
-        last_pdu: bool,
-        /// The command is complete without a CapsuleResp, in C2HData with LAST_PDU (SUCCESS).
-        success: bool,
+        hdgst: bool => "HDGSTF, a header digest is present.",
+        ddgst: bool => "DDGSTF, a data digest is present.",
+        last_pdu: bool => "Last data PDU of an R2T or of a command, in H2CData and C2HData (LAST_PDU).",
+        success: bool => "The command is complete without a CapsuleResp, in C2HData with LAST_PDU (SUCCESS).",
         __(4): u8,
     }
 
     /// ICReq, Initialize Connection Request.
     IcReq(128) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// PDU Format Version, [`PFV_1_0`].
-        pfv @ 8: U16,
-        /// Host PDU Data Alignment, dwords, zeroes based, at most 31.
-        hpda @ 10: u8,
-        /// Digests the host asks for.
-        dgst @ 11: DigestFlags,
-        /// Maximum Number of Outstanding R2Ts per command, zeroes based.
-        maxr2t @ 12: U32,
+        ch @ 0: CommonHeader => "Common header.",
+        pfv @ 8: U16 => "PDU Format Version, [`PFV_1_0`].",
+        hpda @ 10: u8 => "Host PDU Data Alignment, dwords, zeroes based, at most 31.",
+        dgst @ 11: DigestFlags => "Digests the host asks for.",
+        maxr2t @ 12: U32 => "Maximum Number of Outstanding R2Ts per command, zeroes based.",
         _reserved16 @ 16: [u8; 112],
     }
 
     /// ICResp, Initialize Connection Response.
     IcResp(128) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// PDU Format Version, [`PFV_1_0`].
-        pfv @ 8: U16,
-        /// Controller PDU Data Alignment, dwords, zeroes based, at most 31.
-        cpda @ 10: u8,
-        /// Digests that the connection uses.
-        dgst @ 11: DigestFlags,
-        /// Maximum Host to Controller Data length of one H2CData PDU, bytes, at least 4096.
-        maxh2cdata @ 12: U32,
+        ch @ 0: CommonHeader => "Common header.",
+        pfv @ 8: U16 => "PDU Format Version, [`PFV_1_0`].",
+        cpda @ 10: u8 => "Controller PDU Data Alignment, dwords, zeroes based, at most 31.",
+        dgst @ 11: DigestFlags => "Digests that the connection uses.",
+        maxh2cdata @ 12: U32 => "Maximum Host to Controller Data length of one H2CData PDU, bytes, at least 4096.",
         _reserved16 @ 16: [u8; 112],
     }
 
     /// DGST of ICReq and ICResp.
     DigestFlags(u8) {
-        /// HDGST_ENABLE, header digests.
-        hdgst_enable: bool,
-        /// DDGST_ENABLE, data digests.
-        ddgst_enable: bool,
+        hdgst_enable: bool => "HDGST_ENABLE, header digests.",
+        ddgst_enable: bool => "DDGST_ENABLE, data digests.",
         __(6): u8,
     }
 
     /// Terminate Connection Request (H2CTermReq and C2HTermReq). Up to 128 bytes of the offending
     /// PDU follow.
     TermReq(24) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Fatal Error Status, a [`FatalErrorStatus`].
-        fes @ 8: U16,
-        /// Fatal Error Information. For header field errors the offset of the field, for digest
-        /// errors the digest.
-        fei @ 10: U32,
+        ch @ 0: CommonHeader => "Common header.",
+        fes @ 8: U16 => "Fatal Error Status, a [`FatalErrorStatus`].",
+        fei @ 10: U32 => "Fatal Error Information, the offset of a wrong header field or the wrong digest.",
         _reserved14 @ 14: [u8; 10],
     }
 }
@@ -154,61 +127,43 @@ layout! {
 
     /// CapsuleCmd header. In-capsule data may follow at the data offset.
     CapsuleCmd(72) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Command Capsule Submission Queue Entry.
-        ccsqe @ 8: SubmissionEntry,
+        ch @ 0: CommonHeader => "Common header.",
+        ccsqe @ 8: SubmissionEntry => "Command Capsule Submission Queue Entry.",
     }
 
     /// CapsuleResp.
     CapsuleResp(24) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Response Capsule Completion Queue Entry.
-        rccqe @ 8: CompletionEntry,
+        ch @ 0: CommonHeader => "Common header.",
+        rccqe @ 8: CompletionEntry => "Response Capsule Completion Queue Entry.",
     }
 
     /// H2CData header, Host To Controller Data Transfer.
     H2cData(24) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Command Capsule Command ID.
-        cccid @ 8: U16,
-        /// Transfer Tag, of the R2T.
-        ttag @ 10: U16,
-        /// Data Offset, bytes from the start of the command's data.
-        datao @ 12: U32,
-        /// Data Length, bytes.
-        datal @ 16: U32,
+        ch @ 0: CommonHeader => "Common header.",
+        cccid @ 8: U16 => "Command Capsule Command ID.",
+        ttag @ 10: U16 => "Transfer Tag, of the R2T.",
+        datao @ 12: U32 => "Data Offset, bytes from the start of the command's data.",
+        datal @ 16: U32 => "Data Length, bytes.",
         _reserved20 @ 20: [u8; 4],
     }
 
     /// C2HData header, Controller To Host Data Transfer.
     C2hData(24) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Command Capsule Command ID.
-        cccid @ 8: U16,
+        ch @ 0: CommonHeader => "Common header.",
+        cccid @ 8: U16 => "Command Capsule Command ID.",
         _reserved10 @ 10: [u8; 2],
-        /// Data Offset, bytes from the start of the command's data.
-        datao @ 12: U32,
-        /// Data Length, bytes.
-        datal @ 16: U32,
+        datao @ 12: U32 => "Data Offset, bytes from the start of the command's data.",
+        datal @ 16: U32 => "Data Length, bytes.",
         _reserved20 @ 20: [u8; 4],
     }
 
     /// Ready to Transfer (R2T).
     R2t(24) {
-        /// Common header.
-        ch @ 0: CommonHeader,
-        /// Command Capsule Command ID.
-        cccid @ 8: U16,
-        /// Transfer Tag.
-        ttag @ 10: U16,
-        /// Requested Data Offset, bytes from the start of the command's data.
-        r2to @ 12: U32,
-        /// Requested Data Length, bytes.
-        r2tl @ 16: U32,
+        ch @ 0: CommonHeader => "Common header.",
+        cccid @ 8: U16 => "Command Capsule Command ID.",
+        ttag @ 10: U16 => "Transfer Tag.",
+        r2to @ 12: U32 => "Requested Data Offset, bytes from the start of the command's data.",
+        r2tl @ 16: U32 => "Requested Data Length, bytes.",
         _reserved20 @ 20: [u8; 4],
     }
 }
