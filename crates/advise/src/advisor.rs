@@ -14,13 +14,10 @@ const HALF_LIFE_READINGS: f64 = 2.0;
 /// Bytes of the FDP Statistics log page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WriteStatistics {
-    /// Host bytes with metadata written (HBMW).
     pub host_bytes_written: u128,
-    /// Media bytes with metadata written (MBMW).
     pub media_bytes_written: u128,
 }
 
-/// Advice after a reading.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advice {
     /// Number of the reading, from 1.
@@ -28,19 +25,13 @@ pub struct Advice {
     pub events: usize,
     /// Events without a logical block. They have the number of moved bytes, but not the owner.
     pub events_without_block: usize,
-    /// Events for logical blocks without an owner.
     pub events_without_owner: usize,
-    /// Loss of events since the last reading.
     pub loss: EventLoss,
-    /// Bytes that the host wrote since the last reading.
     pub host_bytes: u64,
-    /// Bytes that the drive copied since the last reading.
     pub copied_bytes: u64,
-    /// Recommended moves.
     pub moves: Vec<OwnerMove>,
 }
 
-/// Consumes readings and gives advice.
 pub struct Advisor {
     owners: OwnerMap,
     placements: Vec<Option<u16>>,
@@ -155,12 +146,10 @@ impl Advisor {
         &self.owners
     }
 
-    /// Placement identifier of each owner. `None` where it is not known.
     pub fn placements(&self) -> &[Option<u16>] {
         &self.placements
     }
 
-    /// Evidence of misplaced data, by owner.
     pub fn evidence(&self) -> &Evidence {
         &self.evidence
     }

@@ -11,7 +11,6 @@ use crate::owners::OwnerMap;
 /// Evidence that an owner's data outlives its neighbours in the same reclaim units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EvidenceRow {
-    /// Index of the owner.
     pub owner: usize,
     /// Placement identifier of the reclaim units in which its data was found.
     pub placement: u16,
@@ -29,7 +28,6 @@ pub struct EvidenceRow {
 
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    /// Rows by owner and placement identifier.
     rows: BTreeMap<(usize, u16), EvidenceRow>,
     /// Factor on the weight of an event from one reading to the next.
     decay: f64,
@@ -69,17 +67,14 @@ impl Evidence {
         event_owners
     }
 
-    /// The rows, by owner and placement identifier.
     pub fn rows(&self) -> impl Iterator<Item = &EvidenceRow> {
         self.rows.values()
     }
 
-    /// Evidence for an owner and a placement identifier.
     pub fn row(&self, owner: usize, placement: u16) -> Option<&EvidenceRow> {
         self.rows.get(&(owner, placement))
     }
 
-    /// Weighted events of a placement identifier.
     pub fn events_of(&self, placement: u16) -> f64 {
         let rows = self.rows.values().filter(|row| row.placement == placement);
         rows.map(|row| row.events).sum()

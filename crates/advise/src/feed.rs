@@ -13,13 +13,11 @@ pub struct ReallocationEvent {
     pub timestamp: u64,
     /// Placement identifier of the collected reclaim unit. `None` if its data was mixed before.
     pub placement: Option<u16>,
-    /// Moved bytes, if the event gives them.
     pub moved_bytes: Option<u64>,
     /// Offset of one of the moved bytes from the beginning of the namespace.
     pub offset_bytes: Option<u64>,
 }
 
-/// Loss of events between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventLoss {
@@ -30,12 +28,10 @@ pub enum EventLoss {
     Cleared,
 }
 
-/// Result of a reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreshEvents<E = ReallocationEvent> {
     /// New events, oldest first.
     pub events: Vec<E>,
-    /// Loss of events since the last reading.
     pub loss: EventLoss,
 }
 

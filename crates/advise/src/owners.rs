@@ -14,37 +14,21 @@ pub struct DataOwner {
 }
 
 impl DataOwner {
-    /// Total bytes of its extents.
     pub fn bytes(&self) -> u64 {
         self.extents.iter().map(|(start, end)| end - start).sum()
     }
 }
 
-/// Error in a list of owners or in a line of a range file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OwnerError {
-    /// Two owners have the same bytes.
     #[error("{one} and {other} both own byte {offset}. Give every byte at most one owner")]
-    Overlap {
-        one: String,
-        other: String,
-        /// First byte of the overlap.
-        offset: u64,
-    },
-    /// Invalid line of a range file.
+    Overlap { one: String, other: String, offset: u64 },
     #[error("line {line} {problem}. Write OWNER,START_BYTES,BYTES[,PLACEMENT], such as db/wal,0,1073741824,1")]
-    Line {
-        /// Line number, from 1.
-        line: usize,
-        /// Description of the error.
-        problem: String,
-    },
-    /// No owner has an extent.
+    Line { line: usize, problem: String },
     #[error("no owner has an extent, so there is nothing to advise on")]
     Empty,
 }
 
-/// All owners of a namespace.
 #[derive(Clone, Debug)]
 pub struct OwnerMap {
     owners: Vec<DataOwner>,
@@ -54,9 +38,6 @@ pub struct OwnerMap {
 
 impl OwnerMap {
     /// Creates a map of owners, whose extents must not overlap.
-    ///
-    /// # Errors
-    /// Two owners have the same byte, or no owner has an extent.
     pub fn new(owners: Vec<DataOwner>) -> Result<OwnerMap, OwnerError> {
         let mut extents: Vec<(u64, u64, u32)> = Vec::new();
         for (index, owner) in owners.iter().enumerate() {
@@ -80,10 +61,6 @@ impl OwnerMap {
     /// Reads a range file with a line `OWNER,START_BYTES,BYTES[,PLACEMENT]` for each extent.
     /// Several lines with the same owner form one owner. Empty lines and lines that begin with `#`
     /// are ignored. Names cannot contain commas.
-    ///
-    /// # Errors
-    /// A line has another format, two lines give an owner different placement identifiers, or the
-    /// errors of [`OwnerMap::new`].
     pub fn parse(text: &str) -> Result<OwnerMap, OwnerError> {
         let mut owners: Vec<DataOwner> = Vec::new();
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -106,12 +83,10 @@ impl OwnerMap {
         OwnerMap::new(owners)
     }
 
-    /// The owners, by index.
     pub fn owners(&self) -> &[DataOwner] {
         &self.owners
     }
 
-    /// Index of the owner of a byte.
     pub fn find(&self, offset: u64) -> Option<usize> {
         let after = self.extents.partition_point(|(start, ..)| *start <= offset);
         let (_, end, owner) = self.extents[..after].last()?;

@@ -16,7 +16,6 @@ use subtle::ConstantTimeEq;
 
 use crate::primes::{self, GROUPS};
 
-/// Hash of `data`.
 pub fn digest(hash: HashId, data: &[u8]) -> Vec<u8> {
     match hash {
         HashId::Sha256 => Sha256::digest(data).to_vec(),
@@ -46,7 +45,6 @@ pub fn equal(a: &[u8], b: &[u8]) -> bool {
     a.ct_eq(b).into()
 }
 
-/// Fills `bytes` from the system's source of randomness.
 pub fn random(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the system has a source of randomness");
 }

@@ -15,7 +15,6 @@ const ENDS: [(DhGroupId, &str); GROUPS] = [
     (DhGroupId::Ffdhe8192, "d68c8bb7c5c6424cffffffffffffffff"),
 ];
 
-/// Number of groups with a prime.
 pub(crate) const GROUPS: usize = 5;
 
 /// Digits of the longest prime without its last 128 bits. The other primes begin with a part of

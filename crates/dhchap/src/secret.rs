@@ -22,27 +22,21 @@ pub struct Secret {
     transform: Option<HashId>,
 }
 
-/// Error of parsing a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SecretError {
-    /// The text does not have the form of a secret.
     #[error(
         "the secret does not have the form `DHHC-1:hh:base64:` of DH-HMAC-CHAP. Generate one with `nvme gen-dhchap-key`"
     )]
     Form,
-    /// The hash is unknown.
     #[error("the second part of the secret is {0:?}, but must be 00, 01, 02 or 03 (the hash)")]
     Hash(String),
-    /// The base64 part is invalid.
     #[error("the third part of the secret is not base64. Copy the whole secret again")]
     Base64,
-    /// The key is too short or too long.
     #[error(
         "the base64 part of the secret has {0} bytes. It must have a key of 32, 48 or 64 bytes, depending on the hash, and \
          a CRC of 4 bytes. Copy the whole secret again"
     )]
     Length(usize),
-    /// The CRC does not match, so the text was cut off or mistyped.
     #[error("the CRC of the secret does not match, so it is incomplete or mistyped. Copy the whole secret again")]
     Checksum,
 }

@@ -28,6 +28,8 @@ pub struct AccessFault;
 /// unspecified, because the library chooses it by processor and addresses. After an error, bytes
 /// before the missing byte are therefore unspecified too, unless a function states more. Bytes
 /// outside the range do not change.
+///
+/// An access panics if it is not inside the mapping or not aligned, or writes to a read-only mapping.
 #[derive(Debug)]
 pub struct SharedMapping {
     map: MmapRaw,
@@ -36,7 +38,6 @@ pub struct SharedMapping {
     not_sync: PhantomData<Cell<()>>,
 }
 
-/// File system type of hugetlbfs.
 const HUGETLBFS_MAGIC: libc::c_long = 0x9584_58f6;
 /// File system type of FUSE, whose files another program serves.
 const FUSE_MAGIC: libc::c_long = 0x6573_5546;
@@ -83,7 +84,6 @@ impl SharedMapping {
         Ok(SharedMapping { map, writable, not_sync: PhantomData })
     }
 
-    /// Number of mapped bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.map.len()
@@ -93,9 +93,6 @@ impl SharedMapping {
     ///
     /// # Errors
     /// A part of the memory is missing. Every byte of `data` is unchanged or a copy.
-    ///
-    /// # Panics
-    /// Panics if the range is not inside the mapping.
     #[inline]
     pub fn read(&self, offset: usize, data: &mut [u8]) -> Result<(), AccessFault> {
         let (from, to) = (self.place(offset, data.len()), data.as_mut_ptr());
@@ -109,9 +106,6 @@ impl SharedMapping {
     ///
     /// # Errors
     /// A part of the memory is missing. Every byte of the buffer is unchanged or a copy.
-    ///
-    /// # Panics
-    /// As [`SharedMapping::read`].
     #[inline]
     pub fn read_into(&self, offset: usize, buffer: NonTemporalBuf<'_>) -> Result<(), AccessFault> {
         let bytes = buffer.len();
@@ -124,9 +118,6 @@ impl SharedMapping {
     ///
     /// # Errors
     /// A part of the memory is missing. `data` does not change.
-    ///
-    /// # Panics
-    /// Panics if the range is not inside the mapping.
     pub fn append(&self, offset: usize, bytes: usize, data: &mut Vec<u8>) -> Result<(), AccessFault> {
         let from = self.place(offset, bytes);
         data.reserve(bytes);
@@ -144,9 +135,6 @@ impl SharedMapping {
     ///
     /// # Errors
     /// A part of the memory is missing. An unspecified subset of the existing bytes is written.
-    ///
-    /// # Panics
-    /// Panics if the range is not inside the mapping, or the mapping is read-only.
     #[inline]
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -156,12 +144,6 @@ impl SharedMapping {
     }
 
     /// Reads a number. Earlier writes of the other side are visible afterwards (acquire).
-    ///
-    /// # Errors
-    /// The number is missing.
-    ///
-    /// # Panics
-    /// Panics if the number is not aligned or not inside the mapping.
     #[inline]
     pub fn load(&self, offset: usize) -> Result<u32, AccessFault> {
         let number = self.number(offset);
@@ -174,10 +156,6 @@ impl SharedMapping {
     ///
     /// # Errors
     /// The number is missing, and no byte is written.
-    ///
-    /// # Panics
-    /// Panics if the number is not aligned or not inside the mapping, or if the mapping is
-    /// read-only.
     #[inline]
     pub fn store(&self, offset: usize, value: u32) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -192,10 +170,6 @@ impl SharedMapping {
     /// A part of the memory is missing. The last four bytes of an entry are written only after its
     /// other bytes and all previous entries, so the guarantee for readers still holds. Of the
     /// remaining entries any bytes except the last four may be written.
-    ///
-    /// # Panics
-    /// Panics if the range is not inside the mapping, an entry's last four bytes are not aligned,
-    /// or the mapping is read-only.
     #[inline]
     pub fn publish(&self, offset: usize, entries: &[[u8; 16]]) -> Result<(), AccessFault> {
         assert!(self.writable, "a read-only mapping is not written");
@@ -227,7 +201,6 @@ impl SharedMapping {
         unsafe { AtomicU32::from_ptr(place) }
     }
 
-    /// Address of bytes in the mapping.
     #[inline]
     fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset <= self.bytes() && bytes <= self.bytes() - offset;
@@ -236,7 +209,6 @@ impl SharedMapping {
         unsafe { self.map.as_mut_ptr().add(offset) }
     }
 
-    /// Runs an access to this mapping.
     #[inline]
     fn access(&self, touch: impl FnOnce()) -> Result<(), AccessFault> {
         let start = self.map.as_ptr().addr();

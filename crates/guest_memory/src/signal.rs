@@ -17,9 +17,7 @@ struct AccessGuard {
     /// First byte. `end` is behind the last byte, or 0 without an access.
     start: AtomicUsize,
     end: AtomicUsize,
-    /// The stack pointer to restore.
     stack: AtomicUsize,
-    /// True if the handler has ended the access.
     failed: AtomicBool,
 }
 
@@ -112,7 +110,6 @@ unsafe extern "C" fn leave() {
     )
 }
 
-/// AArch64 version of `attempt` above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8, stack: *mut usize) {
@@ -138,7 +135,6 @@ unsafe extern "C" fn attempt(function: extern "C" fn(*mut u8), argument: *mut u8
     )
 }
 
-/// AArch64 version of `leave` above.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 unsafe extern "C" fn leave() {
@@ -158,9 +154,6 @@ unsafe extern "C" fn leave() {
 }
 
 /// Installs the SIGBUS handler once per process.
-///
-/// # Errors
-/// A system call failed.
 pub(crate) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     INSTALLED

@@ -19,7 +19,6 @@ pub const PIECE_BYTES: usize = 2 << 20;
 /// Bytes of a cache line, the unit of a prefetch.
 const LINE_BYTES: usize = 64;
 
-/// A table of memory pieces.
 pub struct ChunkStore {
     pieces: Vec<Option<AlignedChunk>>,
     /// The thread with unfinished non-temporal stores, 0 for none.
@@ -70,15 +69,11 @@ impl ChunkStore {
         ChunkStore { pieces: (0..pieces).map(|_| None).collect(), unflushed: Cell::new(0) }
     }
 
-    /// Number of allocated pieces.
     pub fn pieces_taken(&self) -> usize {
         self.pieces.iter().flatten().count()
     }
 
     /// Makes all stored bytes visible to threads that synchronize with this one afterwards.
-    ///
-    /// # Panics
-    /// Panics if another thread has unfinished stores.
     #[inline]
     pub fn flush_nontemporal(&self) {
         if self.unflushed.get() != 0 {
@@ -99,7 +94,6 @@ impl ChunkStore {
         self.pieces[index].as_ref().map(AlignedChunk::bytes)
     }
 
-    /// The mutable bytes of an allocated piece.
     #[inline]
     pub fn piece_mut(&mut self, index: usize) -> Option<&mut [u8]> {
         self.flush_nontemporal();
@@ -107,12 +101,6 @@ impl ChunkStore {
     }
 
     /// Write-only space in a piece, which is allocated if necessary.
-    ///
-    /// # Errors
-    /// The system has no memory left.
-    ///
-    /// # Panics
-    /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]
     pub fn write_buffer(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();
@@ -129,13 +117,11 @@ impl ChunkStore {
         Ok(unsafe { NonTemporalBuf::streaming(&mut piece.bytes_mut()[range]) })
     }
 
-    /// Frees a piece.
     pub fn give_back(&mut self, index: usize) {
         self.flush_nontemporal();
         self.pieces[index] = None;
     }
 
-    /// Prefetches a range of a piece that will be read soon.
     #[inline]
     pub fn prefetch(&self, index: usize, range: Range<usize>) {
         if let Some(piece) = &self.pieces[index] {

@@ -28,12 +28,8 @@ const PAGE_BYTES: u64 = 4096;
 /// Port that also sends commands with host data.
 pub trait DataPort: CommandPort {
     /// Sends an I/O command with its data and returns dword 0 of the completion.
-    ///
-    /// # Errors
-    /// The drive is unreachable or rejects the command.
     fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError>;
 
-    /// Maximum transfer of the port, bytes.
     fn transfer_bytes_max(&self) -> u64 {
         TRANSFER_BYTES_MAX
     }
@@ -49,7 +45,6 @@ impl<P: DataPort + ?Sized> DataPort for Box<P> {
     }
 }
 
-/// Namespace opened for writing.
 pub struct OpenNamespace<P> {
     port: P,
     namespace: MonitoredNamespace,
@@ -59,10 +54,6 @@ pub struct OpenNamespace<P> {
 }
 
 impl<P: DataPort> OpenNamespace<P> {
-    /// Opens a namespace.
-    ///
-    /// # Errors
-    /// See [`MonitoredNamespace::find`].
     pub fn open(mut port: P, nsid: u32) -> Result<OpenNamespace<P>, WatchError> {
         let namespace = MonitoredNamespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
@@ -95,7 +86,6 @@ impl<P: DataPort> OpenNamespace<P> {
         })
     }
 
-    /// Capacity of the namespace, bytes.
     pub fn bytes(&self) -> u64 {
         self.namespace.bytes()
     }
@@ -111,17 +101,11 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Bytes of the endurance group written and erased so far.
-    ///
-    /// # Errors
-    /// See [`MonitoredNamespace::find`].
     pub fn statistics(&mut self) -> Result<FdpByteCounts, WatchError> {
         Ok(self.namespace.sample(&mut self.port)?.statistics)
     }
 
     /// Writes a range, with a directive if a placement index is given.
-    ///
-    /// # Errors
-    /// See [`DataPort::send`].
     ///
     /// # Panics
     /// The range is not a multiple of logical blocks, or the placement index is out of range.
@@ -134,12 +118,6 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Reads a range and discards the data.
-    ///
-    /// # Errors
-    /// See [`DataPort::send`].
-    ///
-    /// # Panics
-    /// The range is not a multiple of logical blocks.
     pub fn read(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let nsid = self.namespace.nsid;
         let mut data = vec![0; self.buffer.len()];
@@ -149,13 +127,6 @@ impl<P: DataPort> OpenNamespace<P> {
         })
     }
 
-    /// Deallocates a range.
-    ///
-    /// # Errors
-    /// See [`DataPort::send`].
-    ///
-    /// # Panics
-    /// The range is not a multiple of logical blocks.
     pub fn deallocate(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let (first, blocks) = self.blocks_of(offset_bytes, bytes);
         let range = Range {
@@ -172,7 +143,6 @@ impl<P: DataPort> OpenNamespace<P> {
         self.port.send(entry, range.as_bytes()).map(drop)
     }
 
-    /// Converts a byte range to logical blocks.
     fn blocks_of(&self, offset_bytes: u64, bytes: u64) -> (u64, u64) {
         let block_bytes = self.namespace.block_bytes;
         let is_whole = offset_bytes.is_multiple_of(block_bytes) && bytes.is_multiple_of(block_bytes);
@@ -191,8 +161,7 @@ impl<P: DataPort> OpenNamespace<P> {
         let block_bytes = self.namespace.block_bytes;
         while left > 0 {
             let blocks = left.min(self.buffer.len() as u64 / block_bytes);
-            let data = &self.buffer[..(blocks * block_bytes) as usize];
-            transfer(&mut self.port, first, blocks as u32, data)?;
+            transfer(&mut self.port, first, blocks as u32, &self.buffer[..(blocks * block_bytes) as usize])?;
             first += blocks;
             left -= blocks;
         }

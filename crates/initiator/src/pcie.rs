@@ -35,53 +35,36 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::command::admin_entry;
 
-/// Region of BAR0.
 const BAR0: u32 = 0;
-/// Region of configuration space.
 const CONFIG: u32 = 7;
-/// Index of MSI-X interrupts.
 const MSIX: u32 = 2;
 /// VFIO_IRQ_SET_DATA_EVENTFD and VFIO_IRQ_SET_ACTION_TRIGGER.
 const SET_EVENTFDS: u32 = 4 | 32;
 /// Address of RAM, above 0 so that a missing translation is noticed.
 pub const RAM_BASE: u64 = 0x10_0000;
 const PAGE_BYTES: u64 = 4096;
-/// Time limit for any response of the device.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Entries of the admin queues.
 const ADMIN_ENTRIES: u16 = 32;
 
-/// Error of the driver or the device.
 #[derive(Debug, Error)]
 pub enum DriverError {
     #[error("the vfio-user connection failed with {0}")]
     Client(#[from] vfio_user::Error),
     #[error("{action} failed with {source}")]
-    System {
-        /// Attempted action, as a present participle.
-        action: &'static str,
-        /// Error of the system.
-        source: std::io::Error,
-    },
-    /// The device exceeded the time limit.
+    System { action: &'static str, source: std::io::Error },
     #[error("the device did not {0} within {PATIENCE:?}")]
     Timeout(&'static str),
-    /// The device reports a fatal error (CSTS.CFS).
     #[error("the controller reports a fatal error (CSTS.CFS)")]
     Fatal,
-    /// A command of the driver failed.
     #[error("{opcode} failed with {status}")]
     Command { opcode: AdminOpcode, status: Status },
 }
 
-/// Options of the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverOptions {
-    /// Guest RAM, bytes.
     pub ram_bytes: u64,
     /// Ring doorbells in the mapped page, if the server offers it.
     pub map_doorbells: bool,
-    /// Number of interrupt vectors, from vector 0.
     pub vectors: u16,
 }
 
@@ -91,13 +74,11 @@ impl Default for DriverOptions {
     }
 }
 
-/// Pair of queues on the host side.
 #[derive(Debug)]
 struct QueuePair {
     entries: u16,
     submission: u64,
     completion: u64,
-    /// Index of the next free entry.
     tail: u16,
     /// Index of the next completion, and its expected phase.
     head: u16,
@@ -111,16 +92,13 @@ struct Shadow {
     event_indexes: u64,
 }
 
-/// NVMe driver, described in the module documentation.
 pub struct NvmeDriver {
     client: Client,
     ram: MmapRegion,
     ram_file: OwnedFd,
-    /// First free byte of RAM.
     unused: u64,
     doorbells: Option<MmapRegion>,
     shadow: Option<Shadow>,
-    /// Queue pairs by queue identifier.
     queues: Vec<Option<QueuePair>>,
     events: Vec<File>,
     next_cid: u16,
@@ -133,9 +111,6 @@ fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> DriverError {
 impl NvmeDriver {
     /// Connects to a server and registers RAM and event file descriptors. The controller keeps its
     /// state.
-    ///
-    /// # Errors
-    /// The server does not exist, or the system has no memory.
     pub fn connect(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
@@ -158,9 +133,6 @@ impl NvmeDriver {
     }
 
     /// Connects to a server, then resets and enables the controller.
-    ///
-    /// # Errors
-    /// The server does not exist, or the controller does not become ready.
     pub fn start(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut driver = NvmeDriver::connect(path, options)?;
         driver.enable()?;
@@ -182,7 +154,6 @@ impl NvmeDriver {
         &mut self.client
     }
 
-    /// Returns true if doorbells need no messages.
     pub fn has_mapped_doorbells(&self) -> bool {
         self.doorbells.is_some()
     }
@@ -190,9 +161,6 @@ impl NvmeDriver {
     // ------------------------------------------------------------------------------------------------------ RAM --
 
     /// Allocates pages of RAM. Only [`NvmeDriver::enable`] frees them, all at the same time.
-    ///
-    /// # Panics
-    /// RAM is exhausted. The test should configure more.
     pub fn allocate(&mut self, bytes: u64) -> u64 {
         let address = self.unused;
         self.unused += bytes.next_multiple_of(PAGE_BYTES);
@@ -200,23 +168,14 @@ impl NvmeDriver {
         address
     }
 
-    /// Writes RAM.
-    ///
-    /// # Panics
-    /// The address is outside RAM.
     pub fn write_ram(&self, address: u64, data: &[u8]) {
         self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_from(data);
     }
 
-    /// Reads RAM.
-    ///
-    /// # Panics
-    /// The address is outside RAM.
     pub fn read_ram(&self, address: u64, data: &mut [u8]) {
         self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_to(data);
     }
 
-    /// Allocates RAM and fills it.
     pub fn allocate_with(&mut self, data: &[u8]) -> u64 {
         let address = self.allocate(data.len() as u64);
         self.write_ram(address, data);
@@ -234,20 +193,12 @@ impl NvmeDriver {
 
     // ------------------------------------------------------------------------------------------------ registers --
 
-    /// Reads a register of 4 bytes.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn read_register(&mut self, offset: u32) -> Result<u32, DriverError> {
         let mut data = [0; 4];
         self.client.region_read(BAR0, u64::from(offset), &mut data)?;
         Ok(u32::from_le_bytes(data))
     }
 
-    /// Writes a register of 4 bytes.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
         Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
@@ -256,18 +207,10 @@ impl NvmeDriver {
         Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
-    /// Reads Controller Status.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn status(&mut self) -> Result<Csts, DriverError> {
         Ok(Csts::from_bits(self.read_register(register::CSTS)?))
     }
 
-    /// Waits until Controller Status fulfills a condition.
-    ///
-    /// # Errors
-    /// The time limit expires, or the controller reports a fatal error.
     pub fn wait_for(&mut self, what: &'static str, wanted: impl Fn(Csts) -> bool) -> Result<(), DriverError> {
         let start = Instant::now();
         loop {
@@ -285,26 +228,15 @@ impl NvmeDriver {
         }
     }
 
-    /// Reads configuration space.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn read_config(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriverError> {
         Ok(self.client.region_read(CONFIG, offset, data)?)
     }
 
-    /// Writes configuration space.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn write_config(&mut self, offset: u64, data: &[u8]) -> Result<(), DriverError> {
         Ok(self.client.region_write(CONFIG, offset, data)?)
     }
 
     /// Enables or disables access of the function to RAM.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn set_bus_master(&mut self, enabled: bool) -> Result<(), DriverError> {
         let command = PciCommand::new().with_memory_space(true).with_bus_master(enabled);
         let offset = std::mem::offset_of!(ConfigHeader, command) as u64;
@@ -315,9 +247,6 @@ impl NvmeDriver {
 
     /// Resets the controller, drops queues and RAM, creates the admin queues and enables the
     /// controller.
-    ///
-    /// # Errors
-    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), DriverError> {
         self.set_bus_master(true)?;
         self.disable()?;
@@ -330,15 +259,10 @@ impl NvmeDriver {
         self.write_address(register::ASQ, admin.submission)?;
         self.write_address(register::ACQ, admin.completion)?;
         self.queues.push(Some(admin));
-        let configuration = Cc::new().with_en(true).with_iosqes(6).with_iocqes(4);
-        self.write_register(register::CC, configuration.into_bits())?;
+        self.write_register(register::CC, Cc::new().with_en(true).with_iosqes(6).with_iocqes(4).into_bits())?;
         self.wait_for("become ready", |status| status.rdy())
     }
 
-    /// Disables the controller.
-    ///
-    /// # Errors
-    /// The controller remains ready.
     pub fn disable(&mut self) -> Result<(), DriverError> {
         self.write_register(register::CC, 0)?;
         self.wait_for("become not ready", |status| !status.rdy())
@@ -353,9 +277,6 @@ impl NvmeDriver {
     }
 
     /// Creates I/O queues with this identifier, with interrupts on `vector` if given.
-    ///
-    /// # Errors
-    /// The controller rejects a command.
     pub fn create_queues(&mut self, queue: u16, entries: u16, vector: Option<u16>) -> Result<(), DriverError> {
         let pair = self.new_pair(entries);
         let identity = CreateQueueCdw10::new().with_qid(queue).with_qsize(entries - 1);
@@ -381,10 +302,6 @@ impl NvmeDriver {
         Ok(())
     }
 
-    /// Configures shadow doorbells.
-    ///
-    /// # Errors
-    /// The controller rejects the command.
     pub fn use_shadow_doorbells(&mut self) -> Result<(), DriverError> {
         let shadow = Shadow {
             values: self.allocate_with(&[0; PAGE_BYTES as usize]),
@@ -429,19 +346,12 @@ impl NvmeDriver {
         self.write_ram(address, entry.as_bytes());
     }
 
-    /// Rings the doorbell of a submission queue.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn ring(&mut self, queue: u16) -> Result<(), DriverError> {
         let tail = self.pair(queue).tail;
         self.set_doorbell(u32::from(queue) * 2, tail)
     }
 
     /// Sets a doorbell. The index is 2y for the tail of queue y and 2y + 1 for its head.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn set_doorbell(&mut self, index: u32, value: u16) -> Result<(), DriverError> {
         if let Some(shadow) = self.shadow
             && index >= 2
@@ -488,18 +398,11 @@ impl NvmeDriver {
     }
 
     /// Reports the consumed completions to the device.
-    ///
-    /// # Errors
-    /// The server disconnected.
     pub fn ring_head(&mut self, queue: u16) -> Result<(), DriverError> {
         let head = self.pair(queue).head;
         self.set_doorbell(u32::from(queue) * 2 + 1, head)
     }
 
-    /// Waits for the next completion of a queue.
-    ///
-    /// # Errors
-    /// The time limit expires.
     pub fn wait_completion(&mut self, queue: u16) -> Result<CompletionEntry, DriverError> {
         let start = Instant::now();
         loop {
@@ -516,9 +419,7 @@ impl NvmeDriver {
 
     /// Submits a command and waits for its completion. The queue must have no other outstanding
     /// command.
-    ///
-    /// # Errors
-    /// The time limit expires. A failed command is not an error here.
+    /// A failed command is not an error but a completion.
     pub fn command(&mut self, queue: u16, entry: SubmissionEntry) -> Result<CompletionEntry, DriverError> {
         let cid = self.submit(queue, entry);
         self.ring(queue)?;
@@ -528,9 +429,6 @@ impl NvmeDriver {
     }
 
     /// Waits for an interrupt. Returns the number of interrupts of the vector since the last call.
-    ///
-    /// # Errors
-    /// The time limit expires.
     pub fn wait_interrupt(&mut self, vector: u16) -> Result<u64, DriverError> {
         let event = &mut self.events[usize::from(vector)];
         let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };

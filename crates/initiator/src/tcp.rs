@@ -36,65 +36,36 @@ use crate::command::{admin_entry, identify_command, log_page_command};
 pub use dhchap::Secret;
 pub use queue::{CommandData, CompletedCommand, TcpQueue};
 
-/// Error of the initiator.
 #[derive(Debug, Error)]
 pub enum InitiatorError {
     #[error("{action} failed with {source}")]
-    Io {
-        /// Attempted action, as a present participle.
-        action: &'static str,
-        /// Error of the system.
-        source: std::io::Error,
-    },
-    /// The controller closed the connection.
+    Io { action: &'static str, source: std::io::Error },
     #[error("the controller closed the connection")]
     Closed,
-    /// The controller ended the connection with a C2HTermReq.
     #[error("the controller ended the connection with fatal error status {status:#x} and information {information:#x}")]
-    Terminated {
-        /// Fatal error status (FES).
-        status: u16,
-        /// Fatal error information (FEI).
-        information: u32,
-    },
-    /// The controller broke the protocol.
+    Terminated { status: u16, information: u32 },
     #[error("the controller violates the protocol, because {0}")]
     Protocol(String),
-    /// A command failed.
     #[error("{command} failed with {}", status.name_for_fabrics())]
-    Command {
-        command: &'static str,
-        status: Status,
-        /// Dwords 0 and 1 of the completion.
-        result: u64,
-    },
-    /// Authentication of the host or of the controller failed.
+    Command { command: &'static str, status: Status, result: u64 },
     #[error("authentication failed, because {0}")]
     Authentication(String),
-    /// The controller does not become ready or does not shut down.
     #[error("the controller did not {0} within {1:?}")]
     NotReady(&'static str, Duration),
 }
 
-/// Options of a connection.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
-    /// Address of the controller.
     pub address: SocketAddr,
-    /// NQN of the subsystem.
     pub subsystem_nqn: String,
-    /// NQN of the host.
     pub host_nqn: String,
     /// Host identifier, equal for all connections of a host.
     pub host_id: [u8; 16],
     /// Keep alive timeout, milliseconds, 0 for none. The initiator never sends Keep Alive by
     /// itself.
     pub keep_alive_ms: u32,
-    /// Number of entries of the admin queue.
     pub admin_entries: u16,
-    /// Request header digests.
     pub header_digest: bool,
-    /// Request data digests.
     pub data_digest: bool,
     /// Data alignment in PDUs to the host, dwords, 0-based (HPDA).
     pub data_alignment: u8,
@@ -103,20 +74,15 @@ pub struct HostOptions {
     pub flow_control: bool,
     /// Maximum in-capsule data of a write, bytes. The controller may set a lower limit.
     pub in_capsule_bytes: usize,
-    /// Secret of the host.
     pub secret: Option<Secret>,
     /// Secret of the controller, `None` to skip the controller's authentication.
     pub controller_secret: Option<Secret>,
-    /// Hash functions offered by the host.
     pub hashes: Vec<HashId>,
-    /// DH groups offered by the host.
     pub groups: Vec<DhGroupId>,
-    /// Time limit for any response.
     pub timeout: Duration,
 }
 
 impl HostOptions {
-    /// Default options for a subsystem.
     pub fn new(address: SocketAddr, subsystem_nqn: &str) -> HostOptions {
         HostOptions {
             address,
@@ -138,14 +104,12 @@ impl HostOptions {
         }
     }
 
-    /// Changes the subsystem to the discovery subsystem.
     pub fn discovery(mut self) -> HostOptions {
         self.subsystem_nqn = DISCOVERY_NQN.to_string();
         self
     }
 }
 
-/// Connected controller.
 pub struct RemoteController {
     options: HostOptions,
     admin: TcpQueue,
@@ -154,7 +118,6 @@ pub struct RemoteController {
     in_capsule_bytes: usize,
 }
 
-/// Converts a fabrics command to a submission queue entry.
 fn as_entry<T: IntoBytes + zerocopy::Immutable>(command: &T) -> SubmissionEntry {
     SubmissionEntry::read_from_bytes(command.as_bytes()).expect("every command is 64 bytes")
 }
@@ -207,9 +170,6 @@ fn connect_queue(
 
 impl RemoteController {
     /// Connects an admin queue, enables the controller and reads its limit of in-capsule data.
-    ///
-    /// # Errors
-    /// The controller is unreachable, rejects the host or does not become ready.
     pub fn connect(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let mut controller = RemoteController::connect_disabled(options)?;
         controller.enable()?;
@@ -219,28 +179,19 @@ impl RemoteController {
     }
 
     /// Connects an admin queue without enabling the controller.
-    ///
-    /// # Errors
-    /// The controller is unreachable or rejects the host.
     pub fn connect_disabled(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
         Ok(RemoteController { options: options.clone(), admin, id, in_capsule_bytes: 0 })
     }
 
-    /// Controller identifier (CNTLID).
     pub fn id(&self) -> u16 {
         self.id
     }
 
-    /// Admin queue.
     pub fn queue(&mut self) -> &mut TcpQueue {
         &mut self.admin
     }
 
-    /// Reads a property.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn property_get(&mut self, property: Property) -> Result<u64, InitiatorError> {
         let command = PropertyGetCommand {
             opcode: OPCODE,
@@ -249,14 +200,9 @@ impl RemoteController {
             ofst: property.code().into(),
             ..PropertyGetCommand::default()
         };
-        let done = self.admin.command(as_entry(&command), CommandData::None)?;
-        done.check("Property Get")
+        self.admin.command(as_entry(&command), CommandData::None)?.check("Property Get")
     }
 
-    /// Writes a property.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn property_set(&mut self, property: Property, value: u64) -> Result<(), InitiatorError> {
         let command = PropertySetCommand {
             opcode: OPCODE,
@@ -266,14 +212,10 @@ impl RemoteController {
             value: value.into(),
             ..PropertySetCommand::default()
         };
-        let done = self.admin.command(as_entry(&command), CommandData::None)?;
-        done.check("Property Set").map(|_| ())
+        self.admin.command(as_entry(&command), CommandData::None)?.check("Property Set").map(|_| ())
     }
 
     /// Enables the controller and waits until it is ready.
-    ///
-    /// # Errors
-    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), InitiatorError> {
         let capabilities = Cap::from_bits(self.property_get(Property::Cap)?);
         let all_sets = capabilities.css() & CSS_IOCS != 0;
@@ -287,9 +229,6 @@ impl RemoteController {
     }
 
     /// Requests a shutdown and waits for its end.
-    ///
-    /// # Errors
-    /// The shutdown does not complete.
     pub fn shut_down(&mut self) -> Result<(), InitiatorError> {
         use nvme_spec::register::{SHN_NORMAL, SHST_COMPLETE};
         let configuration = Cc::from_bits(self.property_get(Property::Cc)? as u32).with_shn(SHN_NORMAL);
@@ -311,17 +250,12 @@ impl RemoteController {
     }
 
     /// Sends an admin command and waits for its completion.
-    ///
-    /// # Errors
-    /// The connection fails. A failed command is not an error but a completion.
+    /// A failed command is not an error but a completion.
     pub fn admin(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         self.admin.command(entry, data)
     }
 
     /// Reads the whole Identify structure of a CNS value.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = identify_command(cns, nsid);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; IDENTIFY_SIZE]))?;
@@ -329,10 +263,6 @@ impl RemoteController {
         Ok(done.data)
     }
 
-    /// Identify Controller.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
         let data = self.identify(Cns::Controller, 0)?;
         Ok(IdentifyController::read_from_bytes(&data).expect("the answer has the requested length"))
@@ -340,9 +270,6 @@ impl RemoteController {
 
     /// Reads a part of a log page. `bytes` is a multiple of 4. `group` is the endurance group, or 0
     /// if the page has none.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = log_page_command(log, 0, group, offset, bytes);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
@@ -352,9 +279,6 @@ impl RemoteController {
 
     /// Reads the entries of the discovery log in parts, as hosts do. The order is a part of the
     /// header for the number of entries, each entry, and the generation again.
-    ///
-    /// # Errors
-    /// A command fails, or the log changes during each attempt.
     pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
         const ATTEMPTS: usize = 10;
         const HEADER_PART: u32 = 20;
@@ -378,9 +302,6 @@ impl RemoteController {
     }
 
     /// Requests I/O queues and returns the number granted.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn set_queue_count(&mut self, queues: u16) -> Result<u16, InitiatorError> {
         let count = u32::from(queues - 1);
         let entry = SubmissionEntry {
@@ -389,28 +310,18 @@ impl RemoteController {
             cdw11: (count << 16 | count).into(),
             ..SubmissionEntry::default()
         };
-        let done = self.admin.command(entry, CommandData::None)?;
-        let result = done.check("Set Features, Number of Queues")?;
+        let result = self.admin.command(entry, CommandData::None)?.check("Set Features, Number of Queues")?;
         Ok((result as u16).saturating_add(1))
     }
 
-    /// Connects an I/O queue.
-    ///
-    /// # Errors
-    /// The connection fails or the controller rejects it.
     pub fn io_queue(&self, id: u16, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
         queue.limit_in_capsule_bytes(self.in_capsule_bytes);
         Ok(queue)
     }
 
-    /// Keep Alive.
-    ///
-    /// # Errors
-    /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
-        let done = self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?;
-        done.check("Keep Alive").map(|_| ())
+        self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?.check("Keep Alive").map(|_| ())
     }
 }
 
@@ -420,9 +331,6 @@ fn size_of_property(property: Property) -> u8 {
 
 impl CompletedCommand {
     /// Dwords 0 and 1 of a successful completion.
-    ///
-    /// # Errors
-    /// The command failed.
     pub fn check(&self, command: &'static str) -> Result<u64, InitiatorError> {
         let status = self.status();
         let result = result_of(&self.entry);
@@ -432,7 +340,6 @@ impl CompletedCommand {
         Err(InitiatorError::Command { command, status, result })
     }
 
-    /// Status of the command.
     pub fn status(&self) -> Status {
         self.entry.status.status()
     }

@@ -33,7 +33,6 @@ const HELPED_FOR_SURE: f64 = 0.75;
 /// are undone.
 const HELPED: f64 = 0.98;
 
-/// Policy that separates owners by lifetimes (see the module).
 #[derive(Default)]
 pub struct LifetimesPolicy {
     /// Costs of the last two readings, newest last.
@@ -52,7 +51,6 @@ struct MoveTrial {
     readings: u32,
 }
 
-/// State of a trial.
 enum TrialState {
     Open,
     Helped,

@@ -14,21 +14,16 @@ pub use reported::ReportedPolicy;
 use crate::evidence::Evidence;
 use crate::owners::OwnerMap;
 
-/// Input of a policy after a reading.
 pub struct PolicyInput<'a> {
     pub owners: &'a OwnerMap,
     /// Placement identifier that each owner writes with, by owner. `None` where it is not known.
     pub placements: &'a [Option<u16>],
-    /// Number of placement identifiers of the namespace.
     pub identifiers: u16,
-    /// All evidence, including the last reading's.
     pub evidence: &'a Evidence,
     /// Owners in the events of the last reading, with the placement identifier of the collected
     /// reclaim unit. Events without an owner are left out.
     pub named: &'a [(usize, Option<u16>)],
-    /// Bytes that the host wrote since the last reading.
     pub host_bytes: u64,
-    /// Bytes that garbage collection copied since the last reading.
     pub copied_bytes: u64,
 }
 
@@ -38,7 +33,6 @@ impl PolicyInput<'_> {
         (self.host_bytes > 0).then(|| self.copied_bytes as f64 / self.host_bytes as f64)
     }
 
-    /// True if an owner writes with this placement identifier.
     pub fn is_used(&self, placement: u16) -> bool {
         self.placements.contains(&Some(placement))
     }
@@ -47,11 +41,8 @@ impl PolicyInput<'_> {
 /// Advice that an owner write with another placement identifier from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OwnerMove {
-    /// Index of the owner.
     pub owner: usize,
-    /// Its present placement identifier.
     pub from: u16,
-    /// Its recommended placement identifier.
     pub to: u16,
     pub reason: MoveReason,
     /// Copied bytes since the last reading that the move would have saved. This is the share of the
@@ -59,7 +50,6 @@ pub struct OwnerMove {
     pub expected_saving_bytes: u64,
 }
 
-/// Reason for a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MoveReason {
@@ -102,7 +92,6 @@ pub enum PolicyName {
 }
 
 impl PolicyName {
-    /// Creates a policy of this name in its initial state.
     pub fn create(self) -> Box<dyn MovePolicy> {
         match self {
             PolicyName::Reported => Box::new(ReportedPolicy),

@@ -9,7 +9,6 @@
 //! sector, and between the number of sectors and the name, differ between kernel versions. The
 //! parser skips them.
 
-/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskOperation {
     Read,
@@ -18,7 +17,6 @@ pub enum DiskOperation {
 }
 
 impl DiskOperation {
-    /// Letter of the operation in captures.
     pub fn letter(self) -> char {
         match self {
             DiskOperation::Read => 'R',
@@ -28,36 +26,28 @@ impl DiskOperation {
     }
 }
 
-/// Request to a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest<'a> {
-    /// Major and minor number of the disk.
     pub disk: (u32, u32),
     /// Time of the kernel's clock, microseconds.
     pub time_us: u64,
-    /// Name of the thread that issued the request.
     pub thread: &'a str,
-    /// Operation.
     pub operation: DiskOperation,
-    /// First byte on the disk.
     pub offset_bytes: u64,
     /// Length, bytes, never 0.
     pub bytes: u64,
 }
 
-/// Content of a trace line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceEvent<'a> {
     Request(BlockRequest<'a>),
     /// Flush, passthrough command or line about the trace itself.
     Nothing,
-    /// Line in an unknown format.
     Unknown,
 }
 
 const SECTOR_BYTES: u64 = 512;
 
-/// Parses a line of this event.
 pub fn parse<'a>(line: &'a str, event: &str) -> TraceEvent<'a> {
     let text = line.trim();
     if text.is_empty() || text.starts_with('#') || text.starts_with("CPU:") {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use initiator::inspect::file_map::{self, ByteExtent, FileMapError};
 
-/// Mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
     /// Major and minor number of its block device.
@@ -106,7 +105,6 @@ impl FileMap {
         Ok(FileMap::new(files))
     }
 
-    /// Returns the file that contains this byte.
     pub(super) fn find(&self, at: u64) -> Option<&str> {
         let after = self.extents.partition_point(|(from, ..)| *from <= at);
         let (_, to, number) = self.extents[..after].last()?;

@@ -31,7 +31,6 @@ use events::{DiskOperation, TraceEvent};
 use files::{FileMap, Mount};
 use tracefs::Instance;
 
-/// First line of a capture.
 pub const HEADER: &str = "time,process,file,operation,offset,length";
 /// Suffix of the first line with several disks. Each line then ends with the disk.
 const DISK_COLUMN: &str = ",disk";
@@ -39,28 +38,22 @@ const DISK_COLUMN: &str = ",disk";
 /// Interval of the file maps, limited to a tenth of the time.
 const MAP_EVERY: Duration = Duration::from_secs(1);
 const MAP_SHARE: u32 = 10;
-/// Maximum number of requests that wait for a map.
 const PENDING_MAX: usize = 1 << 20;
 /// Time without an event after which the final flush is considered complete.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Error of a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// A file cannot be read or written.
     #[error("cannot access {} ({source})", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The kernel has no tracing.
     #[error(
         "this kernel has no tracing at /sys/kernel/tracing, so requests cannot be captured. Mount it with `mount -t \
          tracefs nodev /sys/kernel/tracing`, or in a container capture on the host. Or record with blktrace elsewhere \
          and give its files to `warp whatif`"
     )]
     NoTracing,
-    /// Tracing requires root.
     #[error("only root may trace requests through {}. Run `sudo warp capture ...`", .0.display())]
     NotAllowed(PathBuf),
-    /// The kernel has tracing, but no block events.
     #[error(
         "this kernel has no event block:{0} (it was built without CONFIG_BLK_DEV_IO_TRACE or block events), so \
          requests cannot be captured. Record on another machine"
@@ -68,20 +61,15 @@ pub enum CaptureError {
     NoEvent(&'static str),
     #[error("{} is not a block device. Give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
-    /// The disk is given twice, or as several partitions.
     #[error("{0} was given twice. Give each disk once, and the whole disk instead of several partitions")]
     Twice(String),
 }
 
 /// Checks that the kernel's tracing is usable.
-///
-/// # Errors
-/// The kernel has no tracing or denies access.
 pub fn check() -> Result<(), CaptureError> {
     tracefs::find_root().map(drop)
 }
 
-/// Disk or partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
     /// Name of the whole disk, such as `nvme0n1`.
@@ -98,9 +86,6 @@ pub struct Disk {
 
 impl Disk {
     /// Opens a disk by its device file.
-    ///
-    /// # Errors
-    /// The file is not a block device, or the system does not know it.
     pub fn open(device: &Path) -> Result<Disk, CaptureError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -155,17 +140,13 @@ fn sectors_in(file: &Path) -> u64 {
     text.trim().parse::<u64>().unwrap_or(0) * 512
 }
 
-/// Major and minor number of a sysfs entry.
 fn number_in(entry: &Path) -> Option<(u32, u32)> {
     files::parse_number(std::fs::read_to_string(entry.join("dev")).ok()?.trim())
 }
 
-/// Summary of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Number of requests in the capture.
     pub requests: u64,
-    /// Bytes of the write requests.
     pub bytes_written: u64,
     /// Bytes of write requests to known files.
     pub bytes_of_files: u64,
@@ -177,10 +158,8 @@ pub struct Summary {
     pub without_files: Option<String>,
 }
 
-/// Request that waits for the next map.
 #[derive(Clone, Debug)]
 struct PendingRequest {
-    /// Index of its disk among the captured disks.
     disk: usize,
     time_us: u64,
     thread: String,
@@ -189,7 +168,6 @@ struct PendingRequest {
     bytes: u64,
 }
 
-/// Capture in progress.
 pub struct BlockCapture<W> {
     instance: Instance,
     recorder: TraceLineWriter<W>,
@@ -201,10 +179,6 @@ pub struct BlockCapture<W> {
 impl<W: Write> BlockCapture<W> {
     /// Starts a capture with this buffer size per processor, bytes. With several disks, a column
     /// names the disk.
-    ///
-    /// # Errors
-    /// The kernel has no tracing or denies access, a disk is given twice, or `out` cannot be
-    /// written.
     pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<BlockCapture<W>, CaptureError> {
         for (place, disk) in disks.iter().enumerate() {
             if disks[..place].iter().any(|other| other.name == disk.name) {
@@ -220,9 +194,6 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Reads new events. Returns false if there were no events.
-    ///
-    /// # Errors
-    /// Events cannot be read or the capture cannot be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let recorder = &mut self.recorder;
         let event = recorder.event;
@@ -235,9 +206,6 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Flushes the file systems, records the resulting requests and ends the capture.
-    ///
-    /// # Errors
-    /// See [`BlockCapture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
         for recorded in &self.recorder.disks {
             for mount in recorded.disk.mounts() {
@@ -276,14 +244,11 @@ impl<W: Write> BlockCapture<W> {
     }
 }
 
-/// Disk of a capture.
 struct CapturedDisk {
     disk: Disk,
-    /// Previous file map.
     before: FileMap,
 }
 
-/// Converts requests to lines.
 struct TraceLineWriter<W> {
     out: W,
     event: &'static str,

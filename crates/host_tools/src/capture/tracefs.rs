@@ -18,7 +18,6 @@ use super::CaptureError;
 /// Mount points of tracefs on present and older kernels.
 const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "warp-capture-";
-/// Bytes per read.
 const READ_BYTES: usize = 256 << 10;
 
 /// Tracefs instance, removed on drop.
@@ -36,9 +35,6 @@ pub struct Instance {
 impl Instance {
     /// Starts to trace an event of the group `block` for these disks (kernel numbers), with this
     /// buffer size per processor, bytes.
-    ///
-    /// # Errors
-    /// The kernel has no tracing or denies access.
     pub fn start(event: &'static str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
         Instance::start_in(&find_root()?, event, disks, buffer_bytes)
     }
@@ -69,9 +65,6 @@ impl Instance {
     }
 
     /// Calls `line` for each new line. Returns false if there were no lines.
-    ///
-    /// # Errors
-    /// The lines cannot be read.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) -> Result<bool, CaptureError> {
         let pipe = self.pipe.as_mut().expect("it is closed at the end");
         let bytes = match pipe.read(&mut self.buffer) {
@@ -89,14 +82,10 @@ impl Instance {
     }
 
     /// Stops the trace. Earlier events can still be read.
-    ///
-    /// # Errors
-    /// The trace cannot be stopped.
     pub fn stop(&self) -> Result<(), CaptureError> {
         set(&enable_file(&self.path, self.event), "0")
     }
 
-    /// Number of events that overflowed the buffers.
     pub fn dropped_events(&self) -> u64 {
         let processors = std::fs::read_dir(self.path.join("per_cpu")).into_iter().flatten().flatten();
         let lost_of = |stats: String| {
@@ -132,7 +121,6 @@ fn remove_left_over(instances: &Path) {
     }
 }
 
-/// Finds the mount point of tracefs.
 pub fn find_root() -> Result<PathBuf, CaptureError> {
     let roots = ROOTS.map(PathBuf::from);
     let found = roots.iter().find(|root| root.join("instances").is_dir());
@@ -148,7 +136,6 @@ pub fn find_root() -> Result<PathBuf, CaptureError> {
     }
 }
 
-/// Sets up an instance and opens its non-blocking pipe.
 fn set_up(path: &Path, event: &str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<File, CaptureError> {
     // All processors share one clock.
     set(&path.join("trace_clock"), "mono")?;

@@ -42,34 +42,27 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Address of this machine in the guest.
 const HOST_ADDRESS: &str = "10.0.2.2";
 
-/// Transports of a drive.
 #[derive(Clone, Debug, Default)]
 pub struct DriveTransports {
-    /// Socket of a vfio-user server.
     pub vfio_user: Option<PathBuf>,
     /// Loopback address of an NVMe/TCP server, and the subsystem's NQN.
     pub tcp: Option<(SocketAddr, String)>,
 }
 
-/// Task of the guest.
 #[derive(Clone, Debug)]
 pub enum Task {
     /// Program with arguments, without input.
     Command(Vec<OsString>),
-    /// Shell on this terminal.
     Shell,
 }
 
-/// Execution of the guest's processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accelerator {
     /// KVM with a fallback to emulation if the guest is not up in time or dies early. Some virtual
     /// machines offer a KVM that cannot run a stock kernel, and only a trial can detect it.
     Kvm {
-        /// Boot limit before the fallback.
         up_within: Duration,
     },
-    /// Emulation by QEMU.
     Emulation,
 }
 
@@ -105,25 +98,19 @@ pub struct Machine {
     pub share: PathBuf,
     /// Program for the guest, available there under the same name.
     pub program: Option<PathBuf>,
-    /// Task of the guest.
     pub task: Task,
-    /// Execution of the guest's processors.
     pub accelerator: Accelerator,
     pub memory_bytes: u64,
     /// Give the guest access to this machine's loopback addresses. A drive over TCP enables the
     /// access anyway.
     pub network: bool,
-    /// Time limit, after which the guest is stopped.
     pub limit: Option<Duration>,
     /// Kernel arguments, separated by spaces.
     pub kernel: String,
-    /// Additional QEMU arguments.
     pub qemu: Vec<String>,
-    /// File for the kernel's console output.
     pub console: Option<PathBuf>,
 }
 
-/// Stream of a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestStream {
     /// Standard output, or the terminal of a shell.
@@ -131,18 +118,13 @@ pub enum GuestStream {
     Error,
 }
 
-/// End of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestExit {
-    /// The command ended with this exit code.
     Exited(u8),
-    /// The time limit expired.
     TimedOut,
-    /// The caller stopped the guest.
     Stopped,
 }
 
-/// Event from the threads that read the guest's ports.
 enum PortEvent {
     Control(String),
     Output(GuestStream, Vec<u8>),
@@ -151,9 +133,6 @@ enum PortEvent {
 /// Boots a guest, forwards its output and returns its end. QEMU is gone afterwards, also if the
 /// calling thread ends. `stop` is polled regularly. An error of `on_output` also stops the guest
 /// and is returned. `on_notice` gets a sentence if KVM failed and emulation is tried.
-///
-/// # Errors
-/// The guest did not reach the command's end.
 pub fn boot(
     machine: &Machine,
     stop: &dyn Fn() -> bool,
@@ -161,8 +140,7 @@ pub fn boot(
     on_output: &mut dyn FnMut(GuestStream, &[u8]) -> std::io::Result<()>,
 ) -> Result<GuestExit, GuestError> {
     let mut run = RunningGuest { begun: Instant::now(), started: Instant::now(), is_up: false, exited: None };
-    let first_attempt = run.attempt(machine, stop, on_output);
-    match first_attempt {
+    match run.attempt(machine, stop, on_output) {
         // Before the guest is up, no part of the command has run.
         Err(error) if machine.accelerator != Accelerator::Emulation && !run.is_up && error.is_of_start() => {
             on_notice(&format!("with KVM {error}. Starting it again with emulation, which is slower"));
@@ -173,19 +151,16 @@ pub fn boot(
     }
 }
 
-/// Running guest.
 struct RunningGuest {
     /// Start of the first attempt. The time limit counts from here.
     begun: Instant,
     /// Start of the present attempt. The boot limit counts from here.
     started: Instant,
     is_up: bool,
-    /// Exit code of the command, and the time of its arrival.
     exited: Option<(u8, Instant)>,
 }
 
 impl RunningGuest {
-    /// Boots the guest once.
     fn attempt(
         &mut self,
         machine: &Machine,
@@ -276,7 +251,6 @@ impl RunningGuest {
         self.outcome(files, group)
     }
 
-    /// Handles a line from the guest's control port.
     fn handle_control_line(&mut self, line: &str) -> Result<(), GuestError> {
         match line.split_once(' ') {
             Some(("up", _)) => self.is_up = true,
@@ -290,7 +264,6 @@ impl RunningGuest {
         Ok(())
     }
 
-    /// Returns the end of a guest whose QEMU has ended.
     fn outcome(&self, files: &BootFiles<'_>, group: &mut ProcessGroup) -> Result<GuestExit, GuestError> {
         if let Some((code, _)) = self.exited {
             return Ok(GuestExit::Exited(code));
@@ -321,7 +294,6 @@ struct BootFiles<'a> {
     shared: PathBuf,
     sockets: PathBuf,
     console: PathBuf,
-    /// File for QEMU's error output.
     words: PathBuf,
 }
 
@@ -372,7 +344,6 @@ impl BootFiles<'_> {
         lines.map(|(name, value)| format!("{name}='{value}'\n")).concat()
     }
 
-    /// Ports that the task writes to.
     fn streams(&self) -> Vec<(&'static str, GuestStream)> {
         match self.machine.task {
             Task::Command(_) => vec![("output", GuestStream::Output), ("error", GuestStream::Error)],

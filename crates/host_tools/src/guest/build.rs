@@ -17,24 +17,18 @@ const SCRIPT: &str = include_str!("../../guest/build.sh");
 const INIT: &str = include_str!("../../guest/init.sh");
 /// Exit status of the script if the machine cannot have a guest.
 const UNAVAILABLE: i32 = 77;
-/// Interval of the polls of `stop`.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Time for the package manager to end cleanly.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Files of a guest.
 #[derive(Clone, Debug)]
 pub struct GuestFiles {
     /// Folder with QEMU, `vmlinux` and `initramfs`.
     pub system: PathBuf,
-    /// Root file system of the guest.
     pub tree: PathBuf,
 }
 
 /// Cache folder of guests, `WARP_GUEST_CACHE` or `warp-guest` in this user's cache folder.
-///
-/// # Errors
-/// The environment names no folder.
 pub fn cache() -> Result<PathBuf, GuestError> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let of_user = || folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
@@ -108,6 +102,5 @@ pub fn build(
 pub(super) fn last_line(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    line.map(str::to_string)
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_string)
 }

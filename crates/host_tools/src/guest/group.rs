@@ -7,7 +7,6 @@ use std::{io, thread};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Interval of the polls for the end of the process.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Process in its own process group, so that keys of the terminal do not reach it.
@@ -28,7 +27,6 @@ impl ProcessGroup {
         &mut self.child
     }
 
-    /// Exit status, if the process has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -36,7 +34,6 @@ impl ProcessGroup {
         Ok(self.status)
     }
 
-    /// Returns true if the process ends by itself in this time.
     fn ends_within(&mut self, time: Duration) -> bool {
         let begun = Instant::now();
         while !matches!(self.try_wait(), Ok(Some(_)) | Err(_)) {

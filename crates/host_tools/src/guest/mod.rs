@@ -29,46 +29,27 @@ use std::time::Duration;
 pub use boot::{Accelerator, DriveTransports, GuestExit, GuestStream, Machine, Task, boot};
 pub use build::{GuestFiles, build, cache};
 
-/// Error of a guest that did not start or did not reach the command's end.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The guest cannot be built on this machine or at this time.
     #[error("the guest is not available, because {0}")]
     Unavailable(String),
-    /// The build failed for an unexpected reason.
     #[error("the build of the guest failed with {0:?}. Try again with --build-only")]
     Build(String),
-    /// The caller stopped the build.
     #[error("the build of the guest was stopped. The next build continues from there")]
     Stopped,
-    /// A file cannot be read or written, or a program cannot be started.
     #[error("cannot use {what} ({source})")]
     Io { what: String, source: io::Error },
-    /// QEMU rejected its arguments or was killed.
     #[error("QEMU ended before the command of the guest ended ({status}). Its last message was {words:?}")]
-    Qemu {
-        /// Exit status.
-        status: std::process::ExitStatus,
-        /// Last line of its output.
-        words: String,
-    },
-    /// The kernel ended without an exit code of the command.
+    Qemu { status: std::process::ExitStatus, words: String },
     #[error(
         "the guest ended before its command ended. Its last message was {0:?} (--console FILE stores all messages)"
     )]
     EndedEarly(String),
-    /// The kernel did not come up in time.
     #[error(
         "the guest was not up after {} s. Its last message was {words:?} (--console FILE stores all messages)",
         after.as_secs()
     )]
-    NotUp {
-        /// Time limit.
-        after: Duration,
-        /// Last line of the console.
-        words: String,
-    },
-    /// The running guest reported a missing part.
+    NotUp { after: Duration, words: String },
     #[error("the guest started, but {0}")]
     Incomplete(String),
 }

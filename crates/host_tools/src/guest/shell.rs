@@ -14,7 +14,6 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetat
 const ESCAPE: u8 = 1;
 /// Command after the escape key that stops the guest.
 const END: u8 = b'x';
-/// Interval of the checks for the end of the guest.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Terminal in raw mode (no line editing, echo or signals), restored on drop.

@@ -19,14 +19,12 @@ fn threads(name: &str) -> impl Iterator<Item = PathBuf> {
     tasks.map(|task| task.path()).filter(is_meant)
 }
 
-/// Processor time of threads up to a point in time.
 struct ThreadTimes<'a> {
     name: &'a str,
     busy: HashMap<PathBuf, Duration>,
 }
 
 impl ThreadTimes<'_> {
-    /// Processor times of the threads with this name prefix until now.
     fn until_now(name: &str) -> ThreadTimes<'_> {
         let busy = threads(name).map(|thread| {
             let time = busy(&thread);

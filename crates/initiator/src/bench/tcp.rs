@@ -29,7 +29,6 @@ use crate::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, Tcp
 /// Target in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopbackTarget<'a> {
-    /// Address that the target listens on.
     pub address: SocketAddr,
     pub subsystem_nqn: &'a str,
     /// Name prefix of the target's threads.
@@ -41,16 +40,13 @@ pub struct LoopbackTarget<'a> {
 /// Measured figure with the limit of the same machine.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Name of the workload.
     pub name: &'static str,
     pub commands_per_second: f64,
-    /// Bytes per command.
     pub block_bytes: u32,
     /// Rate of plain TCP, in the same unit.
     pub limit_per_second: f64,
     /// Processor time of the target's thread per command, without waits for a busy core.
     pub target_busy: Duration,
-    /// Processor time of the initiator's thread per command.
     pub initiator_busy: Duration,
 }
 
@@ -59,7 +55,6 @@ impl Figure {
         self.commands_per_second * f64::from(self.block_bytes)
     }
 
-    /// Ratio of the figure to the limit.
     pub fn ratio(&self) -> f64 {
         self.commands_per_second / self.limit_per_second
     }
@@ -82,7 +77,6 @@ impl std::fmt::Display for Figure {
     }
 }
 
-/// Workload of the benchmark.
 #[derive(Clone, Copy)]
 struct LoopbackLoad {
     name: &'static str,
@@ -106,12 +100,6 @@ const LOADS: [LoopbackLoad; 6] = [
 ];
 
 /// Runs each workload for this time.
-///
-/// # Errors
-/// The initiator reports a protocol error or a failed command.
-///
-/// # Panics
-/// The machine has no loopback, or a thread cannot start.
 pub fn run(target: &LoopbackTarget<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = ThreadCores::of_this_thread();
     let initiator_busy = || busy(Path::new("/proc/thread-self"));
@@ -157,7 +145,6 @@ fn fill(queue: &mut TcpQueue, capacity_bytes: u64) -> Result<(), InitiatorError>
     Ok(())
 }
 
-/// Cores that this thread may use.
 struct ThreadCores {
     all: Option<CpuSet>,
     /// A core for each side, if there are two.
@@ -205,7 +192,6 @@ impl ThreadCores {
         }
     }
 
-    /// Moves the calling thread to the target's core.
     fn join_target(&self, divided: bool) {
         if let Some(set) = self.side(true, divided) {
             let _ = sched_setaffinity(None, set);
@@ -213,7 +199,6 @@ impl ThreadCores {
     }
 }
 
-/// Number of commands completed in the measurement, and the elapsed time.
 fn measure(
     queue: &mut TcpQueue,
     load: &LoopbackLoad,
@@ -274,8 +259,7 @@ fn limit(load: &LoopbackLoad, time: Duration, cores: &ThreadCores) -> f64 {
             let (stream, _) = listener.accept().expect("the other side connects");
             answer(stream, request, response);
         });
-        let stream = TcpStream::connect(address).expect("the other side listens");
-        ask(stream, load.queue_depth, request, response, time)
+        ask(TcpStream::connect(address).expect("the other side listens"), load.queue_depth, request, response, time)
     })
 }
 
@@ -299,7 +283,6 @@ fn answer(mut stream: TcpStream, request: usize, response: usize) {
     }
 }
 
-/// Minimum number of answers for a rate.
 const ANSWERS_MIN: usize = 64;
 
 /// Keeps `depth` requests outstanding for this time and returns the answers per second.

@@ -22,7 +22,6 @@ use super::ThreadTimes;
 use crate::command::block_command;
 use crate::pcie::{DriverError, DriverOptions, NvmeDriver};
 
-/// Logical block size, bytes.
 const BLOCK_BYTES: u64 = 4096;
 /// Bytes of each command that fills the drive.
 const FILL_BYTES: u64 = 128 << 10;
@@ -30,13 +29,11 @@ const FILL_BYTES: u64 = 128 << 10;
 /// that takes completions in batches. With a doorbell per command the driver would limit the
 /// figure.
 const REFILLS: usize = 4;
-/// I/O queue pair of the benchmark.
 const QUEUE: u16 = 1;
 
 /// Server in this process. Its drive has one namespace in blocks of 4 KiB over the whole capacity.
 pub struct BenchServer<'a> {
     pub socket: &'a Path,
-    /// Name of the thread that executes commands.
     pub worker_thread: &'a str,
     /// Capacity of the drive, bytes. The benchmark writes it once before the measurement.
     pub capacity_bytes: u64,
@@ -44,20 +41,15 @@ pub struct BenchServer<'a> {
     pub bytes_written: &'a dyn Fn() -> (u64, u64),
 }
 
-/// Workload of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchWorkload {
-    /// Outstanding commands.
     pub queue_depth: u16,
     /// Ring doorbells in the mapped page instead of by messages.
     pub map_doorbells: bool,
-    /// Write if true, read if false.
     pub write: bool,
     /// Bytes per command, a multiple of the logical block size and at most `FILL_BYTES`.
     pub bytes: u64,
-    /// Duration of the measurement.
     pub duration: Duration,
-    /// Seed of the addresses.
     pub seed: u64,
 }
 
@@ -74,17 +66,13 @@ impl Default for BenchWorkload {
     }
 }
 
-/// Results of the benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
     pub commands: u64,
-    /// Elapsed time.
     pub elapsed: Duration,
     /// Processor time of the server's worker, less than `elapsed` on a busy machine.
     pub worker_busy: Duration,
-    /// Commands per doorbell of the driver.
     pub commands_per_doorbell: f64,
-    /// Media bytes written per byte of the host, during the measurement.
     pub write_amplification: f64,
     /// Random copies of a command's length per second of a core's processor time, to memory of the
     /// drive's size.
@@ -92,12 +80,10 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Commands per second of elapsed time.
     pub fn commands_per_second(&self) -> f64 {
         self.commands as f64 / self.elapsed.as_secs_f64()
     }
 
-    /// Commands per second of the worker's processor time.
     pub fn commands_per_busy_second(&self) -> f64 {
         self.commands as f64 / self.worker_busy.as_secs_f64()
     }
@@ -119,27 +105,18 @@ impl std::fmt::Display for Figures {
     }
 }
 
-/// Error of the benchmark.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// The driver failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
-    /// A command failed.
     #[error("a command failed with {0}")]
     Command(nvme_spec::Status),
-    /// Memory for the copies cannot be mapped.
     #[error("there is no memory to measure copies: {0}")]
     Memory(#[from] std::io::Error),
-    /// The system does not report the processor time of a thread.
     #[error("the system does not report the CPU time of the server's thread")]
     ProcessorTime,
 }
 
-/// Runs the benchmark.
-///
-/// # Errors
-/// See [`BenchError`].
 pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures, BenchError> {
     let mut run = BenchRun::start(target, workload)?;
     run.fill()?;
@@ -296,7 +273,6 @@ fn copies_per_second(bytes: u64, piece_bytes: u64, seed: u64) -> std::io::Result
     Ok(copies as f64 / (processor_time() - start).as_secs_f64())
 }
 
-/// Processor time of this thread.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

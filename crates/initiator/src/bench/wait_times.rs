@@ -16,7 +16,6 @@ use super::tcp::LoopbackTarget;
 use crate::command::block_command;
 use crate::tcp::{CommandData, HostOptions, InitiatorError, RemoteController, TcpQueue};
 
-/// Host connected to a target.
 pub struct BenchHost {
     /// Keeps the admin queue open, without which the controller disconnects.
     _controller: RemoteController,
@@ -25,23 +24,15 @@ pub struct BenchHost {
     random: Xoshiro256PlusPlus,
 }
 
-/// Wait times of commands.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitTimes {
     pub commands_per_second: f64,
-    /// Median.
     pub median: Duration,
-    /// Percentile 99.9.
     pub p999: Duration,
-    /// Maximum.
     pub longest: Duration,
 }
 
 impl BenchHost {
-    /// Connects to a target.
-    ///
-    /// # Errors
-    /// The connection fails, or the target breaks the protocol.
     pub fn connect(target: &LoopbackTarget<'_>) -> Result<BenchHost, InitiatorError> {
         let controller = RemoteController::connect(&HostOptions::new(target.address, target.subsystem_nqn))?;
         Ok(BenchHost {
@@ -53,9 +44,6 @@ impl BenchHost {
     }
 
     /// Maps all pages in order.
-    ///
-    /// # Errors
-    /// See [`BenchHost::connect`].
     pub fn fill(&mut self) -> Result<(), InitiatorError> {
         /// Maximum number of blocks of a command.
         const PAGES: u64 = 1 << 16;
@@ -66,9 +54,6 @@ impl BenchHost {
     }
 
     /// Sends commands for this time, each after the completion of the previous one.
-    ///
-    /// # Errors
-    /// See [`BenchHost::connect`].
     pub fn measure(&mut self, time: Duration) -> Result<WaitTimes, InitiatorError> {
         let start = Instant::now();
         let mut waits = Vec::new();

@@ -11,7 +11,6 @@ use nvme_spec::fdp::{
 use serde::Serialize;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// Log page that is shorter than its contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{page} needs {needed} bytes at offset {offset}, but has {bytes} in total")]
 pub struct DecodeError {
@@ -24,16 +23,13 @@ pub struct DecodeError {
 /// FDP configuration (log page 20h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FdpConfiguration {
-    /// The configuration is usable.
     pub valid: bool,
     /// A volatile write cache may be enabled with this configuration.
     pub volatile_write_cache: bool,
     /// Number of high bits of a placement identifier that hold the reclaim group (RGIF).
     pub reclaim_group_bits: u8,
     pub reclaim_groups: u32,
-    /// Nominal size of a reclaim unit, bytes.
     pub reclaim_unit_bytes: u64,
-    /// Maximum number of placement identifiers per namespace.
     pub placement_identifiers_max: u32,
     /// Maximum number of namespaces, 0 for no limit.
     pub namespaces_max: u32,
@@ -57,7 +53,6 @@ pub struct FdpByteCounts {
     pub host_bytes_written: u128,
     /// Media bytes with metadata written (MBMW).
     pub media_bytes_written: u128,
-    /// Media bytes erased (MBE).
     pub media_bytes_erased: u128,
     /// MBMW / HBMW, `None` before the first write.
     pub write_amplification: Option<f64>,
@@ -66,21 +61,13 @@ pub struct FdpByteCounts {
 /// FDP event (log page 23h).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FdpEventRecord {
-    /// Name of the event type in the standard.
     pub event: String,
-    /// Code of the event type.
     pub event_type: u8,
-    /// Placement identifier, if valid.
     pub placement_identifier: Option<u16>,
-    /// Namespace, if valid.
     pub nsid: Option<u32>,
-    /// Reclaim group, if the location is valid.
     pub reclaim_group: Option<u16>,
-    /// Reclaim unit handle, if the location is valid.
     pub reclaim_unit_handle: Option<u16>,
-    /// Timestamp of the drive, milliseconds.
     pub timestamp_ms: u64,
-    /// Number of moved logical blocks, for Media Reallocated.
     pub blocks_moved: Option<u16>,
     /// First logical block, if valid, for Media Reallocated.
     pub lba: Option<u64>,
@@ -97,7 +84,6 @@ pub struct HandleStatus {
     pub blocks_left: u64,
 }
 
-/// Reader of structures from the bytes of a page.
 struct PageReader<'a> {
     name: &'static str,
     bytes: &'a [u8],
@@ -127,9 +113,6 @@ impl PageReader<'_> {
 }
 
 /// Decodes log page 20h.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn configurations(bytes: &[u8]) -> Result<Vec<FdpConfiguration>, DecodeError> {
     let page = PageReader { name: "FDP Configurations (20h)", bytes };
     let header: FdpConfigurationsHeader = page.at(0)?;
@@ -165,9 +148,6 @@ fn handle_type(code: u8) -> String {
 }
 
 /// Decodes log page 21h.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
     let page = PageReader { name: "Reclaim Unit Handle Usage (21h)", bytes };
     let header: RuhUsageHeader = page.at(0)?;
@@ -183,12 +163,8 @@ pub fn usage(bytes: &[u8]) -> Result<Vec<HandleUse>, DecodeError> {
 }
 
 /// Decodes log page 22h.
-///
-/// # Errors
-/// The page is shorter than 64 bytes.
 pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
-    let page = PageReader { name: "FDP Statistics (22h)", bytes };
-    let statistics: FdpStatistics = page.at(0)?;
+    let statistics: FdpStatistics = PageReader { name: "FDP Statistics (22h)", bytes }.at(0)?;
     let (host, media) = (statistics.hbmw.get(), statistics.mbmw.get());
     Ok(FdpByteCounts {
         host_bytes_written: host,
@@ -199,9 +175,6 @@ pub fn statistics(bytes: &[u8]) -> Result<FdpByteCounts, DecodeError> {
 }
 
 /// Decodes log page 23h, host or controller events.
-///
-/// # Errors
-/// The page is shorter than the contents that its header announces.
 pub fn events(bytes: &[u8]) -> Result<Vec<FdpEventRecord>, DecodeError> {
     let page = PageReader { name: "FDP Events (23h)", bytes };
     let header: FdpEventsHeader = page.at(0)?;
@@ -228,9 +201,6 @@ fn record(event: &FdpEvent) -> FdpEventRecord {
 }
 
 /// Decodes the reclaim unit handle status of a namespace.
-///
-/// # Errors
-/// The data is shorter than the contents that its header announces.
 pub fn handle_status(bytes: &[u8]) -> Result<Vec<HandleStatus>, DecodeError> {
     let page = PageReader { name: "Reclaim Unit Handle Status", bytes };
     let header: RuhStatusHeader = page.at(0)?;

@@ -16,15 +16,11 @@ use zerocopy::FromBytes;
 use super::decode::{self, FdpByteCounts, FdpEventRecord, HandleStatus, HandleUse};
 use super::{CommandPort, InspectError, get_feature, get_log, handle_status, identify, usage, whole_configurations};
 
-/// Monitored namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MonitoredNamespace {
     pub nsid: u32,
-    /// Endurance group of the logs.
     pub endurance_group: u16,
-    /// Logical block size, bytes.
     pub block_bytes: u64,
-    /// Capacity in logical blocks.
     pub blocks: u64,
     /// NGUID, all zeroes if the namespace has none.
     pub nguid: [u8; 16],
@@ -39,45 +35,28 @@ pub struct MonitoredNamespace {
 pub struct LogSample {
     /// Controller events of the endurance group, oldest first.
     pub events: Vec<FdpEventRecord>,
-    /// Bytes of the endurance group written and erased.
     pub statistics: FdpByteCounts,
     /// Placement identifiers of the namespace, with the free space of their reclaim units.
     pub handles: Vec<HandleStatus>,
-    /// Usage of the endurance group's reclaim unit handles, by handle.
     pub usage: Vec<HandleUse>,
 }
 
-/// Error of a monitored namespace.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The state of the drive cannot be read.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// The controller does not support FDP.
     #[error("the controller does not support Flexible Data Placement, so it reports no events")]
     NotSupported,
-    /// FDP is disabled.
     #[error(
         "Flexible Data Placement is disabled in endurance group {endurance_group}, so there are no events. Enable it \
          while the drive has no namespace, with `nvme fdp feature DEVICE --endgrp-id={endurance_group} \
          --enable-conf-idx=0`"
     )]
     Disabled { endurance_group: u16 },
-    /// The namespace does not exist.
     #[error("namespace {nsid} does not exist. {}", attached(.others))]
-    NoNamespace {
-        nsid: u32,
-        /// Existing namespaces.
-        others: Vec<u32>,
-    },
-    /// The namespace reports impossible properties.
+    NoNamespace { nsid: u32, others: Vec<u32> },
     #[error("the values of namespace {nsid} are impossible, because {problem}")]
-    Implausible {
-        nsid: u32,
-        /// Description of the reported values.
-        problem: String,
-    },
-    /// The namespace was replaced while the connection was lost.
+    Implausible { nsid: u32, problem: String },
     #[error("namespace {0} was replaced while the connection was lost. Start again")]
     Changed(u32),
 }
@@ -130,11 +109,6 @@ impl MonitoredNamespace {
         self.blocks * self.block_bytes
     }
 
-    /// Reads the logs.
-    ///
-    /// # Errors
-    /// See [`MonitoredNamespace::find`]. The namespace may have vanished, or FDP may have been
-    /// disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<LogSample, WatchError> {
         self.read(port).map_err(|error| match error {
             InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => {
@@ -161,9 +135,6 @@ impl MonitoredNamespace {
     }
 
     /// Placement handles for which an event is not enabled (feature 1Eh).
-    ///
-    /// # Errors
-    /// A command fails.
     pub fn handles_without_event(
         &self,
         port: &mut impl CommandPort,
@@ -188,7 +159,6 @@ impl MonitoredNamespace {
     }
 }
 
-/// Identify Namespace data of an existing namespace.
 fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
         Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("the request was for 4096 bytes"),

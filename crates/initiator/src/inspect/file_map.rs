@@ -21,9 +21,7 @@ use rustix::ioctl::{Updater, ioctl, opcode};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct FiemapHeader {
-    /// First byte of the requested range of the file.
     start: u64,
-    /// Length of the requested range, bytes.
     length: u64,
     flags: u32,
     /// Number of extents filled in by the kernel.
@@ -40,17 +38,14 @@ struct FiemapExtent {
     logical: u64,
     /// First byte on the block device.
     physical: u64,
-    /// Length, bytes.
     length: u64,
     reserved64: [u64; 2],
     flags: u32,
     reserved: [u32; 3],
 }
 
-/// Extents per request.
 const EXTENTS: usize = 128;
 
-/// `struct fiemap` with its extents.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 struct Fiemap {
@@ -74,7 +69,6 @@ const SHARED: u32 = 0x2000;
 /// Range of a block device, first byte and first byte after it.
 pub type ByteExtent = (u64, u64);
 
-/// Counts of files and extents without an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnownedCounts {
     /// Files and directories that cannot be read.
@@ -87,23 +81,18 @@ pub struct UnownedCounts {
     pub shared: u64,
 }
 
-/// Location of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileExtents {
     /// Extents on the block device of the file system, with adjacent extents joined.
     pub extents: Vec<ByteExtent>,
-    /// Counts of omitted extents.
     pub omissions: UnownedCounts,
 }
 
-/// Files of a directory by owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryMap {
-    /// Block device of the file system.
     pub device: BlockDevice,
     /// Owners with their extents, byte offsets in the namespace.
     pub owners: Vec<(String, Vec<ByteExtent>)>,
-    /// Counts of omitted files and extents.
     pub omissions: UnownedCounts,
 }
 
@@ -114,35 +103,25 @@ pub struct BlockDevice {
     pub namespace: String,
     /// First byte of the partition, 0 for the whole namespace.
     pub offset_bytes: u64,
-    /// Capacity of the namespace, bytes.
     pub bytes: u64,
-    /// NGUID of the namespace, if the kernel reports one.
     pub nguid: Option<[u8; 16]>,
 }
 
-/// Error of a file map.
 #[derive(Debug, thiserror::Error)]
 pub enum FileMapError {
-    /// A file or directory cannot be read.
     #[error("cannot map the file {} ({source})", path.display())]
     Io { path: PathBuf, source: io::Error },
-    /// The file system does not support FIEMAP.
     #[error(
         "the file system of {} cannot report where files are stored (no FIEMAP). Give the ranges in a file instead",
         .0.display()
     )]
     NoFiemap(PathBuf),
-    /// Addresses of the file system are not logical blocks of a namespace.
     #[error(
         "the file system of {} is on {found} instead of an NVMe namespace or its partition, so file offsets have no \
          logical blocks. Give the ranges in a file instead",
         path.display()
     )]
-    NotOnNamespace {
-        path: PathBuf,
-        /// Device found below the file system.
-        found: String,
-    },
+    NotOnNamespace { path: PathBuf, found: String },
 }
 
 /// Maps all regular files below a directory. The owner of a file is its path below the directory,
@@ -163,9 +142,6 @@ pub fn directory(path: &Path, depth: Option<usize>) -> Result<DirectoryMap, File
 
 impl BlockDevice {
     /// Block device of the file system with this path.
-    ///
-    /// # Errors
-    /// The block device is not an NVMe namespace or a partition of it.
     pub fn from_path(path: &Path) -> Result<BlockDevice, FileMapError> {
         let number = std::fs::metadata(path).map_err(failed(path))?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -249,14 +225,12 @@ fn walk(root: &Path, depth: Option<usize>) -> Result<(BTreeMap<String, Vec<ByteE
     Ok((owners, omissions))
 }
 
-/// Name of the owner of a file.
 fn owner(path: &Path, root: &Path, depth: Option<usize>) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let components = below.components().take(depth.unwrap_or(usize::MAX));
     components.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
-/// Adds the extents of a file to its owner.
 fn add_file(path: &Path, owned: &mut Vec<ByteExtent>) -> Result<UnownedCounts, FileMapError> {
     let Ok(file) = File::open(path) else {
         return Ok(UnownedCounts { unreadable: 1, ..UnownedCounts::default() });

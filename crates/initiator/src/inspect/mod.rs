@@ -26,28 +26,22 @@ use zerocopy::FromBytes;
 use crate::command::{identify_command, log_page_command};
 use decode::{DecodeError, FdpByteCounts, FdpConfiguration, FdpEventRecord, HandleStatus, HandleUse};
 
-/// Kind of queue for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueKind {
     Admin,
-    /// Any I/O queue.
     Io,
 }
 
-/// Error while reading the state of a drive.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    /// The drive does not answer, or breaks the protocol.
     #[error("{target}: {problem}")]
     Unreachable { target: String, problem: String },
-    /// The drive rejected a command.
     #[error("{command} with \"{status}\"")]
     Refused {
         /// Drive and command, such as "/dev/nvme0 rejected command 0x02".
         command: String,
         status: Status,
     },
-    /// The drive sent an invalid log page.
     #[error(transparent)]
     Decode(#[from] DecodeError),
 }
@@ -55,9 +49,6 @@ pub enum InspectError {
 /// Port that sends reading commands to a drive.
 pub trait CommandPort {
     /// Sends a command, fills `data` with the returned data and returns dword 0 of the completion.
-    ///
-    /// # Errors
-    /// The drive is unreachable or rejects the command.
     fn receive(&mut self, queue: QueueKind, entry: SubmissionEntry, data: &mut [u8]) -> Result<u32, InspectError>;
 }
 
@@ -67,15 +58,12 @@ impl<P: CommandPort + ?Sized> CommandPort for Box<P> {
     }
 }
 
-/// Report of a drive's Flexible Data Placement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FdpReport {
     pub model: String,
     pub serial: String,
     pub firmware: String,
-    /// The controller supports FDP.
     pub supported: bool,
-    /// Supported configurations.
     pub configurations: Vec<FdpConfiguration>,
     /// State of FDP, `None` if FDP is disabled.
     pub enabled: Option<PlacementState>,
@@ -85,7 +73,6 @@ pub struct FdpReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlacementState {
     pub usage: Vec<HandleUse>,
-    /// Bytes written and erased.
     pub statistics: FdpByteCounts,
     /// Host events, oldest first.
     pub host_events: Vec<FdpEventRecord>,
@@ -101,9 +88,6 @@ pub struct NamespaceHandles {
 }
 
 /// Reads the complete FDP state of an endurance group.
-///
-/// # Errors
-/// See [`CommandPort::receive`]. Also fails if the drive sends an invalid log page.
 pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("the request was for 4096 bytes");
@@ -143,9 +127,6 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
 }
 
 /// Reads the events of one of the two logs.
-///
-/// # Errors
-/// See [`report`].
 pub fn events(
     port: &mut impl CommandPort,
     endurance_group: u16,
@@ -187,14 +168,9 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
         Ok::<_, InspectError>(data)
     };
     let header = read(size_of::<RuhStatusHeader>())?;
-    let handles = usize::from(u16::from_le_bytes([header[14], header[15]]));
-    read(16 + handles * 32)
+    read(16 + usize::from(u16::from_le_bytes([header[14], header[15]])) * 32)
 }
 
-/// Reads an Identify data structure.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
     port.receive(QueueKind::Admin, identify_command(cns, nsid), &mut data)?;
@@ -202,9 +178,6 @@ pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<
 }
 
 /// Reads a log page of an endurance group from its start. `bytes` must be a multiple of 4.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn get_log(
     port: &mut impl CommandPort,
     log: LogId,
@@ -220,9 +193,6 @@ pub fn get_log(
 
 /// Reads the current value of a feature, dword 0 of the completion. `data` receives the feature's
 /// data, if it has any.
-///
-/// # Errors
-/// See [`CommandPort::receive`].
 pub fn get_feature(
     port: &mut impl CommandPort,
     feature: FeatureId,

@@ -21,7 +21,6 @@ use rustix::ioctl::{ioctl, opcode};
 use super::{CommandPort, InspectError, QueueKind};
 use crate::drive::DataPort;
 
-/// Open NVMe device.
 pub struct Passthrough {
     device: File,
     name: String,
@@ -68,7 +67,6 @@ const KERNEL_TRANSFER_BYTES_MAX: u64 = 256 << 10;
 const UNSETTLED_ATTEMPTS: u32 = 30;
 const UNSETTLED_WAIT: Duration = Duration::from_millis(100);
 
-/// Reason why a device cannot be opened, with a remedy.
 fn not_opened(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!("{error}. Open NVMe devices as root"),
@@ -80,10 +78,6 @@ fn not_opened(error: &io::Error) -> String {
 }
 
 impl Passthrough {
-    /// Opens a device.
-    ///
-    /// # Errors
-    /// The device does not exist or cannot be opened.
     pub fn open(path: &Path) -> Result<Passthrough, InspectError> {
         let name = path.display().to_string();
         match File::open(path) {
@@ -126,7 +120,6 @@ impl Passthrough {
 }
 
 impl PassthroughCommand {
-    /// Command with its data at an address of this process.
     fn new(entry: &SubmissionEntry, address: u64, data_bytes: usize) -> PassthroughCommand {
         PassthroughCommand {
             opcode: entry.opcode,
@@ -147,7 +140,6 @@ impl PassthroughCommand {
 }
 
 impl Passthrough {
-    /// Converts the kernel's answer to a result.
     fn judged(&self, opcode: u8, answer: Result<i32, Errno>) -> Result<(), InspectError> {
         let status = answer.map_err(|error| InspectError::Unreachable {
             target: self.name.clone(),
@@ -183,8 +175,7 @@ impl DataPort for Passthrough {
         let mut command = PassthroughCommand::new(&entry, data.as_ptr() as u64, data.len());
         assert_eq!(entry.opcode & 0b11, 0b01, "only commands from host to controller");
         // Sent once, because the drive may have executed a command that the kernel ended.
-        let answer = submit::<IO>(&self.device, &mut command);
-        self.judged(entry.opcode, answer).map(|()| command.result)
+        self.judged(entry.opcode, submit::<IO>(&self.device, &mut command)).map(|()| command.result)
     }
 
     fn transfer_bytes_max(&self) -> u64 {

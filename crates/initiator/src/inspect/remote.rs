@@ -11,7 +11,6 @@ use crate::drive::DataPort;
 use crate::tcp::{self, CommandData, CompletedCommand, HostOptions, InitiatorError, RemoteController};
 use dhchap::Secret;
 
-/// Host credentials.
 #[derive(Clone, Debug, Default)]
 pub struct InitiatorIdentity {
     /// Host NQN, `None` for the default of the initiator.
@@ -29,9 +28,6 @@ pub struct Remote {
 
 impl Remote {
     /// Finds the subsystem by discovery and connects to it.
-    ///
-    /// # Errors
-    /// The address does not answer, has no subsystem, or rejects the host.
     pub fn connect(address: SocketAddr, visitor: &InitiatorIdentity) -> Result<Remote, InspectError> {
         let name = format!("tcp:{address}");
         let unreachable = |error: InitiatorError| InspectError::Unreachable {

@@ -35,14 +35,11 @@ fn command(kind: FabricsCommandType, bytes: u32) -> SubmissionEntry {
     })
 }
 
-/// Sends a message to the controller of a queue.
 fn send(queue: &mut TcpQueue, message: Vec<u8>) -> Result<(), InitiatorError> {
     let entry = command(FabricsCommandType::AuthenticationSend, message.len() as u32);
-    let done = queue.command(entry, CommandData::ToController(message))?;
-    done.check("Authentication Send").map(|_| ())
+    queue.command(entry, CommandData::ToController(message))?.check("Authentication Send").map(|_| ())
 }
 
-/// Receives a message of the given kind.
 fn receive(queue: &mut TcpQueue, transaction: u16, expected: MessageId) -> Result<Vec<u8>, InitiatorError> {
     let entry = command(FabricsCommandType::AuthenticationReceive, RECEIVE_BYTES);
     let done = queue.command(entry, CommandData::ToHost(vec![0; RECEIVE_BYTES as usize]))?;
@@ -135,7 +132,6 @@ pub fn authenticate(queue: &mut TcpQueue, options: &HostOptions) -> Result<(), I
     check_controller(queue, id, &message, &expected)
 }
 
-/// Challenge to the controller.
 struct OurChallenge {
     value: Vec<u8>,
     /// Sequence number, never 0, which means no challenge.
@@ -185,7 +181,6 @@ fn negotiate(options: &HostOptions, transaction: u16) -> Vec<u8> {
     [negotiate.as_bytes(), descriptor.as_bytes()].concat()
 }
 
-/// Parameters in the controller's challenge.
 struct ChallengeParameters<'a> {
     hash: HashId,
     group: DhGroupId,

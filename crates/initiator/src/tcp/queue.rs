@@ -32,17 +32,14 @@ const PIECES_MAX: usize = 512;
 /// Transport Specification.
 const ADMIN_IN_CAPSULE_BYTES: usize = 8192;
 
-/// Data of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandData {
     None,
-    /// Data for the controller.
     ToController(Vec<u8>),
     /// Buffer for data from the controller, as long as its maximum.
     ToHost(Vec<u8>),
 }
 
-/// Completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompletedCommand {
     /// Command identifier, as returned by [`TcpQueue::submit`].
@@ -51,7 +48,6 @@ pub struct CompletedCommand {
     /// Buffer of the command. For data from the controller, bytes after
     /// [`CompletedCommand::received`] are unchanged.
     pub data: Vec<u8>,
-    /// Bytes received from the controller.
     pub received: usize,
 }
 
@@ -61,15 +57,11 @@ struct OutstandingCommand {
     received: usize,
 }
 
-/// Output that has not been sent.
 enum UnsentPart {
-    /// Range of the header buffer.
     Headers(Range<usize>),
-    /// Range of a command's data.
     Data { cid: u16, range: Range<usize> },
 }
 
-/// Data PDU that is being received.
 struct IncomingData {
     cid: u16,
     at: usize,
@@ -79,7 +71,6 @@ struct IncomingData {
     success: bool,
 }
 
-/// Connected queue, described in the module documentation.
 pub struct TcpQueue {
     stream: TcpStream,
     options: HostOptions,
@@ -87,11 +78,9 @@ pub struct TcpQueue {
     data_digest: bool,
     h2c_data_bytes_max: usize,
     in_capsule_bytes_max: usize,
-    /// Outstanding commands, indexed by command identifier.
     pending: Vec<Option<OutstandingCommand>>,
     /// Free command identifiers, next one last.
     free: Vec<u16>,
-    /// Bytes of the headers in `output`.
     headers: Vec<u8>,
     output: VecDeque<UnsentPart>,
     /// Read buffer. The bytes `start..end` are not parsed yet.
@@ -114,14 +103,10 @@ fn protocol_error(cause: impl Into<String>) -> InitiatorError {
 
 impl TcpQueue {
     /// Opens a connection and negotiates digests. The queue is not connected yet.
-    ///
-    /// # Errors
-    /// The address does not answer, or its server is not a controller.
     pub fn open(options: &HostOptions, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
         stream.set_nodelay(true).map_err(io("setting up the socket"))?;
-        let timeout = stream.set_read_timeout(Some(options.timeout));
-        timeout.map_err(io("setting up the socket"))?;
+        stream.set_read_timeout(Some(options.timeout)).map_err(io("setting up the socket"))?;
         let mut queue = TcpQueue {
             stream,
             options: options.clone(),
@@ -176,12 +161,10 @@ impl TcpQueue {
         Ok(())
     }
 
-    /// Number of outstanding commands.
     pub fn outstanding(&self) -> usize {
         self.pending.len() - self.free.len()
     }
 
-    /// Returns true if an entry is free for another command.
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
@@ -193,12 +176,7 @@ impl TcpQueue {
 
     /// Sends a command and waits for its completion. Other completions are kept for
     /// [`TcpQueue::wait`].
-    ///
-    /// # Errors
-    /// The connection fails. A failed command is not an error but a completion.
-    ///
-    /// # Panics
-    /// No entry is free.
+    /// A failed command is not an error but a completion.
     pub fn command(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         let cid = self.submit(entry, data);
         loop {
@@ -216,9 +194,6 @@ impl TcpQueue {
     }
 
     /// Prepares a command for sending and returns its identifier.
-    ///
-    /// # Panics
-    /// No entry is free.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> u16 {
         let cid = self.free.pop().expect("an entry is free for the command");
         let (data, to_host) = match data {
@@ -253,9 +228,6 @@ impl TcpQueue {
     }
 
     /// Sends the pending output and returns the next completion.
-    ///
-    /// # Errors
-    /// The connection fails, or the time limit expires.
     pub fn wait(&mut self) -> Result<CompletedCommand, InitiatorError> {
         loop {
             self.flush()?;
@@ -266,7 +238,6 @@ impl TcpQueue {
         }
     }
 
-    /// Returns the next received completion, if any.
     pub fn poll(&mut self) -> Option<CompletedCommand> {
         self.completed.pop_front()
     }
@@ -314,9 +285,6 @@ impl TcpQueue {
     }
 
     /// Sends all pending output. Receives while the controller accepts none.
-    ///
-    /// # Errors
-    /// The connection fails.
     pub fn flush(&mut self) -> Result<(), InitiatorError> {
         while !self.output.is_empty() {
             match self.send_some() {
@@ -617,7 +585,6 @@ impl TcpQueue {
     }
 }
 
-/// SGL descriptor of a command's data.
 fn describe(bytes: usize, in_capsule: bool) -> SglDescriptor {
     let (kind, subtype) = if in_capsule {
         (SglType::DataBlock, SGL_SUBTYPE_OFFSET)
