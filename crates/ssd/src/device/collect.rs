@@ -362,8 +362,7 @@ impl DeviceCore {
             assert!(entry.valid_pages <= entry.pages, "reclaim unit {} exceeds its size", unit.0);
             entry.last_write = self.state.host_pages_written;
             if self.timing.is_some() {
-                let from: Vec<u32> = whole.iter().chain(&part).flat_map(MappedRun::physical_pages).collect();
-                self.copy_in_time(victim, &from, unit, position);
+                self.copy_in_time(victim, whole.iter().chain(&part), unit, position);
             }
             if run_ends {
                 self.end_collection_run(events, group, destination);

@@ -6,7 +6,7 @@ use crate::config::DeviceConfig;
 use crate::error::{ConfigError, HostError};
 use crate::layout::DeviceLayout;
 use crate::timing::{CompletionTime, PageLocation, TimingConfig, TimingModel, UnitPlace, WriteProgress};
-use crate::types::{Lpn, Nanos, Ppn, RuId, WriteRequest};
+use crate::types::{Lpn, MappedRun, Nanos, Ppn, RuId, WriteRequest};
 use crate::unit::UnitState;
 
 impl DeviceCore {
@@ -189,12 +189,18 @@ impl DeviceCore {
         timing.end_write(writing)
     }
 
-    /// Times the copies of a victim's valid pages to another reclaim unit.
-    pub(super) fn copy_in_time(&mut self, victim: RuId, from: &[u32], unit: RuId, position: u32) {
+    /// Times the copies of a victim's runs of valid pages to another reclaim unit.
+    pub(super) fn copy_in_time<'a>(
+        &mut self,
+        victim: RuId,
+        runs: impl Iterator<Item = &'a MappedRun>,
+        unit: RuId,
+        position: u32,
+    ) {
         assert_ne!(victim, unit, "a victim is copied into itself");
         let (source, destination) = (self.place(victim), self.place(unit));
         if let Some(timing) = &mut self.timing {
-            timing.copy(source, from, destination, position);
+            timing.copy(source, runs.map(MappedRun::physical_pages), destination, position);
         }
     }
 

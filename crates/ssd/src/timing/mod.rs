@@ -90,6 +90,8 @@ pub(crate) struct TimingModel {
     /// Speeds of a link direction and of a channel.
     link_speed: TransferRate,
     channel_speed: TransferRate,
+    /// Bytes of the last operation and the channel time for them.
+    last_operation: (u64, Nanos),
     cores: ControllerCores,
     to_host: BusyTimeline,
     from_host: BusyTimeline,
@@ -184,6 +186,7 @@ impl TimingModel {
             page_bytes,
             link_speed: TransferRate::new(timing.link.bytes_per_second()),
             channel_speed: TransferRate::new(timing.channel.bytes_per_second),
+            last_operation: (0, 0),
             cores: ControllerCores::new(timing.controller.cores),
             to_host: BusyTimeline::default(),
             from_host: BusyTimeline::default(),
@@ -322,11 +325,15 @@ impl TimingModel {
             "pages of another program operation go to the buffer with this one"
         );
         let bytes = u64::from(pages.end - pages.start) * self.page_bytes;
-        let admitted = self.buffer.admit(done.at, unit.first.0 + operation, bytes);
+        let admitted = self.buffer.admit(done.at, bytes);
         done.at = admitted.at;
         done.waited_for_collection_ns += admitted.waited_for_collection_ns;
+        let is_part = pages.end - pages.start < operation_pages;
+        if is_part {
+            self.buffer.fill(unit.first.0 + operation);
+        }
         if pages.end == operation + operation_pages {
-            self.program(now, admitted.at, unit, operation, operation_pages);
+            self.program(now, admitted.at, unit, operation, operation_pages, is_part);
         }
     }
 
@@ -389,12 +396,13 @@ impl TimingModel {
         let operation_pages = self.geometry.operation_pages(unit);
         let rest = position % operation_pages;
         if rest > 0 {
-            self.program(now, now, &unit, position - rest, rest);
+            self.program(now, now, &unit, position - rest, rest, true);
         }
         self.erased_at.remove(&unit.first.0);
     }
 
-    fn program(&mut self, now: Nanos, at: Nanos, unit: &UnitPlace, operation: u32, pages: u32) {
+    /// Programs pages in the buffer. `is_filling` is false if they were admitted at once.
+    fn program(&mut self, now: Nanos, at: Nanos, unit: &UnitPlace, operation: u32, pages: u32, is_filling: bool) {
         let erased_at = if self.erased_at.is_empty() {
             at
         } else {
@@ -410,7 +418,7 @@ impl TimingModel {
             }
         }
         let first = unit.first.0 + operation;
-        self.buffer.programmed(first, bytes, end, erased_at - at);
+        self.buffer.programmed(first, is_filling, bytes, end, erased_at - at);
         let operation_pages = self.geometry.operation_pages(*unit).get();
         if let Some(turn) = self.overhead.next(pages, operation_pages) {
             let place = self.geometry.die_in_turn(unit.group, turn);
@@ -570,45 +578,59 @@ impl TimingModel {
     }
 
     /// Channel time for data and its commands.
+    #[inline]
     fn operation_transfer_ns(&mut self, bytes: u64) -> Nanos {
-        let flash_page_bytes = u64::from(self.geometry.flash_pages()) * self.page_bytes;
-        let commands = bytes.div_ceil(flash_page_bytes);
-        self.channel_speed.transfer_ns(bytes) + commands * self.config.channel.command_ns
+        if bytes != self.last_operation.0 {
+            let flash_page_bytes = u64::from(self.geometry.flash_pages()) * self.page_bytes;
+            let commands = bytes.div_ceil(flash_page_bytes);
+            let ns = self.channel_speed.transfer_ns(bytes) + commands * self.config.channel.command_ns;
+            self.last_operation = (bytes, ns);
+        }
+        self.last_operation.1
     }
 
     // ---- garbage collection
 
-    /// Copies pages out of a reclaim unit, `from` in ascending order, to `position` of another
+    /// Copies runs of pages out of a reclaim unit, in ascending order, to `position` of another
     /// unit.
-    pub(crate) fn copy(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace, position: u32) {
+    pub(crate) fn copy(
+        &mut self,
+        source: UnitPlace,
+        from: impl Iterator<Item = Range<u32>>,
+        destination: UnitPlace,
+        position: u32,
+    ) {
         let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
-        let mut left = from;
-        while let [first, rest @ ..] = left {
-            let location = self.geometry.locate(Ppn(*first), source);
-            let (place, end) = (location.flash_page, location.end().0);
-            let mut transfers_ns = page_ns;
-            left = rest;
-            while let [next, rest @ ..] = left
-                && *next < end
-            {
-                transfers_ns += page_ns;
-                left = rest;
+        let (mut pages, mut flash_page_end) = (0, 0);
+        // Die and channel of the flash page, with the sense and the transfers of its pages.
+        let (mut place, mut sense_ns, mut transfers_ns) = ((0, 0), 0, 0);
+        for Range { start: mut page, end } in from {
+            pages += end - page;
+            while page < end {
+                if page >= flash_page_end {
+                    self.collection.add(place, sense_ns + transfers_ns, transfers_ns);
+                    let location = self.geometry.locate(Ppn(page), source);
+                    flash_page_end = location.end().0;
+                    place = (location.flash_page.die, location.flash_page.channel);
+                    (sense_ns, transfers_ns) = (0, 0);
+                    let sensing = Some(location.sensing());
+                    if sensing != self.collection.last_sensed {
+                        self.collection.last_sensed = sensing;
+                        sense_ns = self.geometry.read_ns(location.flash_page) + self.config.channel.command_ns;
+                        self.collection.dies[index(place.0)].count += 1;
+                    }
+                }
+                let until = flash_page_end.min(end);
+                transfers_ns += page_ns * u64::from(until - page);
+                page = until;
             }
-            let sensing = Some(location.sensing());
-            let mut work_ns = transfers_ns;
-            if sensing != self.collection.last_sensed {
-                self.collection.last_sensed = sensing;
-                work_ns += self.geometry.read_ns(place) + self.config.channel.command_ns;
-                self.collection.dies[index(place.die)].count += 1;
-            }
-            let place = (place.die, place.channel);
-            self.collection.add(place, work_ns, transfers_ns);
         }
+        self.collection.add(place, sense_ns + transfers_ns, transfers_ns);
         let operation_pages = self.geometry.operation_pages(destination).get();
         let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
         let work_ns = transfer_ns + self.geometry.program_ns();
         let mut end = (position / operation_pages + 1) * operation_pages;
-        while end <= position + count(from.len()) {
+        while end <= position + pages {
             let place = self.geometry.flash_page_at(destination, end - operation_pages);
             let place = (place.die, place.channel);
             self.collection.add_program(place, work_ns, transfer_ns);
@@ -625,7 +647,7 @@ impl TimingModel {
     pub(crate) fn copy_and_fill(&mut self, source: UnitPlace, from: &[u32], destination: UnitPlace) {
         let pages = count(from.len());
         let end = pages.next_multiple_of(self.geometry.operation_pages(destination).get());
-        self.copy(source, from, destination, end - pages);
+        self.copy(source, from.iter().map(|page| *page..page + 1), destination, end - pages);
     }
 
     /// Ends a collection after all copies. Adds the erase and the copies to the dies' backlog.
