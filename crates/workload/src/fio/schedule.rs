@@ -11,6 +11,7 @@
 //! The schedule has no clock and never waits, so rates are proportions. It does not touch the
 //! device.
 
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
@@ -56,11 +57,23 @@ struct ScheduledStream {
 }
 
 /// A running stream and its virtual time. The earliest time is the greatest, and ties go to the
-/// first stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct StrideEntry {
-    time_ns: f64,
-    stream: u16,
+/// first stream. Both are one number, because a schedule of many streams does little but compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct StrideEntry(Reverse<u128>);
+
+impl StrideEntry {
+    fn new(time_ns: f64, stream: u16) -> StrideEntry {
+        assert!(time_ns.is_sign_positive(), "bits of positive numbers have their order");
+        StrideEntry(Reverse(u128::from(time_ns.to_bits()) << u16::BITS | u128::from(stream)))
+    }
+
+    fn time_ns(self) -> f64 {
+        f64::from_bits((self.0.0 >> u16::BITS) as u64)
+    }
+
+    fn stream(self) -> u16 {
+        self.0.0 as u16
+    }
 }
 
 impl Workload for JobFile {
@@ -146,7 +159,7 @@ impl Schedule {
         for stream in begin {
             assert!(!self.streams[usize::from(stream)].ended, "a stream begins once");
             self.streams[usize::from(stream)].begins_ns = time_ns;
-            self.running.push(StrideEntry { time_ns, stream });
+            self.running.push(StrideEntry::new(time_ns, stream));
         }
     }
 
@@ -154,11 +167,11 @@ impl Schedule {
     /// start.
     #[cold]
     fn end(&mut self, turn: StrideEntry) {
-        let stream = &mut self.streams[usize::from(turn.stream)];
+        let stream = &mut self.streams[usize::from(turn.stream())];
         assert!(!stream.ended && stream.ready.is_empty(), "a stream ends once, with nothing left");
         stream.ended = true;
         if let Some(what) = stream.ends_others {
-            let running = self.running.drain().map(|turn| turn.stream);
+            let running = self.running.drain().map(StrideEntry::stream);
             for stream in running.chain(self.held.drain(..)) {
                 self.streams[usize::from(stream)].ended = true;
             }
@@ -166,14 +179,14 @@ impl Schedule {
                 self.waiting.clear();
             }
         }
-        self.release(turn.time_ns);
+        self.release(turn.time_ns());
     }
 
     /// Runs a single stream, which needs no scheduling. No stream can join in between, because
     /// streams only start with their group or at the end of another stream.
     fn run_alone(&mut self, out: &mut Vec<IoRequest>, full: usize) {
         let turn = *self.running.peek().expect("one stream runs");
-        let stream = &mut self.streams[usize::from(turn.stream)];
+        let stream = &mut self.streams[usize::from(turn.stream())];
         while out.len() < full
             && let Some(request) = stream.ready.pop()
         {
@@ -189,14 +202,14 @@ impl Schedule {
     fn run_round(&mut self, out: &mut Vec<IoRequest>, full: usize) {
         while out.len() < full {
             let mut turn = self.running.peek_mut().expect("two or more streams run");
-            let stream = &mut self.streams[usize::from(turn.stream)];
+            let stream = &mut self.streams[usize::from(turn.stream())];
             let Some(request) = stream.next() else {
                 let turn = PeekMut::pop(turn);
                 return self.end(turn);
             };
             let time_ns = stream.time_ns();
-            assert!(time_ns >= turn.time_ns, "the clock of a stream goes back");
-            turn.time_ns = time_ns;
+            assert!(time_ns >= turn.time_ns(), "the clock of a stream goes back");
+            *turn = StrideEntry::new(time_ns, turn.stream());
             out.push(request);
         }
     }
@@ -271,22 +284,6 @@ impl RequestSource for Schedule {
 
     fn streams(&self) -> Vec<String> {
         self.streams.iter().map(|stream| stream.summary.name.clone()).collect()
-    }
-}
-
-impl Eq for StrideEntry {}
-
-impl Ord for StrideEntry {
-    #[inline]
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.time_ns.total_cmp(&self.time_ns).then(other.stream.cmp(&self.stream))
-    }
-}
-
-impl PartialOrd for StrideEntry {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
     }
 }
 
