@@ -6,17 +6,13 @@
 
 use serde::Serialize;
 
-use crate::interval::{Intervals, PredictionInterval};
+use crate::interval::{Intervals, NO_INTERVALS, PredictionInterval};
 use crate::measurement::measure;
-use experiment::cell::CellKey;
 use experiment::claim::{
     Claim, ClaimRule, Crossover, ErrorBound, Inequality, MeanRelativeError, PaperFigures, QuickTreatment, Ratio,
     ValueInterval,
 };
-use experiment::coordinates::{CellSelector, ExperimentAxes};
-use experiment::definition::Experiment;
-use experiment::metric::{LatencyStatistic, Metric};
-use experiment::selection::ExperimentForm;
+use experiment::{CellKey, CellSelector, Experiment, ExperimentAxes, ExperimentForm, LatencyStatistic, Metric};
 use simulate::run::{RefusedCell, RunResult};
 
 #[derive(Clone, Debug, Serialize)]
@@ -135,14 +131,17 @@ impl PaperComparison {
 
 /// Checker of an experiment's claims, with the results by cell, averaged over seeds.
 pub struct ClaimChecker<'a> {
-    experiment: &'a Experiment,
+    pub experiment: &'a Experiment,
     form: ExperimentForm,
     coordinates: ExperimentAxes,
     keys: Vec<CellKey>,
-    results: &'a [RunResult],
-    tail_drive_writes: f64,
-    intervals: Option<&'a Intervals>,
-    refused: &'a [RefusedCell],
+    pub results: &'a [RunResult],
+    /// Window of `tail_write_amplification`, in multiples of the capacity.
+    pub tail_drive_writes: f64,
+    /// Intervals of the ensembles. None after [`ClaimChecker::new`].
+    pub intervals: &'a Intervals,
+    /// Cells that could not be run. None after [`ClaimChecker::new`].
+    pub refused: &'a [RefusedCell],
 }
 
 impl<'a> ClaimChecker<'a> {
@@ -160,29 +159,9 @@ impl<'a> ClaimChecker<'a> {
             coordinates,
             results,
             tail_drive_writes,
-            intervals: None,
+            intervals: &NO_INTERVALS,
             refused: &[],
         }
-    }
-
-    /// Adds the cells that could not be run.
-    pub fn with_refused(self, refused: &'a [RefusedCell]) -> ClaimChecker<'a> {
-        ClaimChecker { refused, ..self }
-    }
-
-    /// The cells that could not be run.
-    pub fn refused(&self) -> &'a [RefusedCell] {
-        self.refused
-    }
-
-    /// Adds the intervals of the ensembles.
-    pub fn with_intervals(self, intervals: &'a Intervals) -> ClaimChecker<'a> {
-        ClaimChecker { intervals: Some(intervals), ..self }
-    }
-
-    /// Window of `tail_write_amplification`, in multiples of the capacity.
-    pub fn tail_drive_writes(&self) -> f64 {
-        self.tail_drive_writes
     }
 
     /// A metric of a cell, averaged over seeds.
@@ -203,7 +182,7 @@ impl<'a> ClaimChecker<'a> {
     /// Interval of a metric over the ensemble of the cell's device. `None` if the ensemble was not
     /// run.
     pub fn interval(&self, key: &CellKey, metric: &Metric) -> Option<PredictionInterval> {
-        let (intervals, own) = (self.intervals?, self.value(key, metric)?);
+        let (intervals, own) = (self.intervals, self.value(key, metric)?);
         let measure = |result: &RunResult| measure(metric, result, self.tail_drive_writes);
         if metric.is_write_amplification() {
             return intervals.of_write_amplification(key, own, |result| measure(result).unwrap_or(own));

@@ -16,9 +16,8 @@ use std::time::Duration;
 use base::HumanBytes;
 
 use crate::claim_checker::ClaimVerdict;
-use experiment::definition::Experiment;
-use experiment::error::LabError;
 use experiment::files::write_atomically;
+use experiment::{Experiment, LabError};
 
 const RECORD: &str = include_str!("../../../docs/reference/claims.md");
 

@@ -36,7 +36,7 @@ use side::{SideCell, SideKind};
 use crate::export::{self, ExportTable};
 use crate::store::ResultStore;
 use base::distinct;
-use experiment::error::LabError;
+use experiment::LabError;
 
 /// Version of the JSON. It increases when a key is removed or changes its meaning.
 const VERSION: u32 = 1;

@@ -17,8 +17,6 @@ use rust_embed::RustEmbed;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::hexadecimal::hex;
-
 /// The package in Cargo.lock that determines results.
 const SIMULATOR: &str = "warp-simulate";
 
@@ -105,6 +103,11 @@ fn below_the_simulator(packages: &[Package]) -> Vec<&Package> {
         }
     }
     found.into_iter().map(|index| &packages[index]).collect()
+}
+
+/// Hexadecimal digits of a digest.
+pub(crate) fn hex(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -15,51 +15,17 @@
 mod columns;
 pub mod device;
 mod json;
-mod parquet;
+pub mod parquet;
 pub mod tables;
 
-use std::io::{self, Write};
 use std::path::Path;
 
 pub use columns::{ColumnBuilder, ExportColumn, ExportTable, Texts, Values};
-use experiment::error::LabError;
+use experiment::LabError;
 use experiment::files::write_atomically;
 pub use json::{JSON_VERSION, judged_json, refused_json, to_json};
-use simulate::run::RunResult;
 
-/// Writes one row for each collection of every result that kept its GC log.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
-pub fn write_gc_log(path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
-    write_parquet(path, tables::gc_log(axes, results))
-}
-
-/// Writes one row for each sample and each handle (and the shared pool) of every result.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
-pub fn write_series(path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
-    write_parquet(path, tables::samples(axes, results))
-}
-
-/// Writes the file of [`write_gc_log`] to a stream.
-///
-/// # Errors
-/// The system's error in writing.
-pub fn stream_gc_log(out: impl Write + Send, axes: &[String], results: &[RunResult]) -> io::Result<()> {
-    parquet::write(out, tables::gc_log(axes, results))
-}
-
-/// Writes the file of [`write_series`] to a stream.
-///
-/// # Errors
-/// The system's error in writing.
-pub fn stream_series(out: impl Write + Send, axes: &[String], results: &[RunResult]) -> io::Result<()> {
-    parquet::write(out, tables::samples(axes, results))
-}
-
-fn write_parquet(path: &Path, table: ExportTable<'_>) -> Result<(), LabError> {
+pub fn write_parquet(path: &Path, table: ExportTable<'_>) -> Result<(), LabError> {
     write_atomically(path, |file| parquet::write(file, table))
 }
 
@@ -69,9 +35,10 @@ mod tests {
     use ::parquet::record::Field;
     use ssd::event::ReclaimRecord;
     use std::fs::File;
-    use std::io::BufWriter;
+    use std::io::{self, BufWriter, Write};
 
     use super::*;
+    use simulate::run::RunResult;
     use simulate::testing as sample;
 
     /// The columns of a file by name, in its order.
@@ -108,7 +75,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("gc.parquet");
         let results = sample::results();
-        write_gc_log(&path, &sample::axes(), &results).expect("it can be written");
+        write_parquet(&path, tables::gc_log(&sample::axes(), &results)).expect("it can be written");
         let columns = read(&path);
         let expected = "device variant overwrite seed host_bytes_written now_ns trigger policy reclaim_group victim_unit \
                         victim_ruh destination_ruh unit_pages valid_pages pages_copied blocks_remapped elapsed_ns";
@@ -137,7 +104,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("series.parquet");
         let results = &sample::results()[..2];
-        write_series(&path, &sample::axes(), results).expect("it can be written");
+        write_parquet(&path, tables::samples(&sample::axes(), results)).expect("it can be written");
         let columns = read(&path);
         let owners = results[0].samples[0].owners.len();
         let samples: usize = results.iter().map(|result| result.samples.len()).sum();
@@ -164,7 +131,7 @@ mod tests {
     fn a_file_without_rows_has_its_columns_all_the_same() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("gc.parquet");
-        write_gc_log(&path, &[], &[]).expect("it can be written");
+        write_parquet(&path, tables::gc_log(&[], &[])).expect("it can be written");
         assert_eq!(read(&path).len(), 16);
     }
 
@@ -180,7 +147,7 @@ mod tests {
     fn a_file_that_cannot_be_written_is_named_and_nothing_is_left() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let missing = folder.path().join("missing").join("gc.parquet");
-        let error = write_gc_log(&missing, &[], &[]).expect_err("its folder is missing").to_string();
+        let error = write_parquet(&missing, tables::gc_log(&[], &[])).expect_err("its folder is missing").to_string();
         assert!(error.starts_with(&missing.display().to_string()), "{error}");
 
         let path = folder.path().join("report.html");

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 
 use crate::claim_checker::{NumberStatus, PaperComparison};
 use crate::claims_record::{not_run, table_cell};
-use experiment::definition::Experiment;
-use experiment::error::LabError;
 use experiment::files::write_atomically;
+use experiment::{Experiment, LabError};
 
 /// Beginning of the names of the experiments with predictions that are never edited to fit.
 const FROZEN: &str = "predictions";
@@ -142,9 +141,8 @@ impl FidelityPage {
             let rows = rows.filter(|(slug, row)| row.status() == status && is_chosen(slug));
             HitScore::of(rows.map(|(_, row)| row))
         };
-        let mut text = "| | numbers | hits | share | mean error | median error |\n\
-                        |---|--:|--:|--:|--:|--:|\n"
-            .to_string();
+        let mut text =
+            "| | numbers | hits | share | mean error | median error |\n|---|--:|--:|--:|--:|--:|\n".to_string();
         for (name, status, frozen) in [
             ("predicted", NumberStatus::Predicted, None),
             ("predicted, in `predictions`", NumberStatus::Predicted, Some(true)),
@@ -174,9 +172,8 @@ fn device_section(device: &str, mut rows: Vec<&NumberOfExperiment>) -> String {
         one.status().cmp(&other.status()).then(hits).then(sizes)
     });
     let mut text = format!(
-        "\n## {device}\n\n{} of {} predicted numbers are hits.\n\n\
-         | experiment | figure | cell | published | ours | error | status |\n\
-         |---|---|---|--:|--:|--:|---|\n",
+        "\n## {device}\n\n{} of {} predicted numbers are hits.\n\n| experiment | figure | cell | published | ours | \
+         error | status |\n|---|---|---|--:|--:|--:|---|\n",
         score.hits, score.numbers
     );
     for (slug, row) in rows {

@@ -19,13 +19,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use ssd::DeviceConfig;
 
-use crate::engine;
+use crate::engine::{self, hex};
 use crate::export::JSON_VERSION;
-use crate::hexadecimal::hex;
 use applications::WorkloadSpec;
-use experiment::cell::RunSpec;
-use experiment::error::LabError;
-use experiment::run_options::RunSettings;
+use experiment::{LabError, RunSettings, RunSpec};
 use workload::Workload;
 use workload::trace::spool;
 

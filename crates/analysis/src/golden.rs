@@ -11,8 +11,8 @@ use std::path::Path;
 use base::input::RESULT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
+use experiment::LabError;
 use experiment::definition::BuiltInExperiment;
-use experiment::error::LabError;
 use simulate::run::RunResult;
 use simulate::timed::measure::JobResult;
 use simulate::timed::result::TimedResult;

@@ -13,7 +13,7 @@
 
 use serde::Serialize;
 
-use experiment::cell::CellKey;
+use experiment::CellKey;
 use simulate::run::RunResult;
 
 /// Minimum relative change of write amplification that counts as an effect.

@@ -16,7 +16,6 @@ pub mod export;
 pub mod fidelity;
 pub mod fingerprint;
 pub mod golden;
-mod hexadecimal;
 pub mod interval;
 pub mod lifetimes;
 pub mod measurement;

@@ -11,13 +11,7 @@ use serde_json::{Value as Json, json};
 use workload::RequestOperation;
 use workload::lifetimes::{LifetimeObserver, SurvivalCurve};
 
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::error::LabError;
-use experiment::profile::SettingOverrides;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model::{Scale, ScaleChoice};
-use experiment::selection::RunOverrides;
+use experiment::{Experiment, LabError, RunChange, RunOptions, RunOverrides, Scale, ScaleChoice, SettingOverrides};
 use simulate::run::{ProgressObserver, RunPlan, RunProgress, UNWRITTEN_REQUESTS_MAX};
 
 /// Version of the JSON. It increases when a key is removed or changes its meaning.

@@ -4,7 +4,8 @@
 
 use ssd::Nanos;
 
-use experiment::metric::{LatencyStatistic, Metric, RateWindow};
+use experiment::metric::RateWindow;
+use experiment::{LatencyStatistic, Metric};
 use simulate::run::RunResult;
 use simulate::timed::measure::{DirectionResult, JobResult};
 use simulate::timed::result::TimedResult;

@@ -18,12 +18,10 @@ use base::input::TEXT_BYTES_MAX;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::engine;
+use crate::engine::{self, hex};
 use crate::fingerprint;
-use crate::hexadecimal::hex;
-use experiment::cell::RunSpec;
-use experiment::error::LabError;
 use experiment::files::write_atomically;
+use experiment::{LabError, RunSpec};
 
 /// Content of `store.json`. The Python package has always written the same bytes.
 const MARKER: &str = r#"{"format": "warp-store", "version": 1}"#;

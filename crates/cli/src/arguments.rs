@@ -18,10 +18,7 @@ use std::path::PathBuf;
 
 use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use experiment::change::RunChange;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model::Scale;
-use experiment::selection::RunOverrides;
+use experiment::{RunChange, RunOptions, RunOverrides, Scale};
 use toml::Value;
 
 pub use check::{CheckArgs, HandleLimit};

@@ -10,7 +10,7 @@ use experiment::LabError;
 use initiator::bench::{tcp, vfio_user, wait_times};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use report::describe;
-use report::rows::{CellValue, ReportTable, TableColumn};
+use report::rows::{CellValue, ReportTable};
 use serde::Serialize;
 use simulate::bench::{self, BenchSettings};
 use ssd::DeviceConfig;
@@ -314,8 +314,10 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
         ("longest lock", "us"),
         ("CPU time of it", "us"),
     ];
-    let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
-    let mut table = ReportTable::new([TableColumn::label("background work")].into_iter().chain(numbers));
+    let mut table = ReportTable::default().labels(["background work"]);
+    for (heading, unit) in numbers {
+        table = table.numbers(unit, [heading]);
+    }
     for row in &rows {
         table.add([
             row.background.into(),
@@ -345,8 +347,10 @@ fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcom
         return Ok(ExitOutcome::Done);
     }
     let numbers = [("commands", "K/s"), ("bytes", "MB/s"), ("of the limit", ""), ("limit", "K/s")];
-    let numbers = numbers.map(|(heading, unit)| TableColumn::number(heading, unit));
-    let mut table = ReportTable::new([TableColumn::label("workload")].into_iter().chain(numbers));
+    let mut table = ReportTable::default().labels(["workload"]);
+    for (heading, unit) in numbers {
+        table = table.numbers(unit, [heading]);
+    }
     for row in &rows {
         table.add([
             row.workload.as_str().into(),

@@ -3,12 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use experiment::LabError;
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model::ScaleChoice;
-use experiment::selection::RunOverrides;
+use experiment::{Experiment, LabError, RunChange, RunOptions, RunOverrides, ScaleChoice};
 use simulate::run::{ProgressObserver, RunProgress};
 use workload::trace::{self, Arrival, ExportSettings, ExportSource, ExportSummary, IologVersion, TimedSource};
 use workload::{IoRequest, RequestSource, WorkloadError};

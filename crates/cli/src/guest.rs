@@ -13,7 +13,7 @@ use host_tools::guest::{
     Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot, build, cache,
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use report::rows::{CellValue, ReportTable, TableColumn};
+use report::rows::{CellValue, ReportTable};
 use ssd::{DeviceStats, OwnerStats};
 use target::monitor::status::DriveStatus;
 use target::server::{ServeOptions, Server};
@@ -316,8 +316,7 @@ fn usage_summary(status: &DriveStatus) -> (String, Option<ReportTable>) {
 
 fn handles(rows: &[(usize, &OwnerStats)], stats: &DeviceStats) -> ReportTable {
     let columns = ["host", "copied", "own WAF", "units opened", "units reclaimed"];
-    let columns = columns.map(|heading| TableColumn::number(heading, ""));
-    let mut table = ReportTable::new([TableColumn::label("handle")].into_iter().chain(columns));
+    let mut table = ReportTable::default().labels(["handle"]).numbers("", columns);
     for (handle, row) in rows {
         table.add([
             format!("RUH {handle}").into(),

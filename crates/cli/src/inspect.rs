@@ -6,7 +6,7 @@ use base::input::RESULT_BYTES_MAX;
 use initiator::inspect::FdpReport;
 use initiator::inspect::decode::{self, FdpEventRecord};
 use nvme_spec::LogId;
-use report::rows::{CellValue, ReportTable, TableColumn, TextFormat};
+use report::rows::{CellValue, ReportTable, TextFormat};
 use serde::Serialize;
 
 use crate::arguments::InspectArgs;
@@ -90,9 +90,8 @@ fn show_report(command: &InspectArgs, report: &FdpReport) -> Result<ExitOutcome,
         text += &words(format!("\n{}", statistics(&enabled.statistics)));
         for namespace in &enabled.namespaces {
             let note = format!("Placement identifiers of namespace {}", namespace.nsid);
-            let columns = [("PID", ""), ("RUH", ""), ("blocks left", ""), ("time left", "s")];
-            let mut rows =
-                ReportTable::new(columns.map(|(heading, unit)| TableColumn::number(heading, unit))).note(note);
+            let rows = ReportTable::default().numbers("", ["PID", "RUH", "blocks left"]);
+            let mut rows = rows.numbers("s", ["time left"]).note(note);
             for handle in &namespace.handles {
                 rows.add([
                     CellValue::Index(handle.placement_identifier.into()),
@@ -115,16 +114,9 @@ fn reported(value: u32) -> CellValue {
 }
 
 fn configurations(all: &[decode::FdpConfiguration], format: TextFormat) -> String {
-    let mut rows = ReportTable::new([
-        TableColumn::label("FDP configuration"),
-        TableColumn::text("valid"),
-        TableColumn::number("RGs", ""),
-        TableColumn::number("RG bits", ""),
-        TableColumn::text("RUHs"),
-        TableColumn::number("RU size", ""),
-        TableColumn::number("time limit", "s"),
-        TableColumn::number("PIDs per namespace", ""),
-    ]);
+    let rows = ReportTable::default().labels(["FDP configuration"]).texts(["valid"]).numbers("", ["RGs", "RG bits"]);
+    let rows = rows.texts(["RUHs"]).numbers("", ["RU size"]);
+    let mut rows = rows.numbers("s", ["time limit"]).numbers("", ["PIDs per namespace"]);
     for (index, configuration) in all.iter().enumerate() {
         rows.add([
             index.to_string().into(),
@@ -164,9 +156,8 @@ fn events(all: &[FdpEventRecord], format: TextFormat) -> String {
     if all.is_empty() {
         return format.words("none\n");
     }
-    let numbers = ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"].map(|heading| TableColumn::number(heading, ""));
-    let first = [TableColumn::number("time", "ms"), TableColumn::text("event")];
-    let mut rows = ReportTable::new(first.into_iter().chain(numbers));
+    let rows = ReportTable::default().numbers("ms", ["time"]).texts(["event"]);
+    let mut rows = rows.numbers("", ["NSID", "PID", "RG", "RUH", "blocks moved", "LBA"]);
     let index = |value: Option<u64>| CellValue::optional(value, CellValue::Index);
     for event in all {
         rows.add([

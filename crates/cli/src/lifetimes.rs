@@ -1,8 +1,7 @@
 //! `warp lifetimes`: prints data lifetime distributions by stream and compares two workloads.
 
 use analysis::lifetimes::{self, MeasuredLifetimes, Setup};
-use experiment::LabError;
-use experiment::profile::SettingOverrides;
+use experiment::{LabError, SettingOverrides};
 use simulate::run::ProgressObserver;
 
 use crate::arguments::LifetimesArgs;

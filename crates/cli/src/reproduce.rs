@@ -9,10 +9,7 @@ use analysis::fidelity::FidelityPage;
 use analysis::golden;
 use analysis::interval::Intervals;
 use analysis::store::RunProvenance;
-use experiment::LabError;
-use experiment::definition::Experiment;
-use experiment::run_options::RunSettings;
-use experiment::selection::{ExperimentForm, RunOverrides};
+use experiment::{Experiment, ExperimentForm, LabError, RunOverrides, RunSettings};
 use report::rows;
 use serde_json::Value as Json;
 use simulate::run::{ExecutionOptions, RefusedCell, RunPlan, RunResult};
@@ -57,17 +54,17 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
             report.compare_golden(experiment, &selected.settings, &results, &refused)?;
         } else {
             // `reproduce` checks the claims even if options changed the experiment.
-            let judge =
-                ClaimChecker::new(experiment, ExperimentForm::Full, &results, selected.settings.tail_drive_writes)
-                    .with_intervals(&intervals)
-                    .with_refused(&refused);
+            let tail_drive_writes = selected.settings.tail_drive_writes;
+            let mut judge = ClaimChecker::new(experiment, ExperimentForm::Full, &results, tail_drive_writes);
+            judge.intervals = &intervals;
+            judge.refused = &refused;
             if let Some(record) = &mut record {
                 record.add(experiment, begun.elapsed(), &judge.verdicts(), &judge.regression())?;
             }
             if let Some(page) = &mut page {
                 page.add(experiment, judge.comparisons())?;
             }
-            let json = export::judged_json(experiment, &judge, &results);
+            let json = export::judged_json(&judge);
             let origin = RunProvenance {
                 target: &experiment.slug,
                 title: &experiment.title,
@@ -76,7 +73,7 @@ pub fn reproduce(command: &ReproduceArgs) -> Result<ExitOutcome, LabError> {
                 cells: plans.iter().map(RunPlan::cell).collect(),
             };
             let stored_id = results::save_run(&command.keep, &origin, &json);
-            report.compare_paper(experiment, &judge, &results, &intervals);
+            report.compare_paper(&judge);
             report.add_document(json, stored_id);
         }
     }
@@ -145,13 +142,8 @@ impl<'a> ClaimReporter<'a> {
     }
 
     /// Prints the paper's numbers beside ours, and the verdicts.
-    fn compare_paper(
-        &mut self,
-        experiment: &Experiment,
-        judge: &ClaimChecker<'_>,
-        results: &[RunResult],
-        intervals: &Intervals,
-    ) {
+    fn compare_paper(&mut self, judge: &ClaimChecker<'_>) {
+        let ClaimChecker { experiment, results, intervals, .. } = *judge;
         let (verdicts, regression) = (judge.verdicts(), judge.regression());
         let of_experiment = judge.comparisons();
         if !self.command.output.is_json() {

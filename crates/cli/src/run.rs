@@ -5,16 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use analysis::claim_checker::ClaimChecker;
-use analysis::export;
-use analysis::interval::Intervals;
+use analysis::export::{self, parquet, tables};
 use analysis::store::RunProvenance;
-use experiment::LabError;
-use experiment::cell::RunSpec;
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::feedback;
-use experiment::selection::{RunOverrides, RunSet};
-use experiment::workloads;
+use experiment::{Experiment, LabError, RunChange, RunOverrides, RunSet, RunSpec, feedback, workloads};
 use report::rows;
 use report::rows::TextFormat;
 use report::{PlotLibrary, write_judged};
@@ -72,10 +65,10 @@ pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
         seconds: begun.elapsed().as_secs_f64(),
         cells: plans.iter().map(RunPlan::cell).collect(),
     };
-    let judge = ClaimChecker::new(&experiment, form, &results, settings.tail_drive_writes)
-        .with_intervals(&intervals)
-        .with_refused(&refused);
-    print_results(command, &experiment, &judge, &results, &intervals, &origin)?;
+    let mut judge = ClaimChecker::new(&experiment, form, &results, settings.tail_drive_writes);
+    judge.intervals = &intervals;
+    judge.refused = &refused;
+    print_results(command, &judge, &origin)?;
     Ok(match (stopped, refused.is_empty()) {
         (true, _) => ExitOutcome::Stopped,
         (false, true) => ExitOutcome::Done,
@@ -131,16 +124,16 @@ enum Document {
 impl Document {
     fn print(self, axes: &[String], results: &[RunResult]) {
         match self {
-            Document::Events => output::stream(|out| export::stream_gc_log(out, axes, results)),
-            Document::Series => output::stream(|out| export::stream_series(out, axes, results)),
+            Document::Events => output::stream(|out| parquet::write(out, tables::gc_log(axes, results))),
+            Document::Series => output::stream(|out| parquet::write(out, tables::samples(axes, results))),
             Document::FioJson => print(&fio_json_of(results)),
         }
     }
 
     fn write(self, path: &Path, axes: &[String], results: &[RunResult]) -> Result<(), LabError> {
         match self {
-            Document::Events => export::write_gc_log(path, axes, results),
-            Document::Series => export::write_series(path, axes, results),
+            Document::Events => export::write_parquet(path, tables::gc_log(axes, results)),
+            Document::Series => export::write_parquet(path, tables::samples(axes, results)),
             Document::FioJson => {
                 let text = fio_json_of(results);
                 experiment::files::write_atomically(path, |file| file.write_all(text.as_bytes()))
@@ -227,23 +220,17 @@ pub fn refuse_logs(cell: &RunSpec, problem: String) -> Result<(), LabError> {
 }
 
 /// Writes the report and the requested files. Then prints tables or JSON, even if a file failed.
-fn print_results(
-    command: &RunArgs,
-    experiment: &Experiment,
-    judge: &ClaimChecker<'_>,
-    results: &[RunResult],
-    intervals: &Intervals,
-    origin: &RunProvenance<'_>,
-) -> Result<(), LabError> {
+fn print_results(command: &RunArgs, judge: &ClaimChecker<'_>, origin: &RunProvenance<'_>) -> Result<(), LabError> {
+    let ClaimChecker { experiment, results, intervals, refused, .. } = *judge;
     if results.is_empty() {
         print_error("stopped before the first measurement");
         return Ok(());
     }
-    let written = write_files(command, experiment, judge, results, intervals);
+    let written = write_files(command, judge);
     let axes = experiment.axes();
     let printed = documents(command).find(|(_, path)| is_standard_output(path));
     // The run is stored before it is printed, because a closed pipe ends the program.
-    let json = export::judged_json(experiment, judge, results);
+    let json = export::judged_json(judge);
     let stored_id = results::save_run(&command.keep, origin, &json);
     if command.output.is_json() {
         print(&format!("{json}\n"));
@@ -262,7 +249,7 @@ fn print_results(
             WarningCommand::Run,
             command.output.tables(),
         ));
-        print(&refused_text(judge.refused(), command.output.tables()));
+        print(&refused_text(refused, command.output.tables()));
     }
     let written = written?;
     if !command.output.is_json() && printed.is_none() {
@@ -284,15 +271,9 @@ pub fn refused_text(cells: &[RefusedCell], format: TextFormat) -> String {
 
 /// Writes the report and the requested files, and returns their names. A failure does not prevent
 /// the other files.
-fn write_files(
-    command: &RunArgs,
-    experiment: &Experiment,
-    judge: &ClaimChecker<'_>,
-    results: &[RunResult],
-    intervals: &Intervals,
-) -> Result<Vec<PathBuf>, LabError> {
-    let folder = report_folder(command, experiment);
-    let axes = experiment.axes();
+fn write_files(command: &RunArgs, judge: &ClaimChecker<'_>) -> Result<Vec<PathBuf>, LabError> {
+    let folder = report_folder(command, judge.experiment);
+    let axes = judge.experiment.axes();
     let mut written = Vec::new();
     let mut outcome = Ok(());
     let mut wrote = |path: &Path, result: Result<(), LabError>| {
@@ -301,14 +282,11 @@ fn write_files(
     };
     let file = folder.join("report.html");
     let made = std::fs::create_dir_all(&folder).map_err(|source| LabError::output(&folder, source));
-    wrote(
-        &file,
-        made.and_then(|()| write_judged(experiment, judge, results, intervals, library(command.single_file), &file)),
-    );
+    wrote(&file, made.and_then(|()| write_judged(judge, library(command.single_file), &file)));
     for (document, path) in documents(command).filter(|(_, path)| !is_standard_output(path)) {
-        wrote(path, document.write(path, &axes, results));
+        wrote(path, document.write(path, &axes, judge.results));
     }
-    outcome.and(check_saved(command, results)).map(|()| written)
+    outcome.and(check_saved(command, judge.results)).map(|()| written)
 }
 
 /// Returns an error if the device should have been saved and was not.

@@ -13,16 +13,12 @@ use std::time::Instant;
 
 use analysis::export::JSON_VERSION;
 use analysis::store::RunProvenance;
-use experiment::cell::RunSpec;
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::run_options::RunOptions;
-use experiment::selection::RunOverrides;
+use experiment::{Experiment, RunChange, RunOptions, RunOverrides, RunSpec};
 use initiator::drive::{DataPort, OpenNamespace};
 use initiator::inspect::decode::FdpByteCounts;
 use initiator::inspect::passthrough::Passthrough;
 use initiator::inspect::remote::Remote;
-use report::rows::{CellValue, ReportTable, TableColumn, TextFormat};
+use report::rows::{CellValue, ReportTable, TextFormat};
 use serde_json::json;
 use simulate::run::RunProgress;
 use workload::{IoRequest, RequestOperation, RequestSource, Workload as _};
@@ -268,15 +264,8 @@ fn as_json(name: &str, on: &str, seed: u64, measured: &DriveMeasurement) -> serd
 
 fn as_text(name: &str, on: &str, measured: &DriveMeasurement, format: TextFormat) -> String {
     let stopped = if measured.complete { "" } else { " (stopped)" };
-    let mut summary = ReportTable::new([
-        TableColumn::label("device"),
-        TableColumn::number("WAF", ""),
-        TableColumn::number("host", ""),
-        TableColumn::number("media", ""),
-        TableColumn::number("erased", ""),
-        TableColumn::number("rate", "MB/s"),
-    ])
-    .note(format!("{name} on {on}{stopped}"));
+    let summary = ReportTable::default().labels(["device"]).numbers("", ["WAF", "host", "media", "erased"]);
+    let mut summary = summary.numbers("MB/s", ["rate"]).note(format!("{name} on {on}{stopped}"));
     let [host, media, erased] = measured.counted;
     let bytes = |bytes: u128| CellValue::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
     summary.add([
@@ -287,7 +276,7 @@ fn as_text(name: &str, on: &str, measured: &DriveMeasurement, format: TextFormat
         bytes(erased),
         CellValue::Significant(host as f64 / 1e6 / measured.seconds.max(1e-9)),
     ]);
-    let mut handles = ReportTable::new([TableColumn::label("handle"), TableColumn::number("host", "x capacity")]);
+    let mut handles = ReportTable::default().labels(["handle"]).numbers("x capacity", ["host"]);
     for (handle, bytes) in &measured.sent {
         let capacities = *bytes as f64 / measured.capacity_bytes as f64;
         handles.add([format!("RUH {handle}").into(), CellValue::Capacities(capacities)]);

@@ -2,15 +2,9 @@
 
 use std::io::{self, IsTerminal};
 
-use experiment::LabError;
-use experiment::definition::Experiment;
-use experiment::profile::Profile;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model;
-use experiment::selection::RunOverrides;
-use experiment::workloads;
+use experiment::{Experiment, LabError, Profile, RunOptions, RunOverrides, scaled_model, workloads};
 use report::describe;
-use report::rows::{CellValue, ReportTable, TableColumn, wrapped};
+use report::rows::{CellValue, ReportTable, wrapped};
 use workload::fio::{self, FioOption};
 
 use crate::arguments::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
@@ -120,7 +114,7 @@ fn tables_of(markdown: &str) -> String {
     for line in markdown.lines().chain(["###"]) {
         let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
         match (cells, &mut table) {
-            (Some(cells), None) => table = Some(ReportTable::new(cells.split(" | ").map(TableColumn::text))),
+            (Some(cells), None) => table = Some(ReportTable::default().texts(cells.split(" | "))),
             (Some(cells), Some(table)) => {
                 table.add(cells.split(" | ").map(|cell| CellValue::from(cell.replace('`', ""))))
             }

@@ -31,7 +31,7 @@ pub fn print_introduction() -> ExitOutcome {
 
 pub fn list(command: &ListArgs) -> Result<ExitOutcome, LabError> {
     match command.what {
-        Some(what) => list_kind(what.kind(), &command.output),
+        Some(kind) => list_kind(kind, &command.output),
         None => list_all(&command.output),
     }
 }

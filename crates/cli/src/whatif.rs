@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analysis::store::RunProvenance;
-use experiment::LabError;
-use experiment::workloads;
-use report::rows::{self, CellValue, ReportTable, TableColumn, TextFormat};
+use experiment::{LabError, find, workloads};
+use report::rows::{self, CellValue, ReportTable, TextFormat};
 use ssd::DeviceLayout;
 use whatif::{Factors, WhatIfAnswer, WhatIfQuestion, WhatIfStudy};
 
@@ -22,7 +21,7 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     let mut answers = Vec::new();
     let mut unanswered = Vec::new();
     let mut studies = Vec::new();
-    workloads::check_path(&command.workload)?;
+    find::check_path(&command.workload)?;
     for workload in workloads_of(&command.workload)? {
         match question(command, &workload).and_then(WhatIfQuestion::study) {
             Ok(study) => {
@@ -178,12 +177,8 @@ fn text(answer: &WhatIfAnswer, printed_notes: usize, format: TextFormat) -> Stri
 
 /// Table of the answers for a folder, with a row per workload.
 fn side_by_side(answers: &[WhatIfAnswer]) -> ReportTable {
-    let columns = ["none", "host", "blocks", "oracle"].map(|heading| TableColumn::number(heading, ""));
-    let columns = [TableColumn::label("workload")]
-        .into_iter()
-        .chain(columns)
-        .chain(["best for a host", "best for a layer"].map(TableColumn::text));
-    let mut rows = ReportTable::new(columns);
+    let rows = ReportTable::default().labels(["workload"]).numbers("", ["none", "host", "blocks", "oracle"]);
+    let mut rows = rows.texts(["best for a host", "best for a layer"]);
     for answer in answers {
         let of = |name: &str| {
             let row = answer.placements.iter().find(|row| row.name == name);

@@ -58,14 +58,13 @@ pub struct RunSpec {
     /// Name of the workload: its file name without folder and extension, or its kind.
     pub workload_name: String,
     pub run: RunSettings,
-    /// Placement-feedback settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::FeedbackSettings>,
     /// Membership in the profile's ensemble, if an interval is requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ensemble: Option<EnsemblePart>,
     /// Saved device from which the run continues, instead of a new one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<PathBuf>,
 }
 

@@ -15,7 +15,6 @@ use crate::metric::{LatencyStatistic, Metric};
 pub struct PaperFigures {
     pub at: CellSelector,
     /// Axis of the lists below, in the order of its values. Without it the lists have one entry.
-    #[serde(default)]
     pub along: Option<String>,
     /// Numbers measured on the real drive.
     #[serde(default)]
@@ -27,7 +26,6 @@ pub struct PaperFigures {
     pub metric: Metric,
     /// Cell of the denominator, if the numbers are quotients of two cells. It differs in these
     /// coordinates.
-    #[serde(default)]
     pub relative_to: Option<CellSelector>,
     /// Statistics of a latency, as the index of the lists instead of an axis.
     #[serde(default)]
@@ -38,7 +36,6 @@ pub struct PaperFigures {
     pub fitted: bool,
     /// Reason why these numbers say nothing about the model. Without one, and not fitted, they are
     /// predicted.
-    #[serde(default)]
     pub not_comparable: Option<String>,
 }
 
@@ -130,7 +127,6 @@ pub struct ErrorBound {
     /// Published rows to average: those whose coordinates contain these.
     pub over: CellSelector,
     /// Metric of the rows. Default: all.
-    #[serde(default)]
     pub metric: Option<Metric>,
     /// Maximum mean absolute error, or maximum relative one (0.05 for 5 %).
     pub at_most: f64,
@@ -141,14 +137,10 @@ pub struct ErrorBound {
 #[serde(deny_unknown_fields)]
 pub struct MeanRelativeError {
     pub over: CellSelector,
-    /// As in [`ErrorBound`].
-    #[serde(default)]
     pub metric: Option<Metric>,
     /// Maximum mean relative error.
-    #[serde(default)]
     pub at_most: Option<f64>,
     /// Maximum as a multiple of the published emulator's mean relative error.
-    #[serde(default)]
     pub of_emulator: Option<f64>,
 }
 
@@ -194,7 +186,6 @@ pub struct Ratio {
     #[serde(default)]
     pub metric: Metric,
     /// Metric of the denominator. Default: `metric`.
-    #[serde(default)]
     pub to_metric: Option<Metric>,
     #[serde(default = "lowest")]
     pub low: f64,
@@ -269,8 +260,7 @@ impl ClaimRule {
                 let values = coordinates.values(&rule.along);
                 if values.is_empty() || values.iter().any(|value| value.parse::<f64>().is_err()) {
                     return Err(format!(
-                        "crossover needs an axis of numbers, and {:?} is not one. Name another axis \
-                                        in `along`",
+                        "crossover needs an axis of numbers, and {:?} is not one. Name another axis in `along`",
                         rule.along
                     ));
                 }

@@ -6,21 +6,11 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum LabError {
     #[error("{file}: {source}")]
-    Io {
-        file: String,
-        /// Reason of the system.
-        source: std::io::Error,
-    },
+    Io { file: String, source: std::io::Error },
     /// A result cannot be written for an external reason, such as a full disk or a missing
     /// permission.
     #[error("{file} cannot be written: {source}")]
-    Output {
-        /// Path of the file or folder.
-        file: String,
-        /// Reason of the system.
-        source: std::io::Error,
-    },
-    /// A file has impossible content.
+    Output { file: String, source: std::io::Error },
     #[error("{file}: {problem}")]
     Invalid {
         file: String,
@@ -28,15 +18,7 @@ pub enum LabError {
         problem: String,
     },
     #[error("there is no {what} {name}{hint}. Known names are {known}")]
-    Unknown {
-        /// Kind of the name.
-        what: String,
-        name: String,
-        /// The nearest name.
-        hint: String,
-        known: String,
-    },
-    /// A job file has impossible content.
+    Unknown { what: String, name: String, hint: String, known: String },
     #[error(transparent)]
     Job(#[from] workload::fio::JobError),
     /// A workload is impossible, or a line of its input is unreadable.

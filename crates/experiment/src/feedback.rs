@@ -12,10 +12,8 @@ pub struct FeedbackSettings {
     #[serde(default = "default_every_capacities")]
     pub every_capacities: f64,
     /// Host bytes before the first poll, in multiples of the capacity. Default: `every_capacities`.
-    #[serde(default)]
     pub first_capacities: Option<f64>,
     /// Total number of polls. Default: unlimited.
-    #[serde(default)]
     pub readings: Option<u32>,
 }
 
@@ -39,8 +37,7 @@ impl FeedbackSettings {
         if capacities.iter().flatten().all(sensible) {
             return Ok(());
         }
-        Err("every_capacities and first_capacities must be above 0 and at most 1000, in multiples of the \
-             capacity"
+        Err("every_capacities and first_capacities must be above 0 and at most 1000, in multiples of the capacity"
             .to_string())
     }
 }

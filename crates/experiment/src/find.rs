@@ -45,10 +45,7 @@ pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) ->
 }
 
 /// Rejects a missing path. A name with a folder or an extension can only be a path.
-///
-/// # Errors
-/// The file does not exist.
-pub(crate) fn check_path(name: &str) -> Result<(), LabError> {
+pub fn check_path(name: &str) -> Result<(), LabError> {
     let path = Path::new(name);
     let is_path = name.contains('/') || path.extension().is_some();
     match is_path && !path.exists() {

@@ -28,4 +28,14 @@ pub mod selection;
 pub mod template;
 pub mod workloads;
 
+pub use cell::{CellKey, EnsemblePart, RunSpec};
+pub use change::{RunChange, SettingOverrides};
+pub use coordinates::{CellSelector, ExperimentAxes};
+pub use definition::{Experiment, Variant};
 pub use error::LabError;
+pub use metric::{LatencyStatistic, Metric};
+pub use profile::Profile;
+pub use run_options::{RunOptions, RunSettings};
+pub use scaled_model::{Scale, ScaleChoice};
+pub use selection::{ExperimentForm, RunOverrides, RunSet};
+pub use workloads::{WorkloadChanges, WorkloadChoice};

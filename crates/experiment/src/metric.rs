@@ -52,42 +52,38 @@ pub enum Metric {
 #[serde(deny_unknown_fields)]
 pub struct RequestFilter {
     /// Section of the job file. Default: all jobs of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
     /// `read`, `write` or `trim`. Default: all together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<RequestOperation>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyMetric {
-    /// As in [`RequestFilter`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// As in [`RequestFilter`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<RequestOperation>,
     /// Statistic. Omitted if a list of published numbers or a claim about it supplies the
     /// statistic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub statistic: Option<LatencyStatistic>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateWindow {
-    /// As in [`RequestFilter`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// As in [`RequestFilter`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<RequestOperation>,
     /// Start as a share of the job's measured time, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<f64>,
     /// End as a share of the job's measured time, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<f64>,
 }
 
@@ -252,8 +248,7 @@ impl RateWindow {
             return Ok(());
         }
         Err(format!(
-            "from = {from} and to = {to} are not a window. Both must be between 0 and 1, and from the \
-                     smaller one"
+            "from = {from} and to = {to} are not a window. Both must be between 0 and 1, and from the smaller one"
         ))
     }
 }

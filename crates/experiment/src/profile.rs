@@ -35,8 +35,7 @@ const OWN_KEYS: [&str; 2] = ["title", "notes"];
 #[folder = "../../devices"]
 struct BuiltInProfile;
 
-/// A device profile.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// Name of the file without extension.
     pub name: String,
@@ -130,15 +129,7 @@ impl Profile {
     }
 
     fn empty(name: &str, file: &str) -> Profile {
-        Profile {
-            name: name.to_string(),
-            file: file.to_string(),
-            title: String::new(),
-            notes: String::new(),
-            sources: BTreeMap::new(),
-            ensemble: None,
-            values: toml::Table::new(),
-        }
+        Profile { name: name.to_string(), file: file.to_string(), ..Profile::default() }
     }
 
     /// Splits `{ value, source, fitted }` leaves into values and sources.

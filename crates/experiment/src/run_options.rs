@@ -395,8 +395,7 @@ mod tests {
         for write in [0.0, -1.0, 1001.0, f64::NAN, f64::INFINITY] {
             let refused = options(write).resolve().expect_err("out of range");
             assert!(refused.starts_with(&format!(
-                "drive_writes = {write} (--drive-writes) is out of range. Give a \
-                                                  number above 0"
+                "drive_writes = {write} (--drive-writes) is out of range. Give a number above 0"
             )));
         }
     }

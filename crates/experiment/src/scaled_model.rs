@@ -64,12 +64,6 @@ pub struct ScaledOrigin {
 }
 
 impl ScaledOrigin {
-    /// Origin of a full-size drive.
-    pub fn full_size(device: DeviceConfig) -> ScaledOrigin {
-        ScaledOrigin { scale: Scale::FULL, device }
-    }
-
-    /// Returns the note of a snapshot.
     pub fn to_note(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a device serializes")
     }

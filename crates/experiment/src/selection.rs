@@ -206,8 +206,7 @@ impl Experiment {
         };
         if names.is_empty() {
             let problem = format!(
-                "{unknown} cannot be selected, because there are no variants and no grid values. \
-                                   Leave the option out"
+                "{unknown} cannot be selected, because there are no variants and no grid values. Leave the option out"
             );
             return Err(LabError::invalid("variants (--variant)", problem));
         }

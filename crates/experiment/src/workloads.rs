@@ -194,10 +194,8 @@ impl WorkloadChanges {
                 continue;
             }
             let (section, option) = path.split_once('.').ok_or_else(|| {
-                let problem = format!(
-                    "workload.{path} is not a setting of a job file. Give SECTION.OPTION, such as \
-                                       global.bs"
-                );
+                let problem =
+                    format!("workload.{path} is not a setting of a job file. Give SECTION.OPTION, such as global.bs");
                 LabError::invalid(file, problem)
             })?;
             options.push(fio::Override {
@@ -389,14 +387,6 @@ pub fn check_columns(name: &str) -> Result<(), LabError> {
             format!("this option describes the columns of a trace, and {name} is not a trace. Leave it out"),
         )),
     }
-}
-
-/// Rejects a path without file.
-///
-/// # Errors
-/// The file does not exist.
-pub fn check_path(name: &str) -> Result<(), LabError> {
-    find::check_path(name)
 }
 
 /// Unchanged table of any workload. A job file has kind `fio`.

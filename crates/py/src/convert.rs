@@ -2,13 +2,10 @@
 
 use std::str::FromStr;
 
-use experiment::LabError;
-use experiment::cell::CellKey;
-use experiment::find;
-use experiment::run_options::RunOptions;
+use experiment::{CellKey, LabError, RunOptions, find};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use serde_json::Value;
+use serde::Serialize;
 use workload::WorkloadError;
 
 use crate::WarpError;
@@ -115,9 +112,9 @@ fn to_json(value: &Bound<'_, PyAny>, default: &Bound<'_, PyAny>) -> PyResult<Str
     py.import("json")?.call_method("dumps", (value,), Some(&options))?.extract()
 }
 
-/// Converts JSON to dictionaries, lists, text and numbers.
-pub fn to_python<'py>(py: Python<'py>, json: &Value) -> PyResult<Bound<'py, PyAny>> {
-    from_json(py, &json.to_string())
+/// Converts a value to dictionaries, lists, text and numbers.
+pub fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    from_json(py, &serde_json::to_string(value).expect("the value is JSON"))
 }
 
 /// Converts JSON text like [`to_python`].

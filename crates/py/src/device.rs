@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use analysis::export::device as tables;
-use experiment::profile::{Profile, SettingOverrides};
-use experiment::scaled_model::{self, Scale};
+use experiment::{Profile, Scale, SettingOverrides, scaled_model};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -56,6 +55,10 @@ pub struct PyDevice {
 impl PyDevice {
     fn from_drive(drive: ClockedDevice, record_gc: bool) -> PyDevice {
         PyDevice { drive, record_gc, policy: Arc::default() }
+    }
+
+    fn is_timed(&self) -> bool {
+        self.drive.device().config().timing.is_some()
     }
 
     /// The placement of a placement index, for a namespace that may use all handles.
@@ -400,8 +403,7 @@ impl PyDevice {
     /// Complete configuration, after scaling.
     #[getter]
     fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let config = serde_json::to_value(self.drive.device().config()).expect("a configuration serializes");
-        to_python(py, &config)
+        to_python(py, self.drive.device().config())
     }
 
     /// Number of calls of the victim policy.
@@ -420,12 +422,6 @@ impl PyDevice {
         let layout = self.drive.device().layout();
         let handles = layout.handles.len();
         format!("Device({} logical pages of {} bytes, {handles} handles)", layout.logical_pages, layout.page_bytes)
-    }
-}
-
-impl PyDevice {
-    fn is_timed(&self) -> bool {
-        self.drive.device().config().timing.is_some()
     }
 }
 
@@ -507,7 +503,7 @@ impl PyStats {
 impl PyStats {
     /// Return all counters by name.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &serde_json::to_value(self).expect("counters serialize"))
+        to_python(py, self)
     }
 
     fn __repr__(&self) -> String {

@@ -5,13 +5,9 @@ use std::sync::Arc;
 
 use analysis::claim_checker::ClaimChecker;
 use analysis::export::tables;
-use experiment::LabError;
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::feedback;
-use experiment::find;
-use experiment::selection::{ExperimentForm, RunOverrides, RunSet};
-use experiment::workloads::WorkloadChoice;
+use experiment::{
+    Experiment, ExperimentForm, LabError, RunChange, RunOverrides, RunSet, WorkloadChoice, feedback, find,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
@@ -20,8 +16,7 @@ use studio::run_query::RunQuery;
 use crate::convert::{self, lab_error, optional_table, path_or_name, table, warp_error};
 use crate::generator::{GeneratorRegistry, PythonGenerator, table_of_workloads};
 use crate::point::PyPoint;
-use crate::point_arguments::common_origin;
-use crate::result::{PyResults, PyRunResult, RunHooks};
+use crate::result::{PyResults, PyRunResult, RunHooks, common_origin};
 use crate::table::PyTable;
 
 /// An experiment: a set of drives, workloads and variants, and the paper's numbers for them.
@@ -40,7 +35,7 @@ use crate::table::PyTable;
 pub struct PyExperiment {
     pub experiment: Experiment,
     /// Generators of its workloads that are written in Python.
-    generators: GeneratorRegistry,
+    pub generators: GeneratorRegistry,
 }
 
 /// The workload from a name, a table or a callable.
@@ -56,13 +51,6 @@ fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut GeneratorRegist
 fn feedback_settings(settings: &Bound<'_, PyAny>) -> PyResult<feedback::FeedbackSettings> {
     let settings = table("feedback", settings)?;
     find::deserialize("feedback", settings.into()).map_err(warp_error)
-}
-
-impl PyExperiment {
-    /// True if one of its workloads is written in Python.
-    pub fn has_generators(&self) -> bool {
-        !self.generators.is_empty()
-    }
 }
 
 #[pymethods]
@@ -227,7 +215,7 @@ impl PyExperiment {
         let origin = Some(Arc::new(RunQuery { experiment: self.experiment.clone(), selection }));
         let point = |prepared: RunPlan| {
             let name = prepared.cell().workload.generator();
-            let generator = generators.iter().find(|known| Some(known.name()) == name).cloned();
+            let generator = generators.iter().find(|known| Some(known.name.as_str()) == name).cloned();
             PyPoint { axes: axes.clone(), form, generator, prepared: Arc::new(prepared), origin: origin.clone() }
         };
         Ok(prepared.map(point).collect())

@@ -17,7 +17,6 @@ mod generator;
 mod interrupt;
 mod lifetimes;
 mod point;
-mod point_arguments;
 mod policy;
 mod result;
 mod store;
@@ -73,8 +72,7 @@ fn workloads() -> Vec<String> {
 #[pyfunction]
 fn profile<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let profile = ::experiment::profile::Profile::find(name).map_err(convert::warp_error)?;
-    let values = serde_json::to_value(profile.values()).expect("TOML values are JSON's");
-    convert::to_python(py, &values)
+    convert::to_python(py, profile.values())
 }
 
 /// Return the text of a device profile's file, with its sources.

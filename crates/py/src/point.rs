@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use analysis::fingerprint;
-use experiment::cell::RunSpec;
-use experiment::selection::ExperimentForm;
+use experiment::{ExperimentForm, RunSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use simulate::run::{RunPlan, prepare};
 
 use crate::convert::{from_json, key_of, lab_error, warp_error};
 use crate::generator::PythonGenerator;
-use crate::point_arguments::PointArguments;
-use crate::result::{PyPointResult, PyResults, RunHooks};
+use crate::result::{PointArguments, PyPointResult, PyResults, RunHooks};
 
 /// One run of an experiment, with its complete input. It can be pickled and run elsewhere.
 #[pyclass(frozen, name = "Point", module = "warp_ssd")]
@@ -20,7 +18,6 @@ pub struct PyPoint {
     pub axes: Arc<Vec<String>>,
     pub form: ExperimentForm,
     pub prepared: Arc<RunPlan>,
-    /// `None` after pickling.
     pub origin: PointArguments,
     /// Generator of the requests, if the workload is written in Python.
     pub generator: Option<Arc<PythonGenerator>>,
@@ -54,7 +51,7 @@ impl PyPoint {
         let point = slf.get();
         let pickled = serde_json::to_string(&(&*point.axes, point.form, point.cell())).expect("a cell serializes");
         let generator = point.generator.as_ref();
-        let workload = generator.map(|generator| generator.callable().clone_ref(slf.py()));
+        let workload = generator.map(|generator| generator.callable.clone_ref(slf.py()));
         Ok((slf.getattr("__class__")?, (pickled, workload)))
     }
 
@@ -123,15 +120,9 @@ impl PyPoint {
         placement_policy: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyPointResult>> {
         let how = RunHooks { gc_log, victim_policy, placement_policy, progress: None };
-        let tail_drive_writes = self.cell().run.tail_drive_writes;
-        let results = PyResults::run(
-            py,
-            &self.axes,
-            tail_drive_writes,
-            std::slice::from_ref(&self.prepared),
-            how,
-            self.origin.clone(),
-        )?;
+        let tail = self.cell().run.tail_drive_writes;
+        let prepared = std::slice::from_ref(&self.prepared);
+        let results = PyResults::run(py, &self.axes, tail, prepared, how, self.origin.clone())?;
         Py::new(py, PyClassInitializer::from(results).add_subclass(PyPointResult))
     }
 

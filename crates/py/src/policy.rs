@@ -55,7 +55,6 @@ impl PolicyCalls {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// True if a policy has failed.
     pub fn failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
@@ -67,12 +66,10 @@ impl PolicyCalls {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Number of calls of policies.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Seconds spent in policies, including the conversion of their arguments.
     pub fn seconds(&self) -> f64 {
         self.nanoseconds.load(Ordering::Relaxed) as f64 / 1e9
     }
@@ -107,11 +104,13 @@ pub fn check(policy: Option<&Bound<'_, PyAny>>, argument: &str, method: &str) ->
 /// A column of a policy's table. The array is made on first access.
 struct PolicyColumn<T>(PyOnceLock<Py<PyArray1<T>>>);
 
-impl<T: numpy::Element> PolicyColumn<T> {
-    fn new() -> PolicyColumn<T> {
+impl<T> Default for PolicyColumn<T> {
+    fn default() -> PolicyColumn<T> {
         PolicyColumn(PyOnceLock::new())
     }
+}
 
+impl<T: numpy::Element> PolicyColumn<T> {
     /// The array, with a value for each row.
     fn build<'py, Row>(&self, py: Python<'py>, rows: &[Row], value: impl Fn(&Row) -> T) -> Bound<'py, PyArray1<T>> {
         let make = || rows.iter().map(value).collect::<Vec<T>>().into_pyarray(py).unbind();
@@ -166,7 +165,7 @@ impl PyCandidates {
             units,
             host_pages_written: candidates.host_pages_written(),
             lazy: candidates.is_lazy(),
-            columns: std::array::from_fn(|_| PolicyColumn::new()),
+            columns: Default::default(),
         }
     }
 
@@ -284,8 +283,7 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
     let position = usize::try_from(index).ok().filter(|position| *position < candidates);
     let problem = || {
         PyIndexError::new_err(format!(
-            "select returned {index}, but there are {candidates} candidates. \
-                                                    Return 0 to one less, or None"
+            "select returned {index}, but there are {candidates} candidates. Return 0 to one less, or None"
         ))
     };
     position.map(Some).ok_or_else(problem)
@@ -293,6 +291,7 @@ fn position(chosen: &Bound<'_, PyAny>, candidates: usize) -> PyResult<Option<usi
 
 /// The next requests of a workload, in order. Each array is made on first access.
 #[pyclass(frozen, name = "Requests", module = "warp_ssd")]
+#[derive(Default)]
 pub struct PyRequests {
     rows: Arc<Vec<IoRequest>>,
     /// Bits of an address within a logical page.
@@ -307,15 +306,7 @@ pub struct PyRequests {
 impl PyRequests {
     fn new(rows: Arc<Vec<IoRequest>>, page_bytes: u64) -> PyRequests {
         assert!(page_bytes.is_power_of_two(), "layouts have pages of 4 to 64 KiB");
-        PyRequests {
-            rows,
-            page_bits: page_bytes.trailing_zeros(),
-            first: PolicyColumn::new(),
-            pages: PolicyColumn::new(),
-            operation: PolicyColumn::new(),
-            placement: PolicyColumn::new(),
-            stream: PolicyColumn::new(),
-        }
+        PyRequests { rows, page_bits: page_bytes.trailing_zeros(), ..PyRequests::default() }
     }
 }
 

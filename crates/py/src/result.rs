@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use analysis::claim_checker::ClaimChecker;
 use analysis::export::{self, tables};
 use analysis::interval::Intervals;
-use experiment::definition::Experiment;
-use experiment::selection::ExperimentForm;
+use experiment::{Experiment, ExperimentForm};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -18,12 +17,22 @@ use simulate::policy::{PlacementPolicy, Policies};
 use simulate::run::{ExecutionOptions, RunPlan, RunProgress, RunResult, run_all_with};
 use simulate::warning::WarningCommand;
 use ssd::gc::VictimPolicy;
+use studio::run_query::RunQuery;
 
-use crate::convert::{key_of, lab_error, render, to_python, warp_error};
+use crate::convert::{from_json, key_of, lab_error, render, warp_error};
 use crate::interrupt::stoppable;
-use crate::point_arguments::PointArguments;
 use crate::policy::{self, PolicyCalls, PythonPlacementPolicy, PythonVictimPolicy};
 use crate::table::PyTable;
+
+/// The arguments with which points were made, from which the studio can repeat them. `None` after
+/// pickling.
+pub type PointArguments = Option<Arc<RunQuery>>;
+
+/// The origin that all have in common. `None` if they come from different calls.
+pub fn common_origin<'a>(mut origins: impl Iterator<Item = &'a PointArguments>) -> PointArguments {
+    let first = origins.next()?.clone()?;
+    origins.all(|other| other.as_ref().is_some_and(|other| Arc::ptr_eq(&first, other))).then_some(first)
+}
 
 /// Policies and callbacks of a run.
 #[derive(Clone, Copy, Default)]
@@ -36,74 +45,27 @@ pub struct RunHooks<'a, 'py> {
     pub progress: Option<&'a Bound<'py, PyAny>>,
 }
 
-/// Number of calls of Python policies, and their time.
-#[derive(Clone, Copy)]
-pub struct PolicyCost {
-    calls: u64,
-    seconds: f64,
-}
-
-/// Runs points to their end. Ctrl-C and exceptions of policies are raised.
-fn run_prepared(
-    py: Python<'_>,
-    prepared: &[Arc<RunPlan>],
-    how: RunHooks<'_, '_>,
-) -> PyResult<(Vec<RunResult>, PolicyCost)> {
-    let RunHooks { gc_log, victim_policy, placement_policy, progress } = how;
-    policy::check(victim_policy, "victim_policy", "select")?;
-    policy::check(placement_policy, "placement_policy", "place")?;
-    let counters = RunProgress::default();
-    let shared = Arc::new(PolicyCalls::default());
-    let tick = || {
-        if shared.failed() {
-            counters.stop.store(true, Ordering::Relaxed);
-        }
-        let Some(progress) = progress else { return Ok(()) };
-        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let share = load(&counters.completed) as f64 / load(&counters.expected).max(1) as f64;
-        progress.call1((share.min(1.0), load(&counters.cells_completed), prepared.len()))?;
-        Ok(())
-    };
-    let victim = victim_policy.map(|policy| policy.clone().unbind());
-    let make_victim = victim.map(|policy| {
-        let shared = shared.clone();
-        move || -> Box<dyn VictimPolicy + Send + Sync> {
-            Box::new(PythonVictimPolicy::new(policy::copied(&policy, &shared), shared.clone()))
-        }
-    });
-    let placement = placement_policy.map(|policy| policy.clone().unbind());
-    let make_placement = placement.map(|policy| {
-        let shared = shared.clone();
-        move || -> Box<dyn PlacementPolicy> {
-            Box::new(PythonPlacementPolicy::new(policy::copied(&policy, &shared), shared.clone()))
-        }
-    });
-    let policies = Policies {
-        victim: make_victim.as_ref().map(|make| make as _),
-        placement: make_placement.as_ref().map(|make| make as _),
-    };
-    let options = ExecutionOptions { policies, keep_gc_log: gc_log, ..ExecutionOptions::default() };
-    let work = || run_all_with(prepared, options, &counters);
-    let results = stoppable(py, &counters, tick, work)?;
-    shared.raise()?;
-    let cost = PolicyCost { calls: shared.calls(), seconds: shared.seconds() };
-    Ok((results.map_err(lab_error)?, cost))
-}
-
 /// Measurements of points, as tables.
 #[pyclass(frozen, subclass, name = "Results", module = "warp_ssd")]
 pub struct PyResults {
     axes: Arc<Vec<String>>,
     tail_drive_writes: f64,
     pub cells: Vec<RunResult>,
-    policy_cost: PolicyCost,
+    /// Number of calls of Python policies.
+    #[pyo3(get)]
+    policy_calls: u64,
+    /// Seconds spent in Python policies, including the conversion of their arguments.
+    #[pyo3(get)]
+    policy_seconds: f64,
     /// True if policies or workloads in Python took part.
-    has_policies: bool,
-    origin: PointArguments,
+    pub has_policies: bool,
+    /// The common origin of its points, if they have one.
+    pub origin: PointArguments,
 }
 
 impl PyResults {
-    /// Runs points of an experiment with these axes.
+    /// Runs points of an experiment with these axes to their end. Ctrl-C and exceptions of policies
+    /// are raised.
     pub fn run(
         py: Python<'_>,
         axes: &Arc<Vec<String>>,
@@ -112,28 +74,53 @@ impl PyResults {
         how: RunHooks<'_, '_>,
         origin: PointArguments,
     ) -> PyResult<PyResults> {
-        let (cells, policy_cost) = run_prepared(py, prepared, how)?;
+        let RunHooks { gc_log, victim_policy, placement_policy, progress } = how;
+        policy::check(victim_policy, "victim_policy", "select")?;
+        policy::check(placement_policy, "placement_policy", "place")?;
+        let counters = RunProgress::default();
+        let shared = Arc::new(PolicyCalls::default());
+        let tick = || {
+            if shared.failed() {
+                counters.stop.store(true, Ordering::Relaxed);
+            }
+            let Some(progress) = progress else { return Ok(()) };
+            let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            let share = load(&counters.completed) as f64 / load(&counters.expected).max(1) as f64;
+            progress.call1((share.min(1.0), load(&counters.cells_completed), prepared.len()))?;
+            Ok(())
+        };
+        let victim = victim_policy.map(|policy| policy.clone().unbind());
+        let make_victim = victim.map(|policy| {
+            let shared = shared.clone();
+            move || -> Box<dyn VictimPolicy + Send + Sync> {
+                Box::new(PythonVictimPolicy::new(policy::copied(&policy, &shared), shared.clone()))
+            }
+        });
+        let placement = placement_policy.map(|policy| policy.clone().unbind());
+        let make_placement = placement.map(|policy| {
+            let shared = shared.clone();
+            move || -> Box<dyn PlacementPolicy> {
+                Box::new(PythonPlacementPolicy::new(policy::copied(&policy, &shared), shared.clone()))
+            }
+        });
+        let policies = Policies {
+            victim: make_victim.as_ref().map(|make| make as _),
+            placement: make_placement.as_ref().map(|make| make as _),
+        };
+        let options = ExecutionOptions { policies, keep_gc_log: gc_log, ..ExecutionOptions::default() };
+        let work = || run_all_with(prepared, options, &counters);
+        let results = stoppable(py, &counters, tick, work)?;
+        shared.raise()?;
         let is_generated = |plan: &Arc<RunPlan>| plan.cell().workload.generator().is_some();
         Ok(PyResults {
             axes: axes.clone(),
             tail_drive_writes,
-            cells,
-            policy_cost,
-            has_policies: how.victim_policy.is_some()
-                || how.placement_policy.is_some()
-                || prepared.iter().any(is_generated),
+            cells: results.map_err(lab_error)?,
+            policy_calls: shared.calls(),
+            policy_seconds: shared.seconds(),
+            has_policies: victim_policy.is_some() || placement_policy.is_some() || prepared.iter().any(is_generated),
             origin,
         })
-    }
-
-    /// The common origin of its points, if they have one.
-    pub fn origin(&self) -> PointArguments {
-        self.origin.clone()
-    }
-
-    /// True if a policy in Python decided, or a workload in Python made the requests.
-    pub fn has_policies(&self) -> bool {
-        self.has_policies
     }
 }
 
@@ -258,18 +245,6 @@ impl PyResults {
     fn collections(&self) -> PyTable {
         tables::collections(&self.axes, &self.cells).into()
     }
-
-    /// Number of calls of Python policies.
-    #[getter]
-    fn policy_calls(&self) -> u64 {
-        self.policy_cost.calls
-    }
-
-    /// Seconds spent in Python policies, including the conversion of their arguments.
-    #[getter]
-    fn policy_seconds(&self) -> f64 {
-        self.policy_cost.seconds
-    }
 }
 
 /// Measurements of one point.
@@ -335,8 +310,10 @@ pub struct PyRunResult {
 
 impl PyRunResult {
     fn judge<'a>(&'a self, results: &'a PyResults) -> ClaimChecker<'a> {
-        ClaimChecker::new(&self.experiment, self.form, &results.cells, results.tail_drive_writes)
-            .with_intervals(&self.intervals)
+        let tail = results.tail_drive_writes;
+        let mut judge = ClaimChecker::new(&self.experiment, self.form, &results.cells, tail);
+        judge.intervals = &self.intervals;
+        judge
     }
 }
 
@@ -388,14 +365,12 @@ impl PyRunResult {
     /// Return all measurements and verdicts as JSON on one line. The text equals the output of
     /// ``warp run --json`` without the line break.
     fn to_json(slf: &Bound<'_, Self>) -> String {
-        let (run, results) = (slf.get(), slf.as_super().get());
-        export::judged_json(&run.experiment, &run.judge(results), &results.cells).to_string()
+        export::judged_json(&slf.get().judge(slf.as_super().get())).to_string()
     }
 
     /// Return the content of `to_json` as dictionaries and lists.
     fn to_dict<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let json = serde_json::from_str(&PyRunResult::to_json(slf)).expect("it is JSON");
-        to_python(slf.py(), &json)
+        from_json(slf.py(), &PyRunResult::to_json(slf))
     }
 
     /// Write the self-contained HTML report of ``warp run`` to a file.
@@ -405,11 +380,8 @@ impl PyRunResult {
     /// WarpError
     ///     The file cannot be written.
     fn report(slf: &Bound<'_, Self>, path: PathBuf) -> PyResult<()> {
-        let (run, results) = (slf.get(), slf.as_super().get());
-        let judge = run.judge(results);
-        let written =
-            report::write_judged(&run.experiment, &judge, &results.cells, &run.intervals, PlotLibrary::Embedded, &path);
-        written.map_err(warp_error)
+        let judge = slf.get().judge(slf.as_super().get());
+        report::write_judged(&judge, PlotLibrary::Embedded, &path).map_err(warp_error)
     }
 
     /// Draw the results in a figure, with a panel for each device and grid value.
@@ -442,10 +414,7 @@ impl PyRunResult {
             let place = if index < 0 { index + count as isize } else { index };
             let cell = usize::try_from(place).ok().and_then(|place| results.cells.get(place));
             let cell = cell.ok_or_else(|| {
-                PyIndexError::new_err(format!(
-                    "point {index} does not exist, because \
-                                                                         there are {count} points"
-                ))
+                PyIndexError::new_err(format!("point {index} does not exist, because there are {count} points"))
             })?;
             let point = PyClassInitializer::from(results.with(vec![cell.clone()])).add_subclass(PyPointResult);
             return Ok(Bound::new(slf.py(), point)?.into_any());

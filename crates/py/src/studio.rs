@@ -20,8 +20,7 @@ use target::http::HttpOptions;
 use crate::convert::{self, optional_table, to_python, warp_error};
 use crate::experiment::PyExperiment;
 use crate::point::PyPoint;
-use crate::point_arguments::common_origin;
-use crate::result::PyResults;
+use crate::result::{PyResults, common_origin};
 
 /// The studio's server on this machine. Clients need the token.
 #[pyclass(frozen, name = "StudioServer", module = "warp_ssd")]
@@ -84,8 +83,7 @@ pub fn studio_widget() -> Option<String> {
 
 /// Converts an order to Python, with its files.
 fn spec_to_python<'py>(py: Python<'py>, made: &GrantedSpec) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
-    let json = serde_json::to_value(&made.spec).expect("an order is JSON");
-    Ok((to_python(py, &json)?, made.files.clone()))
+    Ok((to_python(py, &made.spec)?, made.files.clone()))
 }
 
 const NO_ORIGIN: &str = "studio cannot show these points, because their experiment and options are unknown. Make \
@@ -106,10 +104,10 @@ pub fn studio_order_of_runs<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     if let Ok(results) = runs.cast::<PyResults>() {
         let results = results.get();
-        if results.has_policies() {
+        if results.has_policies {
             return Err(warp_error(NO_PYTHON));
         }
-        let origin = results.origin().ok_or_else(|| warp_error(NO_ORIGIN))?;
+        let origin = results.origin.clone().ok_or_else(|| warp_error(NO_ORIGIN))?;
         let cells = results.cells.iter();
         let runs: Vec<RunKey<'_>> =
             cells.map(|cell| RunKey { key: &cell.key, seed: cell.seed, scale: Some(cell.scale) }).collect();
@@ -140,7 +138,7 @@ pub fn studio_order_of_experiment<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<(Bound<'py, PyAny>, Vec<PathBuf>)> {
     let experiment = experiment.get();
-    if experiment.has_generators() {
+    if !experiment.generators.is_empty() {
         return Err(warp_error(NO_PYTHON));
     }
     let order = SessionSpec { device, run: convert::run_options(options)?, ..SessionSpec::default() };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ::whatif::{Factors, WhatIfAnswer, WhatIfQuestion};
-use experiment::scaled_model::Scale;
+use experiment::Scale;
 use pyo3::prelude::*;
 use report::PlotLibrary;
 use simulate::run::RunProgress;
@@ -148,7 +148,7 @@ impl PyAnswer {
 
     /// Return the JSON of `warp whatif --json` as dictionaries.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &serde_json::to_value(&self.answer).expect("an answer is JSON"))
+        to_python(py, &self.answer)
     }
 
     /// Write the self-contained HTML report to a file.

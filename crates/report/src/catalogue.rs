@@ -10,22 +10,22 @@
 
 use serde::Serialize;
 
-use crate::rows::{CellValue, ReportTable, TableColumn};
+use crate::rows::{CellValue, ReportTable};
 use analysis::claims_record;
-use experiment::definition::Experiment;
-use experiment::error::LabError;
-use experiment::profile::Profile;
-use experiment::workloads;
+use experiment::{Experiment, LabError, Profile, workloads};
 
-/// Kind of a catalogue entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reads the title of an entry by its name.
+type TitleOf = fn(&str) -> Result<String, LabError>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EntryKind {
-    /// Experiments of the papers, and the user's own studies.
+    /// Figures and tables of the papers, and your own studies in this folder
     Experiments,
+    /// Device profiles
     Devices,
-    /// Workloads as fio job files.
+    /// fio job files
     Jobs,
-    /// Workloads with a `kind`: caches, file systems, databases, tenants.
+    /// Models of caches, file systems and databases
     Workloads,
 }
 
@@ -54,20 +54,23 @@ impl EntryKind {
     }
 
     pub fn entries(self) -> Result<Vec<CatalogueEntry>, LabError> {
-        match self {
-            EntryKind::Experiments => experiments(),
-            EntryKind::Devices => devices(),
-            EntryKind::Jobs => jobs(),
-            EntryKind::Workloads => workloads_with_a_kind(),
-        }
+        let (names, title): (Vec<String>, TitleOf) = match self {
+            EntryKind::Experiments => return experiments(),
+            EntryKind::Devices => (Profile::names(), |name| Ok(Profile::find(name)?.title)),
+            EntryKind::Jobs => (workloads::job_names(), |name| Ok(first_sentence(&workloads::text_of_jobs(name)?))),
+            EntryKind::Workloads => {
+                (workloads::workload_names(), |name| Ok(first_sentence(&workloads::text_of_workload(name)?)))
+            }
+        };
+        let entry = |name: String| Ok(CatalogueEntry { title: title(&name)?, name, seconds: None });
+        names.into_iter().map(entry).collect()
     }
 
     pub fn table(self, entries: &[CatalogueEntry]) -> ReportTable {
         let note = format!("{} ({})", self.name(), self.remedy());
         let has_durations = self == EntryKind::Experiments;
-        let columns = [TableColumn::label("name"), TableColumn::text("about")].into_iter();
-        let mut rows =
-            ReportTable::new(columns.chain(has_durations.then(|| TableColumn::number("takes", "s")))).note(note);
+        let mut rows = ReportTable::default().labels(["name"]).texts(["about"]);
+        rows = rows.numbers("s", has_durations.then_some("takes")).note(note);
         for entry in entries {
             let seconds = CellValue::optional(entry.seconds, |seconds| CellValue::Fixed(seconds, 0));
             let cells = [entry.name.as_str().into(), entry.title.as_str().into()];
@@ -87,39 +90,16 @@ pub struct CatalogueEntry {
     pub seconds: Option<f64>,
 }
 
-impl CatalogueEntry {
-    fn new(name: &str, title: impl Into<String>) -> CatalogueEntry {
-        CatalogueEntry { name: name.to_string(), title: title.into(), seconds: None }
-    }
-}
-
 fn experiments() -> Result<Vec<CatalogueEntry>, LabError> {
     let seconds = claims_record::recorded_seconds();
-    let entry = |name: &String| {
-        let experiment = Experiment::find(name)?;
-        Ok(CatalogueEntry {
-            seconds: seconds.get(&experiment.slug).copied().filter(|_| experiment.is_built_in()),
-            ..CatalogueEntry::new(name, experiment.title)
-        })
+    let entry = |name: String| {
+        let experiment = Experiment::find(&name)?;
+        let seconds = seconds.get(&experiment.slug).copied().filter(|_| experiment.is_built_in());
+        Ok(CatalogueEntry { name, title: experiment.title, seconds })
     };
     let mut names = Experiment::names();
     names.extend(Experiment::names_here());
-    names.iter().map(entry).collect()
-}
-
-fn devices() -> Result<Vec<CatalogueEntry>, LabError> {
-    let entry = |name: &String| Ok(CatalogueEntry::new(name, Profile::find(name)?.title));
-    Profile::names().iter().map(entry).collect()
-}
-
-fn jobs() -> Result<Vec<CatalogueEntry>, LabError> {
-    let entry = |name: &String| Ok(CatalogueEntry::new(name, first_sentence(&workloads::text_of_jobs(name)?)));
-    workloads::job_names().iter().map(entry).collect()
-}
-
-fn workloads_with_a_kind() -> Result<Vec<CatalogueEntry>, LabError> {
-    let entry = |name: &String| Ok(CatalogueEntry::new(name, first_sentence(&workloads::text_of_workload(name)?)));
-    workloads::workload_names().iter().map(entry).collect()
+    names.into_iter().map(entry).collect()
 }
 
 /// First sentence of the comment at the beginning of a file.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::PlotLibrary;
 use super::html::{self, HtmlPage};
-use crate::rows::{CellValue, ReportTable, TableColumn};
+use crate::rows::{CellValue, ReportTable};
 use analysis::compare::{DifferenceVerdict, ResultComparison, Side};
-use experiment::error::LabError;
+use experiment::LabError;
 use experiment::files::write_atomically;
 
 pub fn write_comparison(comparison: &ResultComparison, path: &Path) -> Result<(), LabError> {
@@ -36,7 +36,7 @@ fn page(comparison: &ResultComparison) -> String {
 }
 
 fn origins_table(comparison: &ResultComparison) -> ReportTable {
-    let mut rows = ReportTable::new([TableColumn::label(""), TableColumn::text("A"), TableColumn::text("B")]);
+    let mut rows = ReportTable::default().labels([""]).texts(["A", "B"]);
     let [a, b] = [&comparison.a, &comparison.b];
     rows.add(["".into(), a.name.as_str().into(), b.name.as_str().into()]);
     for key in ["target", "title", "options", "at", "engine", "warp", "fio", "seconds"] {

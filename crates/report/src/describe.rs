@@ -5,16 +5,15 @@ use ssd::config::WatermarkBase;
 use ssd::{DeviceConfig, DeviceLayout};
 use workload::fio::StreamSummary;
 
-use crate::rows::{CellValue, ReportTable, TableColumn};
+use crate::rows::{CellValue, ReportTable};
 use base::distinct;
+use experiment::Profile;
 use experiment::ensemble::EnsembleMember;
-use experiment::profile::Profile;
 use experiment::workloads::plain;
 use simulate::bench::BenchResult;
 
 pub fn sources(profile: &Profile) -> ReportTable {
-    let texts = ["value", "", "source"].map(TableColumn::text);
-    let mut rows = ReportTable::new([TableColumn::label("setting")].into_iter().chain(texts));
+    let mut rows = ReportTable::default().labels(["setting"]).texts(["value", "", "source"]);
     for (path, entry) in &profile.sources {
         let fitted = if entry.fitted { "fitted" } else { "" };
         rows.add([path, &entry.value, fitted, &entry.source].map(CellValue::from));
@@ -24,17 +23,9 @@ pub fn sources(profile: &Profile) -> ReportTable {
 
 /// Streams of a job file, a row for each.
 pub fn streams(streams: &[StreamSummary]) -> ReportTable {
-    let numbers = ["requests", "from", "to"].map(|heading| TableColumn::number(heading, ""));
-    let mut rows = ReportTable::new(
-        [TableColumn::number("group", ""), TableColumn::label("stream"), TableColumn::text("rw")]
-            .into_iter()
-            .chain(numbers)
-            .chain([
-                TableColumn::text("addresses"),
-                TableColumn::number("of bytes", ""),
-                TableColumn::text("placement"),
-            ]),
-    );
+    let rows = ReportTable::default().numbers("", ["group"]).labels(["stream"]).texts(["rw"]);
+    let rows = rows.numbers("", ["requests", "from", "to"]).texts(["addresses"]);
+    let mut rows = rows.numbers("", ["of bytes"]).texts(["placement"]);
     for stream in streams {
         let [smallest, largest] = [stream.min_request_bytes, stream.max_request_bytes].map(HumanBytes);
         rows.add([
@@ -58,8 +49,7 @@ pub fn streams(streams: &[StreamSummary]) -> ReportTable {
 /// Settings in which the members of a profile's ensemble differ, with their values. Empty without
 /// an ensemble.
 pub fn ensemble(profile: &Profile) -> ReportTable {
-    let [own, members] = ["value", "ensemble"].map(TableColumn::text);
-    let rows = ReportTable::new([TableColumn::label("setting"), own, members]);
+    let rows = ReportTable::default().labels(["setting"]).texts(["value", "ensemble"]);
     let Some(ensemble) = &profile.ensemble else { return rows };
     let losses: Vec<f64> = ensemble.members.iter().map(|member| member.loss).collect();
     let mut rows = rows.note(format!(
@@ -197,13 +187,8 @@ fn percent(share: f64) -> f64 {
 }
 
 pub fn bench(bench: &BenchResult) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("workload"),
-        TableColumn::number("media page", "ns"),
-        TableColumn::number("host page", "ns"),
-        TableColumn::number("WAF", ""),
-        TableColumn::number("ratio", "x yardstick"),
-    ]);
+    let rows = ReportTable::default().labels(["workload"]).numbers("ns", ["media page", "host page"]);
+    let mut rows = rows.numbers("", ["WAF"]).numbers("x yardstick", ["ratio"]);
     for row in &bench.rows {
         rows.add([
             row.workload.as_str().into(),

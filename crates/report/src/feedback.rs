@@ -2,14 +2,15 @@
 //! moves (Kang & Shin, Fig. 1).
 
 use maud::{Markup, html};
+use serde_json::{Value, json};
 
 use super::html::{self, Swatch, figure, figures};
 use super::panels::Panels;
-use super::plotly::{BarMode, DashPattern, HoverMode, Plot, PlotShape, PlotTrace, Stroke};
-use super::plots::{POINTS, axis, axis_from_zero, colour, new_plot, rounded};
+use super::plotly::{INK, Plot, axis, axis_from_zero, bar};
+use super::plots::{POINTS, colour, rounded};
 use crate::rows::{self, ReportTable};
 use base::distinct;
-use simulate::feedback::FeedbackResult;
+use simulate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 
 /// Maximum number of bars in a figure.
 const BARS: usize = POINTS / 2;
@@ -44,11 +45,20 @@ pub fn feedback(panels: &Panels<'_>) -> Markup {
 }
 
 fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
-    let mut plot = new_plot(axis("collection"), axis_from_zero("pages copied"));
+    let stroke = json!({ "color": INK, "width": 1.0, "dash": "dash" });
+    let reading = |reading: &ReadingRow| {
+        let x = reading.collections as f64;
+        json!({ "type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0.0, "y1": 1.0, "line": stroke })
+    };
+    let mut layout = json!({ "barmode": "stack", "bargap": 0.0, "hovermode": "x unified" });
+    if !feedback.readings.is_empty() {
+        layout["shapes"] = feedback.readings.iter().map(reading).collect::<Value>();
+    }
+    let mut plot = Plot::new(axis("collection"), axis_from_zero("pages copied"), layout);
     let each = feedback.collections.len().div_ceil(BARS).max(1);
     let x: Vec<usize> = (0..feedback.collections.len()).step_by(each).collect();
     for owner in 0..=feedback.owners.len() {
-        let mean = |rows: &[simulate::feedback::CollectionRow]| {
+        let mean = |rows: &[CollectionRow]| {
             let pages: u64 = rows.iter().map(|row| u64::from(row.copied[owner])).sum();
             rounded(pages as f64 / rows.len() as f64)
         };
@@ -59,13 +69,7 @@ fn collections(feedback: &FeedbackResult, names: &[String]) -> Plot {
         let place = feedback.owners.get(owner).and_then(|name| names.iter().position(|known| known == name));
         let name = feedback.owners.get(owner).map_or(NOBODY, String::as_str);
         let colour = place.map_or(NOBODY_COLOUR, colour);
-        plot.data.push(PlotTrace::bar(x.clone(), bars, colour).named(name));
+        plot.data.push(bar(name, colour, x.clone(), bars, json!({})));
     }
-    let stroke = Stroke { color: "#1F2933", width: 1.0, dash: Some(DashPattern::Dashed) };
-    let readings = feedback.readings.iter();
-    plot.layout.shapes = readings.map(|reading| PlotShape::vertical(reading.collections as f64, stroke)).collect();
-    plot.layout.barmode = Some(BarMode::Stack);
-    plot.layout.bargap = Some(0.0);
-    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }

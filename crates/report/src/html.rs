@@ -216,9 +216,8 @@ impl HtmlPage {
                         }
                         noscript { p { "The plots need JavaScript." } }
                         p #missing .warning hidden {
-                            "There are no plots because " (LIBRARY_FILE) " is missing. Copy it to the folder of \
-                                                                          this page, or write the report with \
-                                                                          --single-file."
+                            "There are no plots because " (LIBRARY_FILE) " is missing. Copy it to the folder of this \
+                                                                          page, or write the report with --single-file."
                         }
                         (sections(seen))
                         @if self.folded.is_some() { details.rest { summary { (title) } (sections(folded)) } }
@@ -234,12 +233,11 @@ impl HtmlPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::{CellValue, TableColumn};
+    use crate::rows::CellValue;
 
     #[test]
     fn a_table_escapes_aligns_and_greys_what_repeats() {
-        let columns = ["device", "variant"].map(TableColumn::label);
-        let mut rows = ReportTable::new(columns.into_iter().chain([TableColumn::number("WAF", "<x>")]));
+        let mut rows = ReportTable::default().labels(["device", "variant"]).numbers("<x>", ["WAF"]);
         rows.add(["a<b".into(), "FDP".into(), CellValue::Amplification(1.0)]);
         rows.add(["a<b".into(), "NoFDP".into(), CellValue::Amplification(2.0)]);
         let html = table(&rows.note("1 < 2")).into_string();
@@ -247,7 +245,7 @@ mod tests {
         assert!(html.contains("<th class=\"number\">WAF <span class=\"unit\">&lt;x&gt;</span></th>"), "{html}");
         assert!(html.contains("<td>a&lt;b</td><td>FDP</td><td class=\"number\">1.000</td>"), "{html}");
         assert!(html.contains("<td class=\"same\">a&lt;b</td><td>NoFDP</td>"), "{html}");
-        assert_eq!(table(&ReportTable::new([TableColumn::label("device")])).into_string(), "");
+        assert_eq!(table(&ReportTable::default().labels(["device"])).into_string(), "");
     }
 
     #[test]

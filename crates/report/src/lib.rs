@@ -29,8 +29,7 @@ use std::path::Path;
 
 use analysis::claim_checker::{ClaimChecker, ClaimVerdict, PaperComparison};
 use analysis::interval::Intervals;
-use experiment::definition::Experiment;
-use experiment::error::LabError;
+use experiment::LabError;
 use experiment::files::write_atomically;
 use simulate::run::{RefusedCell, RunResult};
 use simulate::warning::WarningCommand;
@@ -79,26 +78,17 @@ pub struct Report<'a> {
 }
 
 /// Writes the report of an experiment, for the command and for Python.
-///
-/// # Errors
-/// The file cannot be written. The message names it and the system's reason.
-pub fn write_judged(
-    experiment: &Experiment,
-    judge: &ClaimChecker<'_>,
-    results: &[RunResult],
-    intervals: &Intervals,
-    library: PlotLibrary,
-    path: &Path,
-) -> Result<(), LabError> {
+pub fn write_judged(judge: &ClaimChecker<'_>, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
+    let ClaimChecker { experiment, results, intervals, refused, tail_drive_writes, .. } = *judge;
     let report = Report {
         title: &experiment.title,
         front: None,
         command: WarningCommand::Run,
-        refused: judge.refused(),
+        refused,
         source: &experiment.source,
         notes: &experiment.notes,
         axes: &experiment.axes(),
-        tail_drive_writes: judge.tail_drive_writes(),
+        tail_drive_writes,
         results,
         intervals,
         comparisons: &judge.comparisons(),
@@ -139,10 +129,10 @@ impl Report<'_> {
             page.section("refused", "Refused", html::table(&rows::refused(self.refused)));
         }
         page.section("summary", "Write amplification", sections::summary(self, &panels));
-        page.section("claims", "Claims", sections::verdicts("claim", self.verdicts));
-        let regression = sections::verdicts("regression test", self.regression);
-        page.section("regression", "Regression tests", regression);
-        page.section("published", "Published numbers", sections::published(self.comparisons));
+        page.section("claims", "Claims", html::table(&rows::verdicts("claim", self.verdicts)));
+        let regression = rows::verdicts("regression test", self.regression);
+        page.section("regression", "Regression tests", html::table(&regression));
+        page.section("published", "Published numbers", html::table(&rows::comparisons(self.comparisons)));
         page.section("workload", "The workload's own figures", sections::measures(self));
         page.section("latency", "Latency", timed::latency(&panels));
         page.section("replay", "Replay at the recorded times", timed::replays(&panels));

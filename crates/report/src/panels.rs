@@ -8,13 +8,13 @@ use crate::rows::{axis_name, variant_name};
 use base::distinct;
 use simulate::run::RunResult;
 
-/// The coordinate that distinguishes the lines of a plot.
+/// The coordinate that distinguishes the lines of a plot, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LineCoordinate {
-    Variants,
+    Devices = 0,
+    Variants = 1,
     /// Values of the first grid axis.
-    FirstAxis,
-    Devices,
+    FirstAxis = 2,
 }
 
 /// All results by panel and line.
@@ -90,22 +90,13 @@ impl LineCoordinate {
         }
     }
 
-    fn coordinate(self) -> usize {
-        match self {
-            LineCoordinate::Devices => 0,
-            LineCoordinate::Variants => 1,
-            LineCoordinate::FirstAxis => 2,
-        }
-    }
-
     fn name(self, result: &RunResult) -> String {
-        let found = coordinates(result).find(|(index, _)| *index == self.coordinate());
-        found.map(|(_, value)| value).unwrap_or_default()
+        coordinates(result).nth(self as usize).map(|(_, value)| value).unwrap_or_default()
     }
 
     /// Coordinates that a result shares with the other lines of its panel.
     fn common(self, result: &RunResult) -> Vec<(usize, String)> {
-        coordinates(result).filter(|(index, _)| *index != self.coordinate()).collect()
+        coordinates(result).filter(|(index, _)| *index != self as usize).collect()
     }
 }
 

@@ -5,15 +5,12 @@
 //! light colours (Tol's). Colour-blind readers can distinguish both, and the two palettes do not
 //! overlap. Long series are thinned by selection, without averaging.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use ssd::UnitOwner;
 
 use super::html::Swatch;
 use super::panels::{Panel, Panels};
-use super::plotly::{
-    AxisKind, AxisTitle, BarMode, DashPattern, Font, HoverMode, Marker, Plot, PlotAxis, PlotTrace, RangeMode, Stroke,
-    TraceMode, escape,
-};
+use super::plotly::{Plot, RULE, axis, axis_from_zero, bar, escape, scatter, with};
 use crate::rows::{Grid, GridCell, GridRow, OwnerRow, variant_name};
 use simulate::run::{RunResult, RunSample};
 
@@ -24,8 +21,7 @@ pub(super) const POINTS: usize = 400;
 const VARIANT_COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
 /// Dash patterns with their CSS names. They distinguish variants in print.
-const VARIANT_STROKES: [(DashPattern, &str); 3] =
-    [(DashPattern::Solid, "solid"), (DashPattern::Dashed, "dashed"), (DashPattern::Dotted, "dotted")];
+const VARIANT_STROKES: [(&str, &str); 3] = [("solid", "solid"), ("dash", "dashed"), ("dot", "dotted")];
 
 /// Tol's light palette without its grey.
 const HANDLE_COLOURS: [&str; 8] =
@@ -35,37 +31,29 @@ const FREE_COLOUR: &str = "#F1F3F4";
 
 const HOST_COLOUR: &str = "#A9B8C6";
 const COPIED_COLOUR: &str = "#27364A";
-const INK: &str = "#1F2933";
-const RULE: &str = "#E4E7EB";
 
 pub(super) fn colour(name: usize) -> &'static str {
     VARIANT_COLOURS[name % VARIANT_COLOURS.len()]
 }
 
-fn stroke(name: usize) -> &'static (DashPattern, &'static str) {
+fn stroke(name: usize) -> &'static (&'static str, &'static str) {
     // When the colours repeat, the dash patterns shift, so that all lines differ.
     &VARIANT_STROKES[(name + name / VARIANT_COLOURS.len()) % VARIANT_STROKES.len()]
 }
 
-pub(super) fn line_style(name: usize) -> Stroke {
-    Stroke { color: colour(name), width: 2.0, dash: Some(stroke(name).0) }
+pub(super) fn line_style(name: usize) -> Value {
+    json!({ "color": colour(name), "width": 2.0, "dash": stroke(name).0 })
 }
 
 fn owner_colour(owner: UnitOwner) -> &'static str {
     owner.handle().map_or(SHARED_COLOUR, |handle| HANDLE_COLOURS[usize::from(handle.0) % HANDLE_COLOURS.len()])
 }
 
-/// Legend of lines by variant.
-pub fn line_entries(panels: &Panels<'_>) -> Vec<(String, Swatch)> {
+/// Legend of lines, in the order of their colours.
+pub fn line_entries(names: &[String]) -> Vec<(String, Swatch)> {
     let entry = |(index, name): (usize, &String)| {
         (variant_name(name).to_string(), Swatch::Line(colour(index), stroke(index).1))
     };
-    panels.names.iter().enumerate().map(entry).collect()
-}
-
-/// Legend of named lines, in the order of their colours.
-pub fn named_entries(names: &[String]) -> Vec<(String, Swatch)> {
-    let entry = |(index, name): (usize, &String)| (name.clone(), Swatch::Line(colour(index), stroke(index).1));
     names.iter().enumerate().map(entry).collect()
 }
 
@@ -119,8 +107,8 @@ impl AxisRange {
         AxisRange { low: 0.0, ..range }
     }
 
-    fn axis(self, title: &str) -> PlotAxis {
-        PlotAxis { range: Some([self.low, self.high]), ..axis(title) }
+    fn axis(self, title: &str) -> Value {
+        with(axis(title), json!({ "range": [self.low, self.high] }))
     }
 }
 
@@ -189,34 +177,6 @@ fn written_capacities(result: &RunResult, sample: &RunSample) -> f64 {
     rounded(sample.host_bytes as f64 / result.capacity_bytes as f64)
 }
 
-pub(super) fn axis(title: &str) -> PlotAxis {
-    let font = |color| Font { family: None, size: 11, color };
-    PlotAxis {
-        title: AxisTitle { text: title.to_string(), font: font(Some("#52606D")) },
-        gridcolor: RULE,
-        linecolor: "#9AA5B1",
-        showline: true,
-        automargin: true,
-        tickfont: font(None),
-        ..PlotAxis::default()
-    }
-}
-
-/// An axis that includes zero.
-pub(super) fn axis_from_zero(title: &str) -> PlotAxis {
-    PlotAxis { rangemode: Some(RangeMode::ToZero), ..axis(title) }
-}
-
-pub(super) fn log_axis(title: &str) -> PlotAxis {
-    PlotAxis { kind: Some(AxisKind::Log), ..axis(title) }
-}
-
-pub(super) fn new_plot(x: PlotAxis, y: PlotAxis) -> Plot {
-    let font =
-        Font { family: Some("system-ui, -apple-system, Segoe UI, Roboto, sans-serif"), size: 12, color: Some(INK) };
-    Plot::new(x, y, font)
-}
-
 /// The values of an axis as numbers. `None` unless all are numbers.
 fn numbers(grid: &Grid) -> Option<Vec<f64>> {
     grid.columns.iter().map(|column| column.parse().ok()).collect()
@@ -224,7 +184,7 @@ fn numbers(grid: &Grid) -> Option<Vec<f64>> {
 
 pub fn summary_entries(panels: &Panels<'_>, grid: &Grid) -> Vec<(String, Swatch)> {
     if numbers(grid).is_some() {
-        return line_entries(panels);
+        return line_entries(&panels.names);
     }
     let entry = |(index, name): (usize, &String)| (variant_name(name).to_string(), Swatch::Area(colour(index)));
     panels.names.iter().enumerate().map(entry).collect()
@@ -236,13 +196,12 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
     let numbers = numbers(grid);
     let mut x = axis(&escape(axis_name));
     if numbers.is_none() {
-        x.kind = Some(AxisKind::Category);
-        x.showgrid = Some(false);
+        x = with(x, json!({ "type": "category", "showgrid": false }));
     }
     // Space above the highest bar for its label.
     let values = rows.iter().flat_map(|row| row.cells.iter().flatten().map(|cell| cell.value));
-    let y = PlotAxis { range: Some([0.0, values.fold(1.0, f64::max) * 1.12]), ..axis("write amplification") };
-    let mut plot = new_plot(x, y);
+    let y = with(axis("write amplification"), json!({ "range": [0.0, values.fold(1.0, f64::max) * 1.12] }));
+    let mut plot = Plot::new(x, y, json!({ "barmode": "group" }));
     for row in rows {
         let name = panels.names.iter().position(|name| *name == row.variant).unwrap_or(0);
         plot.data.push(match &numbers {
@@ -250,7 +209,6 @@ pub fn summary(panels: &Panels<'_>, grid: &Grid, rows: &[&GridRow], axis_name: &
             None => summary_bars(name, grid, row),
         });
     }
-    plot.layout.barmode = Some(BarMode::Group);
     plot
 }
 
@@ -259,27 +217,24 @@ fn summary_values(row: &GridRow) -> Vec<Option<f64>> {
     values.collect()
 }
 
-fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> PlotTrace {
-    let line = PlotTrace::scatter(numbers, summary_values(row), TraceMode::LinesMarkers);
-    line.drawn(line_style(name)).named(variant_name(&row.variant))
+fn summary_line(name: usize, numbers: &[f64], row: &GridRow) -> Value {
+    let style = json!({ "line": line_style(name) });
+    scatter(variant_name(&row.variant), "lines+markers", numbers, summary_values(row), style)
 }
 
-fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> PlotTrace {
+fn summary_bars(name: usize, grid: &Grid, row: &GridRow) -> Value {
     let columns: Vec<String> = grid.columns.iter().map(|column| escape(column)).collect();
     let label = |cell: &Option<GridCell>| cell.map_or(String::new(), |cell| format!("{:.2}", cell.value));
-    PlotTrace {
-        text: row.cells.iter().map(label).collect(),
-        textposition: Some("outside"),
-        cliponaxis: Some(false),
-        ..PlotTrace::bar(columns, summary_values(row), colour(name)).named(variant_name(&row.variant))
-    }
+    let labels: Vec<String> = row.cells.iter().map(label).collect();
+    let style = json!({ "text": labels, "textposition": "outside", "cliponaxis": false });
+    bar(variant_name(&row.variant), colour(name), columns, summary_values(row), style)
 }
 
 /// Write amplification over host bytes written. Each variant has a cumulative line and a thin
 /// windowed line. Several seeds are shown as their mean, with a band from minimum to maximum.
 pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange, window_capacities: f64) -> Plot {
     let x = axis_from_zero("host bytes written (x capacity)");
-    let mut plot = new_plot(x, range.axis("write amplification"));
+    let mut plot = Plot::new(x, range.axis("write amplification"), json!({ "hovermode": "x unified" }));
     for line in &panel.lines {
         let seeds: Vec<Vec<(f64, f64)>> = line.seeds.iter().map(|result| cumulative(result)).collect();
         if seeds.iter().any(|seed| !seed.is_empty()) {
@@ -290,26 +245,20 @@ pub fn over_time(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange, windo
         let (x, y): (Vec<f64>, Vec<f64>) = windowed(line.representative(), window_capacities).into_iter().unzip();
         if !x.is_empty() {
             let name = format!("{}, last {window_capacities} x capacity", panels.name(line));
-            let thin = Stroke { width: 1.0, ..line_style(line.name) };
-            plot.data.push(PlotTrace {
-                opacity: Some(0.65),
-                ..PlotTrace::scatter(x, y, TraceMode::Lines).drawn(thin).named(&name)
-            });
+            let thin = with(line_style(line.name), json!({ "width": 1.0 }));
+            plot.data.push(scatter(&name, "lines", x, y, json!({ "line": thin, "opacity": 0.65 })));
         }
         if let Some((x, y)) = first_collection(line.representative()) {
-            plot.data.push(PlotTrace {
-                marker: Some(Marker { color: colour(line.name), symbol: Some("triangle-up"), size: Some(9) }),
-                ..PlotTrace::scatter(vec![x], vec![y], TraceMode::Markers).named("collections begin")
-            });
+            let marker = json!({ "color": colour(line.name), "symbol": "triangle-up", "size": 9 });
+            plot.data.push(scatter("collections begin", "markers", vec![x], vec![y], json!({ "marker": marker })));
         }
     }
-    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
 /// The mean of several lines, and the area between their minimum and maximum. A single line has no
 /// area.
-fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<PlotTrace> {
+fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Value> {
     let longest = lines.iter().max_by_key(|line| line.len()).expect("there is a line");
     let x: Vec<f64> = longest.iter().map(|(place, _)| *place).collect();
     let over = |fold: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
@@ -317,21 +266,16 @@ fn mean_and_band(name: &str, index: usize, lines: &[Vec<(f64, f64)>]) -> Vec<Plo
         x.iter().map(|place| rounded(fold(&heights(place)))).collect()
     };
     let mean = over(&|heights| heights.iter().sum::<f64>() / heights.len() as f64);
-    let mean = PlotTrace::scatter(x.clone(), mean, TraceMode::Lines).drawn(line_style(index)).named(name);
+    let mean = scatter(name, "lines", x.clone(), mean, json!({ "line": line_style(index) }));
     if lines.len() == 1 {
         return vec![mean];
     }
-    let edge = Stroke { width: 0.0, dash: None, ..line_style(index) };
+    let edge = json!({ "color": colour(index), "width": 0.0 });
     let least = over(&|heights| heights.iter().copied().fold(f64::MAX, f64::min));
     let most = over(&|heights| heights.iter().copied().fold(f64::MIN, f64::max));
-    let least = PlotTrace::scatter(x.clone(), least, TraceMode::Lines).drawn(edge);
-    let most = PlotTrace::scatter(x, most, TraceMode::Lines).drawn(edge);
-    let band = PlotTrace {
-        fill: Some("tonexty"),
-        fillcolor: Some(format!("{}2E", colour(index))),
-        ..most.named(&format!("{name}, maximum of the seeds"))
-    };
-    vec![mean, least.named(&format!("{name}, minimum of the seeds")), band]
+    let band = json!({ "line": edge, "fill": "tonexty", "fillcolor": format!("{}2E", colour(index)) });
+    let least = scatter(&format!("{name}, minimum of the seeds"), "lines", x.clone(), least, json!({ "line": edge }));
+    vec![mean, least, scatter(&format!("{name}, maximum of the seeds"), "lines", x, most, band)]
 }
 
 /// Bytes that the host wrote through each handle, and bytes copied out of its reclaim units, a
@@ -348,16 +292,14 @@ pub fn written(panels: &Panels<'_>, panel: &Panel<'_>, range: AxisRange) -> Plot
             copied.push(rounded(row.copied_capacities));
         }
     }
-    let x =
-        PlotAxis { kind: Some(AxisKind::MultiCategory), dividercolor: Some(RULE), showgrid: Some(false), ..axis("") };
-    let mut plot = new_plot(x, range.axis("bytes (x capacity)"));
+    let x = with(axis(""), json!({ "type": "multicategory", "dividercolor": RULE, "showgrid": false }));
+    let y = range.axis("bytes (x capacity)");
+    let mut plot = Plot::new(x, y, json!({ "barmode": "stack", "bargap": 0.25 }));
     let categories = json!([names, owners]);
     plot.data = vec![
-        PlotTrace::bar(categories.clone(), host, HOST_COLOUR).named("host"),
-        PlotTrace::bar(categories, copied, COPIED_COLOUR).named("copied"),
+        bar("host", HOST_COLOUR, categories.clone(), host, json!({})),
+        bar("copied", COPIED_COLOUR, categories, copied, json!({})),
     ];
-    plot.layout.barmode = Some(BarMode::Stack);
-    plot.layout.bargap = Some(0.25);
     plot
 }
 
@@ -377,8 +319,11 @@ pub fn occupancy(result: &RunResult) -> Plot {
     // If reclaim units are smaller than a superblock, handles can hold more of them than the drive
     // has superblocks.
     let whole = held.iter().all(|units| *units <= all);
-    let y = PlotAxis { range: whole.then_some([0.0, all as f64]), ..axis_from_zero("reclaim units") };
-    let mut plot = new_plot(axis("host bytes written (x capacity)"), y);
+    let mut y = axis_from_zero("reclaim units");
+    if whole {
+        y["range"] = json!([0.0, all as f64]);
+    }
+    let mut plot = Plot::new(axis("host bytes written (x capacity)"), y, json!({ "hovermode": "x unified" }));
     for (index, owner) in holders(result) {
         let units: Vec<u64> = samples.iter().map(|sample| sample.units[index]).collect();
         plot.data.push(area(&x, units, &owner.to_string(), owner_colour(owner)));
@@ -387,18 +332,13 @@ pub fn occupancy(result: &RunResult) -> Plot {
         let free = held.iter().map(|units| all - units).collect();
         plot.data.push(area(&x, free, "free", FREE_COLOUR));
     }
-    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
-fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &'static str) -> PlotTrace {
-    let edge = Stroke { color: "#FFFFFF", width: 0.5, dash: None };
-    PlotTrace {
-        stackgroup: Some("units"),
-        fill: Some("tonexty"),
-        fillcolor: Some(colour.to_string()),
-        ..PlotTrace::scatter(x, units, TraceMode::Lines).drawn(edge).named(name)
-    }
+fn area(x: &[f64], units: Vec<u64>, name: &str, colour: &str) -> Value {
+    let edge = json!({ "color": "#FFFFFF", "width": 0.5 });
+    let style = json!({ "line": edge, "stackgroup": "units", "fill": "tonexty", "fillcolor": colour });
+    scatter(name, "lines", x, units, style)
 }
 
 #[cfg(test)]
@@ -444,7 +384,7 @@ mod tests {
         assert_eq!(first_collection(&later).map(|(x, _)| x), Some(all[10].0));
         let lines = [vec![(0.0, 1.0), (2.0, 3.0)], vec![(0.0, 1.0), (1.0, 1.0), (2.0, 1.0)]];
         let traces = mean_and_band("FDP", 0, &lines);
-        let heights: Vec<&serde_json::Value> = traces.iter().map(|trace| &trace.y).collect();
+        let heights: Vec<&serde_json::Value> = traces.iter().map(|trace| &trace["y"]).collect();
         assert_eq!(heights, [&json!([1.0, 1.5, 2.0]), &json!([1.0, 1.0, 1.0]), &json!([1.0, 2.0, 3.0])]);
     }
 

@@ -6,7 +6,6 @@ use super::html::{self, Fold, columns, figure, figures, fold, heading, legend, n
 use super::panels::{LineCoordinate, Panel, PanelLine, Panels};
 use super::{Report, plots};
 use crate::rows::{self, Grid, GridRow, ReportTable, variant_name};
-use analysis::claim_checker::{ClaimVerdict, PaperComparison};
 use simulate::run::RunResult;
 use simulate::warning::WarningCommand;
 
@@ -155,17 +154,6 @@ pub fn measures(report: &Report<'_>) -> Markup {
     per_cell_tables(report, report.results.iter(), rows::measures)
 }
 
-/// Verdicts on claims or on regression tests, as the heading says.
-pub fn verdicts(heading: &str, verdicts: &[ClaimVerdict]) -> Markup {
-    html::table(&rows::verdicts(heading, verdicts))
-}
-
-/// Published numbers and the measured ones.
-pub fn published(comparisons: &[PaperComparison]) -> Markup {
-    html::table(&rows::comparisons(comparisons))
-}
-
-/// Write amplification over time.
 pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let window = report.tail_drive_writes;
     let drawn =
@@ -180,7 +168,7 @@ pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
          the first collection. Plots of a device have the same vertical axis."
     );
     let drawn = html! { @for panel in panels.panels.iter().filter(drawn).enumerate() { (plot(panel)) } };
-    figures(&text, &plots::line_entries(panels), 320, &drawn)
+    figures(&text, &plots::line_entries(&panels.names), 320, &drawn)
 }
 
 pub fn handles(panels: &Panels<'_>) -> Markup {
@@ -318,19 +306,19 @@ mod tests {
             regression: &[],
         };
         assert_eq!(collections(&report, &panels).into_string(), "");
-        let empty = [verdicts("claim", &[]), published(&[]), notes(" \n\n ")];
+        let empty = [html::table(&rows::verdicts("claim", &[])), html::table(&rows::comparisons(&[])), notes(" \n\n ")];
         assert!(empty.iter().all(|section| section.0.is_empty()));
     }
 
     #[test]
     fn claims_say_whether_they_hold() {
-        let verdict = |holds| ClaimVerdict {
+        let verdict = |holds| analysis::claim_checker::ClaimVerdict {
             what: "A < B".into(),
             source: "Fig. 3".into(),
             holds: Some(holds),
             found: "1".into(),
         };
-        let html = verdicts("claim", &[verdict(true), verdict(false)]).into_string();
+        let html = html::table(&rows::verdicts("claim", &[verdict(true), verdict(false)])).into_string();
         assert!(html.contains("<tr class=\"holds\"><td>holds</td><td>A &lt; B</td>"), "{html}");
         assert!(html.contains("<tr class=\"fails\"><td>FAILS</td>"), "{html}");
     }

@@ -2,13 +2,12 @@
 //! bandwidth over block size.
 
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::html::{self, figure, figures, note};
 use super::panels::{Panel, Panels};
-use super::plotly::{HoverMode, Marker, Plot, PlotAxis, PlotTrace, TraceMode};
-use super::plots::{
-    POINTS, axis, axis_from_zero, line_entries, line_style, log_axis, named_entries, new_plot, rounded,
-};
+use super::plotly::{Plot, axis, axis_from_zero, log_axis, scatter, with};
+use super::plots::{POINTS, line_entries, line_style, rounded};
 use crate::rows::{self, ReportTable, variant_name};
 use base::distinct;
 use simulate::run::RunResult;
@@ -64,7 +63,7 @@ pub fn latency(panels: &Panels<'_>) -> Markup {
         ))
         @for pace in distinct(paces) { (note(&pace)) }
         (html::table(&table))
-        (figures("", &line_entries(panels), 320, &drawn))
+        (figures("", &line_entries(&panels.names), 320, &drawn))
     }
 }
 
@@ -93,7 +92,7 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
     for (name, timed) in of_panel(panel) {
         for (_, measured) in timed.named(Some(job)) {
             let points = downsampled(&measured.direction(*operation).latencies.distribution());
-            let text = points.iter().map(|(_, share)| format!("{:.5} %", share * 100.0)).collect();
+            let text: Vec<String> = points.iter().map(|(_, share)| format!("{:.5} %", share * 100.0)).collect();
             let x: Vec<f64> = points.iter().map(|(latency_ns, _)| *latency_ns as f64 / 1e3).collect();
             // The slowest requests are drawn at the share of all faster ones, because 100 % has no
             // finite position.
@@ -101,24 +100,19 @@ fn distribution(panels: &Panels<'_>, panel: &Panel<'_>, (job, operation): &Activ
             let share = |place: usize| points[place.min(last)].1.min(MOST_NINES);
             let y: Vec<f64> = (0..points.len()).map(|place| rounded(nines(share(place)))).collect();
             highest = y.iter().copied().fold(highest, f64::max);
-            let line = PlotTrace::scatter(x, y, TraceMode::Lines).drawn(line_style(name));
-            traces.push(PlotTrace {
-                text,
-                hovertemplate: Some("%{text} within %{x} us"),
-                ..line.named(variant_name(&panels.names[name]))
-            });
+            let style = json!({ "line": line_style(name), "text": text, "hovertemplate": "%{text} within %{x} us" });
+            traces.push(scatter(variant_name(&panels.names[name]), "lines", x, y, style));
         }
     }
     let top = highest.ceil() as u32;
-    let y = PlotAxis {
-        tickvals: (0..=top).collect(),
-        ticktext: (0..=top).map(share_text).collect(),
-        range: Some([0.0, f64::from(top)]),
-        ..axis("share of requests")
-    };
-    let mut plot = new_plot(log_axis("latency (us)"), y);
+    let ticks = json!({
+        "tickvals": (0..=top).collect::<Vec<u32>>(),
+        "ticktext": (0..=top).map(share_text).collect::<Vec<String>>(),
+        "range": [0.0, f64::from(top)],
+    });
+    let y = with(axis("share of requests"), ticks);
+    let mut plot = Plot::new(log_axis("latency (us)"), y, json!({ "hovermode": "closest" }));
     plot.data = traces;
-    plot.layout.hovermode = Some(HoverMode::Closest);
     plot
 }
 
@@ -169,11 +163,12 @@ pub fn bandwidth(panels: &Panels<'_>) -> Markup {
     let text = "By the time of completion. Marks at the bottom are intervals in which reclaim units were reclaimed. \
                 Point at a mark to see how many pages were copied.";
     let labels: Vec<String> = names.iter().map(activity_name).collect();
-    figures(text, &named_entries(&labels), 420, &drawn)
+    figures(text, &line_entries(&labels), 420, &drawn)
 }
 
 fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
-    let mut plot = new_plot(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"));
+    let layout = json!({ "hovermode": "x unified" });
+    let mut plot = Plot::new(axis_from_zero("virtual time (s)"), axis_from_zero("MB/s"), layout);
     let series = &timed.series;
     let seconds = |interval: usize| rounded_to_microseconds((interval as u64 * series.interval_ns) as f64 / 1e9);
     // The last interval is incomplete, because the run ended in it.
@@ -186,8 +181,8 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
                 rounded(series.counts(interval, index, operation).bytes as f64 * 1e3 / series.interval_ns as f64)
             };
             let (x, y): (Vec<f64>, Vec<f64>) = intervals().map(|one| (seconds(one), bandwidth(one))).unzip();
-            let line = PlotTrace::scatter(x, y, TraceMode::Lines).drawn(line_style(name.unwrap_or(0)));
-            plot.data.push(line.named(&activity_name(&(job.name.clone(), operation))));
+            let style = json!({ "line": line_style(name.unwrap_or(0)) });
+            plot.data.push(scatter(&activity_name(&(job.name.clone(), operation)), "lines", x, y, style));
         }
     }
     let collected: Vec<usize> = intervals().filter(|interval| series.collections(*interval).count > 0).collect();
@@ -197,14 +192,12 @@ fn over_time(timed: &TimedResult, names: &[Activity]) -> Plot {
             format!("{} units, {} pages copied", collections.count, collections.pages_copied)
         };
         let x: Vec<f64> = collected.iter().map(|interval| seconds(*interval)).collect();
-        let marks = PlotTrace::scatter(x, vec![0.0; collected.len()], TraceMode::Markers).named("garbage collection");
-        plot.data.push(PlotTrace {
-            marker: Some(Marker { color: "#9AA0A6", symbol: Some("line-ns-open"), size: Some(8) }),
-            text: collected.iter().map(text).collect(),
-            ..marks
+        let style = json!({
+            "marker": { "color": "#9AA0A6", "symbol": "line-ns-open", "size": 8 },
+            "text": collected.iter().map(text).collect::<Vec<String>>(),
         });
+        plot.data.push(scatter("garbage collection", "markers", x, vec![0.0; collected.len()], style));
     }
-    plot.layout.hovermode = Some(HoverMode::XUnified);
     plot
 }
 
@@ -226,7 +219,7 @@ pub fn block_sizes(results: &[RunResult], axes: &[String]) -> Markup {
     let names = distinct(timed().map(others));
     let activities = activities(results.iter().filter_map(|result| result.timed.as_ref()));
     let plot = |(index, activity): (usize, &Activity)| {
-        let mut plot = new_plot(log_axis("block size (KiB)"), axis_from_zero("MB/s"));
+        let mut plot = Plot::new(log_axis("block size (KiB)"), axis_from_zero("MB/s"), json!({}));
         for (name, text) in names.iter().enumerate() {
             let mut points: Vec<(f64, f64)> = timed()
                 .filter(|result| others(result) == *text)
@@ -237,13 +230,12 @@ pub fn block_sizes(results: &[RunResult], axes: &[String]) -> Markup {
                 continue;
             }
             let (x, y): (Vec<f64>, Vec<f64>) = points.into_iter().map(|(size, rate)| (size, rounded(rate))).unzip();
-            let line = PlotTrace::scatter(x, y, TraceMode::LinesMarkers).drawn(line_style(name));
-            plot.data.push(line.named(text));
+            plot.data.push(scatter(text, "lines+markers", x, y, json!({ "line": line_style(name) })));
         }
         figure(&format!("block-size-{index}"), &activity_name(activity), 280, &plot)
     };
     let drawn = html! { @for activity in activities.iter().enumerate() { (plot(activity)) } };
-    figures("", &named_entries(&names), 420, &drawn)
+    figures("", &line_entries(&names), 420, &drawn)
 }
 
 /// Bandwidth in MB/s.

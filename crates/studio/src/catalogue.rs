@@ -1,9 +1,6 @@
 //! Catalogue of experiments, devices, jobs and workloads for the page.
 
-use experiment::LabError;
-use experiment::definition::Experiment;
-use experiment::profile::{Profile, SettingOverrides};
-use experiment::workloads;
+use experiment::{Experiment, LabError, Profile, SettingOverrides, workloads};
 use report::catalogue::{CatalogueEntry, EntryKind};
 use serde_json::{Value, json};
 use ssd::DeviceLayout;

@@ -267,7 +267,7 @@ impl DriveEngine {
             };
             lane.events.extend(left_out, &events[first..]);
             lane.snapshot = snapshot;
-            lane.hosts = Some(hosts);
+            lane.messages.hosts = Some(hosts);
             state.phase = LanePhase::Running;
         });
         self.shared.changed();
@@ -329,17 +329,7 @@ impl DriveEngine {
             events.clear();
             state.session = message;
             state.version += 1;
-            state.lanes = vec![LaneState {
-                name: LANE.to_string(),
-                snapshot: Arc::default(),
-                epoch,
-                series,
-                events,
-                result: None,
-                latency: None,
-                hosts: None,
-                wear: None,
-            }];
+            state.lanes = vec![LaneState { epoch, events, ..LaneState::new(LANE, series) }];
         });
     }
 

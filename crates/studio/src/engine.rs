@@ -23,8 +23,7 @@ use toml::Table;
 use crate::command::{ByteCount, EngineCommand, PageCommand};
 use crate::export::{ExportData, ExportLane};
 use crate::frames::LanePhase;
-use crate::lane::{Lane, LaneFork};
-use crate::memory::share;
+use crate::lane::{Lane, LaneFork, reserve};
 use crate::session_spec::{ForkSpec, LANES_MAX, LanePlan, SessionPlan, SessionSpec};
 use crate::shared_session::SharedSession;
 
@@ -110,7 +109,7 @@ impl SessionEngine {
             self.start_due_forks();
             self.advance_one();
             if self.is_changed && self.published_at.elapsed() >= FRAME_TIME {
-                self.publish();
+                self.publish_updates(self.shared.is_watched());
             }
         }
     }
@@ -407,7 +406,7 @@ impl SessionEngine {
         let mut order = self.lanes[of].plan.order.clone();
         order.name = name.to_string();
         order.set.extend(set.clone());
-        let (plan, share) = self.session_plan.lane(&order, |need| share(&self.memory, need))?;
+        let (plan, share) = self.session_plan.lane(&order, |need| reserve(&self.memory, need))?;
         let branch = LaneFork { of, at_host_bytes, forked: None };
         self.lanes.push(Lane::new(plan, Some(branch), share));
         Ok(())
@@ -479,7 +478,7 @@ impl SessionEngine {
             "type": "session",
             "id": self.shared.id,
             "name": self.shared.with(|state| state.name().to_string()),
-            "title": self.session_plan.title(),
+            "title": self.session_plan.experiment.title,
             "lanes": lanes,
             "speed": self.speed.as_ref().map(|speed| speed.bytes_per_second),
             "running": self.is_running,
@@ -494,11 +493,6 @@ impl SessionEngine {
         self.shared.changed();
     }
 
-    /// Publishes updates.
-    fn publish(&mut self) {
-        self.publish_updates(self.shared.is_watched());
-    }
-
     /// Publishes updates. Unit records are included if a page is connected.
     fn publish_updates(&mut self, is_watched: bool) {
         self.is_changed = false;
@@ -509,7 +503,7 @@ impl SessionEngine {
         self.shared.with(|state| {
             state.phase = phase;
             for (index, (lane, published)) in self.lanes.iter().zip(published).enumerate() {
-                published.apply(&mut state.lanes, index, &lane.plan.order.name, lane.series());
+                published.apply(&mut state.lanes, index, &lane.plan.order.name, &lane.series);
             }
         });
         self.shared.changed();

@@ -17,10 +17,6 @@ pub const HEAD_BYTES: usize = 88;
 pub const OWNER_BYTES: usize = 40;
 pub const UNIT_BYTES: usize = 16;
 pub const EVENT_BYTES: usize = 40;
-/// Size of a sample without its owners, bytes.
-pub const SAMPLE_BYTES: usize = 16;
-/// Size of an owner in a sample, bytes.
-pub const SAMPLE_OWNER_BYTES: usize = 16;
 /// Flag that tells the page to drop all earlier units, samples and events.
 pub const WHOLE: u8 = 1;
 /// Owner index that means no owner.
@@ -276,7 +272,7 @@ mod tests {
         assert_eq!([24, 32].map(|offset| f64_at(&frame, at + offset)), [44.0, 45.0]);
         let at = at + EVENT_BYTES;
         assert_eq!([0, 8, 16, 40].map(|offset| f64_at(&frame, at + offset)), [50.0, 51.0, 52.0, 55.0]);
-        assert_eq!(frame.len(), at + SAMPLE_BYTES + 2 * SAMPLE_OWNER_BYTES);
+        assert_eq!(frame.len(), at + 16 + 2 * 16);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::HumanBytes;
 use experiment::LabError;
 use serde_json::{Value, json};
-use simulate::live::{ForkStart, LiveRun, MemoryAccount, MemoryShare, RecentActivity, RunPosition};
-use simulate::run::RunResult;
+use simulate::live::{ForkStart, LiveRun, MemoryAccount, MemoryShare, RecentActivity, RunPhase, RunPosition};
+use simulate::run::{MemoryNeed, RunResult};
 use ssd::{DeviceEvent, OwnerStats};
 use target::monitor::unit_scanner::OwnerUsage;
 
@@ -22,18 +23,32 @@ use crate::records::{LoggedEvent, drive_json, object, owner_record, record, rows
 use crate::results;
 use crate::series::{LaneSample, LaneSeries, SampleExtras};
 use crate::session_spec::LanePlan;
-use crate::state::{EventRing, LaneSnapshot, LaneState};
+use crate::state::{LaneMessages, LaneSnapshot, LaneState};
 
 /// Maximum events kept for a trace.
 const LOG_MAX: usize = 20_000;
 /// Memory of a lane's events, series and page state, bytes.
-pub const LANE_STATE_BYTES: u64 = 8 << 20;
+const LANE_STATE_BYTES: u64 = 8 << 20;
 /// Interval between two messages about latencies and wear of a running lane.
 const MEASURES_INTERVAL: Duration = Duration::from_secs(1);
 /// Weight of the latest measurement in the displayed speed.
 const SPEED_WEIGHT: f64 = 0.3;
 
-/// Latest events of a lane.
+/// Reserves memory for a lane: its run and its page state. Checkpoints of other lanes are dropped
+/// for it.
+pub fn reserve(memory: &MemoryAccount, need: &MemoryNeed) -> Result<MemoryShare, LabError> {
+    let bytes = need.bytes().saturating_add(LANE_STATE_BYTES);
+    memory.reserve(bytes).map_err(|left| {
+        let problem = format!(
+            "the run needs {}, but the sessions have {} left. Run a smaller scaled model (scale 1/512) or a smaller \
+             workload, or end another session",
+            HumanBytes(bytes),
+            HumanBytes(left)
+        );
+        LabError::invalid("memory", problem)
+    })
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct LaneEvents {
     /// Events, oldest first.
@@ -63,13 +78,12 @@ pub struct Lane {
     had_collected: bool,
     run: Option<LiveRun>,
     failed: Option<String>,
-    result: Option<Arc<str>>,
-    latency: Option<Arc<str>>,
-    wear: Option<Arc<str>>,
+    messages: LaneMessages,
     /// Time of the last message about latencies and wear, and the number of requests then.
     measures_sent: (Instant, u64),
     epoch: u64,
-    series: LaneSeries,
+    /// Time series, including samples that pages have not received.
+    pub series: LaneSeries,
     is_forgotten: bool,
     log: LaneEvents,
     new_events: Vec<UnitEventRecord>,
@@ -98,9 +112,7 @@ impl Lane {
             had_collected: false,
             run: None,
             failed: None,
-            result: None,
-            latency: None,
-            wear: None,
+            messages: LaneMessages::default(),
             measures_sent: (Instant::now(), 0),
             epoch: 1,
             series: LaneSeries::new(owners, layout.capacity_bytes()),
@@ -159,21 +171,19 @@ impl Lane {
 
     /// Returns true if the run has ended or failed.
     pub fn is_over(&self) -> bool {
-        self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == simulate::live::RunPhase::Ended)
+        self.failed.is_some() || self.run.as_ref().is_some_and(|run| run.phase() == RunPhase::Ended)
     }
 
     /// Returns true if the drive is being filled.
     pub fn is_filling(&self) -> bool {
-        self.run.as_ref().is_some_and(|run| run.phase() == simulate::live::RunPhase::Filling)
+        self.run.as_ref().is_some_and(|run| run.phase() == RunPhase::Filling)
     }
 
     /// Invalidates the state that pages received.
     fn reset_viewers(&mut self) {
         self.epoch += 1;
         self.is_forgotten = true;
-        self.result = None;
-        self.latency = None;
-        self.wear = None;
+        self.messages = LaneMessages::default();
         self.measures_sent = (Instant::now(), 0);
         self.failed = None;
         self.new_events.clear();
@@ -218,9 +228,9 @@ impl Lane {
         if !self.waits() && !self.is_filling() && (self.series.is_due(host_bytes) || is_over) {
             self.record_sample();
         }
-        let ended = self.run.as_ref().filter(|_| is_over && self.result.is_none() && self.failed.is_none());
+        let ended = self.run.as_ref().filter(|_| is_over && self.messages.result.is_none() && self.failed.is_none());
         if let Some(result) = ended.map(LiveRun::result) {
-            self.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
+            self.messages.result = Some(Arc::from(results::cell(&self.plan, &result).to_string()));
         }
         self.finish_seek();
     }
@@ -234,9 +244,9 @@ impl Lane {
         let Some(run) = self.run.as_ref().filter(|_| requests != sent_requests && is_due) else {
             return;
         };
-        self.wear = Some(Arc::from(results::wear(run.block_erase_counts()).to_string()));
+        self.messages.wear = Some(Arc::from(results::wear(run.block_erase_counts()).to_string()));
         let page_bytes = self.plan.plan.layout().page_bytes;
-        self.latency = run.timed().map(|timed| Arc::from(results::latency(&timed, page_bytes)));
+        self.messages.latency = run.timed().map(|timed| Arc::from(results::latency(&timed, page_bytes)));
         self.measures_sent = (Instant::now(), requests);
     }
 
@@ -270,8 +280,7 @@ impl Lane {
         let Some(run) = &mut self.run else { return };
         let taken = run.take_events();
         let now = run.position();
-        let is_searching =
-            self.first_collection.is_none() && !self.had_collected && run.phase() != simulate::live::RunPhase::Filling;
+        let is_searching = self.first_collection.is_none() && !self.had_collected && run.phase() != RunPhase::Filling;
         let has_collected = is_searching && collections(run) > 0;
         let is_timed = self.plan.plan.is_timed();
         let handles = self.plan.plan.layout().handles.len();
@@ -338,9 +347,9 @@ impl Lane {
         let works = is_running || self.goal.is_some();
         match run.phase() {
             _ if self.failed.is_some() => LanePhase::Failed,
-            simulate::live::RunPhase::Ended => LanePhase::Ended,
-            simulate::live::RunPhase::Filling if works => LanePhase::Filling,
-            simulate::live::RunPhase::Running if works => LanePhase::Running,
+            RunPhase::Ended => LanePhase::Ended,
+            RunPhase::Filling if works => LanePhase::Filling,
+            RunPhase::Running if works => LanePhase::Running,
             _ if run.position() == RunPosition::default() => LanePhase::Waiting,
             _ => LanePhase::Paused,
         }
@@ -387,9 +396,7 @@ impl Lane {
             series: std::mem::take(&mut self.is_forgotten).then(|| self.series.clone()),
             events: std::mem::take(&mut self.new_events),
             events_left_out: std::mem::take(&mut self.new_left_out),
-            result: self.result.clone(),
-            latency: self.latency.clone(),
-            wear: self.wear.clone(),
+            messages: self.messages.clone(),
         }
     }
 
@@ -457,11 +464,6 @@ impl Lane {
         let activity = self.run.as_ref().map(LiveRun::activity).unwrap_or_default();
         (self.log.clone(), self.series.clone(), activity)
     }
-
-    /// Time series, including samples that pages have not received.
-    pub fn series(&self) -> &LaneSeries {
-        &self.series
-    }
 }
 
 /// Garbage collections since the workload started. During the fill, collections of the fill.
@@ -478,26 +480,14 @@ pub struct LaneUpdates {
     series: Option<LaneSeries>,
     events: Vec<UnitEventRecord>,
     events_left_out: u64,
-    result: Option<Arc<str>>,
-    latency: Option<Arc<str>>,
-    wear: Option<Arc<str>>,
+    messages: LaneMessages,
 }
 
 impl LaneUpdates {
     /// Merges the updates into the state of lane `index` with this name and series.
     pub fn apply(self, lanes: &mut Vec<LaneState>, index: usize, name: &str, series: &LaneSeries) {
         if index == lanes.len() {
-            lanes.push(LaneState {
-                name: name.to_string(),
-                snapshot: Arc::default(),
-                epoch: 0,
-                series: series.clone(),
-                events: EventRing::default(),
-                result: None,
-                latency: None,
-                hosts: None,
-                wear: None,
-            });
+            lanes.push(LaneState::new(name, series.clone()));
         }
         let lane = &mut lanes[index];
         assert_eq!(lane.name, name, "lanes stand in their order");
@@ -511,8 +501,6 @@ impl LaneUpdates {
         lane.snapshot = self.snapshot;
         lane.epoch = self.epoch;
         lane.events.extend(self.events_left_out, &self.events);
-        lane.result = self.result;
-        lane.latency = self.latency;
-        lane.wear = self.wear;
+        lane.messages = self.messages;
     }
 }

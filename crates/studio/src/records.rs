@@ -32,14 +32,9 @@ pub fn owner_index(owner: UnitOwner, handles: usize) -> u8 {
     u8::try_from(index).expect("a device has at most 128 handles")
 }
 
-fn state_number(state: UnitState) -> u8 {
-    match state {
-        UnitState::Free => 0,
-        UnitState::OpenForHost => 1,
-        UnitState::OpenForCollection => 2,
-        UnitState::Closed => CLOSED,
-    }
-}
+// Frames have the numbers of the variants.
+const _: () = assert!(UnitState::Closed as u8 == CLOSED && CloseReason::IsolationChanged as u8 == 3);
+const _: () = assert!(Trigger::Background as u8 == 0 && Trigger::Forced as u8 == 2);
 
 /// Converts an event to a record with the data of a trace. `opened_pages` has the page count of
 /// each opened unit, by unit.
@@ -81,7 +76,7 @@ pub fn record(
             let record = UnitEventRecord {
                 kind: 2,
                 owner: owner_index(*owner, handles),
-                reason: close_number(*reason),
+                reason: *reason as u8,
                 unit: unit.0,
                 pages,
                 valid_pages: pages.saturating_sub(*unwritten_pages),
@@ -93,7 +88,7 @@ pub fn record(
             let record = UnitEventRecord {
                 kind: 3,
                 owner: owner_index(reclaim.victim_owner, handles),
-                reason: trigger_number(reclaim.trigger),
+                reason: reclaim.trigger as u8,
                 destination_owner: owner_index(reclaim.destination_owner, handles),
                 unit: reclaim.victim.0,
                 pages: reclaim.unit_pages,
@@ -115,23 +110,6 @@ pub fn record(
         }
     };
     LoggedEvent { record, group, elapsed_ns }
-}
-
-fn close_number(reason: CloseReason) -> u8 {
-    match reason {
-        CloseReason::Full => 0,
-        CloseReason::HostUpdate => 1,
-        CloseReason::RoomNeeded => 2,
-        CloseReason::IsolationChanged => 3,
-    }
-}
-
-fn trigger_number(trigger: Trigger) -> u8 {
-    match trigger {
-        Trigger::Background => 0,
-        Trigger::Foreground => 1,
-        Trigger::Forced => 2,
-    }
 }
 
 /// Record of an owner, from its counters and its occupancy.
@@ -160,7 +138,7 @@ pub fn units_of(views: impl IntoIterator<Item = UnitView>, layout: &DeviceLayout
     let mut units: Vec<UnitRecord> = (0..layout.slices()).map(free).collect();
     for view in views {
         units[view.unit.0 as usize] = UnitRecord {
-            state: state_number(view.state),
+            state: view.state as u8,
             owner: view.owner.map_or(NO_OWNER, |owner| owner_index(owner, handles)),
             group: view.group.0,
             valid_pages: view.valid_pages,

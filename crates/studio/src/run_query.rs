@@ -11,13 +11,9 @@
 
 use std::path::{Path, PathBuf};
 
-use experiment::LabError;
-use experiment::cell::{CellKey, RunSpec};
-use experiment::definition::Experiment;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model::{Scale, ScaleChoice};
-use experiment::selection::{RunOverrides, RunSet};
-use experiment::workloads::WorkloadChoice;
+use experiment::{
+    CellKey, Experiment, LabError, RunOptions, RunOverrides, RunSet, RunSpec, Scale, ScaleChoice, WorkloadChoice,
+};
 use serde_json::{Map, Value};
 use toml::Table;
 
@@ -47,15 +43,12 @@ impl GrantedSpec {
         set: &Table,
     ) -> Result<GrantedSpec, LabError> {
         let mut granted = GrantedSpec::default();
-        let (name, order) = match ExperimentLocation::locate(experiment)? {
-            ExperimentLocation::Experiment(name) => {
-                let order = order.with_experiment(&name, experiment, set)?;
-                (name, order)
-            }
-            ExperimentLocation::Workload { workload, device } => {
+        let (name, device) = locate(experiment)?;
+        let order = match device {
+            None => order.with_experiment(&name, experiment, set)?,
+            Some(device) => {
                 order.device.get_or_insert(device);
-                let order = order.with_workload(&workload, set);
-                (workload, order)
+                order.with_workload(&name, set)
             }
         };
         [Some(&name), order.device.as_ref()].into_iter().flatten().for_each(|name| granted.grant(name));
@@ -75,44 +68,25 @@ impl GrantedSpec {
     }
 }
 
-/// Location of an experiment.
-enum ExperimentLocation {
-    /// Experiment of the catalogue, or its file.
-    Experiment(String),
-    /// Workload on a device.
-    Workload {
-        /// Workload of the catalogue, or a file.
-        workload: String,
-        device: String,
-    },
-}
-
-impl ExperimentLocation {
-    /// Locates an experiment.
-    ///
-    /// # Errors
-    /// The experiment exists only in memory.
-    fn locate(experiment: &Experiment) -> Result<ExperimentLocation, LabError> {
-        let is_plain = experiment.variants.is_empty() && experiment.grid.is_empty();
-        if let Some(WorkloadChoice::Named(workload)) = experiment.workload.as_ref().filter(|_| is_plain)
-            && *workload == experiment.file
-        {
-            return Ok(ExperimentLocation::Workload {
-                workload: workload.clone(),
-                device: experiment.devices[0].clone(),
-            });
-        }
-        let is_this = |found: Result<Experiment, LabError>| found.is_ok_and(|found| found.file == experiment.file);
-        if names_of("experiment").contains(&experiment.slug) && is_this(Experiment::find(&experiment.slug)) {
-            return Ok(ExperimentLocation::Experiment(experiment.slug.clone()));
-        }
-        if Path::new(&experiment.file).is_file() {
-            return Ok(ExperimentLocation::Experiment(experiment.file.clone()));
-        }
-        let problem = "is neither in the catalogue nor a file, so a session cannot find it. Write it to an \
-                       experiment.toml and give its path";
-        Err(invalid_request(&experiment.file, problem))
+/// Finds where an experiment comes from: its name in the catalogue or its file, or the workload that
+/// it only wraps and the device.
+fn locate(experiment: &Experiment) -> Result<(String, Option<String>), LabError> {
+    let is_plain = experiment.variants.is_empty() && experiment.grid.is_empty();
+    if let Some(WorkloadChoice::Named(workload)) = experiment.workload.as_ref().filter(|_| is_plain)
+        && *workload == experiment.file
+    {
+        return Ok((workload.clone(), Some(experiment.devices[0].clone())));
     }
+    let is_this = |found: Result<Experiment, LabError>| found.is_ok_and(|found| found.file == experiment.file);
+    if names_of("experiment").contains(&experiment.slug) && is_this(Experiment::find(&experiment.slug)) {
+        return Ok((experiment.slug.clone(), None));
+    }
+    if Path::new(&experiment.file).is_file() {
+        return Ok((experiment.file.clone(), None));
+    }
+    let problem = "is neither in the catalogue nor a file, so a session cannot find it. Write it to an \
+                   experiment.toml and give its path";
+    Err(LabError::invalid(&experiment.file, problem))
 }
 
 /// Runs requested by a program.
@@ -131,10 +105,6 @@ pub struct RunKey<'a> {
     pub scale: Option<Scale>,
 }
 
-fn invalid_request(place: &str, problem: impl Into<String>) -> LabError {
-    LabError::invalid(place, problem)
-}
-
 /// Returns the common value of all runs, or a refusal with a remedy.
 fn common<T: PartialEq + ToString>(
     what: &str,
@@ -146,7 +116,7 @@ fn common<T: PartialEq + ToString>(
         None => Ok(first),
         Some(other) => {
             let (first, other) = (first.to_string(), other.to_string());
-            Err(invalid_request(
+            Err(LabError::invalid(
                 "studio",
                 format!("the runs have {what}s {first} and {other}, but a session has one. {remedy}"),
             ))
@@ -160,19 +130,19 @@ impl RunQuery {
         if runs.is_empty() || runs.len() > LANES_MAX {
             let problem =
                 format!("there are {} runs, but a session shows 1 to {LANES_MAX}. Choose some of them", runs.len());
-            return Err(invalid_request("studio", problem));
+            return Err(LabError::invalid("studio", problem));
         }
         if self.selection.snapshot.is_some() {
             let problem =
                 "the runs continue a saved device, but a session begins with a new one. Run them without snapshot";
-            return Err(invalid_request("studio", problem));
+            return Err(LabError::invalid("studio", problem));
         }
         let RunSet { settings, cells: selected, .. } = self.experiment.select(&self.selection)?;
         let cell_of = |run: &RunKey<'_>| {
             let mut cells = selected.iter();
             let cell = cells.find(|cell| cell.key == *run.key && cell.seed == run.seed && is_profile(cell));
             cell.ok_or_else(|| {
-                invalid_request(&run.key.to_string(), "the experiment has changed since this run. Run it again")
+                LabError::invalid(&run.key.to_string(), "the experiment has changed since this run. Run it again")
             })
         };
         let cells = runs.iter().map(cell_of).collect::<Result<Vec<&RunSpec>, LabError>>()?;
@@ -214,15 +184,11 @@ impl RunQuery {
             lanes: self.lanes(cells),
             ..SessionSpec::default()
         };
-        match ExperimentLocation::locate(&self.experiment)? {
-            ExperimentLocation::Experiment(name) => {
-                made.grant(&name);
-                made.spec.experiment = Some(name);
-            }
-            ExperimentLocation::Workload { workload, .. } => {
-                made.grant(&workload);
-                made.spec.workload = Some(named(workload));
-            }
+        let (name, device_of_workload) = locate(&self.experiment)?;
+        made.grant(&name);
+        match device_of_workload {
+            None => made.spec.experiment = Some(name),
+            Some(_) => made.spec.workload = Some(named(name)),
         }
         match &self.selection.change.workload {
             Some(WorkloadChoice::Named(name)) => {
@@ -232,7 +198,9 @@ impl RunQuery {
             Some(WorkloadChoice::Table(table)) => {
                 made.spec.workload = Some(SessionWorkload {
                     name: "workload.toml".to_string(),
-                    text: Some(toml::to_string(table).map_err(|error| invalid_request("workload", error.to_string()))?),
+                    text: Some(
+                        toml::to_string(table).map_err(|error| LabError::invalid("workload", error.to_string()))?,
+                    ),
                 });
             }
             None => {}
@@ -277,7 +245,7 @@ impl RunQuery {
         };
         let problem =
             format!("a session cannot change its {what}, so the run would differ. Use the value of the experiment");
-        Err(invalid_request(&format!("studio, {}", run.key), problem))
+        Err(LabError::invalid(&format!("studio, {}", run.key), problem))
     }
 }
 
@@ -374,13 +342,13 @@ mod tests {
 
     #[test]
     fn an_experiment_is_found_again_or_refused() {
-        let found = ExperimentLocation::locate(&Experiment::find("three_stream").expect("it is built in"));
-        assert!(matches!(found, Ok(ExperimentLocation::Experiment(name)) if name == "three_stream"));
-        let found = ExperimentLocation::locate(&Experiment::from_workload("three_stream", "ssd_b"));
-        assert!(matches!(found, Ok(ExperimentLocation::Workload { device, .. }) if device == "ssd_b"));
+        let found = locate(&Experiment::find("three_stream").expect("it is built in"));
+        assert!(matches!(found, Ok((name, None)) if name == "three_stream"));
+        let found = locate(&Experiment::from_workload("three_stream", "ssd_b"));
+        assert!(matches!(found, Ok((_, Some(device))) if device == "ssd_b"));
         let table = toml::from_str("devices = [\"ssd_a\"]\nworkload = \"three_stream\"\n[run]\nscale = \"1/2048\"\n");
         let made = Experiment::from_table("experiment", table.expect("a table")).expect("an experiment");
-        let refused = ExperimentLocation::locate(&made).err().expect("nobody finds it").to_string();
+        let refused = locate(&made).expect_err("nobody finds it").to_string();
         assert!(refused.contains("neither in the catalogue nor a file"), "{refused}");
     }
 }

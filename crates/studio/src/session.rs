@@ -23,7 +23,7 @@ use crate::drive::{DriveEngine, MonitoredDrive};
 use crate::engine::SessionEngine;
 use crate::export::ExportData;
 use crate::frames::LanePhase;
-use crate::memory::share;
+use crate::lane::reserve;
 use crate::session_spec::{SessionPlan, SessionSpec, check_name};
 use crate::shared_session::SharedSession;
 
@@ -55,11 +55,11 @@ impl StudioSession {
         slot: S,
     ) -> Result<StudioSession, LabError> {
         let plan = Arc::new(plan);
-        let lanes = plan.lanes(|need| share(memory, need))?;
+        let lanes = plan.lanes(|need| reserve(memory, need))?;
         let shared = Arc::new(SharedSession::new(format!("s{id}"), plan.order.clone()));
         shared.with(|state| state.default_name = name);
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
-        let title = plan.title().to_string();
+        let title = plan.experiment.title.clone();
         let engine = SessionEngine::new(plan, lanes, Arc::clone(&shared), memory.clone(), receiver)?;
         let work = move || {
             engine.run();
@@ -95,13 +95,7 @@ impl StudioSession {
         };
         let thread = std::thread::Builder::new().name(format!("studio {}", shared.id)).spawn(work);
         let thread = thread.map_err(|error| {
-            LabError::invalid(
-                "session",
-                format!(
-                    "cannot start a thread ({error}). End \
-                                                                         another session"
-                ),
-            )
+            LabError::invalid("session", format!("cannot start a thread ({error}). End another session"))
         })?;
         Ok(StudioSession {
             shared,

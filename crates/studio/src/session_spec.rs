@@ -10,14 +10,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use experiment::LabError;
-use experiment::cell::RunSpec;
-use experiment::change::RunChange;
-use experiment::definition::Experiment;
-use experiment::run_options::{RunOptions, RunSettings};
-use experiment::scaled_model::{self, ScaleChoice};
-use experiment::selection::{RunOverrides, RunSet};
-use experiment::workloads::WorkloadChoice;
+use experiment::{
+    Experiment, LabError, RunChange, RunOptions, RunOverrides, RunSet, RunSettings, RunSpec, ScaleChoice,
+    WorkloadChoice, scaled_model,
+};
 use serde::{Deserialize, Serialize};
 use simulate::run::{MemoryNeed, RunPlan};
 use toml::Table;
@@ -39,16 +35,13 @@ const FIRST_SEED: u64 = 1;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SessionSpec {
     /// Name of the session [default: its experiment or workload].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Experiment of the catalogue.
-    #[serde(default)]
     pub experiment: Option<String>,
     /// Workload, alone or instead of the experiment's.
-    #[serde(default)]
     pub workload: Option<SessionWorkload>,
     /// Device of the catalogue [default: the experiment's only device].
-    #[serde(default)]
     pub device: Option<String>,
     /// Options of the runs. In JSON, the options are keys of the order, some with shorter names.
     #[serde(flatten, with = "order_options")]
@@ -97,7 +90,7 @@ pub struct SessionWorkload {
     /// Name in the catalogue. For a text, a file name whose extension gives the kind: `.fio` for a
     /// job file, `.toml` for a workload with a `kind`, any other for a block trace.
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
@@ -144,21 +137,16 @@ pub struct SessionPlan {
     /// Experiment that contains the lanes as cells.
     pub experiment: Experiment,
     /// Workload of all lanes, if the order has one.
-    workload: Option<WorkloadChoice>,
+    pub workload: Option<WorkloadChoice>,
     /// Folder with the texts that runs read as files.
     folder: Option<tempfile::TempDir>,
-}
-
-/// Refusal of an order, with the place in it.
-fn invalid_spec(place: &str, problem: impl Into<String>) -> LabError {
-    LabError::invalid(place, problem)
 }
 
 impl SessionSpec {
     /// Parses an order.
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
         let order: SessionSpec =
-            serde_json::from_slice(text).map_err(|error| invalid_spec("order", error.to_string()))?;
+            serde_json::from_slice(text).map_err(|error| LabError::invalid("order", error.to_string()))?;
         order.check()?;
         Ok(order)
     }
@@ -169,14 +157,14 @@ impl SessionSpec {
             check_name("name", name)?;
         }
         if self.run.seeds.as_ref().is_some_and(|seeds| seeds.len() != 1) {
-            return Err(invalid_spec("seed (--seed)", "a session runs one seed. Give one"));
+            return Err(LabError::invalid("seed (--seed)", "a session runs one seed. Give one"));
         }
         if self.lanes.is_empty() {
-            return Err(invalid_spec("lanes", "the list is empty. Give at least one"));
+            return Err(LabError::invalid("lanes", "the list is empty. Give at least one"));
         }
         let count = self.lanes.len() + self.forks.len();
         if count > LANES_MAX {
-            return Err(invalid_spec(
+            return Err(LabError::invalid(
                 "lanes",
                 format!("there are {count} with the forks, but a session has at most {LANES_MAX}. Remove some"),
             ));
@@ -186,7 +174,7 @@ impl SessionSpec {
         for (index, name) in names.iter().enumerate() {
             check_name(LANE_NAME, name)?;
             if names[..index].contains(name) {
-                return Err(invalid_spec("lanes", format!("two have the name {name:?}. Give each another name")));
+                return Err(LabError::invalid("lanes", format!("two have the name {name:?}. Give each another name")));
             }
         }
         for set in self.lanes.iter().map(|lane| &lane.set).chain(self.forks.iter().map(|fork| &fork.set)) {
@@ -195,14 +183,12 @@ impl SessionSpec {
         for (index, fork) in self.forks.iter().enumerate() {
             if fork.of >= self.lanes.len() + index {
                 let problem = format!("{} is a fork of lane {}, which does not come before it", fork.name, fork.of);
-                return Err(invalid_spec("forks", problem));
+                return Err(LabError::invalid("forks", problem));
             }
         }
         Ok(())
     }
-}
 
-impl SessionSpec {
     /// Creates a lane per variant of an experiment, or one lane for a workload. `target` is that of
     /// `warp run`. The device and the options come from this order. `set` are settings of all
     /// lanes.
@@ -259,7 +245,7 @@ impl SessionSpec {
                 "{unknown} is not a variant or value of {}, or it is the second value of an axis",
                 experiment.slug
             );
-            return Err(invalid_spec("variants (--variant)", problem));
+            return Err(LabError::invalid("variants (--variant)", problem));
         }
         Ok(self)
     }
@@ -281,7 +267,7 @@ pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
             "{:?} is not a valid name. Give 1 to {NAME_BYTES_MAX} bytes without control characters",
             excerpt(name)
         );
-        return Err(invalid_spec(place, problem));
+        return Err(LabError::invalid(place, problem));
     }
     Ok(())
 }
@@ -289,12 +275,12 @@ pub fn check_name(place: &str, name: &str) -> Result<(), LabError> {
 /// Rejects too many settings, and settings that name files of this machine.
 pub fn check_set(set: &Table) -> Result<(), LabError> {
     if set.len() > SETTINGS_MAX {
-        return Err(invalid_spec("set", format!("there are {} settings. Give at most {SETTINGS_MAX}", set.len())));
+        return Err(LabError::invalid("set", format!("there are {} settings. Give at most {SETTINGS_MAX}", set.len())));
     }
     set.iter().try_for_each(|(path, value)| {
         let last = path.rsplit('.').next().unwrap_or_default();
         text_check::check_setting(last, value)
-            .map_err(|problem| invalid_spec(&format!("set {}", excerpt(path)), problem))
+            .map_err(|problem| LabError::invalid(&format!("set {}", excerpt(path)), problem))
     })
 }
 
@@ -361,14 +347,14 @@ impl SessionPlan {
                 names.join(", "),
                 if cells.len() > names.len() { ", ..." } else { "" }
             );
-            return Err(invalid_spec(&format!("lane {}", order.name), problem));
+            return Err(LabError::invalid(&format!("lane {}", order.name), problem));
         }
         Ok((settings, cells.remove(0)))
     }
 
     /// Error of a lane, with the names of its order.
     fn lane_error(&self, order: &LaneSpec, error: &LabError) -> LabError {
-        invalid_spec(&format!("lane {}", order.name), self.as_ordered(&error.to_string()))
+        LabError::invalid(&format!("lane {}", order.name), self.as_ordered(&error.to_string()))
     }
 
     /// Selection of a lane, with the same options as `warp run`.
@@ -394,11 +380,6 @@ impl SessionPlan {
         }
     }
 
-    /// Workload of all lanes, if the order has one.
-    pub fn workload(&self) -> Option<&WorkloadChoice> {
-        self.workload.as_ref()
-    }
-
     /// Default name of the session, made of its experiment or workload, device and lanes.
     pub fn default_name(&self) -> String {
         let order = &self.order;
@@ -413,11 +394,6 @@ impl SessionPlan {
             lanes => lanes.iter().map(|lane| lane.name.as_str()).collect::<Vec<_>>().join(", "),
         };
         format!("{what}{device}: {lanes}").chars().take(NAME_BYTES_MAX).collect()
-    }
-
-    /// Title of the session, one line.
-    pub fn title(&self) -> &str {
-        &self.experiment.title
     }
 }
 
@@ -439,15 +415,17 @@ fn base_experiment(
         if order.device.is_none() && experiment.devices.len() > 1 {
             let problem =
                 format!("is missing. Give one of those in the experiment ({})", experiment.devices.join(", "));
-            return Err(invalid_spec("device", problem));
+            return Err(LabError::invalid("device", problem));
         }
         return Ok(experiment);
     }
     let (Some(named), Some(choice)) = (&order.workload, workload) else {
-        return Err(invalid_spec("order", "names neither an experiment nor a workload. Give one of them"));
+        return Err(LabError::invalid("order", "names neither an experiment nor a workload. Give one of them"));
     };
-    let device =
-        order.device.as_ref().ok_or_else(|| invalid_spec("device", "is missing. Give a device for the workload"))?;
+    let device = order
+        .device
+        .as_ref()
+        .ok_or_else(|| LabError::invalid("device", "is missing. Give a device for the workload"))?;
     let mut experiment = Experiment::from_workload(&named.name, device);
     experiment.workload = Some(choice.clone());
     Ok(experiment)
@@ -465,7 +443,7 @@ fn choice(
         }
         return Ok(WorkloadChoice::Named(workload.name.clone()));
     };
-    text_check::check_file_name(&workload.name).map_err(|problem| invalid_spec("workload, name", problem))?;
+    text_check::check_file_name(&workload.name).map_err(|problem| LabError::invalid("workload, name", problem))?;
     match text_check::table(&workload.name, text) {
         Ok(Some(table)) => Ok(WorkloadChoice::Table(table)),
         Ok(None) => {
@@ -479,7 +457,7 @@ fn choice(
         Err(problems) => {
             let first = &problems[0];
             let line = first.line.map_or(String::new(), |line| format!(":{line}"));
-            Err(invalid_spec(&format!("{}{line}", workload.name), first.message.clone()))
+            Err(LabError::invalid(&format!("{}{line}", workload.name), first.message.clone()))
         }
     }
 }

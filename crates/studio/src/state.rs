@@ -68,28 +68,44 @@ impl EventRing {
     }
 }
 
-/// State of a lane for pages.
-pub struct LaneState {
-    pub name: String,
-    /// Latest snapshot.
-    pub snapshot: Arc<LaneSnapshot>,
-    /// Incremented when earlier data becomes invalid.
-    pub epoch: u64,
-    /// Time series.
-    pub series: LaneSeries,
-    /// Latest events.
-    pub events: EventRing,
-    /// Result as JSON, after the end.
-    pub result: Option<Arc<str>>,
+/// Messages about a lane beside its frames, `None` before the first.
+#[derive(Clone, Default)]
+pub struct LaneMessages {
     /// Latencies so far, as members of a JSON object.
     pub latency: Option<Arc<str>>,
     /// Message about the hosts of a served drive.
     pub hosts: Option<Arc<str>>,
     /// Wear so far, as JSON. For a served drive, the hosts message contains it.
     pub wear: Option<Arc<str>>,
+    /// Result as JSON, after the end.
+    pub result: Option<Arc<str>>,
 }
 
-/// State of a session, described in the module documentation.
+/// State of a lane for pages.
+pub struct LaneState {
+    pub name: String,
+    pub snapshot: Arc<LaneSnapshot>,
+    /// Incremented when earlier data becomes invalid.
+    pub epoch: u64,
+    pub series: LaneSeries,
+    pub events: EventRing,
+    pub messages: LaneMessages,
+}
+
+impl LaneState {
+    /// A lane of which pages know nothing.
+    pub fn new(name: &str, series: LaneSeries) -> LaneState {
+        LaneState {
+            name: name.to_string(),
+            snapshot: Arc::default(),
+            epoch: 0,
+            series,
+            events: EventRing::default(),
+            messages: LaneMessages::default(),
+        }
+    }
+}
+
 pub struct SessionState {
     /// Session message.
     pub session: Arc<str>,
@@ -148,10 +164,7 @@ pub struct ViewerCursor {
     epoch: u64,
     samples: usize,
     events: u64,
-    result: Option<Arc<str>>,
-    latency: Option<Arc<str>>,
-    hosts: Option<Arc<str>>,
-    wear: Option<Arc<str>>,
+    messages: LaneMessages,
     /// Message to send after the last frame.
     pending_message: Option<String>,
 }
@@ -201,29 +214,19 @@ impl ViewerCursor {
 
     /// Next new message, if any.
     fn text(&mut self, index: usize, lane: &LaneState) -> Option<String> {
-        if is_other(&self.latency, &lane.latency) {
-            self.latency.clone_from(&lane.latency);
-            let latency =
-                lane.latency.as_ref().map(|inside| format!("{{\"type\":\"latency\",\"lane\":{index},{inside}}}"));
-            return latency.or_else(|| self.text(index, lane));
-        }
-        if is_other(&self.hosts, &lane.hosts) {
-            self.hosts.clone_from(&lane.hosts);
-            let hosts = lane.hosts.as_ref().map(|hosts| hosts.to_string());
-            return hosts.or_else(|| self.text(index, lane));
-        }
-        if is_other(&self.wear, &lane.wear) {
-            self.wear.clone_from(&lane.wear);
-            let wear = lane.wear.as_ref();
-            let wear = wear.map(|json| format!("{{\"type\":\"wear\",\"lane\":{index},\"wear\":{json}}}"));
-            return wear.or_else(|| self.text(index, lane));
-        }
-        if is_other(&self.result, &lane.result) {
-            self.result.clone_from(&lane.result);
-            let result = lane.result.as_ref();
-            return result.map(|json| format!("{{\"type\":\"result\",\"lane\":{index},\"result\":{json}}}"));
-        }
-        None
+        let (sent, now) = (&mut self.messages, &lane.messages);
+        let message = |kind: &str, members: String| format!("{{\"type\":\"{kind}\",\"lane\":{index},{members}}}");
+        take_new(&mut sent.latency, &now.latency)
+            .map(|members| message("latency", members.to_string()))
+            .or_else(|| take_new(&mut sent.hosts, &now.hosts).map(|hosts| hosts.to_string()))
+            .or_else(|| {
+                let wear = take_new(&mut sent.wear, &now.wear)?;
+                Some(message("wear", format!("\"wear\":{wear}")))
+            })
+            .or_else(|| {
+                let result = take_new(&mut sent.result, &now.result)?;
+                Some(message("result", format!("\"result\":{result}")))
+            })
     }
 
     /// New data for a frame, if any, which then counts as received.
@@ -237,10 +240,7 @@ impl ViewerCursor {
                 name: std::mem::take(&mut self.name),
                 pending_message: self.pending_message.take(),
                 epoch: lane.epoch,
-                result: self.result.take(),
-                latency: self.latency.take(),
-                hosts: self.hosts.take(),
-                wear: self.wear.take(),
+                messages: std::mem::take(&mut self.messages),
                 // Events before the page connected are not sent.
                 events: self.events,
                 ..ViewerCursor::default()
@@ -266,12 +266,11 @@ impl ViewerCursor {
     }
 }
 
-/// Returns true if a text differs from the one that was sent.
-fn is_other(sent: &Option<Arc<str>>, now: &Option<Arc<str>>) -> bool {
-    match (sent, now) {
-        (Some(sent), Some(now)) => !Arc::ptr_eq(sent, now),
-        (sent, now) => sent.is_some() != now.is_some(),
-    }
+/// Takes over a message if it differs from the sent one.
+fn take_new(sent: &mut Option<Arc<str>>, now: &Option<Arc<str>>) -> Option<Arc<str>> {
+    let is_same = sent.as_ref().map(Arc::as_ptr) == now.as_ref().map(Arc::as_ptr);
+    sent.clone_from(now);
+    now.clone().filter(|_| !is_same)
 }
 
 impl ViewerCursor {
@@ -382,17 +381,7 @@ mod tests {
         });
         let snapshot =
             LaneSnapshot { owners: vec![OwnerRecord::default()], units: Arc::new(units), ..LaneSnapshot::default() };
-        LaneState {
-            name: String::new(),
-            snapshot: Arc::new(snapshot),
-            epoch,
-            series,
-            events: EventRing::default(),
-            result: None,
-            latency: None,
-            hosts: None,
-            wear: None,
-        }
+        LaneState { snapshot: Arc::new(snapshot), epoch, ..LaneState::new("", series) }
     }
 
     impl ViewerCursor {
@@ -431,9 +420,9 @@ mod tests {
         let text = |text: &str| Some(Arc::from(text));
         for frame in 0..12 {
             match frame {
-                0 => now.latency = text("1"),
-                2 => now.wear = text("1"),
-                4 => now.result = text("1"),
+                0 => now.messages.latency = text("1"),
+                2 => now.messages.wear = text("1"),
+                4 => now.messages.result = text("1"),
                 _ => {}
             }
             now.snapshot = Arc::new(LaneSnapshot {

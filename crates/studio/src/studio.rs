@@ -31,7 +31,8 @@ use tokio::sync::Semaphore;
 
 use crate::actions::DriveActions;
 use crate::api_error::{ApiError, answered};
-use crate::export::ExportFormat;
+use crate::drive::MonitoredDrive;
+use crate::export::FORMATS;
 use crate::page_connection::PageConnection;
 use crate::session::StudioSession;
 use crate::session_spec::{SessionPlan, SessionSpec};
@@ -63,9 +64,6 @@ pub struct StudioOptions {
     /// Memory for all sessions together, bytes.
     pub memory_bytes: u64,
 }
-
-/// Served drive with its name, to be monitored.
-pub use crate::drive::MonitoredDrive;
 
 impl StudioOptions {
     pub fn new(http: HttpOptions) -> StudioOptions {
@@ -257,16 +255,16 @@ impl StudioState {
 
     fn export(&self, name: &str, file: &str) -> Result<impl IntoResponse + use<>, ApiError> {
         let session = self.session(name)?;
-        let names = || ExportFormat::ALL.map(ExportFormat::file_name).join(", ");
-        let unknown = || {
-            ApiError::new(StatusCode::NOT_FOUND, format!("there is no export of this name. Choose one of {}", names()))
-        };
-        let form = ExportFormat::from_file_name(file).ok_or_else(unknown)?;
+        let (_, media_type, write) = FORMATS.into_iter().find(|(name, ..)| *name == file).ok_or_else(|| {
+            let names = FORMATS.map(|(name, ..)| name).join(", ");
+            let problem = format!("there is no export of this name. Choose one of {names}");
+            ApiError::new(StatusCode::NOT_FOUND, problem)
+        })?;
         let material =
             session.export_data().map_err(|problem| ApiError::new(StatusCode::SERVICE_UNAVAILABLE, problem))?;
-        let bytes = material.write(form).map_err(|problem| ApiError::new(StatusCode::CONFLICT, problem))?;
-        let attachment = format!("attachment; filename=\"{}\"", form.file_name());
-        Ok(([(CONTENT_TYPE, form.content_type().to_string()), (CONTENT_DISPOSITION, attachment)], bytes))
+        let text = write(&material).map_err(|problem| ApiError::new(StatusCode::CONFLICT, problem))?;
+        let attachment = format!("attachment; filename=\"{file}\"");
+        Ok(([(CONTENT_TYPE, media_type.to_string()), (CONTENT_DISPOSITION, attachment)], text))
     }
 }
 

@@ -112,8 +112,7 @@ fn check_job_file(text: &str) -> Result<(), TextProblem> {
         let refuse = |problem: &str| Err(TextProblem::new(Some(index + 1), problem));
         if word.is_some_and(|word| FILE_OPTIONS.contains(&word)) {
             return refuse(
-                "the option names a file of this machine, which a page cannot read. Insert the contents \
-                           of the file",
+                "the option names a file of this machine, which a page cannot read. Insert the contents of the file",
             );
         }
         if line.contains("${") {

@@ -11,12 +11,10 @@ use super::placements::PlacementOption;
 use super::sentence::{self, NamedRows};
 use super::{Factors, ModelledDrive, SimulatedDrive, WhatIfQuestion, WhatIfStudy};
 use analysis::claim_checker::ClaimChecker;
-use analysis::export::{self, ColumnBuilder, ExportTable};
+use analysis::export::{self, ExportTable};
 use analysis::interval::{Intervals, MATTERS};
-use experiment::definition::Experiment;
-use experiment::error::LabError;
-use experiment::selection::ExperimentForm;
-use report::rows::{self, CellValue, ReportTable, TableColumn};
+use experiment::{Experiment, ExperimentForm, LabError};
+use report::rows::{self, CellValue, ReportTable};
 use report::{Bar, FrontPage, PlotLibrary, Report};
 use simulate::run::RunResult;
 use simulate::warning::{RunWarning, WarningCommand};
@@ -221,8 +219,8 @@ impl WhatIfStudy {
 impl WhatIfAnswer {
     pub fn columns<'a>(&self) -> ExportTable<'a> {
         let life = |value: fn(&DriveLife) -> f64| move |row: &PlacementAnswer| row.life.as_ref().map(value);
-        ExportTable::single_batch(&self.placements, |rows| {
-            ColumnBuilder::new(rows)
+        ExportTable::single_batch(&self.placements, |columns| {
+            columns
                 .text("placement", |row| &row.name)
                 .f64("write_amplification", |row| row.write_amplification)
                 .optional_f64("low", |row| row.interval.map(|[low, _]| low))
@@ -237,7 +235,6 @@ impl WhatIfAnswer {
                 .optional_f64("dollars_per_terabyte_written", life(|life| life.dollars_per_terabyte_written))
                 .optional_f64("carbon_kg_per_terabyte_written", life(|life| life.carbon_kg_per_terabyte_written))
                 .owned_text("warnings", |row| row.warnings.join(", "))
-                .batch()
         })
     }
 
@@ -287,25 +284,17 @@ impl WhatIfAnswer {
     pub fn results_json(&self) -> serde_json::Value {
         let tail_drive_writes = self.experiment.run.tail();
         let judge = ClaimChecker::new(&self.experiment, ExperimentForm::Full, &self.results, tail_drive_writes);
-        let mut json = export::judged_json(&self.experiment, &judge, &self.results);
+        let mut json = export::judged_json(&judge);
         json["answer"] = serde_json::json!(self);
         json
     }
 
     pub fn rows(&self) -> ReportTable {
-        let mut columns =
-            vec![TableColumn::label("placement"), TableColumn::number("WAF", ""), TableColumn::number("change", "")];
-        let lives = self.placements.iter().any(|row| row.life.is_some());
-        if lives {
-            columns.extend([
-                TableColumn::number("life", "TB"),
-                TableColumn::number("DWPD", ""),
-                TableColumn::number("years", ""),
-                TableColumn::number("cost", "$/TB"),
-                TableColumn::number("CO2e", "kg/TB"),
-            ]);
+        let mut rows = ReportTable::default().labels(["placement"]).numbers("", ["WAF", "change"]);
+        if self.placements.iter().any(|row| row.life.is_some()) {
+            rows = rows.numbers("TB", ["life"]).numbers("", ["DWPD", "years"]);
+            rows = rows.numbers("$/TB", ["cost"]).numbers("kg/TB", ["CO2e"]);
         }
-        let mut rows = ReportTable::new(columns);
         for row in &self.placements {
             let amplification = match row.interval {
                 Some(interval) => CellValue::Interval(row.write_amplification, interval),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use experiment::error::LabError;
+use experiment::LabError;
 
 /// Bytes in a terabyte: 10^12, the unit in which drives are sold.
 const TERABYTE: f64 = 1e12;

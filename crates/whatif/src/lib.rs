@@ -23,15 +23,10 @@ use toml::Value;
 
 use analysis::interval::Intervals;
 use base::HumanBytes;
-use experiment::cell::RunSpec;
-use experiment::change::{RunChange, SettingOverrides};
-use experiment::definition::Experiment;
-use experiment::error::LabError;
-use experiment::profile::Profile;
-use experiment::run_options::RunOptions;
-use experiment::scaled_model::{self, Scale, ScaleChoice};
-use experiment::selection::RunOverrides;
-use experiment::workloads::{self, WorkloadChanges};
+use experiment::{
+    Experiment, LabError, Profile, RunChange, RunOptions, RunOverrides, RunSpec, Scale, ScaleChoice, SettingOverrides,
+    WorkloadChanges, scaled_model, workloads,
+};
 use simulate::run::{self, ProgressObserver, RunResult};
 use simulate::steady;
 use ssd::config::Geometry;

@@ -8,9 +8,7 @@ use toml::{Table, Value};
 
 use super::survey::Survey;
 use super::{SimulatedDrive, WhatIfQuestion};
-use experiment::definition::{RunChange, Variant};
-use experiment::error::LabError;
-use experiment::workloads::{self, WorkloadChanges, WorkloadChoice};
+use experiment::{LabError, RunChange, Variant, WorkloadChanges, WorkloadChoice, workloads};
 
 /// Knowledge that a placement needs. Decides its position in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -144,11 +142,9 @@ fn own(table: &Table) -> Vec<String> {
                 .to_string(),
         ],
         "lsm" => how_of_tree(setting("placement").unwrap_or("level")),
-        "btree" => directive(
-            "one placement identifier each for the log, the doublewrite buffer and the \
-                              pages"
-                .to_string(),
-        ),
+        "btree" => {
+            directive("one placement identifier each for the log, the doublewrite buffer and the pages".to_string())
+        }
         "fio" => vec!["fio: the job file as it is (dataplacement=fdp, plids)".to_string()],
         _ => directive("as the workload does (docs/reference/workloads.md)".to_string()),
     }

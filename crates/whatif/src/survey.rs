@@ -8,10 +8,7 @@ use ssd::DeviceLayout;
 use workload::{IoRequest, RequestOperation, RequestSource, ScaledModel, UnitSet, Workload as _, WorkloadTarget};
 
 use super::{ModelledDrive, WhatIfQuestion};
-use experiment::change::RunChange;
-use experiment::error::LabError;
-use experiment::scaled_model;
-use experiment::workloads::WorkloadChanges;
+use experiment::{LabError, RunChange, WorkloadChanges, scaled_model};
 
 /// Requests per batch.
 const BATCH: usize = 4096;
@@ -26,7 +23,7 @@ const TRACE_DRIVE_BYTES_MAX: u64 = (u32::MAX as u64 - 1) * 4096;
 const SECONDS_MIN: f64 = 60.0;
 
 /// Result of a survey. Bytes are those of the drive at full scale.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Survey {
     /// Kind of the workload in words: "trace", "job file" or "workload".
     pub(super) what: &'static str,
@@ -39,7 +36,7 @@ pub(super) struct Survey {
     pub(super) overwritten_bytes: u64,
     /// Seconds from a trace's first request to its last. 0 if it has no times.
     pub(super) seconds: f64,
-    /// Volumes, processes and files of a trace.
+    /// Volumes, processes and files of a trace. 0 for other workloads.
     pub(super) volumes: u64,
     pub(super) processes: u64,
     pub(super) files: u64,
@@ -178,15 +175,9 @@ impl SurveyTotals {
         let denominator = target.scaled_model.map_or(1, |scaled| scaled.denominator);
         Survey {
             what,
-            is_trace: false,
             touched_bytes: self.touched.as_ref().map_or(0, UnitSet::len) * self.unit_bytes * denominator,
-            pass_bytes_written: 0,
-            overwritten_bytes: 0,
-            seconds: 0.0,
-            volumes: 1,
-            processes: 1,
-            files: 1,
             has_directives: self.has_directives,
+            ..Survey::default()
         }
     }
 

@@ -30,10 +30,10 @@ pub(super) fn runs(answer: &Value, is_one_of_several: bool) -> impl Iterator<Ite
         Some(SeedRun {
             device: answer["device"].as_str().unwrap_or_default().to_string(),
             place: format!("{workload}{name}"),
-            only: Vec::new(),
             metrics: vec![(WAF.to_string(), waf)],
             range: Some(ModelRange::new(placement, waf)),
             is_doubtful: placement["is_doubtful"] == true,
+            ..SeedRun::default()
         })
     })
 }

@@ -4,7 +4,7 @@ use super::Side;
 use super::run::WAF;
 use super::side::{SideCell, SideKind};
 use base::distinct;
-use experiment::error::LabError;
+use experiment::LabError;
 
 /// Maximum number of names in a sentence. Above it, the sentence has the number of the others.
 const NAMES_SHOWN: usize = 6;

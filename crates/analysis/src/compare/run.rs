@@ -14,7 +14,7 @@ pub(super) const WAF: &str = "WAF";
 pub(super) const TOTALS: [&str; 2] = ["host, GB", "media, GB"];
 
 /// One seed of a cell.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SeedRun {
     pub(super) device: String,
     /// Names of the variant or placement, and of the grid values with their axes.
@@ -30,14 +30,7 @@ pub(super) struct SeedRun {
 impl SeedRun {
     /// The single run of a source without cells.
     pub(super) fn single(metrics: Metrics) -> SeedRun {
-        SeedRun {
-            device: String::new(),
-            place: String::new(),
-            only: Vec::new(),
-            metrics,
-            range: None,
-            is_doubtful: false,
-        }
+        SeedRun { metrics, ..SeedRun::default() }
     }
 
     /// Options of `warp run` that run this cell alone.

@@ -9,7 +9,7 @@ use super::documents;
 use super::run::{Metrics, ModelRange, SeedRun, TOTALS, WAF};
 use super::statistics;
 use crate::store::StoredRun;
-use experiment::error::LabError;
+use experiment::LabError;
 
 /// Write amplification at the end of a run, over its last full drive writes.
 const WAF_AT_THE_END: &str = "WAF at the end";
@@ -190,8 +190,7 @@ impl Side {
                 place: place.join(" | "),
                 only: variant.into_iter().chain(values).collect(),
                 metrics: cell_metrics(cell),
-                range: None,
-                is_doubtful: false,
+                ..SeedRun::default()
             }
         };
         Side::new(name, SideKind::Results, origin, cells.map(|cells| cells.iter().map(run).collect()))

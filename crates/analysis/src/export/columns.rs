@@ -10,7 +10,7 @@
 
 use ssd::UnitOwner;
 
-use experiment::cell::CellKey;
+use experiment::CellKey;
 
 /// A column of a table, with the values of some rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,17 +78,21 @@ impl<'a> ExportTable<'a> {
     /// rows has its columns too.
     pub fn new<T>(
         chunks: impl Iterator<Item = Vec<T>> + 'a,
-        batch: impl Fn(&[T]) -> Vec<ExportColumn> + 'a,
+        columns: impl for<'r> Fn(ColumnBuilder<'r, T>) -> ColumnBuilder<'r, T> + 'a,
     ) -> ExportTable<'a>
     where
         T: 'a,
     {
+        let batch = move |rows: &[T]| columns(ColumnBuilder::new(rows)).columns;
         ExportTable { columns: batch(&[]), batches: Box::new(chunks.map(move |rows| batch(&rows))) }
     }
 
     /// Creates a table of one batch. Its columns may depend on its rows.
-    pub fn single_batch<T>(rows: &[T], batch: impl Fn(&[T]) -> Vec<ExportColumn>) -> ExportTable<'a> {
-        let batch = batch(rows);
+    pub fn single_batch<T>(
+        rows: &[T],
+        columns: impl for<'r> Fn(ColumnBuilder<'r, T>) -> ColumnBuilder<'r, T>,
+    ) -> ExportTable<'a> {
+        let batch = columns(ColumnBuilder::new(rows)).columns;
         let without_rows = |column: &ExportColumn| ExportColumn {
             name: column.name.clone(),
             values: column.values.without_rows(),
@@ -117,8 +121,7 @@ pub struct ColumnBuilder<'a, T> {
 }
 
 impl<'a, T> ColumnBuilder<'a, T> {
-    /// A builder without columns, for these rows.
-    pub fn new(rows: &'a [T]) -> ColumnBuilder<'a, T> {
+    fn new(rows: &'a [T]) -> ColumnBuilder<'a, T> {
         ColumnBuilder { rows, columns: Vec::new() }
     }
 
@@ -203,7 +206,7 @@ impl<'a, T> ColumnBuilder<'a, T> {
 
     /// Finishes the table. The key of each row's cell comes first: device, variant, and the axes.
     /// An axis with the name of another column gets the prefix `grid_`.
-    pub fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Vec<ExportColumn> {
+    pub fn with_key(self, axes: &[String], key: impl Fn(&'a T) -> &'a CellKey) -> Self {
         let taken =
             |name: &str| ["device", "variant"].contains(&name) || self.columns.iter().any(|own| own.name == name);
         let mut all = ColumnBuilder::new(self.rows)
@@ -214,10 +217,6 @@ impl<'a, T> ColumnBuilder<'a, T> {
             all = all.text(&name, |row| key(row).grid.get(index).map_or("", String::as_str));
         }
         all.columns.extend(self.columns);
-        all.columns
-    }
-
-    pub fn batch(self) -> Vec<ExportColumn> {
-        self.columns
+        all
     }
 }

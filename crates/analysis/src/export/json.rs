@@ -4,12 +4,10 @@ use serde_json::{Value, json};
 use ssd::{OwnerStats, UnitOwner};
 use workload::RequestOperation;
 
-use super::tables::{SampleRow, sample_rows};
+use super::tables::{SampleRow, owner_counters, sample_rows};
 use crate::claim_checker::ClaimChecker;
-use experiment::cell::CellKey;
 use experiment::coordinates::axis_name;
-use experiment::definition::Experiment;
-use experiment::metric::Metric;
+use experiment::{CellKey, Metric};
 use simulate::feedback::{FeedbackResult, ReadingRow};
 use simulate::run::{RefusedCell, RunResult, RunSample};
 use simulate::timed::latency::LatencyDistribution;
@@ -21,17 +19,17 @@ pub const JSON_VERSION: u32 = 2;
 
 /// All measurements and verdicts as JSON. This is the output of `warp run --json` and the content
 /// of a stored run.
-pub fn judged_json(experiment: &Experiment, judge: &ClaimChecker<'_>, results: &[RunResult]) -> Value {
-    let mut json = to_json(&experiment.axes(), judge.tail_drive_writes(), results, false);
-    let intervals: Vec<Value> =
-        judge.measured().filter_map(|key| interval_json(&experiment.axes(), judge, key)).collect();
+pub fn judged_json(judge: &ClaimChecker<'_>) -> Value {
+    let axes = judge.experiment.axes();
+    let mut json = to_json(&axes, judge.tail_drive_writes, judge.results, false);
+    let intervals: Vec<Value> = judge.measured().filter_map(|key| interval_json(&axes, judge, key)).collect();
     if !intervals.is_empty() {
         json["intervals"] = intervals.into();
     }
-    if !judge.refused().is_empty() {
-        json["refused"] = refused_json(&experiment.axes(), judge.refused());
+    if !judge.refused.is_empty() {
+        json["refused"] = refused_json(&axes, judge.refused);
     }
-    json["experiment"] = experiment.slug.clone().into();
+    json["experiment"] = judge.experiment.slug.clone().into();
     json["comparisons"] = json!(judge.comparisons());
     json["verdicts"] = json!(judge.verdicts());
     json["regression"] = json!(judge.regression());
@@ -235,24 +233,15 @@ fn feedback_json(feedback: &FeedbackResult, samples: bool) -> Value {
 }
 
 fn owner_json(owner: UnitOwner, row: &OwnerStats) -> Value {
-    json!({
+    let mut json = json!({
         "owner": owner.to_string(),
         "ruh": owner.handle().map(|handle| handle.0),
         "waf": row.write_amplification(),
-        "host_bytes_written": row.host_bytes_written,
-        "host_pages_written": row.host_pages_written,
-        "host_pages_absorbed": row.host_pages_absorbed,
-        "gc_pages_copied": row.gc_pages_copied,
-        "gc_pages_received": row.gc_pages_received,
-        "wear_levelling_pages": row.wear_levelling_pages,
-        "wear_levelling_pages_erased": row.wear_levelling_pages_erased,
-        "blocks_remapped": row.blocks_remapped,
-        "pages_remapped": row.pages_remapped,
-        "units_opened": row.units_opened,
-        "units_reclaimed": row.units_reclaimed,
-        "pages_erased": row.pages_erased,
-        "valid_pages_reclaimed": row.valid_pages_reclaimed,
-    })
+    });
+    for (key, count) in owner_counters(row) {
+        json[key] = count.into();
+    }
+    json
 }
 
 fn sample_json(result: &RunResult, sample: &RunSample) -> Value {

@@ -7,14 +7,13 @@ use advise::MoveReason;
 use ssd::event::ReclaimRecord;
 use ssd::{Nanos, OwnerStats, UnitOwner};
 
-use super::columns::{ColumnBuilder, ExportColumn, ExportTable};
+use super::columns::{ColumnBuilder, ExportTable};
 use crate::claim_checker::{ClaimChecker, ClaimVerdict, PaperComparison};
 use crate::compare::Difference;
 use crate::interval::PredictionInterval;
 use crate::lifetimes::{MeasuredLifetimes, SHARES};
 use crate::store::StoredRun;
-use experiment::cell::CellKey;
-use experiment::metric::Metric;
+use experiment::{CellKey, Metric};
 use simulate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
 use simulate::run::{RunResult, RunSample, ScaleComparison};
 use simulate::timed::measure::{DirectionResult, JobResult};
@@ -31,8 +30,8 @@ const OWNERS: usize = 129;
 /// One row for each metric of each cell of a comparison. The interval is null if a side has one
 /// seed.
 pub fn differences(rows: &[Difference]) -> ExportTable<'static> {
-    ExportTable::single_batch(rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(rows, |columns| {
+        columns
             .text("cell", |row| &row.cell)
             .text("metric", |row| &row.metric)
             .f64("a", |row| row.a)
@@ -48,13 +47,12 @@ pub fn differences(rows: &[Difference]) -> ExportTable<'static> {
             .u64("seeds_a", |row| row.seeds[0] as u64)
             .u64("seeds_b", |row| row.seeds[1] as u64)
             .text("verdict", |row| row.verdict.words())
-            .batch()
     })
 }
 
 pub fn kept_runs(runs: &[StoredRun]) -> ExportTable<'static> {
-    ExportTable::single_batch(runs, |runs| {
-        ColumnBuilder::new(runs)
+    ExportTable::single_batch(runs, |columns| {
+        columns
             .text("id", |run| &run.id)
             .text("at", |run| run.text("at"))
             .text("target", |run| run.text("target"))
@@ -64,7 +62,6 @@ pub fn kept_runs(runs: &[StoredRun]) -> ExportTable<'static> {
             .optional_f64("write_amplification", StoredRun::write_amplification)
             .optional_f64("seconds", |run| run.document["seconds"].as_f64())
             .text("engine", |run| run.text("engine"))
-            .batch()
     })
 }
 
@@ -72,9 +69,9 @@ pub fn kept_runs(runs: &[StoredRun]) -> ExportTable<'static> {
 /// workloads. `tail_drive_writes` is the window of `tail_write_amplification`, in multiples of the
 /// capacity.
 pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult]) -> ExportTable<'a> {
-    ExportTable::single_batch(results, |results| {
+    ExportTable::single_batch(results, |columns| {
         let total = |result: &RunResult| result.stats.total();
-        let mut columns = ColumnBuilder::new(results)
+        let columns = columns
             .u64("seed", |result| result.seed)
             .u32("scale_denominator", |result| result.scale.0)
             .optional_u64("smaller_scale_denominator", |result| {
@@ -95,18 +92,10 @@ pub fn cells<'a>(axes: &[String], tail_drive_writes: f64, results: &[RunResult])
             .u64("media_bytes_written", |result| result.stats.media_bytes_written())
             .u64("media_bytes_erased", |result| result.stats.media_bytes_erased())
             .u64("gc_bytes_copied", |result| total(result).gc_pages_copied * result.stats.page_bytes)
-            .u64("overhead_pages", |result| result.stats.overhead_pages())
-            .u64("host_pages_written", |result| total(result).host_pages_written)
-            .u64("host_pages_absorbed", |result| total(result).host_pages_absorbed)
-            .u64("gc_pages_copied", |result| total(result).gc_pages_copied)
-            .u64("wear_levelling_pages", |result| total(result).wear_levelling_pages)
-            .u64("wear_levelling_pages_erased", |result| total(result).wear_levelling_pages_erased)
-            .u64("blocks_remapped", |result| total(result).blocks_remapped)
-            .u64("pages_remapped", |result| total(result).pages_remapped)
-            .u64("units_opened", |result| total(result).units_opened)
-            .u64("units_reclaimed", |result| total(result).units_reclaimed)
-            .u64("pages_erased", |result| total(result).pages_erased)
-            .u64("valid_pages_reclaimed", |result| total(result).valid_pages_reclaimed)
+            .u64("overhead_pages", |result| result.stats.overhead_pages());
+        // A column has the bytes of the host. The pages received are those copied.
+        let is_new = |name: &str| !["host_bytes_written", "gc_pages_received"].contains(&name);
+        let mut columns = counter_columns(columns, is_new, total)
             .u64("pages_deallocated", |result| result.stats.pages_deallocated)
             .u64("pages_redirected", |result| result.stats.pages_redirected)
             .u64("background_collections", |result| result.stats.background_collections)
@@ -154,36 +143,55 @@ fn measure_names(results: &[RunResult]) -> Vec<String> {
 pub fn owners<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let rows: Vec<(&RunResult, UnitOwner, &OwnerStats)> =
         results.iter().flat_map(|result| result.stats.owners().map(move |(owner, row)| (result, owner, row))).collect();
-    ExportTable::single_batch(&rows, |rows| {
-        let columns = ColumnBuilder::new(rows).u64("seed", |(result, _, _)| result.seed);
+    ExportTable::single_batch(&rows, |columns| {
+        let columns = columns.u64("seed", |(result, _, _)| result.seed);
         let columns = owner_columns(columns, |(_, owner, row)| (*owner, *row));
         columns.with_key(axes, |(result, _, _)| &result.key)
     })
 }
 
-/// The counters of an owner with literal names. A renamed field of the device must not rename a
-/// column.
+/// The counters of an owner. A renamed field of the device must not rename a column or a key.
+pub(super) fn owner_counters(row: &OwnerStats) -> [(&'static str, u64); 13] {
+    [
+        ("host_bytes_written", row.host_bytes_written),
+        ("host_pages_written", row.host_pages_written),
+        ("host_pages_absorbed", row.host_pages_absorbed),
+        ("gc_pages_copied", row.gc_pages_copied),
+        ("gc_pages_received", row.gc_pages_received),
+        ("wear_levelling_pages", row.wear_levelling_pages),
+        ("wear_levelling_pages_erased", row.wear_levelling_pages_erased),
+        ("blocks_remapped", row.blocks_remapped),
+        ("pages_remapped", row.pages_remapped),
+        ("units_opened", row.units_opened),
+        ("units_reclaimed", row.units_reclaimed),
+        ("pages_erased", row.pages_erased),
+        ("valid_pages_reclaimed", row.valid_pages_reclaimed),
+    ]
+}
+
+/// Adds the counters of an owner, as far as `is_added` selects their names.
+fn counter_columns<'a, T>(
+    mut columns: ColumnBuilder<'a, T>,
+    is_added: impl Fn(&str) -> bool,
+    of: impl Fn(&T) -> OwnerStats,
+) -> ColumnBuilder<'a, T> {
+    for (index, (name, _)) in owner_counters(&OwnerStats::default()).into_iter().enumerate() {
+        if is_added(name) {
+            columns = columns.u64(name, |row| owner_counters(&of(row))[index].1);
+        }
+    }
+    columns
+}
+
 pub(super) fn owner_columns<'a, T>(
     columns: ColumnBuilder<'a, T>,
     of: impl Fn(&T) -> (UnitOwner, &OwnerStats),
 ) -> ColumnBuilder<'a, T> {
-    columns
+    let columns = columns
         .owned_text("owner", |row| of(row).0.to_string())
         .handle("ruh", |row| of(row).0)
-        .optional_f64("write_amplification", |row| of(row).1.write_amplification())
-        .u64("host_bytes_written", |row| of(row).1.host_bytes_written)
-        .u64("host_pages_written", |row| of(row).1.host_pages_written)
-        .u64("host_pages_absorbed", |row| of(row).1.host_pages_absorbed)
-        .u64("gc_pages_copied", |row| of(row).1.gc_pages_copied)
-        .u64("gc_pages_received", |row| of(row).1.gc_pages_received)
-        .u64("wear_levelling_pages", |row| of(row).1.wear_levelling_pages)
-        .u64("wear_levelling_pages_erased", |row| of(row).1.wear_levelling_pages_erased)
-        .u64("blocks_remapped", |row| of(row).1.blocks_remapped)
-        .u64("pages_remapped", |row| of(row).1.pages_remapped)
-        .u64("units_opened", |row| of(row).1.units_opened)
-        .u64("units_reclaimed", |row| of(row).1.units_reclaimed)
-        .u64("pages_erased", |row| of(row).1.pages_erased)
-        .u64("valid_pages_reclaimed", |row| of(row).1.valid_pages_reclaimed)
+        .optional_f64("write_amplification", |row| of(row).1.write_amplification());
+    counter_columns(columns, |_| true, |row| *of(row).1)
 }
 
 /// One row for each collection of every result that kept its GC log.
@@ -192,8 +200,8 @@ pub fn gc_log<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<'
         let with_result = move |rows: &'a [ReclaimRecord]| rows.iter().map(|row| (result, row)).collect();
         result.gc_log.chunks(BATCH_ROWS).map(with_result)
     };
-    ExportTable::new(results.iter().flat_map(rows), |rows: &[(&RunResult, &ReclaimRecord)]| {
-        let columns = ColumnBuilder::new(rows).u64("seed", |(result, _)| result.seed);
+    ExportTable::new(results.iter().flat_map(rows), move |columns| {
+        let columns = columns.u64("seed", |(result, _)| result.seed);
         let columns = reclaim_columns(columns, |(result, row)| (result.stats.page_bytes, *row));
         columns.with_key(axes, |(result, _)| &result.key)
     })
@@ -252,12 +260,15 @@ pub fn samples<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTable<
         };
         result.samples.chunks(BATCH_ROWS / OWNERS).map(rows_of)
     };
-    ExportTable::new(results.iter().flat_map(rows), |rows| sample_batch(axes, rows))
+    ExportTable::new(results.iter().flat_map(rows), move |columns| sample_columns(axes, columns))
 }
 
-fn sample_batch(axes: &[String], rows: &[SampleRow<'_>]) -> Vec<ExportColumn> {
+fn sample_columns<'a, 'r>(
+    axes: &[String],
+    columns: ColumnBuilder<'a, SampleRow<'r>>,
+) -> ColumnBuilder<'a, SampleRow<'r>> {
     let waf = |sample: &RunSample| sample.media_bytes as f64 / sample.host_bytes as f64;
-    ColumnBuilder::new(rows)
+    columns
         .u64("seed", |row| row.result.seed)
         .u64("capacity_bytes", |row| row.result.capacity_bytes)
         .boolean("complete", |row| row.result.complete)
@@ -312,8 +323,8 @@ fn job_rows(results: &[RunResult]) -> impl Iterator<Item = JobRow<'_>> {
 /// One row for each job and direction of every timed result: rates and latencies.
 pub fn jobs<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let rows: Vec<JobRow<'_>> = job_rows(results).collect();
-    ExportTable::single_batch(&rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(&rows, |columns| {
+        columns
             .u64("seed", |row| row.result.seed)
             .text("job", |row| &row.job.name)
             .text("direction", |row| row.direction())
@@ -347,8 +358,8 @@ pub fn latencies<'a>(axes: &'a [String], results: &'a [RunResult]) -> ExportTabl
         let with_row = |(latency_ns, share)| (JobRow { ..row }, latency_ns, share);
         steps.map(with_row).collect()
     };
-    ExportTable::new(job_rows(results).map(steps), |rows: &[(JobRow<'_>, Nanos, f64)]| {
-        ColumnBuilder::new(rows)
+    ExportTable::new(job_rows(results).map(steps), move |columns| {
+        columns
             .u64("seed", |(row, _, _)| row.result.seed)
             .text("job", |(row, _, _)| &row.job.name)
             .text("direction", |(row, _, _)| row.direction())
@@ -378,8 +389,8 @@ pub fn replays<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable<'a>
         let recorded = &response(row).recorded;
         (recorded.count() > 0).then(|| recorded.percentile_ns(percent))
     };
-    ExportTable::single_batch(&rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(&rows, |columns| {
+        columns
             .u64("seed", |(result, ..)| result.seed)
             .text("by", |(_, group, _)| group.by.name())
             .text("name", |(_, group, _)| &group.name)
@@ -427,8 +438,8 @@ fn feedback_table<'a>(
     rows: &[FeedbackRow<'_>],
     [number, others_before, count]: [&str; 3],
 ) -> ExportTable<'a> {
-    ExportTable::single_batch(rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(rows, |columns| {
+        columns
             .u64("seed", |row| row.result.seed)
             .u64(number, |row| row.number)
             .u64("host_bytes", |row| row.host_bytes)
@@ -467,8 +478,8 @@ pub fn moves<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
             rows.extend(reading.moves.iter().map(named));
         }
     }
-    ExportTable::single_batch(&rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(&rows, |columns| {
+        columns
             .u64("seed", |(result, ..)| result.seed)
             .u64("reading", |(_, _, number, _)| *number)
             .text("owner", |(_, owner, ..)| owner)
@@ -505,8 +516,8 @@ pub fn collections<'a>(axes: &[String], results: &'a [RunResult]) -> ExportTable
 
 /// One row for each published number, with the measured one.
 pub fn published<'a>(axes: &[String], comparisons: &[PaperComparison]) -> ExportTable<'a> {
-    ExportTable::single_batch(comparisons, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(comparisons, |columns| {
+        columns
             .owned_text("metric", |row| row.metric.name())
             .optional_text("column", |row| row.metric.column())
             .optional_f64("drive", |row| row.drive)
@@ -534,8 +545,8 @@ pub fn intervals<'a>(axes: &[String], judge: &ClaimChecker<'_>) -> ExportTable<'
             .filter_map(move |metric| Some((key, metric, judge.value(key, metric)?, judge.interval(key, metric)?)))
     };
     let rows: Vec<(&CellKey, &Metric, f64, PredictionInterval)> = judge.measured().flat_map(of_key).collect();
-    ExportTable::single_batch(&rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(&rows, |columns| {
+        columns
             .text("metric", |(_, metric, ..)| metric.column().expect("write amplifications are columns"))
             .f64("value", |(.., value, _)| *value)
             .f64("low", |(.., interval)| interval.low)
@@ -550,8 +561,8 @@ pub fn intervals<'a>(axes: &[String], judge: &ClaimChecker<'_>) -> ExportTable<'
 /// reach the share.
 pub fn lifetimes<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
     let parts: Vec<(Option<&str>, &SurvivalCurve)> = measured.parts().collect();
-    ExportTable::single_batch(&parts, |rows| {
-        let columns = ColumnBuilder::new(rows)
+    ExportTable::single_batch(&parts, |columns| {
+        let columns = columns
             .owned_text("workload", |_| measured.name.clone())
             .optional_text("stream", |(stream, _)| *stream)
             .u64("written_bytes", |(_, survival)| measured.on_drive(survival.written_bytes()));
@@ -559,7 +570,7 @@ pub fn lifetimes<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
             let name = format!("end_within_{:.0}", share * 100.0);
             columns.optional_u64(&name, |(_, survival)| measured.quantile(survival, share))
         });
-        with_quantiles.f64("there_at_the_end", |(_, survival)| survival.open_share()).batch()
+        with_quantiles.f64("there_at_the_end", |(_, survival)| survival.open_share())
     })
 }
 
@@ -569,22 +580,20 @@ pub fn lifetime_steps<'a>(measured: &'a MeasuredLifetimes) -> ExportTable<'a> {
         survival.steps().map(move |(bytes, ended)| (stream, measured.on_drive(bytes), ended))
     };
     let rows: Vec<(Option<&str>, u64, f64)> = measured.parts().flat_map(of_part).collect();
-    ExportTable::single_batch(&rows, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(&rows, |columns| {
+        columns
             .optional_text("stream", |(stream, ..)| *stream)
             .u64("bytes", |(_, bytes, _)| *bytes)
             .f64("ended_share", |(.., ended)| *ended)
-            .batch()
     })
 }
 
 pub fn claims<'a>(verdicts: &[ClaimVerdict]) -> ExportTable<'a> {
-    ExportTable::single_batch(verdicts, |rows| {
-        ColumnBuilder::new(rows)
+    ExportTable::single_batch(verdicts, |columns| {
+        columns
             .text("what", |row| &row.what)
             .optional_boolean("holds", |row| row.holds)
             .text("found", |row| &row.found)
             .text("source", |row| &row.source)
-            .batch()
     })
 }

@@ -12,7 +12,7 @@ use base::HumanBytes;
 use experiment::LabError;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use initiator::inspect::feedback_logs::LogSample;
-use report::rows::{CellValue, ReportTable, TableColumn, TextFormat};
+use report::rows::{CellValue, ReportTable, TextFormat};
 use serde::Serialize;
 
 use super::notice::Notice;
@@ -355,9 +355,8 @@ fn available_writes(handles: &[HandleRecord<'_>]) -> String {
 }
 
 fn owners(record: &AdviceRecord<'_>) -> ReportTable {
-    let labels = ["owner", "placement"].map(TableColumn::label);
-    let numbers = ["events", "copied by GC", "confidence"].map(|heading| TableColumn::number(heading, ""));
-    let mut rows = ReportTable::new(labels.into_iter().chain(numbers).chain([TableColumn::text("advice")]));
+    let rows = ReportTable::default().labels(["owner", "placement"]);
+    let mut rows = rows.numbers("", ["events", "copied by GC", "confidence"]).texts(["advice"]);
     for row in record.owners.iter().take(ROWS_MAX) {
         let is_it = |step: &&MoveRecord| step.owner == row.owner && step.from == row.found_with;
         let advice = record.moves.iter().find(is_it).map_or(String::new(), advice_text);

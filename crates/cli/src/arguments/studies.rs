@@ -1,6 +1,6 @@
 //! Command lines of `warp list` and `warp new`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use report::catalogue::EntryKind;
 
 use super::OutputFormat;
@@ -8,33 +8,9 @@ use super::OutputFormat;
 #[derive(Args)]
 pub struct ListArgs {
     /// Kind to list [default: all]
-    pub what: Option<ListKind>,
+    pub what: Option<EntryKind>,
     #[command(flatten)]
     pub output: OutputFormat,
-}
-
-/// Kinds that `warp list` lists.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ListKind {
-    /// Figures and tables of the papers, and your own studies in this folder
-    Experiments,
-    /// Device profiles
-    Devices,
-    /// fio job files
-    Jobs,
-    /// Models of caches, file systems and databases
-    Workloads,
-}
-
-impl ListKind {
-    pub fn kind(self) -> EntryKind {
-        match self {
-            ListKind::Experiments => EntryKind::Experiments,
-            ListKind::Devices => EntryKind::Devices,
-            ListKind::Jobs => EntryKind::Jobs,
-            ListKind::Workloads => EntryKind::Workloads,
-        }
-    }
 }
 
 #[derive(Args)]

@@ -1,9 +1,7 @@
 //! Option for the columns of a trace.
 
 use clap::Args;
-use experiment::LabError;
-use experiment::profile::SettingOverrides;
-use experiment::workloads;
+use experiment::{LabError, SettingOverrides, workloads};
 use toml::Value;
 use workload::trace::ColumnList;
 

@@ -12,7 +12,7 @@ use crate::change::{RunChange, SettingOverrides};
 use crate::error::LabError;
 use crate::profile::Profile;
 use crate::run_options::RunSettings;
-use crate::scaled_model::ScaledOrigin;
+use crate::scaled_model::{Scale, ScaledOrigin};
 use crate::workloads::{WorkloadChanges, WorkloadChoice, plain, read_workload};
 
 /// A saved device from which a run continues.
@@ -29,7 +29,7 @@ impl SavedDevice {
         let (config, note) = Device::read_header(path)?;
         let origin = if note.is_empty() {
             // A served drive, or a device that is no scaled model.
-            ScaledOrigin::full_size(config)
+            ScaledOrigin { scale: Scale::FULL, device: config }
         } else {
             ScaledOrigin::from_note(&note).ok_or_else(|| {
                 let problem =
@@ -55,8 +55,7 @@ impl DeviceOrigin<'_> {
                 None => Ok(saved.origin.device.clone()),
                 Some(path) => {
                     let problem = format!(
-                        "{path} cannot be changed, because the snapshot fixes the device. Leave \
-                                           the setting out"
+                        "{path} cannot be changed, because the snapshot fixes the device. Leave the setting out"
                     );
                     Err(LabError::invalid(&saved.path.display().to_string(), problem))
                 }
@@ -163,9 +162,7 @@ impl Experiment {
         Ok(cells)
     }
 
-    /// Starting points of cells in order: the saved device, or the profiles. With `uncertainty`,
-    /// ensemble members follow each profile. They come from the experiment's ensemble or, if it has
-    /// none, from the profile's.
+    /// Starting points of cells in order: the saved device, or the profiles with their members.
     fn starts<'a>(&self, saved: Option<&'a SavedDevice>, uncertainty: bool) -> Result<Vec<StartDevice<'a>>, LabError> {
         let mut starts = Vec::new();
         for device in &self.devices {
@@ -269,11 +266,7 @@ impl Experiment {
         changes_of_work.settings = all.settings;
         let workload = all.workload.as_ref().or(self.workload.as_ref());
         let workload = workload.ok_or_else(|| {
-            LabError::invalid(
-                &self.file,
-                "there is no workload. Set `workload` to a name of \
-                                                                  jobs/ or workloads/",
-            )
+            LabError::invalid(&self.file, "there is no workload. Set `workload` to a name of jobs/ or workloads/")
         })?;
         if seed != 1 && origin.snapshot().is_none() {
             // fio's default seed plus an offset. Seed 1 draws the streams of the job file like real

@@ -32,60 +32,43 @@ pub(crate) use cells::SavedDevice;
 const BUILT_IN: &str = " (built in)";
 
 /// A published figure or table: runs and results of the paper.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Experiment {
     #[serde(skip)]
     pub slug: String,
     #[serde(skip)]
     pub file: String,
     /// Title in one line. Default: the name of the folder.
-    #[serde(default)]
     pub title: String,
     /// The figure or table. Empty for an original study.
-    #[serde(default)]
     pub source: String,
     /// Choices where the paper is open, differences from the paper, and the reasons for both.
-    #[serde(default)]
     pub notes: String,
     /// Device profiles: names or paths, also of files beside the experiment's.
     pub devices: Vec<String>,
     /// Workload of all cells, unless a variant or grid value has another.
-    #[serde(default)]
     pub workload: Option<WorkloadChoice>,
     pub run: RunOptions,
     /// Options of the quick form, which tests run against golden results.
     pub quick: RunOptions,
-    /// Changes common to all cells.
-    #[serde(default)]
     pub change: RunChange,
     /// Changes of the cells on one of the `devices`, after `change`.
-    #[serde(default)]
     pub change_on: BTreeMap<String, RunChange>,
     /// Variants of the workload (NoFDP, FDP, ...), at least one, in file order.
-    #[serde(default)]
     pub variants: Vec<Variant>,
     /// Further axes. Every combination is run.
-    #[serde(default)]
     pub grid: Vec<GridAxis>,
-    /// Published numbers for comparison.
-    #[serde(default)]
     pub published: Vec<PaperFigures>,
     /// Predictions to list among them, without published numbers.
-    #[serde(default)]
     pub predicted: Vec<PredictedCells>,
     /// Runs only the cells of `published` and `predicted`.
-    #[serde(default)]
     pub published_only: bool,
-    /// Claims about the results.
-    #[serde(default)]
     pub claims: Vec<Claim>,
     /// Bounds round our own results. Like claims they must hold, but they are no statements about
     /// drives.
-    #[serde(default)]
     pub regression: Vec<Claim>,
     /// Rules that were loosened or removed.
-    #[serde(default)]
     pub ledger: Vec<LedgerEntry>,
     /// Alternative settings of device and workload that explain the published numbers equally well,
     /// where the paper is open.
@@ -106,7 +89,6 @@ pub struct Variant {
 pub struct GridAxis {
     pub axis: String,
     /// Device setting that takes each of the `over` values, a short form of `values`.
-    #[serde(default)]
     pub sweep: Option<String>,
     #[serde(default)]
     pub over: Vec<Value>,
@@ -217,7 +199,11 @@ impl Experiment {
         }
         let ensemble = Ensemble::take(file, &mut table)?;
         say_what_is_left_out(&mut table);
+        let has_devices = table.contains_key("devices");
         let mut experiment: Experiment = find::deserialize(file, Value::Table(table))?;
+        if !has_devices {
+            return Err(LabError::invalid(file, "missing field `devices`"));
+        }
         let mut folders = file.trim_end_matches(BUILT_IN).rsplit('/');
         let folder = folders.nth(1).filter(|folder| !matches!(*folder, "." | ".."));
         experiment.slug = folder.unwrap_or("experiment").to_string();
@@ -327,23 +313,9 @@ impl Experiment {
             slug: name.clone(),
             file: workload.to_string(),
             title: format!("{name} on {device}"),
-            source: String::new(),
-            notes: String::new(),
             devices: vec![device.to_string()],
             workload: Some(WorkloadChoice::Named(workload.to_string())),
-            quick: RunOptions::default(),
-            run: RunOptions::default(),
-            change: RunChange::default(),
-            change_on: BTreeMap::new(),
-            variants: Vec::new(),
-            grid: Vec::new(),
-            published: Vec::new(),
-            predicted: Vec::new(),
-            published_only: false,
-            claims: Vec::new(),
-            regression: Vec::new(),
-            ledger: Vec::new(),
-            ensemble: None,
+            ..Experiment::default()
         }
     }
 

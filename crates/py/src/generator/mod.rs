@@ -27,8 +27,8 @@ pub use target::PyWorkloadTarget;
 /// A workload in Python: the callable that makes its requests.
 pub struct PythonGenerator {
     /// Name by which the lab knows it.
-    name: String,
-    callable: Py<PyAny>,
+    pub name: String,
+    pub callable: Py<PyAny>,
 }
 
 impl PythonGenerator {
@@ -63,16 +63,6 @@ impl PythonGenerator {
         let name = generator.name.clone();
         kept.push(generator);
         Ok(name)
-    }
-
-    /// Its name in the lab.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The function or other callable that makes the requests.
-    pub fn callable(&self) -> &Py<PyAny> {
-        &self.callable
     }
 }
 

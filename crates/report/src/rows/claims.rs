@@ -1,6 +1,6 @@
 //! Tables of published numbers, and of claims with their verdicts.
 
-use super::{CellValue, Mark, ReportTable, TableColumn, TextFormat, wrapped};
+use super::{CellValue, Mark, ReportTable, TextFormat, wrapped};
 use analysis::claim_checker::{ClaimVerdict, NumberStatus, PaperComparison};
 use analysis::fidelity::HitScore;
 use experiment::claim::LedgerEntry;
@@ -11,19 +11,14 @@ pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
     let with_drive = has(|row| row.drive.is_some());
     let with_emulator = has(|row| row.emulator.is_some());
     let with_intervals = has(|row| row.interval.is_some());
-    let labels = ["cell", "measured"].map(TableColumn::label);
-    let drive = with_drive.then(|| TableColumn::number("paper's drive", ""));
-    let emulator = with_emulator.then(|| TableColumn::number("paper's emulator", ""));
-    let inside = with_intervals.then(|| TableColumn::text("inside"));
-    let mut rows = ReportTable::new(
-        labels
-            .into_iter()
-            .chain(drive)
-            .chain(emulator)
-            .chain([TableColumn::number("ours", ""), TableColumn::text("verdict")])
-            .chain(inside)
-            .chain([TableColumn::text("source")]),
-    );
+    let mut rows = ReportTable::default()
+        .labels(["cell", "measured"])
+        .numbers("", with_drive.then_some("paper's drive"))
+        .numbers("", with_emulator.then_some("paper's emulator"))
+        .numbers("", ["ours"])
+        .texts(["verdict"])
+        .texts(with_intervals.then_some("inside"))
+        .texts(["source"]);
     for comparison in comparisons {
         let is_relative = comparison.metric.is_relative();
         let value = if is_relative { CellValue::Significant } else { CellValue::Amplification };
@@ -37,17 +32,14 @@ pub fn comparisons(comparisons: &[PaperComparison]) -> ReportTable {
             _ => verdict.to_string(),
         });
         let inside = CellValue::optional(comparison.is_inside(), |inside| if inside { "yes" } else { "no" }.into());
-        let labels = [comparison.key.to_string().into(), comparison.metric.name().into()];
-        let ours = [CellValue::optional(comparison.ours, ours), CellValue::optional(verdict, CellValue::Text)];
-        rows.add(
-            labels
-                .into_iter()
-                .chain(with_drive.then(|| CellValue::optional(comparison.drive, value)))
-                .chain(with_emulator.then(|| CellValue::optional(comparison.emulator, value)))
-                .chain(ours)
-                .chain(with_intervals.then_some(inside))
-                .chain([comparison.source.as_str().into()]),
-        );
+        let mut cells = vec![comparison.key.to_string().into(), comparison.metric.name().into()];
+        cells.extend(with_drive.then(|| CellValue::optional(comparison.drive, value)));
+        cells.extend(with_emulator.then(|| CellValue::optional(comparison.emulator, value)));
+        cells.push(CellValue::optional(comparison.ours, ours));
+        cells.push(CellValue::optional(verdict, CellValue::Text));
+        cells.extend(with_intervals.then_some(inside));
+        cells.push(comparison.source.as_str().into());
+        rows.add(cells);
     }
     rows
 }
@@ -116,8 +108,7 @@ pub fn judged(
 
 /// Verdicts on claims or on regression tests, as the heading says.
 pub fn verdicts(heading: &str, verdicts: &[ClaimVerdict]) -> ReportTable {
-    let [claim, found, source] = [heading, "found", "source"].map(TableColumn::text);
-    let mut rows = ReportTable::new([TableColumn::label(""), claim, found, source]);
+    let mut rows = ReportTable::default().labels([""]).texts([heading, "found", "source"]);
     for verdict in verdicts {
         let (mark, word) = match verdict.holds {
             Some(true) => (Mark::Holds, "holds"),

@@ -2,18 +2,15 @@
 
 use analysis::compare::{DifferenceVerdict, ResultComparison};
 
-use super::{CellValue, Mark, ReportTable, TableColumn};
+use super::{CellValue, ReportTable};
 
 /// The table of differences, with notes on significance above it.
 pub fn comparison(comparison: &ResultComparison) -> ReportTable {
     let has_cells = comparison.rows.iter().any(|row| !row.cell.is_empty());
     let has_intervals = comparison.rows.iter().any(|row| row.interval.is_some());
-    let labels = has_cells.then(|| TableColumn::label("cell")).into_iter().chain([TableColumn::label("measured")]);
-    let numbers = ["A", "B", "B - A"].map(|heading| TableColumn::number(heading, ""));
-    let share = [TableColumn::number("", "%")];
-    let interval = has_intervals.then(|| TableColumn::number("95 %", ""));
-    let columns = labels.chain(numbers).chain(share).chain(interval).chain([TableColumn::text("B is")]);
-    let mut table = ReportTable::new(columns);
+    let table = ReportTable::default().labels(has_cells.then_some("cell")).labels(["measured"]);
+    let table = table.numbers("", ["A", "B", "B - A"]).numbers("%", [""]);
+    let mut table = table.numbers("", has_intervals.then_some("95 %")).texts(["B is"]);
     table.notes = all_notes(comparison);
     for row in &comparison.rows {
         let mut cells = Vec::new();
@@ -23,7 +20,7 @@ pub fn comparison(comparison: &ResultComparison) -> ReportTable {
             let value = [row.a, row.b][side];
             let value = match row.ensembles[side] {
                 Some(ends) => CellValue::Interval(value, ends),
-                None => number(value),
+                None => CellValue::Significant(value),
             };
             value.mark_doubtful(row.doubtful[side])
         }));
@@ -34,7 +31,7 @@ pub fn comparison(comparison: &ResultComparison) -> ReportTable {
             cells.push(CellValue::optional(row.interval, ends));
         }
         cells.push(row.verdict.words().into());
-        table.add_marked(Mark::None, cells);
+        table.add(cells);
     }
     table
 }
@@ -58,10 +55,6 @@ fn all_notes(comparison: &ResultComparison) -> Vec<String> {
         });
     }
     notes
-}
-
-fn number(value: f64) -> CellValue {
-    CellValue::Significant(value)
 }
 
 /// A difference with its sign and four significant digits.

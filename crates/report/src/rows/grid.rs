@@ -1,10 +1,10 @@
 //! Results by coordinates, averaged over seeds: the table of write amplifications, and coordinate
 //! names for all tables.
 
-use super::{CellValue, ReportTable, TableColumn};
+use super::{CellValue, ReportTable};
 use analysis::interval::Intervals;
 use base::distinct;
-use experiment::cell::CellKey;
+use experiment::CellKey;
 use experiment::coordinates::axis_name;
 use simulate::run::RunResult;
 
@@ -89,8 +89,7 @@ impl Grid {
         let further = (1..=self.further_axes()).map(|index| axis_name(axes, index));
         let labels = ["device".to_string()].into_iter().chain(variant).chain(further);
         let across = self.columns.iter().map(|value| if value.is_empty() { "WAF" } else { value });
-        let across = across.map(|heading| TableColumn::number(heading, ""));
-        let mut rows = ReportTable::new(labels.map(TableColumn::label).chain(across));
+        let mut rows = ReportTable::default().labels(labels).numbers("", across);
         for row in &self.rows {
             let variant = self.has_variants().then(|| variant_name(&row.variant).into());
             let rest = row.rest.iter().map(CellValue::from);

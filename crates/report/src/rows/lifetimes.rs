@@ -1,17 +1,16 @@
 //! Table of the lifetimes of workloads.
 
 use analysis::lifetimes::{MeasuredLifetimes, SHARES, distance};
-use experiment::error::LabError;
+use experiment::LabError;
 
-use super::{CellValue, ReportTable, TableColumn};
+use super::{CellValue, ReportTable};
 
 /// Lifetimes of workloads: a row for each workload, and one for each of several streams. For two
 /// workloads, the note above the table has their distance.
 pub fn lifetimes(measured: &[MeasuredLifetimes]) -> Result<ReportTable, LabError> {
-    let shares = SHARES.map(|share| TableColumn::number(format!("{:.0} %", share * 100.0), ""));
-    let columns = [TableColumn::label("written by"), TableColumn::number("written", "")].into_iter();
-    let columns = columns.chain(shares).chain([TableColumn::number("at the end", "%")]);
-    let mut table = ReportTable::new(columns);
+    let table = ReportTable::default().labels(["written by"]).numbers("", ["written"]);
+    let table = table.numbers("", SHARES.map(|share| format!("{:.0} %", share * 100.0)));
+    let mut table = table.numbers("%", ["at the end"]);
     if let [a, b] = measured {
         let (distance, at) = distance(a, b)?;
         let at = CellValue::Bytes(at);

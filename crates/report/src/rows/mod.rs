@@ -14,7 +14,6 @@ mod claims;
 mod comparison;
 mod grid;
 mod lifetimes;
-mod refused;
 mod replay;
 mod results;
 mod stored_runs;
@@ -31,7 +30,6 @@ pub use experiment::coordinates::axis_name;
 pub(crate) use grid::axes_of;
 pub use grid::{Grid, GridCell, GridRow, variant_name};
 pub use lifetimes::lifetimes;
-pub use refused::refused;
 pub use replay::{bursts, replay};
 pub use results::{
     OwnerRow, above_the_oracle, collections, device, handles, jobs, last_collections, measures, readings, results, run,
@@ -39,7 +37,7 @@ pub use results::{
 };
 pub use stored_runs::{kept_run, kept_runs};
 pub use text::{TextFormat, wrapped};
-pub use warnings::{scales, warning, warning_lines, warning_sentences};
+pub use warnings::{refused, scales, warning, warning_lines, warning_sentences};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum CellValue {
@@ -184,27 +182,6 @@ pub struct TableColumn {
     pub kind: ColumnKind,
 }
 
-impl TableColumn {
-    /// A column of names.
-    pub fn label(heading: impl Into<String>) -> TableColumn {
-        TableColumn::new(heading, "", ColumnKind::Label)
-    }
-
-    /// A column of words.
-    pub fn text(heading: impl Into<String>) -> TableColumn {
-        TableColumn::new(heading, "", ColumnKind::Text)
-    }
-
-    /// A column of numbers in a unit.
-    pub fn number(heading: impl Into<String>, unit: &'static str) -> TableColumn {
-        TableColumn::new(heading, unit, ColumnKind::Number)
-    }
-
-    fn new(heading: impl Into<String>, unit: &'static str, kind: ColumnKind) -> TableColumn {
-        TableColumn { heading: heading.into(), unit, kind }
-    }
-}
-
 /// Mark of a row, in formats that can show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
@@ -229,14 +206,36 @@ pub struct ReportTable {
 }
 
 impl ReportTable {
-    /// An empty table.
-    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> ReportTable {
-        ReportTable { columns: columns.into_iter().collect(), ..ReportTable::default() }
+    fn columns<H: Into<String>>(
+        mut self,
+        kind: ColumnKind,
+        unit: &'static str,
+        headings: impl IntoIterator<Item = H>,
+    ) -> ReportTable {
+        assert!(self.rows.is_empty(), "columns come before rows");
+        let column = |heading: H| TableColumn { heading: heading.into(), unit, kind };
+        self.columns.extend(headings.into_iter().map(column));
+        self
+    }
+
+    /// Adds columns of names.
+    pub fn labels<H: Into<String>>(self, headings: impl IntoIterator<Item = H>) -> ReportTable {
+        self.columns(ColumnKind::Label, "", headings)
+    }
+
+    /// Adds columns of words.
+    pub fn texts<H: Into<String>>(self, headings: impl IntoIterator<Item = H>) -> ReportTable {
+        self.columns(ColumnKind::Text, "", headings)
+    }
+
+    /// Adds columns of numbers in a unit.
+    pub fn numbers<H: Into<String>>(self, unit: &'static str, headings: impl IntoIterator<Item = H>) -> ReportTable {
+        self.columns(ColumnKind::Number, unit, headings)
     }
 
     /// Pairs of names and values, without headings.
     pub fn pairs<N: Into<String>, T: Into<CellValue>>(pairs: impl IntoIterator<Item = (N, T)>) -> ReportTable {
-        let mut rows = ReportTable::new([TableColumn::label(""), TableColumn::text("")]);
+        let mut rows = ReportTable::default().labels([""]).texts([""]);
         for (name, text) in pairs {
             rows.add([CellValue::Text(name.into()), text.into()]);
         }
@@ -268,7 +267,7 @@ impl ReportTable {
         labels: impl IntoIterator<Item = L>,
         tables: impl IntoIterator<Item = (Vec<String>, ReportTable)>,
     ) -> ReportTable {
-        let mut all = ReportTable::new(labels.into_iter().map(TableColumn::label));
+        let mut all = ReportTable::default().labels(labels);
         let labels = all.columns.len();
         for (names, table) in tables {
             let place = |column: TableColumn| {
@@ -296,8 +295,7 @@ impl ReportTable {
 
     /// Transposes the table: a row for each column.
     pub fn transposed(self, heading: &str, names: impl IntoIterator<Item = String>) -> ReportTable {
-        let columns = names.into_iter().map(|name| TableColumn::number(name, ""));
-        let mut upright = ReportTable::new([TableColumn::label(heading)].into_iter().chain(columns));
+        let mut upright = ReportTable::default().labels([heading]).numbers("", names);
         upright.notes = self.notes;
         for (index, column) in self.columns.into_iter().enumerate() {
             let cells = self.rows.iter().map(|row| row.cells[index].clone());
@@ -343,7 +341,7 @@ mod tests {
     #[test]
     fn stacked_tables_share_their_columns() {
         let one = |heading: &str, count| {
-            let mut rows = ReportTable::new([TableColumn::number("x", ""), TableColumn::number(heading, "")]);
+            let mut rows = ReportTable::default().numbers("", ["x", heading]);
             rows.add([CellValue::Count(1), CellValue::Count(count)]);
             rows
         };

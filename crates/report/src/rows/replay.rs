@@ -2,7 +2,7 @@
 
 use ssd::Nanos;
 
-use super::{CellValue, ReportTable, TableColumn};
+use super::{CellValue, ReportTable};
 use simulate::timed::latency::LatencyDistribution;
 use simulate::timed::replay::{Burst, GroupBy, ReplayResult, RequestGroup, ResponseTimes};
 use workload::RequestOperation;
@@ -17,17 +17,13 @@ const COARSE_TICK_NS: Nanos = 1_000_000;
 /// precede the table.
 pub fn replay(replay: &ReplayResult) -> ReportTable {
     let has_recorded = replay.total().recorded.count() > 0;
-    let simulated = ["p50", "p99", "p99.9", "max"].map(|heading| TableColumn::number(heading, "us"));
-    let recorded = ["recorded p50", "recorded p99", "recorded p99.9"].map(|heading| TableColumn::number(heading, "us"));
-    let labels = [TableColumn::label("requests of"), TableColumn::label("")];
-    let mut rows = ReportTable::new(
-        labels
-            .into_iter()
-            .chain([TableColumn::number("requests", "")])
-            .chain(simulated)
-            .chain([TableColumn::number("waited in host", ""), TableColumn::number("waited for GC", "")])
-            .chain(recorded.into_iter().filter(|_| has_recorded)),
-    );
+    let recorded = ["recorded p50", "recorded p99", "recorded p99.9"].into_iter().filter(|_| has_recorded);
+    let mut rows = ReportTable::default()
+        .labels(["requests of", ""])
+        .numbers("", ["requests"])
+        .numbers("us", ["p50", "p99", "p99.9", "max"])
+        .numbers("", ["waited in host", "waited for GC"])
+        .numbers("us", recorded);
     rows.notes = sentences(replay, has_recorded);
     for by in [GroupBy::All, GroupBy::Volume, GroupBy::Process, GroupBy::Size] {
         let mut groups: Vec<&RequestGroup> = replay.groups.iter().filter(|group| group.by == by).collect();
@@ -90,16 +86,9 @@ fn values(
 
 /// The windows with the most arrivals, and the drive's latencies in them.
 pub fn bursts(replay: &ReplayResult) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("most arrivals in"),
-        TableColumn::number("from", "s"),
-        TableColumn::number("requests", ""),
-        TableColumn::number("bytes", ""),
-        TableColumn::number("mean", "us"),
-        TableColumn::number("max", "us"),
-        TableColumn::number("waited in host", ""),
-        TableColumn::number("waited for GC", ""),
-    ]);
+    let rows = ReportTable::default().labels(["most arrivals in"]).numbers("s", ["from"]);
+    let rows = rows.numbers("", ["requests", "bytes"]).numbers("us", ["mean", "max"]);
+    let mut rows = rows.numbers("", ["waited in host", "waited for GC"]);
     for burst in replay.bursts.iter().filter(|burst| burst.requests > 0) {
         rows.add(burst_values(burst));
     }

@@ -8,8 +8,8 @@ use workload::classifier::ORACLE_MEASURE;
 use workload::{RequestOperation, WorkloadMeasure};
 
 use super::grid::GridCell;
-use super::warnings::{scale_columns, scale_values};
-use super::{CellValue, Grid, ReportTable, TableColumn, TextFormat};
+use super::warnings::{SCALE_HEADINGS, scale_values};
+use super::{CellValue, Grid, ReportTable, TextFormat};
 use analysis::interval::{Intervals, NO_INTERVALS};
 use simulate::feedback::FeedbackResult;
 use simulate::run::RunResult;
@@ -18,23 +18,10 @@ use simulate::timed::replay::TracePace;
 use simulate::timed::result::TimedResult;
 use simulate::warning::{RunWarning, WarningCommand};
 
-/// Table of the representative write amplifications of runs.
+/// Representative write amplification of every cell, averaged over seeds. Rows are devices and
+/// variants, columns are the values of the first grid axis.
 pub fn write_amplifications(results: &[RunResult], axes: &[String], intervals: &Intervals) -> ReportTable {
-    summary(results, axes, intervals, RunResult::headline_write_amplification)
-}
-
-/// Write amplification of every cell, averaged over seeds. Rows are devices and variants, columns
-/// are the values of the first grid axis.
-///
-/// `measure` is [`RunResult::write_amplification`], or the write amplification at the end of the
-/// run.
-fn summary(
-    results: &[RunResult],
-    axes: &[String],
-    intervals: &Intervals,
-    measure: impl Fn(&RunResult) -> f64,
-) -> ReportTable {
-    let grid = Grid::new(results, intervals, measure);
+    let grid = Grid::new(results, intervals, RunResult::headline_write_amplification);
     let rows = grid.to_rows(axes);
     if grid.columns.len() > 1 { rows.note(format!("across: {}", super::axis_name(axes, 0))) } else { rows }
 }
@@ -168,16 +155,9 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 const CAPACITIES: &str = "x capacity";
 
 pub fn handles(result: &RunResult) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("handle"),
-        TableColumn::number("host", CAPACITIES),
-        TableColumn::number("copied", CAPACITIES),
-        TableColumn::number("own WAF", ""),
-        TableColumn::number("units opened", ""),
-        TableColumn::number("units reclaimed", ""),
-        TableColumn::number("valid at reclaim", ""),
-        TableColumn::number("blocks remapped", ""),
-    ]);
+    let counters = ["own WAF", "units opened", "units reclaimed", "valid at reclaim", "blocks remapped"];
+    let rows = ReportTable::default().labels(["handle"]);
+    let mut rows = rows.numbers(CAPACITIES, ["host", "copied"]).numbers("", counters);
     for row in OwnerRow::used(result) {
         let stats = &row.stats;
         rows.add([
@@ -218,7 +198,7 @@ fn causes(stats: &DeviceStats) -> String {
 /// Measures of the workload, and of the device for each tenant, with a column for each.
 pub fn measures(result: &RunResult) -> ReportTable {
     let columns = result.measures.iter().map(|measure| measure.name.replace('_', " "));
-    let mut rows = ReportTable::new(columns.map(|name| TableColumn::number(name, "")));
+    let mut rows = ReportTable::default().numbers("", columns);
     if !result.measures.is_empty() {
         rows.add(result.measures.iter().map(measured));
     }
@@ -238,14 +218,8 @@ fn measured(measure: &WorkloadMeasure) -> CellValue {
 /// Readings of the drive's event log and the resulting moves. The last row covers the time after
 /// the last reading.
 pub fn readings(result: &RunResult, feedback: &FeedbackResult) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("reading"),
-        TableColumn::number("host", CAPACITIES),
-        TableColumn::number("collections", ""),
-        TableColumn::number("copied", "pages / collection"),
-        TableColumn::text("events that name"),
-        TableColumn::text("moves"),
-    ]);
+    let rows = ReportTable::default().labels(["reading"]).numbers(CAPACITIES, ["host"]).numbers("", ["collections"]);
+    let mut rows = rows.numbers("pages / collection", ["copied"]).texts(["events that name", "moves"]);
     let mut before = 0;
     let mut add = |name: String, host_bytes: u64, until: usize, texts: [String; 2]| {
         let of = &feedback.collections[before..until];
@@ -310,12 +284,8 @@ fn wear_values(wear: Option<&Endurance>) -> [CellValue; 3] {
 /// Results of the jobs of a timed run, a row for each direction.
 pub fn jobs(timed: &TimedResult) -> ReportTable {
     let latencies = ["mean", "stdev", "p50", "p99", "p99.9", "p99.99", "p99.999", "max"];
-    let labels = [TableColumn::label("job"), TableColumn::label("")];
-    let rates = [TableColumn::number("IOPS", ""), TableColumn::number("MB/s", "")];
-    let latencies = latencies.map(|heading| TableColumn::number(heading, "us"));
-    let mut rows = ReportTable::new(
-        labels.into_iter().chain(rates).chain(latencies).chain([TableColumn::number("waited for GC", "")]),
-    );
+    let rows = ReportTable::default().labels(["job", ""]).numbers("", ["IOPS", "MB/s"]);
+    let mut rows = rows.numbers("us", latencies).numbers("", ["waited for GC"]);
     rows.notes.extend(timed.trace.as_ref().map(TracePace::to_string));
     for job in &timed.jobs {
         rows.notes.extend(job.latency_goal.map(|goal| searched(&job.name, &goal)));
@@ -396,16 +366,11 @@ impl CollectionSums {
 
 /// The GC log, by owner of the victim.
 pub fn collections(result: &RunResult) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("victim"),
-        TableColumn::number("background", ""),
-        TableColumn::number("foreground", ""),
-        TableColumn::number("forced", ""),
-        TableColumn::number("valid at reclaim", ""),
-        TableColumn::number("copied", CAPACITIES),
-        TableColumn::number("to other owners", ""),
-        TableColumn::number("blocks remapped", ""),
-    ]);
+    let mut rows = ReportTable::default()
+        .labels(["victim"])
+        .numbers("", ["background", "foreground", "forced", "valid at reclaim"])
+        .numbers(CAPACITIES, ["copied"])
+        .numbers("", ["to other owners", "blocks remapped"]);
     let mut owners: BTreeMap<UnitOwner, CollectionSums> = BTreeMap::new();
     for row in &result.gc_log {
         owners.entry(row.victim_owner).or_default().add(row);
@@ -428,18 +393,9 @@ pub fn collections(result: &RunResult) -> ReportTable {
 
 /// The last `count` collections of the GC log.
 pub fn last_collections(result: &RunResult, count: usize) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::number("at", CAPACITIES),
-        TableColumn::text("trigger"),
-        TableColumn::text("policy"),
-        TableColumn::number("group", ""),
-        TableColumn::number("unit", ""),
-        TableColumn::text("victim"),
-        TableColumn::text("copies to"),
-        TableColumn::number("valid pages", ""),
-        TableColumn::number("copied", ""),
-        TableColumn::number("blocks remapped", ""),
-    ]);
+    let rows = ReportTable::default().numbers(CAPACITIES, ["at"]).texts(["trigger", "policy"]);
+    let rows = rows.numbers("", ["group", "unit"]).texts(["victim", "copies to"]);
+    let mut rows = rows.numbers("", ["valid pages", "copied", "blocks remapped"]);
     let start = result.gc_log.len().saturating_sub(count);
     for row in &result.gc_log[start..] {
         let [valid, of] = [row.valid_pages, row.unit_pages].map(|pages| CellValue::Count(pages.into()));
@@ -495,9 +451,8 @@ pub fn device(result: &RunResult) -> ReportTable {
         ("left to write", left),
     ];
     let columns = totals.into_iter().chain(causes).chain(others);
-    let (headings, cells): (Vec<TableColumn>, Vec<CellValue>) =
-        columns.map(|(heading, value)| (TableColumn::number(heading, ""), value)).unzip();
-    let mut rows = ReportTable::new(headings);
+    let (headings, cells): (Vec<&str>, Vec<CellValue>) = columns.unzip();
+    let mut rows = ReportTable::default().numbers("", headings);
     rows.add(cells);
     rows
 }
@@ -506,24 +461,17 @@ pub fn device(result: &RunResult) -> ReportTable {
 pub fn run(result: &RunResult) -> ReportTable {
     let written = result.stats.host_bytes_written() as f64 / result.capacity_bytes as f64;
     let end = if result.complete { "ran to its end" } else { "stopped" };
-    let has_search = result.search.is_some();
-    let [scale, others @ ..] = scale_columns();
-    let others = others.into_iter().filter(|_| has_search);
-    let columns = [TableColumn::number("seed", ""), scale].into_iter().chain(others);
-    let mut rows = ReportTable::new(columns.chain([
-        TableColumn::number("capacity", ""),
-        TableColumn::number("reclaim units", ""),
-        TableColumn::number("handles", ""),
-        TableColumn::number("mapping unit", ""),
-        TableColumn::number("written", CAPACITIES),
-        TableColumn::number("samples", ""),
-        TableColumn::text(""),
-        TableColumn::text("warnings"),
-    ]));
-    let [scale, others @ ..] = scale_values(result);
-    let others = others.into_iter().filter(|_| has_search);
+    // The other scales are those of a search.
+    let scales = if result.search.is_some() { SCALE_HEADINGS.len() } else { 1 };
+    let mut rows = ReportTable::default()
+        .numbers("", ["seed"])
+        .numbers("", SCALE_HEADINGS.into_iter().take(scales))
+        .numbers("", ["capacity", "reclaim units", "handles", "mapping unit"])
+        .numbers(CAPACITIES, ["written"])
+        .numbers("", ["samples"])
+        .texts(["", "warnings"]);
     let warnings: Vec<String> = result.warnings().iter().map(RunWarning::to_string).collect();
-    let cells = [CellValue::Index(result.seed), scale].into_iter().chain(others);
+    let cells = [CellValue::Index(result.seed)].into_iter().chain(scale_values(result).into_iter().take(scales));
     rows.add(cells.chain([
         CellValue::Bytes(result.capacity_bytes),
         CellValue::Count(result.superblocks.into()),

@@ -1,20 +1,13 @@
 //! Tables of stored runs.
 
-use super::{CellValue, ReportTable, TableColumn};
+use super::{CellValue, ReportTable};
 use analysis::store::{self, StoredRun};
 
 /// Displayed digits of an engine's digest.
 const ENGINE_DIGITS: usize = 12;
 
 pub fn kept_runs(runs: &[StoredRun]) -> ReportTable {
-    let mut rows = ReportTable::new([
-        TableColumn::label("run"),
-        TableColumn::text("when"),
-        TableColumn::text("what"),
-        TableColumn::text("on"),
-        TableColumn::number("runs", ""),
-        TableColumn::number("WAF", ""),
-    ]);
+    let mut rows = ReportTable::default().labels(["run"]).texts(["when", "what", "on"]).numbers("", ["runs", "WAF"]);
     for run in runs {
         rows.add([
             run.id.as_str().into(),
@@ -46,14 +39,8 @@ pub fn kept_run(run: &StoredRun) -> (ReportTable, ReportTable) {
     ];
     let seconds = run.document["seconds"].as_f64();
     about.extend(seconds.map(|seconds| ("took", format!("{seconds:.1} s").into())));
-    let mut cells = ReportTable::new([
-        TableColumn::label("device"),
-        TableColumn::label("variant"),
-        TableColumn::text("at"),
-        TableColumn::number("seed", ""),
-        TableColumn::number("WAF", ""),
-        TableColumn::number("at the end", ""),
-    ]);
+    let cells = ReportTable::default().labels(["device", "variant"]).texts(["at"]);
+    let mut cells = cells.numbers("", ["seed", "WAF", "at the end"]);
     let amplification = |value: &serde_json::Value| CellValue::optional(value.as_f64(), CellValue::Amplification);
     for cell in run.cells() {
         let text = |key: &str| cell[key].as_str().unwrap_or_default().to_string();

@@ -236,9 +236,8 @@ mod tests {
     use crate::rows::CellValue;
 
     fn wide() -> ReportTable {
-        let numbers = ["first", "second", "third"].map(|heading| TableColumn::number(heading, "us"));
         let mut rows =
-            ReportTable::new([TableColumn::label("job")].into_iter().chain(numbers).chain([TableColumn::text("why")]));
+            ReportTable::default().labels(["job"]).numbers("us", ["first", "second", "third"]).texts(["why"]);
         let words = "because a sentence may be long and is broken between words";
         rows.add(["a".into(), CellValue::Count(1), CellValue::Count(2_000_000), CellValue::Count(3), words.into()]);
         rows.add(["b".into(), CellValue::Count(10), CellValue::Count(20), CellValue::Count(30), "".into()]);
@@ -263,14 +262,12 @@ before
 
     #[test]
     fn tables_are_written_for_other_programs() {
-        let mut rows = ReportTable::new([
-            TableColumn::label("cell"),
-            TableColumn::number("WAF", ""),
-            TableColumn::number("written", ""),
-            TableColumn::number("mean", "us"),
-            TableColumn::text("why"),
-        ])
-        .note("before");
+        let mut rows = ReportTable::default()
+            .labels(["cell"])
+            .numbers("", ["WAF", "written"])
+            .numbers("us", ["mean"])
+            .texts(["why"])
+            .note("before");
         rows.add([
             "a, b".into(),
             CellValue::Amplification(1.25),

@@ -1,7 +1,7 @@
-//! Notes below a summary: warnings that make numbers doubtful, and scales from searches.
+//! Notes below a summary: warnings that make numbers doubtful, refused cells, scales from searches.
 
-use super::{CellValue, ReportTable, TableColumn, TextFormat};
-use simulate::run::{AGREEMENT, RunResult};
+use super::{CellValue, ReportTable, TextFormat};
+use simulate::run::{AGREEMENT, RefusedCell, RunResult};
 use simulate::steady::ROUNDS;
 use simulate::warning::{self, RunWarning, WarningCommand};
 
@@ -68,13 +68,20 @@ pub fn warning(results: &[RunResult]) -> String {
     }
 }
 
+/// A row for each cell with the reason, independently of its seeds. No rows if all cells ran.
+pub fn refused(cells: &[RefusedCell]) -> ReportTable {
+    let mut rows = ReportTable::default().labels(["refused"]).texts(["why"]);
+    for (key, error) in base::distinct(cells.iter().map(|cell| (cell.key.to_string(), cell.error.clone()))) {
+        rows.add([key.into(), error.into()]);
+    }
+    rows
+}
+
 /// The scale of each run that searched for one, and its difference from the next smaller model.
 pub fn scales(results: &[RunResult]) -> ReportTable {
     let seeds = base::distinct(results.iter().map(|result| result.seed)).len() > 1;
-    let seed = seeds.then(|| TableColumn::number("seed", ""));
-    let columns = [TableColumn::label("cell")].into_iter().chain(seed);
-    let [scale, smaller, difference] = scale_columns();
-    let mut rows = ReportTable::new(columns.chain([scale, smaller, difference]));
+    let rows = ReportTable::default().labels(["cell"]);
+    let mut rows = rows.numbers("", seeds.then_some("seed")).numbers("", SCALE_HEADINGS);
     for result in results.iter().filter(|result| result.search.is_some()) {
         let seed = seeds.then_some(CellValue::Index(result.seed));
         let cells = [CellValue::Text(result.key.to_string())].into_iter().chain(seed);
@@ -83,10 +90,7 @@ pub fn scales(results: &[RunResult]) -> ReportTable {
     rows.note(format!("scale auto is the first scaled model within {:.0} % of the next smaller one", AGREEMENT * 100.0))
 }
 
-/// Headings of [`scale_values`].
-pub(super) fn scale_columns() -> [TableColumn; 3] {
-    ["scale", "next smaller", "difference"].map(|heading| TableColumn::number(heading, ""))
-}
+pub(super) const SCALE_HEADINGS: [&str; 3] = ["scale", "next smaller", "difference"];
 
 /// The scale of a run, the next smaller scale that was run, and the difference of their results.
 pub(super) fn scale_values(result: &RunResult) -> [CellValue; 3] {

@@ -7,8 +7,7 @@
 //! An experiment cannot express a run that was forked during another run. Such a run is omitted and
 //! named in a comment. A fork that started from the beginning becomes a normal variant.
 
-use ::experiment::change::RunChange;
-use ::experiment::definition::Experiment;
+use ::experiment::{Experiment, RunChange};
 use simulate::live::ForkStart;
 use toml::{Table, Value};
 
@@ -20,10 +19,8 @@ pub fn text(material: &ExportData) -> String {
         "# Made by `warp studio`. Each lane is a variant. `warp run` on this file's folder gives the same integers.\n",
     );
     for name in left_out {
-        comment += &format!(
-            "# {name} is left out, because it was forked during another run. The session's link has \
-                             it.\n"
-        );
+        comment +=
+            &format!("# {name} is left out, because it was forked during another run. The session's link has it.\n");
     }
     if let Some(name) = file_beside(material) {
         comment += &format!("# The workload is {name}, which must be in the folder of this file.\n");
@@ -45,7 +42,7 @@ fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let is_in = |lane: &&ExportLane| lane.branch.is_none_or(|branch| branch.forked == Some(ForkStart::FromStart));
     let (lanes, left_out): (Vec<&ExportLane>, Vec<&ExportLane>) = material.lanes.iter().partition(is_in);
     let first = lanes[0];
-    let mut table = Table::from_iter([("title".to_string(), material.prepared.title().into())]);
+    let mut table = Table::from_iter([("title".to_string(), material.prepared.experiment.title.as_str().into())]);
     for (key, text) in [("source", &experiment.source), ("notes", &experiment.notes)] {
         if !text.is_empty() {
             table.insert(key.to_string(), text.as_str().into());
@@ -54,7 +51,7 @@ fn table(material: &ExportData) -> (Table, Vec<&str>) {
     let device = first.plan.plan.cell().key.device.as_str();
     table.insert("devices".to_string(), vec![device].into());
     // The workload of the order replaces the experiment's.
-    let ordered = material.prepared.workload();
+    let ordered = material.prepared.workload.as_ref();
     let workload = ordered.or(experiment.workload.as_ref());
     let workload = workload.map(|workload| file_beside(material).map_or_else(|| value(workload), Value::from));
     table.extend(workload.map(|workload| ("workload".to_string(), workload)));

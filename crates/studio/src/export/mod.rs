@@ -43,76 +43,18 @@ pub struct ExportLane {
     pub activity: RecentActivity,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExportFormat {
-    /// Page with tables and plots.
-    Report,
-    /// Results as JSON.
-    Result,
-    /// Experiment file.
-    Experiment,
-    /// Python program.
-    Python,
-    /// A trace for Perfetto.
-    Trace,
-}
+/// File name of an export, its media type, and the function that makes its text.
+type ExportFormat = (&'static str, &'static str, fn(&ExportData) -> Result<String, LabError>);
 
-impl ExportFormat {
-    /// All forms.
-    pub const ALL: [ExportFormat; 5] = [
-        ExportFormat::Report,
-        ExportFormat::Result,
-        ExportFormat::Experiment,
-        ExportFormat::Python,
-        ExportFormat::Trace,
-    ];
-
-    /// File name of the form.
-    pub fn file_name(self) -> &'static str {
-        match self {
-            ExportFormat::Report => "report.html",
-            ExportFormat::Result => "result.json",
-            ExportFormat::Experiment => "experiment.toml",
-            ExportFormat::Python => "run.py",
-            ExportFormat::Trace => "trace.json",
-        }
-    }
-
-    /// Form with this file name.
-    pub fn from_file_name(file_name: &str) -> Option<ExportFormat> {
-        ExportFormat::ALL.into_iter().find(|form| form.file_name() == file_name)
-    }
-
-    /// Media type of the form.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            ExportFormat::Report => "text/html; charset=utf-8",
-            ExportFormat::Result | ExportFormat::Trace => "application/json",
-            ExportFormat::Experiment => "application/toml; charset=utf-8",
-            ExportFormat::Python => "text/x-python; charset=utf-8",
-        }
-    }
-}
+pub const FORMATS: [ExportFormat; 5] = [
+    ("report.html", "text/html; charset=utf-8", ExportData::report),
+    ("result.json", "application/json", ExportData::results_json),
+    ("experiment.toml", "application/toml; charset=utf-8", |data| Ok(experiment::text(data))),
+    ("run.py", "text/x-python; charset=utf-8", |data| Ok(python::text(data))),
+    ("trace.json", "application/json", |data| Ok(trace::text(data))),
+];
 
 impl ExportData {
-    /// Contents of the file of a form.
-    ///
-    /// # Errors
-    /// No results exist yet, or a file of the report cannot be created.
-    pub fn write(&self, form: ExportFormat) -> Result<Vec<u8>, LabError> {
-        match form {
-            ExportFormat::Report => self.report(),
-            ExportFormat::Result => {
-                let axes = self.axes();
-                let json = export::to_json(&axes, self.tail_drive_writes(), &self.results()?, true);
-                Ok(json.to_string().into_bytes())
-            }
-            ExportFormat::Experiment => Ok(experiment::text(self).into_bytes()),
-            ExportFormat::Python => Ok(python::text(self).into_bytes()),
-            ExportFormat::Trace => Ok(trace::text(self).into_bytes()),
-        }
-    }
-
     /// Results, each with the name of its lane.
     fn results(&self) -> Result<Vec<RunResult>, LabError> {
         let named = |lane: &ExportLane| {
@@ -127,35 +69,33 @@ impl ExportData {
         Ok(results)
     }
 
-    fn axes(&self) -> Vec<String> {
-        self.prepared.experiment.axes()
-    }
-
     fn tail_drive_writes(&self) -> f64 {
         self.lanes[0].plan.settings.tail_drive_writes
     }
 
-    fn report(&self) -> Result<Vec<u8>, LabError> {
-        let (results, axes) = (self.results()?, self.axes());
+    fn results_json(&self) -> Result<String, LabError> {
+        let axes = self.prepared.experiment.axes();
+        let json = export::to_json(&axes, self.tail_drive_writes(), &self.results()?, true);
+        Ok(json.to_string())
+    }
+
+    fn report(&self) -> Result<String, LabError> {
         let experiment = &self.prepared.experiment;
         let report = Report {
-            title: self.prepared.title(),
+            title: &experiment.title,
             front: None,
             refused: &[],
             command: simulate::warning::WarningCommand::Run,
             source: &experiment.source,
             notes: &experiment.notes,
-            axes: &axes,
+            axes: &experiment.axes(),
             tail_drive_writes: self.tail_drive_writes(),
-            results: &results,
+            results: &self.results()?,
             intervals: &NO_INTERVALS,
             comparisons: &[],
             verdicts: &[],
             regression: &[],
         };
-        let folder = tempfile::tempdir().map_err(|source| LabError::output(&std::env::temp_dir(), source))?;
-        let file = folder.path().join(ExportFormat::Report.file_name());
-        report.write(PlotLibrary::Embedded, &file)?;
-        std::fs::read(&file).map_err(|source| LabError::output(&file, source))
+        Ok(report.html(PlotLibrary::Embedded))
     }
 }

@@ -46,7 +46,7 @@ pub fn text(material: &ExportData) -> String {
     });
     let metadata = json!({
         "made_by": format!("warp studio {}", env!("CARGO_PKG_VERSION")),
-        "title": material.prepared.title(),
+        "title": material.prepared.experiment.title,
         "lanes": lanes.collect::<Vec<Value>>(),
     });
     json!({ "displayTimeUnit": "ns", "otherData": metadata, "traceEvents": events }).to_string()
