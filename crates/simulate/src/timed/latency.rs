@@ -80,6 +80,16 @@ pub(super) struct LatencySum {
     pub(super) max_ns: Nanos,
 }
 
+impl FromIterator<Nanos> for LatencySum {
+    fn from_iter<T: IntoIterator<Item = Nanos>>(latencies: T) -> LatencySum {
+        latencies.into_iter().fold(LatencySum::default(), |sum, latency_ns| LatencySum {
+            count: sum.count + 1,
+            sum_ns: sum.sum_ns + u128::from(latency_ns),
+            max_ns: sum.max_ns.max(latency_ns),
+        })
+    }
+}
+
 impl Default for LatencyDistribution {
     fn default() -> Self {
         LatencyDistribution {

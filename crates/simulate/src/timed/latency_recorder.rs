@@ -1,5 +1,5 @@
-//! Batched counters of requests. Requests of equal job, direction and interval share one update and
-//! one overflow check of their counters.
+//! Batched counters of requests. Consecutive requests of equal job, direction and interval share one
+//! update and one overflow check of their counters, also if their lanes differ.
 
 use ssd::Nanos;
 use workload::RequestOperation;
@@ -72,8 +72,10 @@ impl LatencyRecorder {
             let whose = first.key;
             let interval = self.series.interval(first.completed_at - self.start);
             let span = self.series.span(interval);
-            let is_of_them =
-                |other: &&RequestSample| other.key == whose && span.contains(&(other.completed_at - self.start));
+            let is_of_them = |other: &&RequestSample| {
+                (other.key.job, other.key.operation) == (whose.job, whose.operation)
+                    && span.contains(&(other.completed_at - self.start))
+            };
             let (together, others) = left.split_at(left.iter().take_while(is_of_them).count());
             assert!(!together.is_empty(), "the first of them is in its own interval");
             left = others;
@@ -90,8 +92,14 @@ impl LatencyRecorder {
                 waited,
             };
             self.series.record(interval, whose.job as usize, whose.operation, moment);
-            let completions = together.iter().map(|one| one.completed_at);
-            lanes[whose.lane as usize].tally.submitted(latencies, completions);
+            for of_lane in together.chunk_by(|one, next| one.key.lane == next.key.lane) {
+                let latencies = match of_lane.len() == together.len() {
+                    true => latencies,
+                    false => of_lane.iter().map(|one| one.latency_ns).collect(),
+                };
+                let completions = of_lane.iter().map(|one| one.completed_at);
+                lanes[of_lane[0].key.lane as usize].tally.submitted(latencies, completions);
+            }
         }
         self.uncounted.clear();
     }

@@ -21,6 +21,9 @@ use crate::run_recorder::RunRecorder;
 
 /// Maximum writes of a batch.
 const MOST: usize = 32;
+/// Lanes above which the memory that each prefetched for its coming requests is evicted before they
+/// are submitted.
+const PREFETCHED_LANES_MAX: usize = 16;
 
 /// A batch of writes. See the module.
 #[derive(Default)]
@@ -112,6 +115,9 @@ impl Runner {
             times.push(at);
             bytes += u64::from(request.bytes);
             let write = self.mapper.write(device, request);
+            if self.lanes.len() > PREFETCHED_LANES_MAX {
+                device.prefetch(std::iter::once(write.first));
+            }
             self.pages_named += u64::from(write.pages);
             writes.push(write);
             soonest = soonest.min(device.soonest_write(at));
@@ -121,6 +127,9 @@ impl Runner {
             let lanes = &self.lanes;
             let is_wanted = |at, turn: &TimedEvent| turn.is_followed_by(at, lanes) == Some(RequestOperation::Write);
             next = self.turns.pop_until(soonest.saturating_sub(1), is_wanted);
+        }
+        if self.lanes.len() > PREFETCHED_LANES_MAX {
+            device.prefetch_overwritten(writes.iter().map(|write| write.first));
         }
         let written = device.write_at_times(times, writes, done);
         written.expect("requests are within the device");
