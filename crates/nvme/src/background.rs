@@ -14,7 +14,6 @@ const SHORT_SELF_TEST_NS: Nanos = 2_000_000_000;
 /// Duration of an extended self-test. Identify Controller reports it in minutes (EDSTT).
 pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
-/// The background operations. See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundOperations {
     sanitize: Option<SanitizeProgress>,
@@ -24,7 +23,6 @@ pub(crate) struct BackgroundOperations {
 }
 
 impl BackgroundOperations {
-    /// True while a sanitize operation runs.
     #[inline]
     pub(crate) fn is_sanitizing(&self) -> bool {
         self.sanitize.is_some()
@@ -64,7 +62,6 @@ impl BackgroundOperations {
         assert!(before.is_none(), "one self-test at a time");
     }
 
-    /// Ends the running self-test if `is_meant` accepts it.
     pub(crate) fn end_self_test(&mut self, is_meant: impl FnOnce(&RunningTest) -> bool) -> Option<RunningTest> {
         let ended = self.self_test.take_if(|test| is_meant(test));
         self.has_new_result |= ended.is_some();
@@ -92,7 +89,6 @@ pub(crate) struct RunningTest {
 }
 
 impl RunningTest {
-    /// Duration of the test.
     fn duration(&self) -> Nanos {
         match self.code {
             SelfTestCode::Short => SHORT_SELF_TEST_NS,
@@ -100,7 +96,6 @@ impl RunningTest {
         }
     }
 
-    /// True if the test has run its full duration.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
         now.saturating_sub(self.since) >= self.duration()
     }

@@ -4,13 +4,9 @@
 use nvme_spec::feature::TimestampAttributes;
 use ssd::{CompletionTime, Nanos};
 
-/// Nanoseconds of a millisecond.
 const MS_NS: u64 = 1_000_000;
-/// Bits of a timestamp's milliseconds.
 const TIMESTAMP_BITS: u32 = 48;
-/// Timestamp Origin, counting from the drive's start.
 const ORIGIN_RESET: u8 = 0b000;
-/// Timestamp Origin, counting from a time that a host set.
 const ORIGIN_HOST: u8 = 0b001;
 
 /// The drive's time, the end of the current command, and the Timestamp feature. The time never goes
@@ -24,7 +20,6 @@ pub(crate) struct DriveClock {
     counted_ns: Nanos,
     /// Timestamp at `now` = 0, in milliseconds, modulo 2^64.
     start_ms: u64,
-    /// True if a host has set the timestamp.
     set_by_host: bool,
 }
 
@@ -47,20 +42,17 @@ impl DriveClock {
         self.done_at = self.now.max(done_at);
     }
 
-    /// Records the end of a device operation of the current command.
     #[inline]
     pub(crate) fn note_done(&mut self, done: CompletionTime) {
         self.done_at = self.done_at.max(done.at);
     }
 
-    /// Time at which the device finishes the current command.
     #[inline]
     pub(crate) fn done_at(&self) -> Nanos {
         assert!(self.done_at >= self.now, "a command completes after its execution");
         self.done_at
     }
 
-    /// Time up to `at` that the powered-on counter lacks.
     pub(crate) fn uncounted_ns(&self, at: Nanos) -> Nanos {
         at.saturating_sub(self.counted_ns)
     }
@@ -72,13 +64,11 @@ impl DriveClock {
         self.now - counted
     }
 
-    /// Sets the timestamp for a host.
     pub(crate) fn set(&mut self, timestamp_ms: u64) {
         self.start_ms = timestamp_ms.wrapping_sub(self.now / MS_NS);
         self.set_by_host = true;
     }
 
-    /// Timestamp in milliseconds at a time, if a host has set it.
     pub(crate) fn set_ms(&self, at: Nanos) -> Option<u64> {
         self.set_by_host.then(|| self.ms(at))
     }

@@ -80,9 +80,6 @@ impl AcceptedCommand {
 
     /// Refuses to change the number of queues while I/O queues exist (Base Specification, "Number
     /// of Queues").
-    ///
-    /// # Errors
-    /// I/O queues exist (`has_io_queues`), and the command sets the number of queues.
     pub fn check_queues(&self, has_io_queues: bool) -> Result<(), Failure> {
         if has_io_queues && self.sets_number_of_queues() {
             let cause = "the number of queues cannot change while I/O queues exist";
@@ -102,9 +99,6 @@ impl Subsystem {
     }
 
     /// Like [`Subsystem::accept`], for an entry whose I/O command is already parsed.
-    ///
-    /// # Errors
-    /// The same as [`Subsystem::accept`].
     pub fn accept_parsed(
         &self,
         id: u16,
@@ -134,7 +128,6 @@ impl Subsystem {
         })
     }
 
-    /// Data that a command moves in the current state.
     fn transfer_of(&self, id: u16, command: &ParsedCommand) -> Result<Transfer, Failure> {
         match command {
             ParsedCommand::Admin(command) => Ok(command.transfer()),
@@ -209,9 +202,6 @@ impl Subsystem {
     }
 
     /// Carries out a Get Log Page whose page the transport builds ([`AcceptedCommand::reads_log`]).
-    ///
-    /// # Panics
-    /// The command does not read a log page.
     pub fn execute_with_page(
         &mut self,
         now: Nanos,
@@ -227,7 +217,6 @@ impl Subsystem {
         })
     }
 
-    /// Carries out a command that has no parts.
     fn carry_out_whole(
         &mut self,
         now: Nanos,
@@ -292,7 +281,6 @@ impl Subsystem {
         })
     }
 
-    /// Returns the handle that makes a command's data durable before its completion, if needed.
     #[inline]
     fn durable_before(&self, durability: Durability) -> Option<Arc<dyn FlushHandle>> {
         match durability {
@@ -406,7 +394,6 @@ impl Subsystem {
         Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause))
     }
 
-    /// Checks that apply to every command.
     pub(crate) fn check_entry(&self, id: u16, entry: &SubmissionEntry) -> Result<(), Failure> {
         self.check_ready(id)?;
         if entry.flags.fuse() != 0 {

@@ -43,7 +43,6 @@ impl Reply {
         Reply { result: 0, status: failure.status, do_not_retry: failure.do_not_retry, more: true }
     }
 
-    /// Status, DNR and M in the form of completion queue and error log entries.
     pub(crate) fn status_field(&self) -> StatusField {
         StatusField::from_status(self.status).with_dnr(self.do_not_retry).with_m(self.more)
     }
@@ -97,27 +96,21 @@ impl PendingReply {
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]
 pub(crate) enum Execution {
-    /// The command is carried out.
     Done {
         /// Dwords 0 and 1 of the completion.
         result: u64,
-        /// Data that must be durable before the completion.
         durability: Durability,
     },
     /// An event completes the command later.
     Deferred,
-    /// Another part of the command remains.
     Part,
 }
 
-/// Durability requirement of a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// No requirement.
     Nothing,
     /// All written data, unless it may stay in the volatile write cache.
     Uncached,
-    /// All written data.
     Everything,
 }
 

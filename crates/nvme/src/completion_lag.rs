@@ -11,7 +11,6 @@ use ssd::Nanos;
 
 /// Significant decimal digits of a recorded lateness.
 const DIGITS: u8 = 2;
-/// Largest recorded lateness, one minute.
 const LATENESS_MAX_NS: u64 = 60_000_000_000;
 
 /// Lateness recorder, shared by all threads that complete commands.

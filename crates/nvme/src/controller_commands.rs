@@ -108,7 +108,6 @@ impl Subsystem {
         }
     }
 
-    /// Removes the attachments that `attach_as_peer` added.
     fn detach_as_peer(&mut self, id: u16) {
         for (nsid, namespace) in self.state.namespaces.iter_mut() {
             if self.state.inherited.remove(&(nsid, id)) {

@@ -59,7 +59,6 @@ impl Failure {
         Failure::new(Status::INVALID_FIELD, cause).at(parameter)
     }
 
-    /// A command that the controller does not have.
     pub(crate) fn unknown_opcode(opcode: u8, queue: &str) -> Failure {
         let cause = format!("opcode {opcode:#04x} is not an {queue} command of this controller");
         Failure::new(Status::INVALID_COMMAND_OPCODE, cause).at(Parameter::OPCODE)

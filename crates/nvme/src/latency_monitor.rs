@@ -26,14 +26,10 @@ use ssd::Nanos;
 use crate::setup::COUNT_MAX;
 
 const BUCKETS: usize = 4;
-/// Number of counted kinds of commands.
 const KINDS: usize = 3;
 const MS_NS: u64 = 1_000_000;
-/// Unit of the thresholds.
 const THRESHOLD_NS: u64 = 5 * MS_NS;
-/// Unit of the minimum window.
 const WINDOW_NS: u64 = 100 * MS_NS;
-/// Unit of the bucket timer.
 const TIMER_NS: u64 = 300_000 * MS_NS;
 /// A bit for each bucket and kind of command.
 const COUNTER_BITS: u16 = (1 << (BUCKETS * KINDS)) - 1;
@@ -116,7 +112,6 @@ pub struct LatencyStamp {
     pub is_timestamp: bool,
 }
 
-/// Commands of one kind in one bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct BucketCounter {
     commands: u32,
@@ -129,7 +124,6 @@ struct BucketCounter {
 
 type Buckets = [[BucketCounter; KINDS]; BUCKETS];
 
-/// Debug log of the first command that triggered it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DebugLog {
     latency_ms: u16,
@@ -174,7 +168,6 @@ impl LatencyMonitor {
         }
     }
 
-    /// Checks the values of a stored monitor. The error describes the problem.
     pub(crate) fn check(&self) -> Result<(), String> {
         let configuration = &self.configuration;
         let least_ns = if configuration.enabled { configuration.threshold_ns(0) } else { Nanos::MAX };
@@ -205,12 +198,10 @@ impl LatencyMonitor {
         assert_eq!(self.check(), Ok(()), "a valid configuration can be stored");
     }
 
-    /// Discards the debug log, so that a new one can be written.
     pub(crate) fn discard_debug_log(&mut self) {
         self.debug = None;
     }
 
-    /// True if the monitor records this latency.
     #[inline]
     pub(crate) fn is_long(&self, latency_ns: Nanos) -> bool {
         latency_ns >= self.least_ns
@@ -246,7 +237,6 @@ impl LatencyMonitor {
         }
     }
 
-    /// Advances time.
     pub(crate) fn advance(&mut self, now: Nanos) {
         if self.configuration.enabled {
             self.counting_ns += now.saturating_sub(self.counted_until);
@@ -260,7 +250,6 @@ impl LatencyMonitor {
         }
     }
 
-    /// Builds the log page (C3h).
     pub(crate) fn page(&self) -> LatencyMonitorLog {
         let configuration = &self.configuration;
         let mut page = LatencyMonitorLog {

@@ -144,9 +144,6 @@ pub trait Media: Send {
     /// `give` write directly to its own memory, and [`Media::flush_nontemporal`] must follow. Other
     /// storage lets `give` write to `buffer` and then stores the buffer. If `give` returns false,
     /// such storage stores no byte.
-    ///
-    /// # Errors
-    /// The same as [`Media::write`].
     fn write_with(
         &mut self,
         offset: u64,
@@ -162,9 +159,6 @@ pub trait Media: Send {
     fn flush_nontemporal(&mut self) {}
 
     /// [`Media::write_with`] for storage that needs all data before it stores any.
-    ///
-    /// # Errors
-    /// The same as [`Media::write`].
     fn write_through_buffer(
         &mut self,
         offset: u64,
@@ -186,9 +180,6 @@ pub trait Media: Send {
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), MediaError>;
 
     /// Makes a range read as zeroes, and frees its storage if possible.
-    ///
-    /// # Errors
-    /// The storage failed.
     fn discard(&mut self, offset: u64, bytes: u64) -> Result<(), MediaError>;
 
     /// Stores the non-volatile state of the subsystem (namespaces, saved features, ...). The state

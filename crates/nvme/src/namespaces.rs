@@ -33,7 +33,6 @@ impl Namespaces {
         numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
     }
 
-    /// Mutable version of [`Namespaces::iter`].
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Namespace)> {
         let numbered = (1..).zip(&mut self.slots);
         numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
@@ -56,24 +55,20 @@ impl Namespaces {
         self.slots.get(slot(nsid))?.as_ref()
     }
 
-    /// Mutable version of [`Namespaces::find`].
     pub(crate) fn find_mut(&mut self, nsid: u32) -> Option<&mut Namespace> {
         self.slots.get_mut(slot(nsid))?.as_mut()
     }
 
-    /// Returns a namespace that must exist.
     #[inline]
     pub(crate) fn get(&self, nsid: u32) -> &Namespace {
         self.find(nsid).expect("a namespace that exists")
     }
 
-    /// Mutable version of [`Namespaces::get`].
     #[inline]
     pub(crate) fn get_mut(&mut self, nsid: u32) -> &mut Namespace {
         self.find_mut(nsid).expect("a namespace that exists")
     }
 
-    /// Refuses an identifier whose namespace does not exist.
     pub(crate) fn allocated(&self, nsid: u32) -> Result<&Namespace, Failure> {
         match self.slots.get(slot(nsid)) {
             Some(Some(namespace)) => Ok(namespace),
@@ -101,7 +96,6 @@ impl Namespaces {
         Ok(namespace)
     }
 
-    /// Refuses a change if one of the namespaces is write protected.
     pub(crate) fn check_unprotected(&self, nsids: impl IntoIterator<Item = u32>) -> Result<(), Failure> {
         match nsids.into_iter().find(|&nsid| self.get(nsid).write_protected) {
             None => Ok(()),
@@ -112,12 +106,10 @@ impl Namespaces {
         }
     }
 
-    /// The lowest free namespace identifier.
     pub(crate) fn free_identifier(&self) -> Option<u32> {
         (1..).zip(&self.slots).find(|(_, slot)| slot.is_none()).map(|(nsid, _)| nsid)
     }
 
-    /// Adds a namespace under a free identifier.
     pub(crate) fn add(&mut self, nsid: u32, namespace: Namespace) {
         assert_eq!(
             namespace.events_enabled.len(),
@@ -139,7 +131,6 @@ impl Namespaces {
         self.slots[slot(nsid)].take().expect("a namespace that exists")
     }
 
-    /// Total pages of all namespaces.
     pub(crate) fn pages(&self) -> u64 {
         self.iter().map(|(_, namespace)| namespace.pages()).sum()
     }

@@ -80,7 +80,6 @@ pub enum SetupError {
     Mismatch(String),
 }
 
-/// Refuses any endurance group but [`ENDURANCE_GROUP`].
 pub(crate) fn check_endurance_group(group: u16, place: Parameter) -> Result<(), Failure> {
     if group == ENDURANCE_GROUP {
         return Ok(());

@@ -73,19 +73,16 @@ pub struct SmartCounters {
     pub media_errors: u64,
     /// Error log entries over the drive's lifetime.
     pub error_log_entries: u64,
-    /// Media errors before the current start.
     #[serde(skip)]
     media_errors_before: u64,
 }
 
 impl SmartCounters {
-    /// Counts a start of the drive.
     pub(crate) fn start(&mut self) {
         self.power_cycles += 1;
         self.media_errors_before = self.media_errors;
     }
 
-    /// True if the storage failed since the start.
     pub(crate) fn has_new_media_errors(&self) -> bool {
         assert!(self.media_errors >= self.media_errors_before, "counters never fall");
         self.media_errors > self.media_errors_before
@@ -173,9 +170,6 @@ impl NonVolatileState {
     }
 
     /// Deserializes the state.
-    ///
-    /// # Errors
-    /// The state has another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<NonVolatileState, StateError> {
         let Some((version, rest)) = bytes.split_first_chunk::<4>() else {
             return Err(StateError::Damaged("it ends early".to_string()));
@@ -190,7 +184,6 @@ impl NonVolatileState {
         Ok(state)
     }
 
-    /// Checks the values of the state, independently of the drive. The error describes the problem.
     fn check_numbers(&self) -> Result<(), String> {
         self.namespaces.check_numbers()?;
         let smart = &self.smart;
@@ -244,7 +237,6 @@ impl SanitizeOutcome {
         }
     }
 
-    /// True if [`SanitizeOutcome::note_write`] would change the state.
     pub(crate) fn notes_writes(&self) -> bool {
         matches!(self, SanitizeOutcome::Succeeded { written_since: false, .. })
     }

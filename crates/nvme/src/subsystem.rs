@@ -38,14 +38,12 @@ pub struct Subsystem {
     pub(crate) config: SubsystemConfig,
     pub(crate) device: Device<FdpEventSink>,
     pub(crate) media: CachedMedia,
-    /// The non-volatile state, with the namespaces.
     pub(crate) state: NonVolatileState,
     pub(crate) controllers: Controllers,
     pub(crate) clock: DriveClock,
     pub(crate) fdp: FdpRuntime,
     pub(crate) faults: FaultState,
     pub(crate) background: BackgroundOperations,
-    /// Values of the features that all controllers share.
     pub(crate) shared_features: Features,
     /// Latencies of I/O commands of each kind since the drive was opened, all hosts together.
     pub(crate) latencies: [LatencyHistogram; 3],
@@ -86,9 +84,6 @@ impl Subsystem {
     }
 
     /// Restores a drive from its device and the state that [`Media::store_state`] stored.
-    ///
-    /// # Errors
-    /// The device does not match the state and the configuration.
     pub fn restore(
         config: SubsystemConfig,
         mut device: Device,
@@ -235,7 +230,6 @@ impl Subsystem {
         })
     }
 
-    /// Stores the state, or undoes the change if storing fails.
     pub(crate) fn store_state_or(&mut self, undo: impl FnOnce(&mut Subsystem)) -> Result<(), Failure> {
         let stored = self.store_state();
         if stored.is_err() {
@@ -256,9 +250,6 @@ impl Subsystem {
     }
 
     /// Copies the next part of the device's map for a checkpoint.
-    ///
-    /// # Errors
-    /// The same as [`Device::copy_part`].
     pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         self.device.copy_part(checkpoint)
     }
@@ -282,7 +273,6 @@ impl Subsystem {
         self.controllers.expired(self.clock.now())
     }
 
-    /// Passes the counters to the storage, periodically and before a host reads them.
     pub(crate) fn record_counters(&mut self) {
         let smart = &self.state.smart;
         self.media.record_counters(&MonotonicCounters {

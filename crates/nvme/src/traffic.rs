@@ -64,7 +64,6 @@ pub const DOUBLINGS: u32 = 24;
 /// one bucket has the rest.
 const BUCKETS: usize = first_above(DOUBLINGS) + 1;
 
-/// First bucket for latencies above 2^`doublings` us.
 const fn first_above(doublings: u32) -> usize {
     match doublings.checked_sub(DOUBLING_LOG2) {
         None => 1 << doublings,
@@ -110,7 +109,6 @@ impl LatencyHistogram {
         us * 1000
     }
 
-    /// Records `commands` commands of `latency_ns` each.
     #[inline]
     pub(crate) fn record(&mut self, latency_ns: Nanos, commands: u64) {
         self.counts[LatencyHistogram::bucket(latency_ns)] += commands;
@@ -128,9 +126,6 @@ impl LatencyHistogram {
     }
 
     /// Number of commands that took at most 2^`doublings` us.
-    ///
-    /// # Panics
-    /// `doublings` exceeds [`DOUBLINGS`].
     pub fn count_within(&self, doublings: u32) -> u64 {
         assert!(doublings <= DOUBLINGS, "2^{doublings} us is not a bucket limit");
         self.counts[..first_above(doublings)].iter().sum()
@@ -206,7 +201,6 @@ pub struct QueueDepth {
 pub struct HostTraffic {
     /// Rows by namespace identifier - 1.
     namespaces: Vec<Option<Box<NamespaceTraffic>>>,
-    /// Rows by queue identifier.
     queues: Vec<QueueDepth>,
 }
 
@@ -226,7 +220,6 @@ impl HostTraffic {
         row.latency.record(latency_ns, commands);
     }
 
-    /// Adds a sample of the outstanding commands of an existing queue.
     #[inline]
     pub(crate) fn note_depth(&mut self, queue: u16, commands: u64) {
         let place = usize::from(queue);

@@ -13,12 +13,10 @@ use crate::error::{Failure, Parameter};
 use crate::namespace::{BlockSet, FORMATS, PageExtent};
 use crate::subsystem::Subsystem;
 
-/// Parameters of a Format NVM command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormatRequest {
     nsid: u32,
     format: u8,
-    /// Metadata in extended logical blocks.
     extended_metadata: bool,
 }
 
@@ -40,7 +38,6 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<FormatRequest, Failure> {
     Ok(FormatRequest { nsid: entry.nsid.get(), format, extended_metadata: dword.mset() && has_metadata(format) })
 }
 
-/// Refuses an LBA format index that does not exist.
 pub(super) fn check_format(format: u8, parameter: Parameter) -> Result<(), Failure> {
     if usize::from(format) < FORMATS.len() {
         return Ok(());
@@ -112,7 +109,6 @@ impl Subsystem {
         );
     }
 
-    /// Makes extents of the drive and their metadata read as zeroes.
     pub(super) fn erase_extents(&mut self, extents: &[PageExtent]) -> Result<(), Failure> {
         extents.iter().try_for_each(|&extent| self.erase_pages(extent))
     }

@@ -52,7 +52,6 @@ const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
 /// [`crate::media::Media::write`].
 const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
 
-/// Request of an Identify command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IdentifyRequest {
     cns: Cns,
@@ -82,7 +81,6 @@ fn unsupported(cns: u8) -> Failure {
     Failure::invalid_field(Parameter::dword(10, 0), cause)
 }
 
-/// Refuses command sets other than NVM.
 fn check_command_set(request: &IdentifyRequest) -> Result<(), Failure> {
     if request.command_set != CommandSet::Nvm.code() {
         let cause = format!("I/O command set {} is not supported", request.command_set);
@@ -287,7 +285,6 @@ impl Subsystem {
 
     /// Command set combinations of a controller. The only one is the NVM command set.
     fn io_command_sets(&self, id: u16, requested: u16) -> Result<IoCommandSets, Failure> {
-        /// Stands for "the controller that processes the command".
         const THIS_CONTROLLER: u16 = u16::MAX;
         let controller = if requested == THIS_CONTROLLER { id } else { requested };
         if !self.is_connected(controller) {
@@ -445,7 +442,6 @@ impl Subsystem {
     }
 }
 
-/// UUIDs that select vendor specific log pages, from index 1 on.
 fn uuids() -> UuidList {
     let mut list = UuidList::default();
     for (entry, uuid) in list.entries.iter_mut().zip(UUIDS) {
@@ -469,7 +465,6 @@ fn nvm_controller() -> NvmIdentifyController {
     NvmIdentifyController { ver: VERSION.into_bits().into(), ..NvmIdentifyController::default() }
 }
 
-/// Namespaces after `after`, ascending.
 fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<NamespaceList, Failure> {
     if after >= NSID_ALL - 1 {
         let cause = format!("no valid namespace identifier is greater than {after:#x}");
@@ -482,7 +477,6 @@ fn namespace_list(after: u32, nsids: impl Iterator<Item = u32>) -> Result<Namesp
     Ok(list)
 }
 
-/// Endurance groups from `from` on.
 fn endurance_groups(from: u16) -> EnduranceGroupList {
     let mut list = EnduranceGroupList::default();
     if from <= ENDURANCE_GROUP {

@@ -33,7 +33,6 @@ use crate::fdp;
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// An admin command with decoded fields.
 #[derive(Debug)]
 pub(crate) enum AdminCommand {
     GetLogPage(log_page::LogPageRequest),
@@ -112,7 +111,6 @@ impl AdminCommand {
 }
 
 impl Subsystem {
-    /// Parses a submission queue entry, if the controller supports the command.
     pub(crate) fn parse_admin(&self, id: u16, entry: &SubmissionEntry) -> Result<AdminCommand, Failure> {
         let unknown = || Failure::unknown_opcode(entry.opcode, "admin");
         let controller = self.controller(id);

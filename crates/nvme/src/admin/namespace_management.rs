@@ -31,7 +31,6 @@ use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
 
-/// Request of a Namespace Management command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NamespaceOperation {
     /// Creation. The data has the parameters.
@@ -83,7 +82,6 @@ impl NamespaceOperation {
     }
 }
 
-/// Views the host's data as a structure.
 fn structure<T: FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zerocopy::Unaligned>(data: &[u8]) -> &T {
     T::ref_from_bytes(data).expect("the length was checked")
 }
@@ -190,9 +188,6 @@ impl Subsystem {
 
     /// Builds a namespace from free pages. It is private, unattached and not yet in the list of
     /// namespaces.
-    ///
-    /// # Errors
-    /// The namespace is empty, or too few pages are free.
     pub(crate) fn new_namespace(&mut self, blocks: u64, format: u8, handles: Vec<RuhId>) -> Result<Namespace, Failure> {
         let page_bytes = self.page_bytes();
         if blocks == 0 {
@@ -242,14 +237,12 @@ impl Subsystem {
         bytes
     }
 
-    /// Unallocated capacity.
     pub(crate) fn unallocated_bytes(&self) -> u64 {
         let taken_bytes = self.state.namespaces.pages() * self.page_bytes();
         assert!(taken_bytes <= self.capacity_bytes(), "namespaces lie inside the drive");
         self.capacity_bytes() - taken_bytes
     }
 
-    /// Asserts the invariants of the namespaces after a change.
     pub(super) fn assert_namespaces(&self) {
         let checked = self.state.namespaces.check(self.device.layout());
         assert_eq!(checked, Ok(()), "namespaces are changed so that they fit");
@@ -383,7 +376,6 @@ impl Subsystem {
 
     // ------------------------------------------------------------------------------ views --
 
-    /// Namespaces of a controller, with their identifiers.
     pub(super) fn namespaces_of(&self, id: u16) -> impl Iterator<Item = (u32, &Namespace)> {
         let kind = self.controller(id).kind;
         self.state
@@ -393,7 +385,6 @@ impl Subsystem {
     }
 }
 
-/// Refuses fields that no namespace of this drive can have, in any state.
 fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
     let (blocks, capacity) = (fields.nsze.get(), fields.ncap.get());
     check_format(format, Parameter::DATA_POINTER)?;

@@ -30,7 +30,6 @@ const PIECE_BYTES_MIN: u64 = 256 << 20;
 /// capacity.
 const PIECES_MAX: u64 = 512;
 
-/// Request of a Sanitize command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SanitizeRequest {
     ExitFailureMode,
@@ -71,7 +70,6 @@ pub(super) fn is_log_allowed(log: LogId) -> bool {
     )
 }
 
-/// Pages erased in one tick.
 fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
     let bytes = PIECE_BYTES_MIN.max(capacity_bytes.div_ceil(PIECES_MAX));
     assert!(bytes * PIECES_MAX >= capacity_bytes, "the pieces are the drive");
@@ -79,7 +77,6 @@ fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
 }
 
 impl Subsystem {
-    /// Refuses commands while a sanitize operation runs or after one failed.
     pub(crate) fn check_no_sanitize(&self) -> Result<(), Failure> {
         if self.background.is_sanitizing() {
             let cause = "a sanitize operation is in progress";

@@ -30,7 +30,6 @@ pub(crate) enum SelfTestEnd {
     Sanitized = 9,
 }
 
-/// Request of a Device Self-test command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SelfTestRequest {
     nsid: u32,
@@ -79,7 +78,6 @@ impl Subsystem {
         self.end_self_test(SelfTestEnd::Completed, |test| test.is_over(now));
     }
 
-    /// Ends a test of changed namespaces.
     pub(super) fn end_self_test_of(&mut self, end: SelfTestEnd, nsids: &[u32]) {
         let tests = |nsid: u32| nsids.contains(&nsid) || (nsid == NSID_ALL && !nsids.is_empty());
         self.end_self_test(end, |test| tests(test.nsid));
@@ -115,12 +113,10 @@ impl Subsystem {
         }
     }
 
-    /// Total power-on time of the drive.
     pub(crate) fn powered_on_ns(&self) -> u64 {
         self.powered_on_ns_at(self.clock.now())
     }
 
-    /// Total power-on time of the drive at another time.
     pub(crate) fn powered_on_ns_at(&self, at: ssd::Nanos) -> u64 {
         self.state.smart.powered_on_ns + self.clock.uncounted_ns(at)
     }

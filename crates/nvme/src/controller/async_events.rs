@@ -27,11 +27,9 @@ use crate::error::{Failure, Parameter};
 /// Most outstanding Asynchronous Event Requests of a controller (AERL + 1).
 pub const ASYNC_EVENT_REQUESTS_MAX: usize = 4;
 
-/// An event for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ControllerEvent {
     kind: AsyncEventType,
-    /// Asynchronous Event Information.
     information: u8,
     /// Log page with the details. Reading the page allows the next event of this type.
     log: LogId,
@@ -104,7 +102,6 @@ pub struct AsyncEvents {
     changed_namespaces: BTreeSet<u32>,
     /// Reported critical warnings that still hold.
     announced: u8,
-    /// Reported critical warnings of the endurance group that still hold.
     group_announced: u8,
     /// The endurance group had an event since the host last read its log page.
     group_event: bool,
@@ -116,21 +113,16 @@ impl AsyncEvents {
         self.completions.drain(..).collect()
     }
 
-    /// Namespaces that changed since the host last read the list, ascending.
     pub(crate) fn changed_namespaces(&self) -> impl Iterator<Item = u32> {
         self.changed_namespaces.iter().copied()
     }
 
-    /// True if the endurance group had an event since the host last read its log page.
     pub(crate) fn has_group_event(&self) -> bool {
         self.group_event
     }
 
     /// Adds a request. Returns the reply if an event is waiting, or `None` if the request has to
     /// wait.
-    ///
-    /// # Errors
-    /// Too many requests are outstanding, or one with this identifier is.
     pub(crate) fn request(&mut self, cid: u16) -> Result<Option<Reply>, Failure> {
         if self.requests.len() == ASYNC_EVENT_REQUESTS_MAX {
             let cause = format!(
@@ -151,7 +143,6 @@ impl AsyncEvents {
         Ok(None)
     }
 
-    /// Drops waiting events of a log page.
     pub(crate) fn forget(&mut self, log: LogId) {
         self.waiting.retain(|event| event.log != log);
     }
@@ -181,13 +172,11 @@ impl AsyncEvents {
         !self.completions.is_empty()
     }
 
-    /// Position of the oldest event with an unmasked type.
     fn next_index(&self) -> Option<usize> {
         let masked = |event: &ControllerEvent| self.masked.iter().any(|reported| reported.kind == event.kind);
         self.waiting.iter().position(|event| !masked(event))
     }
 
-    /// Takes the oldest event with an unmasked type, and masks the type.
     fn next_event(&mut self) -> Option<ControllerEvent> {
         let index = self.next_index()?;
         let event = self.waiting.remove(index).expect("the index was just found");
@@ -211,7 +200,6 @@ impl AsyncEvents {
 }
 
 impl Controller {
-    /// Events that the host has enabled (feature 0Bh).
     fn event_configuration(&self) -> AsyncEventConfiguration {
         AsyncEventConfiguration::from_bits(
             self.features.value(FeatureId::AsynchronousEventConfiguration, 0).unwrap_or(0),
@@ -243,7 +231,6 @@ impl Controller {
         });
     }
 
-    /// Reports an invalid doorbell write, which belongs to no command.
     pub(crate) fn note_doorbell_error(&mut self, error: DoorbellError) {
         self.raise(ControllerEvent {
             kind: AsyncEventType::Error,
@@ -255,7 +242,6 @@ impl Controller {
         });
     }
 
-    /// Aborts an Asynchronous Event Request. Returns true if it was outstanding.
     pub(crate) fn abort_event_request(&mut self, cid: u16) -> bool {
         let requests = &mut self.async_events.requests;
         let Some(index) = requests.iter().position(|&outstanding| outstanding == cid) else {
@@ -276,7 +262,6 @@ impl Controller {
         }
     }
 
-    /// Reports new critical warnings.
     pub(crate) fn note_warnings(&mut self, warnings: CriticalWarning, group_enabled: u8, group_warnings: u8) {
         let configuration = self.event_configuration();
         let wanted = warnings.into_bits() & configuration.shcw();

@@ -17,7 +17,6 @@ use crate::error::Failure;
 pub const ERROR_LOG_ENTRIES_MAX: usize = 64;
 /// Log Page Version of entries with command set and opcode.
 const ENTRY_VERSION: u8 = 1;
-/// Parameter Error Location of an error without a location.
 const NO_PLACE: u16 = 0xffff;
 
 /// Error log of one controller. See the module documentation.

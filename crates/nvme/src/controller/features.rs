@@ -11,7 +11,6 @@ use nvme_spec::feature::HostBehaviorSupport;
 #[derive(Clone, Debug, Default)]
 pub struct Features {
     values: BTreeMap<(u8, u32), u32>,
-    /// Value of Host Behavior Support, which is larger than a number.
     pub(crate) host_behavior: HostBehaviorSupport,
 }
 
@@ -21,12 +20,10 @@ impl Features {
         self.values.get(&(id.code(), instance)).copied()
     }
 
-    /// Sets a value.
     pub(crate) fn set(&mut self, id: FeatureId, instance: u32, value: u32) {
         self.values.insert((id.code(), instance), value);
     }
 
-    /// Removes a value.
     pub(crate) fn remove(&mut self, id: FeatureId, instance: u32) {
         self.values.remove(&(id.code(), instance));
     }

@@ -8,7 +8,6 @@ use ssd::Nanos;
 use super::{Controller, ControllerKind, HostTransport};
 use crate::namespace::Namespace;
 
-/// The controllers of a drive. See the module documentation.
 pub(crate) struct Controllers {
     /// Slots by identifier - 1.
     slots: Vec<Option<Controller>>,
@@ -16,7 +15,6 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// Creates an empty list for at most `most` controllers.
     pub(crate) fn new(most: u16) -> Controllers {
         Controllers { slots: Vec::new(), most }
     }
@@ -27,34 +25,28 @@ impl Controllers {
         self.slots[usize::from(id) - 1].as_ref().expect("a connected controller")
     }
 
-    /// Mutable version of [`Controllers::get`].
     #[inline]
     pub(crate) fn get_mut(&mut self, id: u16) -> &mut Controller {
         self.slots[usize::from(id) - 1].as_mut().expect("a connected controller")
     }
 
-    /// True if a controller is connected.
     pub(crate) fn is_connected(&self, id: u16) -> bool {
         let slot = self.slots.get(usize::from(id).wrapping_sub(1));
         slot.is_some_and(Option::is_some)
     }
 
-    /// All connected controllers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Controller> {
         self.slots.iter().flatten()
     }
 
-    /// Mutable version of [`Controllers::iter`].
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Controller> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Identifiers without a connected controller.
     pub(crate) fn free_identifiers(&self) -> impl Iterator<Item = u16> {
         (1..=self.most).filter(|&id| !self.is_connected(id))
     }
 
-    /// Adds a controller with a free identifier.
     pub(crate) fn add(&mut self, controller: Controller) {
         let id = controller.id;
         assert!((1..=self.most).contains(&id), "controllers are limited");
@@ -66,7 +58,6 @@ impl Controllers {
         assert!(before.is_none(), "controller {id} was free");
     }
 
-    /// Removes a controller.
     pub(crate) fn remove(&mut self, id: u16) {
         let removed = self.slots[usize::from(id) - 1].take();
         assert!(removed.is_some(), "controller {id} was connected");
@@ -82,13 +73,11 @@ impl Controllers {
         peer.filter(|_| controller.established && is_io(controller))
     }
 
-    /// True if at least one host has turned a switch feature off.
     pub(crate) fn any_turned_off(&self, feature: FeatureId) -> bool {
         const OFF: Option<u32> = Some(0);
         self.iter().any(|controller| controller.features.value(feature, 0) == OFF)
     }
 
-    /// Controllers whose keep alive timeout has passed.
     pub(crate) fn expired(&self, now: Nanos) -> Vec<u16> {
         let expired = self.iter().filter(|controller| controller.is_expired(now));
         expired.map(|controller| controller.id).collect()

@@ -116,7 +116,6 @@ pub const KEEP_ALIVE_GRANULARITY_MS: u32 = 100;
 /// Worst time to become ready, in units of 500 ms (CAP.TO).
 const READY_TIMEOUT: u8 = 20;
 
-/// Capabilities of the controllers of a transport (CAP).
 fn capabilities(transport: HostTransport) -> Cap {
     Cap::new()
         .with_mqes((QUEUE_ENTRIES_MAX - 1) as u16)
@@ -162,13 +161,11 @@ impl Controller {
         self.csts.rdy()
     }
 
-    /// True if no message came from the host within the keep alive timeout.
     pub(crate) fn is_expired(&self, now: Nanos) -> bool {
         let timeout_ns = u64::from(self.keep_alive_ms) * 1_000_000;
         timeout_ns > 0 && now.saturating_sub(self.last_message_at) > timeout_ns
     }
 
-    /// Writes Controller Configuration.
     pub(crate) fn configure(&mut self, value: u32, now: Nanos) -> PropertyEffect {
         let (old, new) = (self.cc, Cc::from_bits(value));
         assert!(old.en() || !self.csts.rdy(), "a controller that is not enabled is not ready");
@@ -215,12 +212,10 @@ impl Controller {
         }
     }
 
-    /// Marks the host's shutdown as complete. All data is durable now.
     pub(crate) fn finish_shutdown(&mut self) {
         self.csts.set_shst(register::SHST_COMPLETE);
     }
 
-    /// Tells the transport about a pending asynchronous completion.
     pub(crate) fn wake(&self) {
         if let Some(waker) = &self.waker {
             waker();

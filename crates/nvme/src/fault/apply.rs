@@ -54,7 +54,6 @@ impl Subsystem {
         self.faults.has_lost_power()
     }
 
-    /// Advances the time of the faults.
     pub(crate) fn continue_faults(&mut self) {
         if let Some(decision) = self.faults.tick(self.clock.now()) {
             self.apply_decision(&decision);
@@ -71,7 +70,6 @@ impl Subsystem {
         decision
     }
 
-    /// Failure of a command that a fault struck.
     pub(crate) fn fault_failure(&mut self, status: Status, fault: &str, lba: Option<u64>) -> Failure {
         let is_of_media = matches!(status, Status::UNRECOVERED_READ_ERROR | Status::WRITE_FAULT);
         self.state.smart.media_errors += u64::from(is_of_media);
@@ -91,7 +89,6 @@ impl Subsystem {
         }
     }
 
-    /// Updates namespaces and health after a change of the drive's conditions.
     fn change_conditions(&mut self, before: &DriveConditions) {
         let now = self.faults.conditions();
         for &nsid in before.lost.symmetric_difference(&now.lost) {

@@ -27,7 +27,6 @@ const PIECE_BYTES: u64 = 4096;
 /// Overhead of a note beside its bytes, which also bounds many small notes.
 const NOTE_BYTES: u64 = 64;
 
-/// A written or discarded range.
 struct UnflushedRange {
     sequence: u64,
     offset: u64,
@@ -36,13 +35,10 @@ struct UnflushedRange {
     old: Option<Vec<u8>>,
 }
 
-/// Notes on unflushed changes.
 struct UnflushedRanges {
-    /// Notes, oldest first.
     notes: VecDeque<UnflushedRange>,
     bytes: u64,
     bytes_max: u64,
-    /// Sequence number of the next note.
     sequence: u64,
     lost: bool,
 }
@@ -109,13 +105,11 @@ fn no_power() -> std::io::Error {
     std::io::Error::other("the drive lost power")
 }
 
-/// Storage with an optional cache in front. See the module documentation.
 pub(crate) struct CachedMedia {
     storage: Box<dyn Media>,
     notes: Option<Arc<Mutex<UnflushedRanges>>>,
     /// Handle that makes all data durable. `None` if the drive has no volatile write cache.
     durable: Option<Arc<dyn FlushHandle>>,
-    /// Last recorded counters.
     recorded_counters: MonotonicCounters,
 }
 
@@ -160,9 +154,6 @@ impl CachedMedia {
 
     /// Loses power. Each unflushed piece survives with the probability `survivors`. No later write
     /// is stored.
-    ///
-    /// # Panics
-    /// The storage has no losable cache.
     pub fn lose(&mut self, seed: u64, survivors: f64) -> PowerLoss {
         let notes = self.notes.as_ref().expect("only a cache can be lost");
         let mut notes = lock(notes);
@@ -215,7 +206,6 @@ fn put_back(storage: &mut dyn Media, offset: u64, old: &[u8]) -> Result<(), Medi
     }
 }
 
-/// Refuses to store data after the power loss.
 fn check_power(notes: &UnflushedRanges, action: &'static str, offset: u64, bytes: u64) -> Result<(), MediaError> {
     if !notes.lost {
         return Ok(());

@@ -30,7 +30,6 @@ impl FaultsReport {
     }
 }
 
-/// The faults of a drive. See the module documentation.
 #[derive(Default)]
 pub(crate) struct FaultState {
     injector: Option<Box<FaultInjector>>,
@@ -39,7 +38,6 @@ pub(crate) struct FaultState {
 }
 
 impl FaultState {
-    /// True if a plan is set.
     #[inline]
     pub(crate) fn are_planned(&self) -> bool {
         self.injector.is_some()
@@ -68,12 +66,10 @@ impl FaultState {
         Some(FaultsReport { seed: injector.plan().seed, commands: injector.commands(), faults: injector.report() })
     }
 
-    /// Advances time.
     pub(crate) fn tick(&mut self, now: Nanos) -> Option<FaultDecision> {
         self.injector.as_mut().map(|injector| injector.tick(now))
     }
 
-    /// Decides on an I/O command before its execution.
     pub(crate) fn decide(&mut self, now: Nanos, command: &io::IoCommand, opcode: u8, data: &[u8]) -> FaultDecision {
         assert!(!self.has_lost_power, "a drive without power executes no command");
         let Some(injector) = &mut self.injector else {
@@ -88,7 +84,6 @@ impl FaultState {
         injector.command(now, &seen)
     }
 
-    /// Simulates a power loss, which destroys a part of the unflushed data.
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
         let injector = self.injector.as_ref().expect("a power loss comes from a fault plan");
         let (plan, command) = (injector.plan(), injector.commands());
@@ -101,7 +96,6 @@ impl FaultState {
         }
     }
 
-    /// Current conditions of the drive.
     pub(crate) fn conditions(&self) -> DriveConditions {
         let injector = self.injector.as_ref();
         injector.map(|injector| injector.conditions().clone()).unwrap_or_default()
@@ -111,23 +105,19 @@ impl FaultState {
         self.injector.as_ref().is_some_and(|injector| test(injector.conditions()))
     }
 
-    /// True if the media is read-only.
     pub(crate) fn is_read_only(&self) -> bool {
         self.has_condition(|conditions| conditions.read_only)
     }
 
-    /// True if the plan degrades reliability.
     pub(crate) fn is_degraded(&self) -> bool {
         self.has_condition(|conditions| conditions.degraded)
     }
 
-    /// Composite temperature, in kelvins.
     pub(crate) fn temperature_k(&self) -> u16 {
         let planned = self.injector.as_ref().and_then(|injector| injector.conditions().kelvins);
         planned.unwrap_or(COMPOSITE_TEMPERATURE_K)
     }
 
-    /// Remaining spare in percent, if reduced.
     pub(crate) fn spare_percent(&self) -> Option<u8> {
         self.injector.as_ref()?.conditions().spare_percent
     }

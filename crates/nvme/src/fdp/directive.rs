@@ -17,19 +17,15 @@ use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
 
-/// Placement directive of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WriteDirective {
-    /// The write has no directive.
     None,
     /// Data placement directive with a placement identifier.
     Placement(u16),
 }
 
 impl WriteDirective {
-    /// Parses the directive type and the directive specific field of a write.
     pub(crate) fn parse(kind: u8, specific: u16) -> Result<WriteDirective, Failure> {
-        /// Directive type 0, a write without a directive.
         const NO_DIRECTIVE: u8 = 0;
         const DATA_PLACEMENT: u8 = DirectiveType::DataPlacement.code();
         match kind {

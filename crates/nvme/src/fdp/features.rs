@@ -41,14 +41,12 @@ fn check_group(dword11: u32) -> Result<(), Failure> {
 }
 
 impl Subsystem {
-    /// Set Features 1Dh.
     pub(crate) fn set_fdp(&mut self, dword11: u32, dword12: u32) -> Result<(), Failure> {
         check_group(dword11)?;
         let wanted = FdpFeature::from_bits(dword12);
         self.configure_fdp(wanted.fdpe(), wanted.fdpci())
     }
 
-    /// Get Features 1Dh.
     pub(crate) fn get_fdp(&self, dword11: u32, default: bool) -> Result<u32, Failure> {
         check_group(dword11)?;
         let (enabled, configuration) =
@@ -56,7 +54,6 @@ impl Subsystem {
         Ok(FdpFeature::new().with_fdpe(enabled).with_fdpci(configuration).into_bits())
     }
 
-    /// Returns the placement handle of a Get or Set Features 1Eh, if it exists.
     fn placement_handle_of(&self, nsid: u32, dword11: u32) -> Result<usize, Failure> {
         check_enabled(&self.state.fdp)?;
         let handle = usize::from(FdpEventsFeatureCdw11::from_bits(dword11).phndl());
@@ -120,10 +117,6 @@ impl Subsystem {
 
     /// Enables Flexible Data Placement with one of the offered configurations, or disables it.
     /// `configuration` is ignored when disabling. A change clears the event logs.
-    ///
-    /// # Errors
-    /// Namespaces exist in the endurance group, the configuration does not exist, or the state
-    /// could not be stored.
     fn configure_fdp(&mut self, enabled: bool, configuration: u8) -> Result<(), Failure> {
         if let Some((nsid, _)) = self.state.namespaces.iter().next() {
             let cause = format!(

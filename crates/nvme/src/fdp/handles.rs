@@ -24,14 +24,12 @@ const SECOND_NS: Nanos = 1_000_000_000;
 /// Times of the first write to each handle's reclaim unit, for the time limit (ERUTL).
 #[derive(Debug)]
 pub(crate) struct RuOpenTimes {
-    /// First write, by reclaim group and handle.
     since: BTreeMap<(u16, u16), Nanos>,
     /// Seconds that a reclaim unit may stay open, or 0 for no limit.
     limit_s: u32,
 }
 
 impl RuOpenTimes {
-    /// State without open reclaim units.
     pub(crate) fn new(limit_s: u32) -> RuOpenTimes {
         RuOpenTimes { since: BTreeMap::new(), limit_s }
     }
@@ -42,7 +40,6 @@ impl RuOpenTimes {
         self.limit_s > 0
     }
 
-    /// Forgets all reclaim units.
     pub(crate) fn clear(&mut self) {
         self.since.clear();
     }
@@ -79,7 +76,6 @@ impl RuOpenTimes {
         }
     }
 
-    /// Handles whose reclaim units have reached the time limit.
     fn expired(&self, now: Nanos) -> Vec<Placement> {
         if self.limit_s == 0 {
             return Vec::new();
@@ -96,9 +92,7 @@ fn key_of(placement: Placement) -> (u16, u16) {
 
 /// Reason why a directive leads to no placement.
 pub(crate) enum UnresolvedDirective {
-    /// Flexible Data Placement is not enabled.
     NotEnabled,
-    /// The namespace has no such placement identifier.
     Unknown(u16),
 }
 
@@ -131,7 +125,6 @@ pub(crate) fn named_or_default(
     named.unwrap_or_else(|| device.default_placement(namespace.placement_handles[0]))
 }
 
-/// Refuses a command while Flexible Data Placement is disabled.
 pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
     if fdp.enabled {
         return Ok(());
@@ -276,14 +269,12 @@ impl IoContext<'_> {
     }
 }
 
-/// Size of the complete reclaim unit handle status for these placements, in bytes.
 fn status_bytes(placements: PlacementList<'_>) -> u64 {
     let descriptors = usize::from(placements.count());
     (size_of::<RuhStatusHeader>() + descriptors * size_of::<RuhStatusDescriptor>()) as u64
 }
 
 impl Subsystem {
-    /// Size of the complete reclaim unit handle status of a namespace, in bytes.
     pub(crate) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
         let namespace = self.state.namespaces.active(id, nsid)?;
         let placements = PlacementList::new(&namespace.placement_handles, self.device.layout().groups);
@@ -304,7 +295,6 @@ impl Subsystem {
         );
     }
 
-    /// Fills the host event log with meaningless events, so that all earlier entries are lost.
     pub(crate) fn overflow_host_events(&mut self) {
         if self.state.fdp.enabled {
             let source = EventSource::new(&self.device, &self.clock);
@@ -312,7 +302,6 @@ impl Subsystem {
         }
     }
 
-    /// Converts the device's reports into controller events.
     pub(crate) fn note_device_events(&mut self) {
         let events = self.device.sink_mut().take();
         if !self.state.fdp.enabled {

@@ -22,7 +22,6 @@ use crate::error::Failure;
 use crate::setup::NAMESPACES_MAX;
 use crate::subsystem::Subsystem;
 
-/// Alignment of configuration descriptors, in bytes.
 const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 
 impl Subsystem {
@@ -39,7 +38,6 @@ impl Subsystem {
         page
     }
 
-    /// Descriptor of a configuration with its reclaim unit handles.
     fn descriptor(&self, config: &DeviceConfig) -> Vec<u8> {
         let groups = config.geometry.reclaim_groups;
         let handles = config.handles.count;
@@ -145,7 +143,6 @@ fn nominal_unit_bytes(config: &DeviceConfig) -> u64 {
     u64::from(class.expect("a layout has the class of superblocks").pages) * layout.page_bytes
 }
 
-/// Converts an event to the standard's layout.
 fn event_bytes(event: &FdpEvent) -> EventBytes {
     let flags = FdpEventFlags::new()
         .with_piv(event.pid.is_some())

@@ -18,7 +18,6 @@ use crate::media::{ByteRange, Media, MediaError};
 use crate::namespace::Namespace;
 use crate::state::{SanitizeOutcome, SmartCounters};
 
-/// Context of an I/O command. See the module documentation.
 pub(crate) struct IoContext<'a> {
     pub nsid: u32,
     pub namespace: &'a mut Namespace,
@@ -40,7 +39,6 @@ pub(crate) struct IoContext<'a> {
 }
 
 impl IoContext<'_> {
-    /// Logical capacity of the drive, in bytes.
     pub(super) fn capacity_bytes(&self) -> u64 {
         u64::from(self.device.layout().logical_pages) * self.page_bytes
     }
@@ -75,7 +73,6 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    /// Refuses a range with a block that Write Uncorrectable made unreadable.
     pub(super) fn check_readable(&self, blocks: BlockRange) -> Result<(), Failure> {
         self.check_range(blocks)?;
         let uncorrectable = &self.namespace.uncorrectable;
@@ -97,7 +94,6 @@ impl IoContext<'_> {
         self.smart.host_bytes_read += blocks.count << self.namespace.block_bytes_log2();
     }
 
-    /// Counts a write command.
     pub(super) fn note_write(&mut self, blocks: BlockRange, force_unit_access: bool) -> Execution {
         let block_bytes = self.namespace.block_bytes();
         let is_unaligned = !((blocks.first | blocks.count) * block_bytes).is_multiple_of(self.page_bytes);
@@ -127,7 +123,6 @@ impl IoContext<'_> {
         there_is
     }
 
-    /// Deallocates the device pages of a piece that consists of whole pages.
     pub(super) fn deallocate_pages(&mut self, piece: ByteRange) {
         assert!(piece.is_whole_pages(self.page_bytes), "a page that is covered in part stays");
         let (first, pages) = super::pages_of(piece, self.page_bytes);
@@ -149,7 +144,6 @@ impl IoContext<'_> {
     }
 }
 
-/// Refuses a range that reaches beyond a namespace.
 #[inline]
 pub(super) fn check_range(namespace: &Namespace, blocks: BlockRange) -> Result<(), Failure> {
     if namespace.contains(blocks.first, blocks.count) {

@@ -43,7 +43,6 @@ pub struct FastIo {
     operation: FastOperation,
 }
 
-/// Operation of a fast-path command.
 #[derive(Clone, Copy, Debug)]
 enum FastOperation {
     Read,
@@ -74,7 +73,6 @@ impl FastIo {
     }
 }
 
-/// Totals of commands of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct FastIoTotals {
     commands: u64,

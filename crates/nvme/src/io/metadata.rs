@@ -50,7 +50,6 @@ pub(super) fn taken_apart(extended: &[u8], namespace: &Namespace) -> Vec<u8> {
 }
 
 impl Subsystem {
-    /// Transfer of a command whose data is logical blocks.
     pub(super) fn block_transfer(
         &self,
         id: u16,
@@ -107,7 +106,6 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    /// Fills `metadata` with the metadata of blocks.
     pub(super) fn read_metadata(&mut self, blocks: BlockRange, metadata: &mut [u8]) -> Result<(), Failure> {
         let mut rest = metadata;
         for piece in self.metadata_of(blocks) {
@@ -120,7 +118,6 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    /// Stores the metadata of blocks.
     pub(super) fn write_metadata(&mut self, blocks: BlockRange, metadata: &[u8]) -> Result<(), Failure> {
         let mut rest = metadata;
         for piece in self.metadata_of(blocks) {
@@ -133,7 +130,6 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    /// Place of the metadata of blocks in the storage.
     fn metadata_of(&self, blocks: BlockRange) -> Vec<ByteRange> {
         let capacity_bytes = self.capacity_bytes();
         let pieces = self.namespace.locate(blocks.first, blocks.count, self.page_bytes);

@@ -38,13 +38,10 @@ pub(crate) struct BlockRange {
 
 /// Consecutive pieces of the data of a Read or Write, each copied once.
 pub(crate) enum StraightData<'a> {
-    /// Consumes the data that was read.
     ToHost(&'a mut dyn FnMut(&[u8]) -> Result<(), Failure>),
-    /// Produces the data to write.
     FromHost(&'a mut dyn FnMut(NonTemporalBuf<'_>) -> Result<(), Failure>),
 }
 
-/// Progress of a command with several parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IoProgress {
     /// Logical blocks that are done.
@@ -69,7 +66,6 @@ pub struct IoCommand {
     operation: NvmOperation,
 }
 
-/// Operation of an I/O command, with decoded fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NvmOperation {
     Flush,
@@ -103,7 +99,6 @@ enum NvmOperation {
     HandleStatus {
         bytes: u64,
     },
-    /// Reclaim unit handle update.
     HandleUpdate {
         identifiers: u64,
     },
@@ -204,12 +199,10 @@ fn parse_operation(entry: &SubmissionEntry) -> Result<NvmOperation, Failure> {
     })
 }
 
-/// Refuses transfers above the limit of one command.
 fn limited(bytes: u64) -> Result<u64, Failure> {
     check_transfer_bytes(bytes, Parameter::dword(12, 0))
 }
 
-/// First page and number of pages that a byte range covers.
 pub(crate) fn pages_of(piece: ByteRange, page_bytes: u64) -> (Lpn, u32) {
     let first = piece.offset / page_bytes;
     let end = (piece.offset + piece.bytes).div_ceil(page_bytes);
@@ -227,7 +220,6 @@ fn unknown_management_operation(operation: u32) -> Failure {
 }
 
 impl Subsystem {
-    /// Data that a command moves with the current format of the namespace.
     pub(crate) fn io_transfer(&self, id: u16, command: &IoCommand) -> Result<Transfer, Failure> {
         let nsid = command.nsid;
         Ok(match command.operation {
@@ -290,7 +282,6 @@ impl Subsystem {
         }
     }
 
-    /// Context for commands of an existing namespace.
     pub(crate) fn namespace_io(&mut self, nsid: u32) -> IoContext<'_> {
         IoContext {
             nsid,
@@ -349,7 +340,6 @@ impl Subsystem {
         }
     }
 
-    /// Carries out a Read or Write whose data moves directly between host and storage.
     pub(crate) fn execute_io_straight(
         &mut self,
         id: u16,

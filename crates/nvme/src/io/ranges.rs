@@ -27,14 +27,12 @@ pub fn copy_blocks_max(block_bytes: u64) -> u64 {
     TRANSFER_BYTES_MAX / block_bytes
 }
 
-/// Destination of a Copy command.
 pub(super) struct CopyDestination {
     pub first: u64,
     pub directive: WriteDirective,
     pub force_unit_access: bool,
 }
 
-/// Size of a source range entry, in bytes.
 pub(super) fn source_range_bytes(descriptor_format: u8) -> Result<u64, Failure> {
     match descriptor_format {
         0 => Ok(size_of::<SourceRange0>() as u64),
@@ -78,7 +76,6 @@ impl IoContext<'_> {
         end
     }
 
-    /// Deallocates one part of the ranges.
     pub(super) fn manage_dataset_part(
         &mut self,
         deallocate: bool,

@@ -208,7 +208,6 @@ impl IoContext<'_> {
         Ok(Execution::DONE.done_if(whole))
     }
 
-    /// Writes zeroes to one part of the range.
     pub(super) fn write_zeroes_part(
         &mut self,
         blocks: BlockRange,
@@ -232,7 +231,6 @@ impl IoContext<'_> {
         Ok(Execution::written(force_unit_access).done_if(whole))
     }
 
-    /// True if the namespace has the handle and the device has the reclaim group.
     fn has_place(&self, placement: Placement) -> bool {
         let handles = &self.namespace.placement_handles;
         handles.contains(&placement.handle) && placement.group.0 < self.device.layout().groups
@@ -295,7 +293,6 @@ pub(super) fn unread(
     unreadable(media_errors, error).lba(lba.min(blocks.first + blocks.count - 1))
 }
 
-/// Device model's view of a written byte range.
 pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> WriteRequest {
     let (first, pages) = pages_of(piece, page_bytes);
     WriteRequest { first, pages, host_bytes: piece.bytes, placement }

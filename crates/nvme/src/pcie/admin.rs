@@ -24,7 +24,6 @@ pub(super) enum QueueCommand {
         queue: u16,
         ring: QueueRing,
         vector: u16,
-        /// Completions raise the vector.
         interrupts: bool,
     },
     CreateSubmission {
@@ -35,11 +34,9 @@ pub(super) enum QueueCommand {
     },
     DeleteSubmission(u16),
     DeleteCompletion(u16),
-    /// Doorbell Buffer Config.
     SetShadowDoorbells(ShadowDoorbells),
 }
 
-/// Ring of a queue creation command.
 #[derive(Debug)]
 pub(super) struct QueueRing {
     base: u64,
@@ -47,7 +44,6 @@ pub(super) struct QueueRing {
     contiguous: bool,
 }
 
-/// Parses a queue command. `None` for other commands.
 pub(super) fn parse(entry: &SubmissionEntry) -> Option<QueueCommand> {
     let dword10 = CreateQueueCdw10::from_bits(entry.cdw10.get());
     let ring = |contiguous| QueueRing { base: entry.prp1(), entries: u32::from(dword10.qsize()) + 1, contiguous };
@@ -186,7 +182,6 @@ impl PcieController {
         Ok(())
     }
 
-    /// Asserts that a completion queue counts its submission queues correctly.
     fn check_users(&self, queue: u16) {
         let users = self.submission.iter().flatten().filter(|its| its.completion_queue == queue);
         let expected = self.completion[usize::from(queue)].as_ref().map_or(0, |its| its.users);
@@ -207,7 +202,6 @@ impl PcieController {
     }
 }
 
-/// Refuses a queue that cannot be created.
 fn check_free<Q>(queues: &[Option<Q>], queue: u16, granted: u16) -> Result<(), Failure> {
     let is_free = queues.get(usize::from(queue)).is_some_and(Option::is_none);
     if queue == 0 || queue > granted || !is_free {
@@ -228,7 +222,6 @@ fn exists<Q>(queues: &[Option<Q>], queue: u16) -> bool {
 }
 
 impl QueueRing {
-    /// Returns the base and the entries of the ring after checking them.
     fn checked(&self) -> Result<(u64, u16), Failure> {
         if !(2..=QUEUE_ENTRIES_MAX).contains(&self.entries) {
             let cause = format!("the queue has {} entries. It must have 2 to {QUEUE_ENTRIES_MAX}", self.entries);

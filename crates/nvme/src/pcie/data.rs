@@ -13,7 +13,6 @@ use super::{HostMemory, MemoryFault, PAGE_BYTES};
 use crate::error::{Failure, Parameter};
 use crate::transfer::{Transfer, TransferDirection};
 
-/// A piece of a command's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DataSegment {
     /// Address in host memory. `None` if the host discards the data (SGL bit bucket).
@@ -30,7 +29,6 @@ impl DataSegment {
 
 /// Most descriptors of an SGL beyond one for each byte. A longer SGL counts as endless.
 const SPARE_DESCRIPTORS: usize = 1024;
-/// Descriptors of an SGL segment read in one access.
 const DESCRIPTORS_AT_ONCE: usize = 64;
 /// Second half of the data pointer, which is PRP entry 2 or the length and type of an SGL
 /// descriptor.
@@ -39,9 +37,6 @@ const PSDT: Parameter = Parameter::dword(0, 14);
 const METADATA_POINTER: Parameter = Parameter::dword(4, 0);
 
 /// Finds the segments of a command's data, followed by those of metadata in a separate buffer.
-///
-/// # Errors
-/// The data or metadata pointer is malformed, or points outside host memory.
 pub(super) fn describe(
     memory: &dyn HostMemory,
     queue: u16,
@@ -91,7 +86,6 @@ fn describe_contiguous_metadata(address: u64, bytes: usize, segments: &mut Vec<D
     Ok(())
 }
 
-/// Reads the SGL descriptor at the metadata pointer.
 fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescriptor, Failure> {
     if !address.is_multiple_of(8) {
         let cause = format!("the metadata's SGL segment ({address:#x}) is not qword aligned");
@@ -103,9 +97,6 @@ fn metadata_descriptor(memory: &dyn HostMemory, address: u64) -> Result<SglDescr
 }
 
 /// Copies the host's data into `data`, which gets exactly that size.
-///
-/// # Errors
-/// An address is outside host memory.
 pub(super) fn gather(
     memory: &dyn HostMemory,
     segments: &[DataSegment],
@@ -121,17 +112,11 @@ pub(super) fn gather(
 }
 
 /// Copies `data` to the host. `data` may be shorter than the segments.
-///
-/// # Errors
-/// An address is outside host memory.
 pub(super) fn scatter(memory: &dyn HostMemory, segments: &[DataSegment], data: &[u8]) -> Result<(), Failure> {
     SegmentCursor::new(memory, segments).write(data)
 }
 
 /// Refuses segments outside of readable host memory.
-///
-/// # Errors
-/// An address is outside host memory.
 pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[DataSegment]) -> Result<(), Failure> {
     segments.iter().try_for_each(|segment| {
         let checked = memory.check_readable(segment.address_of_data(), segment.bytes);
@@ -139,21 +124,17 @@ pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[DataSegment]) 
     })
 }
 
-/// Cursor over segments, for data in consecutive pieces.
 pub(super) struct SegmentCursor<'a> {
     memory: &'a dyn HostMemory,
     segments: std::slice::Iter<'a, DataSegment>,
-    /// Rest of the current segment.
     rest: DataSegment,
 }
 
 impl<'a> SegmentCursor<'a> {
-    /// Creates a cursor at the first segment.
     pub(super) fn new(memory: &'a dyn HostMemory, segments: &'a [DataSegment]) -> SegmentCursor<'a> {
         SegmentCursor { memory, segments: segments.iter(), rest: DataSegment { address: None, bytes: 0 } }
     }
 
-    /// Returns the next part of a segment, at most `bytes` long.
     #[inline]
     fn part(&mut self, bytes: usize) -> DataSegment {
         while self.rest.bytes == 0 {
@@ -168,9 +149,6 @@ impl<'a> SegmentCursor<'a> {
     }
 
     /// Copies data to the host.
-    ///
-    /// # Errors
-    /// An address is outside host memory.
     pub(super) fn write(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
             let part = self.part(data.len());
@@ -184,9 +162,6 @@ impl<'a> SegmentCursor<'a> {
     }
 
     /// Copies data from the host.
-    ///
-    /// # Errors
-    /// An address is outside host memory.
     pub(super) fn read(&mut self, mut buffer: NonTemporalBuf<'_>) -> Result<(), Failure> {
         while !buffer.is_empty() {
             let part = self.part(buffer.len());
@@ -294,11 +269,9 @@ fn describe_prp_list(
 
 // -------------------------------------------------------------------------------------- SGLs --
 
-/// Kind of data of an SGL, for error messages.
 struct SglPurpose {
     name: &'static str,
     parameter: Parameter,
-    /// Status for an SGL that is shorter than the transfer.
     too_short: Status,
 }
 
@@ -313,9 +286,7 @@ struct SglWalk<'a> {
     subject: &'a SglPurpose,
     segments: &'a mut Vec<DataSegment>,
     to_host: bool,
-    /// Bytes of the transfer without a segment yet.
     rest: usize,
-    /// Remaining limit of descriptors.
     descriptors: usize,
 }
 

@@ -71,9 +71,6 @@ pub trait HostMemory {
     fn read(&self, address: u64, data: &mut [u8]) -> Result<(), MemoryFault>;
 
     /// Copies from host memory into a buffer.
-    ///
-    /// # Errors
-    /// The same as [`HostMemory::read`].
     fn read_into(&self, address: u64, buffer: NonTemporalBuf<'_>) -> Result<(), MemoryFault> {
         let mut data = vec![0; buffer.len()];
         self.read(address, &mut data)?;
@@ -93,9 +90,6 @@ pub trait HostMemory {
     }
 
     /// Checks that a range is readable.
-    ///
-    /// # Errors
-    /// A part of the range is not memory.
     fn check_readable(&self, address: u64, bytes: usize) -> Result<(), MemoryFault>;
 
     /// Copies to host memory.
@@ -191,7 +185,6 @@ struct ShadowDoorbells {
 /// An executed command with a reserved place in the completion queue.
 #[derive(Debug)]
 struct ReadyCompletion {
-    /// Submission queue of the command.
     queue: u16,
     entry: SubmissionEntry,
     reply: Reply,
@@ -200,13 +193,11 @@ struct ReadyCompletion {
 /// A partly executed command with its data. Its place in the completion queue stays reserved.
 #[derive(Debug)]
 struct PartialCommand {
-    /// Submission queue of the command.
     queue: u16,
     command: AcceptedCommand,
     data: Vec<u8>,
 }
 
-/// Registers of PCI Express alone.
 #[derive(Clone, Copy, Debug, Default)]
 struct AdminQueueRegisters {
     attributes: u32,
@@ -217,9 +208,7 @@ struct AdminQueueRegisters {
 
 /// The PCI Express side of a controller. See the module documentation.
 pub struct PcieController {
-    /// CNTLID of the controller in the subsystem.
     id: u16,
-    /// Number of MSI-X vectors.
     vectors: u16,
     registers: AdminQueueRegisters,
     /// The controller is enabled, without a failure or reset since. Queues exist.
@@ -228,13 +217,11 @@ pub struct PcieController {
     completion: Vec<Option<CompletionQueue>>,
     /// All submission queues have lower identifiers. The bound keeps the scan of few queues short.
     submission_end: u16,
-    /// First submission queue of the next batch.
     next_queue: u16,
     shadow: Option<ShadowDoorbells>,
     backlog: DelayedCompletions<ReadyCompletion>,
     /// Partly executed commands, in the order of their waiting time.
     unfinished: VecDeque<PartialCommand>,
-    /// Vectors to raise at the end of the batch.
     raise: Vec<u16>,
     /// Fatal error. The host memory of a queue does not exist.
     fault: Option<MemoryFault>,
@@ -304,7 +291,6 @@ impl PcieController {
         self.shadow.is_some()
     }
 
-    /// Adds or removes a submission queue.
     fn set_submission(&mut self, queue: u16, submission: Option<SubmissionQueue>) {
         self.submission[usize::from(queue)] = submission;
         let last = self.submission.iter().rposition(Option::is_some);
@@ -330,12 +316,10 @@ impl PcieController {
     }
 }
 
-/// Doorbell index of a submission queue's tail.
 fn tail_index(queue: u16) -> usize {
     usize::from(queue) * 2
 }
 
-/// Doorbell index of a completion queue's head.
 fn head_index(queue: u16) -> usize {
     usize::from(queue) * 2 + 1
 }

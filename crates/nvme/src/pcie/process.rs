@@ -44,11 +44,8 @@ const FAST_BATCH_BYTES: u64 = 64 << 10;
 /// queues.
 const UNFINISHED_MAX: usize = 64;
 
-/// A command of a queue, by its executor.
 enum QueuedCommand {
-    /// Command about the queues themselves.
     Queue(QueueCommand),
-    /// Command for the drive.
     Drive(AcceptedCommand),
 }
 
@@ -454,7 +451,6 @@ impl PcieController {
         true
     }
 
-    /// Ends an executed command.
     fn end(&mut self, bus: Bus<'_>, now: Nanos, queue: u16, entry: SubmissionEntry, outcome: PendingReply) {
         self.release(queue);
         // A command without a reply is an Asynchronous Event Request, which an event completes.
@@ -464,7 +460,6 @@ impl PcieController {
         }
     }
 
-    /// Parses a command, as a queue command or as a command for the drive.
     fn accept(
         &self,
         subsystem: &Subsystem,
@@ -483,7 +478,6 @@ impl PcieController {
         Ok(QueuedCommand::Drive(accepted))
     }
 
-    /// Moves a command's data and executes the command or a part of it.
     fn execute(
         &mut self,
         subsystem: &mut Subsystem,

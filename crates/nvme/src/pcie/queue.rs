@@ -13,7 +13,6 @@ const COMPLETION_ENTRY_BYTES: u64 = size_of::<CompletionEntry>() as u64;
 pub(super) struct SubmissionQueue {
     base: u64,
     size: u16,
-    /// Next entry to fetch.
     head: u16,
     /// First entry that is not a command yet.
     tail: u16,
@@ -30,7 +29,6 @@ pub(super) struct CompletionQueue {
     size: u16,
     /// Next entry that the host will take.
     head: u16,
-    /// Next entry to fill.
     tail: u16,
     phase: bool,
     /// Interrupt vector, or `None` if the host polls.
@@ -79,9 +77,6 @@ impl SubmissionQueue {
 
     /// Fetches `entries.len()` commands, at most the pending ones. They stay in the queue until
     /// [`SubmissionQueue::pass`].
-    ///
-    /// # Errors
-    /// The queue's memory no longer exists.
     pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), MemoryFault> {
         assert!(entries.len() <= usize::from(self.pending()), "only commands are fetched");
         let until_end = usize::from(self.size - self.head).min(entries.len());
@@ -164,9 +159,6 @@ impl CompletionQueue {
 
     /// Fills the next entry. The caller has checked that an entry is free and used
     /// [`CompletionQueue::phase`].
-    ///
-    /// # Errors
-    /// The queue's memory no longer exists.
     #[inline]
     pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), MemoryFault> {
         debug_assert!(self.used() < self.size - 1, "the ring has a free entry");
@@ -179,9 +171,6 @@ impl CompletionQueue {
     }
 
     /// Fills entries for successful commands without a result. `filled` is a reused buffer.
-    ///
-    /// # Errors
-    /// The queue's memory no longer exists.
     pub fn post_successes(
         &mut self,
         memory: &dyn HostMemory,
@@ -231,7 +220,6 @@ fn advance(position: u16, count: u16, size: u16) -> u16 {
     if next >= u32::from(size) { (next - u32::from(size)) as u16 } else { next as u16 }
 }
 
-/// Number of entries from one position of a ring to another.
 #[inline]
 fn distance(from: u16, to: u16, size: u16) -> u16 {
     if to >= from { to - from } else { size - from + to }

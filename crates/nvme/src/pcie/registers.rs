@@ -22,7 +22,6 @@ impl PcieController {
         }
     }
 
-    /// Dword of the register at an offset.
     fn register(&self, subsystem: &Subsystem, offset: u32) -> u32 {
         let high = |value: u64| (value >> 32) as u32;
         let AdminQueueRegisters { attributes, submission_base, completion_base, interrupt_mask } = self.registers;
@@ -97,7 +96,6 @@ impl PcieController {
         }
     }
 
-    /// Applies a state change of the controller to its queues.
     fn follow(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>, effect: PropertyEffect) {
         match effect {
             PropertyEffect::None => {}
@@ -114,7 +112,6 @@ impl PcieController {
         }
     }
 
-    /// Creates the admin queues from the registers.
     fn start(&mut self, subsystem: &mut Subsystem, bus: Bus<'_>) {
         self.clear(bus);
         let attributes = Aqa::from_bits(self.registers.attributes);

@@ -35,7 +35,6 @@ use crate::transfer::Transfer;
 /// Default composite temperature above which the drive warns hosts, in kelvins (WCTEMP).
 pub const WARNING_TEMPERATURE_K: u16 = 343;
 
-/// Properties of a feature.
 #[derive(Debug)]
 pub(super) struct Feature {
     pub id: FeatureId,
@@ -113,7 +112,6 @@ impl SetFeatureRequest {
     }
 }
 
-/// Request of a Get Features command.
 #[derive(Debug)]
 pub(crate) struct GetFeatureRequest {
     feature: &'static Feature,
@@ -141,7 +139,6 @@ impl Feature {
 }
 
 impl Subsystem {
-    /// True if a controller has a feature.
     pub(super) fn has_feature(&self, id: u16, feature: FeatureId) -> bool {
         let controller = self.controller(id);
         if controller.kind == ControllerKind::Discovery {
@@ -194,7 +191,6 @@ impl Subsystem {
 
     // ------------------------------------------------------------------------------ set --
 
-    /// Parses a Set Features command of a supported feature.
     pub(super) fn parse_set_features(&self, id: u16, entry: &SubmissionEntry) -> Result<SetFeatureRequest, Failure> {
         let dword10 = SetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;
@@ -300,7 +296,6 @@ impl Subsystem {
 
     // ------------------------------------------------------------------------------ get --
 
-    /// Parses a Get Features command of a supported feature.
     pub(super) fn parse_get_features(&self, id: u16, entry: &SubmissionEntry) -> Result<GetFeatureRequest, Failure> {
         let dword10 = GetFeaturesCdw10::from_bits(entry.cdw10.get());
         let feature = self.feature(id, dword10.fid())?;

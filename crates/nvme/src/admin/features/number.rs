@@ -57,7 +57,6 @@ pub(super) fn instance(feature: FeatureId, dword: u32) -> u32 {
     }
 }
 
-/// A threshold of the composite temperature.
 fn threshold(kind: u8, temperature_k: u16) -> u32 {
     let value = TemperatureThreshold::new().with_thsel(kind).with_tmpth(temperature_k);
     value.into_bits()
@@ -68,7 +67,6 @@ fn refuse(bit: u8, cause: String) -> Result<(), Failure> {
 }
 
 impl Subsystem {
-    /// Value that results from a command dword 11.
     pub(super) fn value_to_set(&self, id: u16, feature: FeatureId, dword: u32) -> Result<u32, Failure> {
         match feature {
             FeatureId::PowerManagement => check_power_state(PowerManagement::from_bits(dword))?,
@@ -113,7 +111,6 @@ impl Subsystem {
         }
     }
 
-    /// Selects the requested value of a feature.
     pub(super) fn instance_to_get(&self, question: &GetFeatureRequest) -> Result<u32, Failure> {
         let &GetFeatureRequest { feature, dword11: dword, .. } = question;
         match feature.id {
@@ -134,7 +131,6 @@ impl Subsystem {
         Ok(instance(feature.id, dword))
     }
 
-    /// Default value of a feature.
     pub(in crate::admin) fn default_value(&self, feature: FeatureId, instance: u32) -> u32 {
         match feature {
             FeatureId::TemperatureThreshold => match instance {

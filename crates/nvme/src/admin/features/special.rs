@@ -19,7 +19,6 @@ const DISCARD: u8 = 1;
 /// Discards only the debug log.
 const DISCARD_ALONE: u8 = 2;
 
-/// Length of a feature's data, for Get and Set Features.
 pub(super) fn data_bytes(feature: FeatureId, dword11: u32) -> u64 {
     match feature {
         FeatureId::Timestamp => size_of::<u64>() as u64,

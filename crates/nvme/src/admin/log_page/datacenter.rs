@@ -20,7 +20,6 @@ use crate::admin::identify::POWER_MAX_CW;
 use crate::controller::HostTransport;
 use crate::subsystem::Subsystem;
 
-/// Major version of the specification.
 const MAJOR_VERSION: u8 = 2;
 /// Full value, in percent, of normalized bad block counts and capacitor health.
 const WHOLE: u16 = 100;
@@ -30,7 +29,6 @@ const NO_ACTION: u8 = 1;
 const TELLS_BY_CFS: u32 = 1 << 1;
 
 impl Subsystem {
-    /// Builds a page of the specification.
     pub(super) fn datacenter_page(&self, id: u16, log: LogId) -> Vec<u8> {
         match log {
             LogId::SmartExtended => self.smart_extended_page(),
@@ -41,7 +39,6 @@ impl Subsystem {
         }
     }
 
-    /// SMART / Health Information Extended (C0h).
     fn smart_extended_page(&self) -> Vec<u8> {
         let counted = &self.state.smart;
         let stats = self.device.stats();
@@ -81,7 +78,6 @@ impl Subsystem {
     }
 }
 
-/// Error Recovery (C1h), without a panic.
 fn error_recovery_page() -> Vec<u8> {
     ErrorRecoveryLog {
         device_recovery_action_1: NO_ACTION,

@@ -31,7 +31,6 @@ const ADMIN: [(AdminOpcode, CommandEffects); 6] = [
     (AdminOpcode::AsynchronousEventRequest, SUPPORTED),
 ];
 
-/// Admin commands of I/O controllers.
 const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
     (AdminOpcode::NamespaceManagement, SUPPORTED.with_nic(true)),
     (AdminOpcode::NamespaceAttachment, SUPPORTED.with_nic(true)),
@@ -42,7 +41,6 @@ const ADMIN_OF_DRIVE: [(AdminOpcode, CommandEffects); 7] = [
     (AdminOpcode::Sanitize, WRITES.with_cse(ALONE_ON_SUBSYSTEM)),
 ];
 
-/// Admin commands of PCI Express alone.
 const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
     (AdminOpcode::DeleteIoSubmissionQueue, SUPPORTED),
     (AdminOpcode::CreateIoSubmissionQueue, SUPPORTED),
@@ -51,7 +49,6 @@ const ADMIN_OF_PCIE: [(AdminOpcode, CommandEffects); 5] = [
     (AdminOpcode::DoorbellBufferConfig, SUPPORTED),
 ];
 
-/// Admin commands of Fabrics alone.
 const ADMIN_OF_FABRICS: [(AdminOpcode, CommandEffects); 1] = [(AdminOpcode::KeepAlive, SUPPORTED)];
 
 /// I/O commands of the NVM command set. Linux warns about any effect beyond these two, scopes

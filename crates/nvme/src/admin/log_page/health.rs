@@ -19,7 +19,6 @@ use crate::subsystem::Subsystem;
 
 /// Composite temperature in kelvins, 40 degrees Celsius, as in a ventilated server.
 pub const COMPOSITE_TEMPERATURE_K: u16 = 313;
-/// Available spare in percent.
 const AVAILABLE_SPARE: u8 = 100;
 /// Available spare below which the drive warns, in percent.
 const AVAILABLE_SPARE_THRESHOLD: u8 = 10;
@@ -41,9 +40,7 @@ const GROUP_SPARE: u8 = 1 << 0;
 const GROUP_DEGRADED: u8 = 1 << 2;
 const GROUP_READ_ONLY: u8 = 1 << 3;
 
-/// Sanitize Progress without a running operation.
 const NO_PROGRESS: u16 = 0xffff;
-/// Estimated time without an estimate.
 const NO_ESTIMATE: u32 = 0xffff_ffff;
 
 impl Subsystem {
@@ -52,7 +49,6 @@ impl Subsystem {
         self.state.smart.has_new_media_errors() || self.faults.is_degraded()
     }
 
-    /// Available spare in percent.
     fn available_spare(&self) -> u8 {
         self.faults.spare_percent().unwrap_or(AVAILABLE_SPARE)
     }
@@ -77,7 +73,6 @@ impl Subsystem {
             .with_amro(self.faults.is_read_only())
     }
 
-    /// Critical warnings of the endurance group.
     pub(in crate::admin) fn endurance_group_warnings(&self) -> u8 {
         let warnings = [
             (self.is_spare_low(), GROUP_SPARE),
@@ -222,7 +217,6 @@ fn self_test_result(test: &SelfTest) -> SelfTestResult {
     }
 }
 
-/// Converts a counter to the 128 bits of log pages.
 pub(super) fn wide(count: u64) -> U128 {
     U128::new(u128::from(count))
 }

@@ -67,7 +67,6 @@ const DISCOVERY_PAGES: [LogId; 5] = [
     LogId::Discovery,
 ];
 
-/// A Get Log Page command with decoded fields.
 #[derive(Debug)]
 pub(crate) struct LogPageRequest {
     /// Requested page.
@@ -77,7 +76,6 @@ pub(crate) struct LogPageRequest {
     parameter: u8,
     /// Log Specific Identifier, which is the endurance group.
     group: u16,
-    /// Command Set Identifier.
     command_set: u8,
     /// UUID Index that selects the vendor specific page. 0 if the host selects none.
     uuid_index: u8,
@@ -137,7 +135,6 @@ impl LogPageRequest {
 }
 
 impl Subsystem {
-    /// Log pages of a controller.
     fn pages(&self, id: u16) -> &'static [LogId] {
         match self.controller(id).kind {
             ControllerKind::Io => &PAGES,
@@ -145,7 +142,6 @@ impl Subsystem {
         }
     }
 
-    /// Parses a Get Log Page command for a supported page.
     pub(super) fn parse_log_page(&self, id: u16, entry: &SubmissionEntry) -> Result<LogPageRequest, Failure> {
         let request = parse(entry)?;
         if !self.pages(id).contains(&request.log) {
@@ -193,7 +189,6 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// Builds the whole page.
     fn page(&self, id: u16, request: &LogPageRequest) -> Result<Vec<u8>, Failure> {
         let place_of_group = Parameter::dword(11, 16);
         match request.log {
@@ -237,7 +232,6 @@ impl Subsystem {
         }
     }
 
-    /// The firmware page, with the running firmware in its only slot.
     fn firmware_page(&self) -> Vec<u8> {
         /// Active Firmware Info. Slot 1 is active, also after the next reset.
         const SLOT_1: u8 = 1;
