@@ -7,6 +7,8 @@
 //! The model has no slabs or allocation classes (a few percent of the space), no pools and no other
 //! eviction policy of CacheLib.
 
+use prefetch::prefetch;
+
 use super::index::Index;
 
 /// Header of an item in DRAM, bytes (CacheLib docs, "Overview": 31 bytes per item).
@@ -64,6 +66,40 @@ impl Dram {
     pub(crate) fn memory_bytes(capacity_bytes: u64, objects: u64) -> u64 {
         let items = objects.min(capacity_bytes / HEADER_BYTES + 1);
         items.saturating_mul(2 * size_of::<DramItem>() as u64 + Index::ITEM_BYTES)
+    }
+
+    /// Prefetches the index entry of a key.
+    pub(crate) fn prefetch_entry(&self, key: u64) {
+        self.index.prefetch(Index::tag(key));
+    }
+
+    /// Prefetches the item of a key. Call it a moment after [`Dram::prefetch_entry`].
+    pub(crate) fn prefetch_item(&self, key: u64) {
+        if let Some(item) = self.index.find(Index::tag(key), |_| true) {
+            prefetch(&self.items, item as usize);
+        }
+    }
+
+    /// Prefetches the neighbours of a key in the LRU list. Call it a moment after
+    /// [`Dram::prefetch_item`].
+    pub(crate) fn prefetch_neighbours(&self, key: u64) {
+        if let Some(item) = self.find(key) {
+            let DramItem { newer, older, .. } = self.items[item as usize];
+            prefetch(&self.items, newer as usize);
+            prefetch(&self.items, older as usize);
+        }
+    }
+
+    /// Keys of the second and third item that leave. Prefetches the item after them and the index
+    /// entry of the third.
+    pub(crate) fn prefetch_victims(&self) -> Option<[u64; 2]> {
+        let newer = |item: u32| Some(self.items.get(item as usize)?.newer);
+        let second = newer(self.oldest)?;
+        let third = newer(second)?;
+        prefetch(&self.items, newer(third)? as usize);
+        let keys = [second, third].map(|item| self.items[item as usize].key);
+        self.prefetch_entry(keys[1]);
+        Some(keys)
     }
 
     fn find(&self, key: u64) -> Option<u32> {

@@ -26,6 +26,16 @@ impl Index {
         Index { slots: vec![0; SLOTS_MIN], shift: 32 - SLOTS_MIN.trailing_zeros(), used: 0 }
     }
 
+    /// Number of items.
+    pub(crate) fn items(&self) -> usize {
+        self.used
+    }
+
+    /// Prefetches the slot where the search for a tag begins.
+    pub(crate) fn prefetch(&self, tag: u32) {
+        prefetch::prefetch(&self.slots, (tag >> self.shift) as usize);
+    }
+
     /// Tag of a key's hash. It uses bits that bucket numbers and fingerprints do not use.
     pub(crate) fn tag(key: u64) -> u32 {
         (key.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32) as u32

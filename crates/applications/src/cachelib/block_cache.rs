@@ -17,6 +17,8 @@
 
 use std::collections::VecDeque;
 
+use prefetch::prefetch;
+
 use crate::cache::Index;
 
 /// Descriptor of an entry, bytes.
@@ -139,6 +141,18 @@ impl BlockCache {
 
     fn region_of(&self, item: RegionItem) -> u32 {
         (u64::from(item.place) * self.align_bytes / self.region_bytes) as u32
+    }
+
+    /// Prefetches the index entry of a key.
+    pub(super) fn prefetch_entry(&self, key: u64) {
+        self.index.prefetch(Index::tag(key));
+    }
+
+    /// Prefetches the item of a key. Call it a moment after [`BlockCache::prefetch_entry`].
+    pub(super) fn prefetch_item(&self, key: u64) {
+        if let Some(item) = self.index.find(Index::tag(key), |_| true) {
+            prefetch(&self.items, item as usize);
+        }
     }
 
     /// True if the key is stored. Causes no read.

@@ -59,6 +59,22 @@ pub(super) struct HybridCache {
 }
 
 impl HybridCache {
+    /// Prefetches the memory of the next operations in steps, each of which needs the one before.
+    pub(super) fn prefetch(&self, operations: &[CacheOperation]) {
+        let keys = || operations.iter().map(|operation| operation.key);
+        for key in keys() {
+            self.dram.prefetch_entry(key);
+            self.loc.iter().for_each(|loc| loc.prefetch_entry(key));
+            self.soc.iter().for_each(|soc| soc.prefetch_bucket(key));
+        }
+        for key in keys() {
+            self.dram.prefetch_item(key);
+            self.loc.iter().for_each(|loc| loc.prefetch_item(key));
+            self.soc.iter().for_each(|soc| soc.prefetch_second_block(key));
+        }
+        keys().for_each(|key| self.dram.prefetch_neighbours(key));
+    }
+
     /// Executes one operation.
     pub(super) fn execute(&mut self, operation: CacheOperation) {
         let CacheOperation { kind, key, bytes } = operation;
@@ -157,6 +173,10 @@ impl HybridCache {
     /// Evicts items from DRAM to flash until DRAM fits.
     fn make_room(&mut self) {
         while let Some(evicted) = self.dram.evict() {
+            if let (Some([second, third]), Some(soc)) = (self.dram.prefetch_victims(), &self.soc) {
+                soc.prefetch_bucket(third);
+                soc.prefetch_second_block(second);
+            }
             if !(evicted.clean && self.is_on_flash(evicted.key, evicted.bytes)) {
                 self.insert_on_flash(evicted.key, evicted.bytes);
             }

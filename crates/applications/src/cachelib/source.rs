@@ -122,7 +122,7 @@ impl CacheSource {
             }
             *left -= 1;
         }
-        self.operations.next()
+        self.operations.next(|operations| self.cache.prefetch(operations))
     }
 }
 

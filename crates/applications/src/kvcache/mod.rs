@@ -207,7 +207,7 @@ impl KvCacheSettings {
     /// A setting is impossible or does not fit the drive.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
         /// Bytes per slot: its state, its index entry, and its position in the eviction order.
-        const SLOT_BYTES: u64 = 256;
+        const SLOT_BYTES: u64 = 128;
         /// Bytes per worker: the popularity table of its catalogue, and the pieces of its last
         /// prompt.
         const WORKER_BYTES: u64 = 1 << 20;
@@ -238,7 +238,8 @@ impl KvCacheSettings {
         let generator =
             PromptGenerator::new(&class.requests, class.chunk_bytes, place.slots, merged, target.endless, seed)?;
         let ttl_ns = (self.ttl_seconds * SECOND_NS) as u64;
-        let tier = Tier::new(place.slots, self.eviction);
+        let mut tier = Tier::new(1, self.eviction);
+        tier.grow(0, place.slots);
         Ok(CacheWorker::new(number, place, tier, generator, class.admit_percent, ttl_ns, mix(seed)))
     }
 

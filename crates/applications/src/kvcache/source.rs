@@ -118,7 +118,7 @@ impl CacheWorker {
 
     /// Looks up a prompt and turns its misses into writes.
     fn serve_prompt(&mut self, number: usize, now_ns: u64, output: &mut KvCacheOutput) {
-        self.tier.expire(now_ns, &mut self.left);
+        self.tier.expire(0, now_ns, &mut self.left);
         self.counters.expired += self.left.len() as u64;
         for slot in self.left.drain(..) {
             output.discard(&self.place, slot);
@@ -138,7 +138,7 @@ impl CacheWorker {
                 // A chunk that is not stored cannot have a stored successor.
                 break;
             }
-            let Some(stored) = self.tier.store(key, parent, now_ns.saturating_add(self.ttl_ns)) else {
+            let Some(stored) = self.tier.store(0, key, parent, now_ns.saturating_add(self.ttl_ns)) else {
                 break;
             };
             self.counters.evictions += u64::from(stored.evicted.is_some());

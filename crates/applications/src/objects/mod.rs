@@ -227,9 +227,9 @@ impl ObjectCacheSettings {
     /// # Errors
     /// A setting is impossible.
     pub fn memory_bytes(&self, target: &WorkloadTarget) -> Result<u64, WorkloadError> {
-        /// Bytes per object in a slot: the slot, its entries in two indexes, and its position in
-        /// the eviction order.
-        const SLOT_BYTES: u64 = 256;
+        /// Bytes per object in a slot: the slot, its index entry, and its position in the eviction
+        /// order.
+        const SLOT_BYTES: u64 = 128;
         /// Bytes per object in a segment, with its index entry.
         const OBJECT_BYTES: u64 = 144;
         /// Bytes per segment, with its positions in the eviction orders.

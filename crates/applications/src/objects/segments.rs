@@ -10,16 +10,23 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use rustc_hash::FxHashMap;
+use prefetch::prefetch;
 
 use super::groups::GroupSorter;
 use super::object::{CacheObject, ObjectCounters};
 use super::output::ObjectOutput;
 use super::{ObjectCacheSettings, ObjectEviction};
+use crate::cache::Index;
 
-/// Location of an object.
+/// Segment of an object that has left.
+const NONE: u32 = u32::MAX;
+/// Objects of an evicted segment are prefetched this many objects ahead.
+const EVICTED_AHEAD: usize = 16;
+
+/// An object in a segment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ObjectLocation {
+pub(super) struct StoredObject {
+    pub(super) key: u64,
     pub(super) segment: u32,
     /// Offset in the segment.
     pub(super) offset_bytes: u32,
@@ -41,8 +48,8 @@ pub(super) enum SegmentState {
 pub(super) struct ObjectSegment {
     pub(super) state: SegmentState,
     group: usize,
-    /// Keys and positions of all objects written here, including those that have left.
-    objects: Vec<(u64, u32)>,
+    /// Numbers of all objects written here, including those that have left.
+    objects: Vec<u32>,
     /// Bytes of the objects still stored.
     pub(super) valid_bytes: u64,
     /// Bytes filled, and bytes written.
@@ -104,7 +111,10 @@ pub(super) struct SegmentStore {
     order: BTreeSet<(u64, u64, u32)>,
     /// Closed segments by stored bytes, with compaction only.
     by_valid: BTreeSet<(u64, u32)>,
-    pub(super) index: FxHashMap<u64, ObjectLocation>,
+    index: Index,
+    objects: Vec<StoredObject>,
+    /// Numbers in `objects` for new objects.
+    unused: Vec<u32>,
     /// Number of uses and closings so far.
     ticks: u64,
     /// Objects to be placed into a segment, with a flag for rewritten ones. Empty between
@@ -125,18 +135,40 @@ impl SegmentStore {
             open: vec![None; groups],
             order: BTreeSet::new(),
             by_valid: BTreeSet::new(),
-            index: FxHashMap::default(),
+            index: Index::new(),
+            objects: Vec::new(),
+            unused: Vec::new(),
             ticks: 0,
             pending: VecDeque::new(),
         }
     }
 
     pub(super) fn stored(&self) -> usize {
-        self.index.len()
+        self.index.items()
     }
 
     pub(super) fn contains(&self, key: u64) -> bool {
-        self.index.contains_key(&key)
+        self.find(key).is_some()
+    }
+
+    fn find(&self, key: u64) -> Option<u32> {
+        self.index.find(Index::tag(key), |number| self.objects[number as usize].key == key)
+    }
+
+    /// Stored objects.
+    #[cfg(test)]
+    pub(super) fn objects(&self) -> impl Iterator<Item = &StoredObject> {
+        self.objects.iter().filter(|object| object.segment != NONE)
+    }
+
+    /// Prefetches the memory of the next operations in steps, each of which needs the one before.
+    pub(super) fn prefetch(&self, keys: impl Iterator<Item = u64> + Clone) {
+        keys.clone().for_each(|key| self.index.prefetch(Index::tag(key)));
+        for key in keys {
+            if let Some(number) = self.index.find(Index::tag(key), |_| true) {
+                prefetch(&self.objects, number as usize);
+            }
+        }
     }
 
     /// Offset of a segment.
@@ -165,7 +197,8 @@ impl SegmentStore {
         counters: &mut ObjectCounters,
         output: &mut ObjectOutput,
     ) -> Option<u32> {
-        let held = self.index.get_mut(&key)?;
+        let number = self.find(key)?;
+        let held = &mut self.objects[number as usize];
         if held.expires_ns <= now_ns {
             counters.expired += 1;
             self.remove(key, counters, output);
@@ -187,7 +220,8 @@ impl SegmentStore {
 
     /// Removes an object if it is stored.
     pub(super) fn remove(&mut self, key: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
-        let Some(held) = self.unlink(key, counters) else { return };
+        let Some(number) = self.find(key) else { return };
+        let held = self.unlink(number, counters);
         let segment = &self.segments[held.segment as usize];
         if segment.state == SegmentState::Closed && segment.valid_bytes == 0 {
             self.release(held.segment, output);
@@ -197,8 +231,11 @@ impl SegmentStore {
     }
 
     /// Removes an object from the index. The caller must handle the rest of its segment.
-    fn unlink(&mut self, key: u64, counters: &mut ObjectCounters) -> Option<ObjectLocation> {
-        let held = self.index.remove(&key)?;
+    fn unlink(&mut self, number: u32, counters: &mut ObjectCounters) -> StoredObject {
+        let object = &mut self.objects[number as usize];
+        let held = *object;
+        object.segment = NONE;
+        self.index.remove(Index::tag(held.key), number);
         counters.stored_bytes -= u64::from(held.bytes);
         let segment = &mut self.segments[held.segment as usize];
         assert!(
@@ -213,7 +250,7 @@ impl SegmentStore {
             assert!(was_there, "a closed segment is known by its bytes");
             self.by_valid.insert((segment.valid_bytes, held.segment));
         }
-        Some(held)
+        held
     }
 
     /// Frees a closed segment without objects.
@@ -228,7 +265,9 @@ impl SegmentStore {
         let was_there = self.order.remove(&(segment.order.0, segment.order.1, number));
         assert!(was_there, "a closed segment has its place in the order");
         self.by_valid.remove(&(0, number));
-        *segment = ObjectSegment::free();
+        let mut objects = std::mem::take(&mut segment.objects);
+        self.unused.extend(objects.drain(..));
+        *segment = ObjectSegment { objects, ..ObjectSegment::free() };
         self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
     }
@@ -244,23 +283,34 @@ impl SegmentStore {
         output: &mut ObjectOutput,
     ) {
         let objects = std::mem::take(&mut self.segments[number as usize].objects);
-        for (key, offset_bytes) in objects {
-            let here = |held: &ObjectLocation| held.segment == number && held.offset_bytes == offset_bytes;
-            let Some(held) = self.index.get(&key).copied().filter(here) else {
+        for (at, object) in objects.iter().enumerate() {
+            self.prefetch_evicted(&objects, at);
+            if self.objects[*object as usize].segment == NONE {
                 continue;
-            };
-            self.unlink(key, counters);
+            }
+            let held = self.unlink(*object, counters);
             if held.expires_ns <= now_ns {
                 counters.expired += 1;
             } else if kept_uses.is_some_and(|least| held.uses >= least) {
-                let object = CacheObject { key, bytes: held.bytes, expires_ns: held.expires_ns };
+                let object = CacheObject { key: held.key, bytes: held.bytes, expires_ns: held.expires_ns };
                 counters.rewritten_bytes += u64::from(held.bytes);
                 self.pending.push_back((object, true));
             } else {
                 counters.evictions += 1;
             }
         }
+        self.segments[number as usize].objects = objects;
         self.release(number, output);
+    }
+
+    /// Prefetches objects of a segment that leaves, and their index entries.
+    fn prefetch_evicted(&self, objects: &[u32], at: usize) {
+        if let Some(later) = objects.get(at + EVICTED_AHEAD) {
+            prefetch(&self.objects, *later as usize);
+        }
+        if let Some(soon) = objects.get(at + EVICTED_AHEAD / 2) {
+            self.index.prefetch(Index::tag(self.objects[*soon as usize].key));
+        }
     }
 
     /// Compacts mostly empty segments while few are free, and rewrites all their objects. The
@@ -341,19 +391,26 @@ impl SegmentStore {
 
     fn insert(&mut self, number: u32, object: CacheObject) {
         let segment = &mut self.segments[number as usize];
-        let held = ObjectLocation {
+        let held = StoredObject {
+            key: object.key,
             segment: number,
             offset_bytes: segment.filled_bytes as u32,
             bytes: object.bytes,
             uses: 0,
             expires_ns: object.expires_ns,
         };
-        segment.objects.push((object.key, held.offset_bytes));
         segment.filled_bytes += u64::from(object.bytes);
         segment.valid_bytes += u64::from(object.bytes);
         segment.expires_ns = segment.expires_ns.max(object.expires_ns);
-        let before = self.index.insert(object.key, held);
-        assert!(before.is_none(), "object {} is stored twice: {before:?}", object.key);
+        let unused = self.unused.pop().unwrap_or(self.objects.len() as u32);
+        segment.objects.push(unused);
+        assert!(self.find(object.key).is_none(), "object {} is stored twice", object.key);
+        match self.objects.get_mut(unused as usize) {
+            Some(entry) => *entry = held,
+            None => self.objects.push(held),
+        }
+        assert!(unused < NONE, "a cache holds less than 2^32 - 1 objects");
+        self.index.insert(Index::tag(object.key), unused);
     }
 
     fn write_up_to(&mut self, number: u32, end_bytes: u64, output: &mut ObjectOutput) {

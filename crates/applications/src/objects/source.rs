@@ -79,6 +79,15 @@ impl ObjectStore {
         }
     }
 
+    /// Prefetches the memory of the next operations.
+    fn prefetch(&self, operations: &[CacheOperation]) {
+        let keys = operations.iter().map(|operation| operation.key);
+        match self {
+            ObjectStore::Slots(slots) => slots.prefetch(keys),
+            ObjectStore::Segments(segments) => segments.prefetch(keys),
+        }
+    }
+
     /// Removes expired objects, if the eviction policy is `ttl`.
     fn expire(&mut self, now_ns: u64, counters: &mut ObjectCounters, output: &mut ObjectOutput) {
         match self {
@@ -197,7 +206,7 @@ impl ObjectCache {
             self.unchanged.start = self.output.write_unchanged(&self.unchanged);
             return Ok(true);
         }
-        let Some(operation) = self.operations.next()? else {
+        let Some(operation) = self.operations.next(|ahead| self.store.prefetch(ahead))? else {
             return Ok(false);
         };
         if self.sampled == 1 || mix(operation.key ^ SAMPLE_SALT).is_multiple_of(self.sampled) {
@@ -244,7 +253,9 @@ impl ObjectCache {
     }
 
     fn remove(&mut self, key: u64) {
-        self.dram.remove(key);
+        if self.has_dram {
+            self.dram.remove(key);
+        }
         self.store.remove(key, &mut self.counters, &mut self.output);
     }
 

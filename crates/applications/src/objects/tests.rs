@@ -151,19 +151,17 @@ fn places(source: &ObjectCache) -> Vec<(u64, u64, u64)> {
     let mut places = Vec::new();
     match &source.store {
         ObjectStore::Slots(slots) => {
-            for (key, home) in &slots.homes {
-                let class = &slots.classes[usize::from(*home)];
-                let (_, slot) = class.tier.chunks().find(|(held, _)| held == key).expect("it is there");
-                places.push((*key, class.offset_bytes(slot, slots.slab_bytes), class.bytes_of(slot)));
+            for (key, slot) in slots.tier.chunks() {
+                places.push((key, slots.offset_bytes(slot), slots.slots[slot as usize].bytes.into()));
             }
-            let held: usize = slots.classes.iter().map(|class| class.tier.stored()).sum();
-            assert_eq!(held, slots.homes.len(), "each object has one slot");
+            let full = slots.slots.iter().filter(|slot| slot.bytes > 0).count();
+            assert_eq!((full, places.len()), (slots.stored(), slots.stored()), "each object has one slot");
         }
         ObjectStore::Segments(segments) => {
             let mut valid: HashMap<u32, u64> = HashMap::new();
-            for (key, held) in &segments.index {
+            for held in segments.objects() {
                 let start = segments.start_bytes(held.segment) + u64::from(held.offset_bytes);
-                places.push((*key, start, held.bytes.into()));
+                places.push((held.key, start, held.bytes.into()));
                 *valid.entry(held.segment).or_default() += u64::from(held.bytes);
             }
             for (number, segment) in segments.segments.iter().enumerate() {
