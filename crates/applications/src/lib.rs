@@ -13,6 +13,7 @@
 
 #[cfg(test)]
 mod any_settings;
+mod bitmap;
 pub mod btree;
 pub mod cache;
 pub mod cachelib;

@@ -166,7 +166,7 @@ impl FileSystem {
 }
 
 /// Switches to the other copy of a block. Returns 1 for the second copy.
-fn toggle(copies: &mut super::bitmap::Bitmap, block: u32) -> u32 {
+fn toggle(copies: &mut crate::bitmap::Bitmap, block: u32) -> u32 {
     let block = block as usize;
     if copies.set(block) {
         1

@@ -6,10 +6,10 @@
 //! idle for five seconds (`__issue_discard_cmd` with `io_aware`, `is_idle`, `DEF_IDLE_INTERVAL`). A
 //! rewritten block leaves the queue. A load without pauses therefore never sends the queue.
 
-use super::bitmap::Bitmap;
 use super::layout::F2fsLayout;
 use super::output::F2fsOutput;
 use super::segments::{BlockBits, places};
+use crate::bitmap::Bitmap;
 
 /// Queued discards.
 #[derive(Debug, Clone)]

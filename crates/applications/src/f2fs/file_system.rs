@@ -12,7 +12,6 @@
 //! whole, so the interleaving of threads inside a file does not matter. Nodes and directory entries
 //! stay in memory until a checkpoint or an fsync.
 
-use super::bitmap::Bitmap;
 use super::discard::Discards;
 use super::hints::{F2fsWriter, LogKind};
 use super::layout::{BLOCK_BYTES, F2fsLayout};
@@ -20,6 +19,7 @@ use super::nodes::{INODE_POINTERS, NODE_POINTERS, Nodes, UNWRITTEN};
 use super::output::F2fsOutput;
 use super::rules::F2fsRules;
 use super::segments::{NOWHERE, SegmentTable};
+use crate::bitmap::Bitmap;
 
 /// Error of a file system without room for the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,7 +26,6 @@
 //! The model omits zones, compression, inline data, extended attributes, quotas, `fallocate`,
 //! age-threshold cleaning (ATGC) and recovery.
 
-mod bitmap;
 mod checkpoint;
 mod cleaning;
 mod discard;

@@ -4,9 +4,9 @@
 //! nodes point to direct nodes. A node can move without a write of its parents, because parents
 //! refer to its number in the NAT.
 
-use super::bitmap::Bitmap;
 use super::hints::LogKind;
 use super::layout::NAT_ENTRIES;
+use crate::bitmap::Bitmap;
 
 /// Data pointers of an inode: 923, minus 50 for inline attributes (`ADDRS_PER_INODE`).
 pub const INODE_POINTERS: u32 = 873;

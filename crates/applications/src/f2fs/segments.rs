@@ -14,9 +14,9 @@
 //! kernel, `fs/f2fs/segment.c` and `gc.c` (`locate_dirty_segment`, `select_policy`, `get_gc_cost`,
 //! `get_cb_cost`).
 
-use super::bitmap::Bitmap;
 use super::hints::LogKind;
 use super::layout::{F2fsLayout, SEGMENT_BLOCKS};
+use crate::bitmap::Bitmap;
 
 /// Words of a segment's bitmaps.
 const WORDS: usize = SEGMENT_BLOCKS as usize / 64;

@@ -21,14 +21,30 @@ pub struct BlockExtent {
 pub struct FreeSpace {
     /// First block and length of each free extent. Free extents never touch each other.
     free: BTreeMap<u32, u32>,
+    /// Length of the longest free extent that begins in each part of the drive, so that a search
+    /// skips the others.
+    longest: Vec<u32>,
+    part_blocks: u32,
     free_blocks: u64,
     blocks: u64,
 }
 
+/// Maximum number of parts of the drive.
+const PARTS: u32 = 1024;
+
 impl FreeSpace {
     /// Creates an empty drive.
     pub fn new(blocks: u32) -> FreeSpace {
-        FreeSpace { free: BTreeMap::from([(0, blocks)]), free_blocks: u64::from(blocks), blocks: u64::from(blocks) }
+        let part_blocks = blocks.div_ceil(PARTS).max(1);
+        let mut space = FreeSpace {
+            free: BTreeMap::new(),
+            longest: vec![0; blocks.div_ceil(part_blocks) as usize],
+            part_blocks,
+            free_blocks: u64::from(blocks),
+            blocks: u64::from(blocks),
+        };
+        space.add(0, blocks);
+        space
     }
 
     /// Fraction of the blocks in use.
@@ -47,8 +63,10 @@ impl FreeSpace {
         if u64::from(blocks) > self.free_blocks {
             return None;
         }
-        let whole = self.free.iter().find(|(_, length)| **length >= blocks);
-        if let Some((&first, _)) = whole {
+        if let Some(part) = self.longest.iter().position(|longest| *longest >= blocks) {
+            let mut extents = self.free.range(part as u32 * self.part_blocks..);
+            let whole = extents.find(|(_, length)| **length >= blocks);
+            let (&first, _) = whole.expect("the longest extent of the part is long enough");
             return Some(vec![self.cut(first, blocks)]);
         }
         let mut extents = Vec::new();
@@ -64,12 +82,31 @@ impl FreeSpace {
 
     /// Allocates the start of a free extent.
     fn cut(&mut self, first: u32, blocks: u32) -> BlockExtent {
-        let length = self.free.remove(&first).expect("the extent is free");
+        let length = self.take(first);
         if length > blocks {
-            self.free.insert(first + blocks, length - blocks);
+            self.add(first + blocks, length - blocks);
         }
         self.free_blocks -= u64::from(blocks);
         BlockExtent { first, blocks }
+    }
+
+    /// Adds a free extent.
+    fn add(&mut self, first: u32, blocks: u32) {
+        self.free.insert(first, blocks);
+        let longest = &mut self.longest[(first / self.part_blocks) as usize];
+        *longest = (*longest).max(blocks);
+    }
+
+    /// Removes a free extent and returns its length.
+    fn take(&mut self, first: u32) -> u32 {
+        let length = self.free.remove(&first).expect("the extent is free");
+        let part = first / self.part_blocks;
+        if self.longest[part as usize] == length {
+            let start = part * self.part_blocks;
+            let extents = self.free.range(start..=start.saturating_add(self.part_blocks - 1));
+            self.longest[part as usize] = extents.map(|(_, length)| *length).max().unwrap_or(0);
+        }
+        length
     }
 
     /// Frees an extent.
@@ -78,18 +115,18 @@ impl FreeSpace {
         if let Some((&before, &length)) = self.free.range(..first).next_back() {
             assert!(before + length <= first, "block {first} is free already");
             if before + length == first {
-                self.free.remove(&before);
+                self.take(before);
                 (first, blocks) = (before, length + blocks);
             }
         }
         if let Some((&after, &length)) = self.free.range(first + 1..).next() {
             assert!(first + blocks <= after, "block {after} is free already");
             if first + blocks == after {
-                self.free.remove(&after);
+                self.take(after);
                 blocks += length;
             }
         }
-        self.free.insert(first, blocks);
+        self.add(first, blocks);
         self.free_blocks += u64::from(extent.blocks);
     }
 }

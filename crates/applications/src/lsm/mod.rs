@@ -18,6 +18,7 @@
 mod database;
 mod extents;
 mod families;
+mod level;
 mod log;
 mod output;
 mod rules;

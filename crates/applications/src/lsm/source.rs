@@ -2,12 +2,12 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
-use rustc_hash::FxHashSet;
 
 use super::Compaction;
 use super::database::Database;
 use super::store::StoreFull;
 use super::tree::{LsmTree, TreeCounters};
+use crate::bitmap::Bitmap;
 use crate::ratio;
 use crate::ycsb::{Mix, YcsbKeys, YcsbOperation};
 use workload::random::{below, mix};
@@ -48,9 +48,10 @@ pub struct Client {
 /// Creates `load` records and assigns them to the levels of a steady tree. The last level has all
 /// records. The levels above have newer versions of popular records.
 fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, Vec<u32>)> {
-    let mut all: Vec<u32> = (0..load).map(|_| keys.insert().expect("the loaded data fits")).collect();
-    let descending = |keys: &mut Vec<u32>| keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key));
-    descending(&mut all);
+    let most = keys.records_max() as usize;
+    let mut all = Bitmap::new(most);
+    (0..load).for_each(|_| _ = all.set(keys.insert().expect("the loaded data fits") as usize));
+    let all = descending(&all);
     match tree.rules.compaction {
         Compaction::Fifo => return Vec::new(),
         Compaction::Tiered => return vec![(0, all)],
@@ -62,18 +63,24 @@ fn bulk_by_level(tree: &LsmTree, keys: &mut YcsbKeys, load: u32) -> Vec<(usize, 
         if *entries == u64::from(load) {
             return (number + 1, all.clone());
         }
-        let mut chosen = FxHashSet::default();
+        let mut chosen = Bitmap::new(most);
         for _ in 0..DRAWS_PER_ENTRY * entries {
-            chosen.insert(keys.existing());
-            if chosen.len() as u64 == *entries {
+            chosen.set(keys.existing() as usize);
+            if chosen.count() as u64 == *entries {
                 break;
             }
         }
-        let mut chosen: Vec<u32> = chosen.into_iter().collect();
-        descending(&mut chosen);
-        (number + 1, chosen)
+        (number + 1, descending(&chosen))
     })
     .collect()
+}
+
+/// Keys of a set in descending order.
+fn descending(keys: &Bitmap) -> Vec<u32> {
+    let mut sorted = Vec::with_capacity(keys.count());
+    sorted.extend(std::iter::successors(keys.next(0), |key| keys.next(key + 1)).map(|key| key as u32));
+    sorted.reverse();
+    sorted
 }
 
 /// Draws by popularity per entry of a level in the bulk load.

@@ -33,7 +33,7 @@ fn tree(source: &Lsm) -> &LsmTree {
 
 /// All tables of a tree, level 0 or tiers first.
 fn tables(tree: &LsmTree) -> impl Iterator<Item = &table::SortedTable> {
-    tree.runs.iter().flatten().chain(tree.levels.iter().flatten())
+    tree.runs.iter().flatten().chain(tree.levels.iter().flat_map(level::SortedLevel::iter))
 }
 
 fn log_extents(source: &Lsm) -> Vec<extents::BlockExtent> {
@@ -59,7 +59,9 @@ fn check(source: &Lsm) {
 }
 
 fn check_levels(tree: &LsmTree) {
-    for run in tree.runs.iter().chain(&tree.levels) {
+    let levels = tree.levels.iter().map(|level| level.iter().collect());
+    let runs: Vec<Vec<&table::SortedTable>> = tree.runs.iter().map(|run| run.iter().collect()).chain(levels).collect();
+    for run in runs {
         assert!(run.iter().all(|table| table.keys.is_sorted_by(|a, b| a < b)));
         assert!(run.windows(2).all(|pair| pair[0].last() < pair[1].first()));
     }

@@ -11,10 +11,11 @@
 
 use super::Compaction;
 use super::extents::BLOCK_BYTES;
+use super::level::SortedLevel;
 use super::output::WriteOrigin;
 use super::rules::TreeRules;
 use super::store::{FileStore, StoreFull, blocks_of};
-use super::table::{SortedTable, merge, overlapping};
+use super::table::{SortedTable, merge};
 
 /// Counters of a tree.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +47,8 @@ pub struct LsmTree {
     pub(super) oldest_log: Option<u64>,
     /// Sorted runs, oldest first: level 0, or all of a tiered tree.
     pub(super) runs: Vec<Vec<SortedTable>>,
-    /// Levels from 1, each sorted by key.
-    pub(super) levels: Vec<Vec<SortedTable>>,
+    /// Levels from 1.
+    pub(super) levels: Vec<SortedLevel>,
     /// Number of entries of each level.
     pub(super) entries: Vec<u64>,
 }
@@ -62,7 +63,7 @@ impl LsmTree {
             memtable: Vec::with_capacity(rules.memtable_entries as usize),
             oldest_log: None,
             runs: Vec::new(),
-            levels: (1..levels).map(|_| Vec::new()).collect(),
+            levels: (1..levels).map(|_| SortedLevel::default()).collect(),
             entries: vec![0; levels - 1],
             rules,
         }
@@ -143,9 +144,33 @@ impl LsmTree {
             self.runs[0].extend(tables);
         } else {
             self.entries[level - 1] += keys.len() as u64;
-            self.levels[level - 1].extend(tables);
+            self.insert_tables(level - 1, tables);
         }
         Ok(())
+    }
+
+    /// Adds the tables of ascending keys to `levels[level]`.
+    fn insert_tables(&mut self, level: usize, tables: Vec<SortedTable>) {
+        let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return };
+        let (first, last) = (first.first(), last.last());
+        tables.into_iter().for_each(|table| self.levels[level].insert(table));
+        self.update_costs(level, first, last);
+        self.update_costs_above(level, first, last);
+    }
+
+    /// Computes the costs of the tables of `levels[level]` that overlap the keys `first` to `last`.
+    fn update_costs(&mut self, level: usize, first: u32, last: u32) {
+        let (levels, next) = self.levels.split_at_mut(level + 1);
+        if let Some(next) = next.first() {
+            levels[level].update_costs(next, first, last);
+        }
+    }
+
+    /// Computes the costs that depend on the tables of `levels[level]` from `first` to `last`.
+    fn update_costs_above(&mut self, level: usize, first: u32, last: u32) {
+        if let Some(above) = level.checked_sub(1) {
+            self.update_costs(above, first, last);
+        }
     }
 
     /// Runs the due compactions.
@@ -233,38 +258,23 @@ impl LsmTree {
         store.output.set_base(self.number, base + 1);
         let runs = std::mem::take(&mut self.runs);
         let inputs: Vec<SortedTable> = runs.into_iter().flatten().collect();
-        let keys = inputs.iter().fold(Vec::new(), |keys, table| merge(&keys, &table.keys));
-        self.merge_into(store, base, keys, inputs, 0)
+        let keys = inputs.iter().fold(Vec::new(), |keys, table| merge(&table.keys, &keys));
+        self.merge_into(store, base, &keys, inputs, 0)
     }
 
-    /// Merges one table of `levels[level]` into the next level. Selects the smallest overlap relative to its size
-    /// (`kMinOverlappingRatio`).
+    /// Merges the table of `levels[level]` with the smallest cost into the next level.
     fn compact_level(&mut self, store: &mut FileStore, level: usize) -> Result<(), StoreFull> {
-        let next = &self.levels[level + 1];
-        let mut start = 0;
-        let mut best = (u64::MAX, 0);
-        for (place, table) in self.levels[level].iter().enumerate() {
-            while start < next.len() && next[start].last() < table.first() {
-                start += 1;
-            }
-            let touching = next[start..].iter().take_while(|other| other.first() <= table.last());
-            let overlap: u64 = touching.map(|other| other.keys.len() as u64).sum();
-            let ratio = overlap * 1024 / table.keys.len() as u64;
-            if ratio < best.0 {
-                best = (ratio, place);
-            }
-        }
-        let table = self.levels[level].remove(best.1);
+        let (cost, mut table) = self.levels[level].take_cheapest();
+        self.update_costs_above(level, table.first(), table.last());
         self.entries[level] -= table.keys.len() as u64;
-        if best.0 == 0 {
+        if cost == 0 {
             self.counters.trivial_moves += 1;
             self.entries[level + 1] += table.keys.len() as u64;
-            let place = self.levels[level + 1].partition_point(|other| other.first() < table.first());
-            self.levels[level + 1].insert(place, table);
+            self.insert_tables(level + 1, vec![table]);
             return Ok(());
         }
-        let keys = table.keys.clone();
-        self.merge_into(store, level + 1, keys, vec![table], level + 1)
+        let keys = std::mem::take(&mut table.keys);
+        self.merge_into(store, level + 1, &keys, vec![table], level + 1)
     }
 
     /// Merges `keys`, those of the tables `inputs`, into `levels[level]`. `from` is the number of the
@@ -274,20 +284,19 @@ impl LsmTree {
         &mut self,
         store: &mut FileStore,
         level: usize,
-        keys: Vec<u32>,
+        keys: &[u32],
         inputs: Vec<SortedTable>,
         from: usize,
     ) -> Result<(), StoreFull> {
         let last = *keys.last().expect("a compaction has keys");
-        let places = overlapping(&self.levels[level], keys[0], last);
-        let below: Vec<SortedTable> = self.levels[level].drain(places.clone()).collect();
-        let old: Vec<u32> = below.iter().flat_map(|table| table.keys.iter().copied()).collect();
+        let below = self.levels[level].take_overlapping(keys[0], last);
+        let old = keys_of(&below);
         self.entries[level] -= old.len() as u64;
-        let merged = merge(&keys, &old);
+        let merged = merge(keys, &old);
         store.read_tables(&inputs);
         store.read_tables(&below);
         let tables = self.write_tables(store, &merged, level + 1)?;
-        self.levels[level].splice(places.start..places.start, tables);
+        self.insert_tables(level, tables);
         self.entries[level] += merged.len() as u64;
         store.delete_tables(inputs, self.number, from);
         store.delete_tables(below, self.number, level + 1);
@@ -337,8 +346,6 @@ impl LsmTree {
     fn merge_runs(&mut self, store: &mut FileStore, places: std::ops::Range<usize>) -> Result<(), StoreFull> {
         let start = places.start;
         let runs: Vec<Vec<SortedTable>> = self.runs.drain(places).collect();
-        let keys_of =
-            |run: &Vec<SortedTable>| -> Vec<u32> { run.iter().flat_map(|table| table.keys.iter().copied()).collect() };
         let merged = runs.iter().rev().fold(Vec::new(), |keys, run| merge(&keys, &keys_of(run)));
         let tier = self.tier(merged.len() as u64);
         for run in &runs {
@@ -391,8 +398,11 @@ impl LsmTree {
         if !store.reads || self.memtable.contains(&key) {
             return;
         }
-        let runs = self.runs.iter().rev();
-        let place = runs.chain(&self.levels).find_map(|level| find(level, key));
+        let tables = self.runs.iter().rev().map(|run| first_from(run, key));
+        let place = tables.chain(self.levels.iter().map(|level| level.first_from(key))).find_map(|table| {
+            let table = table?;
+            table.keys.binary_search(&key).ok().map(|place| (table, place))
+        });
         let Some((table, place)) = place else { return };
         let block = place as u64 * self.rules.entry_bytes / BLOCK_BYTES;
         let blocks = self.rules.entry_bytes.div_ceil(BLOCK_BYTES);
@@ -406,9 +416,8 @@ impl LsmTree {
             return;
         }
         let bytes = u64::from(entries) * self.rules.entry_bytes;
-        for level in self.runs.iter().chain(&self.levels) {
-            let place = level.partition_point(|table| table.last() < key);
-            let Some(table) = level.get(place) else { continue };
+        let tables = self.runs.iter().map(|run| first_from(run, key));
+        for table in tables.chain(self.levels.iter().map(|level| level.first_from(key))).flatten() {
             let first = table.keys.partition_point(|other| *other < key) as u64 * self.rules.entry_bytes / BLOCK_BYTES;
             let blocks = blocks_of(&table.extents);
             store.output.read(&table.extents, first, bytes.div_ceil(BLOCK_BYTES).min(blocks - first));
@@ -427,8 +436,13 @@ impl LsmTree {
     }
 }
 
-/// Table of a sorted run that holds a key, and the key's position in the table.
-fn find(run: &[SortedTable], key: u32) -> Option<(&SortedTable, usize)> {
-    let table = run.get(run.partition_point(|table| table.last() < key))?;
-    table.keys.binary_search(&key).ok().map(|place| (table, place))
+/// First table of a sorted run that ends at or after a key.
+fn first_from(run: &[SortedTable], key: u32) -> Option<&SortedTable> {
+    run.get(run.partition_point(|table| table.last() < key))
+}
+
+/// Keys of tables in their order.
+fn keys_of(tables: &[SortedTable]) -> Vec<u32> {
+    let keys: Vec<&[u32]> = tables.iter().map(|table| &table.keys[..]).collect();
+    keys.concat()
 }

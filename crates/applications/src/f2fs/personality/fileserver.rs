@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::random::PersonalityRng;
 use super::{file_count, share};
-use crate::f2fs::bitmap::Bitmap;
+use crate::bitmap::Bitmap;
 use crate::f2fs::file_system::{FileSystem, FileSystemFull};
 use crate::f2fs::layout::{BLOCK_BYTES, F2fsLayout};
 use workload::{WorkloadError, WorkloadTarget, within};
