@@ -266,7 +266,7 @@ impl SegmentStore {
         assert!(was_there, "a closed segment has its place in the order");
         self.by_valid.remove(&(0, number));
         let mut objects = std::mem::take(&mut segment.objects);
-        self.unused.extend(objects.drain(..));
+        self.unused.append(&mut objects);
         *segment = ObjectSegment { objects, ..ObjectSegment::free() };
         self.free.push_back(number);
         output.discard(self.start_bytes(number), self.segment_bytes);
