@@ -219,7 +219,11 @@ fn this_program() -> Option<PathBuf> {
 fn drive(options: &ServedDriveArgs) -> Result<DriveOptions, LabError> {
     let identity = serve::identity(SERIAL, None)?;
     let capacity = options.capacity.unwrap_or(CAPACITY_BYTES);
-    serve::drive_options(options, Some(capacity), identity)
+    let (drive, note) = serve::drive_options(options, Some(capacity), identity)?;
+    if let Some(note) = note.filter(|_| options.capacity.is_some()) {
+        print_error(&note);
+    }
+    Ok(drive)
 }
 
 /// Served drive with its socket and NQN.

@@ -37,7 +37,8 @@ pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
         Some(snapshot) => Experiment::from_workload(target, &snapshot.display().to_string()),
         None => Experiment::find_or_workload(target, command.device.as_deref())?,
     };
-    let RunSet { mut experiment, settings, form, cells } = experiment.select(&selection(command, target)?)?;
+    let selected = experiment.select(&selection(command, target)?)?;
+    let RunSet { mut experiment, settings, form, cells, capacity_notes } = selected;
     let (plans, refused) = simulate::run::prepare_possible(cells)?;
     let cache = |plan: &RunPlan| workloads::cache_sentence(target, &plan.cell().workload, plan.target().device_bytes);
     if let Some(sentence) = plans.first().and_then(cache) {
@@ -68,6 +69,11 @@ pub fn run(command: &RunArgs, is_bare: bool) -> Result<ExitOutcome, LabError> {
     let mut judge = ClaimChecker::new(&experiment, form, &results, settings.tail_drive_writes);
     judge.intervals = &intervals;
     judge.refused = &refused;
+    if !command.output.is_json() && documents(command).all(|(_, path)| !is_standard_output(path)) {
+        for note in &capacity_notes {
+            print(&command.output.tables().words(&rows::wrapped(&format!("{note}\n"))));
+        }
+    }
     print_results(command, &judge, &origin)?;
     Ok(match (stopped, refused.is_empty()) {
         (true, _) => ExitOutcome::Stopped,

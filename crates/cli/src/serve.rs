@@ -10,6 +10,7 @@ use std::time::Duration;
 use base::input::TEXT_BYTES_MAX;
 use experiment::LabError;
 use experiment::profile::Profile;
+use experiment::scaled_model;
 use indicatif::{ProgressBar, ProgressStyle};
 use nvme::fault::PowerLoss;
 use nvme::{Identity, SubsystemConfig};
@@ -109,7 +110,10 @@ fn show_status(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()
 
 fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
     let identity = identity(&command.serial, command.nqn.as_deref())?;
-    let drive = drive_options(&command.drive, command.drive.capacity, identity)?;
+    let (drive, note) = drive_options(&command.drive, command.drive.capacity, identity)?;
+    if let Some(note) = note {
+        print(&format!("{note}\n"));
+    }
     let subsystem = SubsystemConfig {
         namespace: !command.no_namespace,
         reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
@@ -246,7 +250,8 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     })
 }
 
-/// Converts the options to a drive with one namespace over its whole capacity.
+/// Converts the options to a drive with one namespace over its whole capacity. The second value
+/// describes the reclaim units of a drive with a requested capacity.
 ///
 /// # Errors
 /// The device profile is unknown or does not allow this capacity.
@@ -254,10 +259,11 @@ pub fn drive_options(
     drive: &ServedDriveArgs,
     capacity_bytes: Option<u64>,
     identity: Identity,
-) -> Result<DriveOptions, LabError> {
+) -> Result<(DriveOptions, Option<String>), LabError> {
+    let (device, note) = device(drive, capacity_bytes)?;
     let subsystem = SubsystemConfig {
         identity,
-        device: device(drive, capacity_bytes)?,
+        device,
         fdp: drive.fdp,
         namespace: true,
         format: drive.block,
@@ -270,19 +276,21 @@ pub fn drive_options(
         "null" => DataChoice::Null,
         path => DataChoice::File(PathBuf::from(path)),
     };
-    Ok(DriveOptions { subsystem, data, checksums: false })
+    Ok((DriveOptions { subsystem, data, checksums: false }, note))
 }
 
-/// Device of the profile with the requested capacity.
-fn device(drive: &ServedDriveArgs, capacity_bytes: Option<u64>) -> Result<DeviceConfig, LabError> {
-    let mut config = Profile::find(&drive.device)?.config(&drive.set.iter().cloned().collect())?;
+/// Device of the profile with the requested capacity, and its reclaim units in a sentence.
+fn device(drive: &ServedDriveArgs, capacity_bytes: Option<u64>) -> Result<(DeviceConfig, Option<String>), LabError> {
+    let settings = drive.set.iter().cloned().collect();
+    let mut config = Profile::find(&drive.device)?.config(&settings)?;
     if !drive.timing {
         config.timing = None;
     }
-    match capacity_bytes {
-        Some(capacity_bytes) => experiment::scaled_model::resized(&drive.device, &config, capacity_bytes),
-        None => Ok(config),
-    }
+    let Some(capacity_bytes) = capacity_bytes else {
+        return Ok((config, None));
+    };
+    let sized = scaled_model::with_capacity(&drive.device, &config, capacity_bytes, &settings)?;
+    Ok((sized.config, Some(sized.note)))
 }
 
 /// Instructions for attaching to the server.

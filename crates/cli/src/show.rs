@@ -33,9 +33,10 @@ fn fio_options() -> ExitOutcome {
 
 fn device(command: &ShowDevice) -> Result<ExitOutcome, LabError> {
     let profile = Profile::find(&command.name)?;
-    let config = profile.config(&command.set.iter().cloned().collect())?;
+    let settings = command.set.iter().cloned().collect();
+    let config = profile.config(&settings)?;
     let config = match command.capacity {
-        Some(capacity_bytes) => scaled_model::resized(&profile.name, &config, capacity_bytes)?,
+        Some(capacity_bytes) => scaled_model::with_capacity(&profile.name, &config, capacity_bytes, &settings)?.config,
         None => config,
     };
     let (config, layout) = scaled_model::scaled_config(&profile.name, &config, command.scale)?;

@@ -14,7 +14,11 @@ use ssd::DeviceConfig;
 use ssd::config::{HandlesConfig, MAPPING_UNIT_BYTES_MAX, RECLAIM_UNIT_BYTES_MAX};
 use ssd::layout::DeviceLayout;
 
+use crate::change::SettingOverrides;
 use crate::error::LabError;
+
+/// Path of the setting for the size of reclaim units.
+const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
 /// The denominator d of a scale 1/d.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,6 +236,67 @@ pub fn scaled_config(
     Ok((config, layout))
 }
 
+/// A drive of a requested capacity.
+#[derive(Clone, Debug)]
+pub struct DriveOfCapacity {
+    pub config: DeviceConfig,
+    /// False if the reclaim units have the size that the user set.
+    pub is_resized: bool,
+    /// Number and size of its reclaim units, in a sentence.
+    pub note: String,
+}
+
+/// Returns a drive like `config` with the capacity of `--capacity` or `--drive`. A size of reclaim
+/// units in `settings` is kept if it fits the capacity. Otherwise [`resized`] chooses the size.
+///
+/// # Errors
+/// The device is impossible at that size.
+pub fn with_capacity(
+    device: &str,
+    config: &DeviceConfig,
+    capacity_bytes: u64,
+    settings: &SettingOverrides,
+) -> Result<DriveOfCapacity, LabError> {
+    let is_set = settings.contains_key(RECLAIM_UNIT_BYTES);
+    let kept = || {
+        let mut kept = config.clone();
+        let page_bytes = kept.geometry.mapping_unit_bytes;
+        kept.geometry.capacity_bytes = Some(capacity_bytes / page_bytes * page_bytes);
+        kept.geometry.physical_bytes = None;
+        DeviceLayout::new(&kept).is_ok().then_some(kept)
+    };
+    let kept = if is_set { kept() } else { None };
+    let is_resized = kept.is_none();
+    let sized = kept.map_or_else(|| resized(device, config, capacity_bytes), Ok)?;
+    let layout = DeviceLayout::new(&sized).map_err(|error| LabError::Device { device: device.to_string(), error })?;
+    let (own, geometry) = (&config.geometry, &sized.geometry);
+    let (own_bytes, unit_bytes) = (HumanBytes(own.reclaim_unit_bytes), HumanBytes(geometry.reclaim_unit_bytes));
+    let reason = match own.reclaim_unit_bytes == geometry.reclaim_unit_bytes {
+        true => String::new(),
+        false if is_set => format!(" instead of {own_bytes}, which do not fit"),
+        false => format!(
+            " instead of {own_bytes}, because a superblock spans all dies of the drive. Set another size with `--set \
+             {RECLAIM_UNIT_BYTES}=SIZE`"
+        ),
+    };
+    let mapping = match own.mapping_unit_bytes == geometry.mapping_unit_bytes {
+        true => String::new(),
+        false => format!(
+            " Its mapping units have {} instead of {}. Drives of this size have larger ones to save memory.",
+            HumanBytes(geometry.mapping_unit_bytes),
+            HumanBytes(own.mapping_unit_bytes)
+        ),
+    };
+    let capacity_bytes = layout.capacity_bytes();
+    let capacity = match capacity_bytes >= 100_000_000_000 {
+        true => format!("{:.3} TB", capacity_bytes as f64 / 1e12),
+        false => HumanBytes(capacity_bytes).to_string(),
+    };
+    let units = layout.superblocks();
+    let note = format!("A drive of {capacity} has {units} reclaim units of {unit_bytes}{reason}.{mapping}");
+    Ok(DriveOfCapacity { config: sized, is_resized, note })
+}
+
 /// Returns a drive like `config` with another capacity. It has the same over-provisioning and
 /// nearly the same number of reclaim units. Unlike a scaled model it may have any capacity. Results
 /// are those of a similar drive, not of the same one.
@@ -407,5 +472,28 @@ mod tests {
         full.handles.hot_window_bytes = 0;
         let without = resized("ssd_b", &full, capacity_bytes / 64).expect("it is possible");
         assert_eq!(without.handles.hot_window_bytes, 0);
+    }
+
+    #[test]
+    fn reclaim_units_scale_with_the_capacity_unless_the_user_sets_their_size() {
+        let drive = |settings: &[(&str, &str)]| {
+            let set = |(path, value): &(&str, &str)| ((*path).to_string(), toml::Value::from(*value));
+            let settings: SettingOverrides = settings.iter().map(set).collect();
+            let own = Profile::find("warp_default").expect("it is built in").config(&settings).expect("it is right");
+            let drive = with_capacity("warp_default", &own, 1 << 30, &settings).expect("it is possible");
+            let layout = DeviceLayout::new(&drive.config).expect("it is possible");
+            assert_eq!(layout.capacity_bytes(), 1 << 30);
+            (drive.config.geometry.reclaim_unit_bytes, drive.is_resized, drive.note)
+        };
+        let (unit_bytes, is_resized, note) = drive(&[]);
+        assert_eq!((unit_bytes, is_resized), (5 << 18, true));
+        let said = "A drive of 1 GiB has 901 reclaim units of 1.25 MiB instead of 256 MiB, because a superblock";
+        assert!(note.starts_with(said), "{note}");
+        let (unit_bytes, is_resized, note) = drive(&[(RECLAIM_UNIT_BYTES, "8MiB")]);
+        assert_eq!((unit_bytes, is_resized), (8 << 20, false));
+        assert_eq!(note, "A drive of 1 GiB has 141 reclaim units of 8 MiB.");
+        let (unit_bytes, is_resized, note) = drive(&[(RECLAIM_UNIT_BYTES, "1GiB")]);
+        assert_eq!((unit_bytes, is_resized), (5 << 20, true));
+        assert!(note.ends_with("reclaim units of 5 MiB instead of 1 GiB, which do not fit."), "{note}");
     }
 }

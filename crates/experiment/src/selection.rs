@@ -8,10 +8,11 @@
 //! All runs of experiments and workloads pass through [`Experiment::select`]. An override that is
 //! not given defaults to the value of the experiment. This module runs no cell.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::cell::RunSpec;
-use crate::change::RunChange;
+use crate::change::{RunChange, SettingOverrides};
 use crate::definition::{Experiment, SavedDevice};
 use crate::error::LabError;
 use crate::profile::Profile;
@@ -30,8 +31,11 @@ pub struct RunOverrides {
     pub devices: Option<Vec<String>>,
     /// The only one of these devices to run on, or another one instead of all.
     pub device: Option<String>,
-    /// Capacity of the drives, which otherwise resemble the devices.
+    /// Capacity of the drives, which otherwise resemble the devices. Reclaim units keep a size that
+    /// `change` sets ([`scaled_model::with_capacity`]).
     pub capacity_bytes: Option<u64>,
+    /// Scales reclaim units with the capacity even if `change` sets their size.
+    pub scales_reclaim_units: bool,
     /// Saved device from which runs continue, instead of a new one.
     pub snapshot: Option<PathBuf>,
     /// Also runs the members of the profiles' ensembles, for `analysis::interval::Intervals`.
@@ -55,6 +59,8 @@ pub struct RunSet {
     pub form: ExperimentForm,
     /// A cell for each device (and requested ensemble member), grid point, variant and seed.
     pub cells: Vec<RunSpec>,
+    /// Reclaim units of drives with another capacity, a sentence for each kind of drive.
+    pub capacity_notes: BTreeSet<String>,
 }
 
 impl RunOverrides {
@@ -112,9 +118,13 @@ impl Experiment {
         if self.variants.iter().any(|variant| is_selected(&variant.name)) {
             cells.retain(|cell| is_selected(&cell.key.variant));
         }
+        let mut capacity_notes = BTreeSet::new();
         if let Some(capacity_bytes) = selection.capacity_bytes {
+            let kept = if selection.scales_reclaim_units { &SettingOverrides::new() } else { &change.device };
             for cell in &mut cells {
-                cell.device = scaled_model::resized(&cell.key.device, &cell.device, capacity_bytes)?;
+                let drive = scaled_model::with_capacity(&cell.key.device, &cell.device, capacity_bytes, kept)?;
+                cell.device = drive.config;
+                capacity_notes.insert(drive.note);
             }
         }
         for cell in &mut cells {
@@ -129,7 +139,7 @@ impl Experiment {
                 _ => {}
             }
         }
-        Ok(RunSet { experiment, settings, form: selection.form(), cells })
+        Ok(RunSet { experiment, settings, form: selection.form(), cells, capacity_notes })
     }
 
     fn on_devices(&self, selection: &RunOverrides) -> Result<Experiment, LabError> {

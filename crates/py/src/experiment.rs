@@ -203,7 +203,7 @@ impl PyExperiment {
             capacity_bytes: convert::capacity("capacity_bytes", capacity_bytes)?,
             snapshot,
             uncertainty,
-            device: None,
+            ..RunOverrides::default()
         };
         let axes = Arc::new(self.experiment.axes());
         let prepared = py.detach(|| {

@@ -199,9 +199,10 @@ pub fn bench(bench: &BenchResult) -> ReportTable {
         ]);
     }
     let device = format!(
-        "{}, {} device, over-provisioning {:.0} %",
+        "{}, {} device, reclaim units of {}, over-provisioning {:.0} %",
         bench.processor,
         HumanBytes(bench.capacity_bytes),
+        HumanBytes(bench.reclaim_unit_bytes),
         bench.over_provisioning * 100.0
     );
     let yardstick = format!(

@@ -18,6 +18,7 @@ use crate::run_recorder::RunRecorder;
 use crate::timed::Runner;
 use applications::WorkloadSpec;
 use experiment::run_options::RunSettings;
+use experiment::scaled_model;
 use workload::WorkloadTarget;
 use workload::fio;
 
@@ -46,6 +47,7 @@ pub struct BenchResult {
     pub processor: String,
     /// Capacity of the device in bytes.
     pub capacity_bytes: u64,
+    pub reclaim_unit_bytes: u64,
     pub over_provisioning: f64,
     /// Nanoseconds per random read-modify-write of a 4-byte entry in an array of the L2P's size.
     /// Median.
@@ -109,18 +111,22 @@ impl BenchSettings {
         config
     }
 
+    /// A drive with the reclaim units of WARP, section 5, at the default capacity. Units of other
+    /// capacities follow the rule of `--capacity`.
     fn device(&self) -> DeviceConfig {
-        DeviceConfig {
+        let default = DeviceConfig {
             geometry: Geometry {
-                capacity_bytes: Some(self.capacity_bytes),
+                capacity_bytes: Some(BenchSettings::default().capacity_bytes),
                 over_provisioning: self.over_provisioning,
-                reclaim_unit_bytes: 256 << 20, // WARP section 5.
+                reclaim_unit_bytes: 256 << 20,
                 mapping_unit_bytes: PAGE_BYTES,
                 ..Geometry::default()
             },
             seed: 1,
             ..DeviceConfig::default()
-        }
+        };
+        let sized = scaled_model::resized("bench", &default, self.capacity_bytes);
+        sized.expect("the device of the benchmark is possible")
     }
 }
 
@@ -155,6 +161,7 @@ pub fn bench(settings: &BenchSettings, watch: &dyn ProgressObserver) -> Option<B
     Some(BenchResult {
         processor: processor(),
         capacity_bytes: settings.capacity_bytes,
+        reclaim_unit_bytes: config.geometry.reclaim_unit_bytes,
         over_provisioning: settings.over_provisioning,
         yardstick_ns: median(yards),
         rows,

@@ -29,7 +29,6 @@ use experiment::{
 };
 use simulate::run::{self, ProgressObserver, RunResult};
 use simulate::steady;
-use ssd::config::Geometry;
 use ssd::{DeviceConfig, DeviceLayout};
 use workload::trace::MappedTraces;
 
@@ -56,9 +55,6 @@ const FILL: f64 = 0.85;
 /// Minimum share of the drive that a trace touches to run on a drive of this size. Below this share
 /// it runs on a smaller drive that it fills.
 const FILLED: f64 = 0.5;
-
-/// Path of the setting for the size of reclaim units, independent of the capacity.
-const RECLAIM_UNIT_BYTES: &str = "geometry.reclaim_unit_bytes";
 
 /// A workload and a drive. Serialization skips the fields that [`WhatIfAnswer`] contains.
 #[derive(Clone, Debug, Serialize)]
@@ -164,6 +160,7 @@ impl WhatIfQuestion {
         let selection = RunOverrides {
             change: RunChange::from_settings(&self.settings_on(&drive)),
             capacity_bytes: simulated.resized_bytes,
+            scales_reclaim_units: true,
             ..RunOverrides::default()
         };
         Ok(WhatIfStudy { question: self, drive, survey, simulated, experiment, selection, placements, _kept: kept })
@@ -184,20 +181,11 @@ impl WhatIfQuestion {
             let layout = self.layout(&own)?;
             return Ok(ModelledDrive::new(own, &layout, None));
         };
-        // A size of reclaim units that the user set is kept, if it fits the capacity.
-        if of_device.contains_key(RECLAIM_UNIT_BYTES) {
-            let mut sized = own.clone();
-            let unit_bytes = sized.geometry.mapping_unit_bytes;
-            sized.geometry.capacity_bytes = Some(bytes / unit_bytes * unit_bytes);
-            sized.geometry.physical_bytes = None;
-            if let Ok(layout) = DeviceLayout::new(&sized) {
-                return Ok(ModelledDrive::new(sized, &layout, None));
-            }
-        }
-        let resized = scaled_model::resized(&self.device, &own, bytes)?;
-        let layout = self.layout(&resized)?;
-        let drive = ModelledDrive::new(resized, &layout, Some(bytes));
-        Ok(ModelledDrive { note: drive.note_of(&own.geometry), ..drive })
+        let sized = scaled_model::with_capacity(&self.device, &own, bytes, &of_device)?;
+        let layout = self.layout(&sized.config)?;
+        let drive = ModelledDrive::new(sized.config, &layout, sized.is_resized.then_some(bytes));
+        let is_other = drive.config.geometry.reclaim_unit_bytes != own.geometry.reclaim_unit_bytes;
+        Ok(ModelledDrive { note: is_other.then_some(sized.note), ..drive })
     }
 
     /// Share of the drive that the data fills.
@@ -261,32 +249,6 @@ impl ModelledDrive {
             resized_bytes,
             note: None,
         }
-    }
-}
-
-impl ModelledDrive {
-    /// A note on the size of reclaim units and mapping units, if it was scaled to the capacity.
-    fn note_of(&self, own: &Geometry) -> Option<String> {
-        let geometry = &self.config.geometry;
-        if geometry.reclaim_unit_bytes == own.reclaim_unit_bytes {
-            return None;
-        }
-        let mapping = if geometry.mapping_unit_bytes == own.mapping_unit_bytes {
-            String::new()
-        } else {
-            format!(
-                " Its mapping units have {} instead of {}. Drives of this size have larger ones to save memory.",
-                HumanBytes(geometry.mapping_unit_bytes),
-                HumanBytes(own.mapping_unit_bytes)
-            )
-        };
-        Some(format!(
-            "A drive of {:.3} TB gets reclaim units of {} instead of {}, because a superblock spans all dies of the \
-             drive. Set another size with `--set {RECLAIM_UNIT_BYTES}=SIZE`.{mapping}",
-            self.capacity_bytes as f64 / 1e12,
-            HumanBytes(geometry.reclaim_unit_bytes),
-            HumanBytes(own.reclaim_unit_bytes)
-        ))
     }
 }
 

@@ -168,7 +168,7 @@ fn what_a_trace_overwrites_is_counted_in_bytes_that_it_writes() {
 #[test]
 fn a_drive_of_another_size_has_reclaim_units_of_such_a_drive() {
     let answer = answer(WhatIfQuestion { drive_bytes: Some(480_000_000_000), ..WhatIfQuestion::new("three_stream") });
-    let note = answer.notes.iter().find(|note| note.contains("gets reclaim units of"));
+    let note = answer.notes.iter().find(|note| note.starts_with("A drive of 0.480 TB has"));
     assert!(note.is_some_and(|note| note.contains("of 512 MiB instead of 8 GiB")), "{:?}", answer.notes);
     let oracle = amplification(&answer, "oracle");
     assert!(oracle < 1.2, "open units of 8 GiB took the spare of 480 GB: {oracle}");
