@@ -375,6 +375,18 @@ impl PageMaps {
         count
     }
 
+    /// Bits of up to 64 pages from `ppn` on, set for valid pages.
+    #[inline]
+    pub(crate) fn valid_bits(&self, ppn: Ppn, pages: u32) -> u64 {
+        assert!((1..=64).contains(&pages), "{pages} pages do not fit a word");
+        let (at, offset) = (index(ppn.0 / 64), ppn.0 % 64);
+        let mut bits = self.valid.at(at) >> offset;
+        if offset + pages > 64 {
+            bits |= self.valid.at(at + 1) << (64 - offset);
+        }
+        bits & (u64::MAX >> (64 - pages))
+    }
+
     /// Returns true if none of the pages is valid.
     pub(crate) fn is_blank(&self, ppn: Ppn, pages: u32) -> bool {
         if ppn.0.is_multiple_of(64) && pages.is_multiple_of(64) {

@@ -458,12 +458,30 @@ impl DeviceCore {
 
     /// Places of the blocks of a reclaim unit whose pages are all valid.
     fn full_blocks(&self, unit: RuId, class: SizeClass) -> Vec<u32> {
-        let mut full: Vec<u32> = (0..class.blocks).collect();
+        let first = unit.0 * self.layout.slice_pages;
         let program_unit = self.layout.program_unit_pages;
+        if program_unit == 1 {
+            // A row has one page of each block, so the bitmap has a bit for each block.
+            let mut full = Vec::new();
+            for place in (0..class.blocks).step_by(64) {
+                let blocks = (class.blocks - place).min(64);
+                let mut bits = u64::MAX >> (64 - blocks);
+                let mut row = first + place;
+                while bits != 0 && row < first + class.pages {
+                    bits &= self.maps.valid_bits(Ppn(row), blocks);
+                    row += class.blocks;
+                }
+                while bits != 0 {
+                    full.push(place + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+            return full;
+        }
+        let mut full: Vec<u32> = (0..class.blocks).collect();
         for row in 0..self.layout.block_pages / program_unit {
             full.retain(|block| {
-                let offset = (row * class.blocks + block) * program_unit;
-                let ppn = Ppn(unit.0 * self.layout.slice_pages + offset);
+                let ppn = Ppn(first + (row * class.blocks + block) * program_unit);
                 self.maps.count_valid(ppn, program_unit) == program_unit
             });
             if full.is_empty() {
@@ -514,8 +532,9 @@ impl DeviceCore {
         assert_eq!(entry.state, UnitState::Closed, "reclaim unit {} is erased while it takes pages", unit.0);
         assert!(blank_blocks.len() <= index(class.blocks), "reclaim unit {} has more blank blocks than blocks", unit.0);
         self.maps.erase(Ppn(unit.0 * self.layout.slice_pages), entry.pages);
+        let first = self.block_place(unit, class);
         for place in (0..class.blocks).filter(|place| !blank_blocks.contains(place)) {
-            let block = self.block_of(unit, place);
+            let block = self.block_at_place(first + place);
             let erases = self.state.erase_counts[index(block)] + 1;
             self.state.erase_counts.set(block, erases);
         }
@@ -525,7 +544,12 @@ impl DeviceCore {
     pub(super) fn block_of(&self, unit: RuId, place: u32) -> u32 {
         let class = self.layout.classes[usize::from(self.state.units[unit.index()].class)];
         assert!(place < class.blocks, "reclaim unit {} has no block {place}", unit.0);
-        let place = self.block_place(unit, class) + place;
+        self.block_at_place(self.block_place(unit, class) + place)
+    }
+
+    /// Physical block at a place of the block tables.
+    #[inline]
+    fn block_at_place(&self, place: u32) -> u32 {
         self.state.block_at.get(index(place)).copied().unwrap_or(place)
     }
 
