@@ -7,6 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use experiment::LabError;
+use experiment::change::SettingOverrides;
+use experiment::profile::Profile;
+use experiment::scaled_model::{self, DriveOfCapacity};
 use initiator::bench::{tcp, vfio_user, wait_times};
 use nvme::{Identity, Subsystem, SubsystemConfig};
 use report::describe;
@@ -25,7 +28,8 @@ use target::{ServerClock, SharedSubsystem, lock};
 use crate::arguments::{BenchArgs, BenchSubject};
 use crate::{AnyError, ExitOutcome, bad_option, execute, print};
 
-/// Capacity of the drive in the transport benchmarks, bytes.
+/// Profile and capacity in bytes of the drive in the transport benchmarks.
+const SERVED_DEVICE: &str = "warp_default";
 const SERVED_BYTES: u64 = 1 << 30;
 /// Measurement time per workload over NVMe/TCP.
 const TCP_TIME: Duration = Duration::from_secs(2);
@@ -74,15 +78,21 @@ struct TransportRow {
     ratio: f64,
 }
 
-/// Creates a drive in memory without timing. One namespace with blocks of 4 KiB covers the whole
-/// drive.
+/// Creates the default drive of `warp serve` in memory, with a capacity of [`SERVED_BYTES`]. One
+/// namespace with blocks of 4 KiB covers the whole drive.
 fn drive() -> Result<SharedSubsystem, AnyError> {
     let memory = MemoryBackend::new(nvme::media::bytes_for(SERVED_BYTES));
-    let config = subsystem(SERVED_BYTES, 8 << 20);
+    let config = subsystem(default_drive()?.config);
     Ok(Arc::new(Mutex::new(Subsystem::new(config, Box::new(memory))?)))
 }
 
-fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
+fn default_drive() -> Result<DriveOfCapacity, LabError> {
+    let settings = SettingOverrides::new();
+    let config = Profile::find(SERVED_DEVICE)?.config(&settings)?;
+    scaled_model::with_capacity(SERVED_DEVICE, &config, SERVED_BYTES, &settings)
+}
+
+fn subsystem(device: DeviceConfig) -> SubsystemConfig {
     SubsystemConfig {
         identity: Identity {
             serial: "BENCH".to_string(),
@@ -90,18 +100,7 @@ fn subsystem(capacity_bytes: u64, reclaim_unit_bytes: u64) -> SubsystemConfig {
             firmware: "1".to_string(),
             nqn: "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001".to_string(),
         },
-        device: DeviceConfig {
-            geometry: Geometry {
-                capacity_bytes: Some(capacity_bytes),
-                over_provisioning: 0.28,
-                reclaim_unit_bytes,
-                channels: 4,
-                dies_per_channel: 2,
-                ..Geometry::default()
-            },
-            seed: 1,
-            ..DeviceConfig::default()
-        },
+        device,
         fdp: true,
         namespace: true,
         format: 0,
@@ -117,16 +116,20 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("bench.sock");
     let mut rows = Vec::new();
-    for (write, kib, queue_depth, map_doorbells, is_monitored) in [
-        (true, 4, 32, true, false),
-        (true, 4, 32, true, true),
-        (false, 4, 32, true, false),
-        (false, 4, 32, true, true),
-        (true, 4, 1, true, false),
-        (true, 4, 32, false, false),
-        (true, 128, 16, true, false),
-        (false, 128, 16, true, false),
+    use DoorbellWay::{Mapped, Messages, Shadow};
+    for (write, kib, queue_depth, doorbells, is_monitored) in [
+        (true, 4, 32, Mapped, false),
+        (true, 4, 32, Mapped, true),
+        (false, 4, 32, Mapped, false),
+        (false, 4, 32, Mapped, true),
+        (true, 4, 1, Mapped, false),
+        (false, 4, 1, Mapped, false),
+        (true, 4, 32, Messages, false),
+        (true, 4, 32, Shadow, false),
+        (true, 128, 16, Mapped, false),
+        (false, 128, 16, Mapped, false),
     ] {
+        let map_doorbells = doorbells == Mapped;
         let shared = drive()?;
         let options = VfioUserOptions { map_doorbells, ..VfioUserOptions::default() };
         let clock = ServerClock::start();
@@ -147,6 +150,7 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
             bytes: kib << 10,
             queue_depth,
             map_doorbells,
+            shadow_doorbells: doorbells == Shadow,
             ..vfio_user::BenchWorkload::default()
         };
         let figures = vfio_user::run(&target, &workload);
@@ -160,7 +164,11 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
             workload: format!(
                 "{kib} KiB random {}, queue depth {queue_depth}, doorbells {}{}",
                 if write { "write" } else { "read" },
-                if map_doorbells { "mapped" } else { "as messages" },
+                match doorbells {
+                    Mapped => "mapped",
+                    Messages => "as messages",
+                    Shadow => "in a shadow buffer",
+                },
                 if is_monitored { ", monitored" } else { "" }
             ),
             commands_per_second: per_second,
@@ -171,6 +179,17 @@ fn over_vfio_user() -> Result<Vec<TransportRow>, AnyError> {
         });
     }
     Ok(rows)
+}
+
+/// The way in which a host rings doorbells.
+#[derive(Clone, Copy, PartialEq)]
+enum DoorbellWay {
+    /// In a page of the server that the host maps.
+    Mapped,
+    /// A message over the socket for each doorbell.
+    Messages,
+    /// In the host's memory (Doorbell Buffer Config), without the mapped page.
+    Shadow,
 }
 
 /// Polls a drive as often as the studio does for an open page.
@@ -251,9 +270,19 @@ fn checkpoint(command: &BenchArgs) -> Result<ExitOutcome, AnyError> {
     }
     let capacity_bytes = command.capacity_gib << 30;
     let folder = tempfile::tempdir()?;
-    let mut subsystem = subsystem(capacity_bytes, 256 << 20);
-    // Large drives have this over-provisioning, and it makes the maps smaller.
-    subsystem.device.geometry.over_provisioning = 0.07;
+    let subsystem = subsystem(DeviceConfig {
+        geometry: Geometry {
+            capacity_bytes: Some(capacity_bytes),
+            // Large drives have this over-provisioning, and it makes the maps smaller.
+            over_provisioning: 0.07,
+            reclaim_unit_bytes: 256 << 20,
+            channels: 4,
+            dies_per_channel: 2,
+            ..Geometry::default()
+        },
+        seed: 1,
+        ..DeviceConfig::default()
+    });
     let options = DriveOptions { subsystem, data: DataChoice::File(folder.path().join("bench.img")), checksums: false };
     let clock = ServerClock::start();
     let (shared, mut drive, _) = ServedDrive::open(options, clock)?;
@@ -365,6 +394,9 @@ fn print_rows(command: &BenchArgs, rows: Vec<TransportRow>) -> Result<ExitOutcom
         _ => "Commands per second, with server and host in one process",
     };
     let limit = rows.first().map_or("", |row| row.limit);
-    print(&table.note(format!("{about}. The limit is {limit}")).render(command.output.tables()));
+    let served = default_drive()?;
+    let over_provisioning = served.config.geometry.over_provisioning * 100.0;
+    let drive = format!("{} The over-provisioning is {over_provisioning:.0} %", served.note);
+    print(&table.note(format!("{about}. The limit is {limit}")).note(drive).render(command.output.tables()));
     Ok(ExitOutcome::Done)
 }

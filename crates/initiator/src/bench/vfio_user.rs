@@ -46,6 +46,9 @@ pub struct BenchWorkload {
     pub queue_depth: u16,
     /// Ring doorbells in the mapped page instead of by messages.
     pub map_doorbells: bool,
+    /// Ring doorbells in a buffer of the host (Doorbell Buffer Config). Messages only wake the
+    /// server.
+    pub shadow_doorbells: bool,
     pub write: bool,
     /// Bytes per command, a multiple of the logical block size and at most `FILL_BYTES`.
     pub bytes: u64,
@@ -58,6 +61,7 @@ impl Default for BenchWorkload {
         BenchWorkload {
             queue_depth: 32,
             map_doorbells: true,
+            shadow_doorbells: false,
             write: true,
             bytes: BLOCK_BYTES,
             duration: Duration::from_secs(5),
@@ -160,6 +164,9 @@ impl BenchRun {
         let options = DriverOptions { ram_bytes: 64 << 20, map_doorbells: workload.map_doorbells, vectors: 1 };
         let mut driver = NvmeDriver::start(target.socket, options)?;
         driver.create_queues(QUEUE, 1024, None)?;
+        if workload.shadow_doorbells {
+            driver.use_shadow_doorbells()?;
+        }
         let pattern: Vec<u8> = (0..FILL_BYTES).map(|at| at as u8).collect();
         let opcode = if workload.write { IoOpcode::Write } else { IoOpcode::Read };
         let mut entry = |buffer: u16| {
