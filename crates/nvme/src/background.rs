@@ -16,10 +16,10 @@ pub(crate) const EXTENDED_SELF_TEST_NS: Nanos = 10_000_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundOperations {
-    sanitize: Option<SanitizeProgress>,
-    self_test: Option<RunningTest>,
+    pub(crate) sanitize: Option<SanitizeProgress>,
+    pub(crate) self_test: Option<RunningTest>,
     /// A test has ended without a stored result.
-    has_new_result: bool,
+    pub(crate) has_new_result: bool,
 }
 
 impl BackgroundOperations {
@@ -35,28 +35,11 @@ impl BackgroundOperations {
         self.sanitize = SanitizeProgress::resumed(outcome, pages);
     }
 
-    /// Progress of the sanitize operation in 65536ths (SPROG).
-    pub(crate) fn sanitize_progress(&self) -> Option<u16> {
-        self.sanitize.as_ref().map(SanitizeProgress::progress)
-    }
-
-    /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
-    pub(crate) fn next_piece(&mut self, pages_max: u32) -> Option<(PageExtent, bool)> {
-        self.sanitize.as_mut().map(|sanitizing| sanitizing.next_piece(pages_max))
-    }
-
-    /// Ends the sanitize operation after success or failure.
     pub(crate) fn end_sanitize(&mut self) {
         let ended = self.sanitize.take();
         assert!(ended.is_some(), "only a sanitize operation in progress ends");
     }
 
-    /// Returns the running self-test.
-    pub(crate) fn self_test(&self) -> Option<&RunningTest> {
-        self.self_test.as_ref()
-    }
-
-    /// Begins a self-test.
     pub(crate) fn begin_self_test(&mut self, test: RunningTest) {
         let before = self.self_test.replace(test);
         assert!(before.is_none(), "one self-test at a time");
@@ -66,16 +49,6 @@ impl BackgroundOperations {
         let ended = self.self_test.take_if(|test| is_meant(test));
         self.has_new_result |= ended.is_some();
         ended
-    }
-
-    /// True once after a test ended. The caller stores the result.
-    pub(crate) fn take_new_result(&mut self) -> bool {
-        std::mem::take(&mut self.has_new_result)
-    }
-
-    /// Current operation and percent of it, for the Device Self-test log.
-    pub(crate) fn self_test_progress(&self, now: Nanos) -> Option<(u8, u8)> {
-        self.self_test.as_ref().map(|test| test.progress(now))
     }
 }
 
@@ -101,7 +74,7 @@ impl RunningTest {
     }
 
     /// Current operation and percent of it, for the Device Self-test log.
-    fn progress(&self, now: Nanos) -> (u8, u8) {
+    pub(crate) fn progress(&self, now: Nanos) -> (u8, u8) {
         let percent = now.saturating_sub(self.since).min(self.duration()) * 100 / self.duration();
         assert!(percent <= 100, "the progress is at most 100 %");
         (self.code.code(), percent as u8)
@@ -111,7 +84,7 @@ impl RunningTest {
 /// Progress of a running sanitize operation. The kind of the operation is in the non-volatile
 /// state.
 #[derive(Debug)]
-struct SanitizeProgress {
+pub(crate) struct SanitizeProgress {
     /// Erased pages from the start of the drive, always fewer than `pages`.
     pages_done: u32,
     pages: u32,
@@ -125,14 +98,14 @@ impl SanitizeProgress {
     }
 
     /// Progress in 65536ths (SPROG). FFFFh would mean that no operation runs.
-    fn progress(&self) -> u16 {
+    pub(crate) fn progress(&self) -> u16 {
         assert!(self.pages_done < self.pages, "a sanitize operation in progress has pages left");
         let done = (u64::from(self.pages_done) << 16) / u64::from(self.pages);
         done.min(0xfffe) as u16
     }
 
     /// Returns the next piece to erase, at most `pages_max` pages, and true for the last one.
-    fn next_piece(&mut self, pages_max: u32) -> (PageExtent, bool) {
+    pub(crate) fn next_piece(&mut self, pages_max: u32) -> (PageExtent, bool) {
         assert!(self.pages_done < self.pages, "a sanitize operation in progress has pages left");
         let left = self.pages - self.pages_done;
         let piece = PageExtent { first: self.pages_done, pages: left.min(pages_max) };

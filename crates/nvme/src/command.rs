@@ -19,7 +19,7 @@ use nvme_spec::feature::FeatureId;
 use nvme_spec::{LogId, Status};
 use ssd::Nanos;
 
-use crate::completion::{Durability, Execution, PendingReply, Reply};
+use crate::completion::{CommandResult, Durability, Execution, PendingReply, Reply};
 use crate::error::{Failure, Parameter};
 use crate::fault::{CommandFate, NEVER};
 use crate::io::{IoProgress, StraightData};
@@ -222,7 +222,7 @@ impl Subsystem {
         now: Nanos,
         accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
+        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> CommandResult,
     ) -> PendingReply {
         match self.run_command(now, accepted, data, run) {
             ControlFlow::Break(outcome) => outcome,
@@ -237,7 +237,7 @@ impl Subsystem {
         now: Nanos,
         mut accepted: AcceptedCommand,
         data: &mut Vec<u8>,
-        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> Result<Execution, Failure>,
+        run: impl FnOnce(&mut Subsystem, &mut AcceptedCommand, &mut Vec<u8>) -> CommandResult,
     ) -> ControlFlow<PendingReply, AcceptedCommand> {
         self.clock.advance(now);
         self.clock.begin_command(accepted.done_at);
@@ -250,8 +250,7 @@ impl Subsystem {
         let result = result.and_then(|()| run(self, &mut accepted, data));
         let is_part = matches!(result, Ok(Execution::Part));
         if !is_part && accepted.queue != 0 && self.clock.done_at() == self.clock.now() {
-            let done = self.device.command(self.clock.now());
-            self.clock.note_done(done);
+            self.clock.note_done(self.device.command(self.clock.now()));
         }
         if !self.device.sink().is_empty() {
             self.note_device_events();
@@ -297,7 +296,7 @@ impl Subsystem {
         data: &mut Vec<u8>,
     ) -> ControlFlow<PendingReply, Result<(), Failure>> {
         // A drive without power completes no command.
-        if self.faults.has_lost_power() {
+        if self.faults.has_lost_power {
             return ControlFlow::Break(PendingReply::silent(NEVER));
         }
         let ParsedCommand::Io(command) = &accepted.command else {
@@ -390,15 +389,13 @@ impl Subsystem {
         if self.controllers.get(id).is_ready() {
             return Ok(());
         }
-        let cause = "the controller is not enabled";
-        Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause))
+        Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, "the controller is not enabled"))
     }
 
     pub(crate) fn check_entry(&self, id: u16, entry: &SubmissionEntry) -> Result<(), Failure> {
         self.check_ready(id)?;
         if entry.flags.fuse() != 0 {
-            let cause = "fused operations are not supported";
-            return Err(Failure::invalid_field(Parameter::dword(0, 8), cause));
+            return Err(Failure::invalid_field(Parameter::dword(0, 8), "fused operations are not supported"));
         }
         Ok(())
     }

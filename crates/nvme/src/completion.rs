@@ -92,6 +92,9 @@ impl PendingReply {
     }
 }
 
+/// Result of an executor.
+pub(crate) type CommandResult = Result<Execution, Failure>;
+
 /// Result of an executor that met no error.
 #[derive(Debug)]
 #[must_use = "a command completes exactly once"]

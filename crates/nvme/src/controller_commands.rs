@@ -140,7 +140,7 @@ impl Subsystem {
         self.continue_self_test();
         self.end_self_test_by_reset(id);
         self.controllers.remove(id);
-        let test = self.background.self_test();
+        let test = self.background.self_test.as_ref();
         assert!(
             test.is_none_or(|test| test.controller != id || test.code != SelfTestCode::Short),
             "a short self-test ends with its controller"

@@ -64,7 +64,7 @@ const _: () = {
 };
 
 /// A namespace.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Namespace {
     /// Index into [`FORMATS`].
     pub format: u8,
@@ -309,20 +309,12 @@ mod tests {
 
     fn namespace(extents: &[(u32, u32)]) -> Namespace {
         Namespace {
-            format: 0,
-            extended_metadata: false,
             blocks: extents.iter().map(|&(_, pages)| u64::from(pages)).sum(),
             extents: extents.iter().map(|&(first, pages)| PageExtent { first, pages }).collect(),
             placement_handles: vec![RuhId(0)],
-            host_specified_handles: false,
-            attached: BTreeSet::new(),
             shared: true,
-            nguid: [0; 16],
             events_enabled: vec![EventMask::default()],
-            write_protected: false,
-            uncorrectable: BlockSet::default(),
-            host_bytes_written: 0,
-            lost: false,
+            ..Namespace::default()
         }
     }
 

@@ -19,7 +19,7 @@ pub struct Namespaces {
     /// Slots by NSID - 1. A namespace in a slot may be unattached.
     slots: Vec<Option<Namespace>>,
     /// Number of namespaces ever created, from which the globally unique identifiers follow.
-    created: u64,
+    pub(crate) created: u64,
 }
 
 fn slot(nsid: u32) -> usize {
@@ -29,18 +29,11 @@ fn slot(nsid: u32) -> usize {
 impl Namespaces {
     /// All namespaces with their identifiers, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Namespace)> + Clone {
-        let numbered = (1..).zip(&self.slots);
-        numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
+        (1..).zip(&self.slots).filter_map(|(nsid, namespace)| Some((nsid, namespace.as_ref()?)))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Namespace)> {
-        let numbered = (1..).zip(&mut self.slots);
-        numbered.filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
-    }
-
-    /// Namespaces ever created.
-    pub(crate) fn created(&self) -> u64 {
-        self.created
+        (1..).zip(&mut self.slots).filter_map(|(nsid, namespace)| Some((nsid, namespace.as_mut()?)))
     }
 
     /// Allocates a slot for every namespace identifier.
@@ -72,10 +65,7 @@ impl Namespaces {
     pub(crate) fn allocated(&self, nsid: u32) -> Result<&Namespace, Failure> {
         match self.slots.get(slot(nsid)) {
             Some(Some(namespace)) => Ok(namespace),
-            Some(None) => {
-                let cause = format!("namespace {nsid} does not exist");
-                Err(Failure::invalid_field(Parameter::NSID, cause))
-            }
+            Some(None) => Err(Failure::invalid_field(Parameter::NSID, format!("namespace {nsid} does not exist"))),
             None => {
                 let cause =
                     format!("{nsid:#x} is not a namespace identifier. Valid identifiers are 1 to {NAMESPACES_MAX}");
@@ -100,8 +90,7 @@ impl Namespaces {
         match nsids.into_iter().find(|&nsid| self.get(nsid).write_protected) {
             None => Ok(()),
             Some(nsid) => {
-                let cause = format!("namespace {nsid} is write protected");
-                Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, cause))
+                Err(Failure::new(Status::NAMESPACE_IS_WRITE_PROTECTED, format!("namespace {nsid} is write protected")))
             }
         }
     }
@@ -120,13 +109,6 @@ impl Namespaces {
         assert!(before.is_none(), "namespace identifier {nsid} was free");
     }
 
-    /// Counts a new namespace. Returns the number for its globally unique identifier.
-    pub(crate) fn count_created(&mut self) -> u64 {
-        self.created += 1;
-        self.created
-    }
-
-    /// Removes a namespace that must exist.
     pub(crate) fn remove(&mut self, nsid: u32) -> Namespace {
         self.slots[slot(nsid)].take().expect("a namespace that exists")
     }
@@ -138,8 +120,7 @@ impl Namespaces {
     /// The first namespace that writes through a reclaim unit handle.
     pub(crate) fn of_handle(&self, handle: RuhId) -> Option<u32> {
         let mut all = self.iter();
-        let found = all.find(|(_, namespace)| namespace.placement_handles.contains(&handle));
-        found.map(|(nsid, _)| nsid)
+        all.find(|(_, namespace)| namespace.placement_handles.contains(&handle)).map(|(nsid, _)| nsid)
     }
 
     /// All namespaces in the form that the reporting rules of FDP events need.
@@ -178,8 +159,7 @@ impl Namespaces {
             return Err(format!("the state has {} namespaces, but the maximum is {NAMESPACES_MAX}", self.slots.len()));
         }
         self.iter().try_for_each(|(nsid, namespace)| {
-            let checked = namespace.check();
-            checked.map_err(|problem| format!("namespace {nsid} {problem}"))
+            namespace.check().map_err(|problem| format!("namespace {nsid} {problem}"))
         })
     }
 

@@ -188,7 +188,7 @@ impl NonVolatileState {
         self.namespaces.check_numbers()?;
         let smart = &self.smart;
         let counters = [
-            self.namespaces.created(),
+            self.namespaces.created,
             smart.host_bytes_read,
             smart.host_bytes_written,
             smart.read_commands,

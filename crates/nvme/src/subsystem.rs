@@ -169,8 +169,7 @@ impl Subsystem {
         namespace.host_specified_handles = self.state.fdp.enabled;
         namespace.attached.insert(Namespace::EVERYONE);
         self.state.namespaces.add(1, namespace);
-        let checked = self.state.namespaces.check(self.device.layout());
-        assert_eq!(checked, Ok(()), "a new drive can be restored");
+        assert_eq!(self.state.namespaces.check(self.device.layout()), Ok(()), "a new drive can be restored");
     }
 
     /// Size of a device page, in bytes.
@@ -225,8 +224,7 @@ impl Subsystem {
     /// The storage failed. The host gets Internal Error and may retry the command.
     pub(crate) fn store_state(&mut self) -> Result<(), Failure> {
         self.persist_state().map_err(|error| {
-            let cause = format!("the drive's state could not be stored ({error})");
-            Failure::new(Status::INTERNAL_ERROR, cause).retryable()
+            Failure::new(Status::INTERNAL_ERROR, format!("the drive's state could not be stored ({error})")).retryable()
         })
     }
 

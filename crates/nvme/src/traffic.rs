@@ -233,8 +233,7 @@ impl HostTraffic {
 
     /// Used namespaces with their identifiers.
     pub fn namespaces(&self) -> impl Iterator<Item = (u32, &NamespaceTraffic)> {
-        let numbered = (1..).zip(&self.namespaces);
-        numbered.filter_map(|(nsid, row)| Some((nsid, &**row.as_ref()?)))
+        (1..).zip(&self.namespaces).filter_map(|(nsid, row)| Some((nsid, &**row.as_ref()?)))
     }
 
     /// Queues by identifier. Unused queues and the admin queue are all zero.

@@ -300,7 +300,7 @@ impl Supervisor {
     fn note_struck(&self, report: Option<FaultsReport>) {
         let mut summary = self.summary.lock().expect("no thread panics with the lock");
         for fault in report.into_iter().flat_map(|report| report.faults) {
-            *summary.struck.entry(fault.kind.into_owned()).or_default() += fault.struck;
+            *summary.struck.entry(fault.kind).or_default() += fault.struck;
         }
     }
 

@@ -3,12 +3,11 @@
 use nvme_spec::FeatureId;
 use nvme_spec::feature::EnduranceGroupEventConfiguration;
 
-use crate::completion::Execution;
-use crate::error::Failure;
+use crate::completion::{CommandResult, Execution};
 use crate::subsystem::Subsystem;
 
 impl Subsystem {
-    pub(super) fn asynchronous_event_request(&mut self, id: u16, cid: u16) -> Result<Execution, Failure> {
+    pub(super) fn asynchronous_event_request(&mut self, id: u16, cid: u16) -> CommandResult {
         let reported = self.controllers.get_mut(id).async_events.request(cid)?;
         Ok(reported.map_or(Execution::Deferred, |reply| Execution::with_result(reply.result)))
     }

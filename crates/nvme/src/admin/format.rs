@@ -8,7 +8,7 @@ use nvme_spec::command::{FormatNvmCdw10, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 
 use super::self_test::SelfTestEnd;
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::namespace::{BlockSet, FORMATS, PageExtent};
 use crate::subsystem::Subsystem;
@@ -52,7 +52,7 @@ pub(super) fn has_metadata(format: u8) -> bool {
 }
 
 impl Subsystem {
-    pub(super) fn format(&mut self, id: u16, settings: &FormatRequest) -> Result<Execution, Failure> {
+    pub(super) fn format(&mut self, id: u16, settings: &FormatRequest) -> CommandResult {
         self.check_metadata_location(id, settings.format, settings.extended_metadata, Parameter::dword(10, 4))?;
         let nsids: Vec<u32> = match settings.nsid {
             NSID_ALL => self.namespaces_of(id).map(|(nsid, _)| nsid).collect(),
@@ -62,8 +62,7 @@ impl Subsystem {
         if self.state.fdp.enabled {
             for &nsid in &nsids {
                 let handles = &self.state.namespaces.get(nsid).placement_handles;
-                let at = Parameter::dword(10, 0);
-                self.state.namespaces.check_shared_format(handles, settings.format, &nsids, at)?;
+                self.state.namespaces.check_shared_format(handles, settings.format, &nsids, Parameter::dword(10, 0))?;
             }
         }
         // The state is stored before the data is erased. A state that cannot be stored changes no

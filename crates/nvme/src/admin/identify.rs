@@ -22,7 +22,7 @@ use zerocopy::IntoBytes;
 use super::features::WARNING_TEMPERATURE_K;
 use super::log_page::UUIDS;
 use super::self_test::EXTENDED_MINUTES;
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::controller::{
     ASYNC_EVENT_REQUESTS_MAX, ControllerKind, ERROR_LOG_ENTRIES_MAX, HostTransport, KEEP_ALIVE_GRANULARITY_MS,
     QUEUE_ENTRIES_MAX,
@@ -47,7 +47,6 @@ const METADATA_SEPARATE: u8 = 1 << 1;
 /// Maximum Power of the one power state, in units of 10 mW.
 pub(super) const POWER_MAX_CW: u16 = 2500;
 /// NQN of every discovery subsystem.
-const DISCOVERY_NQN: &str = nvme_spec::fabrics::DISCOVERY_NQN;
 /// Bytes that a write keeps whole over a power failure. The value follows from
 /// [`crate::media::Media::write`].
 const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
@@ -77,8 +76,7 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<IdentifyRequest, Failure>
 }
 
 fn unsupported(cns: u8) -> Failure {
-    let cause = format!("Identify structure {cns:#04x} is not supported here");
-    Failure::invalid_field(Parameter::dword(10, 0), cause)
+    Failure::invalid_field(Parameter::dword(10, 0), format!("Identify structure {cns:#04x} is not supported here"))
 }
 
 fn check_command_set(request: &IdentifyRequest) -> Result<(), Failure> {
@@ -108,12 +106,7 @@ fn name_field(text: &str) -> [u8; 256] {
 }
 
 impl Subsystem {
-    pub(super) fn identify(
-        &mut self,
-        id: u16,
-        request: &IdentifyRequest,
-        data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    pub(super) fn identify(&mut self, id: u16, request: &IdentifyRequest, data: &mut Vec<u8>) -> CommandResult {
         data.clear();
         let mut put = |structure: &[u8]| data.extend_from_slice(structure);
         if self.controller(id).kind == ControllerKind::Discovery {
@@ -197,7 +190,7 @@ impl Subsystem {
         let mut structure = self.any_controller(id);
         structure.cntrltype = ControllerType::Discovery.code();
         structure.lpa = Lpa::new().with_lpeds(true);
-        structure.subnqn = name_field(DISCOVERY_NQN);
+        structure.subnqn = name_field(nvme_spec::fabrics::DISCOVERY_NQN);
         structure
     }
 

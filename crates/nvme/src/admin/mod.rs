@@ -23,10 +23,10 @@ mod namespace_management;
 mod sanitize;
 mod self_test;
 
-use nvme_spec::command::SubmissionEntry;
+use nvme_spec::command::{AbortCdw10, SubmissionEntry};
 use nvme_spec::{AdminOpcode, IDENTIFY_SIZE};
 
-use crate::completion::Execution;
+use crate::completion::CommandResult;
 use crate::controller::{ControllerKind, HostTransport};
 use crate::error::Failure;
 use crate::fdp;
@@ -37,7 +37,7 @@ use crate::transfer::Transfer;
 pub(crate) enum AdminCommand {
     GetLogPage(log_page::LogPageRequest),
     Identify(identify::IdentifyRequest),
-    Abort(abort::AbortRequest),
+    Abort(AbortCdw10),
     SetFeatures(features::SetFeatureRequest),
     GetFeatures(features::GetFeatureRequest),
     /// Has only the command identifier until an event occurs.
@@ -127,7 +127,7 @@ impl Subsystem {
         Ok(match opcode {
             AdminOpcode::GetLogPage => AdminCommand::GetLogPage(self.parse_log_page(id, entry)?),
             AdminOpcode::Identify => AdminCommand::Identify(identify::parse(entry)?),
-            AdminOpcode::Abort => AdminCommand::Abort(abort::parse(entry)),
+            AdminOpcode::Abort => AdminCommand::Abort(AbortCdw10::from_bits(entry.cdw10.get())),
             AdminOpcode::SetFeatures => AdminCommand::SetFeatures(self.parse_set_features(id, entry)?),
             AdminOpcode::GetFeatures => AdminCommand::GetFeatures(self.parse_get_features(id, entry)?),
             AdminOpcode::AsynchronousEventRequest => AdminCommand::AsynchronousEventRequest(entry.cid.get()),
@@ -145,13 +145,7 @@ impl Subsystem {
         })
     }
 
-    /// Carries out an admin command.
-    pub(crate) fn execute_admin(
-        &mut self,
-        id: u16,
-        command: &AdminCommand,
-        data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    pub(crate) fn execute_admin(&mut self, id: u16, command: &AdminCommand, data: &mut Vec<u8>) -> CommandResult {
         self.continue_self_test();
         if !command.is_allowed_during_sanitize() {
             self.check_no_sanitize()?;
@@ -165,7 +159,7 @@ impl Subsystem {
             AdminCommand::SetFeatures(setting) => self.set_features(id, setting, data),
             AdminCommand::NamespaceManagement(operation) => self.manage_namespace(id, operation, data),
             AdminCommand::NamespaceAttachment(attachment) => self.attach_namespace(attachment, data),
-            AdminCommand::Abort(request) => self.abort(id, request),
+            AdminCommand::Abort(request) => self.abort(id, *request),
             AdminCommand::KeepAlive => self.keep_alive(id),
             AdminCommand::SelfTest(request) => self.self_test(id, request),
             AdminCommand::DirectiveSend(send) => self.directive_send(id, send),

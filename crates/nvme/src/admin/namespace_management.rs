@@ -8,6 +8,8 @@
 //! Thin provisioning, NVM sets, ANA groups, protection information and zoned namespaces are not
 //! supported.
 
+use std::borrow::Cow;
+
 use nvme_spec::command::{
     CONTROLLER_ATTACH, CONTROLLER_DETACH, NAMESPACE_CREATE, NAMESPACE_DELETE, NamespaceAttachmentCdw10,
     NamespaceManagementCdw10, NamespaceManagementCdw11, SubmissionEntry,
@@ -20,13 +22,13 @@ use zerocopy::FromBytes;
 
 use super::format::{check_format, has_metadata};
 use super::self_test::SelfTestEnd;
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::fdp;
 use crate::io::context::discard;
 use crate::media::{ByteRange, metadata_of};
-use crate::namespace::{self, BlockSet, EventMask, FORMATS, Namespace, PageExtent};
+use crate::namespace::{self, EventMask, FORMATS, Namespace, PageExtent};
 use crate::setup::{ENDURANCE_GROUP, NAMESPACES_MAX};
 use crate::subsystem::Subsystem;
 use crate::transfer::Transfer;
@@ -86,18 +88,12 @@ fn structure<T: FromBytes + zerocopy::KnownLayout + zerocopy::Immutable + zeroco
     T::ref_from_bytes(data).expect("the length was checked")
 }
 
-/// Failure for a wrong field in the data.
-fn wrong(status: Status, cause: String) -> Failure {
+fn wrong(status: Status, cause: impl Into<Cow<'static, str>>) -> Failure {
     Failure::new(status, cause).at(Parameter::DATA_POINTER)
 }
 
 impl Subsystem {
-    pub(super) fn manage_namespace(
-        &mut self,
-        id: u16,
-        operation: &NamespaceOperation,
-        data: &[u8],
-    ) -> Result<Execution, Failure> {
+    pub(super) fn manage_namespace(&mut self, id: u16, operation: &NamespaceOperation, data: &[u8]) -> CommandResult {
         match *operation {
             NamespaceOperation::Create => self.create_namespace(id, structure(data)),
             NamespaceOperation::Delete { nsid } => self.delete_namespaces(nsid),
@@ -106,7 +102,7 @@ impl Subsystem {
 
     // --------------------------------------------------------------------------- creation --
 
-    fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> Result<Execution, Failure> {
+    fn create_namespace(&mut self, id: u16, fields: &NamespaceCreate) -> CommandResult {
         let format = fields.flbas.fidxu() << 4 | fields.flbas.fidxl();
         check_fields(fields, format)?;
         let extended_metadata = fields.flbas.mdtype() && has_metadata(format);
@@ -118,8 +114,7 @@ impl Subsystem {
             count => self.listed_handles(fields, count)?,
         };
         if self.state.fdp.enabled {
-            let at = Parameter::DATA_POINTER;
-            self.state.namespaces.check_shared_format(&handles, format, &[], at)?;
+            self.state.namespaces.check_shared_format(&handles, format, &[], Parameter::DATA_POINTER)?;
         }
         let Some(nsid) = free else {
             let cause = format!("all {NAMESPACES_MAX} namespace identifiers are in use");
@@ -148,7 +143,7 @@ impl Subsystem {
         let mut all = (0..self.device.config().handles.count).map(RuhId);
         all.find(|handle| !used(handle)).ok_or_else(|| {
             let cause = "no reclaim unit handle is free for a namespace without a list. List a handle to share it";
-            wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause.to_string())
+            wrong(Status::INVALID_PLACEMENT_HANDLE_LIST, cause)
         })
     }
 
@@ -191,7 +186,7 @@ impl Subsystem {
     pub(crate) fn new_namespace(&mut self, blocks: u64, format: u8, handles: Vec<RuhId>) -> Result<Namespace, Failure> {
         let page_bytes = self.page_bytes();
         if blocks == 0 {
-            return Err(wrong(Status::INVALID_FIELD, "a namespace must have at least one logical block".to_string()));
+            return Err(wrong(Status::INVALID_FIELD, "a namespace must have at least one logical block"));
         }
         let bytes = u128::from(blocks) << FORMATS[usize::from(format)].data_bytes_log2;
         let capacity_pages = self.device.layout().logical_pages;
@@ -205,22 +200,15 @@ impl Subsystem {
         };
         let found: u64 = extents.iter().map(|extent| u64::from(extent.pages)).sum();
         assert!(u128::from(found * page_bytes) >= bytes, "the blocks fit into the pages");
-        let number = self.state.namespaces.count_created();
+        self.state.namespaces.created += 1;
         Ok(Namespace {
             format,
-            extended_metadata: false,
             blocks,
             extents,
             events_enabled: vec![EventMask::default(); handles.len()],
             placement_handles: handles,
-            host_specified_handles: false,
-            attached: Default::default(),
-            shared: false,
-            nguid: self.unique_identifier(number),
-            write_protected: false,
-            uncorrectable: BlockSet::default(),
-            host_bytes_written: 0,
-            lost: false,
+            nguid: self.unique_identifier(self.state.namespaces.created),
+            ..Namespace::default()
         })
     }
 
@@ -250,7 +238,7 @@ impl Subsystem {
 
     // --------------------------------------------------------------------------- deletion --
 
-    fn delete_namespaces(&mut self, nsid: u32) -> Result<Execution, Failure> {
+    fn delete_namespaces(&mut self, nsid: u32) -> CommandResult {
         let nsids: Vec<u32> = match nsid {
             NSID_ALL => self.state.namespaces.iter().map(|(nsid, _)| nsid).collect(),
             nsid => self.state.namespaces.allocated(nsid).map(|_| vec![nsid])?,
@@ -275,8 +263,7 @@ impl Subsystem {
         let current_features = self.shared_features.clone();
         self.forget_namespace_features(nsid);
         let deleted = self.state.namespaces.remove(nsid);
-        let stored = self.store_state();
-        let erased = stored.and_then(|()| self.erase_extents(&deleted.extents));
+        let erased = self.store_state().and_then(|()| self.erase_extents(&deleted.extents));
         if let Err(failure) = erased {
             self.state.namespaces.add(nsid, deleted);
             self.state.saved_features = saved_features;
@@ -298,8 +285,7 @@ impl Subsystem {
         let page_bytes = self.page_bytes();
         let piece =
             ByteRange { offset: u64::from(extent.first) * page_bytes, bytes: u64::from(extent.pages) * page_bytes };
-        let metadata = metadata_of(self.capacity_bytes(), piece);
-        for piece in [piece, metadata] {
+        for piece in [piece, metadata_of(self.capacity_bytes(), piece)] {
             discard(&mut self.media, &mut self.state.smart.media_errors, piece)?;
         }
         let done = self.device.deallocate(self.clock.now(), Lpn(extent.first), extent.pages);
@@ -312,7 +298,7 @@ impl Subsystem {
 
     // ------------------------------------------------------------------------- attachment --
 
-    pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> Result<Execution, Failure> {
+    pub(super) fn attach_namespace(&mut self, attachment: &Attachment, data: &[u8]) -> CommandResult {
         let nsid = attachment.nsid;
         self.state.namespaces.allocated(nsid)?;
         let controllers = self.listed_controllers(structure(data))?;
@@ -362,8 +348,7 @@ impl Subsystem {
         }
         let listed: Vec<u16> = list.cntlid[..count].iter().map(|id| id.get()).collect();
         if !listed.is_sorted_by(|a, b| a < b) {
-            let cause = "the controller list is not in ascending order".to_string();
-            return Err(wrong(Status::CONTROLLER_LIST_INVALID, cause));
+            return Err(wrong(Status::CONTROLLER_LIST_INVALID, "the controller list is not in ascending order"));
         }
         for &id in &listed {
             if !self.is_connected(id) || self.controller(id).kind != ControllerKind::Io {
@@ -389,8 +374,7 @@ fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
     let (blocks, capacity) = (fields.nsze.get(), fields.ncap.get());
     check_format(format, Parameter::DATA_POINTER)?;
     if fields.dps.pit() != 0 {
-        let cause = "protection information is not supported (DPC)".to_string();
-        return Err(wrong(Status::INVALID_FORMAT, cause));
+        return Err(wrong(Status::INVALID_FORMAT, "protection information is not supported (DPC)"));
     }
     if capacity > blocks || capacity == 0 {
         let cause = format!("the namespace size is {blocks} logical blocks, but the capacity is {capacity}");
@@ -404,19 +388,17 @@ fn check_fields(fields: &NamespaceCreate, format: u8) -> Result<(), Failure> {
         return Err(wrong(Status::THIN_PROVISIONING_NOT_SUPPORTED, cause));
     }
     if fields.nmic.disns() {
-        return Err(wrong(Status::INVALID_FIELD, "dispersed namespaces are not supported".to_string()));
+        return Err(wrong(Status::INVALID_FIELD, "dispersed namespaces are not supported"));
     }
     if fields.anagrpid.get() != 0 {
         let cause = format!("ANA group {} does not exist", fields.anagrpid.get());
         return Err(wrong(Status::ANA_GROUP_IDENTIFIER_INVALID, cause));
     }
     if fields.nvmsetid.get() != 0 {
-        let cause = format!("NVM set {} does not exist", fields.nvmsetid.get());
-        return Err(wrong(Status::INVALID_FIELD, cause));
+        return Err(wrong(Status::INVALID_FIELD, format!("NVM set {} does not exist", fields.nvmsetid.get())));
     }
     if !matches!(fields.endgid.get(), 0 | ENDURANCE_GROUP) {
-        let cause = format!("endurance group {} does not exist", fields.endgid.get());
-        return Err(wrong(Status::INVALID_FIELD, cause));
+        return Err(wrong(Status::INVALID_FIELD, format!("endurance group {} does not exist", fields.endgid.get())));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use nvme_spec::feature::SanitizeConfig;
 use nvme_spec::{FeatureId, LogId, Status};
 
 use super::self_test::SelfTestEnd;
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::media::Media;
 use crate::namespace::BlockSet;
@@ -79,8 +79,7 @@ fn piece_pages(capacity_bytes: u64, page_bytes: u64) -> u32 {
 impl Subsystem {
     pub(crate) fn check_no_sanitize(&self) -> Result<(), Failure> {
         if self.background.is_sanitizing() {
-            let cause = "a sanitize operation is in progress";
-            return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
+            return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, "a sanitize operation is in progress").retryable());
         }
         match self.state.sanitize {
             SanitizeOutcome::Failed { exited: false, .. } => {
@@ -91,7 +90,7 @@ impl Subsystem {
         }
     }
 
-    pub(super) fn start_sanitize(&mut self, request: &SanitizeRequest) -> Result<Execution, Failure> {
+    pub(super) fn start_sanitize(&mut self, request: &SanitizeRequest) -> CommandResult {
         if self.background.is_sanitizing() {
             let cause = "a sanitize operation is already in progress";
             return Err(Failure::new(Status::SANITIZE_IN_PROGRESS, cause).retryable());
@@ -115,8 +114,7 @@ impl Subsystem {
         self.store_state_or(|subsystem| subsystem.state.sanitize = before)?;
         self.end_self_test(SelfTestEnd::Sanitized, |_| true);
         self.controllers.forget_sanitize_events();
-        let pages = self.device.layout().logical_pages;
-        self.background.begin_sanitize(&self.state.sanitize, pages);
+        self.background.begin_sanitize(&self.state.sanitize, self.device.layout().logical_pages);
         assert!(self.background.is_sanitizing(), "a recorded sanitize operation is in progress");
         Ok(Execution::DONE)
     }
@@ -136,7 +134,7 @@ impl Subsystem {
         }
     }
 
-    fn exit_failure_mode(&mut self) -> Result<Execution, Failure> {
+    fn exit_failure_mode(&mut self) -> CommandResult {
         if self.is_in_restricted_failure() {
             let cause = "the failed sanitize operation was in restricted mode, so exit is not possible. Sanitize again";
             return Err(Failure::new(Status::SANITIZE_FAILED, cause));
@@ -155,15 +153,15 @@ impl Subsystem {
     /// sanitize operation that was reported as completed.
     pub(crate) fn continue_sanitize(&mut self) {
         let piece_pages = piece_pages(self.capacity_bytes(), self.page_bytes());
-        let Some((piece, is_last)) = self.background.next_piece(piece_pages) else {
+        let Some(sanitizing) = &mut self.background.sanitize else {
             return;
         };
+        let (piece, is_last) = sanitizing.next_piece(piece_pages);
         match self.erase_pages(piece) {
             Ok(()) if !is_last => {}
             Ok(()) => {
                 let durable = self.media.flush_handle();
-                let durable = durable.is_none_or(|durable| durable.flush().is_ok());
-                self.finish_sanitize(durable);
+                self.finish_sanitize(durable.is_none_or(|durable| durable.flush().is_ok()));
             }
             Err(_) => self.finish_sanitize(false),
         }

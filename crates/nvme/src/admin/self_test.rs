@@ -9,7 +9,7 @@ use nvme_spec::command::{DeviceSelfTestCdw10, SelfTestCode, SubmissionEntry};
 use nvme_spec::{NSID_ALL, Status};
 
 use crate::background::{EXTENDED_SELF_TEST_NS, RunningTest};
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::state::SelfTest;
 use crate::subsystem::Subsystem;
@@ -42,15 +42,12 @@ pub(super) fn parse(entry: &SubmissionEntry) -> Result<SelfTestRequest, Failure>
         Some(code @ (SelfTestCode::Short | SelfTestCode::Extended | SelfTestCode::Abort)) => {
             Ok(SelfTestRequest { nsid: entry.nsid.get(), code })
         }
-        _ => {
-            let cause = format!("self-test code {code:#x} is not supported");
-            Err(Failure::invalid_field(Parameter::dword(10, 0), cause))
-        }
+        _ => Err(Failure::invalid_field(Parameter::dword(10, 0), format!("self-test code {code:#x} is not supported"))),
     }
 }
 
 impl Subsystem {
-    pub(super) fn self_test(&mut self, id: u16, request: &SelfTestRequest) -> Result<Execution, Failure> {
+    pub(super) fn self_test(&mut self, id: u16, request: &SelfTestRequest) -> CommandResult {
         if request.code == SelfTestCode::Abort {
             self.end_self_test(SelfTestEnd::AbortedByHost, |_| true);
             return Ok(Execution::DONE);
@@ -59,7 +56,7 @@ impl Subsystem {
         if request.nsid != 0 && request.nsid != NSID_ALL {
             self.state.namespaces.active(id, request.nsid)?;
         }
-        if self.background.self_test().is_some() {
+        if self.background.self_test.is_some() {
             let cause = "a device self-test is in progress. Wait for its end, or abort it (STC Fh)";
             return Err(Failure::new(Status::DEVICE_SELF_TEST_IN_PROGRESS, cause));
         }
@@ -108,7 +105,7 @@ impl Subsystem {
 
     /// Stores a new test result. If storing fails, the next change stores it.
     pub(crate) fn store_test_results(&mut self) {
-        if self.background.take_new_result() {
+        if std::mem::take(&mut self.background.has_new_result) {
             let _ = self.store_state();
         }
     }

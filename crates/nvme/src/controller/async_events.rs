@@ -46,22 +46,13 @@ impl ControllerEvent {
         information: AEI_NOTICE_ENDURANCE_GROUP_CHANGE,
         log: LogId::EnduranceGroupEventAggregate,
     };
-    const TEMPERATURE: ControllerEvent = ControllerEvent {
-        kind: AsyncEventType::SmartHealth,
-        information: AEI_SMART_TEMPERATURE_THRESHOLD,
-        log: LogId::SmartHealth,
-    };
-    const RELIABILITY: ControllerEvent = ControllerEvent {
-        kind: AsyncEventType::SmartHealth,
-        information: AEI_SMART_RELIABILITY,
-        log: LogId::SmartHealth,
-    };
+    const TEMPERATURE: ControllerEvent = ControllerEvent::of_health(AEI_SMART_TEMPERATURE_THRESHOLD);
+    const RELIABILITY: ControllerEvent = ControllerEvent::of_health(AEI_SMART_RELIABILITY);
+    const SPARE: ControllerEvent = ControllerEvent::of_health(AEI_SMART_SPARE_BELOW_THRESHOLD);
 
-    const SPARE: ControllerEvent = ControllerEvent {
-        kind: AsyncEventType::SmartHealth,
-        information: AEI_SMART_SPARE_BELOW_THRESHOLD,
-        log: LogId::SmartHealth,
-    };
+    const fn of_health(information: u8) -> ControllerEvent {
+        ControllerEvent { kind: AsyncEventType::SmartHealth, information, log: LogId::SmartHealth }
+    }
 
     fn reply(self) -> Reply {
         let dword0 =

@@ -31,8 +31,7 @@ impl Controllers {
     }
 
     pub(crate) fn is_connected(&self, id: u16) -> bool {
-        let slot = self.slots.get(usize::from(id).wrapping_sub(1));
-        slot.is_some_and(Option::is_some)
+        self.slots.get(usize::from(id).wrapping_sub(1)).is_some_and(Option::is_some)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Controller> {
@@ -79,8 +78,7 @@ impl Controllers {
     }
 
     pub(crate) fn expired(&self, now: Nanos) -> Vec<u16> {
-        let expired = self.iter().filter(|controller| controller.is_expired(now));
-        expired.map(|controller| controller.id).collect()
+        self.iter().filter(|controller| controller.is_expired(now)).map(|controller| controller.id).collect()
     }
 
     /// Reports a changed namespace to its controllers. Changes are deletion, attachment,

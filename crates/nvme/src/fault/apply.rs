@@ -46,12 +46,12 @@ impl Subsystem {
     /// Sets the callback for a power loss. After the loss no command completes and no data is
     /// stored.
     pub fn on_power_loss(&mut self, callback: PowerLossCallback) {
-        self.faults.set_on_power_loss(callback);
+        self.faults.on_power_loss = Some(callback);
     }
 
     /// True if power was lost.
     pub fn has_lost_power(&self) -> bool {
-        self.faults.has_lost_power()
+        self.faults.has_lost_power
     }
 
     pub(crate) fn continue_faults(&mut self) {

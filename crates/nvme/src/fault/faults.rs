@@ -33,8 +33,8 @@ impl FaultsReport {
 #[derive(Default)]
 pub(crate) struct FaultState {
     injector: Option<Box<FaultInjector>>,
-    on_power_loss: Option<PowerLossCallback>,
-    has_lost_power: bool,
+    pub(crate) on_power_loss: Option<PowerLossCallback>,
+    pub(crate) has_lost_power: bool,
 }
 
 impl FaultState {
@@ -43,27 +43,14 @@ impl FaultState {
         self.injector.is_some()
     }
 
-    /// True if power was lost.
-    #[inline]
-    pub(crate) fn has_lost_power(&self) -> bool {
-        self.has_lost_power
-    }
-
-    /// Sets or removes the plan.
     pub(crate) fn set_plan(&mut self, plan: Option<FaultPlan>, now: Nanos) {
         self.injector = plan.map(|plan| Box::new(FaultInjector::new(plan, now)));
         assert_eq!(self.conditions(), DriveConditions::default(), "a plan begins without conditions");
     }
 
-    /// Sets the callback for a power loss.
-    pub(crate) fn set_on_power_loss(&mut self, callback: PowerLossCallback) {
-        self.on_power_loss = Some(callback);
-    }
-
-    /// Report on the plan, or `None` without a plan.
     pub(crate) fn report(&self) -> Option<FaultsReport> {
         let injector = self.injector.as_ref()?;
-        Some(FaultsReport { seed: injector.plan().seed, commands: injector.commands(), faults: injector.report() })
+        Some(FaultsReport { seed: injector.plan.seed, commands: injector.commands, faults: injector.report() })
     }
 
     pub(crate) fn tick(&mut self, now: Nanos) -> Option<FaultDecision> {
@@ -86,7 +73,7 @@ impl FaultState {
 
     pub(crate) fn lose_power(&mut self, media: &mut CachedMedia) {
         let injector = self.injector.as_ref().expect("a power loss comes from a fault plan");
-        let (plan, command) = (injector.plan(), injector.commands());
+        let (plan, command) = (&injector.plan, injector.commands);
         assert!(!self.has_lost_power, "power is lost once");
         let lost = media.lose(plan.seed, plan.survivors);
         self.has_lost_power = true;
@@ -98,11 +85,11 @@ impl FaultState {
 
     pub(crate) fn conditions(&self) -> DriveConditions {
         let injector = self.injector.as_ref();
-        injector.map(|injector| injector.conditions().clone()).unwrap_or_default()
+        injector.map(|injector| injector.conditions.clone()).unwrap_or_default()
     }
 
     fn has_condition(&self, test: impl Fn(&DriveConditions) -> bool) -> bool {
-        self.injector.as_ref().is_some_and(|injector| test(injector.conditions()))
+        self.injector.as_ref().is_some_and(|injector| test(&injector.conditions))
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
@@ -114,11 +101,11 @@ impl FaultState {
     }
 
     pub(crate) fn temperature_k(&self) -> u16 {
-        let planned = self.injector.as_ref().and_then(|injector| injector.conditions().kelvins);
+        let planned = self.injector.as_ref().and_then(|injector| injector.conditions.kelvins);
         planned.unwrap_or(COMPOSITE_TEMPERATURE_K)
     }
 
     pub(crate) fn spare_percent(&self) -> Option<u8> {
-        self.injector.as_ref()?.conditions().spare_percent
+        self.injector.as_ref()?.conditions.spare_percent
     }
 }

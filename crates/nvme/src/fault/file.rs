@@ -9,19 +9,17 @@ use super::{DelayDistribution, FAULTS_MAX, FaultAction, FaultFilter, FaultPlan, 
 use crate::setup::NAMESPACES_MAX;
 
 /// Most bytes of a plan.
-pub const PLAN_BYTES_MAX: usize = 64 << 10;
+const PLAN_BYTES_MAX: usize = 64 << 10;
 /// Default for the unflushed bytes that a power loss can destroy.
 const WRITE_CACHE_BYTES: u64 = 16 << 20;
 /// Upper bound of that value, because the old data is kept in memory.
 const WRITE_CACHE_BYTES_MAX: u64 = 1 << 30;
-/// Default probability that a piece survives.
 const SURVIVORS: f64 = 0.5;
 /// Longest delay, and longest other time.
 const DELAY_MS_MAX: f64 = 3_600_000.0;
 const SECONDS_MAX: f64 = 31_536_000.0;
 /// Default bound of an exponential delay, in multiples of the mean.
 const MEANS_MAX: f64 = 100.0;
-/// Most characters of a name.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// Error of an invalid plan.
@@ -34,7 +32,6 @@ pub struct PlanError {
     pub problem: String,
 }
 
-/// Names of commands in plans.
 const COMMANDS: [(&str, IoOpcode); 11] = [
     ("flush", IoOpcode::Flush),
     ("write", IoOpcode::Write),
@@ -49,12 +46,10 @@ const COMMANDS: [(&str, IoOpcode); 11] = [
     ("io_management_send", IoOpcode::IoManagementSend),
 ];
 
-/// Kinds that strike single commands, and kinds that are states of the drive
-/// ([`FaultAction::kind`]).
+/// Kinds that strike single commands, and kinds that are states of the drive.
 const STRIKES: [&str; 4] = ["error", "delay", "stuck", "power_loss"];
 const STATES: [&str; 6] = ["read_only", "degraded", "spare", "temperature", "lost_namespace", "event_overflow"];
 
-/// Names of statuses in plans.
 const STATUSES: [(&str, Status); 8] = [
     ("unrecovered_read_error", Status::UNRECOVERED_READ_ERROR),
     ("write_fault", Status::WRITE_FAULT),
@@ -116,17 +111,12 @@ struct FaultText {
     celsius: Option<i16>,
 }
 
-/// Returns the line number of a byte offset.
 fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
 }
 
 impl FaultPlan {
     /// Parses a plan.
-    ///
-    /// # Errors
-    /// The text is not TOML, or a value is invalid. The error names the line, the value and the
-    /// remedy.
     pub fn parse(text: &str) -> Result<FaultPlan, PlanError> {
         let at = |byte: usize| {
             let line = line_of(text, byte);
@@ -193,10 +183,10 @@ impl FaultText {
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || !is_printable {
             return Err(format!("the name is not valid. Give 1 to {NAME_CHARACTERS_MAX} printable characters"));
         }
-        Ok(FaultRule { name, trigger: self.trigger()?, filter: self.filter()?, action: self.action()? })
+        let (trigger, filter, action) = (self.trigger()?, self.filter()?, self.action()?);
+        Ok(FaultRule { name, kind: self.kind.clone(), trigger, filter, action })
     }
 
-    /// Refuses keys that have no meaning for the kind.
     fn check_keys(&self) -> Result<(), String> {
         let kind = self.kind.as_str();
         if !STRIKES.contains(&kind) && !STATES.contains(&kind) {
@@ -269,8 +259,7 @@ impl FaultText {
     fn action(&self) -> Result<FaultAction, String> {
         Ok(match self.kind.as_str() {
             "error" => {
-                let status = self.status.as_ref().map(|name| named("status", name, &STATUSES));
-                FaultAction::Error(status.transpose()?)
+                FaultAction::Error(self.status.as_ref().map(|name| named("status", name, &STATUSES)).transpose()?)
             }
             "delay" => FaultAction::Delay(self.duration()?),
             "stuck" => FaultAction::Stuck,
@@ -312,8 +301,7 @@ impl FaultText {
         if max.is_some_and(|max| max < ns) {
             return Err(format!("delay_ms_max is less than delay_ms, which is {ms}. Increase it"));
         }
-        let distribution = self.distribution.as_ref();
-        Ok(match (distribution, max) {
+        Ok(match (self.distribution.as_ref(), max) {
             (None | Some(DelayText::Constant), None) => DelayDistribution::Constant(ns),
             (None | Some(DelayText::Uniform), Some(max)) => DelayDistribution::Uniform(ns, max),
             (Some(DelayText::Exponential), max) => DelayDistribution::Exponential {
@@ -330,7 +318,6 @@ impl FaultText {
     }
 }
 
-/// Looks a name up in a table.
 fn named<T: Copy>(key: &str, name: &str, table: &[(&str, T)]) -> Result<T, String> {
     let found = table.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -389,6 +376,7 @@ mod tests {
         let plan = FaultPlan::parse("[[fault]]\nkind = \"error\"\n").expect("a plan");
         let expected = FaultRule {
             name: "error 1".to_string(),
+            kind: "error".to_string(),
             trigger: FaultTrigger {
                 from_command: 0,
                 from_ns: 0,

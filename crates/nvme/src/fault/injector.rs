@@ -1,7 +1,6 @@
 //! Decides which faults strike each command, and which states the drive has. The decisions depend
 //! only on the arguments.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use nvme_spec::{IoOpcode, NSID_ALL, Status};
@@ -15,20 +14,15 @@ use crate::io::BlockRange;
 
 /// Current states of the drive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DriveConditions {
-    /// The media is read-only.
+pub(crate) struct DriveConditions {
     pub read_only: bool,
-    /// Reliability is degraded.
     pub degraded: bool,
-    /// Remaining spare in percent, if reduced.
     pub spare_percent: Option<u8>,
-    /// Temperature in kelvins, if set by a fault.
     pub kelvins: Option<u16>,
     /// Namespaces that are lost.
     pub lost: BTreeSet<u32>,
 }
 
-/// Command data that faults can match.
 pub(crate) struct CommandView<'a> {
     pub opcode: IoOpcode,
     pub nsid: u32,
@@ -36,7 +30,6 @@ pub(crate) struct CommandView<'a> {
     pub ranges: &'a dyn Fn() -> Vec<BlockRange>,
 }
 
-/// Decision on a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FaultDecision {
     pub verdict: CommandFate,
@@ -48,10 +41,8 @@ pub(crate) struct FaultDecision {
     pub before: Option<DriveConditions>,
 }
 
-/// End of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CommandFate {
-    /// Normal execution.
     #[default]
     CarryOut,
     /// Failure with a status. `fault` is the name of the fault, and `lba` the logical block if the
@@ -70,27 +61,21 @@ pub(crate) enum CommandFate {
 pub struct FaultReport {
     /// Name of the fault.
     pub name: String,
-    /// Kind of the fault ([`FaultAction::kind`]).
-    pub kind: Cow<'static, str>,
+    /// Kind of the fault in the plan.
+    pub kind: String,
     /// The window of the fault is open.
     pub active: bool,
     /// Number of struck commands. For a state, the number of times it began.
     pub struck: u64,
 }
 
-/// State of a fault's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowState {
     Before,
-    /// Opened at this command and time.
-    Open {
-        command: u64,
-        at: Nanos,
-    },
+    Open { command: u64, at: Nanos },
     Ended,
 }
 
-/// A fault with its decision state.
 struct ActiveFault {
     fault: FaultRule,
     window: WindowState,
@@ -101,14 +86,13 @@ struct ActiveFault {
     random: Xoshiro256PlusPlus,
 }
 
-/// The fault injector. See the module documentation.
 pub(crate) struct FaultInjector {
-    plan: FaultPlan,
+    pub(super) plan: FaultPlan,
     started_at: Nanos,
     /// I/O commands since the plan was set.
-    commands: u64,
+    pub(super) commands: u64,
     armed: Vec<ActiveFault>,
-    conditions: DriveConditions,
+    pub(super) conditions: DriveConditions,
 }
 
 impl FaultInjector {
@@ -130,22 +114,10 @@ impl FaultInjector {
         }
     }
 
-    pub fn plan(&self) -> &FaultPlan {
-        &self.plan
-    }
-
-    pub fn commands(&self) -> u64 {
-        self.commands
-    }
-
-    pub fn conditions(&self) -> &DriveConditions {
-        &self.conditions
-    }
-
     pub fn report(&self) -> Vec<FaultReport> {
         let report = |armed: &ActiveFault| FaultReport {
             name: armed.fault.name.clone(),
-            kind: armed.fault.action.kind().into(),
+            kind: armed.fault.kind.clone(),
             active: matches!(armed.window, WindowState::Open { .. }),
             struck: armed.struck,
         };
@@ -228,7 +200,6 @@ impl FaultInjector {
 }
 
 impl ActiveFault {
-    /// Opens the window.
     fn begin(&mut self, decision: &mut FaultDecision) {
         if self.fault.action.strikes() {
             return;
@@ -296,7 +267,6 @@ impl FaultFilter {
     }
 }
 
-/// Default status of a media failure.
 fn media_status(opcode: IoOpcode) -> Status {
     match opcode {
         IoOpcode::Read | IoOpcode::Compare | IoOpcode::Verify | IoOpcode::IoManagementReceive => {

@@ -8,8 +8,8 @@
 //!                         cache: old content under unflushed writes -> restored at a power loss
 //! ```
 //!
-//! A fault combines a time ([`FaultTrigger`]), a command filter ([`FaultFilter`]) and an effect
-//! ([`FaultAction`]). [`FaultInjector`] decides and counts, from commands, their times and the
+//! A fault combines a time (`FaultTrigger`), a command filter (`FaultFilter`) and an effect
+//! (`FaultAction`). [`FaultInjector`] decides and counts, from commands, their times and the
 //! plan's seed alone. The same commands at the same times meet the same faults. Times matter only
 //! if the plan uses seconds. `apply` carries out the effects on the drive.
 //!
@@ -30,14 +30,14 @@ use ssd::Nanos;
 pub use apply::UnsupportedFault;
 pub(crate) use faults::FaultState;
 pub use faults::{FaultsReport, PowerLossCallback};
-pub use file::{PLAN_BYTES_MAX, PlanError};
-pub(crate) use injector::{CommandFate, FaultDecision, FaultInjector};
-pub use injector::{DriveConditions, FaultReport};
+pub use file::PlanError;
+pub use injector::FaultReport;
+pub(crate) use injector::{CommandFate, DriveConditions, FaultDecision, FaultInjector};
 
 /// Maximum number of faults of a plan.
-pub const FAULTS_MAX: usize = 64;
+const FAULTS_MAX: usize = 64;
 /// Maximum number of commands that all faults of a plan make stuck.
-pub const STUCK_MAX: u64 = 1024;
+const STUCK_MAX: u64 = 1024;
 /// Due time of a stuck command, which never completes.
 pub const NEVER: Nanos = Nanos::MAX;
 
@@ -50,72 +50,58 @@ pub struct FaultPlan {
     pub write_cache_bytes: u64,
     /// Probability that an unflushed write to a 4 KiB piece survives.
     pub survivors: f64,
-    /// Faults of the plan, at most [`FAULTS_MAX`].
-    pub faults: Vec<FaultRule>,
+    /// At most [`FAULTS_MAX`].
+    faults: Vec<FaultRule>,
 }
 
-/// One fault of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FaultRule {
-    /// Name of the fault in reports.
-    pub name: String,
-    /// Time of the fault.
-    pub trigger: FaultTrigger,
-    /// Commands that the fault applies to.
-    pub filter: FaultFilter,
-    /// Effect of the fault.
-    pub action: FaultAction,
+struct FaultRule {
+    name: String,
+    /// Name of the action in the plan.
+    kind: String,
+    trigger: FaultTrigger,
+    filter: FaultFilter,
+    action: FaultAction,
 }
 
 /// Time window of a fault, and selection of commands inside the window.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FaultTrigger {
+struct FaultTrigger {
     /// First I/O command of the window, counted from 1 since the plan was set.
-    pub from_command: u64,
+    from_command: u64,
     /// Start of the window, in nanoseconds after the plan was set.
-    pub from_ns: Nanos,
+    from_ns: Nanos,
     /// Length of the window in I/O commands of the drive. `None` for no limit.
-    pub for_commands: Option<u64>,
-    /// Length of the window in nanoseconds. `None` for no limit.
-    pub for_ns: Option<Nanos>,
+    for_commands: Option<u64>,
+    for_ns: Option<Nanos>,
     /// The fault strikes every n-th matching command.
-    pub every: u64,
-    /// Probability of a strike.
-    pub probability: f64,
-    /// Maximum number of strikes. `None` for no limit.
-    pub times: Option<u64>,
+    every: u64,
+    probability: f64,
+    /// Maximum number of strikes.
+    times: Option<u64>,
 }
 
 /// Filter for the commands of a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FaultFilter {
+struct FaultFilter {
     /// Opcodes of the commands. Empty for all opcodes.
-    pub opcodes: Vec<IoOpcode>,
-    /// Namespace of the commands.
-    pub nsid: Option<u32>,
+    opcodes: Vec<IoOpcode>,
+    nsid: Option<u32>,
     /// Logical blocks of which the command accesses at least one.
-    pub blocks: Option<RangeInclusive<u64>>,
+    blocks: Option<RangeInclusive<u64>>,
 }
 
 /// Distribution of a delay, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DelayDistribution {
-    /// Constant delay.
+enum DelayDistribution {
     Constant(Nanos),
-    /// Uniform distribution between two values.
     Uniform(Nanos, Nanos),
-    /// Exponential distribution with an upper bound.
-    Exponential {
-        /// Mean delay.
-        mean: Nanos,
-        /// Longest delay.
-        max: Nanos,
-    },
+    Exponential { mean: Nanos, max: Nanos },
 }
 
 /// Effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FaultAction {
+enum FaultAction {
     /// The command fails with this status and has no effect. `None` selects Unrecovered Read Error
     /// for reads and Write Fault for writes.
     Error(Option<Status>),
@@ -125,23 +111,17 @@ pub enum FaultAction {
     Stuck,
     /// Power is lost before the command.
     PowerLoss,
-    /// The media is read-only, and write commands fail.
     ReadOnly,
-    /// The drive's reliability is degraded.
     Degraded,
-    /// The available spare is reduced.
     Spare {
         /// Remaining percentage of the original spare.
         percent: u8,
     },
-    /// The drive has this temperature.
     Temperature {
-        /// Temperature in kelvins.
         kelvins: u16,
     },
     /// A namespace disappears for all controllers.
     LostNamespace {
-        /// Identifier of the namespace.
         nsid: u32,
     },
     /// The log of host events is filled once, so that its entries are lost.
@@ -149,31 +129,14 @@ pub enum FaultAction {
 }
 
 impl FaultAction {
-    /// Name of the effect in a plan.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            FaultAction::Error(_) => "error",
-            FaultAction::Delay(_) => "delay",
-            FaultAction::Stuck => "stuck",
-            FaultAction::PowerLoss => "power_loss",
-            FaultAction::ReadOnly => "read_only",
-            FaultAction::Degraded => "degraded",
-            FaultAction::Spare { .. } => "spare",
-            FaultAction::Temperature { .. } => "temperature",
-            FaultAction::LostNamespace { .. } => "lost_namespace",
-            FaultAction::EventOverflow => "event_overflow",
-        }
-    }
-
     /// True for effects on single commands, false for states of the drive.
-    pub fn strikes(&self) -> bool {
+    fn strikes(&self) -> bool {
         matches!(self, FaultAction::Error(_) | FaultAction::Delay(_) | FaultAction::Stuck | FaultAction::PowerLoss)
     }
 }
 
 impl FaultPlan {
-    /// True if the plan has a power loss.
-    pub fn loses_power(&self) -> bool {
+    fn loses_power(&self) -> bool {
         self.faults.iter().any(|fault| fault.action == FaultAction::PowerLoss)
     }
 }

@@ -12,7 +12,7 @@ use nvme_spec::directive::{
 use nvme_spec::{NSID_ALL, Status};
 use zerocopy::IntoBytes;
 
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::subsystem::Subsystem;
 use crate::transfer::{Transfer, check_transfer_bytes};
@@ -98,7 +98,7 @@ impl Subsystem {
         }
     }
 
-    pub(crate) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> Result<Execution, Failure> {
+    pub(crate) fn directive_send(&mut self, id: u16, send: &DirectiveSend) -> CommandResult {
         self.check_directive_namespace(id, send.nsid)?;
         let cause = match DirectiveType::from_u8(send.directive) {
             Some(DirectiveType::Identify) if send.enable => return Ok(Execution::DONE),
@@ -118,7 +118,7 @@ impl Subsystem {
         id: u16,
         receive: &DirectiveReceive,
         data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.check_directive_namespace(id, receive.nsid)?;
         let placement = self.state.fdp.enabled;
         let mut parameters = IdentifyDirectiveParameters::default();

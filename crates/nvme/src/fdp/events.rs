@@ -51,20 +51,15 @@ pub struct Reallocation {
 pub mod kind {
     use nvme_spec::fdp::FdpEventType;
 
-    /// Host event. A reclaim unit was left before it was full.
-    pub const RU_NOT_FULLY_WRITTEN: u8 = FdpEventType::RuNotWrittenToCapacity.code();
-    /// Host event. A reclaim unit was open for longer than the limit.
-    pub const RU_TIME_LIMIT_EXCEEDED: u8 = FdpEventType::RuTimeLimitExceeded.code();
-    /// Host event. A reset made handles reference other reclaim units.
-    pub const CONTROLLER_RESET_MODIFIED_RUHS: u8 = FdpEventType::ControllerResetModifiedRuhs.code();
-    /// Host event. A write named a placement identifier that does not exist.
-    pub const INVALID_PLACEMENT_IDENTIFIER: u8 = FdpEventType::InvalidPlacementIdentifier.code();
+    pub(crate) const RU_NOT_FULLY_WRITTEN: u8 = FdpEventType::RuNotWrittenToCapacity.code();
+    pub(crate) const RU_TIME_LIMIT_EXCEEDED: u8 = FdpEventType::RuTimeLimitExceeded.code();
+    pub(crate) const CONTROLLER_RESET_MODIFIED_RUHS: u8 = FdpEventType::ControllerResetModifiedRuhs.code();
+    pub(crate) const INVALID_PLACEMENT_IDENTIFIER: u8 = FdpEventType::InvalidPlacementIdentifier.code();
     /// Controller event. Garbage collection moved data.
     pub const MEDIA_REALLOCATED: u8 = FdpEventType::MediaReallocated.code();
-    /// Controller event. A handle references another reclaim unit without a host command.
-    pub const IMPLICITLY_MODIFIED_RUH: u8 = FdpEventType::ImplicitlyModifiedRuh.code();
+    pub(crate) const IMPLICITLY_MODIFIED_RUH: u8 = FdpEventType::ImplicitlyModifiedRuh.code();
     /// All types that the controller can report.
-    pub const SUPPORTED: [u8; 6] = [
+    pub(crate) const SUPPORTED: [u8; 6] = [
         RU_NOT_FULLY_WRITTEN,
         RU_TIME_LIMIT_EXCEEDED,
         CONTROLLER_RESET_MODIFIED_RUHS,
@@ -74,7 +69,7 @@ pub mod kind {
     ];
 
     /// True for types of the host event log, false for types of the controller event log.
-    pub const fn is_host_event(kind: u8) -> bool {
+    pub(crate) const fn is_host_event(kind: u8) -> bool {
         kind < 0x80
     }
 }
@@ -111,7 +106,6 @@ pub struct ReportedNamespace<'a> {
 }
 
 impl<'a> ReportedNamespace<'a> {
-    /// Collects the data of a namespace of the drive.
     pub(crate) fn new(nsid: u32, namespace: &'a Namespace) -> ReportedNamespace<'a> {
         ReportedNamespace {
             nsid,
@@ -135,25 +129,21 @@ impl<'a> ReportedNamespace<'a> {
         None
     }
 
-    /// Placement handle that writes through a reclaim unit handle.
     pub(crate) fn placement_handle(&self, handle: RuhId) -> Option<u16> {
         PlacementList::new(self.placement_handles, 1).placement_handle(handle)
     }
 
-    /// True if a placement handle has an event enabled.
     fn is_enabled(&self, placement_handle: u16, kind: u8) -> bool {
         let mask = self.events_enabled.get(usize::from(placement_handle));
         mask.is_some_and(|mask| mask.contains(kind))
     }
 
-    /// True if any placement handle has an event enabled.
     fn is_enabled_anywhere(&self, kind: u8) -> bool {
         self.events_enabled.iter().any(|mask| mask.contains(kind))
     }
 }
 
 impl EventSource {
-    /// Collects the current state of a drive.
     pub(crate) fn new(device: &Device<FdpEventSink>, clock: &DriveClock) -> EventSource {
         EventSource {
             groups: device.layout().groups,
@@ -164,7 +154,6 @@ impl EventSource {
         }
     }
 
-    /// Creates an event with the current time and no optional fields.
     fn event(&self, kind: u8, nsid: Option<u32>) -> FdpEvent {
         FdpEvent { kind, pid: None, nsid, location: None, timestamp: self.timestamp, reallocated: None }
     }
@@ -202,7 +191,6 @@ impl EventLog {
         Ok(())
     }
 
-    /// Adds an event to the ring of its type.
     fn append(&mut self, source: &EventSource, event: FdpEvent) {
         let is_of_media = event.kind == kind::MEDIA_REALLOCATED;
         assert_eq!(event.reallocated.is_some(), is_of_media, "only collections report moved pages");
@@ -228,7 +216,6 @@ impl EventLog {
         }
     }
 
-    /// Logs that a placement handle left its reclaim unit, or that the device closed the unit.
     pub(crate) fn note_unit_left(
         &mut self,
         source: &EventSource,
@@ -248,7 +235,6 @@ impl EventLog {
         }
     }
 
-    /// Logs that a reset changed the reclaim units of a namespace's handles.
     pub(crate) fn note_reset(&mut self, source: &EventSource, of: &ReportedNamespace<'_>) {
         if of.is_enabled_anywhere(kind::CONTROLLER_RESET_MODIFIED_RUHS) {
             let event = source.event(kind::CONTROLLER_RESET_MODIFIED_RUHS, Some(of.nsid));
@@ -256,7 +242,6 @@ impl EventLog {
         }
     }
 
-    /// Fills the ring of host events with meaningless events, so that all earlier entries are lost.
     pub(crate) fn overflow_host_events(&mut self, source: &EventSource) {
         for _ in 0..source.log_entries {
             self.append(source, source.event(kind::INVALID_PLACEMENT_IDENTIFIER, None));
@@ -317,7 +302,6 @@ impl EventLog {
     }
 }
 
-/// True if a collection reallocated data, so at least one page had to be copied.
 fn is_reallocation(reclaim: &ReclaimRecord) -> bool {
     reclaim.pages_copied > 0
 }

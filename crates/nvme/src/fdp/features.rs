@@ -126,7 +126,7 @@ impl Subsystem {
             return Err(Failure::new(Status::COMMAND_SEQUENCE_ERROR, cause));
         }
         self.check_no_sanitize()?;
-        let offered = self.fdp.configurations().len();
+        let offered = self.fdp.configurations.len();
         if enabled && usize::from(configuration) >= offered {
             let cause = format!(
                 "FDP configuration {configuration} does not exist. The drive has {offered} configurations, which start \
@@ -163,7 +163,7 @@ impl Subsystem {
         assert_eq!(before, after, "the capacity does not depend on how the media is divided");
         device.continue_counters(&self.device);
         self.device = device;
-        self.fdp.units_mut().clear();
+        self.fdp.units.clear();
         assert!(self.device.sink().is_empty(), "a new device has nothing to report");
         Ok(())
     }

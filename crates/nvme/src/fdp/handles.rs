@@ -13,7 +13,7 @@ use super::FdpState;
 use super::configuration::{placement_identifier, split_placement_identifier};
 use super::directive::WriteDirective;
 use super::events::{EventSource, FdpEventSink, ReportedNamespace, kind};
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::io::context::IoContext;
 use crate::namespace::Namespace;
@@ -129,8 +129,7 @@ pub(super) fn check_enabled(fdp: &FdpState) -> Result<(), Failure> {
     if fdp.enabled {
         return Ok(());
     }
-    let cause = "Flexible Data Placement is not enabled in the endurance group";
-    Err(Failure::new(Status::FDP_DISABLED, cause))
+    Err(Failure::new(Status::FDP_DISABLED, "Flexible Data Placement is not enabled in the endurance group"))
 }
 
 /// Records a write to a handle's reclaim unit. `filled` is true if the write filled the previous
@@ -161,7 +160,7 @@ impl IoContext<'_> {
                 return Err(Failure::invalid_field(Parameter::dword(12, 20), cause));
             }
             Err(UnresolvedDirective::Unknown(pid)) => {
-                let source = self.event_source();
+                let source = EventSource::new(self.device, self.clock);
                 let of = ReportedNamespace::new(self.nsid, self.namespace);
                 self.fdp.events.note_invalid_identifier(&source, &of, pid);
                 None
@@ -180,10 +179,8 @@ impl IoContext<'_> {
     pub(crate) fn pages_before_writing(&mut self, handle: RuhId) -> Option<Vec<u32>> {
         // Drops redirections of an earlier command that failed.
         self.device.sink_mut().forget_redirected();
-        let left = |group| {
-            let left = self.device.available_media_writes(Placement { group, handle });
-            left.expect("a handle of the device")
-        };
+        let left =
+            |group| self.device.available_media_writes(Placement { group, handle }).expect("a handle of the device");
         let groups = 0..self.device.layout().groups;
         self.units.is_limited().then(|| groups.map(RgId).map(left).collect())
     }
@@ -210,7 +207,7 @@ impl IoContext<'_> {
 
     /// Executes Reclaim Unit Handle Status. The result has a descriptor for each placement handle
     /// and reclaim group, cut to the size of the host's buffer. The header counts all of them.
-    pub(crate) fn handle_status(&mut self, bytes: u64, data: &mut Vec<u8>) -> Result<Execution, Failure> {
+    pub(crate) fn handle_status(&mut self, bytes: u64, data: &mut Vec<u8>) -> CommandResult {
         check_enabled(self.fdp)?;
         let groups = self.device.layout().groups;
         let placements = PlacementList::new(&self.namespace.placement_handles, groups);
@@ -237,7 +234,7 @@ impl IoContext<'_> {
 
     /// Executes Reclaim Unit Handle Update. Each listed placement identifier gets a new reclaim
     /// unit.
-    pub(crate) fn handle_update(&mut self, data: &[u8]) -> Result<Execution, Failure> {
+    pub(crate) fn handle_update(&mut self, data: &[u8]) -> CommandResult {
         check_enabled(self.fdp)?;
         let groups = self.device.layout().groups;
         let mut placements = Vec::with_capacity(data.len() / 2);
@@ -262,7 +259,7 @@ impl IoContext<'_> {
         let unwritten = left.expect("a handle of the device");
         self.units.forget(placement);
         if unwritten > 0 {
-            let source = self.event_source();
+            let source = EventSource::new(self.device, self.clock);
             let of = ReportedNamespace::new(self.nsid, self.namespace);
             self.fdp.events.note_unit_left(&source, &of, placement, event_kind);
         }
@@ -277,28 +274,26 @@ fn status_bytes(placements: PlacementList<'_>) -> u64 {
 impl Subsystem {
     pub(crate) fn handle_status_bytes(&self, id: u16, nsid: u32) -> Result<u64, Failure> {
         let namespace = self.state.namespaces.active(id, nsid)?;
-        let placements = PlacementList::new(&namespace.placement_handles, self.device.layout().groups);
-        Ok(status_bytes(placements))
+        Ok(status_bytes(PlacementList::new(&namespace.placement_handles, self.device.layout().groups)))
     }
 
     /// Closes reclaim units that have been open for longer than the time limit.
     pub(crate) fn check_time_limits(&mut self) {
-        for placement in self.fdp.units().expired(self.clock.now()) {
+        for placement in self.fdp.units.expired(self.clock.now()) {
             match self.state.namespaces.of_handle(placement.handle) {
                 Some(nsid) => self.namespace_io(nsid).leave_reclaim_unit(placement, kind::RU_TIME_LIMIT_EXCEEDED),
-                None => self.fdp.units_mut().forget(placement),
+                None => self.fdp.units.forget(placement),
             }
         }
         assert!(
-            self.fdp.units().expired(self.clock.now()).is_empty(),
+            self.fdp.units.expired(self.clock.now()).is_empty(),
             "no reclaim unit is open for longer than the limit"
         );
     }
 
     pub(crate) fn overflow_host_events(&mut self) {
         if self.state.fdp.enabled {
-            let source = EventSource::new(&self.device, &self.clock);
-            self.state.fdp.events.overflow_host_events(&source);
+            self.state.fdp.events.overflow_host_events(&EventSource::new(&self.device, &self.clock));
         }
     }
 
@@ -315,7 +310,7 @@ impl Subsystem {
                     let handle = owner.handle().expect("a reported event belongs to a handle");
                     let placement = Placement { group, handle };
                     // The command that closed the unit may have written to its successor already.
-                    note_unit_written(&self.device, self.fdp.units_mut(), self.clock.now(), placement, true);
+                    note_unit_written(&self.device, &mut self.fdp.units, self.clock.now(), placement, true);
                     if let Some(nsid) = namespaces.of_handle(handle) {
                         let of = ReportedNamespace::new(nsid, namespaces.get(nsid));
                         log.note_unit_left(&source, &of, placement, kind::IMPLICITLY_MODIFIED_RUH);

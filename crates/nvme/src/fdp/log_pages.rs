@@ -26,10 +26,9 @@ const DESCRIPTOR_ALIGNMENT_BYTES: usize = 8;
 
 impl Subsystem {
     pub(crate) fn fdp_configurations_page(&self) -> Vec<u8> {
-        let descriptors: Vec<u8> =
-            self.fdp.configurations().iter().flat_map(|config| self.descriptor(config)).collect();
+        let descriptors: Vec<u8> = self.fdp.configurations.iter().flat_map(|config| self.descriptor(config)).collect();
         let header = FdpConfigurationsHeader {
-            numfdpc: (self.fdp.configurations().len() as u16 - 1).into(),
+            numfdpc: (self.fdp.configurations.len() as u16 - 1).into(),
             sze: ((size_of::<FdpConfigurationsHeader>() + descriptors.len()) as u32).into(),
             ..FdpConfigurationsHeader::default()
         };
@@ -102,8 +101,7 @@ impl Subsystem {
                 }
             }
         }
-        let header = RuhUsageHeader { nruh: handles.into(), ..RuhUsageHeader::default() };
-        let mut page = header.as_bytes().to_vec();
+        let mut page = RuhUsageHeader { nruh: handles.into(), ..RuhUsageHeader::default() }.as_bytes().to_vec();
         for attributes in usage {
             let descriptor = RuhUsageDescriptor { ruha: attributes.code(), ..RuhUsageDescriptor::default() };
             page.extend_from_slice(descriptor.as_bytes());

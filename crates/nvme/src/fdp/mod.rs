@@ -58,8 +58,8 @@ pub struct FdpState {
 #[derive(Debug)]
 pub(crate) struct FdpRuntime {
     /// Device configurations of the offered FDP configurations.
-    configurations: Vec<DeviceConfig>,
-    units: RuOpenTimes,
+    pub(crate) configurations: Vec<DeviceConfig>,
+    pub(crate) units: RuOpenTimes,
 }
 
 impl FdpRuntime {
@@ -67,20 +67,5 @@ impl FdpRuntime {
     /// or without limit if 0.
     pub(crate) fn new(profile: &DeviceConfig, time_limit_s: u32) -> FdpRuntime {
         FdpRuntime { configurations: configurations(profile), units: RuOpenTimes::new(time_limit_s) }
-    }
-
-    /// Device configurations of the offered FDP configurations.
-    pub(crate) fn configurations(&self) -> &[DeviceConfig] {
-        &self.configurations
-    }
-
-    /// Open reclaim units.
-    pub(crate) fn units(&self) -> &RuOpenTimes {
-        &self.units
-    }
-
-    /// Mutable version of [`FdpRuntime::units`].
-    pub(crate) fn units_mut(&mut self) -> &mut RuOpenTimes {
-        &mut self.units
     }
 }

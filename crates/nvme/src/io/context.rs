@@ -13,7 +13,7 @@ use crate::clock::DriveClock;
 use crate::completion::Execution;
 use crate::error::{Failure, Parameter};
 use crate::fault::cache::CachedMedia;
-use crate::fdp::{EventSource, FdpEventSink, FdpState, RuOpenTimes};
+use crate::fdp::{FdpEventSink, FdpState, RuOpenTimes};
 use crate::media::{ByteRange, Media, MediaError};
 use crate::namespace::Namespace;
 use crate::state::{SanitizeOutcome, SmartCounters};
@@ -43,28 +43,14 @@ impl IoContext<'_> {
         u64::from(self.device.layout().logical_pages) * self.page_bytes
     }
 
-    /// Current state of the drive for the reporting rules of FDP events.
-    pub(crate) fn event_source(&self) -> EventSource {
-        EventSource::new(self.device, self.clock)
-    }
-
-    /// Failure of a command because of the storage.
     pub(super) fn media_failure(&mut self, status: Status, error: &MediaError) -> Failure {
         media_failure(&mut self.smart.media_errors, status, error)
     }
 
-    /// Refuses a range that reaches beyond the namespace.
-    #[inline]
-    pub(super) fn check_range(&self, blocks: BlockRange) -> Result<(), Failure> {
-        check_range(self.namespace, blocks)
-    }
-
-    /// Refuses a range that cannot be written.
     pub(super) fn check_writable(&self, blocks: BlockRange) -> Result<(), Failure> {
-        self.check_range(blocks)?;
+        check_range(self.namespace, blocks)?;
         if self.is_read_only {
-            let cause = "the media is read-only";
-            return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, cause).lba(blocks.first));
+            return Err(Failure::new(Status::WRITE_TO_READ_ONLY_RANGE, "the media is read-only").lba(blocks.first));
         }
         if self.namespace.write_protected {
             let cause = format!("namespace {} is write protected", self.nsid);
@@ -74,7 +60,7 @@ impl IoContext<'_> {
     }
 
     pub(super) fn check_readable(&self, blocks: BlockRange) -> Result<(), Failure> {
-        self.check_range(blocks)?;
+        check_range(self.namespace, blocks)?;
         let uncorrectable = &self.namespace.uncorrectable;
         if uncorrectable.is_empty() {
             return Ok(());
@@ -168,6 +154,5 @@ pub(super) fn media_failure(media_errors: &mut u64, status: Status, error: &Medi
 
 /// Makes a range of the storage read as zeroes. The device model does not see the change.
 pub(crate) fn discard(media: &mut CachedMedia, media_errors: &mut u64, piece: ByteRange) -> Result<(), Failure> {
-    let discarded = media.discard(piece.offset, piece.bytes);
-    discarded.map_err(|error| media_failure(media_errors, Status::WRITE_FAULT, &error))
+    media.discard(piece.offset, piece.bytes).map_err(|error| media_failure(media_errors, Status::WRITE_FAULT, &error))
 }

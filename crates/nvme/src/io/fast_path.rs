@@ -110,7 +110,7 @@ impl Subsystem {
         // Commands need the normal path if they take time, meet faults or are monitored one by one.
         let fast_path_applies = controller.is_ready()
             && !self.faults.are_planned()
-            && !self.faults.has_lost_power()
+            && !self.faults.has_lost_power
             && self.device.config().timing.is_none()
             && self.config.reclaim_unit_time_limit_s == 0
             && !self.state.latency_monitor.is_long(0)

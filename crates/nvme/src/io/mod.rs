@@ -12,16 +12,16 @@ pub(crate) mod ranges;
 mod read_write;
 
 use nvme_spec::command::{self, SubmissionEntry};
-use nvme_spec::{IoOpcode, NSID_ALL, Status};
+use nvme_spec::{IoOpcode, NSID_ALL};
 use prefetch::NonTemporalBuf;
 use ssd::{Lpn, Placement};
 
 use context::IoContext;
 
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
-use crate::media::{ByteRange, Media, MediaError, bytes_for};
+use crate::media::{ByteRange, Media, bytes_for};
 use crate::subsystem::Subsystem;
 use crate::traffic::CommandKind;
 use crate::transfer::{TRANSFER_BYTES_MAX, Transfer, TransferDirection, check_transfer_bytes};
@@ -209,14 +209,8 @@ pub(crate) fn pages_of(piece: ByteRange, page_bytes: u64) -> (Lpn, u32) {
     (Lpn(first as u32), (end - first) as u32)
 }
 
-/// Failure of a command whose data the storage could not read.
-fn unreadable(media_errors: &mut u64, error: &MediaError) -> Failure {
-    context::media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error)
-}
-
 fn unknown_management_operation(operation: u32) -> Failure {
-    let cause = format!("management operation {operation:#x} is not supported");
-    Failure::invalid_field(Parameter::dword(10, 0), cause)
+    Failure::invalid_field(Parameter::dword(10, 0), format!("management operation {operation:#x} is not supported"))
 }
 
 impl Subsystem {
@@ -231,10 +225,7 @@ impl Subsystem {
             NvmOperation::Copy { ranges, descriptor_format, .. } => {
                 Transfer::to_controller(ranges * ranges::source_range_bytes(descriptor_format)?)
             }
-            NvmOperation::HandleStatus { bytes } => {
-                let bytes = bytes.min(self.handle_status_bytes(id, nsid)?);
-                Transfer::to_host(bytes)
-            }
+            NvmOperation::HandleStatus { bytes } => Transfer::to_host(bytes.min(self.handle_status_bytes(id, nsid)?)),
             NvmOperation::HandleUpdate { identifiers } => Transfer::to_controller(limited(identifiers * 2)?),
             NvmOperation::Flush
             | NvmOperation::Verify(_)
@@ -252,7 +243,7 @@ impl Subsystem {
         command: &IoCommand,
         data: &mut Vec<u8>,
         progress: &mut IoProgress,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         let &IoCommand { nsid, operation } = command;
         // Flush is the only I/O command that runs during a sanitize operation (Base Specification,
         // "Sanitize Operations"). It is also the only one that accepts all namespaces.
@@ -269,8 +260,8 @@ impl Subsystem {
         &mut self,
         id: u16,
         nsid: u32,
-        run: impl FnOnce(&mut IoContext<'_>) -> Result<Execution, Failure>,
-    ) -> Result<Execution, Failure> {
+        run: impl FnOnce(&mut IoContext<'_>) -> CommandResult,
+    ) -> CommandResult {
         self.check_no_sanitize()?;
         self.state.namespaces.active(id, nsid)?;
         let mut io = self.namespace_io(nsid);
@@ -292,7 +283,7 @@ impl Subsystem {
             smart: &mut self.state.smart,
             sanitize: &mut self.state.sanitize,
             fdp: &mut self.state.fdp,
-            units: self.fdp.units_mut(),
+            units: &mut self.fdp.units,
             clock: &mut self.clock,
             scratch: &mut self.scratch,
             is_read_only: self.faults.is_read_only(),
@@ -335,8 +326,7 @@ impl Subsystem {
             if kind == CommandKind::Read {
                 self.media.prefetch(piece.offset, piece.bytes);
             }
-            let first = Lpn((piece.offset / page_bytes) as u32);
-            self.device.prefetch(std::iter::once(first));
+            self.device.prefetch(std::iter::once(Lpn((piece.offset / page_bytes) as u32)));
         }
     }
 
@@ -345,7 +335,7 @@ impl Subsystem {
         id: u16,
         command: &IoCommand,
         data: StraightData<'_>,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.with_namespace(id, command.nsid, |io| match (command.operation, data) {
             (NvmOperation::Read(blocks), StraightData::ToHost(take)) => io.read_pieces(blocks, take),
             (NvmOperation::Write { blocks, force_unit_access, directive }, StraightData::FromHost(give)) => {
@@ -355,8 +345,7 @@ impl Subsystem {
         })
     }
 
-    /// Flushes one namespace, or all namespaces of the controller.
-    fn flush(&mut self, id: u16, nsid: u32) -> Result<Execution, Failure> {
+    fn flush(&mut self, id: u16, nsid: u32) -> CommandResult {
         if nsid != NSID_ALL {
             self.state.namespaces.active(id, nsid)?;
         }
@@ -365,13 +354,7 @@ impl Subsystem {
 }
 
 impl IoContext<'_> {
-    /// Calls the executor of an operation.
-    fn execute(
-        &mut self,
-        operation: NvmOperation,
-        data: &mut Vec<u8>,
-        progress: &mut IoProgress,
-    ) -> Result<Execution, Failure> {
+    fn execute(&mut self, operation: NvmOperation, data: &mut Vec<u8>, progress: &mut IoProgress) -> CommandResult {
         match operation {
             NvmOperation::Read(blocks) => self.read(blocks, data),
             NvmOperation::Compare(blocks) => self.compare(blocks, data),

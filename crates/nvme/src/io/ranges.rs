@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 use super::context::IoContext;
 use super::read_write::split_by_page;
 use super::{BlockRange, IoProgress};
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::error::{Failure, Parameter};
 use crate::fdp::WriteDirective;
 use crate::media::ByteRange;
@@ -81,7 +81,7 @@ impl IoContext<'_> {
         deallocate: bool,
         data: &[u8],
         progress: &mut IoProgress,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         let ranges = <[Range]>::ref_from_bytes(data).expect("the length was checked");
         for range in ranges {
             self.check_writable(deallocated(range))?;
@@ -129,7 +129,7 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    pub(super) fn copy(&mut self, destination: &CopyDestination, data: &[u8]) -> Result<Execution, Failure> {
+    pub(super) fn copy(&mut self, destination: &CopyDestination, data: &[u8]) -> CommandResult {
         let sources = <[SourceRange0]>::ref_from_bytes(data).expect("the length was checked");
         let ranges = sources.len() as u64;
         let total: u64 = sources.iter().map(|source| copied(source).count).sum();

@@ -8,8 +8,8 @@ use prefetch::NonTemporalBuf;
 use ssd::{Placement, WriteRequest};
 
 use super::context::{IoContext, media_failure};
-use super::{BlockRange, IoProgress, metadata, pages_of, unreadable};
-use crate::completion::Execution;
+use super::{BlockRange, IoProgress, metadata, pages_of};
+use crate::completion::{CommandResult, Execution};
 use crate::error::Failure;
 use crate::fault::cache::CachedMedia;
 use crate::fdp::WriteDirective;
@@ -17,7 +17,7 @@ use crate::media::{ByteRange, Media, MediaError};
 use crate::transfer::TRANSFER_BYTES_MAX;
 
 impl IoContext<'_> {
-    pub(super) fn read(&mut self, blocks: BlockRange, data: &mut Vec<u8>) -> Result<Execution, Failure> {
+    pub(super) fn read(&mut self, blocks: BlockRange, data: &mut Vec<u8>) -> CommandResult {
         self.check_readable(blocks)?;
         self.read_for_host(blocks, data)?;
         self.note_read(blocks);
@@ -29,7 +29,7 @@ impl IoContext<'_> {
         &mut self,
         blocks: BlockRange,
         take: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.check_readable(blocks)?;
         let mut buffer = std::mem::take(self.scratch);
         let mut taken = Ok(());
@@ -92,7 +92,7 @@ impl IoContext<'_> {
         directive: WriteDirective,
         force_unit_access: bool,
         data: &[u8],
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.check_writable(blocks)?;
         let extended = self.namespace.extended_metadata;
         let apart = extended.then(|| metadata::taken_apart(data, self.namespace));
@@ -109,7 +109,7 @@ impl IoContext<'_> {
         directive: WriteDirective,
         force_unit_access: bool,
         give: &mut dyn FnMut(NonTemporalBuf<'_>) -> Result<(), Failure>,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.check_writable(blocks)?;
         let placement = self.resolve(directive)?;
         let mut buffer = std::mem::take(self.scratch);
@@ -172,7 +172,7 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    pub(super) fn compare(&mut self, blocks: BlockRange, data: &[u8]) -> Result<Execution, Failure> {
+    pub(super) fn compare(&mut self, blocks: BlockRange, data: &[u8]) -> CommandResult {
         self.check_readable(blocks)?;
         let mut scratch = std::mem::take(self.scratch);
         let read = self.read_for_host(blocks, &mut scratch);
@@ -188,7 +188,7 @@ impl IoContext<'_> {
     }
 
     /// Reads a part of up to the largest transfer, without returning the data.
-    pub(super) fn verify_part(&mut self, blocks: BlockRange, progress: &mut IoProgress) -> Result<Execution, Failure> {
+    pub(super) fn verify_part(&mut self, blocks: BlockRange, progress: &mut IoProgress) -> CommandResult {
         self.check_readable(blocks)?;
         let block_bytes_log2 = self.namespace.block_bytes_log2();
         let part = BlockRange {
@@ -215,7 +215,7 @@ impl IoContext<'_> {
         deallocate: bool,
         force_unit_access: bool,
         progress: &mut IoProgress,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         self.check_writable(blocks)?;
         // All parts of a command use one placement, as long as it exists.
         let placement = match progress.placement.filter(|decided| self.has_place(*decided)) {
@@ -260,7 +260,7 @@ impl IoContext<'_> {
         Ok(())
     }
 
-    pub(super) fn write_uncorrectable(&mut self, blocks: BlockRange) -> Result<Execution, Failure> {
+    pub(super) fn write_uncorrectable(&mut self, blocks: BlockRange) -> CommandResult {
         /// Most ranges of unreadable blocks in the state. The limit bounds the memory that a host
         /// can use.
         const RANGES_MAX: usize = 1 << 16;
@@ -290,7 +290,8 @@ pub(super) fn unread(
 ) -> Failure {
     let before = done_bytes + error.offset.saturating_sub(piece.offset);
     let lba = blocks.first + (before >> block_bytes_log2);
-    unreadable(media_errors, error).lba(lba.min(blocks.first + blocks.count - 1))
+    let failure = media_failure(media_errors, Status::UNRECOVERED_READ_ERROR, error);
+    failure.lba(lba.min(blocks.first + blocks.count - 1))
 }
 
 pub(super) fn device_write(piece: ByteRange, page_bytes: u64, placement: Placement) -> WriteRequest {

@@ -236,16 +236,14 @@ impl QueueRing {
             return Err(Failure::new(Status::PRP_OFFSET_INVALID, cause).at(Parameter::DATA_POINTER));
         }
         if self.base == 0 {
-            let cause = "the queue's address is 0";
-            return Err(Failure::invalid_field(Parameter::DATA_POINTER, cause));
+            return Err(Failure::invalid_field(Parameter::DATA_POINTER, "the queue's address is 0"));
         }
         Ok((self.base, self.entries as u16))
     }
 }
 
 fn invalid_queue(queue: u16, why: &str) -> Failure {
-    let cause = format!("queue {queue} {why}");
-    Failure::new(Status::INVALID_QUEUE_IDENTIFIER, cause).at(Parameter::dword(10, 0))
+    Failure::new(Status::INVALID_QUEUE_IDENTIFIER, format!("queue {queue} {why}")).at(Parameter::dword(10, 0))
 }
 
 fn invalid_size(cause: impl Into<std::borrow::Cow<'static, str>>) -> Failure {

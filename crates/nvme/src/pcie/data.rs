@@ -119,8 +119,7 @@ pub(super) fn scatter(memory: &dyn HostMemory, segments: &[DataSegment], data: &
 /// Refuses segments outside of readable host memory.
 pub(super) fn check_readable(memory: &dyn HostMemory, segments: &[DataSegment]) -> Result<(), Failure> {
     segments.iter().try_for_each(|segment| {
-        let checked = memory.check_readable(segment.address_of_data(), segment.bytes);
-        checked.map_err(not_transferred)
+        memory.check_readable(segment.address_of_data(), segment.bytes).map_err(not_transferred)
     })
 }
 

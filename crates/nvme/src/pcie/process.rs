@@ -358,8 +358,7 @@ impl PcieController {
         if let Some(failure) = failed {
             let entry = &entries[usize::from(done)];
             self.submission(queue).pass(1);
-            let reply = subsystem.fail(self.id, queue, entry, failure);
-            self.end(bus, now, queue, *entry, PendingReply::at(now, reply));
+            self.end(bus, now, queue, *entry, PendingReply::at(now, subsystem.fail(self.id, queue, entry, failure)));
             done += 1;
         }
         done
@@ -565,7 +564,7 @@ impl PcieController {
         let queue = completion.queue;
         match self.backlog.delay(now, due, durable, completion) {
             Some(completion) => self.post(bus, queue, completion.entry.cid.get(), &completion.reply),
-            None => self.reserve(queue),
+            None => self.completion_of(queue).reserved += 1,
         }
     }
 
@@ -633,11 +632,6 @@ impl PcieController {
         subsystem.flush_nontemporal();
     }
 
-    /// Reserves a completion queue entry for a command of a submission queue.
-    fn reserve(&mut self, queue: u16) {
-        self.completion_of(queue).reserved += 1;
-    }
-
     fn release(&mut self, queue: u16) {
         let completion = self.completion_of(queue);
         assert!(completion.reserved > 0, "a command that ends has a reserved completion entry");
@@ -669,8 +663,7 @@ impl PcieController {
         });
         for cid in cids {
             self.release(queue);
-            let reply = Reply::from_status(Status::ABORTED_SQ_DELETION);
-            self.post(bus, queue, cid, &reply);
+            self.post(bus, queue, cid, &Reply::from_status(Status::ABORTED_SQ_DELETION));
         }
         assert!(self.unfinished.iter().all(|unfinished| unfinished.queue != queue), "no command outlives its queue");
     }

@@ -23,7 +23,7 @@ pub(super) struct SubmissionQueue {
 }
 
 /// A ring that the controller fills with completions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CompletionQueue {
     base: u64,
     size: u16,
@@ -99,18 +99,7 @@ impl SubmissionQueue {
 impl CompletionQueue {
     pub fn new(base: u64, size: u16, vector: Option<u16>) -> CompletionQueue {
         assert!(size >= 2, "one of a ring's entries always stays empty");
-        CompletionQueue {
-            base,
-            size,
-            head: 0,
-            tail: 0,
-            phase: true,
-            vector,
-            reserved: 0,
-            users: 0,
-            raised: false,
-            refused: None,
-        }
+        CompletionQueue { base, size, phase: true, vector, ..CompletionQueue::default() }
     }
 
     /// The last valid doorbell value.

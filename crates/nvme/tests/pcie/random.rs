@@ -124,7 +124,7 @@ fn together_or_one_by_one_is_the_same() {
             let mut machine = Machine::on(Drive::on(with_namespace(), cached));
             machine.create_pair(1, 48, Some(1));
             if !together {
-                let plan = nvme::fault::FaultPlan { seed: 1, write_cache_bytes: 0, survivors: 0.0, faults: Vec::new() };
+                let plan = nvme::fault::FaultPlan::parse("").expect("a plan without faults");
                 machine.drive.subsystem.set_faults(0, Some(plan)).expect("nothing");
             }
             machine

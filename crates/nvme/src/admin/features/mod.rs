@@ -24,7 +24,7 @@ use nvme_spec::{FeatureId, NSID_ALL, Status};
 use super::log_page::check_uuid_index;
 pub(super) use number::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
 
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::controller::{ControllerKind, Features, HostTransport};
 use crate::error::{Failure, Parameter};
 use crate::fdp;
@@ -204,12 +204,7 @@ impl Subsystem {
         })
     }
 
-    pub(super) fn set_features(
-        &mut self,
-        id: u16,
-        setting: &SetFeatureRequest,
-        data: &[u8],
-    ) -> Result<Execution, Failure> {
+    pub(super) fn set_features(&mut self, id: u16, setting: &SetFeatureRequest, data: &[u8]) -> CommandResult {
         let &SetFeatureRequest { feature, dword11, .. } = setting;
         if setting.save && feature.saving != SavePolicy::OnRequest {
             let cause = format!("{} cannot be saved", feature.id);
@@ -234,8 +229,7 @@ impl Subsystem {
         Ok(Execution::DONE)
     }
 
-    /// Sets a feature whose value is one number.
-    fn set_number(&mut self, id: u16, setting: &SetFeatureRequest, namespaces: Vec<u32>) -> Result<Execution, Failure> {
+    fn set_number(&mut self, id: u16, setting: &SetFeatureRequest, namespaces: Vec<u32>) -> CommandResult {
         let feature = setting.feature;
         let value = self.value_to_set(id, feature.id, setting.dword11)?;
         let instances =
@@ -307,12 +301,7 @@ impl Subsystem {
         Ok(GetFeatureRequest { feature, select, nsid: entry.nsid.get(), dword11: entry.cdw11.get() })
     }
 
-    pub(super) fn get_features(
-        &mut self,
-        id: u16,
-        question: &GetFeatureRequest,
-        data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    pub(super) fn get_features(&mut self, id: u16, question: &GetFeatureRequest, data: &mut Vec<u8>) -> CommandResult {
         let feature = question.feature;
         data.clear();
         let result = if question.select == FeatureSelect::SupportedCapabilities {

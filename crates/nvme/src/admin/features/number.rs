@@ -58,8 +58,7 @@ pub(super) fn instance(feature: FeatureId, dword: u32) -> u32 {
 }
 
 fn threshold(kind: u8, temperature_k: u16) -> u32 {
-    let value = TemperatureThreshold::new().with_thsel(kind).with_tmpth(temperature_k);
-    value.into_bits()
+    TemperatureThreshold::new().with_thsel(kind).with_tmpth(temperature_k).into_bits()
 }
 
 fn refuse(bit: u8, cause: String) -> Result<(), Failure> {
@@ -144,8 +143,7 @@ impl Subsystem {
             }
             FeatureId::InterruptVectorConfiguration => instance & !NOT_A_NAMESPACE,
             FeatureId::EnduranceGroupEventConfiguration => {
-                let value = EnduranceGroupEventConfiguration::new().with_endgid(ENDURANCE_GROUP);
-                value.into_bits()
+                EnduranceGroupEventConfiguration::new().with_endgid(ENDURANCE_GROUP).into_bits()
             }
             _ => 0,
         }
@@ -173,6 +171,5 @@ fn check_threshold(value: TemperatureThreshold) -> Result<(), Failure> {
 }
 
 fn check_group(dword: u32) -> Result<(), Failure> {
-    let group = EnduranceGroupEventConfiguration::from_bits(dword).endgid();
-    check_endurance_group(group, Parameter::dword(11, 0))
+    check_endurance_group(EnduranceGroupEventConfiguration::from_bits(dword).endgid(), Parameter::dword(11, 0))
 }

@@ -1,5 +1,6 @@
 //! Log pages about the supported log pages, commands and features of a controller.
 
+use nvme_spec::identify::CommandSet;
 use nvme_spec::log::{
     CommandEffects, CommandsSupportedAndEffects, FeatureIdentifiersSupportedAndEffects, FidSupportedAndEffects,
     LidSupportedAndEffects, SupportedLogPages,
@@ -11,8 +12,6 @@ use crate::admin::features::FEATURES;
 use crate::controller::{ControllerKind, HostTransport};
 use crate::subsystem::Subsystem;
 
-/// Command Set Identifier of the NVM command set.
-const NVM_COMMAND_SET: u8 = 0;
 /// Command Submission and Execution. No other command may run on the same namespace.
 const ALONE_ON_NAMESPACE: u8 = 1;
 /// Command Submission and Execution. No other command may run on any namespace.
@@ -94,7 +93,7 @@ impl Subsystem {
         if controller.kind == ControllerKind::Io {
             put(&ADMIN_OF_DRIVE);
         }
-        if controller.kind == ControllerKind::Io && command_set == NVM_COMMAND_SET {
+        if controller.kind == ControllerKind::Io && command_set == CommandSet::Nvm.code() {
             for (opcode, effects) in IO {
                 page.iocs[usize::from(opcode.code())] = effects;
             }

@@ -14,6 +14,7 @@ use zerocopy::IntoBytes;
 use zerocopy::little_endian::U128;
 
 use crate::admin::features::{OVER_TEMPERATURE, UNDER_TEMPERATURE};
+use crate::background::SanitizeProgress;
 use crate::state::{SanitizeOutcome, SelfTest};
 use crate::subsystem::Subsystem;
 
@@ -148,8 +149,8 @@ impl Subsystem {
     pub(super) fn self_test_page(&self) -> Vec<u8> {
         let unused = SelfTestResult { dsts: UNUSED_RESULT, ..SelfTestResult::default() };
         let mut page = DeviceSelfTestLog::default();
-        if let Some(progress) = self.background.self_test_progress(self.clock.now()) {
-            (page.cdsto, page.cdstc) = progress;
+        if let Some(test) = &self.background.self_test {
+            (page.cdsto, page.cdstc) = test.progress(self.clock.now());
         }
         page.result.fill(unused);
         for (place, test) in page.result.iter_mut().zip(&self.state.self_tests) {
@@ -187,7 +188,7 @@ impl Subsystem {
             "the state and the drive agree"
         );
         let (status, machine) = self.sanitize_status();
-        let progress = self.background.sanitize_progress().unwrap_or(NO_PROGRESS);
+        let progress = self.background.sanitize.as_ref().map_or(NO_PROGRESS, SanitizeProgress::progress);
         SanitizeStatusLog {
             sprog: progress.into(),
             sstat: status,

@@ -24,7 +24,7 @@ use zerocopy::little_endian::{U16, U64};
 
 pub use health::COMPOSITE_TEMPERATURE_K;
 
-use crate::completion::Execution;
+use crate::completion::{CommandResult, Execution};
 use crate::controller::ControllerKind;
 use crate::error::{Failure, Parameter};
 use crate::setup::{ENDURANCE_GROUP, check_endurance_group};
@@ -95,8 +95,7 @@ pub(super) fn check_uuid_index(index: u8) -> Result<(), Failure> {
 }
 
 fn unknown_page(code: u8) -> Failure {
-    let cause = format!("log page {code:#04x} is not supported");
-    Failure::new(Status::INVALID_LOG_PAGE, cause).at(Parameter::dword(10, 0))
+    Failure::new(Status::INVALID_LOG_PAGE, format!("log page {code:#04x} is not supported")).at(Parameter::dword(10, 0))
 }
 
 fn parse(entry: &SubmissionEntry) -> Result<LogPageRequest, Failure> {
@@ -107,8 +106,10 @@ fn parse(entry: &SubmissionEntry) -> Result<LogPageRequest, Failure> {
     let dwords = u64::from(dword11.numdu()) << 16 | u64::from(dword10.numdl());
     let offset_bytes = u64::from(entry.cdw13.get()) << 32 | u64::from(entry.cdw12.get());
     if dword14.ot() {
-        let cause = format!("{log} does not support an index offset");
-        return Err(Failure::invalid_field(Parameter::dword(14, 23), cause));
+        return Err(Failure::invalid_field(
+            Parameter::dword(14, 23),
+            format!("{log} does not support an index offset"),
+        ));
     }
     if !offset_bytes.is_multiple_of(4) {
         let cause = format!("the offset {offset_bytes} is not a multiple of 4");
@@ -150,12 +151,7 @@ impl Subsystem {
         Ok(request)
     }
 
-    pub(super) fn get_log_page(
-        &mut self,
-        id: u16,
-        request: &LogPageRequest,
-        data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    pub(super) fn get_log_page(&mut self, id: u16, request: &LogPageRequest, data: &mut Vec<u8>) -> CommandResult {
         let page = self.page(id, request)?;
         let tells_counters =
             [LogId::SmartHealth, LogId::EnduranceGroupInformation, LogId::FdpStatistics, LogId::SmartExtended];
@@ -172,7 +168,7 @@ impl Subsystem {
         request: &LogPageRequest,
         page: &[u8],
         data: &mut Vec<u8>,
-    ) -> Result<Execution, Failure> {
+    ) -> CommandResult {
         let rest = usize::try_from(request.offset_bytes).ok().and_then(|offset| page.get(offset..));
         let Some(rest) = rest else {
             let (offset, size_bytes, log) = (request.offset_bytes, page.len(), request.log);
@@ -190,46 +186,49 @@ impl Subsystem {
     }
 
     fn page(&self, id: u16, request: &LogPageRequest) -> Result<Vec<u8>, Failure> {
-        let place_of_group = Parameter::dword(11, 16);
-        match request.log {
-            LogId::SupportedLogPages => Ok(self.supported_pages(id)),
-            LogId::ErrorInformation => Ok(self.controller(id).errors.page()),
+        let is_of_group = matches!(
+            request.log,
+            LogId::EnduranceGroupInformation
+                | LogId::FdpConfigurations
+                | LogId::ReclaimUnitHandleUsage
+                | LogId::FdpStatistics
+                | LogId::FdpEvents
+        );
+        if is_of_group {
+            check_endurance_group(request.group, Parameter::dword(11, 16))?;
+        }
+        Ok(match request.log {
+            LogId::SupportedLogPages => self.supported_pages(id),
+            LogId::ErrorInformation => self.controller(id).errors.page(),
             LogId::SmartHealth => {
                 if request.nsid != 0 && request.nsid != NSID_ALL {
                     let cause = "the log page describes the whole drive. Use NSID 0 or FFFFFFFFh";
                     return Err(Failure::invalid_field(Parameter::NSID, cause));
                 }
-                Ok(self.smart_page(id))
+                self.smart_page(id)
             }
-            LogId::FirmwareSlot => Ok(self.firmware_page()),
-            LogId::ChangedAttachedNamespaceList => Ok(self.changed_namespaces_page(id)),
-            LogId::CommandsSupportedAndEffects => Ok(self.command_effects_page(id, request.command_set)),
-            LogId::DeviceSelfTest => Ok(self.self_test_page()),
-            LogId::EnduranceGroupInformation => {
-                check_endurance_group(request.group, place_of_group)?;
-                Ok(self.endurance_group_page())
-            }
-            LogId::EnduranceGroupEventAggregate => Ok(self.group_events_page(id)),
-            LogId::FeatureIdentifiersSupportedAndEffects => Ok(self.feature_effects_page(id)),
+            LogId::FirmwareSlot => self.firmware_page(),
+            LogId::ChangedAttachedNamespaceList => self.changed_namespaces_page(id),
+            LogId::CommandsSupportedAndEffects => self.command_effects_page(id, request.command_set),
+            LogId::DeviceSelfTest => self.self_test_page(),
+            LogId::EnduranceGroupInformation => self.endurance_group_page(),
+            LogId::EnduranceGroupEventAggregate => self.group_events_page(id),
+            LogId::FeatureIdentifiersSupportedAndEffects => self.feature_effects_page(id),
             // The drive supports no NVMe-MI commands.
             LogId::NvmeMiCommandsSupportedAndEffects => {
-                Ok(NvmeMiCommandsSupportedAndEffects::default().as_bytes().to_vec())
+                NvmeMiCommandsSupportedAndEffects::default().as_bytes().to_vec()
             }
-            LogId::FdpConfigurations => {
-                check_endurance_group(request.group, place_of_group)?;
-                Ok(self.fdp_configurations_page())
-            }
+            LogId::FdpConfigurations => self.fdp_configurations_page(),
             LogId::ReclaimUnitHandleUsage | LogId::FdpStatistics | LogId::FdpEvents => {
-                check_endurance_group(request.group, place_of_group)?;
-                self.enabled_fdp_page(request.log, request.parameter)
+                self.enabled_fdp_page(request.log, request.parameter)?
             }
-            LogId::SanitizeStatus => Ok(self.sanitize_page()),
+            LogId::SanitizeStatus => self.sanitize_page(),
             LogId::SmartExtended | LogId::ErrorRecovery | LogId::LatencyMonitor | LogId::DeviceCapabilities => {
                 check_uuid_index(request.uuid_index)?;
-                Ok(self.datacenter_page(id, request.log))
+                self.datacenter_page(id, request.log)
             }
-            other => Err(unknown_page(other.code())),
-        }
+            other => return Err(unknown_page(other.code())),
+        })
     }
 
     fn firmware_page(&self) -> Vec<u8> {
@@ -245,8 +244,7 @@ impl Subsystem {
 
     fn changed_namespaces_page(&self, id: u16) -> Vec<u8> {
         let mut page = ChangedNamespaceList::default();
-        let changed = self.controller(id).async_events.changed_namespaces();
-        for (place, nsid) in page.nsid.iter_mut().zip(changed) {
+        for (place, nsid) in page.nsid.iter_mut().zip(self.controller(id).async_events.changed_namespaces()) {
             *place = nsid.into();
         }
         page.as_bytes().to_vec()
