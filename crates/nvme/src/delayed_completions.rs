@@ -10,7 +10,8 @@
 //! This module makes no data durable and reads no clock. The caller does both, without the
 //! subsystem's lock. The transport defines the command type and the destination of completions.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use ssd::Nanos;
@@ -18,21 +19,32 @@ use ssd::Nanos;
 use crate::fault::NEVER;
 use crate::media::FlushHandle;
 
+/// A delayed command. The sequence number orders equal times.
+struct DelayedEntry<T> {
+    /// Time of the command's execution.
+    delayed_at: Nanos,
+    due: Nanos,
+    sequence: u64,
+    command: T,
+}
+
+/// Progress of a shutdown that the host requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shutdown {
     #[default]
     None,
+    /// All data must become durable.
     Wanted,
+    /// The data is becoming durable.
     Syncing,
 }
 
 /// Queue of delayed completions. `T` is a command with its reply. Only one value exists for each
 /// command, so a command cannot complete twice.
 pub struct DelayedCompletions<T> {
-    /// Commands that wait for durability with their sequence numbers, oldest first.
-    unsynced: VecDeque<(u64, SyncedCommand<T>)>,
-    /// Commands that wait for their due time. The sequence number orders equal times.
-    delayed: BTreeMap<(Nanos, u64), T>,
+    /// Commands that wait for durability, oldest first.
+    unsynced: VecDeque<DelayedEntry<T>>,
+    delayed: BinaryHeap<Reverse<DelayedEntry<T>>>,
     sequence: u64,
     durable: Option<Arc<dyn FlushHandle>>,
     /// Present during a sync. The sync covers commands below this sequence number.
@@ -40,7 +52,7 @@ pub struct DelayedCompletions<T> {
     shutdown: Shutdown,
 }
 
-/// A command that waits for a sync, or whose sync has ended.
+/// A command whose sync has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SyncedCommand<T> {
     /// Time at which the command was carried out.
@@ -63,7 +75,7 @@ impl<T> Default for DelayedCompletions<T> {
     fn default() -> DelayedCompletions<T> {
         DelayedCompletions {
             unsynced: VecDeque::new(),
-            delayed: BTreeMap::new(),
+            delayed: BinaryHeap::new(),
             sequence: 0,
             durable: None,
             syncing_before: None,
@@ -89,11 +101,12 @@ impl<T> DelayedCompletions<T> {
             return Some(command);
         }
         self.sequence += 1;
+        let entry = DelayedEntry { delayed_at: now, due, sequence: self.sequence, command };
         if durable.is_some() {
             self.durable = durable;
-            self.unsynced.push_back((self.sequence, SyncedCommand { delayed_at: now, due, command }));
+            self.unsynced.push_back(entry);
         } else {
-            self.delayed.insert((due, self.sequence), command);
+            self.delayed.push(Reverse(entry));
         }
         None
     }
@@ -106,13 +119,21 @@ impl<T> DelayedCompletions<T> {
 
     /// Next due time of a command that waits for its time alone. Stuck commands have no due time.
     pub fn next_due(&self) -> Option<Nanos> {
-        self.delayed.keys().next().map(|&(due, _)| due).filter(|&due| due != NEVER)
+        let next = self.delayed.peek().map(|Reverse(entry)| entry.due);
+        next.filter(|&due| due != NEVER)
     }
 
     /// Takes a stuck command.
     pub fn take_stuck(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
-        let (&key, _) = self.delayed.range((NEVER, 0)..).find(|(_, command)| matches(command))?;
-        self.delayed.remove(&key)
+        let before = self.delayed.len();
+        let (mut stuck, rest): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delayed)
+            .into_iter()
+            .partition(|Reverse(entry)| entry.due == NEVER && matches(&entry.command));
+        self.delayed.extend(rest);
+        let taken = stuck.pop();
+        self.delayed.extend(stuck);
+        assert_eq!(self.delayed.len() + taken.iter().len(), before, "at most one stuck command is removed");
+        taken.map(|Reverse(entry)| entry.command)
     }
 
     /// Takes a command that is due, with its due time.
@@ -120,7 +141,7 @@ impl<T> DelayedCompletions<T> {
         if self.next_due()? > now {
             return None;
         }
-        self.delayed.pop_first().map(|((due, _), command)| (due, command))
+        self.delayed.pop().map(|Reverse(entry)| (entry.due, entry.command))
     }
 
     /// True if [`DelayedCompletions::start_sync`] would start a sync.
@@ -145,39 +166,71 @@ impl<T> DelayedCompletions<T> {
     /// Ends the sync and returns the commands that it covers.
     pub fn finish_sync(&mut self) -> SyncResult<T> {
         let before = self.syncing_before.take().expect("only a started sync ends");
-        let covered = self.unsynced.partition_point(|&(sequence, _)| sequence < before);
+        let covered = self.unsynced.partition_point(|entry| entry.sequence < before);
         let shutdown = self.shutdown == Shutdown::Syncing;
         if shutdown {
             self.shutdown = Shutdown::None;
         }
-        let commands = self.unsynced.drain(..covered).map(|(_, command)| command).collect();
-        let is_later = self.unsynced.front().is_none_or(|&(sequence, _)| sequence >= before);
-        assert!(is_later, "no command waits for a completed sync");
+        let commands = self.unsynced.drain(..covered).map(SyncedCommand::from).collect();
+        assert!(
+            self.unsynced.front().is_none_or(|entry| entry.sequence >= before),
+            "no command waits for a completed sync"
+        );
         SyncResult { commands, shutdown }
     }
 
     /// True if a command that `matches` accepts is delayed.
     pub fn holds(&self, matches: impl Fn(&T) -> bool) -> bool {
-        let unsynced = self.unsynced.iter().map(|(_, unsynced)| &unsynced.command);
-        unsynced.chain(self.delayed.values()).any(matches)
+        let delayed = self.delayed.iter().map(|Reverse(entry)| entry);
+        let mut all = self.unsynced.iter().chain(delayed);
+        all.any(|entry| matches(&entry.command))
     }
 
     /// Takes the commands that `matches` accepts.
     pub fn take(&mut self, matches: impl Fn(&T) -> bool) -> Vec<T> {
         let before = self.unsynced.len() + self.delayed.len();
-        let unsynced = std::mem::take(&mut self.unsynced);
-        let (unsynced, rest): (VecDeque<_>, _) =
-            unsynced.into_iter().partition(|(_, unsynced)| matches(&unsynced.command));
+        let (mut taken, rest): (VecDeque<_>, _) = self.unsynced.drain(..).partition(|entry| matches(&entry.command));
         self.unsynced = rest;
-        let delayed = std::mem::take(&mut self.delayed);
-        let (delayed, rest): (BTreeMap<_, _>, _) = delayed.into_iter().partition(|(_, command)| matches(command));
-        self.delayed = rest;
-        let unsynced = unsynced.into_iter().map(|(_, unsynced)| unsynced.command);
-        let taken: Vec<T> = unsynced.chain(delayed.into_values()).collect();
+        for Reverse(entry) in std::mem::take(&mut self.delayed) {
+            if matches(&entry.command) {
+                taken.push_back(entry);
+            } else {
+                self.delayed.push(Reverse(entry));
+            }
+        }
         assert!(!self.holds(matches), "all matching commands are removed");
-        let after = taken.len() + self.unsynced.len() + self.delayed.len();
-        assert_eq!(after, before, "each command is taken or stays delayed");
-        taken
+        assert_eq!(
+            taken.len() + self.unsynced.len() + self.delayed.len(),
+            before,
+            "each command is taken or stays delayed"
+        );
+        taken.into_iter().map(|entry| entry.command).collect()
+    }
+}
+
+impl<T> From<DelayedEntry<T>> for SyncedCommand<T> {
+    fn from(entry: DelayedEntry<T>) -> SyncedCommand<T> {
+        SyncedCommand { delayed_at: entry.delayed_at, due: entry.due, command: entry.command }
+    }
+}
+
+impl<T> PartialEq for DelayedEntry<T> {
+    fn eq(&self, other: &DelayedEntry<T>) -> bool {
+        self.sequence == other.sequence
+    }
+}
+
+impl<T> Eq for DelayedEntry<T> {}
+
+impl<T> PartialOrd for DelayedEntry<T> {
+    fn partial_cmp(&self, other: &DelayedEntry<T>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for DelayedEntry<T> {
+    fn cmp(&self, other: &DelayedEntry<T>) -> std::cmp::Ordering {
+        (self.due, self.sequence).cmp(&(other.due, other.sequence))
     }
 }
 
