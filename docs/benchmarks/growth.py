@@ -21,15 +21,15 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 GIB = 1 << 30
-HEAD = """# How costs grow
+HEAD = """# Growth of costs
 
 This page is for people who change WARP's hot paths. It shows how the cost of a page grows with the
 capacity, the number of reclaim units, the handles, the jobs and the request size.
 
 A point is processor time for each media page (programmed by the host or as a copy), in
 nanoseconds. It is the difference of a long and a short run on one thread, and the median of three
-pairs unless a table says otherwise. A flat curve means that the time of a run is linear in the pages. The command measures the
-points and writes this page:
+pairs unless a table says otherwise. A flat curve means that the time of a run is linear in the
+pages. The command measures the points and writes this page:
 
 ```sh
 docs/benchmarks/growth.py target/release/warp
