@@ -57,11 +57,12 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     }
     // Errors of the drive and its file appear before the guest is built, which takes minutes.
     let sockets = tempfile::Builder::new().prefix("warp-guest-drive.").tempdir()?;
-    let server = drive.map(|drive| serve(drive, command.transport, sockets.path()));
-    let server = server.transpose()?;
+    let (drive, capacity_note) = drive.map_or((None, None), |(drive, note)| (Some(drive), note));
+    let server = drive.map(|drive| serve(drive, command.transport, sockets.path())).transpose()?;
     let (outcome, refused) = match built(&command.with, &is_stopped) {
         Ok(built) => {
             let attached = server.as_ref().map(attached).unwrap_or_default();
+            capacity_note.iter().for_each(|note| print_error(note));
             run(&machine(command, built, attached, share), &is_stopped)
         }
         Err(error) => {
@@ -216,14 +217,11 @@ fn this_program() -> Option<PathBuf> {
 
 // ------------------------------------------------------------------------------------------------------ the drive --
 
-fn drive(options: &ServedDriveArgs) -> Result<DriveOptions, LabError> {
+fn drive(options: &ServedDriveArgs) -> Result<(DriveOptions, Option<String>), LabError> {
     let identity = serve::identity(SERIAL, None)?;
     let capacity = options.capacity.unwrap_or(CAPACITY_BYTES);
     let (drive, note) = serve::drive_options(options, Some(capacity), identity)?;
-    if let Some(note) = note.filter(|_| options.capacity.is_some()) {
-        print_error(&note);
-    }
-    Ok(drive)
+    Ok((drive, note.filter(|_| options.capacity.is_some())))
 }
 
 /// Served drive with its socket and NQN.

@@ -50,13 +50,14 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     ctrlc::set_handler(move || {
         let _ = stop.send(());
     })?;
-    let options = options(command)?;
+    let (options, capacity_note) = options(command)?;
     let config = options.drive.subsystem.clone();
     let studio_token = command.studio_token.as_deref().map(token).transpose()?;
     let (server, opened) = Server::start(options)?;
     // On an error, dropping the server closes the drive cleanly.
     let page = command.studio.map(|listen| studio(command, listen, studio_token, &server)).transpose()?;
-    print(&format!("{}\n{}", opened, introduction(command, &config, &server, page.as_ref())));
+    let capacity_note = capacity_note.map(|note| format!("{note}\n")).unwrap_or_default();
+    print(&format!("{capacity_note}{opened}\n{}", introduction(command, &config, &server, page.as_ref())));
     let outcome = show_status(command, &server, &stopped);
     let last_status = server.status();
     if let Some((studio, _)) = page {
@@ -108,12 +109,10 @@ fn show_status(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()
     ExitOutcome::Done
 }
 
-fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
+/// Options of the server, and the reclaim units of a drive with a requested capacity in a sentence.
+fn options(command: &ServeArgs) -> Result<(ServeOptions, Option<String>), AnyError> {
     let identity = identity(&command.serial, command.nqn.as_deref())?;
-    let (drive, note) = drive_options(&command.drive, command.drive.capacity, identity)?;
-    if let Some(note) = note {
-        print(&format!("{note}\n"));
-    }
+    let (drive, capacity_note) = drive_options(&command.drive, command.drive.capacity, identity)?;
     let subsystem = SubsystemConfig {
         namespace: !command.no_namespace,
         reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
@@ -136,7 +135,7 @@ fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
     });
     let metrics = metrics.transpose()?;
     let faults = command.faults.as_deref().map(plan).transpose()?;
-    Ok(ServeOptions {
+    let options = ServeOptions {
         faults,
         at_power_loss: Some(power_lost),
         drive,
@@ -145,7 +144,8 @@ fn options(command: &ServeArgs) -> Result<ServeOptions, AnyError> {
         metrics,
         scrub_every: (command.scrub > 0).then(|| Duration::from_secs(command.scrub)),
         checkpoint_every: (command.checkpoint > 0).then(|| Duration::from_secs(command.checkpoint)),
-    })
+    };
+    Ok((options, capacity_note))
 }
 
 /// Ends the process after a simulated power loss by the fault plan.

@@ -48,19 +48,19 @@ const RUNS: [Counted<'static>; 4] = [
         name: "random writes of 4 KiB on a drive that collects garbage",
         workload: "[global]\nbs=4k\n[w]\nrw=randwrite\nsize=100%\n",
         options: &["--scale", "1/4096", "--drive-writes", "1", "--precondition", "1", "--untimed"],
-        instructions: 781_005_482,
+        instructions: 740_979_814,
     },
     Counted {
         name: "reads and writes in virtual time",
         workload: "[global]\nbs=4k\niodepth=16\nnumber_ios=100000\n[w]\nrw=randrw\nsize=90%\n",
         options: &["--scale", "1/2048", "--precondition", "1"],
-        instructions: 381_062_242,
+        instructions: 366_702_470,
     },
     Counted {
         name: "a cache of objects, as CacheLib writes it",
         workload: "kvcache_202206",
         options: &["--scale", "1/4096", "--drive-writes", "0.5"],
-        instructions: 790_163_878,
+        instructions: 910_703_105,
     },
     Counted {
         name: "one and a half passes over a trace in Alibaba's format",
