@@ -57,7 +57,7 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     // On an error, dropping the server closes the drive cleanly.
     let page = command.studio.map(|listen| studio(command, listen, studio_token, &server)).transpose()?;
     let capacity_note = capacity_note.map(|note| format!("{note}\n")).unwrap_or_default();
-    print(&format!("{capacity_note}{opened}\n{}", introduction(command, &config, &server, page.as_ref())));
+    print(&format!("{opened}\n{capacity_note}{}", introduction(command, &config, &server, page.as_ref())));
     let outcome = show_status(command, &server, &stopped);
     let last_status = server.status();
     if let Some((studio, _)) = page {
