@@ -1,13 +1,16 @@
 //! The state of a file, by which a cache detects changes.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Path, length and modification time of a file.
+/// Path, inode, length and modification time of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileState {
     path: PathBuf,
+    /// Device and inode, which differ if another file took the place.
+    inode: (u64, u64),
     bytes: u64,
     modified: SystemTime,
 }
@@ -19,6 +22,11 @@ impl FileState {
     /// The file does not exist, or its file system stores no times.
     pub fn read(path: &Path) -> io::Result<FileState> {
         let metadata = path.metadata()?;
-        Ok(FileState { path: path.to_path_buf(), bytes: metadata.len(), modified: metadata.modified()? })
+        Ok(FileState {
+            path: path.to_path_buf(),
+            inode: (metadata.dev(), metadata.ino()),
+            bytes: metadata.len(),
+            modified: metadata.modified()?,
+        })
     }
 }

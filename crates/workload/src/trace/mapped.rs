@@ -15,9 +15,10 @@
 //! Replays at recorded times keep nothing. The same applies to placements that depend on more than
 //! volume, process and file.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use base::FileState;
 
 use super::blktrace;
 use super::record::{NAMES_MAX, TraceRecord};
@@ -149,8 +150,8 @@ impl MappedTraceCursor {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MappedTraceKey {
     settings: TraceSettings,
-    /// Device, inode, length and time of change of each file.
-    files: Vec<[i64; 5]>,
+    /// State of each file. `None` for a stream, which never changes.
+    files: Vec<Option<FileState>>,
     target: WorkloadTarget,
     seed: u64,
 }
@@ -162,7 +163,11 @@ impl MappedTraceKey {
         if target.placement_count > 0 && !matches!(settings.placement, Nowhere | Volume | Process | File) {
             return None;
         }
-        let files = settings.files.iter().flat_map(|file| blktrace::files_of(file)).map(file_version);
+        let state = |file: PathBuf| match spool::is_stream(&file) {
+            true => Some(None),
+            false => FileState::read(&file).ok().map(Some),
+        };
+        let files = settings.files.iter().flat_map(|file| blktrace::files_of(file)).map(state);
         let is_sampled = target.scaled_model.is_some_and(|model| !model.keep_requests);
         // Numbers of units are the same on every drive that holds them.
         let is_numbered = settings.mapping == AddressMapping::Compact && target.scaled_model.is_none();
@@ -183,15 +188,6 @@ impl MappedTraceKey {
             seed: if is_sampled { seed } else { 0 },
         })
     }
-}
-
-/// Identity of a file's contents. A stream never changes.
-fn file_version(file: PathBuf) -> Option<[i64; 5]> {
-    if spool::is_stream(&file) {
-        return Some([0; 5]);
-    }
-    let found = std::fs::metadata(file).ok()?;
-    Some([found.dev() as i64, found.ino() as i64, found.len() as i64, found.mtime(), found.mtime_nsec()])
 }
 
 /// Keeps mapped traces as long as it exists.
