@@ -13,7 +13,7 @@ use crate::cast::{index, narrow, wide};
 use crate::config::{DeviceConfig, HandleConfig, Isolation};
 use crate::endurance::ERASES_MAX;
 use crate::gc::index::ClosedSet;
-use crate::layout::{DeviceLayout, SizeClass};
+use crate::layout::DeviceLayout;
 use crate::recency::RecencyWindow;
 use crate::stats::{DeviceStats, FdpTotals};
 use crate::types::{Ppn, RgId, RuId};
@@ -139,8 +139,7 @@ impl DeviceState {
 
     /// Computes the watch counts, which snapshots leave out. Accepts any values from a file.
     pub(crate) fn derive_watch_counts(&mut self, config: &DeviceConfig, layout: &DeviceLayout) {
-        let set = |class: &SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
-        let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
+        let sets = empty_sets(config, layout);
         for unit in self.units.iter_mut().filter(|unit| unit.state == UnitState::Closed) {
             unit.watch = sets.get(usize::from(unit.class)).map_or(0, |set| set.watch(unit.valid_pages));
         }
@@ -186,6 +185,11 @@ fn window_fits(window: Option<&RecencyWindow>, pages: u32, layout: &DeviceLayout
     }
 }
 
+/// An empty set for each size class.
+fn empty_sets(config: &DeviceConfig, layout: &DeviceLayout) -> Vec<ClosedSet> {
+    layout.classes.iter().map(|class| ClosedSet::new(class.pages, config.gc.lazy_valid_share)).collect()
+}
+
 impl ReclaimGroup {
     /// Same as [`DeviceState::fits`], for a group.
     fn fits(&self, layout: &DeviceLayout) -> bool {
@@ -207,8 +211,7 @@ impl ReclaimGroup {
             isolated: layout.handles[usize::from(handle)].isolation == Isolation::PersistentlyIsolated,
         };
         let shared = OwnerState { open: Vec::new(), turn: 0, collecting: None, isolated: false };
-        let set = |class: &SizeClass| ClosedSet::new(class.pages, config.gc.lazy_valid_share);
-        let sets: Vec<ClosedSet> = layout.classes.iter().map(set).collect();
+        let sets = empty_sets(config, layout);
         ReclaimGroup {
             free_superblocks: (first..first + layout.superblocks_per_group).collect(),
             free_parts: vec![VecDeque::new(); layout.classes.len()],
