@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyMapping, PySlice, PyString, PyTuple};
@@ -204,11 +204,24 @@ fn checked_array<'py>(field: &str, values: &Bound<'py, PyAny>) -> BlockResult<Bo
     Ok(array)
 }
 
+/// Values of a field for some requests.
+pub(super) enum FieldRow<'py> {
+    One(i64),
+    Each(PyReadonlyArray1<'py, i64>),
+}
+
+/// Values of a [`FieldRow`] for access by index.
+#[derive(Clone, Copy)]
+pub(super) enum FieldValues<'a> {
+    One(i64),
+    Each(&'a [i64]),
+}
+
 impl Field {
     /// Values of this field for a range of requests.
-    pub(super) fn values(&self, py: Python<'_>, name: &str, range: &Range<usize>) -> BlockResult<Vec<i64>> {
+    pub(super) fn rows<'py>(&self, py: Python<'py>, name: &str, range: &Range<usize>) -> BlockResult<FieldRow<'py>> {
         let array = match self {
-            Field::One(value) => return Ok(vec![*value; range.len()]),
+            Field::One(value) => return Ok(FieldRow::One(*value)),
             Field::Each(array) => array.bind(py),
         };
         let part = array.get_item(PySlice::new(py, range.start as isize, range.end as isize, 1))?;
@@ -221,6 +234,25 @@ impl Field {
                 format!("{name} became shorter after it was yielded. Do not change arrays before the next block");
             return Err(problem.into());
         }
-        Ok(part.as_slice().expect("it was made contiguous").to_vec())
+        Ok(FieldRow::Each(part))
+    }
+}
+
+impl FieldRow<'_> {
+    pub(super) fn values(&self) -> FieldValues<'_> {
+        match self {
+            FieldRow::One(value) => FieldValues::One(*value),
+            FieldRow::Each(array) => FieldValues::Each(array.as_slice().expect("it was made contiguous")),
+        }
+    }
+}
+
+impl FieldValues<'_> {
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> i64 {
+        match self {
+            FieldValues::One(value) => *value,
+            FieldValues::Each(values) => values[index],
+        }
     }
 }

@@ -7,7 +7,7 @@ use workload::{
     WorkloadTarget,
 };
 
-use super::block::{BlockError, BlockResult, Cause, FIELDS, RequestBlock, error_at, single};
+use super::block::{BlockError, BlockResult, Cause, FIELDS, FieldRow, RequestBlock, error_at, single};
 use crate::policy::NO_PLACEMENT;
 
 /// Requests converted during one hold of the interpreter's lock.
@@ -133,12 +133,25 @@ impl PythonSource {
     fn take_requests(&mut self, py: Python<'_>, block: &mut RequestBlock) -> BlockResult<()> {
         let count = (block.requests - block.taken).min(REQUESTS_AT_ONCE);
         let range = block.taken..block.taken + count;
-        let mut rows = Vec::new();
-        for (field, name) in block.fields.iter().zip(FIELDS) {
-            rows.push(field.as_ref().map(|field| field.values(py, name, &range)).transpose()?);
-        }
+        let rows: Vec<Option<FieldRow<'_>>> = block
+            .fields
+            .iter()
+            .zip(FIELDS)
+            .map(|(field, name)| field.as_ref().map(|field| field.rows(py, name, &range)).transpose())
+            .collect::<BlockResult<_>>()?;
+        let [operation, offset, bytes, placement, time] = <[Option<FieldRow<'_>>; FIELDS.len()]>::try_from(rows)
+            .unwrap_or_else(|_| unreachable!("there are as many rows as fields"));
+        let values = [&operation, &offset, &bytes].map(|row| row.as_ref().expect("every request has it").values());
+        let [placement, time] = [&placement, &time].map(|row| row.as_ref().map(FieldRow::values));
+        let [operation, offset, bytes] = values;
         for index in 0..count {
-            let request = std::array::from_fn(|field| rows[field].as_ref().map(|values| values[index]));
+            let request = [
+                Some(operation.at(index)),
+                Some(offset.at(index)),
+                Some(bytes.at(index)),
+                placement.as_ref().map(|values| values.at(index)),
+                time.as_ref().map(|values| values.at(index)),
+            ];
             self.accept(&request, block.taken + index)?;
         }
         block.taken += count;
