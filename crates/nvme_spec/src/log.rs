@@ -109,7 +109,7 @@ layout! {
         cbt @ 96: U128 => "Controller Busy Time, minutes.",
         pwrc @ 112: U128 => "Power Cycles.",
         poh @ 128: U128 => "Power On Hours.",
-        upl @ 144: U128 => "Unexpected Power Losses (unsafe shutdowns).",
+        upl @ 144: U128 => "Unexpected Power Losses (shutdowns without notice).",
         mdie @ 160: U128 => "Media and Data Integrity Errors.",
         neile @ 176: U128 => "Number of Error Information Log Entries.",
         wctt @ 192: U32 => "Warning Composite Temperature Time, minutes.",

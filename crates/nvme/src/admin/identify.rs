@@ -46,7 +46,6 @@ const METADATA_EXTENDED: u8 = 1 << 0;
 const METADATA_SEPARATE: u8 = 1 << 1;
 /// Maximum Power of the one power state, in units of 10 mW.
 pub(super) const POWER_MAX_CW: u16 = 2500;
-/// NQN of every discovery subsystem.
 /// Bytes that a write keeps whole over a power failure. The value follows from
 /// [`crate::media::Media::write`].
 const POWER_FAIL_ATOMIC_BYTES: u64 = 4096;
