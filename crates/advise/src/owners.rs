@@ -38,6 +38,9 @@ pub struct OwnerMap {
 
 impl OwnerMap {
     /// Creates a map of owners, whose extents must not overlap.
+    ///
+    /// # Errors
+    /// Two owners have the same byte, or no owner has an extent.
     pub fn new(owners: Vec<DataOwner>) -> Result<OwnerMap, OwnerError> {
         let mut extents: Vec<(u64, u64, u32)> = Vec::new();
         for (index, owner) in owners.iter().enumerate() {
@@ -61,6 +64,10 @@ impl OwnerMap {
     /// Reads a range file with a line `OWNER,START_BYTES,BYTES[,PLACEMENT]` for each extent.
     /// Several lines with the same owner form one owner. Empty lines and lines that begin with `#`
     /// are ignored. Names cannot contain commas.
+    ///
+    /// # Errors
+    /// A line has another format, two lines give an owner different placement identifiers, or the
+    /// errors of [`OwnerMap::new`].
     pub fn parse(text: &str) -> Result<OwnerMap, OwnerError> {
         let mut owners: Vec<DataOwner> = Vec::new();
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));

@@ -60,6 +60,9 @@ impl ClaimsRecord {
     }
 
     /// Adds an experiment with its duration, and replaces the file atomically.
+    ///
+    /// # Errors
+    /// The file cannot be written. The message names it and the system's reason.
     pub fn add(
         &mut self,
         experiment: &Experiment,

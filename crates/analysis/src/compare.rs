@@ -107,6 +107,11 @@ pub struct ResultComparison {
     pub only: [Vec<String>; 2],
 }
 
+/// Finds two results and compares them.
+///
+/// # Errors
+/// A name is neither a file nor a run, a file is not a result, or the results have no metric in
+/// common.
 pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
     // Open the store only if a name is not a file.
     let side = |name: &str| match base::input::read_text(Path::new(name), RESULT_BYTES_MAX) {
@@ -119,6 +124,10 @@ pub fn find(a: &str, b: &str) -> Result<ResultComparison, LabError> {
     compare(side(a)?, side(b)?)
 }
 
+/// Compares two results.
+///
+/// # Errors
+/// The results have no metric in common. The message describes both and names a command that helps.
 pub fn compare(a: Side, b: Side) -> Result<ResultComparison, LabError> {
     let by_device = [&a, &b].iter().any(|side| side.devices().len() > 1);
     let of_a = a.by_cell(by_device, b.kind);

@@ -102,6 +102,9 @@ impl FidelityPage {
     }
 
     /// Adds an experiment, and replaces the file atomically.
+    ///
+    /// # Errors
+    /// The file cannot be written. The message names it and the system's reason.
     pub fn add(&mut self, experiment: &Experiment, comparisons: Vec<PaperComparison>) -> Result<(), LabError> {
         let slug = &experiment.slug;
         self.waiting.retain(|waiting| waiting != slug);

@@ -61,6 +61,9 @@ fn run_of(settings: &RunSettings) -> Value {
 }
 
 /// The complete input of a cell's result, as JSON on one line.
+///
+/// # Errors
+/// A file that its workload reads cannot be read.
 pub fn input(cell: &RunSpec) -> Result<String, LabError> {
     input_of(cell, engine::digest())
 }
@@ -86,6 +89,9 @@ fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
 }
 
 /// The hash of [`input`], 64 hexadecimal digits.
+///
+/// # Errors
+/// The errors of [`input`].
 pub fn hash(cell: &RunSpec) -> Result<String, LabError> {
     Ok(hex(Sha256::digest(input(cell)?)))
 }

@@ -107,6 +107,9 @@ pub fn path(slug: &str) -> String {
 }
 
 /// Reads a golden file. Outside the project it reads the built-in one.
+///
+/// # Errors
+/// The file does not exist, cannot be read, or is not a golden file.
 pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
     let built_in = || path.strip_prefix("experiments/").and_then(BuiltInExperiment::get);
     let text = base::input::read(Path::new(path), RESULT_BYTES_MAX).or_else(|error| match built_in() {
@@ -118,6 +121,9 @@ pub fn read(path: &str) -> Result<Vec<GoldenRow>, LabError> {
 }
 
 /// Writes a golden file, with one row per line.
+///
+/// # Errors
+/// The file cannot be written.
 pub fn write(path: &str, rows: &[GoldenRow]) -> Result<(), LabError> {
     let lines: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).expect("a row serializes")).collect();
     let text = format!("[\n{}\n]\n", lines.join(",\n"));

@@ -42,6 +42,10 @@ pub const WRITE_CAPACITIES: f64 = 4.0;
 
 impl Setup {
     /// Measures a workload until it ends, has written enough, or is stopped.
+    ///
+    /// # Errors
+    /// The workload or device is unknown, they do not fit, or the workload cannot be read or has no
+    /// writes.
     pub fn measure(&self, workload: &str, progress: &RunProgress) -> Result<MeasuredLifetimes, LabError> {
         let selection = RunOverrides {
             change: RunChange::from_settings(&self.overrides),
@@ -131,6 +135,9 @@ fn measure(
 }
 
 /// The Kolmogorov-Smirnov distance of two workloads, and its position in bytes.
+///
+/// # Errors
+/// The workloads were measured at different scales, or in units of different sizes.
 pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u64), LabError> {
     if (a.denominator, a.all.unit_bytes()) != (b.denominator, b.all.unit_bytes()) {
         let problem = format!(
@@ -144,6 +151,10 @@ pub fn distance(a: &MeasuredLifetimes, b: &MeasuredLifetimes) -> Result<(f64, u6
     Ok((distance, a.on_drive(at)))
 }
 
+/// The lifetimes as JSON on one line.
+///
+/// # Errors
+/// Two workloads were measured at different scales.
 pub fn to_json(measured: &[MeasuredLifetimes]) -> Result<Json, LabError> {
     let of = |workload: &MeasuredLifetimes, survival: &SurvivalCurve| {
         let quantiles = SHARES.map(|share| json!({ "share": share, "bytes": workload.quantile(survival, share) }));

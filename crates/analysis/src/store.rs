@@ -72,6 +72,9 @@ pub struct RunProvenance<'a> {
 impl ResultStore {
     /// Opens the user's store: `WARP_RUNS`, or `warp` in the user's data folder (`XDG_DATA_HOME`,
     /// or `.local/share` at home).
+    ///
+    /// # Errors
+    /// None of these variables is set, or the errors of [`ResultStore::open`].
     pub fn for_user() -> Result<ResultStore, LabError> {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let folder = variable(FOLDER_VARIABLE)
@@ -93,6 +96,9 @@ impl ResultStore {
     }
 
     /// Opens a store, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// The folder cannot be created, or holds a store of another version. The message names it.
     pub fn open(folder: &Path) -> Result<ResultStore, LabError> {
         for part in ["points", "runs"] {
             std::fs::create_dir_all(folder.join(part)).map_err(|source| io_error(folder, source))?;
@@ -118,11 +124,17 @@ impl ResultStore {
     }
 
     /// Stores the file of a point, and replaces an existing one.
+    ///
+    /// # Errors
+    /// The file cannot be written. The message names it.
     pub fn put_point(&self, key: &str, content: &[u8]) -> Result<(), LabError> {
         write_atomically(&self.point(key), |file| file.write_all(content))
     }
 
     /// Stores a run with its result (of `warp run --json`). Returns its short name.
+    ///
+    /// # Errors
+    /// The file cannot be written, or a file that a workload reads is missing.
     pub fn save(&self, origin: &RunProvenance<'_>, result: &Value) -> Result<String, LabError> {
         let inputs = origin.cells.iter().map(|cell| {
             let input: Value = serde_json::from_str(&fingerprint::input(cell)?).expect("an input is JSON");
@@ -153,6 +165,9 @@ impl ResultStore {
     }
 
     /// The latest stored runs, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
     pub fn runs(&self, limit: usize) -> Result<StoredRuns, LabError> {
         let mut kept = StoredRuns::default();
         for file in self.files()? {
@@ -167,12 +182,19 @@ impl ResultStore {
         Ok(kept)
     }
 
+    /// Number of stored runs.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
     pub fn count(&self) -> Result<usize, LabError> {
         Ok(self.files()?.len())
     }
 
     /// Finds a run by its short name or a prefix of it. If the same run was stored repeatedly, it
     /// returns the newest.
+    ///
+    /// # Errors
+    /// No run or several different runs match.
     pub fn find(&self, id: &str) -> Result<StoredRun, LabError> {
         let unknown = |problem: String| Err(LabError::invalid(&format!("run {id}"), problem));
         let files = self.files()?;

@@ -85,6 +85,8 @@ impl ExperimentAxes {
         key
     }
 
+    /// # Errors
+    /// A coordinate or value does not exist. The message is a sentence.
     pub fn check(&self, selector: &CellSelector) -> Result<(), String> {
         for (name, value) in selector {
             if !self.axes.iter().any(|(axis, _)| axis == name) {

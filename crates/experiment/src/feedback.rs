@@ -31,6 +31,8 @@ impl FeedbackSettings {
         }
     }
 
+    /// # Errors
+    /// A number makes no sense. The message is a sentence.
     pub fn check(&self) -> Result<(), String> {
         let capacities = [Some(self.every_capacities), self.first_capacities];
         let sensible = |value: &f64| value.is_finite() && *value > 0.0 && *value <= 1000.0;

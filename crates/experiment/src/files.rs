@@ -7,6 +7,9 @@ use std::path::Path;
 use crate::error::LabError;
 
 /// Writes a file atomically: first beside its place, then renamed.
+///
+/// # Errors
+/// The file cannot be written. The error names it and the system's reason.
 pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,

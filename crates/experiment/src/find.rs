@@ -22,6 +22,10 @@ pub struct TextFile {
 
 /// Finds a file by path (if `name` has a slash or the extension), as `./folder/name.ending`, or
 /// built in.
+///
+/// # Errors
+/// The file does not exist or is unreadable. The error lists the searched places and the nearest
+/// name.
 pub fn find<B: RustEmbed>(what: &str, folder: &str, name: &str, ending: &str) -> Result<TextFile, LabError> {
     let as_path = name.contains('/') || Path::new(name).extension().is_some_and(|found| found == ending);
     let local = format!("{folder}/{name}.{ending}");
@@ -87,11 +91,17 @@ pub fn stem(path: &str) -> String {
 }
 
 /// Reads a value into a type. An error names the path of the field.
+///
+/// # Errors
+/// The value does not fit the type.
 pub fn deserialize<T: DeserializeOwned>(file: &str, value: Value) -> Result<T, LabError> {
     deserialize_at(value).map_err(|(path, problem)| LabError::invalid(file, placed(&path, &problem)))
 }
 
 /// Like [`deserialize`], from JSON.
+///
+/// # Errors
+/// As [`deserialize`].
 pub fn from_json<T: DeserializeOwned>(place: &str, value: serde_json::Value) -> Result<T, LabError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let problem = base::hinted(&error.inner().to_string());
@@ -124,6 +134,9 @@ pub fn toml_problem(error: &toml::de::Error) -> String {
 }
 
 /// Sets the value at a dotted path. Creates intermediate tables.
+///
+/// # Errors
+/// An intermediate value is not a table.
 pub fn insert(table: &mut toml::Table, path: &str, value: Value) -> Result<(), String> {
     match path.split_once('.') {
         None => {

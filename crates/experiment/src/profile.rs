@@ -61,6 +61,9 @@ pub struct ValueSource {
 
 impl Profile {
     /// Finds a profile by name or path.
+    ///
+    /// # Errors
+    /// No such file exists, or it is not a profile. The error names file and field.
     pub fn find(name: &str) -> Result<Profile, LabError> {
         let found = find::find::<BuiltInProfile>("device", "devices", name, "toml")?;
         Profile::parse(&found)
@@ -71,6 +74,10 @@ impl Profile {
         find::names::<BuiltInProfile>("devices", "toml")
     }
 
+    /// Reads a profile from text.
+    ///
+    /// # Errors
+    /// As [`Profile::find`].
     pub fn parse(found: &TextFile) -> Result<Profile, LabError> {
         let invalid = |problem: String| LabError::invalid(&found.file, problem);
         let mut table: toml::Table =
@@ -109,6 +116,9 @@ impl Profile {
     }
 
     /// Creates a profile from values without sources, such as [`Profile::values`]. Ignores sources.
+    ///
+    /// # Errors
+    /// As [`Profile::find`]. `name` stands for the file.
     pub fn from_values(name: &str, table: toml::Table) -> Result<Profile, LabError> {
         let mut profile = Profile::empty(name, name);
         for (key, value) in table {
@@ -124,6 +134,10 @@ impl Profile {
         Ok(profile)
     }
 
+    /// Text of a profile's file.
+    ///
+    /// # Errors
+    /// No such file exists.
     pub fn text(name: &str) -> Result<String, LabError> {
         Ok(find::find::<BuiltInProfile>("device", "devices", name, "toml")?.text)
     }
@@ -187,6 +201,10 @@ impl Profile {
 
     /// Returns the device, with overrides. Rounds a reclaim unit to the nearest whole number of
     /// stripes.
+    ///
+    /// # Errors
+    /// A field is unknown or a value has the wrong kind. The error names file (or override) and
+    /// field.
     pub fn config(&self, overrides: &SettingOverrides) -> Result<DeviceConfig, LabError> {
         self.config_at(&self.file, overrides)
     }

@@ -167,6 +167,10 @@ impl RunOptions {
     }
 
     /// Builds the complete settings of a run.
+    ///
+    /// # Errors
+    /// Options exclude each other or a number is out of range. The error names the option and the
+    /// allowed values.
     pub fn resolve(&self) -> Result<RunSettings, String> {
         self.check()?;
         if let (None, Some(speed)) = (self.replay, self.replay_speed) {
@@ -184,6 +188,10 @@ impl RunOptions {
         Ok(settings)
     }
 
+    /// Checks the range of each option.
+    ///
+    /// # Errors
+    /// A number is out of range. The error names the option and the allowed values.
     pub fn check(&self) -> Result<(), String> {
         let capacities =
             (f64::MIN_POSITIVE..=1000.0, "a number above 0 and at most 1000, in multiples of the capacity");
@@ -310,6 +318,9 @@ impl RunSettings {
     }
 
     /// Returns the handles of the host's namespace on a drive.
+    ///
+    /// # Errors
+    /// The list is empty, repeats a handle or names one that the drive lacks.
     pub fn namespace_handles(&self, place: &str, layout: &DeviceLayout) -> Result<Vec<RuhId>, LabError> {
         let Some(listed) = &self.placement_handles else {
             return Ok(layout.handle_list());
@@ -328,6 +339,9 @@ impl RunSettings {
     }
 
     /// Rejects options that need a device with timing.
+    ///
+    /// # Errors
+    /// `seconds` or `interval_seconds` is set.
     pub fn check_untimed(&self, place: &str) -> Result<(), LabError> {
         if self.seconds.is_some() || self.interval_seconds.is_some() {
             let problem = "seconds and interval_seconds need a device with timing and timed = true";

@@ -154,6 +154,9 @@ pub fn unit_pages(layout: &DeviceLayout) -> u64 {
 /// [`UNIT_PAGES_MIN`] pages or more. Each next one is at least [`STEP`] times larger, and the last
 /// is the full-size drive. The search ends at `largest`. The default limit is half of the machine's
 /// memory for page maps, which is the same in each run.
+///
+/// # Errors
+/// The device is impossible.
 pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Result<Vec<Scale>, LabError> {
     let (_, full) = scaled_config(device, config, Scale::FULL)?;
     let enough = |layout: &DeviceLayout| unit_pages(layout) >= UNIT_PAGES_MIN;
@@ -187,6 +190,10 @@ pub fn sizes(device: &str, config: &DeviceConfig, largest: Option<Scale>) -> Res
 }
 
 /// Returns the scaled model of a device.
+///
+/// # Errors
+/// The device is impossible, or the scale does not divide its reclaim units. The error names a
+/// valid scale.
 pub fn scaled_config(
     device: &str,
     config: &DeviceConfig,
@@ -306,6 +313,9 @@ pub fn with_capacity(
 /// 7450 of 800 GB has superblocks of 1 to 2 GiB by its measured curves. The rule gives 0.8 GiB from
 /// the 8 GiB of ssd_a at 7.68 TB. Drives whose mapping units exceed 32-bit numbers get larger
 /// mapping units, like real ones.
+///
+/// # Errors
+/// The device is impossible at that size.
 pub fn resized(device: &str, config: &DeviceConfig, capacity_bytes: u64) -> Result<DeviceConfig, LabError> {
     let impossible = |error| LabError::Device { device: device.to_string(), error };
     let mut config = config.clone();

@@ -101,6 +101,10 @@ impl RunOverrides {
 
 impl Experiment {
     /// Returns the selected cells, in the order devices, grid, variants, seeds.
+    ///
+    /// # Errors
+    /// A name is unknown, or a setting, device, workload or override does not fit. The error names
+    /// file and field.
     pub fn select(&self, selection: &RunOverrides) -> Result<RunSet, LabError> {
         selection.check()?;
         let experiment = self.on_devices(selection)?;

@@ -13,6 +13,9 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 /// Writes a new experiment into a new folder and returns its files.
+///
+/// # Errors
+/// The name exists, here or built in, or the folder cannot be created. The error gives the name.
 pub fn write(name: &str) -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(name);
     let refuse = |problem: &str| Err(LabError::invalid(name, problem));

@@ -57,6 +57,9 @@ pub fn label(name: &str) -> String {
 }
 
 /// Finds and reads a job file, with changed options.
+///
+/// # Errors
+/// No such file exists, or a line or change is wrong.
 pub fn read_jobs(name: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let found = find_jobs(name)?;
     jobs_of_text(&found.text, &found.file, changes)
@@ -96,6 +99,9 @@ fn begins_with_section(path: &Path) -> bool {
 }
 
 /// Reads the text of a job file, with changed options. `file` is its name in messages.
+///
+/// # Errors
+/// A line or change is wrong.
 pub fn jobs_of_text(text: &str, file: &str, changes: &[fio::Override]) -> Result<JobFile, LabError> {
     let context = fio::IncludeContext {
         read: &|path| base::input::read_text(path, TEXT_BYTES_MAX).or_else(|error| built_in_jobs(path).ok_or(error)),
@@ -110,10 +116,18 @@ fn built_in_jobs(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&file.data).into_owned())
 }
 
+/// Text of a job file.
+///
+/// # Errors
+/// No such file exists.
 pub fn text_of_jobs(name: &str) -> Result<String, LabError> {
     Ok(find_jobs(name)?.text)
 }
 
+/// Text of a workload with a `kind`.
+///
+/// # Errors
+/// No such workload exists.
 pub fn text_of_workload(name: &str) -> Result<String, LabError> {
     Ok(find::find::<BuiltInWorkloads>("workload", "workloads", name, "toml")?.text)
 }
@@ -129,6 +143,9 @@ pub struct WorkloadChanges {
 
 impl WorkloadChanges {
     /// Changes a workload's table and reads it. `file` is its name in messages.
+    ///
+    /// # Errors
+    /// A setting or change is wrong. The error names it.
     pub fn parse(&self, file: &str, table: &toml::Table) -> Result<WorkloadSpec, LabError> {
         let mut table = table.clone();
         let is_job_file = table.get("kind").and_then(Value::as_str) == Some("fio");
@@ -211,6 +228,9 @@ impl WorkloadChanges {
 /// Finds and reads a workload. It is a job file (`*.fio`, a file that begins with a section, or a
 /// name in `jobs/`), a table (`*.toml`, or a name in `workloads/`), a block trace by path, or a
 /// registered generator.
+///
+/// # Errors
+/// No such workload exists, or a setting or change is wrong.
 pub fn read_workload(name: &str, changes: &WorkloadChanges) -> Result<WorkloadSpec, LabError> {
     if let Some((file, table)) = table_file(name, changes)? {
         return changes.parse(&file, &table);
@@ -278,6 +298,9 @@ fn check_table(file: &str, table: &toml::Table) -> Result<(), LabError> {
 }
 
 /// Rejects a workload file without a kind.
+///
+/// # Errors
+/// The file has no kind, has its settings one level too deep, or is not TOML.
 pub fn check_kind(name: &str) -> Result<(), LabError> {
     if !name.ends_with(".toml") {
         return Ok(());
@@ -352,6 +375,9 @@ fn without_folders(files: &[Value]) -> Result<Vec<Value>, LabError> {
 }
 
 /// Workloads in a folder, as sorted paths. Trace files that are read in parallel form one workload.
+///
+/// # Errors
+/// The folder is unreadable, empty or too large for traces.
 pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
     const FILES_MAX: usize = 65_536;
     let failed = |source| LabError::Io { file: folder.to_string(), source };
@@ -378,6 +404,9 @@ pub fn files_in(folder: &str) -> Result<Vec<String>, LabError> {
 }
 
 /// Rejects a column list for a workload other than a trace.
+///
+/// # Errors
+/// The workload is a job file or a model, or does not exist.
 pub fn check_columns(name: &str) -> Result<(), LabError> {
     find::check_path(name)?;
     match is_trace(name) {
@@ -390,6 +419,9 @@ pub fn check_columns(name: &str) -> Result<(), LabError> {
 }
 
 /// Unchanged table of any workload. A job file has kind `fio`.
+///
+/// # Errors
+/// The table does not exist, or is not TOML.
 pub fn table_of(name: &str, changes: &WorkloadChanges) -> Result<toml::Table, LabError> {
     let of_jobs =
         || toml::Table::from_iter([("kind".to_string(), Value::from("fio")), ("file".to_string(), Value::from(name))]);

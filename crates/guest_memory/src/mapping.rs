@@ -144,6 +144,12 @@ impl SharedMapping {
     }
 
     /// Reads a number. Earlier writes of the other side are visible afterwards (acquire).
+    ///
+    /// # Errors
+    /// The number is missing.
+    ///
+    /// # Panics
+    /// Panics if the number is not aligned or not inside the mapping.
     #[inline]
     pub fn load(&self, offset: usize) -> Result<u32, AccessFault> {
         let number = self.number(offset);

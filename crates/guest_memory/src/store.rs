@@ -74,6 +74,9 @@ impl ChunkStore {
     }
 
     /// Makes all stored bytes visible to threads that synchronize with this one afterwards.
+    ///
+    /// # Panics
+    /// Panics if another thread has unfinished stores.
     #[inline]
     pub fn flush_nontemporal(&self) {
         if self.unflushed.get() != 0 {
@@ -101,6 +104,12 @@ impl ChunkStore {
     }
 
     /// Write-only space in a piece, which is allocated if necessary.
+    ///
+    /// # Errors
+    /// The system has no memory left.
+    ///
+    /// # Panics
+    /// Panics if another thread has unfinished stores, or if the range is not inside a piece.
     #[inline]
     pub fn write_buffer(&mut self, index: usize, range: Range<usize>) -> io::Result<NonTemporalBuf<'_>> {
         let here = this_thread();

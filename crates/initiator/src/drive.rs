@@ -54,6 +54,10 @@ pub struct OpenNamespace<P> {
 }
 
 impl<P: DataPort> OpenNamespace<P> {
+    /// Opens a namespace.
+    ///
+    /// # Errors
+    /// See [`MonitoredNamespace::find`].
     pub fn open(mut port: P, nsid: u32) -> Result<OpenNamespace<P>, WatchError> {
         let namespace = MonitoredNamespace::find(&mut port, nsid, None)?;
         let handles = namespace.sample(&mut port)?.handles;
@@ -101,6 +105,9 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Bytes of the endurance group written and erased so far.
+    ///
+    /// # Errors
+    /// See [`MonitoredNamespace::find`].
     pub fn statistics(&mut self) -> Result<FdpByteCounts, WatchError> {
         Ok(self.namespace.sample(&mut self.port)?.statistics)
     }
@@ -118,6 +125,12 @@ impl<P: DataPort> OpenNamespace<P> {
     }
 
     /// Reads a range and discards the data.
+    ///
+    /// # Errors
+    /// See [`DataPort::send`].
+    ///
+    /// # Panics
+    /// The range is not a multiple of logical blocks.
     pub fn read(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let nsid = self.namespace.nsid;
         let mut data = vec![0; self.buffer.len()];
@@ -127,6 +140,13 @@ impl<P: DataPort> OpenNamespace<P> {
         })
     }
 
+    /// Deallocates a range.
+    ///
+    /// # Errors
+    /// See [`DataPort::send`].
+    ///
+    /// # Panics
+    /// The range is not a multiple of logical blocks.
     pub fn deallocate(&mut self, offset_bytes: u64, bytes: u64) -> Result<(), InspectError> {
         let (first, blocks) = self.blocks_of(offset_bytes, bytes);
         let range = Range {

@@ -111,6 +111,9 @@ fn system(action: &'static str) -> impl FnOnce(std::io::Error) -> DriverError {
 impl NvmeDriver {
     /// Connects to a server and registers RAM and event file descriptors. The controller keeps its
     /// state.
+    ///
+    /// # Errors
+    /// The server does not exist, or the system has no memory.
     pub fn connect(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut client = Client::new(path)?;
         let (ram, ram_file) = shared_memory(options.ram_bytes).map_err(system("creating guest RAM"))?;
@@ -133,6 +136,9 @@ impl NvmeDriver {
     }
 
     /// Connects to a server, then resets and enables the controller.
+    ///
+    /// # Errors
+    /// The server does not exist, or the controller does not become ready.
     pub fn start(path: &Path, options: DriverOptions) -> Result<NvmeDriver, DriverError> {
         let mut driver = NvmeDriver::connect(path, options)?;
         driver.enable()?;
@@ -161,6 +167,9 @@ impl NvmeDriver {
     // ------------------------------------------------------------------------------------------------------ RAM --
 
     /// Allocates pages of RAM. Only [`NvmeDriver::enable`] frees them, all at the same time.
+    ///
+    /// # Panics
+    /// RAM is exhausted. The test should configure more.
     pub fn allocate(&mut self, bytes: u64) -> u64 {
         let address = self.unused;
         self.unused += bytes.next_multiple_of(PAGE_BYTES);
@@ -168,10 +177,18 @@ impl NvmeDriver {
         address
     }
 
+    /// Writes RAM.
+    ///
+    /// # Panics
+    /// The address is outside RAM.
     pub fn write_ram(&self, address: u64, data: &[u8]) {
         self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_from(data);
     }
 
+    /// Reads RAM.
+    ///
+    /// # Panics
+    /// The address is outside RAM.
     pub fn read_ram(&self, address: u64, data: &mut [u8]) {
         self.ram.get_slice((address - RAM_BASE) as usize, data.len()).expect("RAM").copy_to(data);
     }
@@ -193,12 +210,20 @@ impl NvmeDriver {
 
     // ------------------------------------------------------------------------------------------------ registers --
 
+    /// Reads a register of 4 bytes.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn read_register(&mut self, offset: u32) -> Result<u32, DriverError> {
         let mut data = [0; 4];
         self.client.region_read(BAR0, u64::from(offset), &mut data)?;
         Ok(u32::from_le_bytes(data))
     }
 
+    /// Writes a register of 4 bytes.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn write_register(&mut self, offset: u32, value: u32) -> Result<(), DriverError> {
         Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
@@ -207,10 +232,18 @@ impl NvmeDriver {
         Ok(self.client.region_write(BAR0, u64::from(offset), &value.to_le_bytes())?)
     }
 
+    /// Reads Controller Status.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn status(&mut self) -> Result<Csts, DriverError> {
         Ok(Csts::from_bits(self.read_register(register::CSTS)?))
     }
 
+    /// Waits until Controller Status fulfills a condition.
+    ///
+    /// # Errors
+    /// The time limit expires, or the controller reports a fatal error.
     pub fn wait_for(&mut self, what: &'static str, wanted: impl Fn(Csts) -> bool) -> Result<(), DriverError> {
         let start = Instant::now();
         loop {
@@ -228,15 +261,26 @@ impl NvmeDriver {
         }
     }
 
+    /// Reads configuration space.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn read_config(&mut self, offset: u64, data: &mut [u8]) -> Result<(), DriverError> {
         Ok(self.client.region_read(CONFIG, offset, data)?)
     }
 
+    /// Writes configuration space.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn write_config(&mut self, offset: u64, data: &[u8]) -> Result<(), DriverError> {
         Ok(self.client.region_write(CONFIG, offset, data)?)
     }
 
     /// Enables or disables access of the function to RAM.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn set_bus_master(&mut self, enabled: bool) -> Result<(), DriverError> {
         let command = PciCommand::new().with_memory_space(true).with_bus_master(enabled);
         let offset = std::mem::offset_of!(ConfigHeader, command) as u64;
@@ -247,6 +291,9 @@ impl NvmeDriver {
 
     /// Resets the controller, drops queues and RAM, creates the admin queues and enables the
     /// controller.
+    ///
+    /// # Errors
+    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), DriverError> {
         self.set_bus_master(true)?;
         self.disable()?;
@@ -263,6 +310,10 @@ impl NvmeDriver {
         self.wait_for("become ready", |status| status.rdy())
     }
 
+    /// Disables the controller.
+    ///
+    /// # Errors
+    /// The controller remains ready.
     pub fn disable(&mut self) -> Result<(), DriverError> {
         self.write_register(register::CC, 0)?;
         self.wait_for("become not ready", |status| !status.rdy())
@@ -277,6 +328,9 @@ impl NvmeDriver {
     }
 
     /// Creates I/O queues with this identifier, with interrupts on `vector` if given.
+    ///
+    /// # Errors
+    /// The controller rejects a command.
     pub fn create_queues(&mut self, queue: u16, entries: u16, vector: Option<u16>) -> Result<(), DriverError> {
         let pair = self.new_pair(entries);
         let identity = CreateQueueCdw10::new().with_qid(queue).with_qsize(entries - 1);
@@ -302,6 +356,10 @@ impl NvmeDriver {
         Ok(())
     }
 
+    /// Configures shadow doorbells.
+    ///
+    /// # Errors
+    /// The controller rejects the command.
     pub fn use_shadow_doorbells(&mut self) -> Result<(), DriverError> {
         let shadow = Shadow {
             values: self.allocate_with(&[0; PAGE_BYTES as usize]),
@@ -346,12 +404,19 @@ impl NvmeDriver {
         self.write_ram(address, entry.as_bytes());
     }
 
+    /// Rings the doorbell of a submission queue.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn ring(&mut self, queue: u16) -> Result<(), DriverError> {
         let tail = self.pair(queue).tail;
         self.set_doorbell(u32::from(queue) * 2, tail)
     }
 
     /// Sets a doorbell. The index is 2y for the tail of queue y and 2y + 1 for its head.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn set_doorbell(&mut self, index: u32, value: u16) -> Result<(), DriverError> {
         if let Some(shadow) = self.shadow
             && index >= 2
@@ -398,11 +463,18 @@ impl NvmeDriver {
     }
 
     /// Reports the consumed completions to the device.
+    ///
+    /// # Errors
+    /// The server disconnected.
     pub fn ring_head(&mut self, queue: u16) -> Result<(), DriverError> {
         let head = self.pair(queue).head;
         self.set_doorbell(u32::from(queue) * 2 + 1, head)
     }
 
+    /// Waits for the next completion of a queue.
+    ///
+    /// # Errors
+    /// The time limit expires.
     pub fn wait_completion(&mut self, queue: u16) -> Result<CompletionEntry, DriverError> {
         let start = Instant::now();
         loop {
@@ -420,6 +492,9 @@ impl NvmeDriver {
     /// Submits a command and waits for its completion. The queue must have no other outstanding
     /// command.
     /// A failed command is not an error but a completion.
+    ///
+    /// # Errors
+    /// The time limit expires. A failed command is not an error here.
     pub fn command(&mut self, queue: u16, entry: SubmissionEntry) -> Result<CompletionEntry, DriverError> {
         let cid = self.submit(queue, entry);
         self.ring(queue)?;
@@ -429,6 +504,9 @@ impl NvmeDriver {
     }
 
     /// Waits for an interrupt. Returns the number of interrupts of the vector since the last call.
+    ///
+    /// # Errors
+    /// The time limit expires.
     pub fn wait_interrupt(&mut self, vector: u16) -> Result<u64, DriverError> {
         let event = &mut self.events[usize::from(vector)];
         let timeout = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };

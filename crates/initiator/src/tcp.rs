@@ -170,6 +170,9 @@ fn connect_queue(
 
 impl RemoteController {
     /// Connects an admin queue, enables the controller and reads its limit of in-capsule data.
+    ///
+    /// # Errors
+    /// The controller is unreachable, rejects the host or does not become ready.
     pub fn connect(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let mut controller = RemoteController::connect_disabled(options)?;
         controller.enable()?;
@@ -179,6 +182,9 @@ impl RemoteController {
     }
 
     /// Connects an admin queue without enabling the controller.
+    ///
+    /// # Errors
+    /// The controller is unreachable or rejects the host.
     pub fn connect_disabled(options: &HostOptions) -> Result<RemoteController, InitiatorError> {
         let (admin, id) = connect_queue(options, CNTLID_DYNAMIC, 0, options.admin_entries)?;
         Ok(RemoteController { options: options.clone(), admin, id, in_capsule_bytes: 0 })
@@ -192,6 +198,10 @@ impl RemoteController {
         &mut self.admin
     }
 
+    /// Reads a property.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn property_get(&mut self, property: Property) -> Result<u64, InitiatorError> {
         let command = PropertyGetCommand {
             opcode: OPCODE,
@@ -203,6 +213,10 @@ impl RemoteController {
         self.admin.command(as_entry(&command), CommandData::None)?.check("Property Get")
     }
 
+    /// Writes a property.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn property_set(&mut self, property: Property, value: u64) -> Result<(), InitiatorError> {
         let command = PropertySetCommand {
             opcode: OPCODE,
@@ -216,6 +230,9 @@ impl RemoteController {
     }
 
     /// Enables the controller and waits until it is ready.
+    ///
+    /// # Errors
+    /// The controller does not become ready.
     pub fn enable(&mut self) -> Result<(), InitiatorError> {
         let capabilities = Cap::from_bits(self.property_get(Property::Cap)?);
         let all_sets = capabilities.css() & CSS_IOCS != 0;
@@ -229,6 +246,9 @@ impl RemoteController {
     }
 
     /// Requests a shutdown and waits for its end.
+    ///
+    /// # Errors
+    /// The shutdown does not complete.
     pub fn shut_down(&mut self) -> Result<(), InitiatorError> {
         use nvme_spec::register::{SHN_NORMAL, SHST_COMPLETE};
         let configuration = Cc::from_bits(self.property_get(Property::Cc)? as u32).with_shn(SHN_NORMAL);
@@ -251,11 +271,17 @@ impl RemoteController {
 
     /// Sends an admin command and waits for its completion.
     /// A failed command is not an error but a completion.
+    ///
+    /// # Errors
+    /// The connection fails. A failed command is not an error but a completion.
     pub fn admin(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         self.admin.command(entry, data)
     }
 
     /// Reads the whole Identify structure of a CNS value.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn identify(&mut self, cns: Cns, nsid: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = identify_command(cns, nsid);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; IDENTIFY_SIZE]))?;
@@ -263,6 +289,10 @@ impl RemoteController {
         Ok(done.data)
     }
 
+    /// Identify Controller.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn identify_controller(&mut self) -> Result<IdentifyController, InitiatorError> {
         let data = self.identify(Cns::Controller, 0)?;
         Ok(IdentifyController::read_from_bytes(&data).expect("the answer has the requested length"))
@@ -270,6 +300,9 @@ impl RemoteController {
 
     /// Reads a part of a log page. `bytes` is a multiple of 4. `group` is the endurance group, or 0
     /// if the page has none.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn log_page(&mut self, log: LogId, group: u16, offset: u64, bytes: u32) -> Result<Vec<u8>, InitiatorError> {
         let entry = log_page_command(log, 0, group, offset, bytes);
         let done = self.admin.command(entry, CommandData::ToHost(vec![0; bytes as usize]))?;
@@ -279,6 +312,9 @@ impl RemoteController {
 
     /// Reads the entries of the discovery log in parts, as hosts do. The order is a part of the
     /// header for the number of entries, each entry, and the generation again.
+    ///
+    /// # Errors
+    /// A command fails, or the log changes during each attempt.
     pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
         const ATTEMPTS: usize = 10;
         const HEADER_PART: u32 = 20;
@@ -302,6 +338,9 @@ impl RemoteController {
     }
 
     /// Requests I/O queues and returns the number granted.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn set_queue_count(&mut self, queues: u16) -> Result<u16, InitiatorError> {
         let count = u32::from(queues - 1);
         let entry = SubmissionEntry {
@@ -314,12 +353,20 @@ impl RemoteController {
         Ok((result as u16).saturating_add(1))
     }
 
+    /// Connects an I/O queue.
+    ///
+    /// # Errors
+    /// The connection fails or the controller rejects it.
     pub fn io_queue(&self, id: u16, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let (mut queue, _) = connect_queue(&self.options, self.id, id, entries)?;
         queue.limit_in_capsule_bytes(self.in_capsule_bytes);
         Ok(queue)
     }
 
+    /// Keep Alive.
+    ///
+    /// # Errors
+    /// The command fails.
     pub fn keep_alive(&mut self) -> Result<(), InitiatorError> {
         self.admin.command(admin_entry(AdminOpcode::KeepAlive), CommandData::None)?.check("Keep Alive").map(|_| ())
     }
@@ -331,6 +378,9 @@ fn size_of_property(property: Property) -> u8 {
 
 impl CompletedCommand {
     /// Dwords 0 and 1 of a successful completion.
+    ///
+    /// # Errors
+    /// The command failed.
     pub fn check(&self, command: &'static str) -> Result<u64, InitiatorError> {
         let status = self.status();
         let result = result_of(&self.entry);

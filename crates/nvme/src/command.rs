@@ -80,6 +80,9 @@ impl AcceptedCommand {
 
     /// Refuses to change the number of queues while I/O queues exist (Base Specification, "Number
     /// of Queues").
+    ///
+    /// # Errors
+    /// I/O queues exist (`has_io_queues`), and the command sets the number of queues.
     pub fn check_queues(&self, has_io_queues: bool) -> Result<(), Failure> {
         if has_io_queues && self.sets_number_of_queues() {
             let cause = "the number of queues cannot change while I/O queues exist";
@@ -99,6 +102,9 @@ impl Subsystem {
     }
 
     /// Like [`Subsystem::accept`], for an entry whose I/O command is already parsed.
+    ///
+    /// # Errors
+    /// The same as [`Subsystem::accept`].
     pub fn accept_parsed(
         &self,
         id: u16,
@@ -202,6 +208,9 @@ impl Subsystem {
     }
 
     /// Carries out a Get Log Page whose page the transport builds ([`AcceptedCommand::reads_log`]).
+    ///
+    /// # Panics
+    /// The command does not read a log page.
     pub fn execute_with_page(
         &mut self,
         now: Nanos,

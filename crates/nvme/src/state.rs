@@ -170,6 +170,9 @@ impl NonVolatileState {
     }
 
     /// Deserializes the state.
+    ///
+    /// # Errors
+    /// The state has another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<NonVolatileState, StateError> {
         let Some((version, rest)) = bytes.split_first_chunk::<4>() else {
             return Err(StateError::Damaged("it ends early".to_string()));

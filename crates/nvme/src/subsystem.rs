@@ -84,6 +84,9 @@ impl Subsystem {
     }
 
     /// Restores a drive from its device and the state that [`Media::store_state`] stored.
+    ///
+    /// # Errors
+    /// The device does not match the state and the configuration.
     pub fn restore(
         config: SubsystemConfig,
         mut device: Device,
@@ -248,6 +251,9 @@ impl Subsystem {
     }
 
     /// Copies the next part of the device's map for a checkpoint.
+    ///
+    /// # Errors
+    /// The same as [`Device::copy_part`].
     pub fn copy_part(&mut self, checkpoint: &mut Checkpoint) -> Result<(), CheckpointAbort> {
         self.device.copy_part(checkpoint)
     }

@@ -126,6 +126,9 @@ impl LatencyHistogram {
     }
 
     /// Number of commands that took at most 2^`doublings` us.
+    ///
+    /// # Panics
+    /// `doublings` exceeds [`DOUBLINGS`].
     pub fn count_within(&self, doublings: u32) -> u64 {
         assert!(doublings <= DOUBLINGS, "2^{doublings} us is not a bucket limit");
         self.counts[..first_above(doublings)].iter().sum()

@@ -53,6 +53,10 @@ impl EntryKind {
         }
     }
 
+    /// All entries of this kind, by name.
+    ///
+    /// # Errors
+    /// A file in the working folder is invalid. The message names file and field.
     pub fn entries(self) -> Result<Vec<CatalogueEntry>, LabError> {
         let (names, title): (Vec<String>, TitleOf) = match self {
             EntryKind::Experiments => return experiments(),

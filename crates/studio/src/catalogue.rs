@@ -25,6 +25,9 @@ pub fn names_of(kind: &str) -> Vec<String> {
 }
 
 /// Rejects a name that is not in the catalogue. Paths are rejected too.
+///
+/// # Errors
+/// The name is unknown.
 pub fn check_known(kind: &str, name: &str) -> Result<(), LabError> {
     let names = names_of(kind);
     if names.iter().any(|known| known == name) {
@@ -43,6 +46,10 @@ pub fn is_known(name: &str) -> bool {
     ["experiment", "device", "workload"].iter().any(|kind| names_of(kind).iter().any(|known| known == name))
 }
 
+/// Returns the complete catalogue.
+///
+/// # Errors
+/// A file in the working folder is invalid. The message has file and field.
 pub fn all() -> Result<Value, LabError> {
     let each = |kind: EntryKind, of: fn(&CatalogueEntry) -> Result<Value, LabError>| {
         let entries = kind.entries()?;
@@ -84,6 +91,9 @@ fn device(entry: &CatalogueEntry) -> Result<Value, LabError> {
 }
 
 /// Text of a catalogue entry, `None` if the kind is unknown.
+///
+/// # Errors
+/// The name is unknown.
 pub fn text(kind: &str, name: &str) -> Option<Result<String, LabError>> {
     Some(match kind {
         "experiments" => check_known("experiment", name).and_then(|()| Ok(Experiment::text(name)?.text)),

@@ -71,6 +71,10 @@ impl SpeedLimit {
 }
 
 impl SessionEngine {
+    /// Creates an engine with its lanes at their start.
+    ///
+    /// # Errors
+    /// A lane cannot start or lacks memory.
     pub fn new(
         session_plan: Arc<SessionPlan>,
         lanes: Vec<(LanePlan, MemoryShare)>,

@@ -123,6 +123,9 @@ pub struct FrameRows<'a> {
 }
 
 /// Encodes a frame of lane `lane`. `is_whole` marks a complete frame instead of an update.
+///
+/// # Panics
+/// The samples have another number of owners.
 pub fn encode(lane: u8, is_whole: bool, head: &FrameHeader, rows: &FrameRows<'_>) -> Bytes {
     let sample_values = 2 + 2 * rows.owners.len();
     assert!(rows.samples.len().is_multiple_of(sample_values), "samples are whole");

@@ -177,6 +177,10 @@ pub fn drive_json(layout: &DeviceLayout) -> Map<String, Value> {
     }))
 }
 
+/// Members of a JSON object.
+///
+/// # Panics
+/// The value is not an object.
 pub fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -47,6 +47,9 @@ pub struct StudioSession {
 impl StudioSession {
     /// Starts a session with this name, unless its order has a name. `slot` is held until its
     /// thread has ended.
+    ///
+    /// # Errors
+    /// A lane is invalid or lacks memory.
     pub fn begin<S: Send + 'static>(
         id: u64,
         name: String,
@@ -69,6 +72,9 @@ impl StudioSession {
     }
 
     /// Starts a session that monitors a served drive.
+    ///
+    /// # Errors
+    /// The thread cannot start.
     pub fn watch(drive: MonitoredDrive) -> Result<StudioSession, LabError> {
         let shared = Arc::new(SharedSession::new("drive".to_string(), SessionSpec::default()));
         let (commands, receiver) = sync_channel(COMMANDS_MAX);
@@ -116,6 +122,9 @@ impl StudioSession {
     }
 
     /// Renames the session and notifies pages.
+    ///
+    /// # Errors
+    /// The name is invalid. The message is one sentence.
     pub fn rename(&self, name: &str) -> Result<(), LabError> {
         check_name("name", name)?;
         self.shared.with(|state| state.order.name = Some(name.to_string()));
@@ -130,6 +139,10 @@ impl StudioSession {
         self.shared.with(|state| state.order.clone())
     }
 
+    /// Sends a command to the engine.
+    ///
+    /// # Errors
+    /// The queue is full or the session has ended.
     pub fn send(&self, command: EngineCommand) -> Result<(), &'static str> {
         self.commands.try_send(command).map_err(|error| match error {
             TrySendError::Full(_) => "the session is busy. Try again",
@@ -138,6 +151,9 @@ impl StudioSession {
     }
 
     /// Data for exports.
+    ///
+    /// # Errors
+    /// The session does not answer in time or has ended.
     pub fn export_data(&self) -> Result<ExportData, &'static str> {
         self.shared.record_request();
         let (to, from) = sync_channel(1);
@@ -147,6 +163,9 @@ impl StudioSession {
 
     /// Resets the statistics of a served drive. Returns the time of the reset, milliseconds since
     /// 1970.
+    ///
+    /// # Errors
+    /// The session does not answer in time or has ended.
     pub fn reset_statistics(&self) -> Result<u64, &'static str> {
         let (to, from) = sync_channel(1);
         self.send(EngineCommand::ResetStatistics(to))?;

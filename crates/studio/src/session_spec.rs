@@ -144,6 +144,9 @@ pub struct SessionPlan {
 
 impl SessionSpec {
     /// Parses an order.
+    ///
+    /// # Errors
+    /// The text is not JSON or not a valid order. The message is one sentence.
     pub fn parse(text: &[u8]) -> Result<SessionSpec, LabError> {
         let order: SessionSpec =
             serde_json::from_slice(text).map_err(|error| LabError::invalid("order", error.to_string()))?;
@@ -192,6 +195,9 @@ impl SessionSpec {
     /// Creates a lane per variant of an experiment, or one lane for a workload. `target` is that of
     /// `warp run`. The device and the options come from this order. `set` are settings of all
     /// lanes.
+    ///
+    /// # Errors
+    /// The target or one of its names is unknown.
     pub fn with_target(self, target: &str, set: &Table) -> Result<SessionSpec, LabError> {
         if Experiment::is_workload(target) {
             return Ok(self.with_workload(target, set));
@@ -209,6 +215,9 @@ impl SessionSpec {
     }
 
     /// Creates the order of an experiment with this name, like [`SessionSpec::with_target`].
+    ///
+    /// # Errors
+    /// A name of a variant or value is unknown.
     pub fn with_experiment(
         mut self,
         name: &str,
@@ -287,6 +296,9 @@ pub fn check_set(set: &Table) -> Result<(), LabError> {
 impl SessionPlan {
     /// Resolves the names of an order. `granted` are the files that the user who started the server
     /// named.
+    ///
+    /// # Errors
+    /// A name is unknown or a text is invalid. The message is one sentence.
     pub fn new(order: SessionSpec, granted: &[PathBuf]) -> Result<SessionPlan, LabError> {
         order.check()?;
         let mut folder = None;
@@ -296,6 +308,9 @@ impl SessionPlan {
     }
 
     /// Prepares the initial lanes. `reserve` reserves the memory of each lane.
+    ///
+    /// # Errors
+    /// See [`SessionPlan::lane`].
     pub fn lanes<S>(
         &self,
         reserve: impl Fn(&MemoryNeed) -> Result<S, LabError>,
@@ -305,6 +320,9 @@ impl SessionPlan {
     }
 
     /// Cells of the initial lanes.
+    ///
+    /// # Errors
+    /// See [`SessionPlan::lane`], without the errors that occur in the layout of a drive.
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         let lanes = self.order.lanes.iter();
         lanes.map(|lane| Ok(self.cell(lane)?.1)).collect()
@@ -312,6 +330,10 @@ impl SessionPlan {
 
     /// Prepares a lane of the session. `reserve` reserves the memory of its run before the
     /// allocation.
+    ///
+    /// # Errors
+    /// A setting is invalid, the lane is not exactly one run, or memory is insufficient. The
+    /// message is one sentence.
     pub fn lane<S>(
         &self,
         order: &LaneSpec,

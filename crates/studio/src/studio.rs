@@ -83,11 +83,17 @@ pub struct Studio {
 
 impl Studio {
     /// Starts the server.
+    ///
+    /// # Errors
+    /// See [`HttpServer::start`].
     pub fn start(options: StudioOptions) -> Result<Studio, ServeError> {
         Studio::start_with(options, None)
     }
 
     /// Starts the server with a view of a served drive.
+    ///
+    /// # Errors
+    /// See [`HttpServer::start`].
     pub fn start_with(options: StudioOptions, drive: Option<MonitoredDrive>) -> Result<Studio, ServeError> {
         let has_token = options.http.token.is_some();
         let drive = drive.map(|drive| DriveActions::begin(drive, has_token)).transpose()?;
@@ -119,6 +125,9 @@ impl Studio {
     }
 
     /// Starts a session like a page does, and returns its identifier.
+    ///
+    /// # Errors
+    /// The order is rejected for the same reasons as that of a page.
     pub fn begin(&self, order: SessionSpec) -> Result<String, LabError> {
         self.inner.begin(order).map_err(|refusal| match refusal {
             ApiError::Problem(error) => error,

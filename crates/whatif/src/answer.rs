@@ -239,6 +239,9 @@ impl WhatIfAnswer {
     }
 
     /// Writes the report page, with all runs.
+    ///
+    /// # Errors
+    /// The file cannot be written. The message names it and the system's reason.
     pub fn write_report(&self, library: PlotLibrary, path: &Path) -> Result<(), LabError> {
         let report = Report {
             title: &self.experiment.title,

@@ -133,6 +133,10 @@ impl WhatIfQuestion {
     }
 
     /// Prepares the runs that answer the question.
+    ///
+    /// # Errors
+    /// The workload or device is unknown, a setting is impossible, or the workload does not fit the
+    /// drive. The message names the remedy.
     pub fn study(self) -> Result<WhatIfStudy, LabError> {
         self.check()?;
         let drive = self.drive()?;
@@ -465,6 +469,9 @@ pub struct WhatIfStudy {
 impl WhatIfStudy {
     /// Runs all placements. With `uncertainty` it also runs the members of the device's ensemble, for
     /// no placement and for the best one. Returns `None` if the run was stopped early.
+    ///
+    /// # Errors
+    /// A run needs more memory than the system has, or its workload cannot be read.
     pub fn run(&self, uncertainty: bool, observer: &dyn ProgressObserver) -> Result<Option<WhatIfAnswer>, LabError> {
         let Some((results, _)) = self.run_cells(&self.selection, observer)? else {
             return Ok(None);
@@ -478,6 +485,9 @@ impl WhatIfStudy {
     }
 
     /// The runs of its placements, without those of an ensemble.
+    ///
+    /// # Errors
+    /// The errors of [`WhatIfStudy::run`].
     pub fn cells(&self) -> Result<Vec<RunSpec>, LabError> {
         Ok(self.experiment.select(&self.selection)?.cells)
     }

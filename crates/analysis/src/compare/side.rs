@@ -91,6 +91,10 @@ impl Side {
     ///
     /// Of several JSON documents, the last one is read. Text around them is skipped, with an entry
     /// in [`Side::notes`].
+    ///
+    /// # Errors
+    /// The text has another format, a counter is not a decimal number, or a document is not
+    /// terminated. The message lists the formats or names the position.
     pub fn read(name: &str, text: &str) -> Result<Side, LabError> {
         let invalid = |problem| LabError::invalid(name, problem);
         if let Some(answers) = answer::of_folder(text) {
@@ -169,6 +173,10 @@ impl Side {
         self.runs[0].metrics.clone()
     }
 
+    /// Reads a stored run.
+    ///
+    /// # Errors
+    /// The run measured no metric.
     pub fn from_run(run: &StoredRun) -> Result<Side, LabError> {
         Side::from_results(&run.id, &run.document["result"], origin_of(&run.document))
     }

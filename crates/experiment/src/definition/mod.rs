@@ -130,12 +130,18 @@ fn unknown_name_error(name: &str) -> LabError {
 impl Experiment {
     /// Finds an experiment by path of its file or folder, by name of a folder in `./experiments` or
     /// in the working folder, or built in.
+    ///
+    /// # Errors
+    /// No such experiment exists, or its file is invalid. The error names file and field.
     pub fn find(name: &str) -> Result<Experiment, LabError> {
         let found = Experiment::text(name)?;
         Experiment::parse(&found.file, &found.text)
     }
 
     /// Text of an experiment, found as by [`Experiment::find`].
+    ///
+    /// # Errors
+    /// No such experiment exists, or it is unreadable.
     pub fn text(name: &str) -> Result<find::TextFile, LabError> {
         match Experiment::file_of(name) {
             Some(file) => find::find::<BuiltInExperiment>("experiment", "experiments", &file, "toml"),
@@ -179,12 +185,18 @@ impl Experiment {
     }
 
     /// Reads an experiment from text. `file` is its path. The folder's name is the slug.
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
     pub fn parse(file: &str, text: &str) -> Result<Experiment, LabError> {
         let table = toml::from_str(text).map_err(|error| LabError::invalid(file, find::toml_problem(&error)))?;
         Experiment::from_table(file, table)
     }
 
     /// Reads an experiment from the table of its file. `file` is as for [`Experiment::parse`].
+    ///
+    /// # Errors
+    /// As [`Experiment::find`].
     pub fn from_table(file: &str, mut table: toml::Table) -> Result<Experiment, LabError> {
         if table.is_empty() {
             let problem = "the file is empty. An experiment begins with devices = [...] (`warp new`), a workload with kind = \
@@ -284,6 +296,9 @@ impl Experiment {
 
     /// Finds an experiment by name. Otherwise wraps a workload of this name (a job file, a table
     /// with a `kind`, a block trace) on `device` as an experiment of one cell.
+    ///
+    /// # Errors
+    /// As [`Experiment::find`], or the workload lacks a device.
     pub fn find_or_workload(name: &str, device: Option<&str>) -> Result<Experiment, LabError> {
         if !Experiment::is_workload(name) {
             find::check_path(name)?;

@@ -66,6 +66,9 @@ pub enum CaptureError {
 }
 
 /// Checks that the kernel's tracing is usable.
+///
+/// # Errors
+/// The kernel has no tracing or denies access.
 pub fn check() -> Result<(), CaptureError> {
     tracefs::find_root().map(drop)
 }
@@ -86,6 +89,9 @@ pub struct Disk {
 
 impl Disk {
     /// Opens a disk by its device file.
+    ///
+    /// # Errors
+    /// The file is not a block device, or the system does not know it.
     pub fn open(device: &Path) -> Result<Disk, CaptureError> {
         let failed = |path: &Path| {
             let path = path.to_path_buf();
@@ -179,6 +185,10 @@ pub struct BlockCapture<W> {
 impl<W: Write> BlockCapture<W> {
     /// Starts a capture with this buffer size per processor, bytes. With several disks, a column
     /// names the disk.
+    ///
+    /// # Errors
+    /// The kernel has no tracing or denies access, a disk is given twice, or `out` cannot be
+    /// written.
     pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<BlockCapture<W>, CaptureError> {
         for (place, disk) in disks.iter().enumerate() {
             if disks[..place].iter().any(|other| other.name == disk.name) {
@@ -194,6 +204,9 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Reads new events. Returns false if there were no events.
+    ///
+    /// # Errors
+    /// Events cannot be read or the capture cannot be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
         let recorder = &mut self.recorder;
         let event = recorder.event;
@@ -206,6 +219,9 @@ impl<W: Write> BlockCapture<W> {
     }
 
     /// Flushes the file systems, records the resulting requests and ends the capture.
+    ///
+    /// # Errors
+    /// See [`BlockCapture::poll`].
     pub fn finish(mut self) -> Result<(Summary, W), CaptureError> {
         for recorded in &self.recorder.disks {
             for mount in recorded.disk.mounts() {

@@ -35,6 +35,9 @@ pub struct Instance {
 impl Instance {
     /// Starts to trace an event of the group `block` for these disks (kernel numbers), with this
     /// buffer size per processor, bytes.
+    ///
+    /// # Errors
+    /// The kernel has no tracing or denies access.
     pub fn start(event: &'static str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
         Instance::start_in(&find_root()?, event, disks, buffer_bytes)
     }
@@ -65,6 +68,9 @@ impl Instance {
     }
 
     /// Calls `line` for each new line. Returns false if there were no lines.
+    ///
+    /// # Errors
+    /// The lines cannot be read.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) -> Result<bool, CaptureError> {
         let pipe = self.pipe.as_mut().expect("it is closed at the end");
         let bytes = match pipe.read(&mut self.buffer) {
@@ -82,6 +88,9 @@ impl Instance {
     }
 
     /// Stops the trace. Earlier events can still be read.
+    ///
+    /// # Errors
+    /// The trace cannot be stopped.
     pub fn stop(&self) -> Result<(), CaptureError> {
         set(&enable_file(&self.path, self.event), "0")
     }

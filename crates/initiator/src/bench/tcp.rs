@@ -100,6 +100,12 @@ const LOADS: [LoopbackLoad; 6] = [
 ];
 
 /// Runs each workload for this time.
+///
+/// # Errors
+/// The initiator reports a protocol error or a failed command.
+///
+/// # Panics
+/// The machine has no loopback, or a thread cannot start.
 pub fn run(target: &LoopbackTarget<'_>, time: Duration) -> Result<Vec<Figure>, InitiatorError> {
     let cores = ThreadCores::of_this_thread();
     let initiator_busy = || busy(Path::new("/proc/thread-self"));

@@ -121,6 +121,10 @@ pub enum BenchError {
     ProcessorTime,
 }
 
+/// Runs the benchmark.
+///
+/// # Errors
+/// See [`BenchError`].
 pub fn run(target: &BenchServer<'_>, workload: &BenchWorkload) -> Result<Figures, BenchError> {
     let mut run = BenchRun::start(target, workload)?;
     run.fill()?;

@@ -33,6 +33,10 @@ pub struct WaitTimes {
 }
 
 impl BenchHost {
+    /// Connects to a target.
+    ///
+    /// # Errors
+    /// The connection fails, or the target breaks the protocol.
     pub fn connect(target: &LoopbackTarget<'_>) -> Result<BenchHost, InitiatorError> {
         let controller = RemoteController::connect(&HostOptions::new(target.address, target.subsystem_nqn))?;
         Ok(BenchHost {
@@ -44,6 +48,9 @@ impl BenchHost {
     }
 
     /// Maps all pages in order.
+    ///
+    /// # Errors
+    /// See [`BenchHost::connect`].
     pub fn fill(&mut self) -> Result<(), InitiatorError> {
         /// Maximum number of blocks of a command.
         const PAGES: u64 = 1 << 16;
@@ -54,6 +61,9 @@ impl BenchHost {
     }
 
     /// Sends commands for this time, each after the completion of the previous one.
+    ///
+    /// # Errors
+    /// See [`BenchHost::connect`].
     pub fn measure(&mut self, time: Duration) -> Result<WaitTimes, InitiatorError> {
         let start = Instant::now();
         let mut waits = Vec::new();

@@ -109,6 +109,11 @@ impl MonitoredNamespace {
         self.blocks * self.block_bytes
     }
 
+    /// Reads the logs.
+    ///
+    /// # Errors
+    /// See [`MonitoredNamespace::find`]. The namespace may have vanished, or FDP may have been
+    /// disabled.
     pub fn sample(&self, port: &mut impl CommandPort) -> Result<LogSample, WatchError> {
         self.read(port).map_err(|error| match error {
             InspectError::Refused { status, .. } if status == Status::FDP_DISABLED => {
@@ -135,6 +140,9 @@ impl MonitoredNamespace {
     }
 
     /// Placement handles for which an event is not enabled (feature 1Eh).
+    ///
+    /// # Errors
+    /// A command fails.
     pub fn handles_without_event(
         &self,
         port: &mut impl CommandPort,

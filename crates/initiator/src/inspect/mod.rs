@@ -88,6 +88,9 @@ pub struct NamespaceHandles {
 }
 
 /// Reads the complete FDP state of an endurance group.
+///
+/// # Errors
+/// See [`CommandPort::receive`]. Also fails if the drive sends an invalid log page.
 pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpReport, InspectError> {
     let mut bytes = identify(port, Cns::Controller, 0)?;
     let controller = IdentifyController::read_from_bytes(&bytes).expect("the request was for 4096 bytes");
@@ -127,6 +130,9 @@ pub fn report(port: &mut impl CommandPort, endurance_group: u16) -> Result<FdpRe
 }
 
 /// Reads the events of one of the two logs.
+///
+/// # Errors
+/// See [`report`].
 pub fn events(
     port: &mut impl CommandPort,
     endurance_group: u16,
@@ -171,6 +177,10 @@ fn handle_status(port: &mut impl CommandPort, nsid: u32) -> Result<Vec<u8>, Insp
     read(16 + usize::from(u16::from_le_bytes([header[14], header[15]])) * 32)
 }
 
+/// Reads an Identify data structure.
+///
+/// # Errors
+/// See [`CommandPort::receive`].
 pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<u8>, InspectError> {
     let mut data = vec![0; nvme_spec::IDENTIFY_SIZE];
     port.receive(QueueKind::Admin, identify_command(cns, nsid), &mut data)?;
@@ -178,6 +188,9 @@ pub fn identify(port: &mut impl CommandPort, cns: Cns, nsid: u32) -> Result<Vec<
 }
 
 /// Reads a log page of an endurance group from its start. `bytes` must be a multiple of 4.
+///
+/// # Errors
+/// See [`CommandPort::receive`].
 pub fn get_log(
     port: &mut impl CommandPort,
     log: LogId,
@@ -193,6 +206,9 @@ pub fn get_log(
 
 /// Reads the current value of a feature, dword 0 of the completion. `data` receives the feature's
 /// data, if it has any.
+///
+/// # Errors
+/// See [`CommandPort::receive`].
 pub fn get_feature(
     port: &mut impl CommandPort,
     feature: FeatureId,

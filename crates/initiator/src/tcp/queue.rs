@@ -103,6 +103,9 @@ fn protocol_error(cause: impl Into<String>) -> InitiatorError {
 
 impl TcpQueue {
     /// Opens a connection and negotiates digests. The queue is not connected yet.
+    ///
+    /// # Errors
+    /// The address does not answer, or its server is not a controller.
     pub fn open(options: &HostOptions, entries: u16) -> Result<TcpQueue, InitiatorError> {
         let stream = TcpStream::connect_timeout(&options.address, options.timeout).map_err(io("connecting"))?;
         stream.set_nodelay(true).map_err(io("setting up the socket"))?;
@@ -177,6 +180,12 @@ impl TcpQueue {
     /// Sends a command and waits for its completion. Other completions are kept for
     /// [`TcpQueue::wait`].
     /// A failed command is not an error but a completion.
+    ///
+    /// # Errors
+    /// The connection fails. A failed command is not an error but a completion.
+    ///
+    /// # Panics
+    /// No entry is free.
     pub fn command(&mut self, entry: SubmissionEntry, data: CommandData) -> Result<CompletedCommand, InitiatorError> {
         let cid = self.submit(entry, data);
         loop {
@@ -194,6 +203,9 @@ impl TcpQueue {
     }
 
     /// Prepares a command for sending and returns its identifier.
+    ///
+    /// # Panics
+    /// No entry is free.
     pub fn submit(&mut self, mut entry: SubmissionEntry, data: CommandData) -> u16 {
         let cid = self.free.pop().expect("an entry is free for the command");
         let (data, to_host) = match data {
@@ -228,6 +240,9 @@ impl TcpQueue {
     }
 
     /// Sends the pending output and returns the next completion.
+    ///
+    /// # Errors
+    /// The connection fails, or the time limit expires.
     pub fn wait(&mut self) -> Result<CompletedCommand, InitiatorError> {
         loop {
             self.flush()?;
@@ -285,6 +300,9 @@ impl TcpQueue {
     }
 
     /// Sends all pending output. Receives while the controller accepts none.
+    ///
+    /// # Errors
+    /// The connection fails.
     pub fn flush(&mut self) -> Result<(), InitiatorError> {
         while !self.output.is_empty() {
             match self.send_some() {

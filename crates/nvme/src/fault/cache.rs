@@ -154,6 +154,9 @@ impl CachedMedia {
 
     /// Loses power. Each unflushed piece survives with the probability `survivors`. No later write
     /// is stored.
+    ///
+    /// # Panics
+    /// The storage has no losable cache.
     pub fn lose(&mut self, seed: u64, survivors: f64) -> PowerLoss {
         let notes = self.notes.as_ref().expect("only a cache can be lost");
         let mut notes = lock(notes);

@@ -117,6 +117,10 @@ fn line_of(text: &str, at: usize) -> usize {
 
 impl FaultPlan {
     /// Parses a plan.
+    ///
+    /// # Errors
+    /// The text is not TOML, or a value is invalid. The error names the line, the value and the
+    /// remedy.
     pub fn parse(text: &str) -> Result<FaultPlan, PlanError> {
         let at = |byte: usize| {
             let line = line_of(text, byte);

@@ -77,6 +77,9 @@ impl SubmissionQueue {
 
     /// Fetches `entries.len()` commands, at most the pending ones. They stay in the queue until
     /// [`SubmissionQueue::pass`].
+    ///
+    /// # Errors
+    /// The queue's memory no longer exists.
     pub fn fetch(&self, memory: &dyn HostMemory, entries: &mut [SubmissionEntry]) -> Result<(), MemoryFault> {
         assert!(entries.len() <= usize::from(self.pending()), "only commands are fetched");
         let until_end = usize::from(self.size - self.head).min(entries.len());
@@ -148,6 +151,9 @@ impl CompletionQueue {
 
     /// Fills the next entry. The caller has checked that an entry is free and used
     /// [`CompletionQueue::phase`].
+    ///
+    /// # Errors
+    /// The queue's memory no longer exists.
     #[inline]
     pub fn post(&mut self, memory: &dyn HostMemory, entry: &CompletionEntry) -> Result<(), MemoryFault> {
         debug_assert!(self.used() < self.size - 1, "the ring has a free entry");
@@ -160,6 +166,9 @@ impl CompletionQueue {
     }
 
     /// Fills entries for successful commands without a result. `filled` is a reused buffer.
+    ///
+    /// # Errors
+    /// The queue's memory no longer exists.
     pub fn post_successes(
         &mut self,
         memory: &dyn HostMemory,
