@@ -1,5 +1,6 @@
 //! Command line of `warp`. The doc comments here are its help and its manual pages.
 
+mod characterize;
 mod check;
 mod drive;
 mod faults;
@@ -12,6 +13,7 @@ mod show;
 mod studies;
 mod studio;
 mod trace;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,6 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use experiment::{RunChange, RunOptions, RunOverrides, Scale};
 use toml::Value;
 
+pub use characterize::CharacterizeArgs;
 pub use check::{CheckArgs, HandleLimit};
 pub use drive::{AdviseArgs, DriveArgs, DriveCommand, InspectArgs};
 pub use faults::FaultsArgs;
@@ -33,6 +36,7 @@ pub use show::{ShowArgs, ShowCommand, ShowDevice, ShowJob};
 pub use studies::{ListArgs, NewArgs, NewCommand};
 pub use studio::StudioArgs;
 pub use trace::TraceColumns;
+pub use watch::WatchArgs;
 
 /// Open, programmable SSD with NVMe Flexible Data Placement
 #[derive(Parser)]
@@ -77,6 +81,10 @@ pub enum WarpCommand {
     /// Record the disk requests of a program, with process and file, for `warp whatif` (Linux,
     /// root)
     Capture(CaptureArgs),
+    /// Measure a drive and fit a device profile to it (the fit needs the Python package)
+    Characterize(Box<CharacterizeArgs>),
+    /// Watch the write amplification and the life of a drive in use
+    Watch(Box<WatchArgs>),
     /// Fit a device profile to measurements of a drive (needs the Python package)
     Calibrate(CalibrateArgs),
     /// Print shell completions

@@ -18,6 +18,7 @@ mod arguments;
 mod bench;
 mod calibrate;
 mod capture;
+mod characterize;
 mod check;
 mod execute;
 mod export;
@@ -38,6 +39,7 @@ mod studies;
 mod studio;
 mod target;
 mod token;
+mod watch;
 mod whatif;
 
 use std::ffi::OsString;
@@ -98,6 +100,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
             DriveCommand::Faults(command) => faults::faults(command),
         },
         WarpCommand::Capture(command) => capture::capture(command),
+        WarpCommand::Characterize(command) => characterize::characterize(command),
+        WarpCommand::Watch(command) => watch::watch(command),
         WarpCommand::Calibrate(command) => calibrate::calibrate(command),
         WarpCommand::Completions(command) => Ok(manual::completions(command)),
         WarpCommand::Man(command) => manual::page(command).map_err(AnyError::from),

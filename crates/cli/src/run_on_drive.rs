@@ -14,8 +14,7 @@ use std::time::Instant;
 use analysis::export::JSON_VERSION;
 use analysis::store::RunProvenance;
 use experiment::{Experiment, RunChange, RunOptions, RunOverrides, RunSpec};
-use initiator::drive::{DataPort, OpenNamespace};
-use initiator::inspect::decode::FdpByteCounts;
+use initiator::drive::{DataPort, DriveOperation, DriveRequest, OpenNamespace, WearReading};
 use initiator::inspect::passthrough::Passthrough;
 use initiator::inspect::remote::Remote;
 use report::rows::{CellValue, ReportTable, TextFormat};
@@ -138,7 +137,9 @@ fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
 }
 
 fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDrive, AnyError> {
-    Ok(OpenNamespace::open(port, nsid).map_err(|error| format!("{on}: {error}"))?)
+    let drive = OpenNamespace::open(port, nsid).map_err(|error| format!("{on}: {error}"))?;
+    drive.placement().map_err(|error| format!("{on}: {error}"))?;
+    Ok(drive)
 }
 
 /// Opens an unused namespace of this machine, with permission to overwrite it.
@@ -162,7 +163,7 @@ fn measure(
     limit: Option<u64>,
     progress: &RunProgress,
 ) -> Result<DriveMeasurement, AnyError> {
-    let before = drive.statistics()?;
+    let before = drive.wear()?;
     let begun = Instant::now();
     progress.expected.store(STEPS as u64, Ordering::Relaxed);
     let (mut sent, mut written) = (BTreeMap::new(), 0);
@@ -188,15 +189,15 @@ fn measure(
         complete,
         seconds: begun.elapsed().as_secs_f64(),
         capacity_bytes: drive.bytes(),
-        counted: difference(&before, &drive.statistics()?)?,
+        counted: difference(&before, &drive.wear()?)?,
         sent,
     })
 }
 
 /// Bytes that the drive counted between two readings.
-fn difference(before: &FdpByteCounts, after: &FdpByteCounts) -> Result<[u128; 3], AnyError> {
-    let of = |statistics: &FdpByteCounts| {
-        [statistics.host_bytes_written, statistics.media_bytes_written, statistics.media_bytes_erased]
+fn difference(before: &WearReading, after: &WearReading) -> Result<[u128; 3], AnyError> {
+    let of = |reading: &WearReading| {
+        [reading.host_bytes, reading.media_bytes, reading.erased_bytes].map(|bytes| bytes.expect("FDP is enabled"))
     };
     let (before, after) = (of(before), of(after));
     if (0..3).any(|counter| after[counter] < before[counter]) {
@@ -221,19 +222,18 @@ fn execute_request(
         );
         return Err(problem.into());
     }
-    match request.operation {
-        RequestOperation::Read => drive.read(offset, bytes)?,
-        RequestOperation::Trim => drive.deallocate(offset, bytes)?,
-        RequestOperation::Write => {
-            let placement = request.placement.map(|index| index.index());
-            drive.write(offset, bytes, placement)?;
-            // Writes without a directive use the namespace's first placement handle.
-            let handle = drive.handles()[placement.unwrap_or(0)].reclaim_unit_handle;
-            *sent.entry(handle).or_default() += bytes;
-            return Ok(bytes);
-        }
-    }
-    Ok(0)
+    let operation = match request.operation {
+        RequestOperation::Read => DriveOperation::Read,
+        RequestOperation::Trim => DriveOperation::Deallocate,
+        RequestOperation::Write => DriveOperation::Write(request.placement.map(|index| index.index())),
+    };
+    let mut request = Some(DriveRequest { operation, offset_bytes: offset, bytes });
+    drive.transfer(1, || request.take(), |_, _| ())?;
+    let DriveOperation::Write(placement) = operation else { return Ok(0) };
+    // Writes without a directive use the namespace's first placement handle.
+    let handle = drive.handles()[placement.unwrap_or(0)].reclaim_unit_handle;
+    *sent.entry(handle).or_default() += bytes;
+    Ok(bytes)
 }
 
 /// Formats the result like `warp run --json`, with the values that an external drive reports.

@@ -73,7 +73,15 @@ impl SteadyState {
         })
     }
 
-    fn from_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
+    /// Assesses the write amplification of [`ROUNDS`] equal rounds.
+    ///
+    /// # Arguments
+    /// `collected`: each round reclaimed a unit. `capacities`: drive writes up to the end of the
+    /// rounds.
+    ///
+    /// # Panics
+    /// The number of rounds is another.
+    pub fn from_rounds(rounds: &[f64], collected: bool, capacities: f64) -> SteadyState {
         assert_eq!(rounds.len(), ROUNDS, "the confidence interval is that of {ROUNDS} rounds");
         let count = rounds.len() as f64;
         let mean = rounds.iter().sum::<f64>() / count;

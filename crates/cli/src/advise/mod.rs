@@ -29,10 +29,14 @@ use nvme_spec::fdp::FdpEventType;
 use output::{AdviceOutput, AdviceRecord};
 
 /// Signal of Ctrl-C.
-struct InterruptFlag(mpsc::Receiver<()>);
+pub struct InterruptFlag(mpsc::Receiver<()>);
 
 impl InterruptFlag {
-    fn install() -> Result<InterruptFlag, AnyError> {
+    /// Installs the handler of Ctrl-C.
+    ///
+    /// # Errors
+    /// Another handler is installed.
+    pub fn install() -> Result<InterruptFlag, AnyError> {
         let (stop, stopped) = mpsc::channel();
         ctrlc::set_handler(move || {
             let _ = stop.send(());
@@ -41,7 +45,7 @@ impl InterruptFlag {
     }
 
     /// Waits for this time and returns true if Ctrl-C was pressed.
-    fn is_pressed_within(&self, wait: Duration) -> bool {
+    pub fn is_pressed_within(&self, wait: Duration) -> bool {
         !matches!(self.0.recv_timeout(wait), Err(mpsc::RecvTimeoutError::Timeout))
     }
 }

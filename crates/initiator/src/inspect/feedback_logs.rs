@@ -13,7 +13,7 @@ use nvme_spec::identify::Cns;
 use nvme_spec::{FeatureId, IdentifyController, IdentifyNamespace, LogId, Status};
 use zerocopy::FromBytes;
 
-use super::decode::{self, FdpByteCounts, FdpEventRecord, HandleStatus, HandleUse};
+use super::decode::{self, FdpByteCounts, FdpConfiguration, FdpEventRecord, HandleStatus, HandleUse};
 use super::{CommandPort, InspectError, get_feature, get_log, handle_status, identify, usage, whole_configurations};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,7 +167,11 @@ impl MonitoredNamespace {
     }
 }
 
-fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
+/// Reads Identify Namespace.
+///
+/// # Errors
+/// The namespace does not exist, or a command fails.
+pub(crate) fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace, WatchError> {
     let structure = match identify(port, Cns::Namespace, nsid) {
         Ok(bytes) => IdentifyNamespace::read_from_bytes(&bytes).expect("the request was for 4096 bytes"),
         // Drives reject an impossible NSID, and return zeroes for one that is unused.
@@ -186,7 +190,7 @@ fn structure(port: &mut impl CommandPort, nsid: u32) -> Result<IdentifyNamespace
 
 /// Logical block size (LBADS), bytes. It must be at most 64 KiB, and the capacity must be below
 /// 2^64 bytes.
-fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchError> {
+pub(crate) fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchError> {
     let index = usize::from(structure.flbas.fidxl()) | usize::from(structure.flbas.fidxu()) << 4;
     let bits = structure.lbaf[index].lbads;
     let blocks = structure.nsze.get();
@@ -199,6 +203,18 @@ fn block_bytes(nsid: u32, structure: &IdentifyNamespace) -> Result<u64, WatchErr
 
 /// Mask of the placement handle in a placement identifier of the enabled configuration.
 fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16, WatchError> {
+    let bits = enabled_configuration(port, endurance_group)?.map_or(0, |enabled| enabled.reclaim_group_bits);
+    Ok(u16::MAX >> bits.min(15))
+}
+
+/// Reads the enabled FDP configuration. `None` if the drive does not list it.
+///
+/// # Errors
+/// FDP is disabled, or a command fails.
+pub fn enabled_configuration(
+    port: &mut impl CommandPort,
+    endurance_group: u16,
+) -> Result<Option<FdpConfiguration>, WatchError> {
     let dword11 = FdpFeatureCdw11::new().with_endgid(endurance_group).into_bits();
     let feature = get_feature(port, FeatureId::FlexibleDataPlacement, 0, dword11, &mut [])?;
     let feature = FdpFeature::from_bits(feature);
@@ -206,10 +222,9 @@ fn handle_mask(port: &mut impl CommandPort, endurance_group: u16) -> Result<u16,
         return Err(WatchError::Disabled { endurance_group });
     }
     let page = whole_configurations(port, endurance_group)?;
-    let configurations = decode::configurations(&page).map_err(InspectError::from)?;
-    let bits =
-        configurations.get(usize::from(feature.fdpci())).map_or(0, |configuration| configuration.reclaim_group_bits);
-    Ok(u16::MAX >> bits.min(15))
+    let mut configurations = decode::configurations(&page).map_err(InspectError::from)?;
+    let index = usize::from(feature.fdpci());
+    Ok((index < configurations.len()).then(|| configurations.swap_remove(index)))
 }
 
 #[cfg(test)]

@@ -9,8 +9,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Mutex;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
@@ -19,7 +20,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode};
 
 use super::{CommandPort, InspectError, QueueKind};
-use crate::drive::DataPort;
+use crate::drive::{DataPort, TransferCommand, TransferData};
 
 pub struct Passthrough {
     device: File,
@@ -62,6 +63,9 @@ const PATH_RELATED: u16 = 0x300;
 /// Maximum transfer that the kernel's driver can always describe, bytes. The driver accepts 127
 /// memory segments, and each page of 4 KiB may need its own segment.
 const KERNEL_TRANSFER_BYTES_MAX: u64 = 256 << 10;
+
+/// Maximum commands in flight.
+const THREADS_MAX: usize = 128;
 
 /// Maximum time that a device may be unsettled, 30 attempts with 100 ms between them (3 s).
 const UNSETTLED_ATTEMPTS: u32 = 30;
@@ -175,15 +179,71 @@ impl CommandPort for Passthrough {
 }
 
 impl DataPort for Passthrough {
-    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
-        let mut command = PassthroughCommand::new(&entry, data.as_ptr() as u64, data.len());
-        assert_eq!(entry.opcode & 0b11, 0b01, "only commands from host to controller");
-        // Sent once, because the drive may have executed a command that the kernel ended.
-        self.judged(entry.opcode, submit::<IO>(&self.device, &mut command)).map(|()| command.result)
+    /// A thread for each command in flight, because the call waits for the completion.
+    fn transfer(
+        &mut self,
+        depth: usize,
+        write_data: &[u8],
+        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
+        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+    ) -> Result<(), InspectError> {
+        let queue = Mutex::new((next, completed, None));
+        let lock = || queue.lock().expect("no thread panics with the lock");
+        let this: &Passthrough = self;
+        thread::scope(|scope| {
+            for _ in 0..depth.min(THREADS_MAX) {
+                scope.spawn(|| {
+                    let mut read_data = Vec::new();
+                    loop {
+                        let command = {
+                            let mut queue = lock();
+                            if queue.2.is_some() {
+                                return;
+                            }
+                            let Some(command) = (queue.0)() else { return };
+                            command
+                        };
+                        let sent = Instant::now();
+                        let answer = this.send(&command, write_data, &mut read_data);
+                        let latency = sent.elapsed();
+                        let mut queue = lock();
+                        match answer {
+                            Ok(()) => (queue.1)(&command, latency),
+                            Err(error) => queue.2 = Some(error),
+                        }
+                    }
+                });
+            }
+        });
+        let (_, _, error) = queue.into_inner().expect("all threads have ended");
+        error.map_or(Ok(()), Err)
     }
 
     fn transfer_bytes_max(&self) -> u64 {
         KERNEL_TRANSFER_BYTES_MAX
+    }
+}
+
+impl Passthrough {
+    /// Sends an I/O command once, because the drive may have executed a command that the kernel
+    /// ended.
+    fn send(&self, command: &TransferCommand, write_data: &[u8], read_data: &mut Vec<u8>) -> Result<(), InspectError> {
+        let entry = &command.entry;
+        let (address, bytes) = match &command.data {
+            TransferData::Write { bytes } => (write_data[..*bytes].as_ptr() as u64, *bytes),
+            TransferData::Read { bytes } => {
+                read_data.resize(*bytes, 0);
+                (read_data.as_mut_ptr() as u64, *bytes)
+            }
+            TransferData::Ranges(ranges) => (ranges.as_ptr() as u64, ranges.len()),
+        };
+        let to_host = matches!(command.data, TransferData::Read { .. });
+        assert_eq!(
+            entry.opcode & 0b11,
+            if to_host { 0b10 } else { 0b01 },
+            "the opcode gives the direction of the data"
+        );
+        self.judged(entry.opcode, submit::<IO>(&self.device, &mut PassthroughCommand::new(entry, address, bytes)))
     }
 }
 

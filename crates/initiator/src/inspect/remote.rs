@@ -1,13 +1,15 @@
 //! Sends commands to a drive over NVMe/TCP.
 
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
 
 use super::{CommandPort, InspectError, QueueKind};
-use crate::drive::DataPort;
+use crate::drive::{DataPort, TransferCommand, TransferData};
 use crate::tcp::{self, CommandData, CompletedCommand, HostOptions, InitiatorError, RemoteController};
 use dhchap::Secret;
 
@@ -18,6 +20,9 @@ pub struct InitiatorIdentity {
     /// DH-HMAC-CHAP secret of the host, if the drive requires authentication.
     pub secret: Option<Secret>,
 }
+
+/// Entries of the I/O queue.
+const IO_ENTRIES: u16 = 128;
 
 /// Connection to the first subsystem in the discovery log of an address.
 pub struct Remote {
@@ -65,7 +70,7 @@ impl Remote {
         let open = || {
             let mut controller = RemoteController::connect(&options(HostOptions::new(address, nqn)))?;
             controller.set_queue_count(1)?;
-            let io = controller.io_queue(1, 32)?;
+            let io = controller.io_queue(1, IO_ENTRIES)?;
             Ok((controller, io))
         };
         let (controller, io) = open().map_err(unreachable)?;
@@ -88,11 +93,12 @@ impl Remote {
             .map_err(|error| InspectError::Unreachable { target: self.name.clone(), problem: error.to_string() })?;
         match answer.status() {
             Status::SUCCESS => Ok(answer),
-            status => Err(InspectError::Refused {
-                command: format!("{} rejected command {:#04x}", self.name, entry.opcode),
-                status,
-            }),
+            status => Err(self.refused(entry.opcode, status)),
         }
+    }
+
+    fn refused(&self, opcode: u8, status: Status) -> InspectError {
+        InspectError::Refused { command: format!("{} rejected command {opcode:#04x}", self.name), status }
     }
 }
 
@@ -106,8 +112,53 @@ impl CommandPort for Remote {
 }
 
 impl DataPort for Remote {
-    fn send(&mut self, entry: SubmissionEntry, data: &[u8]) -> Result<u32, InspectError> {
-        let answer = self.command(QueueKind::Io, entry, CommandData::ToController(data.to_vec()))?;
-        Ok(answer.entry.dw0.get())
+    fn transfer(
+        &mut self,
+        depth: usize,
+        write_data: &[u8],
+        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
+        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+    ) -> Result<(), InspectError> {
+        let unreachable =
+            |error: InitiatorError| InspectError::Unreachable { target: self.name.clone(), problem: error.to_string() };
+        let depth = depth.min(usize::from(IO_ENTRIES) - 1);
+        // Commands in flight with their times, by command identifier.
+        let mut in_flight: HashMap<u16, (TransferCommand, Instant)> = HashMap::new();
+        // Used buffers of writes, by length.
+        let mut buffers: HashMap<usize, Vec<Vec<u8>>> = HashMap::new();
+        let (mut refused, mut ended) = (None, false);
+        loop {
+            while !ended && refused.is_none() && in_flight.len() < depth {
+                let Some(command) = next() else {
+                    ended = true;
+                    break;
+                };
+                let data = match command.data {
+                    TransferData::Write { bytes } => {
+                        let used = buffers.get_mut(&bytes).and_then(Vec::pop);
+                        CommandData::ToController(used.unwrap_or_else(|| write_data[..bytes].to_vec()))
+                    }
+                    TransferData::Read { bytes } => CommandData::ToHost(vec![0; bytes]),
+                    TransferData::Ranges(ranges) => CommandData::ToController(ranges.to_vec()),
+                };
+                let cid = self.io.submit(command.entry, data);
+                in_flight.insert(cid, (command, Instant::now()));
+            }
+            if in_flight.is_empty() {
+                return refused.map_or(Ok(()), Err);
+            }
+            let mut answer = Some(self.io.wait().map_err(unreachable)?);
+            while let Some(done) = answer {
+                let (command, sent) = in_flight.remove(&done.cid).expect("the queue returns what it was given");
+                match done.status() {
+                    Status::SUCCESS => completed(&command, sent.elapsed()),
+                    status => refused = Some(self.refused(command.entry.opcode, status)),
+                }
+                if let TransferData::Write { bytes } = command.data {
+                    buffers.entry(bytes).or_default().push(done.data);
+                }
+                answer = self.io.poll();
+            }
+        }
     }
 }

@@ -1,0 +1,215 @@
+//! `warp characterize` and `warp watch` on served drives: the files of a characterization, its
+//! continuation after a kill, and drives that fail or report little.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{ServerProcess, errors, files, folder, prints, refused, warp};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const SERVE: [&str; 8] = ["--device", "warp_default", "--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"];
+
+fn serve(folder: &TempDir, more: &[&str]) -> (ServerProcess, String) {
+    let server = ServerProcess::start(folder, &[&SERVE[..], more].concat());
+    let target = format!("tcp:{}", server.address());
+    (server, target)
+}
+
+fn measure<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&["characterize", target, "--out", "drive", "--yes", "--no-fit", "--load-seconds", "0.2"][..], more].concat()
+}
+
+fn text(folder: &TempDir, file: &str) -> String {
+    std::fs::read_to_string(folder.path().join("drive").join(file)).expect(file)
+}
+
+/// Rows of a CSV by their first column.
+fn rows(text: &str) -> Vec<Vec<&str>> {
+    text.lines().skip(1).map(|line| line.split(',').collect()).collect()
+}
+
+fn completed(journal: &str) -> Vec<String> {
+    let records = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    records.filter(|one| one["record"] == "end").map(|one| one["probe"].as_str().expect("a name").to_string()).collect()
+}
+
+#[test]
+fn a_served_drive_is_measured_and_the_files_agree_with_the_model() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &[]);
+    let printed = prints(&folder, &measure(&target, &["--drive-writes", "3"]));
+    assert!(printed.contains("8 handles of") && printed.contains("measured."), "{printed}");
+    let drive: Value = serde_json::from_str(&text(&folder, "drive.json")).expect("JSON");
+    assert_eq!((&drive["counter"], &drive["capacity_bytes"]), (&"fdp".into(), &(64 << 20).into()));
+    assert_eq!(drive["fdp"]["isolation"][0], "initially_isolated");
+    let unit = drive["fdp"]["reclaim_unit_bytes"].as_u64().expect("a size");
+    assert_eq!(drive["fdp"]["reclaim_unit_writable_bytes"].as_u64(), Some(unit), "RUAMW starts at a whole unit");
+    let measurements = text(&folder, "measurements.csv");
+    let rows = rows(&measurements);
+    let waf = |probe: &str| -> f64 {
+        let row = rows.iter().find(|row| row[0] == probe).unwrap_or_else(|| panic!("{probe} in {measurements}"));
+        row[2].parse().expect("a number")
+    };
+    assert!((0.999..1.01).contains(&waf("sequential")), "{measurements}");
+    assert!(waf("uniform") > 2.0 && waf("streams_apart") < waf("streams_mixed"), "{measurements}");
+    assert_eq!(rows.iter().filter(|row| row[9] == "holdout").count(), 1, "{measurements}");
+    // The model repeats the writes of a probe, and so comes near its write amplification.
+    let row = rows.iter().find(|row| row[0] == "uniform").expect("a row");
+    let model =
+        ["run", "drive/jobs/uniform.fio", "--device", "warp_default", "--capacity", "64M", "--precondition", "1"];
+    let model = prints(&folder, &[&model[..], &["--drive-writes", row[5], "--json", "--no-keep"]].concat());
+    let model: Value = serde_json::from_str(&model).expect("JSON");
+    let tail = model["cells"][0]["tail_waf"].as_f64().expect("a number");
+    assert!((tail / waf("uniform") - 1.0).abs() < 0.05, "{tail} in the model, {} on the drive", waf("uniform"));
+    let times = text(&folder, "times.csv");
+    for what in ["read_latency_mean", "write_latency_p99", "read_iops", "write_rate"] {
+        assert!(times.contains(what), "{times}");
+    }
+    let samples = files(&folder.path().join("drive/samples"));
+    assert_eq!(samples.len(), rows.len() + 2, "each probe has samples, {samples:?}");
+    assert_eq!(std::fs::read(&samples[0]).expect("a file")[..4], *b"PAR1");
+    server.stop();
+}
+
+#[test]
+fn a_killed_characterization_continues_with_the_probe_in_progress() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &[]);
+    let arguments = measure(&target, &["--drive-writes", "1.5"]);
+    let journal = folder.path().join("drive/journal.jsonl");
+    let ended = |count: usize| {
+        let begun = Instant::now();
+        while completed(&std::fs::read_to_string(&journal).unwrap_or_default()).len() < count {
+            assert!(begun.elapsed() < Duration::from_secs(300), "the probes take too long");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    command.args(&arguments).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut first = command.spawn().expect("the program runs");
+    ended(2);
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    let done = completed(&std::fs::read_to_string(&journal).expect("a journal"));
+    // A power loss may tear the last line.
+    let mut torn = std::fs::OpenOptions::new().append(true).open(&journal).expect("a journal");
+    std::io::Write::write_all(&mut torn, b"{\"record\":\"sam").expect("written");
+    drop(torn);
+    prints(&folder, &arguments);
+    let all = completed(&std::fs::read_to_string(&journal).expect("a journal"));
+    assert_eq!(all[..done.len()], done, "completed probes are kept");
+    let distinct: std::collections::BTreeSet<&String> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len(), "no probe ran to its end twice: {all:?}");
+    assert!(all.len() > 10, "{all:?}");
+    server.stop();
+}
+
+#[test]
+fn a_drive_that_disappears_is_a_sentence_and_the_journal_continues() {
+    let folder = folder();
+    let (mut server, target) = serve(&folder, &["--data", "drive.img"]);
+    let arguments = measure(&target, &["--drive-writes", "1.5"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    command.args(&arguments).current_dir(&folder).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut running = command.spawn().expect("the program runs");
+    let journal = folder.path().join("drive/journal.jsonl");
+    while completed(&std::fs::read_to_string(&journal).unwrap_or_default()).is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.process.kill().expect("it runs");
+    assert_eq!(running.wait().expect("it ends").code(), Some(2));
+    let error = errors(&mut running);
+    assert!(error.contains("keeps the finished probes, and the same command continues"), "{error}");
+}
+
+#[test]
+fn a_drive_without_fdp_is_measured_by_its_ocp_log() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &["--fdp", "off"]);
+    let printed = prints(&folder, &measure(&target, &["--drive-writes", "1.25"]));
+    assert!(printed.contains("no FDP") && printed.contains("Handles are not measured"), "{printed}");
+    let drive: Value = serde_json::from_str(&text(&folder, "drive.json")).expect("JSON");
+    assert_eq!((&drive["counter"], &drive["fdp"]), (&"ocp".into(), &Value::Null));
+    let measurements = text(&folder, "measurements.csv");
+    assert!(measurements.contains("\nblocks_small,"), "{measurements}");
+    assert!(!measurements.contains("streams_"), "{measurements}");
+    let printed = prints(&folder, &["watch", &target, "--every", "1s", "--readings", "1"]);
+    assert!(printed.contains("from the OCP log C0h"), "{printed}");
+    server.stop();
+}
+
+#[test]
+fn blocks_of_512_bytes_and_a_dry_run() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &["--block", "512"]);
+    let printed = prints(&folder, &["characterize", &target, "--dry-run"]);
+    assert!(printed.contains("uniform") && printed.contains("% of a life of 1825 drive writes"), "{printed}");
+    assert!(!folder.path().join("out").exists(), "a dry run writes no file");
+    let printed = prints(&folder, &measure(&target, &["--budget", "1s", "--drive-writes", "1.25"]));
+    assert!(printed.contains("The time is over") || printed.contains("measured."), "{printed}");
+    let drive: Value = serde_json::from_str(&text(&folder, "drive.json")).expect("JSON");
+    assert_eq!(drive["block_bytes"], 512);
+    server.stop();
+}
+
+#[test]
+fn another_drive_or_a_damaged_journal_is_refused() {
+    let folder = folder();
+    refused(&folder, &["characterize", "/dev/nvme99n1"], &["--overwrite"]);
+    refused(&folder, &["characterize", "/dev/nvme99n1", "--overwrite"], &["/dev/nvme99n1", "does not exist"]);
+    refused(&folder, &["characterize", "nothing"], &["nothing", "is not a drive"]);
+    std::fs::create_dir(folder.path().join("empty")).expect("a folder");
+    refused(&folder, &["characterize", "empty"], &["empty", "measurements.csv"]);
+    let (server, target) = serve(&folder, &[]);
+    let plan = ["characterize", &target, "--out", "drive", "--no-fit"];
+    refused(&folder, &plan, &["% of the drive's life", "--yes"]);
+    for part in ["drive/jobs", "drive/samples"] {
+        std::fs::create_dir_all(folder.path().join(part)).expect("a folder");
+    }
+    std::fs::write(folder.path().join("drive/journal.jsonl"), "{\"record\":\"other\"}\n").expect("written");
+    refused(&folder, &plan, &["journal.jsonl, line 1", "Remove the folder"]);
+    server.stop();
+}
+
+#[test]
+fn a_drive_in_use_is_watched() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &[]);
+    common::write(
+        &folder,
+        "job.fio",
+        "[a]\nrw=randwrite\nbs=16k\nnorandommap\nfdp=1\nplids=1\nioengine=io_uring_cmd\n",
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warp"));
+    command.args([
+        "watch",
+        &target,
+        "--every",
+        "1s",
+        "--readings",
+        "3",
+        "--out",
+        "watch.parquet",
+        "--prometheus",
+        "watch.prom",
+    ]);
+    let watching = command.current_dir(&folder).stdout(Stdio::piped()).spawn().expect("the program runs");
+    std::thread::sleep(Duration::from_millis(300));
+    let done = warp(&folder, &["run", "job.fio", "--target", &target, "--drive-writes", "2", "--no-keep"]);
+    assert!(done.status.success(), "{done:?}");
+    let printed = watching.wait_with_output().expect("it ends");
+    let printed = String::from_utf8(printed.stdout).expect("text");
+    assert!(printed.contains("from the FDP statistics") && printed.contains("steady"), "{printed}");
+    let metrics = std::fs::read_to_string(folder.path().join("watch.prom")).expect("metrics");
+    assert!(metrics.contains("warp_watch_host_bytes_total 134217728\n"), "{metrics}");
+    assert!(has_parquet(&folder.path().join("watch.parquet")));
+    server.stop();
+}
+
+fn has_parquet(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"PAR1"))
+}
