@@ -87,6 +87,7 @@ def calibrate(
     ensemble_of: str = "device",
     cross_validate: bool | str = False,
     intervals: bool = True,
+    starts: Sequence[Mapping[str, object]] = (),
     title: str | None = None,
     engine: str = "local",
     workers: int | None = None,
@@ -134,6 +135,8 @@ def calibrate(
         numbers of an experiment with one `source` are a figure.
     intervals
         False omits the intervals of the knobs, which take most of the runs.
+    starts
+        Settings that the search evaluates first, after the start profile.
     title
         Title of the profile. Default: that of the start profile.
     engine, workers, memory_budget_bytes, store, progress
@@ -184,7 +187,7 @@ def calibrate(
             )
             fit = Fit(objective, knobs, start, seeds, tell, text, nuisances)
             try:
-                return fit.run(scales, trials, seed, _description(cells), title, members, leave_out, intervals)
+                return fit.run(scales, trials, seed, _description(cells), title, members, leave_out, intervals, starts)
             except KeyboardInterrupt as stop:
                 raise CalibrationStopped(fit.so_far(), results.path) from stop
         finally:

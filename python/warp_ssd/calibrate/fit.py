@@ -74,6 +74,7 @@ class Fit:
         members: int,
         leave_out: str | None,
         find_intervals: bool,
+        starts: Sequence[Settings] = (),
     ) -> Calibration:
         """Runs the whole calibration. The other arguments are those of `calibrate`.
 
@@ -88,7 +89,7 @@ class Fit:
         """
         small = self._objective
         small.check_names(self._knobs)
-        first = self._search(trials, seed)
+        first = self._search(trials, seed, starts)
         intervals = (
             determine(small, self._knobs, self._best(small), self._limit(small), self._tell) if find_intervals else []
         )
@@ -154,13 +155,13 @@ class Fit:
             settings |= {knob.path: value} if nuisance is None else nuisance.settings(value)
         return settings
 
-    def _search(self, trials: int, seed: int) -> Objective:
+    def _search(self, trials: int, seed: int, starts: Sequence[Settings]) -> Objective:
         """Searches widely with the first seed, then nearby with all seeds. Returns the objective of the first seed."""
         small, knobs = self._objective, self._knobs
         # One seed suffices to compare distant settings. Close ones need all seeds.
         first = small.other(seeds=self._seeds[:1])
         self._objectives += [first, small]
-        search(first, knobs, self._start_values(), trials, seed, self._tell)
+        search(first, knobs, [self._start_values(), *starts], trials, seed, self._tell)
         recombine(first, knobs, self._tell)
         promising = best_of_each_kind(first, self._spanned, _CANDIDATES)
         if not promising:

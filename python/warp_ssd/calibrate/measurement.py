@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .._engine import Experiment, WarpError
 from .knobs import label
+
+
+USES = ("fit", "holdout")
+"""Uses of a measurement."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,14 @@ class Measurement:
         multiples of the drive's capacity.
     source
         Origin of the number, such as a figure of a paper.
+    tail_drive_writes
+        For a `workload`: the window of `tail_write_amplification`, as a multiple of the capacity. Default: 1.
+    relative_to
+        The measurement whose write amplification divides this one. `waf` is then the ratio. Its own `waf` does not count.
+    probe
+        Name of the measurement, if it has one.
+    use
+        `fit`, or `holdout` for a number that a fit must not see.
     """
 
     waf: float
@@ -52,18 +65,28 @@ class Measurement:
     drive_writes: float | None = None
     precondition_drive_writes: float = 0.0
     source: str | None = None
+    tail_drive_writes: float | None = None
+    relative_to: Measurement | None = None
+    probe: str | None = None
+    use: str = USES[0]
 
     def __post_init__(self) -> None:
         if (self.experiment is None) == (self.workload is None):
             raise WarpError("a measurement needs either an experiment or a workload")
-        if not self.waf > 0:
-            raise WarpError(f"waf = {self.waf} of a measurement is not above 0")
-        if self.sigma is not None and not self.sigma > 0:
-            raise WarpError(f"sigma = {self.sigma} of a measurement is not above 0")
+        for name in ("waf", "sigma", "drive_writes", "tail_drive_writes"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise WarpError(f"{name} = {value} of a measurement is not above 0 and finite")
+        if not 0 <= self.precondition_drive_writes < math.inf:
+            raise WarpError(f"precondition_drive_writes = {self.precondition_drive_writes} is not 0 or more and finite")
+        if self.use not in USES:
+            raise WarpError(f"use = {self.use!r} is unknown. Give one of {', '.join(USES)}")
 
     @property
     def name(self) -> str:
         """The measurement in a line."""
+        if self.probe is not None:
+            return self.probe
         parts = [
             self.subject,
             *(label(value) if isinstance(value, Mapping) else str(value) for value in self.at.values()),
@@ -90,6 +113,10 @@ class Measurement:
         run: dict[str, object] = {"scale": "1/1", "precondition_drive_writes": self.precondition_drive_writes}
         if self.drive_writes is not None:
             run["drive_writes"] = self.drive_writes
+        if self.tail_drive_writes is not None:
+            # The window ends at samples, so they have to be closer than it is long.
+            tail = self.tail_drive_writes
+            run |= {"tail_drive_writes": tail, "sample_drive_writes": min(0.05, tail / 10)}
         return Experiment(
             {
                 "title": self.name,
@@ -102,30 +129,68 @@ class Measurement:
         )
 
 
-_NUMBERS = ("waf", "sigma", "drive_writes", "precondition_drive_writes")
-_WORDS = ("experiment", "workload", "metric", "source")
+_NUMBERS = ("waf", "sigma", "drive_writes", "precondition_drive_writes", "tail_drive_writes")
+_WORDS = ("experiment", "workload", "metric", "source", "probe", "use")
+_UNUSED = ("steady", "precondition_bytes_share")
+"""Columns of a characterization that a model does not need."""
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[Measurement]:
     """Reads measurements, one per line.
 
     The columns are the attributes of `Measurement`. `waf` and one of `experiment` and `workload` are required. Every other column
-    is a coordinate, and an empty value leaves the coordinate out.
+    is a coordinate, and an empty value leaves the coordinate out. A workload may be a file beside the CSV. `relative_to` is the
+    `probe` of another line. A probe without `waf` is no measurement, but others may be relative to it.
 
     Raises
     ------
     WarpError
         A line is invalid. The message names file and line.
     """
-    with open(path, newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
-    return [_measurement(f"{os.fspath(path)}, line {number}", line) for number, line in enumerate(lines, 2)]
+    lines = {f"{os.fspath(path)}, line {number}": line for number, line in read_lines(path)}
+    probes = {line["probe"]: place for place, line in lines.items() if "probe" in line}
+    found = []
+    for place, line in lines.items():
+        if "probe" in line and "waf" not in line:
+            continue
+        other = line.pop("relative_to", None)
+        if other is not None and other not in probes:
+            raise WarpError(f"{place}: relative_to = {other} is not the probe of another line")
+        reference = None if other is None else _measurement(probes[other], lines[probes[other]] | {"waf": "1"}, path, None)
+        found.append(_measurement(place, line, path, reference))
+    return found
 
 
-def _measurement(place: str, line: Mapping[str, str]) -> Measurement:
-    given = {(name or "").strip(): (value or "").strip() for name, value in line.items()}
-    given = {name: value for name, value in given.items() if value}
+def read_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """The lines of a CSV with their numbers: the values that are not empty, by column.
+
+    Raises
+    ------
+    WarpError
+        The file is not a CSV, or a line has another number of columns than the first.
+    """
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            for number, line in enumerate(csv.DictReader(file, strict=True), 2):
+                if None in line or None in line.values():
+                    problem = "does not have the columns of the first line. Complete or remove it"
+                    raise WarpError(f"{os.fspath(path)}, line {number}: the line {problem}")
+                values = {name.strip(): value.strip() for name, value in line.items()}
+                yield number, {name: value for name, value in values.items() if value}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise WarpError(f"{os.fspath(path)}: not a CSV in UTF-8 ({error})") from None
+
+
+def _measurement(
+    place: str, line: Mapping[str, str], path: str | os.PathLike[str], reference: Measurement | None
+) -> Measurement:
+    given = {name: value for name, value in line.items() if name not in _UNUSED and name != "relative_to"}
     fields: dict[str, Any] = {name: given.pop(name) for name in _WORDS if name in given}
+    beside = Path(path).parent / fields.get("workload", "")
+    if "workload" in fields and beside.is_file():
+        fields["workload"] = os.fspath(beside)
+    if "tail_drive_writes" in given:
+        fields.setdefault("metric", "tail_write_amplification")
     for name in [name for name in _NUMBERS if name in given]:
         text = given.pop(name)
         try:
@@ -135,7 +200,8 @@ def _measurement(place: str, line: Mapping[str, str]) -> Measurement:
     if "waf" not in fields:
         raise WarpError(f"{place}: the column waf is missing. Give waf, and experiment or workload")
     try:
-        return Measurement(**fields, at={name: _value(name, value) for name, value in given.items()})
+        at = {name: _value(name, value) for name, value in given.items()}
+        return Measurement(**fields, at=at, relative_to=reference)
     except WarpError as error:
         raise WarpError(f"{place}: {error}") from None
 

@@ -218,21 +218,22 @@ class Objective:
             return sum(share**2 for share in shares)
         return sum(2 * math.sqrt(2) * abs(share) for share in shares)
 
-    def _points(self, settings: Settings) -> list[list[Row]] | str:
-        """The points of each measurement, or the reason why they cannot exist."""
+    def _points(self, settings: Settings) -> list[list[list[Row]]] | str:
+        """The points of each measurement, and of the one to which it is relative, or the reason why they cannot exist."""
         try:
             return [self._points_of(index, settings) for index in range(len(self.measurements))]
         except WarpError as error:
             return str(error)
 
-    def _points_of(self, index: int, settings: Settings) -> list[Row]:
+    def _points_of(self, index: int, settings: Settings) -> list[list[Row]]:
         one = self.measurements[index]
         given = {path: value for path, value in settings.items() if path not in self._beside}
         for nuisance in self._about[index]:
             value = settings.get(nuisance.path)
             if nuisance.key != METRIC and value is not None:
                 given[nuisance.key] = value
-        return self._rows(one, given | dict(one.at))
+        both = [one] if one.relative_to is None else [one, one.relative_to]
+        return [self._rows(each, given | dict(each.at)) for each in both]
 
     def metrics(self, settings: Settings) -> list[str]:
         """The column of `cells` to which each measurement is compared."""
@@ -261,30 +262,42 @@ class Objective:
         return [[nuisance for nuisance in nuisances if nuisance.is_about(*pair)] for pair in pairs]
 
     def _rows(self, one: Measurement, at: Mapping[str, object]) -> list[Row]:
-        key = (one.experiment, one.workload, one.drive_writes, one.precondition_drive_writes)
+        key = (one.experiment, one.workload, one.drive_writes, one.precondition_drive_writes, one.tail_drive_writes)
         if key not in self._experiments:
             self._experiments[key] = one.load(self._device)
         common = {"devices": [self._device], "scale": self.scale, "seeds": self._seeds}
         return rows(self._experiments[key], [at], **common)
 
-    def _evaluation(self, settings: Settings, points: list[list[Row]] | str) -> Evaluation:
+    def _evaluation(self, settings: Settings, points: list[list[list[Row]]] | str) -> Evaluation:
         if isinstance(points, str):
             return Evaluation(settings, (), (), math.inf, points)
         wafs, variances = [], []
         for index, (one, found) in enumerate(zip(self.measurements, points, strict=True)):
-            metric = self._metric(index, settings)
-            by_seed: dict[int, list[float]] = {}
-            for point in (row.point for row in found if row.point is not None):
-                value = self._read(point.hash, metric)
-                if isinstance(value, str):
-                    return Evaluation(settings, (), (), math.inf, value)
-                if value is None:
-                    raise WarpError(f"the runs of measurement {one.name} do not measure {metric!r}")
-                by_seed.setdefault(point.seed, []).append(value)
-            of_seeds = [fmean(values) for values in by_seed.values()]
+            metrics = [self._metric(index, settings), one.relative_to.metric if one.relative_to else ""]
+            read = [self._by_seed(one, rows, metric) for rows, metric in zip(found, metrics)]
+            error = next((values for values in read if isinstance(values, str)), None)
+            if error is not None:
+                return Evaluation(settings, (), (), math.inf, error)
+            numerators, *others = (values for values in read if not isinstance(values, str))
+            of_seeds = [
+                fmean(values) / fmean(others[0][seed]) if others else fmean(values)
+                for seed, values in numerators.items()
+            ]
             wafs.append(fmean(of_seeds))
             variances.append(variance(of_seeds) if len(of_seeds) > 1 else 0.0)
         return Evaluation(settings, tuple(wafs), tuple(variances), self.loss_of(wafs))
+
+    def _by_seed(self, one: Measurement, rows: Sequence[Row], metric: str) -> dict[int, list[float]] | str:
+        """The values of a metric by seed, or the error of a point that failed."""
+        by_seed: dict[int, list[float]] = {}
+        for point in (row.point for row in rows if row.point is not None):
+            value = self._read(point.hash, metric)
+            if isinstance(value, str):
+                return value
+            if value is None:
+                raise WarpError(f"the runs of measurement {one.name} do not measure {metric!r}")
+            by_seed.setdefault(point.seed, []).append(value)
+        return by_seed
 
     def _read(self, key: str, metric: str) -> float | str | None:
         """A point's value of a metric, its error message if it failed, or `None` if the point does not measure this metric."""
@@ -298,8 +311,8 @@ def _picked(values: Sequence[Any], indices: Sequence[int]) -> list[Any]:
     return [values[index] for index in indices] if values else []
 
 
-def _flat(points: list[list[Row]] | str) -> list[Row]:
-    return [] if isinstance(points, str) else [row for found in points for row in found]
+def _flat(points: list[list[list[Row]]] | str) -> list[Row]:
+    return [] if isinstance(points, str) else [row for found in points for part in found for row in part]
 
 
 def _key(settings: Settings) -> str:

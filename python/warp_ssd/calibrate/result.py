@@ -146,7 +146,7 @@ def with_known(text: str, known: Mapping[str, object]) -> TOMLDocument:
     for name in _OF_ENSEMBLE:
         document.pop(name, None)
     for path, value in known.items():
-        _set(document, path, value, {"source": "given to the calibration"})
+        set_leaf(document, path, value, {"source": "given to the calibration"})
     geometry = document.get("geometry", {})
     # The two exclude each other. The given one applies.
     for given, other in (("capacity_bytes", "physical_bytes"), ("physical_bytes", "capacity_bytes")):
@@ -176,7 +176,7 @@ def with_fit(
 
     document = tomlkit.parse(text)
     for knob in knobs:
-        _set(document, knob.path, knob.value, {"fitted": True, "source": f"fitted to {measured}"})
+        set_leaf(document, knob.path, knob.value, {"fitted": True, "source": f"fitted to {measured}"})
     sentences = "\n".join(f"- {knob.sentence}" for knob in knobs)
     notes = f"\nFitted to {measured}. The data determines the knobs as follows:\n{sentences}\n"
     if nuisances:
@@ -246,7 +246,8 @@ def _written(path: str, value: object) -> object:
     return size_text(value) if path.endswith("_bytes") and isinstance(value, int) else value
 
 
-def _set(document: TOMLDocument, path: str, value: object, about: Mapping[str, object]) -> None:
+def set_leaf(document: TOMLDocument, path: str, value: object, about: Mapping[str, object]) -> None:
+    """Sets a value of a profile, with its source and other facts about it."""
     import tomlkit
 
     *tables, name = path.split(".")
@@ -283,4 +284,4 @@ def residual_table(
     )
 
 
-__all__ = ["Calibration", "Member", "experiment_with_fit", "residual_table", "with_fit", "with_known"]
+__all__ = ["Calibration", "Member", "experiment_with_fit", "residual_table", "set_leaf", "with_fit", "with_known"]

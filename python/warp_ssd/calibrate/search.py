@@ -30,12 +30,14 @@ Tell = Callable[[int], None]
 """Receives the number of evaluations since its last call."""
 
 
-def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials: int, seed: int, tell: Tell) -> None:
+def search(
+    objective: Objective, knobs: Sequence[Knob], starts: Sequence[Settings], trials: int, seed: int, tell: Tell
+) -> None:
     """Evaluates `trials` settings, more densely around the better ones. The evaluations are then in `objective.seen`.
 
     Parameters
     ----------
-    start
+    starts
         Settings to evaluate first. The sampler replaces impossible values.
     """
     with warnings.catch_warnings():
@@ -51,10 +53,11 @@ def search(objective: Objective, knobs: Sequence[Knob], start: Settings, trials:
         n_startup_trials=max(2 * BATCH, min(trials // 4, 8 * len(knobs))),
     )
     study = optuna.create_study(sampler=sampler)
-    encoded = {knob.path: knob.encode(start.get(knob.path)) for knob in knobs}
-    known = {path: value for path, value in encoded.items() if value is not None}
-    if known:
-        study.enqueue_trial(known)
+    for start in starts:
+        encoded = {knob.path: knob.encode(start.get(knob.path)) for knob in knobs}
+        known = {path: value for path, value in encoded.items() if value is not None}
+        if known:
+            study.enqueue_trial(known)
     for first in range(0, trials, BATCH):
         asked = [study.ask() for _ in range(min(BATCH, trials - first))]
         batch = [{knob.path: knob.suggest(trial) for knob in knobs} for trial in asked]
