@@ -75,6 +75,9 @@ def curves(quick: bool) -> list[tuple[str, str, str, list[tuple[int, int, str, l
         ("capacity", "GiB", "128 KiB", [point(c, "128k") for c in large]),
         ("reclaim units", "", "4 KiB",
          [(base * 11 // 10 // unit, base, job("4k"), sized(base, unit) + untimed) for unit in dict.fromkeys(unit_bytes)]),
+        # The same size of units on larger drives shows the number of units alone.
+        ("reclaim units", "", "4 KiB, units of 256 KiB",
+         [(c * GIB * 11 // 10 >> 18, c * GIB, job("4k"), sized(c * GIB, 256 << 10) + untimed) for c in capacities[:4]]),
         ("handles", "", "4 KiB", [(h, 16 * GIB, by_handle(h), sized(16 * GIB, 4 << 20, h) + untimed) for h in handles]),
         ("jobs", "", "4 KiB, timed", [(n, 8 * GIB, job("4k", jobs=n), timed) for n in jobs]),
         ("request size", "KiB", "timed", [(kib(s), 8 * GIB, job(s, depth=32), timed) for s in sizes]),
@@ -106,11 +109,13 @@ def cost(warp: str, folder: pathlib.Path, capacity: int, text: str, options: lis
     # Pages of large requests cost little, so more of them are needed beside the fill.
     is_large = "bs=128k" in text
     host_pages = (1 if quick else 2) << (23 if is_large else 20)
-    more_writes = max(host_pages / pages, 0.5 if is_large else 0.1)
+    # The fill of a very large drive takes seconds, so its noise needs more pages beside it.
+    is_very_large = capacity > 256 * GIB
+    more_writes = max(host_pages / pages, 2.0 if is_very_large else 0.5 if is_large else 0.1)
     # A large drive is measured while it collects its first units.
     start = min(1.0, max(0.2, more_writes))
     costs = []
-    for _ in range(rounds if capacity <= 256 * GIB else 1):
+    for _ in range(rounds):
         short, long = (run(warp, file, options, start + more) for more in (0, more_writes))
         costs.append((long[0] - short[0]) * 1e9 / (long[1] - short[1]))
     return statistics.median(costs)
