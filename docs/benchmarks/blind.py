@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Blind test of `warp characterize`: drives with hidden settings are measured over NVMe/TCP and predicted.
 
-Usage: blind.py WARP [--drives N] [--first N] [--folder FOLDER] [-- FIT-ARGUMENTS]
+Usage: blind.py WARP [--drives N] [--first N] [--folder FOLDER] [--fit ARGUMENTS]
        blind.py --page          writes the page again
 
 Each drive has settings that a seed draws. `warp serve` serves it, and `warp characterize` measures it and fits a profile.
@@ -14,13 +14,14 @@ import json
 import pathlib
 import random
 import re
+import shlex
 import subprocess
 import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
-CAPACITY = 1 << 30
+CAPACITY = 512 << 20
 SEEDS = (11, 12)
 
 # Workloads that are in no probe.
@@ -45,7 +46,7 @@ def draw(number: int) -> dict[str, object]:
     settings: dict[str, object] = {
         "geometry.capacity_bytes": CAPACITY,
         "geometry.over_provisioning": round(rng.uniform(0.07, 0.45), 3),
-        "geometry.reclaim_unit_bytes": rng.choice([256, 512, 1024, 2048, 4096]) << 10,
+        "geometry.reclaim_unit_bytes": rng.choice([256, 512, 1024, 2048]) << 10,
         "geometry.media_overhead_share": round(rng.choice([0.0, rng.uniform(0, 0.10)]), 3),
         "handles.count": rng.choice([4, 8]),
         "handles.isolation": rng.choice(["initially_isolated", "persistently_isolated"]),
@@ -106,7 +107,8 @@ def measure(warp: str, number: int, folder: pathlib.Path, fit: list[str]) -> dic
                 address = f"{found[1]}:{found[2]}" if found else address
                 if "Ctrl-C" in line:
                     break
-            command = [warp, "characterize", f"tcp:{address}", "--yes", "--no-fit", "--out", str(folder / "drive")]
+            command = [warp, "characterize", f"tcp:{address}", "--yes", "--no-fit", "--load-seconds", "0.5", "--out",
+                       str(folder / "drive")]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         finally:
             server.terminate()
@@ -146,8 +148,8 @@ def page(results: list[dict]) -> str:
     out = [
         "# Blind test of `warp characterize`", "",
         "This page is for readers who ask how well a characterized drive predicts a workload that was not",
-        f"measured. {len(results)} served drives of 1 GiB have settings that a seed drew. Their spare is 7 to 45 %, and",
-        "their reclaim units have 256 KiB to 4 MiB. They also differ in policy, copies, isolation, overhead and",
+        f"measured. {len(results)} served drives of 512 MiB have settings that a seed drew. Their spare is 7 to 45 %, and",
+        "their reclaim units have 256 KiB to 2 MiB. They also differ in policy, copies, isolation, overhead and",
         "times. `warp characterize` measures each over NVMe/TCP and fits a profile. The command is:", "",
         "```sh", "docs/benchmarks/blind.py target/release/warp", "```", "",
         "Each cell has the predicted WAF, its interval and the true WAF of the hidden profile. Bold is more than",
@@ -183,7 +185,7 @@ def main() -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="folder for the measurements (default: a temporary one)")
     parser.add_argument("--store", type=pathlib.Path, default=HERE / "blind.json")
     parser.add_argument("--page", action="store_true")
-    parser.add_argument("fit", nargs="*", help="arguments of the fit, after --")
+    parser.add_argument("--fit", default="", help="arguments of the fit, such as '--quick'")
     arguments = parser.parse_args()
     results = json.loads(arguments.store.read_text()) if arguments.store.exists() else []
     if not arguments.page:
@@ -194,7 +196,7 @@ def main() -> None:
             for number in range(arguments.first, arguments.first + arguments.drives):
                 if any(result["drive"] == number for result in results):
                     continue
-                results.append(measure(arguments.warp, number, base / str(number), arguments.fit))
+                results.append(measure(arguments.warp, number, base / str(number), shlex.split(arguments.fit)))
                 arguments.store.write_text(json.dumps(results, indent=1) + "\n")
                 print(json.dumps(results[-1]["answers"]), flush=True)
     (arguments.store.with_suffix(".md")).write_text(page(results))

@@ -16,6 +16,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const BURST_PART_BYTES: u64 = 1 << 20;
 /// Rate behind a burst, as a share of its first rate, below which the buffer was full.
 const BURST_FALL: f64 = 0.6;
+/// Longest latency that the histogram keeps, 100 s.
+const LATENCY_NS_MAX: u64 = 100_000_000_000;
 /// Digits of a latency that the histogram keeps.
 const DIGITS: u8 = 3;
 
@@ -84,7 +86,7 @@ fn run(
     seconds: f64,
     rows: &mut Vec<TimeResult>,
 ) -> Result<(), CharacterizeError> {
-    let mut latencies = Histogram::<u64>::new(DIGITS).expect("a histogram of three digits");
+    let mut latencies = Histogram::<u64>::new_with_max(LATENCY_NS_MAX, DIGITS).expect("valid bounds");
     let mut commands = 0_u64;
     let mut places = Places::new(drive.bytes(), load);
     let begun = Instant::now();
