@@ -81,8 +81,10 @@ def make_folder(folder: Path) -> None:
         lines.append(f"{probe},jobs/{probe}.fio,{waf:.5f},0.005,,2,1,0.5,1,true,{use},\"measured 2026-12-01, probe {probe}\"")
         samples = result.samples().to_pyarrow().filter(pa.compute.field("owner") == "shared")
         none = pa.nulls(samples.num_rows, pa.float64())
-        columns = {name: samples[name] for name in ("host_bytes", "media_bytes", "waf")}
-        pq.write_table(pa.table({**columns, "erased_bytes": none, "seconds": none}), folder / "samples" / f"{probe}.parquet")
+        columns = {name: samples[name].cast(pa.float64()) for name in ("host_bytes", "media_bytes", "waf")}
+        table = pa.table({**columns, "erased_bytes": none, "seconds": none})
+        before = pa.Table.from_pylist([{"host_bytes": 0.0, "media_bytes": 0.0}], schema=table.schema)
+        pq.write_table(pa.concat_tables([before, table]), folder / "samples" / f"{probe}.parquet")
     (folder / "measurements.csv").write_text("\n".join(lines) + "\n")
     (folder / "times.csv").write_text(TIMES)
     (folder / "drive.json").write_text(json.dumps(DRIVE))

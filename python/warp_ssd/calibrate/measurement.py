@@ -309,8 +309,9 @@ def _statistics(path: str | os.PathLike[str]) -> dict[str, int]:
 
 
 def as_measurements(given: str | os.PathLike[str] | Sequence[Measurement]) -> list[Measurement]:
-    """Measurements as they are, or read from a CSV file."""
+    """Measurements as they are, or read from a CSV file, without those that a fit must not see."""
     found = read_csv(given) if isinstance(given, str | os.PathLike) else list(given)
+    found = [one for one in found if one.use == USES[0]]
     if not found:
         raise WarpError("there are no measurements. Give at least one")
     return found

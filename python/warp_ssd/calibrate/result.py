@@ -243,7 +243,10 @@ def _member_table(member: Member) -> Any:
 
 def _written(path: str, value: object) -> object:
     """A value in the form of a profile, with sizes as texts with a unit."""
-    return size_text(value) if path.endswith("_bytes") and isinstance(value, int) else value
+    if not path.endswith("_bytes") or not isinstance(value, int):
+        return value
+    text = size_text(value)
+    return value if text.isdigit() else text
 
 
 def set_leaf(document: TOMLDocument, path: str, value: object, about: Mapping[str, object]) -> None:

@@ -36,6 +36,9 @@ from .times import TimesFit, fit_times
 TRIALS, TRIALS_QUICK = 160, 32
 """Numbers of settings that a search evaluates, in normal and in quick form."""
 
+_QUICK_PAGES_MAX, _QUICK_UNIT_PAGES_MIN = 1 << 18, 128
+"""Pages of a quick model at most, as far as its reclaim units keep more than the least pages."""
+
 _ABSORBED = 0.98
 """A hot overwrite below this share of the media overhead shows absorption."""
 
@@ -122,7 +125,8 @@ class Fitted:
         buffer = self.times.settings.get("timing.write_buffer_bytes") if self.times else None
         absorbed = self.value(begin.ABSORPTION)
         rows = [
-            ("drive", f"{drive.model}, firmware {drive.firmware}, {drive.capacity_bytes / 1e9:.4g} GB"),
+            ("drive", f"{drive.model}, {drive.capacity_bytes / 1e9:,.4g} GB"),
+            ("firmware", drive.firmware),
             ("date", drive.date),
             ("counter", {"fdp": "FDP statistics", "ocp": "OCP log"}.get(drive.counter or "", "none, from host rates")),
             ("spare", spare),
@@ -154,7 +158,7 @@ class Fitted:
             lines += ["", f"{'rate or latency':<45}{'measured':>10} {'model':>10}  unit"]
             for time in self.times.numbers:
                 load, mark = time.measured, "*" if time.fixed else " "
-                lines.append(f"{load.name[:43]:<44}{mark}{load.value:>10.4g} {time.model:>10.4g}  {load.unit}")
+                lines.append(f"{load.name[:43]:<44}{mark}{number_text(load.value):>10} {number_text(time.model):>10}  {load.unit}")
             lines.append("* fixed a setting")
         if self.undetermined:
             lines += ["", "not determined:"]
@@ -191,6 +195,11 @@ def _isolation(fitted: Fitted) -> str:
     fdp = fitted.folder.drive.fdp
     kinds = fdp.isolation if fdp is not None and fdp.isolation else [fitted.value(begin.ISOLATION)]
     return " and ".join(dict.fromkeys(str(kind).replace("_", " ") for kind in kinds))
+
+
+def number_text(number: float) -> str:
+    """A rate or a latency with four digits, without an exponent."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
 
 
 def _wrapped(text: str, indent: int) -> list[str]:
@@ -275,7 +284,7 @@ class _Fit:
         start = begin.start_profile(folder, self._device)
         free = begin.free_settings(folder, self._quick)
         scales = usual_scales(start, read_knobs(free))
-        scales = scales[:1] if self._quick else scales
+        scales = [self._small(scales[0], begin.least_unit(start, free))] if self._quick else scales
         start = self._with_absorption(start, scales[-1])
         cells = begin.evidence(folder)
         starts = self._starts(cells, free, start, scales[0])
@@ -321,6 +330,17 @@ class _Fit:
         file = self._store.path / f"{name}.toml"
         file.write_text(text, encoding="utf-8")
         return str(file)
+
+    def _small(self, scale: str, unit_bytes: int) -> str:
+        """A scale for quick models: as it is, or smaller for a drive of many reclaim units."""
+        drive, denominator = self._folder.drive, int(scale.removeprefix("1/"))
+
+        def pages(size_bytes: int) -> int:
+            return size_bytes // drive.mapping_unit_bytes // denominator
+
+        while pages(drive.capacity_bytes) > _QUICK_PAGES_MAX and pages(unit_bytes) > _QUICK_UNIT_PAGES_MIN:
+            denominator *= 2
+        return f"1/{denominator}"
 
     @contextmanager
     def _objective(self, cells: Sequence[Measurement], profile: str, scale: str) -> Iterator[Objective]:
@@ -416,7 +436,7 @@ class _Fit:
         elif times is not None:
             self._notes.append("The profile has no times, because the model has none for copies beside host data.")
         drive = self._folder.drive
-        text = f"{drive.model}, firmware {drive.firmware}, serial number {drive.serial_hash or 'unknown'}.\n"
+        text = f"{drive.model}, firmware {drive.firmware or 'unknown'}, serial number {drive.serial_hash or 'unknown'}.\n"
         text += "The measurements determine the settings as follows.\n"
         text += "".join(f"- {knob.sentence}\n" for knob in found.knobs)
         text += "".join(f"- {note}\n" for note in notes if note not in [f"{knob.sentence}." for knob in found.knobs])

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from .._engine import __version__
 from ..plot import new_figure, stroke, style
 from ..plot.tables import numbers, one_owner
-from .fit import Fitted, Prediction
+from .fit import Fitted, Prediction, number_text
 from .folder import PROFILE
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _times(fitted: Fitted) -> list[str]:
     rows = [
         (
             "",
-            (one.measured.name, f"{one.measured.value:.4g}", f"{one.model:.4g}", one.measured.unit, one.fixed or ""),
+            (one.measured.name, number_text(one.measured.value), number_text(one.model), one.measured.unit, one.fixed or ""),
             (f"{one.model / one.measured.value - 1:+.1%}",),
             one.fixed is None or abs(one.model / one.measured.value - 1) < 0.05,
         )
@@ -152,7 +152,7 @@ def _probes(ax: Axes, predictions: Sequence[Prediction]) -> None:
     for use, fill in (("fit", "#D55E00"), ("holdout", "white")):
         found = [(one.measurement.waf, place) for one, place in zip(predictions, places, strict=True) if one.measurement.use == use]
         if found:
-            label = "measured" if use == "fit" else "measured, held out"
+            label = "measured" if use == "fit" else "held out"
             ax.plot(*zip(*found, strict=True), "o", ms=4, mec="#D55E00", mfc=fill, label=label, **options)
     ax.set_yticks(places, [one.probe for one in predictions])
     ax.set_xlabel("write amplification (bars: interval of the model)")
@@ -181,7 +181,8 @@ def _curve(ax: Axes, one: Prediction, measured: _Line, model: _Line) -> None:
     ax.set_xlabel("host writes (x capacity)")
     ax.set_ylabel("write amplification")
     ax.set_xlim(left=0)
-    ax.set_ylim(bottom=min(0.9, *measured[1], *model[1]))
+    heights = (*measured[1], *model[1])
+    ax.set_ylim(min(0.9, *heights), 1.05 * max(heights))
     ax.legend()
 
 

@@ -124,6 +124,12 @@ def free_settings(folder: Characterization, quick: bool) -> dict[str, object]:
     return free
 
 
+def least_unit(start: str, free: Mapping[str, object]) -> int:
+    """The smallest size of reclaim units of the search."""
+    sizes = _choices(free, UNIT) if UNIT in free else [lookup(tomllib.loads(start), Knob(UNIT))]
+    return min(int(str(size)) for size in sizes)
+
+
 def overhead_probe(folder: Characterization) -> Measurement | None:
     """The measurement that gives the media overhead. Its drive copies least."""
     found = {one.probe: one for one in folder.measurements if one.relative_to is None and one.use == "fit"}
