@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -38,6 +39,11 @@ TRIALS, TRIALS_QUICK = 160, 32
 
 _QUICK_PAGES_MAX, _QUICK_UNIT_PAGES_MIN = 1 << 18, 128
 """Pages of a quick model at most, as far as its reclaim units keep more than the least pages."""
+
+_CHANCE_SEEDS = (1, 2, 3, 4)
+"""Seeds that show how much a write amplification depends on chance."""
+_NINE_TENTHS = 1.64
+"""Number of standard deviations that contain nine tenths of a normal distribution."""
 
 _ABSORBED = 0.98
 """A hot overwrite below this share of the media overhead shows absorption."""
@@ -288,6 +294,7 @@ class _Fit:
         start = self._with_absorption(start, scales[-1])
         cells = begin.evidence(folder)
         starts = self._starts(cells, free, start, scales[0])
+        cells = self._with_chance(cells, starts, start, scales[0])
         found = calibrate(
             cells,
             free,
@@ -390,6 +397,22 @@ class _Fit:
         with self._objective([one], start, scale) as objective:
             return begin.first_guesses(objective, free, start)
 
+    def _with_chance(
+        self, cells: Sequence[Measurement], starts: Sequence[Mapping[str, object]], start: str, scale: str
+    ) -> list[Measurement]:
+        """Measurements whose noise contains the variation between seeds, of the drive and of the model."""
+        if not starts:
+            return list(cells)
+        with self._objective(cells, start, scale) as objective:
+            first = objective.other(seeds=self._seeds[:1])
+            best = min(first.evaluate(starts), key=lambda one: one.loss)
+            (one,) = objective.other(seeds=_CHANCE_SEEDS).evaluate([best.settings])
+        variances = one.variances or (0.0,) * len(cells)
+        return [
+            replace(cell, sigma=math.hypot(cell.sigma or 0.0, math.sqrt(2 * each)))
+            for cell, each in zip(cells, variances, strict=True)
+        ]
+
     def _source(self, one: Measurement) -> str:
         return one.source or f"measured {self._folder.drive.date}, probe {one.probe}"
 
@@ -415,17 +438,20 @@ class _Fit:
 
     def _predictions(self, profile: str, found: Calibration) -> list[Prediction]:
         """All probes, by the profile and its ensemble."""
-        members = [member["settings"] for member in tomllib.loads(profile)["ensemble"]]
-        plain = [{path: plain_value(path, value) for path, value in one.items()} for one in members]
+        ensemble = [member["settings"] for member in tomllib.loads(profile)["ensemble"]]
+        plain = [{path: plain_value(path, value) for path, value in one.items()} for one in ensemble]
         measurements = self._folder.measurements
         with self._objective(measurements, profile, found.scale) as objective:
-            drives = [one.wafs for one in objective.evaluate([{}, *plain]) if one.wafs]
-        if not drives:
+            (best,) = objective.other(seeds=_CHANCE_SEEDS).evaluate([{}])
+            members = [one.wafs for one in objective.evaluate(plain) if one.wafs]
+        if not best.wafs:
             raise WarpError("the fitted profile cannot run the probes. Check the capacity and the reclaim units in drive.json")
-        widening = max(found.widening, begin.MODEL_ERROR)
-        columns = zip(measurements, zip(*drives, strict=True), strict=True)
+        residual = max(found.widening, begin.MODEL_ERROR)
+        columns = zip(measurements, best.variances, zip(best.wafs, *members, strict=True), strict=True)
         return [
-            Prediction(one, wafs[0], min(wafs) * (1 - widening), max(wafs) * (1 + widening)) for one, wafs in columns
+            Prediction(one, wafs[0], min(wafs) * (1 - widening), max(wafs) * (1 + widening))
+            for one, variance, wafs in columns
+            for widening in [math.hypot(residual, _NINE_TENTHS * math.sqrt(variance) / wafs[0])]
         ]
 
     def _finished(self, profile: str, times: TimesFit | None, found: Calibration, notes: Sequence[str]) -> str:

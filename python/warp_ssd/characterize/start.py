@@ -169,14 +169,14 @@ def anchor(measurements: Sequence[Measurement]) -> Measurement | None:
 
 
 def first_guesses(objective: Objective, free: Mapping[str, object], start: str) -> list[dict[str, object]]:
-    """The starts of the search: each policy with the over-provisioning that explains the one measurement of an objective, in
-    each combination with the other names. Those change uniform writes little.
+    """The starts of the search: each combination of names, with the over-provisioning that explains the one measurement of an
+    objective. The isolation of handles does not matter for it, because one handle writes.
     """
     document = tomllib.loads(start)
     target = objective.measurements[0].waf
-    names = [path for path in (COPIES, ISOLATION) if path in free]
-    common = {path: lookup(document, Knob(path)) for path in free if path not in (*names, OP)}
-    kinds = [common | {POLICY: policy} | {name: _choices(free, name)[0] for name in names} for policy in _choices(free, POLICY)]
+    common = {path: lookup(document, Knob(path)) for path in free if path not in (POLICY, COPIES, OP)}
+    pairs = itertools.product(_choices(free, POLICY), _choices(free, COPIES))
+    kinds = [common | {POLICY: policy, COPIES: copies} for policy, copies in pairs]
     op = read_knobs({OP: OP_RANGE})[0]
     ends = iter(objective.evaluate([kind | {OP: end} for kind in kinds for end in OP_RANGE]))
     falls = [_waf(low) >= _waf(high) for low, high in zip(ends, ends)]
@@ -190,8 +190,8 @@ def first_guesses(objective: Objective, free: Mapping[str, object], start: str) 
             for (low, high), middle, is_more in zip(ranges, middles, more, strict=True)
         ]
     guesses = [kind | {OP: op.rounded((low * high) ** 0.5)} for kind, (low, high) in zip(kinds, ranges, strict=True)]
-    others = itertools.product(*(_choices(free, name) for name in names))
-    return [guess | dict(zip(names, values, strict=True)) for values in others for guess in guesses]
+    isolations = _choices(free, ISOLATION) if ISOLATION in free else [None]
+    return [guess | ({} if one is None else {ISOLATION: one}) for one in isolations for guess in guesses]
 
 
 def _choices(free: Mapping[str, object], path: str) -> list[object]:
