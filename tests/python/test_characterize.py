@@ -24,6 +24,7 @@ HIDDEN: dict[str, object] = {
     "geometry.reclaim_unit_bytes": UNIT,
     "geometry.media_overhead_share": 0.04,
     "gc.victim_policy": "benefit_cost",
+    "gc.block_remapping": False,
     "handles.count": 2,
     "seed": 7,
 }

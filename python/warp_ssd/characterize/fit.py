@@ -313,6 +313,8 @@ class _Fit:
         knobs = {knob.path: knob for knob in found.knobs}
         family = begin.family_of(found.settings[begin.POLICY])
         alike = dict.fromkeys(begin.family_of(policy) for policy in knobs[begin.POLICY].alike)
+        if times is not None and found.settings[begin.COPIES] != "apart":
+            self._notes.append("The profile has no times, because the model has none for copies beside host data.")
         notes = [*folder.drive.missing, *self._notes, *(times.notes if times else ())]
         notes += [f"{knob.sentence}." for knob in found.knobs if not knob.determined]
         settings = {path: value for path, value in found.settings.items()}
@@ -459,8 +461,6 @@ class _Fit:
         document = tomlkit.parse(profile)
         if times is not None and found.settings[begin.COPIES] == "apart":
             document["timing"] = tomlkit.parse(times.table)["timing"]
-        elif times is not None:
-            self._notes.append("The profile has no times, because the model has none for copies beside host data.")
         drive = self._folder.drive
         text = f"{drive.model}, firmware {drive.firmware or 'unknown'}, serial number {drive.serial_hash or 'unknown'}.\n"
         text += "The measurements determine the settings as follows.\n"

@@ -59,6 +59,8 @@ def start_profile(folder: Characterization, device: str) -> str:
         OP: (0.15, "start of the fit"),
         OVERHEAD: (0.0, "assumed: no probe measured it"),
         ABSORPTION: (0, "assumed: no probe shows it"),
+        # Blocks of a scaled model are small, so that all their pages may be valid. Those of a drive are not.
+        "gc.block_remapping": (False, "assumed: blocks of a drive are too large to stay fully valid"),
     }
     known |= _handles(folder)
     if drive.fdp is None or drive.fdp.reclaim_unit_bytes is None:
