@@ -16,6 +16,7 @@ use crate::config::{GcDestination, Isolation};
 use crate::device::engine::DeviceCore;
 use crate::device::open::OpenUnit;
 use crate::event::{CloseReason, DeviceEvent, EventEmitter, MovedRun, ReclaimRecord, ReportedPagePicker, Trigger};
+use crate::gc::index::{ClosedSet, find_lowest};
 use crate::gc::{VictimCandidates, VictimPolicy, VictimRule};
 use crate::layout::SizeClass;
 use crate::types::{MappedRun, Nanos, Placement, Ppn, RgId, RuId, UnitOwner};
@@ -93,21 +94,21 @@ impl DeviceCore {
         let mut victim = None;
         let selection = self.config.gc.source_policy;
         let order = selection.order(&members.closed, &self.state.units);
-        // An external policy may call the built-in one.
-        let is_greedy = self.config.gc.victim_policy == VictimRule::Greedy || self.victim_policy.0.is_some();
+        let is_external = self.victim_policy.0.is_some();
+        let is_greedy = self.config.gc.victim_policy == VictimRule::Greedy;
         for owners in &order {
-            for &owner in owners.iter().filter(|_| is_greedy) {
-                for set in &mut members.closed[owner] {
-                    let _ = set.find_lowest(&mut self.state.units);
-                }
+            // An external policy may call the built-in one.
+            if is_greedy || is_external {
+                find_lowest(&mut members.closed, owners, &mut self.state.units);
             }
+            // The greedy policy looks at no other unit.
+            let is_searched = |set: &&ClosedSet| match is_greedy && !is_external {
+                true => set.lowest_unit.is_some(),
+                false => !set.members.is_empty(),
+            };
             let candidates = VictimCandidates {
                 units: &self.state.units,
-                sets: owners
-                    .iter()
-                    .flat_map(|&owner| &members.closed[owner])
-                    .filter(|set| !set.members.is_empty())
-                    .collect(),
+                sets: owners.iter().flat_map(|&owner| &members.closed[owner]).filter(is_searched).collect(),
                 lazy,
                 host_pages_written: self.state.host_pages_written,
             };
@@ -503,11 +504,12 @@ impl DeviceCore {
         );
         self.state.block_at.swap(place_from, place_to);
         let program_unit = self.layout.program_unit_pages;
+        let mut runs = std::mem::take(&mut self.moving);
         for row in 0..self.layout.block_pages / program_unit {
             let offset = (row * class.blocks + block) * program_unit;
             let old = from.0 * self.layout.slice_pages + offset;
             let new = to.0 * self.layout.slice_pages + offset;
-            let mut runs = Vec::new();
+            runs.clear();
             let mut cursor = self.maps.cursor(Ppn(old));
             while cursor.is_before(old + program_unit) {
                 self.maps.gather(&mut cursor, old, old + program_unit, &mut runs);
@@ -516,6 +518,7 @@ impl DeviceCore {
             assert_eq!(moved, program_unit, "all pages of a block that is exchanged are valid");
             self.maps.clear_valid(Ppn(old), program_unit);
         }
+        self.moving = runs;
     }
 
     /// Position of a reclaim unit's first block in the block tables.

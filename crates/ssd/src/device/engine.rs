@@ -34,7 +34,7 @@ pub struct DeviceCore {
     pub(super) victim_policy: ExternalPolicy,
     /// Fewest erases of a block when they were last counted, a lower bound for wear levelling.
     pub(super) fewest_erases: u32,
-    /// Scratch buffer of the copy loop with the runs of pages to move.
+    /// Scratch buffer of collection with runs of pages to move.
     pub(super) moving: Vec<MappedRun>,
 }
 

@@ -75,7 +75,8 @@ impl DeviceCore {
         let mut done = CompletionTime::now(now);
         let mut left = writes;
         while let Some(first) = left.first() {
-            let appended = if self.timing.is_none() && self.has_single_open_unit(first.placement) {
+            let is_batch = left.get(1).is_some_and(|next| next.placement == first.placement);
+            let appended = if is_batch && self.timing.is_none() && self.has_single_open_unit(first.placement) {
                 self.append_batch(events, left)
             } else {
                 None

@@ -61,7 +61,8 @@ pub(crate) struct ClosedSet {
     #[serde(skip)]
     lowest: LowestUnits,
     /// Unit with the fewest valid pages, of those the one closed first. Valid after
-    /// [`ClosedSet::find_lowest`], until the set changes.
+    /// [`ClosedSet::find_lowest`], until the set changes. `None` if other sets have units with
+    /// fewer ([`find_lowest`]).
     #[serde(skip)]
     pub(crate) lowest_unit: Option<u32>,
 }
@@ -242,6 +243,16 @@ impl ClosedSet {
         }
     }
 
+    /// First bucket that has a unit.
+    fn lowest_bucket(&mut self) -> Option<usize> {
+        if self.members.is_empty() {
+            return None;
+        }
+        let empty = self.buckets[self.first_bucket..].iter().position(|head| *head != NONE);
+        self.first_bucket += empty.expect("each member is in a bucket");
+        Some(self.first_bucket)
+    }
+
     /// Finds the unit with the fewest valid pages. Returns the number of visited units, which is at
     /// most a few per change of the set on average.
     pub(crate) fn find_lowest(&mut self, units: &mut [ReclaimUnit]) -> usize {
@@ -257,12 +268,12 @@ impl ClosedSet {
             }
             self.lowest.heap.pop();
         }
+        // An empty heap, whose memory serves the next search.
         let mut keys = std::mem::take(&mut self.lowest).heap.into_vec();
-        let Some(empty) = self.buckets[self.first_bucket..].iter().position(|head| *head != NONE) else {
+        let Some(lowest) = self.lowest_bucket() else {
             return visited;
         };
-        self.first_bucket += empty;
-        let bucket = follow(self.buckets[self.first_bucket], |unit| units[index(unit)].bucket_next);
+        let bucket = follow(self.buckets[lowest], |unit| units[index(unit)].bucket_next);
         keys.extend(bucket.map(|unit| heap_key(&units[index(unit)], unit)));
         visited += keys.len();
         self.lowest_unit = keys.iter().max().map(|Reverse((_, _, unit))| *unit);
@@ -272,7 +283,10 @@ impl ClosedSet {
                 units[index(*unit)].watch = *valid_pages;
             }
             let entries_max = 2 * keys.len();
-            self.lowest = LowestUnits { end_bucket: self.first_bucket + 1, heap: keys.into(), entries_max };
+            self.lowest = LowestUnits { end_bucket: lowest + 1, heap: keys.into(), entries_max };
+        } else {
+            keys.clear();
+            self.lowest.heap = keys.into();
         }
         visited
     }
@@ -291,6 +305,21 @@ impl ClosedSet {
     /// Total pages of all units.
     pub(crate) fn pages(&self) -> u64 {
         wide(self.members.len()) * u64::from(self.unit_pages)
+    }
+}
+
+/// Finds the units with the fewest valid pages of each size class, over the sets of some owners.
+/// Searches only the sets that have units in the lowest bucket of all these sets.
+pub(crate) fn find_lowest(closed: &mut [Vec<ClosedSet>], owners: &[usize], units: &mut [ReclaimUnit]) {
+    for class in 0..closed[0].len() {
+        let lowest = owners.iter().filter_map(|&owner| closed[owner][class].lowest_bucket()).min();
+        for &owner in owners {
+            let set = &mut closed[owner][class];
+            set.lowest_unit = None;
+            if !set.members.is_empty() && Some(set.first_bucket) == lowest {
+                let _ = set.find_lowest(units);
+            }
+        }
     }
 }
 

@@ -29,10 +29,10 @@ impl SourcePolicy {
     ///
     /// `owners` are the closed sets of each owner of one reclaim group.
     pub(crate) fn order(self, owners: &[Vec<ClosedSet>], units: &[ReclaimUnit]) -> Vec<Vec<usize>> {
-        let holders = (0..owners.len()).filter(|&owner| closed_pages(&owners[owner]) > 0);
         match self {
-            SourcePolicy::Global => vec![holders.collect()],
+            SourcePolicy::Global => vec![(0..owners.len()).collect()],
             SourcePolicy::HighestPressure => {
+                let holders = (0..owners.len()).filter(|&owner| closed_pages(&owners[owner]) > 0);
                 let pool = owners.len() - 1;
                 let (pools, handles): (Vec<usize>, Vec<usize>) = holders.partition(|&owner| owner == pool);
                 if handles.is_empty() {
