@@ -17,45 +17,53 @@ impl TimingModel {
         destination: UnitPlace,
         position: u32,
     ) {
-        let page_ns = self.channel_speed.transfer_ns(self.page_bytes);
-        let (mut pages, mut flash_page_end) = (0, 0);
-        // Die and channel of the flash page, with the sense and the transfers of its pages.
-        let (mut place, mut sense_ns, mut transfers_ns) = ((0, 0), 0, 0);
+        let (page_ns, command_ns) = (self.channel_speed.transfer_ns(self.page_bytes), self.config.channel.command_ns);
+        let source_operation_pages = self.geometry.operation_pages(source).get();
+        let mut pages = 0;
         for Range { start: mut page, end } in from {
             pages += end - page;
+            // The pages of a program operation are on one die.
             while page < end {
-                if page >= flash_page_end {
-                    self.collection.add(place, sense_ns + transfers_ns, transfers_ns);
-                    let location = self.geometry.locate(Ppn(page), source);
-                    flash_page_end = location.end().0;
-                    place = (location.flash_page.die, location.flash_page.channel);
-                    (sense_ns, transfers_ns) = (0, 0);
-                    let sensing = Some(location.sensing());
-                    if sensing != self.collection.last_sensed {
-                        self.collection.last_sensed = sensing;
-                        sense_ns = self.geometry.read_ns(location.flash_page) + self.config.channel.command_ns;
-                        self.collection.dies[index(place.0)].count += 1;
-                    }
+                let first = self.geometry.locate(Ppn(page), source);
+                let until = end.min(first.operation() + source_operation_pages);
+                let mut sensed = first.sensing();
+                let (mut senses, mut sense_ns) = match self.collection.last_sensed == Some(sensed) {
+                    true => (0, 0),
+                    false => (1, self.geometry.read_ns(first.flash_page)),
+                };
+                if until > first.end().0 {
+                    let others = self.geometry.sense_others(source, &mut sensed, first.ppn, Ppn(until - 1));
+                    senses += others.count;
+                    sense_ns += others.ns;
                 }
-                let until = flash_page_end.min(end);
-                transfers_ns += page_ns * u64::from(until - page);
+                self.collection.last_sensed = Some(sensed);
+                let transfer_ns = page_ns * u64::from(until - page);
+                let work_ns = sense_ns + command_ns * u64::from(senses) + transfer_ns;
+                let place = (first.flash_page.die, first.flash_page.channel);
+                self.collection.add(place, senses, work_ns, transfer_ns);
                 page = until;
             }
         }
-        self.collection.add(place, sense_ns + transfers_ns, transfers_ns);
-        let operation_pages = self.geometry.operation_pages(destination).get();
-        let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages) * self.page_bytes);
+        let operation_pages = self.geometry.operation_pages(destination);
+        let transfer_ns = self.operation_transfer_ns(u64::from(operation_pages.get()) * self.page_bytes);
         let work_ns = transfer_ns + self.geometry.program_ns();
-        let mut end = (position / operation_pages + 1) * operation_pages;
-        while end <= position + pages {
-            let place = self.geometry.flash_page_at(destination, end - operation_pages);
-            let place = (place.die, place.channel);
-            self.collection.add_program(place, work_ns, transfer_ns);
-            if let Some(turn) = self.overhead.next(operation_pages, operation_pages) {
-                let place = self.geometry.die_in_turn(destination.group, turn);
-                self.collection.add_program(place, work_ns, transfer_ns);
+        let first = position / operation_pages;
+        let operations = (position + pages) / operation_pages - first;
+        // Operations a row apart are on the same die.
+        let row = self.geometry.row_operations(destination);
+        for operation in 0..operations.min(row) {
+            let place = self.geometry.flash_page_at(destination, (first + operation) * operation_pages.get());
+            let count = (operations - operation).div_ceil(row);
+            let (work_ns, transfer_ns) = (work_ns * u64::from(count), transfer_ns * u64::from(count));
+            self.collection.add((place.die, place.channel), count, work_ns, transfer_ns);
+        }
+        if self.overhead.millionths > 0 {
+            for _ in 0..operations {
+                if let Some(turn) = self.overhead.next(operation_pages.get(), operation_pages.get()) {
+                    let place = self.geometry.die_in_turn(destination.group, turn);
+                    self.collection.add(place, 1, work_ns, transfer_ns);
+                }
             }
-            end += operation_pages;
         }
     }
 
@@ -117,6 +125,86 @@ impl TimingModel {
             self.erased_at.insert(unit.first.0, erased_at);
         } else {
             self.erase_positions.remove(&superblock);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    use super::*;
+    use crate::config::DeviceConfig;
+    use crate::layout::DeviceLayout;
+
+    fn drive(program_unit: &str, planes: u32) -> DeviceConfig {
+        let text = format!(
+            r#"
+            seed = 1
+            [geometry]
+            physical_bytes = "48MiB"
+            over_provisioning = 0.5
+            reclaim_unit_bytes = "3MiB"
+            channels = 2
+            dies_per_channel = 2
+            planes_per_die = {planes}
+            program_unit_bytes = "{program_unit}"
+            media_overhead_share = 0.1
+            [timing]
+            write_buffer_bytes = "4MiB"
+            nand = {{ page_bytes = "16KiB", bits_per_cell = 3, read_ns = [40, 50, 60], program_ns = 700, erase_ns = 3000 }}
+            channel = {{ bytes_per_second = 1000000000, command_ns = 2 }}
+            controller = {{ cores = 1, read_ns = 1, write_ns = 1, page_ns = 1, read_pipeline_ns = 1, write_pipeline_ns = 1 }}
+            link = {{ generation = 1, lanes = 4, payload_share = 1.0 }}
+            "#
+        );
+        toml::from_str(&text).expect("a device")
+    }
+
+    #[test]
+    fn runs_take_the_work_of_their_pages() {
+        for (program_unit, planes) in [("4KiB", 1), ("4KiB", 2), ("16KiB", 4), ("48KiB", 1), ("48KiB", 2), ("48KiB", 4)]
+        {
+            let config = drive(program_unit, planes);
+            let layout = DeviceLayout::new(&config).expect("the drive is possible");
+            let model = TimingModel::new(&config, &layout).expect("the drive has timing");
+            let unit = |superblock| UnitPlace {
+                first: Ppn(superblock * layout.superblock_pages),
+                group: 0,
+                class: 0,
+                part: 0,
+            };
+            let (source, destination) = (unit(1), unit(2));
+            for seed in 0..50 {
+                let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+                let (mut by_runs, mut by_pages) = (model.clone(), model.clone());
+                let (mut first, mut position) = (source.first.0, 0);
+                while first < source.first.0 + layout.superblock_pages {
+                    let mut runs = Vec::new();
+                    for _ in 0..random.random_range(1..6) {
+                        let start = first + random.random_range(0..2) * random.random_range(0..40);
+                        first = start + random.random_range(1..300);
+                        runs.push(start..first);
+                    }
+                    runs.retain_mut(|run| {
+                        run.end = run.end.min(source.first.0 + layout.superblock_pages);
+                        run.start < run.end
+                    });
+                    by_runs.copy(source, runs.iter().cloned(), destination, position);
+                    for page in runs.into_iter().flatten() {
+                        by_pages.copy(source, std::iter::once(page..page + 1), destination, position);
+                        position += 1;
+                    }
+                }
+                let of_dies = |model: &TimingModel| -> Vec<(Nanos, u32)> {
+                    model.collection.dies.iter().map(|work| (work.ns, work.count)).collect()
+                };
+                assert_eq!(of_dies(&by_runs), of_dies(&by_pages), "{program_unit}, {planes} planes, seed {seed}");
+                assert_eq!(by_runs.collection.channels, by_pages.collection.channels);
+                assert_eq!(by_runs.collection.last_sensed, by_pages.collection.last_sensed);
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::layout::{DeviceLayout, SizeClass};
 use crate::types::{Nanos, Ppn};
 
 use super::TimingConfig;
+use super::die::OperationBatch;
 
 /// Properties of a reclaim unit that its timing depends on.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,8 @@ struct DieMapping {
     row_flash_pages: StrengthReducedU32,
     /// Position of each flash page of a row.
     spots: Vec<RowPosition>,
+    /// Sense operations that read a row up to each flash page.
+    senses: Vec<OperationBatch>,
     /// Pages of a program operation, which has one program unit on each of the planes programmed
     /// together.
     operation_pages: StrengthReducedU32,
@@ -135,6 +138,7 @@ impl DieMapping {
         layout: &DeviceLayout,
         flash_pages: u32,
         dies_together: u32,
+        read_ns: &[Nanos],
     ) -> DieMapping {
         let (planes, program_unit_pages) = (geometry.planes_per_die, layout.program_unit_pages);
         let together = if class.blocks.is_multiple_of(planes) { planes } else { 1 };
@@ -152,11 +156,22 @@ impl DieMapping {
                 operation: page / operation_pages * operation_pages,
             }
         };
+        let spots: Vec<RowPosition> = (0..row_pages).step_by(index(flash_pages)).map(spot).collect();
+        let (mut row, mut before) = (OperationBatch::default(), None);
+        let mut senses = Vec::with_capacity(spots.len());
+        for &RowPosition { die, page_in_program, .. } in &spots {
+            if before.replace((die, page_in_program)) != Some((die, page_in_program)) {
+                row.ns += read_ns[index(page_in_program) % read_ns.len()];
+                row.count += 1;
+            }
+            senses.push(row);
+        }
         DieMapping {
             blocks: class.blocks,
             row_pages,
             row_flash_pages: StrengthReducedU32::new(row_pages / flash_pages),
-            spots: (0..row_pages).step_by(index(flash_pages)).map(spot).collect(),
+            spots,
+            senses,
             operation_pages: StrengthReducedU32::new(program_unit_pages * together),
         }
     }
@@ -179,14 +194,15 @@ impl FlashGeometry {
         let flash_pages = narrow(timing.nand.page_bytes / layout.page_bytes);
         // Flash pages must divide program units.
         let flash_pages = base::gcd(flash_pages, layout.program_unit_pages);
-        let class = |class: &SizeClass| DieMapping::new(class, geometry, layout, flash_pages, dies_together);
+        let read_ns = &timing.nand.read_ns;
+        let class = |class: &SizeClass| DieMapping::new(class, geometry, layout, flash_pages, dies_together, read_ns);
         FlashGeometry {
             flash_pages: StrengthReducedU32::new(flash_pages),
             planes_per_die: StrengthReducedU32::new(geometry.planes_per_die),
             dies_per_group,
             channels: (0..dies).map(|die| die / geometry.dies_per_channel).collect(),
             classes: layout.classes.iter().map(class).collect(),
-            read_ns: timing.nand.read_ns.clone(),
+            read_ns: read_ns.clone(),
             program_ns,
         }
     }
@@ -248,6 +264,25 @@ impl FlashGeometry {
             page_in_program: spot.page_in_program,
             row,
         }
+    }
+
+    /// Sense operations for the flash pages after that of `first` up to that of `last`, both pages of
+    /// one program operation. `sensed` is that of `first`, then that of `last`.
+    #[inline]
+    pub(super) fn sense_others(&self, unit: UnitPlace, sensed: &mut SenseOp, first: Ppn, last: Ppn) -> OperationBatch {
+        let class = &self.classes[unit.class];
+        let row = sensed.row * class.row_flash_pages.get();
+        let [first, last] = [first, last].map(|page| index((page.0 - unit.first.0) / self.flash_pages - row));
+        sensed.page_in_program = class.spots[last].page_in_program;
+        let (before, all) = (class.senses[first], class.senses[last]);
+        OperationBatch { ns: all.ns - before.ns, count: all.count - before.count }
+    }
+
+    /// Number of program operations of a row of a reclaim unit.
+    #[inline]
+    pub(super) fn row_operations(&self, unit: UnitPlace) -> u32 {
+        let class = &self.classes[unit.class];
+        class.row_pages / class.operation_pages
     }
 
     #[inline]

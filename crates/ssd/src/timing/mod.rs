@@ -127,15 +127,14 @@ struct CollectionWork {
 }
 
 impl CollectionWork {
-    fn add(&mut self, (die, channel): (u32, u32), work_ns: Nanos, transfer_ns: Nanos) {
-        self.dies[index(die)].ns += work_ns;
+    /// Adds `count` operations. They take `work_ns` of a die, and its channel for `transfer_ns` of
+    /// that.
+    #[inline(always)]
+    fn add(&mut self, (die, channel): (u32, u32), count: u32, work_ns: Nanos, transfer_ns: Nanos) {
+        let die = &mut self.dies[index(die)];
+        die.ns += work_ns;
+        die.count += count;
         self.channels[index(channel)] += transfer_ns;
-    }
-
-    /// Adds a program operation.
-    fn add_program(&mut self, (die, channel): (u32, u32), work_ns: Nanos, transfer_ns: Nanos) {
-        self.add((die, channel), work_ns, transfer_ns);
-        self.dies[index(die)].count += 1;
     }
 }
 
