@@ -28,7 +28,8 @@ FIT = {
 }
 NAMES = {"in order, empty": "fill", "uniform": "uniform"}
 # Standard deviations as shares. A counter drifts by up to 0.5 %. A number that follows from the rate
-# of host writes is uncertain by 10 % on the P5520, as its file says.
+# of host writes is uncertain by 10 % on the P5520, as its file says. This is taken as two standard
+# deviations.
 BY_COUNTER, BY_RATE = 0.005, {"micron_7450_max": 0.01, "solidigm_p5520": 0.05}
 
 
