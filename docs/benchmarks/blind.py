@@ -38,18 +38,20 @@ UNSEEN = {
 FAMILIES = {"greedy": "greedy", "fifo": "fifo", "benefit_cost": "age-aware", "d_choices": "random choices"}
 
 
-def draw(number: int) -> dict[str, object]:
+def draw(number: int, capacity: int) -> dict[str, object]:
     """The hidden settings of a drive, by path."""
     rng = random.Random(f"blind {number}")
     kind = ["greedy", "d_choices", "benefit_cost", "fifo"][number % 4]
     copies = rng.choice(["apart", "apart", "with_host"])
     settings: dict[str, object] = {
-        "geometry.capacity_bytes": CAPACITY,
+        "geometry.capacity_bytes": capacity,
         "geometry.over_provisioning": round(rng.uniform(0.07, 0.45), 3),
         "geometry.reclaim_unit_bytes": rng.choice([256, 512, 1024, 2048]) << 10,
         "geometry.media_overhead_share": round(rng.choice([0.0, rng.uniform(0, 0.10)]), 3),
         "handles.count": rng.choice([4, 8]),
         "handles.isolation": rng.choice(["initially_isolated", "persistently_isolated"]),
+        # The blocks of a small drive have few pages. A drive's blocks are too large to stay fully valid.
+        "gc.block_remapping": False,
         "gc.copies": copies,
         "gc.victim_policy": {"d_choices": rng.choice([3, 5, 10, 20])} if kind == "d_choices" else kind,
     }
@@ -91,9 +93,9 @@ def mean_tail(result: dict) -> float:
     return sum(cell["tail_waf"] for cell in result["cells"]) / len(result["cells"])
 
 
-def measure(warp: str, number: int, folder: pathlib.Path, fit: list[str]) -> dict:
+def measure(warp: str, number: int, folder: pathlib.Path, fit: list[str], capacity: int = CAPACITY) -> dict:
     """Characterizes a hidden drive and predicts the unseen workloads."""
-    settings = draw(number)
+    settings = draw(number, capacity)
     folder.mkdir(parents=True, exist_ok=True)
     hidden = folder / "hidden.toml"
     hidden.write_text(profile(settings))

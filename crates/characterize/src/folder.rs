@@ -84,9 +84,19 @@ impl ResultFolder {
     /// The file cannot be written.
     pub fn write_samples(&self, probe: &str, samples: &[ProbeSample]) -> Result<(), CharacterizeError> {
         let path = self.path.join("samples").join(format!("{probe}.parquet"));
-        let before = |index: usize| index.checked_sub(1).map_or_else(ProbeSample::default, |before| samples[before]);
-        let rows: Vec<(ProbeSample, Option<f64>)> =
-            samples.iter().enumerate().map(|(index, sample)| (*sample, interval_waf(&before(index), sample))).collect();
+        // The first row is the reading before the workload.
+        let counter = |value: Option<u64>| value.map(|_| 0);
+        let begin = samples.first().map(|first| ProbeSample {
+            media_bytes: counter(first.media_bytes),
+            erased_bytes: counter(first.erased_bytes),
+            ..ProbeSample::default()
+        });
+        let before = begin.iter().chain(samples).map(Some);
+        let rows: Vec<(ProbeSample, Option<f64>)> = std::iter::once(None)
+            .chain(before)
+            .zip(begin.iter().chain(samples))
+            .map(|(before, sample)| (*sample, before.and_then(|before| interval_waf(before, sample))))
+            .collect();
         let table = ExportTable::single_batch(&rows, |columns| {
             columns
                 .u64("host_bytes", |row| row.0.host_bytes)
