@@ -267,3 +267,9 @@ def test_without_a_counter_ratios_are_measured(tmp_path: Path) -> None:
     (one,) = read_csv(file)
     assert one.relative_to is not None
     assert (one.waf, one.probe, one.use, one.relative_to.probe) == (1.2, "zipf", "holdout", "uniform")
+
+
+def test_all_contributed_drives_are_accepted() -> None:
+    folders = [path for path in (Path(__file__).parents[2] / "devices/community").iterdir() if path.is_dir()]
+    for folder in folders:
+        check_folder(folder)

@@ -66,7 +66,7 @@ pub enum ProbeResult {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum JournalRecord {
-    Drive { drive: DriveIdentity },
+    Drive { drive: Box<DriveIdentity> },
     FillRate { bytes_per_second: f64 },
     Begin { probe: String },
     Sample { probe: String, sample: ProbeSample },
@@ -135,7 +135,7 @@ impl Journal {
     /// Drive of the journal, `None` for a new journal.
     pub fn drive(&self) -> Option<&DriveIdentity> {
         self.records.iter().find_map(|record| match record {
-            JournalRecord::Drive { drive } => Some(drive),
+            JournalRecord::Drive { drive } => Some(&**drive),
             _ => None,
         })
     }

@@ -120,11 +120,7 @@ fn blocks_by_handle(before: &[u64], after: &[u64], unit: u64, total: u64) -> Opt
     let mut blocks: Vec<u64> = before
         .iter()
         .zip(after)
-        .map(
-            |(&before, &after)| {
-                if after <= before { before - after } else { before + unit.checked_sub(after).unwrap_or(0) }
-            },
-        )
+        .map(|(&before, &after)| if after <= before { before - after } else { before + unit.saturating_sub(after) })
         .collect();
     let missing = total.checked_sub(blocks.iter().sum())?;
     if missing == 0 {

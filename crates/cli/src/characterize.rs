@@ -65,7 +65,7 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
     // A characterization that continues keeps its day.
     let identity = journal.drive().cloned().unwrap_or(identity);
     if journal.drive().is_none() {
-        journal.append(JournalRecord::Drive { drive: identity.clone() })?;
+        journal.append(JournalRecord::Drive { drive: Box::new(identity.clone()) })?;
     }
     let progress = execute::stoppable();
     let observer = BarObserver::new(progress);
