@@ -151,11 +151,12 @@ def page(results: list[dict]) -> str:
         "# Blind test of `warp characterize`", "",
         "This page is for readers who ask how well a characterized drive predicts a workload that was not",
         f"measured. {len(results)} served drives of 512 MiB have settings that a seed drew. Their spare is 7 to 45 %, and",
-        "their reclaim units have 256 KiB to 2 MiB. They also differ in policy, copies, isolation, overhead and",
-        "times. `warp characterize` measures each over NVMe/TCP and fits a profile. The command is:", "",
-        "```sh", "docs/benchmarks/blind.py target/release/warp", "```", "",
-        "Each cell has the predicted WAF, its interval and the true WAF of the hidden profile. Bold is more than",
-        "5 % off. A star marks a true WAF outside the interval.", "",
+        "their reclaim units have 256 KiB to 2 MiB. They also differ in policy, copies, isolation, overhead",
+        "and times. `warp characterize` measures each over NVMe/TCP and fits a profile with `--quick`. The",
+        "command is:", "",
+        "```sh", "docs/benchmarks/blind.py target/release/warp --fit=--quick", "```", "",
+        "Each cell has the predicted WAF, its interval and the true WAF of the hidden profile. Bold means",
+        "more than 5 % off. A star marks a true WAF outside the interval.", "",
         "| drive | spare | policy | named | " + " | ".join(UNSEEN) + " |", "|---" * (4 + len(UNSEEN)) + "|",
     ]
     for result in results:
@@ -187,7 +188,7 @@ def main() -> None:
     parser.add_argument("--folder", type=pathlib.Path, help="folder for the measurements (default: a temporary one)")
     parser.add_argument("--store", type=pathlib.Path, default=HERE / "blind.json")
     parser.add_argument("--page", action="store_true")
-    parser.add_argument("--fit", default="", help="arguments of the fit, such as '--quick'")
+    parser.add_argument("--fit", default="", help="arguments of the fit, such as --fit=--quick")
     arguments = parser.parse_args()
     results = json.loads(arguments.store.read_text()) if arguments.store.exists() else []
     if not arguments.page:
