@@ -63,7 +63,8 @@ def draw(number: int, capacity: int) -> dict[str, object]:
             "timing.nand.bits_per_cell": 1,
             "timing.nand.read_ns": [rng.randrange(20_000, 60_000)],
             "timing.nand.program_ns": rng.randrange(40_000, 80_000),
-            "timing.nand.erase_ns": 2_000_000,
+            # A block of these small units has a few pages, so its erase takes as little.
+            "timing.nand.erase_ns": 50_000,
             "timing.channel.bytes_per_second": 2_000_000_000,
             "timing.controller.cores": 8,
             "timing.controller.read_ns": 4000,

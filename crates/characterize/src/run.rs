@@ -219,6 +219,7 @@ impl<P: DataPort> Characterization<'_, P> {
         let observer = self.observer;
         // Another thread calls `next` on a drive of this machine.
         let failed = Mutex::new(None);
+        let block_bytes = self.drive.block_bytes();
         let mut written = 0;
         let next = || {
             if written >= bytes_max || observer.should_stop() {
@@ -227,10 +228,19 @@ impl<P: DataPort> Characterization<'_, P> {
             let request = match source.next() {
                 Ok(request) => request?,
                 Err(error) => {
-                    *failed.lock().expect("no thread panics with the lock") = Some(error);
+                    *failed.lock().expect("no thread panics with the lock") = Some(error.into());
                     return None;
                 }
             };
+            let bytes = u64::from(request.bytes);
+            if !request.offset_bytes.is_multiple_of(block_bytes) || !bytes.is_multiple_of(block_bytes) {
+                let problem = format!(
+                    "a request of {bytes} bytes at byte {} is not in blocks of {block_bytes} bytes",
+                    request.offset_bytes
+                );
+                *failed.lock().expect("no thread panics with the lock") = Some(CharacterizeError::Refused(problem));
+                return None;
+            }
             let operation = match request.operation {
                 RequestOperation::Read => DriveOperation::Read,
                 RequestOperation::Trim => DriveOperation::Deallocate,
@@ -239,12 +249,11 @@ impl<P: DataPort> Characterization<'_, P> {
                     DriveOperation::Write(request.placement.map(|index| index.index()))
                 }
             };
-            let bytes = u64::from(request.bytes);
             Some(DriveRequest { operation, offset_bytes: request.offset_bytes, bytes })
         };
         self.drive.transfer(DEPTH, next, |_, _| ())?;
         match failed.into_inner().expect("all threads have ended") {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok(written),
         }
     }

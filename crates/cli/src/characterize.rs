@@ -16,17 +16,14 @@ use characterize::plan::{FILL_RATE_ASSUMED, Plan, Probe};
 use characterize::run::{Characterization, ProbeObserver, ProbePhase, ProbeProgress};
 use indicatif::{ProgressBar, ProgressStyle};
 use initiator::drive::{DataPort, OpenNamespace};
-use initiator::inspect::passthrough::Passthrough;
-use initiator::inspect::remote::Remote;
 use report::rows::{CellValue, ReportTable};
 use simulate::run::{ProgressObserver as _, RunProgress};
 
 use crate::arguments::CharacterizeArgs;
-use crate::target::DriveTarget;
+use crate::target::open_for_writing;
+use crate::watch::span;
 use crate::{AnyError, ExitOutcome, bad_option, calibrate, execute, print};
 
-/// Namespace of a drive on NVMe/TCP.
-const NSID: u32 = 1;
 /// Share of the drive's life above which the command asks.
 const LIFE_SHARE_MAX: f64 = 0.01;
 /// Steps of the progress bar.
@@ -113,31 +110,15 @@ fn fit(command: &CharacterizeArgs, folder: &Path) -> Result<ExitOutcome, AnyErro
 
 fn open(command: &CharacterizeArgs) -> Result<AnyDrive, AnyError> {
     let target = command.target.as_str();
-    let named = |error: &dyn std::fmt::Display| format!("{target}: {error}");
-    let open = |port: Box<dyn DataPort + Send>, nsid| OpenNamespace::open(port, nsid).map_err(|error| named(&error));
-    match DriveTarget::parse_drive("DRIVE", target, &command.host)? {
-        DriveTarget::Tcp(address, identity) => Ok(open(Box::new(Remote::connect(address, &identity)?), NSID)?),
-        DriveTarget::Device(path) | DriveTarget::File(path) => {
-            if !command.overwrite && !command.dry_run {
-                let problem = format!("the probes destroy all data on {target}. Confirm this with --overwrite");
-                return Err(bad_option("DRIVE", problem).into());
-            }
-            let port = Passthrough::open_unused(&path)?;
-            let nsid = port.namespace().ok_or_else(|| {
-                bad_option(
-                    "DRIVE",
-                    format!("{target} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1"),
-                )
-            })?;
-            let head = file_systems::read_head(&path).map_err(|error| named(&error))?;
-            if let Some(found) = file_systems::signature(&head).filter(|_| !command.dry_run) {
-                let problem =
-                    format!("{target} contains {found}. Remove it with `wipefs --all {target}` if you do not need it");
-                return Err(bad_option("DRIVE", problem).into());
-            }
-            Ok(open(Box::new(port), nsid)?)
+    let (port, nsid) = open_for_writing("DRIVE", target, &command.host, command.overwrite || command.dry_run)?;
+    if target.starts_with("/dev/") && !command.dry_run {
+        let head = file_systems::read_head(Path::new(target)).map_err(|error| format!("{target}: {error}"))?;
+        if let Some(found) = file_systems::signature(&head) {
+            let remedy = format!("Remove it with `wipefs --all {target}` if you do not need it");
+            return Err(bad_option("DRIVE", format!("{target} contains {found}. {remedy}")).into());
         }
     }
+    Ok(OpenNamespace::open(port, nsid).map_err(|error| format!("{target}: {error}"))?)
 }
 
 fn default_folder(identity: &DriveIdentity) -> PathBuf {
@@ -187,7 +168,7 @@ fn plan_text(command: &CharacterizeArgs, identity: &DriveIdentity, plan: &Plan, 
     let words = format!(
         "At most {drive_writes:.0} drive writes ({}) and {}, at {}/s for a fill.\nThat is {:.2} % of a life of {} drive writes.\n",
         HumanBytes((drive_writes * capacity as f64) as u64),
-        hours(plan.seconds_total(capacity, fill_rate)),
+        span(plan.seconds_total(capacity, fill_rate)),
         HumanBytes(fill_rate as u64),
         100.0 * drive_writes / command.rated_drive_writes,
         command.rated_drive_writes,
@@ -195,14 +176,6 @@ fn plan_text(command: &CharacterizeArgs, identity: &DriveIdentity, plan: &Plan, 
     let missing: String = identity.missing.iter().map(|sentence| format!("{sentence}\n")).collect();
     let head = format!("{} {}, {}, {handles}\n", identity.model, identity.serial, HumanBytes(capacity));
     format!("{}{}{}", format.words(&head), table.render(format), format.words(&(words + &missing)))
-}
-
-fn hours(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 120.0 => format!("{seconds:.0} s"),
-        seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
-        seconds => format!("{:.1} h", seconds / 3600.0),
-    }
 }
 
 /// Prints the plan, and asks on the terminal if the plan uses much of the drive's life.
@@ -258,7 +231,7 @@ impl ProbeObserver for BarObserver {
     fn begin_probe(&self, index: usize, plan: &Plan, seconds_left: f64) {
         let (name, count) = (plan.probes[index].name, plan.probes.len());
         self.bar.set_prefix(format!("{name} ({} of {count})", index + 1));
-        self.say(&format!("probe {} of {count}, {name}, at most {} left", index + 1, hours(seconds_left)));
+        self.say(&format!("probe {} of {count}, {name}, at most {} left", index + 1, span(seconds_left)));
     }
 
     fn report(&self, progress: ProbeProgress) {

@@ -7,7 +7,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -15,8 +14,6 @@ use analysis::export::JSON_VERSION;
 use analysis::store::RunProvenance;
 use experiment::{Experiment, RunChange, RunOptions, RunOverrides, RunSpec};
 use initiator::drive::{DataPort, DriveOperation, DriveRequest, OpenNamespace, WearReading};
-use initiator::inspect::passthrough::Passthrough;
-use initiator::inspect::remote::Remote;
 use report::rows::{CellValue, ReportTable, TextFormat};
 use serde_json::json;
 use simulate::run::RunProgress;
@@ -24,11 +21,9 @@ use workload::{IoRequest, RequestOperation, RequestSource, Workload as _};
 
 use crate::arguments::{RunArgs, typed_line};
 use crate::run::refuse_logs;
-use crate::target::DriveTarget;
+use crate::target::open_for_writing;
 use crate::{AnyError, ExitOutcome, bad_option, execute, print, results};
 
-/// Namespace to write.
-const NSID: u32 = 1;
 /// Maximum requests per batch from the workload.
 const BATCH_REQUESTS: usize = 256;
 /// Steps of the progress bar.
@@ -130,30 +125,10 @@ fn cell(command: &RunArgs, name: &str) -> Result<RunSpec, AnyError> {
 type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 
 fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
-    match DriveTarget::parse_drive("--target", on, &command.remote.host)? {
-        DriveTarget::Tcp(address, identity) => opened(Box::new(Remote::connect(address, &identity)?), on, NSID),
-        DriveTarget::Device(path) | DriveTarget::File(path) => local(command, on, &path),
-    }
-}
-
-fn opened(port: Box<dyn DataPort + Send>, on: &str, nsid: u32) -> Result<AnyDrive, AnyError> {
+    let (port, nsid) = open_for_writing("--target", on, &command.remote.host, command.remote.overwrite)?;
     let drive = OpenNamespace::open(port, nsid).map_err(|error| format!("{on}: {error}"))?;
     drive.placement().map_err(|error| format!("{on}: {error}"))?;
     Ok(drive)
-}
-
-/// Opens an unused namespace of this machine, with permission to overwrite it.
-fn local(command: &RunArgs, on: &str, path: &Path) -> Result<AnyDrive, AnyError> {
-    if !command.remote.overwrite {
-        let problem = format!("the run destroys all data on {on}. Confirm this with --overwrite");
-        return Err(bad_option("--target", problem).into());
-    }
-    let port = Passthrough::open_unused(path)?;
-    let Some(nsid) = port.namespace() else {
-        let problem = format!("{on} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1");
-        return Err(bad_option("--target", problem).into());
-    };
-    opened(Box::new(port), on, nsid)
 }
 
 /// Sends the requests until the workload ends, the limit is reached or Ctrl-C is pressed.

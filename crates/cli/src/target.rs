@@ -4,15 +4,18 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use experiment::LabError;
+use initiator::drive::DataPort;
 use initiator::inspect::passthrough::Passthrough;
 use initiator::inspect::remote::{InitiatorIdentity, Remote};
-use initiator::inspect::{FdpReport, report};
+use initiator::inspect::{CommandPort, FdpReport, report};
 use ssd::SnapshotError;
 use target::storage::{DriveError, StoredDrive, stored};
 
 use crate::arguments::HostCredentials;
 use crate::{AnyError, bad_option};
 
+/// Namespace that commands use on NVMe/TCP.
+const REMOTE_NSID: u32 = 1;
 /// Default endurance group.
 const ENDURANCE_GROUP: u16 = 1;
 
@@ -81,6 +84,57 @@ impl DriveTarget {
             DriveTarget::File(path) => Ok(Err(path)),
         }
     }
+}
+
+/// Opens a namespace that the command overwrites, with its identifier. A namespace of this machine
+/// must be unused, and `--overwrite` must confirm it.
+///
+/// # Errors
+/// The target is no drive, is unreachable, is in use, or is not confirmed.
+pub fn open_for_writing(
+    option: &str,
+    text: &str,
+    host: &HostCredentials,
+    is_confirmed: bool,
+) -> Result<(Box<dyn DataPort + Send>, u32), AnyError> {
+    match DriveTarget::parse_drive(option, text, host)? {
+        DriveTarget::Tcp(address, identity) => Ok((Box::new(Remote::connect(address, &identity)?), REMOTE_NSID)),
+        DriveTarget::Device(path) | DriveTarget::File(path) => {
+            if !is_confirmed {
+                let problem = format!("the command destroys all data on {text}. Confirm this with --overwrite");
+                return Err(bad_option(option, problem).into());
+            }
+            let port = Passthrough::open_unused(&path)?;
+            let nsid = namespace_of(option, text, &port)?;
+            Ok((Box::new(port), nsid))
+        }
+    }
+}
+
+/// Opens a drive for reading, with the identifier of its namespace.
+///
+/// # Errors
+/// The target is no namespace of a drive, or is unreachable.
+pub fn open_for_reading(
+    option: &str,
+    text: &str,
+    host: &HostCredentials,
+) -> Result<(Box<dyn CommandPort>, u32), AnyError> {
+    match DriveTarget::parse_drive(option, text, host)? {
+        DriveTarget::Tcp(address, identity) => Ok((Box::new(Remote::connect(address, &identity)?), REMOTE_NSID)),
+        DriveTarget::Device(path) | DriveTarget::File(path) => {
+            let port = Passthrough::open(&path)?;
+            let nsid = namespace_of(option, text, &port)?;
+            Ok((Box::new(port), nsid))
+        }
+    }
+}
+
+fn namespace_of(option: &str, text: &str, port: &Passthrough) -> Result<u32, LabError> {
+    port.namespace().ok_or_else(|| {
+        let problem = format!("{text} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1");
+        bad_option(option, problem)
+    })
 }
 
 /// Reads the data file of a served drive, or a snapshot.

@@ -9,14 +9,12 @@ use base::HumanBytes;
 use characterize::watch::{SteadyForecast, WatchedDrive, WearSample, interval_waf, seconds_of_life};
 use experiment::files::write_atomically;
 use initiator::inspect::CommandPort;
-use initiator::inspect::passthrough::Passthrough;
-use initiator::inspect::remote::Remote;
 use report::rows::{CellValue, ReportTable};
 
 use crate::advise::InterruptFlag;
 use crate::arguments::WatchArgs;
-use crate::target::DriveTarget;
-use crate::{AnyError, ExitOutcome, bad_option, print};
+use crate::target::open_for_reading;
+use crate::{AnyError, ExitOutcome, print};
 
 /// Readings that are kept. A year of minutes is half of it.
 const SAMPLES_MAX: usize = 1 << 20;
@@ -29,18 +27,7 @@ const FAILURES_MAX: u32 = 3;
 const SECONDS_PER_YEAR: f64 = 365.25 * 86400.0;
 
 pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
-    let (port, nsid): (Box<dyn CommandPort>, u32) =
-        match DriveTarget::parse_drive("DRIVE", &command.target, &command.host)? {
-            DriveTarget::Tcp(address, identity) => (Box::new(Remote::connect(address, &identity)?), 1),
-            DriveTarget::Device(path) | DriveTarget::File(path) => {
-                let port = Passthrough::open(&path)?;
-                let nsid = port.namespace().ok_or_else(|| {
-                    let problem = "this is the device of a controller. Give that of a namespace, such as /dev/nvme0n1";
-                    bad_option("DRIVE", format!("{}: {problem}", command.target))
-                })?;
-                (Box::new(port), nsid)
-            }
-        };
+    let (port, nsid) = open_for_reading("DRIVE", &command.target, &command.host)?;
     let stop = InterruptFlag::install()?;
     let mut drive = WatchedDrive::open(port, nsid).map_err(|error| format!("{}: {error}", command.target))?;
     let begun = Instant::now();
@@ -155,7 +142,8 @@ fn summary(drive: &WatchedDrive<impl CommandPort>, samples: &[WearSample]) -> St
     text
 }
 
-fn span(seconds: f64) -> String {
+/// Time in the largest fitting unit.
+pub fn span(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 120.0 => format!("{seconds:.0} s"),
         seconds if seconds < 7200.0 => format!("{:.0} min", seconds / 60.0),
