@@ -1,12 +1,8 @@
 //! Recognizes file systems, partition tables and volumes at the start of a namespace, so that a
 //! mistyped device is refused.
 
-use std::fs::File;
-use std::io::{Error, ErrorKind, Read};
-use std::path::Path;
-
-/// Bytes at the start of a device that have all known signatures.
-const HEAD_BYTES: usize = 128 << 10;
+/// Bytes at the start of a namespace that have all known signatures.
+pub const HEAD_BYTES: u64 = 128 << 10;
 
 /// Name, offset and bytes of a signature, as in libblkid.
 const SIGNATURES: [(&str, usize, &[u8]); 13] = [
@@ -34,18 +30,6 @@ pub fn signature(head: &[u8]) -> Option<&'static str> {
     found.or_else(|| is_partitioned.then_some("a partition table (MBR)"))
 }
 
-/// Reads the head of a device. A short device gives fewer bytes.
-///
-/// # Errors
-/// The device cannot be read.
-pub fn read_head(path: &Path) -> Result<Vec<u8>, Error> {
-    let mut head = Vec::new();
-    match File::open(path)?.take(HEAD_BYTES as u64).read_to_end(&mut head) {
-        Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error),
-        _ => Ok(head),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,14 +37,14 @@ mod tests {
     #[test]
     fn signatures_are_found_at_their_places_only() {
         for (name, at, bytes) in SIGNATURES {
-            let mut head = vec![0; HEAD_BYTES];
+            let mut head = vec![0; HEAD_BYTES as usize];
             head[at..at + bytes.len()].copy_from_slice(bytes);
             assert_eq!(signature(&head), Some(name));
             assert_eq!(signature(&head[..at]), None, "{name} in a short head");
             head.rotate_right(1);
             assert_eq!(signature(&head), None, "{name} at another place");
         }
-        let mut head = vec![0; HEAD_BYTES];
+        let mut head = vec![0; HEAD_BYTES as usize];
         head[510..512].copy_from_slice(&[0x55, 0xaa]);
         assert_eq!(signature(&head), None, "a boot sector without partitions");
         head[450] = 0x83;

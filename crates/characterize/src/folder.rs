@@ -16,10 +16,12 @@ use experiment::files::write_atomically;
 
 use crate::CharacterizeError;
 use crate::identity::DriveIdentity;
-use crate::journal::{Journal, ProbeResult, ProbeSample};
+use crate::journal::{Journal, ProbeResult, ProbeSample, WafResult};
 
 /// Share of a rate's ratio that chance may explain, without a counter of media bytes.
 const RATE_SIGMA: f64 = 0.03;
+/// Probes with other request sizes than `uniform`, or with writes that the buffer may absorb.
+const OTHER_REQUESTS: [&str; 5] = ["sequential", "hot_overwrite", "blocks_large", "blocks_medium", "blocks_small"];
 
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
@@ -128,19 +130,29 @@ fn measurements(drive: &DriveIdentity, journal: &Journal) -> String {
         let ProbeResult::Waf(result) = outcome else { continue };
         let (waf, sigma, relative_to) = match (&drive.counter, of_uniform) {
             (Some(_), _) => (result.value, result.sigma, ""),
-            (None, Some(uniform)) => {
+            (None, Some(_)) if probe == "uniform" => {
+                text += &row(drive, probe, result, ",", "");
+                continue;
+            }
+            // Rates compare the work of the flash only between requests of one size in a steady state.
+            (None, Some(uniform)) if result.is_steady && !OTHER_REQUESTS.contains(&probe) => {
                 let ratio = result.value / uniform;
                 (ratio, (result.sigma / uniform).max(RATE_SIGMA * ratio), "uniform")
             }
-            (None, None) => continue,
+            (None, _) => continue,
         };
-        let usage = if result.is_holdout { "holdout" } else { "fit" };
-        text += &format!(
-            "{probe},jobs/{probe}.fio,{waf:.5},{sigma:.5},{relative_to},{:.4},1,{:.4},{},{usage},\"measured {}, probe {probe}\"\n",
-            result.drive_writes, result.tail_drive_writes, result.is_steady, drive.date
-        );
+        text += &row(drive, probe, result, &format!("{waf:.5},{sigma:.5}"), relative_to);
     }
     text
+}
+
+/// Line of a probe, with its write amplification and standard deviation as they are printed.
+fn row(drive: &DriveIdentity, probe: &str, result: &WafResult, waf: &str, relative_to: &str) -> String {
+    let usage = if result.is_holdout { "holdout" } else { "fit" };
+    format!(
+        "{probe},jobs/{probe}.fio,{waf},{relative_to},{:.4},1,{:.4},{},{usage},\"measured {}, probe {probe}\"\n",
+        result.drive_writes, result.tail_drive_writes, result.is_steady, drive.date
+    )
 }
 
 fn times(journal: &Journal) -> String {

@@ -71,7 +71,11 @@ impl DriveIdentity {
         let fdp = match drive.placement().map(|namespace| namespace.endurance_group) {
             Ok(endurance_group) => Some(read_fdp(drive, endurance_group)?),
             Err(error) => {
-                missing.push(format!("Handles are not measured, because {error}."));
+                let reason = match error {
+                    WatchError::Disabled { .. } => "FDP is disabled",
+                    _ => "the drive does not support FDP",
+                };
+                missing.push(format!("Handles are not measured, because {reason}."));
                 None
             }
         };
@@ -86,7 +90,11 @@ impl DriveIdentity {
                     .to_string(),
             );
         }
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_matches(['\0', ' ']).to_string();
+        // The texts of a drive reach the terminal and the name of a folder.
+        let text = |bytes: &[u8]| {
+            let text: String = String::from_utf8_lossy(bytes).chars().filter(|letter| !letter.is_control()).collect();
+            text.trim().to_string()
+        };
         Ok(DriveIdentity {
             format: FORMAT.to_string(),
             version: VERSION,
@@ -104,10 +112,14 @@ impl DriveIdentity {
         })
     }
 
-    /// Returns true if two identities are those of the same namespace of a drive.
+    /// Returns true if two identities are those of the same drive with the same configuration.
     pub fn is_same_drive(&self, other: &DriveIdentity) -> bool {
-        (&self.model, &self.serial, self.capacity_bytes, self.block_bytes)
-            == (&other.model, &other.serial, other.capacity_bytes, other.block_bytes)
+        let plain = |identity: &DriveIdentity| {
+            let fdp = identity.fdp.clone().map(|fdp| FdpIdentity { reclaim_unit_writable_bytes: None, ..fdp });
+            // The day and the address may differ.
+            DriveIdentity { date: String::new(), target: String::new(), fdp, ..identity.clone() }
+        };
+        plain(self) == plain(other)
     }
 }
 

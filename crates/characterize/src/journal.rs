@@ -5,9 +5,10 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::CharacterizeError;
@@ -15,6 +16,8 @@ use crate::identity::DriveIdentity;
 
 /// Maximum size of a journal, bytes.
 const JOURNAL_BYTES_MAX: u64 = 256 << 20;
+/// Begin of each line.
+const RECORD_BEGIN: &str = "{\"record\":";
 
 /// Counters in the course of a probe, since its first write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -87,32 +90,40 @@ impl Journal {
     /// The file cannot be opened, another process has it open, or a line is damaged.
     pub fn open(path: &Path) -> Result<Journal, CharacterizeError> {
         let failed = |source: std::io::Error| CharacterizeError::File { path: path.display().to_string(), source };
-        let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let damaged = |line: usize, problem: String| CharacterizeError::Journal {
+            path: path.display().to_string(),
+            line,
+            problem,
+        };
+        // A named pipe would never open otherwise.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let opened = File::options().read(true).write(true).create(true).truncate(false).custom_flags(flags).open(path);
         let mut file = opened.map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() || metadata.len() > JOURNAL_BYTES_MAX {
+            let problem = format!("{} is not a file of at most 256 MiB, so it is no journal", path.display());
+            return Err(CharacterizeError::Refused(problem));
+        }
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             let problem = format!("{} is in use by another characterization. Wait for its end", path.display());
             return Err(CharacterizeError::Refused(problem));
         }
-        let mut text = String::new();
-        let length = file.metadata().map_err(failed)?.len();
-        if length > JOURNAL_BYTES_MAX {
-            return Err(CharacterizeError::Refused(format!(
-                "{} is longer than 256 MiB, so it is no journal",
-                path.display()
-            )));
-        }
-        file.read_to_string(&mut text).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let text = String::from_utf8_lossy(&bytes);
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
-        file.set_len(complete as u64).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
         let mut records = Vec::new();
         for (index, line) in text[..complete].lines().enumerate() {
-            records.push(serde_json::from_str(line).map_err(|error| CharacterizeError::Journal {
-                path: path.display().to_string(),
-                line: index + 1,
-                problem: error.to_string(),
-            })?);
+            records.push(serde_json::from_str(line).map_err(|error| damaged(index + 1, error.to_string()))?);
         }
+        // Only a torn record is removed, and no other file.
+        let torn = &text[complete..];
+        let begin = &RECORD_BEGIN[..torn.len().min(RECORD_BEGIN.len())];
+        if !torn.starts_with(begin) {
+            return Err(damaged(records.len() + 1, "this is no record".to_string()));
+        }
+        file.set_len(complete as u64).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
         Ok(Journal { file, path: path.to_path_buf(), records })
     }
 
@@ -192,6 +203,9 @@ mod tests {
         journal.append(end("zipf")).expect("written");
         drop(journal);
         assert_eq!(Journal::open(&path).expect("whole").results().count(), 2);
+        std::fs::write(&path, "notes without a line feed").expect("written");
+        assert!(Journal::open(&path).is_err());
+        assert_eq!(std::fs::read(&path).expect("a file"), b"notes without a line feed", "another file stays");
         std::fs::write(&path, "{\"record\":\"end\"}\n").expect("written");
         let error = Journal::open(&path).map(drop).unwrap_err().to_string();
         assert!(error.contains("line 1") && error.contains("Remove the folder"), "{error}");

@@ -119,7 +119,7 @@ impl Plan {
         }
     }
 
-    /// Keeps the first probes that fit into a time, at least the two most important ones.
+    /// Keeps the first probes that fit into a time, at least three.
     pub fn shorten(&mut self, capacity_bytes: u64, fill_rate: f64, seconds_max: f64) {
         let mut seconds = 0.0;
         let fits = |probe: &Probe| {

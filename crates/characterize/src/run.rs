@@ -110,12 +110,15 @@ impl<P: DataPort> Characterization<'_, P> {
                         });
                         !self.observer.should_stop()
                     };
-                    times::measure(self.drive, plan.load_seconds, &report)?.map(|rows| ProbeResult::Times { rows })
+                    let should_stop = || self.observer.should_stop();
+                    times::measure(self.drive, plan.load_seconds, &report, &should_stop)?
+                        .map(|rows| ProbeResult::Times { rows })
                 }
                 ProbeWork::Times => None,
                 ProbeWork::ReclaimUnit => Some(ProbeResult::ReclaimUnit { bytes: self.reclaim_unit_bytes()? }),
             };
-            let Some(outcome) = outcome else { return Ok(false) };
+            // A probe that was stopped has no result.
+            let Some(outcome) = outcome.filter(|_| !self.observer.should_stop()) else { return Ok(false) };
             self.folder.write_samples(probe.name, &self.journal.samples(probe.name))?;
             self.observer.end_probe(probe, &outcome);
             self.journal.append(JournalRecord::End { probe: probe.name.to_string(), outcome })?;
@@ -129,7 +132,7 @@ impl<P: DataPort> Characterization<'_, P> {
     fn fill(&mut self) -> Result<bool, CharacterizeError> {
         let capacity = self.drive.bytes();
         let mut offset = 0;
-        while offset < capacity {
+        while offset < capacity && !self.observer.should_stop() {
             let bytes = DEALLOCATE_BYTES.min(capacity - offset);
             self.drive.deallocate(offset, bytes)?;
             offset += bytes;
@@ -185,6 +188,11 @@ impl<P: DataPort> Characterization<'_, P> {
             assert!(sent > 0, "a job of a probe writes");
             sent_bytes += sent;
             let sample = sample(&before, &self.drive.wear()?, sent_bytes, begun.elapsed())?;
+            if sample.media_bytes == Some(0) && samples.len() as u64 >= SAMPLES_PER_DRIVE_WRITE / 2 {
+                let problem = "the drive's counter of media bytes does not move, although half a drive write was sent. \
+                               The drive cannot be measured by it";
+                return Err(CharacterizeError::Refused(problem.to_string()));
+            }
             samples.push(sample);
             self.journal.append(JournalRecord::Sample { probe: name.to_string(), sample })?;
             let rounds = rounds(&samples);
@@ -265,7 +273,7 @@ impl<P: DataPort> Characterization<'_, P> {
         let placement = self.drive.handles().len() - 1;
         let block_bytes = self.drive.block_bytes();
         let step = (fdp.reclaim_unit_bytes / 64).clamp(block_bytes, 1 << 20) / block_bytes * block_bytes;
-        let limit = (2 * fdp.reclaim_unit_bytes).min(self.drive.bytes());
+        let limit = fdp.reclaim_unit_bytes.saturating_mul(2).min(self.drive.bytes());
         let mut offset_bytes = 0;
         let mut left = self.drive.blocks_left(placement)?;
         while offset_bytes + step <= limit && !self.observer.should_stop() {
@@ -277,7 +285,7 @@ impl<P: DataPort> Characterization<'_, P> {
             if now > left {
                 // The step wrote the old unit's last blocks, and the rest of it the new unit's first.
                 let in_new = (step / block_bytes).saturating_sub(left);
-                return Ok(Some((now + in_new) * block_bytes));
+                return Ok(now.checked_add(in_new).and_then(|blocks| blocks.checked_mul(block_bytes)));
             }
             left = now;
         }

@@ -59,6 +59,7 @@ pub fn measure(
     drive: &mut OpenNamespace<impl DataPort>,
     seconds: f64,
     report: &dyn Fn(f64) -> bool,
+    should_stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Vec<TimeResult>>, CharacterizeError> {
     let mut rows = Vec::new();
     for (index, load) in LOADS.iter().enumerate() {
@@ -68,9 +69,9 @@ pub fn measure(
         if load.bytes < drive.block_bytes() || load.bytes > drive.bytes() {
             continue;
         }
-        run(drive, load, seconds, &mut rows)?;
+        run(drive, load, seconds, should_stop, &mut rows)?;
     }
-    if let Some(bytes) = buffer_bytes(drive, seconds)? {
+    if let Some(bytes) = buffer_bytes(drive, seconds, should_stop)? {
         rows.push(row("buffer_bytes", "bytes", bytes as f64, 128 << 10, 16));
     }
     Ok(Some(rows))
@@ -84,13 +85,19 @@ fn run(
     drive: &mut OpenNamespace<impl DataPort>,
     load: &Load,
     seconds: f64,
+    should_stop: &(dyn Fn() -> bool + Sync),
     rows: &mut Vec<TimeResult>,
 ) -> Result<(), CharacterizeError> {
     let mut latencies = Histogram::<u64>::new_with_max(LATENCY_NS_MAX, DIGITS).expect("valid bounds");
     let mut commands = 0_u64;
     let mut places = Places::new(drive.bytes(), load);
     let begun = Instant::now();
-    let next = || (begun.elapsed().as_secs_f64() < seconds).then(|| places.next(load.operation));
+    // The first request is always sent, however busy the machine is.
+    let mut is_first = true;
+    let next = || {
+        let goes_on = std::mem::take(&mut is_first) || begun.elapsed().as_secs_f64() < seconds && !should_stop();
+        goes_on.then(|| places.next(load.operation))
+    };
     let mut bytes_completed = 0;
     drive.transfer(load.depth, next, |bytes, latency| {
         commands += 1;
@@ -138,14 +145,19 @@ impl Places {
 }
 
 /// Bytes of a burst of writes until its rate falls. `None` if it does not.
-fn buffer_bytes(drive: &mut OpenNamespace<impl DataPort>, seconds: f64) -> Result<Option<u64>, CharacterizeError> {
+fn buffer_bytes(
+    drive: &mut OpenNamespace<impl DataPort>,
+    seconds: f64,
+    should_stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<u64>, CharacterizeError> {
     std::thread::sleep(PAUSE);
     let burst = load(WRITE, 128 << 10, 16, false, false);
     let mut places = Places::new(drive.bytes(), &burst);
     let begun = Instant::now();
     // Times at which each part was complete.
     let (mut parts, mut bytes_completed) = (Vec::new(), 0);
-    let next = || (begun.elapsed().as_secs_f64() < seconds).then(|| places.next(burst.operation));
+    let goes_on = || begun.elapsed().as_secs_f64() < seconds && !should_stop();
+    let next = || goes_on().then(|| places.next(burst.operation));
     drive.transfer(burst.depth, next, |bytes, _| {
         bytes_completed += bytes;
         while bytes_completed / BURST_PART_BYTES > parts.len() as u64 {

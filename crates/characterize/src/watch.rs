@@ -19,6 +19,8 @@ use zerocopy::FromBytes;
 
 /// Bytes of a data unit of the SMART log.
 const DATA_UNIT_BYTES: u128 = 512_000;
+/// Bytes of a unit of the endurance estimate.
+const ENDURANCE_UNIT_BYTES: u128 = 1_000_000_000;
 /// Host bytes of a round, x capacity, as in a probe of a characterization.
 const ROUND_CAPACITIES: f64 = 0.25;
 
@@ -33,6 +35,8 @@ pub struct WearSample {
     pub media_bytes: Option<u128>,
     pub erased_bytes: Option<u128>,
     pub percentage_used: Option<u8>,
+    /// Physical media units written of the OCP log over the drive's life, bytes.
+    pub physical_bytes: Option<u128>,
     /// Endurance estimate of the OCP log, media bytes over the drive's life.
     pub endurance_bytes: Option<u128>,
     /// Placement handles with the space left in their reclaim units.
@@ -77,14 +81,16 @@ impl<P: CommandPort> WatchedDrive<P> {
         let mut sample = WearSample { seconds, ..WearSample::default() };
         if let Some(page) = optional_log(&mut self.port, LogId::SmartHealth, u32::MAX)? {
             let page = SmartLog::read_from_bytes(&page).expect("the answer has the requested length");
-            sample.host_bytes = Some(page.duw.get() * DATA_UNIT_BYTES);
+            sample.host_bytes = page.duw.get().checked_mul(DATA_UNIT_BYTES);
             sample.percentage_used = Some(page.pused);
         }
         if let Some(page) = optional_log(&mut self.port, LogId::SmartExtended, 0)? {
             let page = SmartExtendedLog::read_from_bytes(&page).expect("the answer has the requested length");
             if page.lpg == SMART_EXTENDED_GUID {
                 sample.media_bytes = Some(page.pmuw.get());
-                sample.endurance_bytes = Some(page.eest.get()).filter(|bytes| *bytes > 0);
+                sample.physical_bytes = sample.media_bytes;
+                let endurance = page.eest.get().checked_mul(ENDURANCE_UNIT_BYTES);
+                sample.endurance_bytes = endurance.filter(|bytes| *bytes > 0);
             }
         }
         if let Some(namespace) = &self.placement {
@@ -107,7 +113,7 @@ impl<P: CommandPort> WatchedDrive<P> {
         let host_blocks = u64::try_from(host_bytes).ok()? / block_bytes;
         let left = |sample: &WearSample| sample.handles.iter().map(|handle| handle.blocks_left).collect::<Vec<_>>();
         let blocks = blocks_by_handle(&left(before), &left(after), self.unit_blocks, host_blocks)?;
-        Some(blocks.into_iter().map(|blocks| blocks * block_bytes).collect())
+        blocks.into_iter().map(|blocks| blocks.checked_mul(block_bytes)).collect()
     }
 }
 
@@ -120,21 +126,23 @@ fn blocks_by_handle(before: &[u64], after: &[u64], unit: u64, total: u64) -> Opt
     let mut blocks: Vec<u64> = before
         .iter()
         .zip(after)
-        .map(|(&before, &after)| if after <= before { before - after } else { before + unit.saturating_sub(after) })
+        .map(
+            |(&before, &after)| {
+                if after <= before { before - after } else { before.saturating_add(unit.saturating_sub(after)) }
+            },
+        )
         .collect();
-    let missing = total.checked_sub(blocks.iter().sum())?;
+    let known = blocks.iter().try_fold(0_u64, |sum, blocks| sum.checked_add(*blocks))?;
+    let missing = total.checked_sub(known)?;
     if missing == 0 {
         return Some(blocks);
     }
-    // Whole units are missing. They belong to one handle only if no other handle can have had them.
-    let changed: Vec<usize> = (0..blocks.len()).filter(|&index| before[index] != after[index]).collect();
-    match changed[..] {
-        [only] if missing.is_multiple_of(unit) => {
-            blocks[only] += missing;
-            Some(blocks)
-        }
-        _ => None,
+    // Whole units are missing. With several handles, any of them may have written these units.
+    match &mut blocks[..] {
+        [only] if missing.is_multiple_of(unit) => *only += missing,
+        _ => return None,
     }
+    Some(blocks)
 }
 
 fn optional_log(port: &mut impl CommandPort, log: LogId, nsid: u32) -> Result<Option<Vec<u8>>, WatchError> {
@@ -166,6 +174,8 @@ pub enum SteadyForecast {
     Changing { waf: f64 },
     /// Too few bytes are written. `drive_writes` more allow a judgement.
     TooEarly { drive_writes: f64 },
+    /// More than a round is written between two readings.
+    TooFewReadings,
 }
 
 impl SteadyForecast {
@@ -184,6 +194,9 @@ impl SteadyForecast {
         }
         ends.reverse();
         let rounds: Vec<f64> = ends.windows(2).filter_map(|pair| interval_waf(pair[0], pair[1])).collect();
+        if rounds.len() < ROUNDS && written >= needed {
+            return Some(SteadyForecast::TooFewReadings);
+        }
         if rounds.len() < ROUNDS {
             let drive_writes = needed.saturating_sub(written) as f64 / capacity_bytes as f64;
             return Some(SteadyForecast::TooEarly { drive_writes });
@@ -217,7 +230,8 @@ pub fn seconds_of_life(samples: &[WearSample]) -> Option<(f64, &'static str)> {
     if seconds <= 0.0 {
         return None;
     }
-    if let (Some(endurance), Some(before), Some(after)) = (last.endurance_bytes, first.media_bytes, last.media_bytes)
+    if let (Some(endurance), Some(before), Some(after)) =
+        (last.endurance_bytes, first.physical_bytes, last.physical_bytes)
         && after > before
     {
         let rate = (after - before) as f64 / seconds;
@@ -235,7 +249,12 @@ mod tests {
     fn blocks_of_handles_are_exact_or_unknown() {
         assert_eq!(blocks_by_handle(&[10, 50], &[4, 50], 100, 6), Some(vec![6, 0]));
         assert_eq!(blocks_by_handle(&[10, 50], &[90, 20], 100, 50), Some(vec![20, 30]), "a unit ended");
-        assert_eq!(blocks_by_handle(&[10, 50], &[90, 50], 100, 220), Some(vec![220, 0]), "three units ended");
+        assert_eq!(blocks_by_handle(&[10], &[90], 100, 220), Some(vec![220]), "three units ended");
+        assert_eq!(
+            blocks_by_handle(&[100, 50], &[100, 40], 100, 110),
+            None,
+            "the other handle may have written a unit"
+        );
         assert_eq!(blocks_by_handle(&[10, 50], &[90, 20], 100, 150), None, "either handle had a unit more");
         assert_eq!(blocks_by_handle(&[10], &[4], 100, 5), None, "another namespace was written");
         assert_eq!(blocks_by_handle(&[10], &[4, 4], 100, 6), None);
@@ -280,6 +299,9 @@ mod tests {
         samples[0].percentage_used = Some(10);
         samples.last_mut().expect("samples").percentage_used = Some(11);
         assert_eq!(seconds_of_life(&samples), Some((89.0 * 1000.0, "the SMART percentage used")));
+        for sample in &mut samples {
+            sample.physical_bytes = sample.media_bytes;
+        }
         samples.last_mut().expect("samples").endurance_bytes = Some(4000);
         assert_eq!(seconds_of_life(&samples), Some((1000.0, "the OCP endurance estimate")));
     }

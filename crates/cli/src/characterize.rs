@@ -8,24 +8,26 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use base::HumanBytes;
-use characterize::file_systems;
 use characterize::folder::ResultFolder;
 use characterize::identity::DriveIdentity;
 use characterize::journal::{Journal, JournalRecord, ProbeResult};
 use characterize::plan::{FILL_RATE_ASSUMED, Plan, Probe};
 use characterize::run::{Characterization, ProbeObserver, ProbePhase, ProbeProgress};
+use characterize::{CharacterizeError, file_systems};
 use indicatif::{ProgressBar, ProgressStyle};
 use initiator::drive::{DataPort, OpenNamespace};
 use report::rows::{CellValue, ReportTable};
 use simulate::run::{ProgressObserver as _, RunProgress};
 
 use crate::arguments::CharacterizeArgs;
-use crate::target::open_for_writing;
+use crate::target::{named, open_for_writing};
 use crate::watch::span;
 use crate::{AnyError, ExitOutcome, bad_option, calibrate, execute, print};
 
 /// Share of the drive's life above which the command asks.
 const LIFE_SHARE_MAX: f64 = 0.01;
+/// Smallest capacity of a drive. The model needs as much.
+const CAPACITY_MIN: u64 = 16 << 20;
 /// Steps of the progress bar.
 const STEPS: f64 = 1000.0;
 /// Module of the Python package that fits the profile.
@@ -36,16 +38,23 @@ type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError> {
     let earlier = Path::new(&command.target);
     if earlier.is_dir() {
+        if command.dry_run {
+            let problem = "a folder is only fitted, and a fit writes to no drive. Remove the option";
+            return Err(bad_option("--dry-run", problem).into());
+        }
         return fit(command, earlier);
     }
     let mut drive = open(command)?;
-    let identity = DriveIdentity::read(&mut drive, &command.target)?;
+    let identity = DriveIdentity::read(&mut drive, &command.target).map_err(|error| named(&command.target, &error))?;
     let mut plan = Plan::new(&identity, command.drive_writes, command.load_seconds);
     let folder = command.out.clone().unwrap_or_else(|| default_folder(&identity));
     // A new folder is created only after the confirmation.
-    let is_earlier = !command.dry_run && ResultFolder::journal_in(&folder).exists();
+    let is_earlier = ResultFolder::journal_in(&folder).exists();
     let earlier = if is_earlier { Some(open_journal(&folder, &identity)?) } else { None };
     let fill_rate = earlier.as_ref().and_then(|(_, journal)| journal.fill_rate()).unwrap_or(FILL_RATE_ASSUMED);
+    if let Some((_, journal)) = &earlier {
+        plan.probes.retain(|probe| !journal.results().any(|(done, _)| done == probe.name));
+    }
     if let Some(budget) = command.budget {
         plan.shorten(identity.capacity_bytes, fill_rate, budget.as_secs_f64());
     }
@@ -65,7 +74,7 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
         journal.append(JournalRecord::Drive { drive: Box::new(identity.clone()) })?;
     }
     let progress = execute::stoppable();
-    let observer = BarObserver::new(progress);
+    let observer = BarObserver::new(progress, identity.counter.is_some());
     let mut run = Characterization {
         drive: &mut drive,
         identity: &identity,
@@ -76,12 +85,13 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
     };
     let is_complete = run.run(&plan);
     observer.bar.finish_and_clear();
-    let is_complete = is_complete.map_err(|error| {
-        format!(
-            "{}: {error}. {} keeps the finished probes, and the same command continues",
-            command.target,
+    let is_complete = is_complete.map_err(|error| match &error {
+        CharacterizeError::Drive(_) => format!(
+            "{}. {} keeps the finished probes, and the same command continues",
+            named(&command.target, &error),
             folder.path().display()
-        )
+        ),
+        _ => error.to_string(),
     })?;
     if observer.progress.should_stop() {
         let path = folder.path().display();
@@ -89,7 +99,7 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
         return Ok(ExitOutcome::Stopped);
     }
     if !is_complete {
-        print("The time is over. The profile is fitted to the finished probes.\n");
+        print("The time is over, so the last probes are missing.\n");
     }
     if command.no_fit {
         print(&format!("measured. `warp characterize {}` fits the profile\n", folder.path().display()));
@@ -111,14 +121,22 @@ fn fit(command: &CharacterizeArgs, folder: &Path) -> Result<ExitOutcome, AnyErro
 fn open(command: &CharacterizeArgs) -> Result<AnyDrive, AnyError> {
     let target = command.target.as_str();
     let (port, nsid) = open_for_writing("DRIVE", target, &command.host, command.overwrite || command.dry_run)?;
-    if target.starts_with("/dev/") && !command.dry_run {
-        let head = file_systems::read_head(Path::new(target)).map_err(|error| format!("{target}: {error}"))?;
-        if let Some(found) = file_systems::signature(&head) {
-            let remedy = format!("Remove it with `wipefs --all {target}` if you do not need it");
-            return Err(bad_option("DRIVE", format!("{target} contains {found}. {remedy}")).into());
-        }
+    let mut drive = OpenNamespace::open(port, nsid).map_err(|error| named(target, &error))?;
+    if drive.bytes() < CAPACITY_MIN {
+        let problem = format!(
+            "{target} has {}. A drive needs {} for the probes",
+            HumanBytes(drive.bytes()),
+            HumanBytes(CAPACITY_MIN)
+        );
+        return Err(bad_option("DRIVE", problem).into());
     }
-    Ok(OpenNamespace::open(port, nsid).map_err(|error| format!("{target}: {error}"))?)
+    // A drive that was measured begins with the data of a probe.
+    let head = drive.read_start(file_systems::HEAD_BYTES).map_err(|error| named(target, &error))?;
+    if let Some(found) = file_systems::signature(&head).filter(|_| !command.dry_run) {
+        let remedy = "Remove it with `wipefs --all` or `nvme format` if you do not need it";
+        return Err(bad_option("DRIVE", format!("{target} contains {found}. {remedy}")).into());
+    }
+    Ok(drive)
 }
 
 fn default_folder(identity: &DriveIdentity) -> PathBuf {
@@ -130,18 +148,26 @@ fn default_folder(identity: &DriveIdentity) -> PathBuf {
 }
 
 fn open_journal(path: &Path, identity: &DriveIdentity) -> Result<(ResultFolder, Journal), AnyError> {
+    // An existing journal is read before the folder changes.
+    let journal_path = ResultFolder::journal_in(path);
+    let earlier = if journal_path.exists() { Some(Journal::open(&journal_path)?) } else { None };
     let folder = ResultFolder::create(path)?;
-    let journal = Journal::open(&ResultFolder::journal_in(path))?;
+    let journal = earlier.map_or_else(|| Journal::open(&journal_path), Ok)?;
     if let Some(earlier) = journal.drive()
         && !earlier.is_same_drive(identity)
     {
+        let text = |identity: &DriveIdentity| {
+            let counter = identity.counter.as_deref().unwrap_or("no");
+            let fdp = if identity.fdp.is_some() { "with FDP" } else { "without FDP" };
+            let (model, serial, firmware) = (&identity.model, &identity.serial, &identity.firmware);
+            let capacity = HumanBytes(identity.capacity_bytes);
+            format!("{model} {serial} (firmware {firmware}, {capacity}, {fdp}, {counter} counter)")
+        };
         let problem = format!(
-            "{} belongs to {} {} and not to {} {}. Choose another folder",
+            "{} belongs to {} and not to {}. Choose another folder",
             path.display(),
-            earlier.model,
-            earlier.serial,
-            identity.model,
-            identity.serial
+            text(earlier),
+            text(identity)
         );
         return Err(bad_option("--out", problem).into());
     }
@@ -206,16 +232,18 @@ fn confirm(command: &CharacterizeArgs, plan: &Plan, text: &str) -> Result<(), An
 /// output.
 struct BarObserver {
     progress: Arc<RunProgress>,
+    /// True if the drive counts media bytes.
+    has_counter: bool,
     bar: ProgressBar,
 }
 
 impl BarObserver {
-    fn new(progress: Arc<RunProgress>) -> BarObserver {
+    fn new(progress: Arc<RunProgress>, has_counter: bool) -> BarObserver {
         let template = "{bar:20} {percent:>3} %  {msg}";
         let style = ProgressStyle::with_template(template).expect("the template is valid").progress_chars("=> ");
         let is_shown = std::io::stderr().is_terminal();
         let bar = if is_shown { ProgressBar::new(STEPS as u64) } else { ProgressBar::hidden() };
-        BarObserver { progress, bar: bar.with_style(style) }
+        BarObserver { progress, has_counter, bar: bar.with_style(style) }
     }
 
     fn say(&self, line: &str) {
@@ -249,7 +277,7 @@ impl ProbeObserver for BarObserver {
 
     fn end_probe(&self, probe: &Probe, outcome: &ProbeResult) {
         let text = match outcome {
-            ProbeResult::Waf(waf) if waf.value < 0.01 => format!("{:.1} MB/s", 1e-6 / waf.value),
+            ProbeResult::Waf(waf) if !self.has_counter => format!("{:.1} MB/s", 1e-6 / waf.value),
             ProbeResult::Waf(waf) => format!("WAF {:.3} +- {:.3}", waf.value, 1.96 * waf.sigma),
             ProbeResult::Times { rows } => format!("{} rates and latencies", rows.len()),
             ProbeResult::ReclaimUnit { bytes: Some(bytes) } => HumanBytes(*bytes).to_string(),

@@ -130,6 +130,12 @@ pub fn open_for_reading(
     }
 }
 
+/// Message of a drive's error, with the name of the drive.
+pub fn named(target: &str, error: &dyn std::fmt::Display) -> String {
+    let message = error.to_string();
+    if message.starts_with(target) { message } else { format!("{target}: {message}") }
+}
+
 fn namespace_of(option: &str, text: &str, port: &Passthrough) -> Result<u32, LabError> {
     port.namespace().ok_or_else(|| {
         let problem = format!("{text} is not the device of an NVMe namespace. Give one, such as /dev/nvme0n1");

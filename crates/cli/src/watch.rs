@@ -9,17 +9,19 @@ use base::HumanBytes;
 use characterize::watch::{SteadyForecast, WatchedDrive, WearSample, interval_waf, seconds_of_life};
 use experiment::files::write_atomically;
 use initiator::inspect::CommandPort;
-use report::rows::{CellValue, ReportTable};
 
 use crate::advise::InterruptFlag;
 use crate::arguments::WatchArgs;
-use crate::target::open_for_reading;
+use crate::output::print_error;
+use crate::target::{named, open_for_reading};
 use crate::{AnyError, ExitOutcome, print};
 
 /// Readings that are kept. A year of minutes is half of it.
 const SAMPLES_MAX: usize = 1 << 20;
 /// Readings between two writes of the Parquet file.
 const READINGS_PER_FILE: usize = 60;
+const HEADING: &str =
+    "    time      host     media     WAF   since  MB/s by handle\n     min      MB/s      MB/s           start\n";
 /// Readings between two headings of the table.
 const READINGS_PER_HEADING: usize = 20;
 /// Failed readings in a row after which the drive counts as gone.
@@ -27,12 +29,17 @@ const FAILURES_MAX: u32 = 3;
 const SECONDS_PER_YEAR: f64 = 365.25 * 86400.0;
 
 pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
-    let (port, nsid) = open_for_reading("DRIVE", &command.target, &command.host)?;
+    let open = || -> Result<WatchedDrive<Box<dyn CommandPort>>, AnyError> {
+        let (port, nsid) = open_for_reading("DRIVE", &command.target, &command.host)?;
+        Ok(WatchedDrive::open(port, nsid).map_err(|error| named(&command.target, &error))?)
+    };
     let stop = InterruptFlag::install()?;
-    let mut drive = WatchedDrive::open(port, nsid).map_err(|error| format!("{}: {error}", command.target))?;
+    let mut drive = open()?;
     let begun = Instant::now();
-    let mut samples = vec![drive.read(0.0)?];
-    print(&introduction(&command.target, &drive, &samples[0]));
+    let mut samples = vec![drive.read(0.0).map_err(|error| named(&command.target, &error))?];
+    // A file that cannot be written is found before hours have passed.
+    write_files(command, &drive, &samples)?;
+    say(command, &introduction(&command.target, &drive, &samples[0]));
     let readings = command.readings.unwrap_or(u64::MAX);
     let (mut failures, mut outcome) = (0, ExitOutcome::Done);
     for reading in 1..=readings {
@@ -52,26 +59,34 @@ pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
             }
             Err(error) => {
                 failures += 1;
-                crate::output::print_error(&format!("{}: {error}", command.target));
+                print_error(&named(&command.target, &error));
                 if failures == FAILURES_MAX {
                     outcome = ExitOutcome::Failed;
                     break;
                 }
+                // The drive may answer a new connection, for example after a restart.
+                if let Ok(again) = open() {
+                    drive = again;
+                }
                 continue;
             }
         }
-        let heading = (samples.len() - 2).is_multiple_of(READINGS_PER_HEADING);
-        print(&row(command, &drive, &samples, heading));
-        if let Some(path) = &command.prometheus {
-            write_prometheus(path, &drive, &samples)?;
-        }
-        if samples.len().is_multiple_of(READINGS_PER_FILE) {
-            write_samples(command, &samples)?;
+        print(&row(command, &drive, &samples));
+        if samples.len().is_multiple_of(READINGS_PER_FILE) || command.prometheus.is_some() {
+            // A disk that is full for a moment must not end a watch of days.
+            if let Err(error) = write_files(command, &drive, &samples) {
+                print_error(&error.to_string());
+            }
         }
     }
-    write_samples(command, &samples)?;
-    print(&summary(&drive, &samples));
+    say(command, &summary(&drive, &samples));
+    write_files(command, &drive, &samples)?;
     Ok(outcome)
+}
+
+/// Prints words beside the readings. With JSON they go to standard error.
+fn say(command: &WatchArgs, text: &str) {
+    if command.json { eprint!("{text}") } else { print(text) }
 }
 
 fn introduction(target: &str, drive: &WatchedDrive<impl CommandPort>, first: &WearSample) -> String {
@@ -83,40 +98,56 @@ fn introduction(target: &str, drive: &WatchedDrive<impl CommandPort>, first: &We
     format!("{target}: {source}\n")
 }
 
-/// A reading as a line of the table.
-fn row(command: &WatchArgs, drive: &WatchedDrive<impl CommandPort>, samples: &[WearSample], heading: bool) -> String {
+/// The last reading as a line, with a heading from time to time, or as JSON.
+fn row(command: &WatchArgs, drive: &WatchedDrive<impl CommandPort>, samples: &[WearSample]) -> String {
     let (first, before, last) = (&samples[0], &samples[samples.len() - 2], &samples[samples.len() - 1]);
-    let mut table = ReportTable::default().numbers("min", ["time"]).numbers("MB/s", ["host", "media"]);
-    table = table.numbers("", ["WAF", "since start"]).texts(["MB/s by handle"]);
     let seconds = (last.seconds - before.seconds).max(1e-9);
+    let handles = drive.host_bytes_by_handle(before, last);
+    if command.json {
+        let line = serde_json::json!({
+            "seconds": last.seconds,
+            "host_bytes": last.host_bytes,
+            "media_bytes": last.media_bytes,
+            "erased_bytes": last.erased_bytes,
+            "percentage_used": last.percentage_used,
+            "waf": interval_waf(before, last),
+            "waf_since_start": interval_waf(first, last),
+            "host_bytes_by_handle": handles,
+        });
+        return format!("{line}\n");
+    }
+    let number = |value: Option<f64>, digits: usize| value.map_or("-".to_string(), |value| format!("{value:.digits$}"));
     let rate = |before: Option<u128>, after: Option<u128>| {
         let bytes = after.and_then(|after| after.checked_sub(before?));
-        CellValue::optional(bytes, |bytes| CellValue::Fixed(bytes as f64 / 1e6 / seconds, 1))
+        number(bytes.map(|bytes| bytes as f64 / 1e6 / seconds), 1)
     };
-    let waf = |since: &WearSample| CellValue::optional(interval_waf(since, last), CellValue::Amplification);
-    let handles = drive.host_bytes_by_handle(before, last).map_or("-".to_string(), |bytes| {
+    let handles = handles.map_or("-".to_string(), |bytes| {
         let each: Vec<String> = bytes.iter().map(|bytes| format!("{:.1}", *bytes as f64 / 1e6 / seconds)).collect();
         each.join(" ")
     });
-    table.add([
-        CellValue::Fixed(last.seconds / 60.0, 1),
+    let heading = if (samples.len() - 2).is_multiple_of(READINGS_PER_HEADING) { HEADING } else { "" };
+    format!(
+        "{heading}{:>8.1} {:>9} {:>9} {:>7} {:>7}  {handles}\n",
+        last.seconds / 60.0,
         rate(before.host_bytes, last.host_bytes),
         rate(before.media_bytes, last.media_bytes),
-        waf(before),
-        waf(first),
-        handles.into(),
-    ]);
-    let text = table.render(command.output.tables(&std::io::stdout()));
-    if heading { text } else { text.lines().next_back().map_or(String::new(), |line| format!("{line}\n")) }
+        number(interval_waf(before, last), 3),
+        number(interval_waf(first, last), 3),
+    )
 }
 
 /// Time until steady state and until the end of the drive's life.
 fn summary(drive: &WatchedDrive<impl CommandPort>, samples: &[WearSample]) -> String {
     let (first, last) = (&samples[0], &samples[samples.len() - 1]);
     let seconds = last.seconds - first.seconds;
-    let bytes = last.host_bytes.and_then(|after| after.checked_sub(first.host_bytes?)).unwrap_or(0);
-    let mut text =
-        format!("{} from the host in {}.\n", HumanBytes(u64::try_from(bytes).unwrap_or(u64::MAX)), span(seconds));
+    let (Some(before), Some(after)) = (first.host_bytes, last.host_bytes) else {
+        return "The drive reports no host bytes.\n".to_string();
+    };
+    let Some(bytes) = after.checked_sub(before) else {
+        return "The counters of the drive decreased, so another client may have reset it.\n".to_string();
+    };
+    let written = HumanBytes(u64::try_from(bytes).unwrap_or(u64::MAX));
+    let mut text = format!("{written} from the host in {}.\n", span(seconds));
     let rate = bytes as f64 / seconds.max(1e-9);
     if let Some(capacity) = drive.capacity_bytes().filter(|_| rate > 0.0) {
         let time = |drive_writes: f64| span(drive_writes * capacity as f64 / rate);
@@ -129,6 +160,9 @@ fn summary(drive: &WatchedDrive<impl CommandPort>, samples: &[WearSample]) -> St
             ),
             Some(SteadyForecast::Changing { waf }) => {
                 format!("The WAF is {waf:.3} and changes, so a steady state is not in sight.\n")
+            }
+            Some(SteadyForecast::TooFewReadings) => {
+                "Too much was written between two readings to say if the WAF is steady. Read more often.\n".to_string()
             }
             Some(SteadyForecast::TooEarly { drive_writes }) => format!(
                 "It is too early to say if the WAF is steady. That needs {drive_writes:.2} more drive writes, {} at this rate.\n",
@@ -151,6 +185,17 @@ pub fn span(seconds: f64) -> String {
         seconds if seconds < SECONDS_PER_YEAR => format!("{:.0} days", seconds / 86400.0),
         seconds => format!("{:.1} years", seconds / SECONDS_PER_YEAR),
     }
+}
+
+fn write_files(
+    command: &WatchArgs,
+    drive: &WatchedDrive<impl CommandPort>,
+    samples: &[WearSample],
+) -> Result<(), AnyError> {
+    if let Some(path) = &command.prometheus {
+        write_prometheus(path, drive, samples)?;
+    }
+    write_samples(command, samples)
 }
 
 fn write_samples(command: &WatchArgs, samples: &[WearSample]) -> Result<(), AnyError> {
@@ -189,7 +234,8 @@ fn write_prometheus(
     if let Some(waf) = interval_waf(&samples[0], last) {
         text += &format!("# TYPE warp_watch_waf gauge\nwarp_watch_waf {waf}\n");
     }
-    if let Some(bytes) = drive.host_bytes_by_handle(&samples[samples.len() - 2], last) {
+    let before = &samples[samples.len().saturating_sub(2)];
+    if let Some(bytes) = drive.host_bytes_by_handle(before, last) {
         text += "# TYPE warp_watch_handle_bytes gauge\n";
         for (handle, bytes) in bytes.iter().enumerate() {
             text += &format!("warp_watch_handle_bytes{{placement_handle=\"{handle}\"}} {bytes}\n");

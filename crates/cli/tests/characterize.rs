@@ -11,10 +11,11 @@ use common::{ServerProcess, errors, files, folder, prints, refused, warp};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const SERVE: [&str; 8] = ["--device", "warp_default", "--capacity", "64M", "--timing", "off", "--tcp", "127.0.0.1:0"];
+const SERVE: [&str; 6] = ["--device", "warp_default", "--timing", "off", "--tcp", "127.0.0.1:0"];
 
 fn serve(folder: &TempDir, more: &[&str]) -> (ServerProcess, String) {
-    let server = ServerProcess::start(folder, &[&SERVE[..], more].concat());
+    let capacity = if more.contains(&"--capacity") { &[][..] } else { &["--capacity", "64M"] };
+    let server = ServerProcess::start(folder, &[&SERVE[..], capacity, more].concat());
     let target = format!("tcp:{}", server.address());
     (server, target)
 }

@@ -23,7 +23,7 @@ use zerocopy::FromBytes;
 use crate::command::{block_command, write_command};
 use crate::inspect::decode::HandleStatus;
 use crate::inspect::feedback_logs::{self, MonitoredNamespace, WatchError};
-use crate::inspect::{CommandPort, InspectError, get_log, identify};
+use crate::inspect::{CommandPort, InspectError, QueueKind, get_log, identify};
 
 /// Maximum transfer, even if the drive allows more, bytes.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
@@ -217,10 +217,28 @@ impl<P: DataPort> OpenNamespace<P> {
     /// See [`MonitoredNamespace::sample`].
     ///
     /// # Panics
-    /// FDP is disabled, or the index is out of range.
+    /// FDP is disabled.
     pub fn blocks_left(&mut self, placement: usize) -> Result<u64, WatchError> {
         let namespace = self.placement.as_ref().expect("the caller has placement indices");
-        Ok(namespace.sample(&mut self.port)?.handles[placement].blocks_left)
+        let handles = namespace.sample(&mut self.port)?.handles;
+        let problem = "the drive reports fewer placement handles than before".to_string();
+        let handle = handles.get(placement).ok_or(WatchError::Implausible { nsid: self.nsid, problem })?;
+        Ok(handle.blocks_left)
+    }
+
+    /// Reads the start of the namespace, at most `bytes`.
+    ///
+    /// # Errors
+    /// See [`CommandPort::receive`].
+    pub fn read_start(&mut self, bytes: u64) -> Result<Vec<u8>, InspectError> {
+        let step = PAGE_BYTES.max(self.block_bytes);
+        let mut data = vec![0; (bytes.min(self.bytes()) / step * step) as usize];
+        for (index, part) in data.chunks_exact_mut(step as usize).enumerate() {
+            let first = index as u64 * step / self.block_bytes;
+            let entry = block_command(IoOpcode::Read, self.nsid, first, (step / self.block_bytes) as u32);
+            self.port.receive(QueueKind::Io, entry, part)?;
+        }
+        Ok(data)
     }
 
     /// Reads the counters. All values are `None` if the drive has no counter.

@@ -318,12 +318,18 @@ impl RemoteController {
     pub fn discover(&mut self) -> Result<Vec<DiscoveryEntry>, InitiatorError> {
         const ATTEMPTS: usize = 10;
         const HEADER_PART: u32 = 20;
+        const DISCOVERY_ENTRIES_MAX: u64 = 1024;
         for _ in 0..ATTEMPTS {
             let mut part = self.log_page(LogId::Discovery, 0, 0, HEADER_PART)?;
             part.resize(size_of::<DiscoveryHeader>(), 0);
             let header = DiscoveryHeader::read_from_bytes(&part).expect("the length of a header");
+            let count = header.numrec.get();
+            if count > DISCOVERY_ENTRIES_MAX {
+                let problem = format!("its discovery log has {count} entries, more than {DISCOVERY_ENTRIES_MAX}");
+                return Err(InitiatorError::Protocol(problem));
+            }
             let mut entries = Vec::new();
-            for index in 0..header.numrec.get() {
+            for index in 0..count {
                 let bytes = size_of::<DiscoveryEntry>() as u64;
                 let offset = size_of::<DiscoveryHeader>() as u64 + index * bytes;
                 let entry = self.log_page(LogId::Discovery, 0, offset, bytes as u32)?;

@@ -64,7 +64,8 @@ def start_profile(folder: Characterization, device: str) -> str:
     }
     known |= _handles(folder)
     if drive.fdp is None or drive.fdp.reclaim_unit_bytes is None:
-        known[UNIT] = (unit_sizes(folder)[2], "start of the fit")
+        sizes = unit_sizes(folder)
+        known[UNIT] = (sizes[min(2, len(sizes) - 1)], "start of the fit")
     document = with_known(profile_text(device), {path: value for path, (value, _) in known.items()})
     call_assumed({name: document[name] for name in ("geometry", "handles", "gc") if name in document}, device)
     for name in ("timing", "endurance"):

@@ -19,7 +19,8 @@ pub struct CharacterizeArgs {
     /// out/characterize-MODEL-SERIAL]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Time limit, such as 8h, 90m or 600s. The least important probes are left out
+    /// Time after which no probe begins, such as 8h, 90m or 600s. The plan leaves out the least
+    /// important probes, and keeps three at least
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub budget: Option<Duration>,
     /// Print the plan and write nothing to the drive
@@ -56,7 +57,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         Some(number * seconds)
     });
     let seconds = seconds.filter(|seconds| (1.0..=1e9).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| "give a time such as 8h, 90m or 600s".to_string())
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "give a time of one second or more, such as 8h, 90m or 600s".to_string())
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::HostCredentials;
 use super::characterize::duration;
-use super::{HostCredentials, PrintedFormat};
 
 #[derive(Args)]
 pub struct WatchArgs {
@@ -24,8 +24,9 @@ pub struct WatchArgs {
     /// Write the last reading to this file for the textfile collector of Prometheus
     #[arg(long, value_name = "FILE.prom")]
     pub prometheus: Option<PathBuf>,
-    #[command(flatten)]
-    pub output: PrintedFormat,
+    /// Print a line of JSON for each reading, and all words to standard error
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub host: HostCredentials,
 }

@@ -21,6 +21,8 @@ pub struct InitiatorIdentity {
     pub secret: Option<Secret>,
 }
 
+/// Maximum length of an NVMe Qualified Name.
+const NQN_BYTES_MAX: usize = 223;
 /// Entries of the I/O queue.
 const IO_ENTRIES: u16 = 128;
 
@@ -49,6 +51,13 @@ impl Remote {
                 _ => error.to_string(),
             },
         };
+        let too_long = |what: &str| InspectError::Unreachable {
+            target: name.clone(),
+            problem: format!("{what} has more than {NQN_BYTES_MAX} bytes, the maximum of the standard"),
+        };
+        if visitor.host_nqn.as_ref().is_some_and(|nqn| nqn.len() > NQN_BYTES_MAX) {
+            return Err(too_long("the host NQN"));
+        }
         let options = |mut options: HostOptions| {
             if let Some(nqn) = &visitor.host_nqn {
                 options.host_nqn.clone_from(nqn);
@@ -67,6 +76,9 @@ impl Remote {
         };
         let nqn = String::from_utf8_lossy(&entry.subnqn);
         let nqn = nqn.trim_end_matches(['\0', ' ']);
+        if nqn.len() > NQN_BYTES_MAX {
+            return Err(too_long("the subsystem NQN of its discovery log"));
+        }
         let open = || {
             let mut controller = RemoteController::connect(&options(HostOptions::new(address, nqn)))?;
             controller.set_queue_count(1)?;

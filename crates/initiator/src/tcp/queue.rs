@@ -348,7 +348,11 @@ impl TcpQueue {
     fn wait_for_room(&mut self) -> Result<(), InitiatorError> {
         let timeout = Timespec::try_from(self.options.timeout).expect("a reasonable time");
         let mut descriptors = [PollFd::new(&self.stream, PollFlags::IN | PollFlags::OUT)];
-        let ready = poll(&mut descriptors, Some(&timeout)).map_err(|error| io("waiting")(error.into()))?;
+        let ready = match poll(&mut descriptors, Some(&timeout)) {
+            // A signal, such as Ctrl-C. The caller tries again.
+            Err(Errno::INTR) => return Ok(()),
+            ready => ready.map_err(|error| io("waiting")(error.into()))?,
+        };
         let events = descriptors[0].revents();
         if ready == 0 {
             return Err(io("sending")(ErrorKind::TimedOut.into()));
