@@ -171,15 +171,28 @@ fn another_drive_or_a_damaged_journal_is_refused() {
     refused(&folder, &["characterize", "/dev/nvme99n1"], &["--overwrite"]);
     refused(&folder, &["characterize", "/dev/nvme99n1", "--overwrite"], &["/dev/nvme99n1", "does not exist"]);
     refused(&folder, &["characterize", "nothing"], &["nothing", "is not a drive"]);
+    let (tiny, small) = serve(&folder, &["--capacity", "8M"]);
+    refused(&folder, &measure(&small, &[]), &["has 8 MiB", "needs 16 MiB"]);
+    tiny.stop();
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
     refused(&folder, &["characterize", "empty"], &["empty", "measurements.csv"]);
     let (server, target) = serve(&folder, &[]);
     let plan = ["characterize", &target, "--out", "drive", "--no-fit"];
     refused(&folder, &plan, &["% of the drive's life", "--yes"]);
-    for part in ["drive/jobs", "drive/samples"] {
-        std::fs::create_dir_all(folder.path().join(part)).expect("a folder");
-    }
+    server.stop();
+    // The same drive with another configuration is not the drive that was measured.
+    let measured = |fdp: &str| {
+        let (server, target) = serve(&folder, &["--fdp", fdp]);
+        let measured = warp(&folder, &measure(&target, &["--budget", "1s", "--drive-writes", "1.25"]));
+        server.stop();
+        measured
+    };
+    assert!(measured("off").status.success());
+    let error = String::from_utf8(measured("on").stderr).expect("text");
+    assert!(error.contains("without FDP") && error.contains("Choose another folder"), "{error}");
     std::fs::write(folder.path().join("drive/journal.jsonl"), "{\"record\":\"other\"}\n").expect("written");
+    let (server, target) = serve(&folder, &[]);
+    let plan = ["characterize", &target, "--out", "drive", "--no-fit"];
     refused(&folder, &plan, &["journal.jsonl, line 1", "Remove the folder"]);
     server.stop();
 }
@@ -187,7 +200,8 @@ fn another_drive_or_a_damaged_journal_is_refused() {
 #[test]
 fn a_drive_in_use_is_watched() {
     let folder = folder();
-    let (server, target) = serve(&folder, &[]);
+    let (server, target) = serve(&folder, &["--set", "endurance.rated_erases=3000"]);
+    refused(&folder, &["watch", &target, "--out", "nowhere/watch.parquet"], &["nowhere/watch.parquet"]);
     common::write(
         &folder,
         "job.fio",
@@ -213,6 +227,12 @@ fn a_drive_in_use_is_watched() {
     let printed = watching.wait_with_output().expect("it ends");
     let printed = String::from_utf8(printed.stdout).expect("text");
     assert!(printed.contains("from the FDP statistics") && printed.contains("steady"), "{printed}");
+    // 3000 erases of 70 MiB are 220 GB, which 128 MiB in some seconds use up in an hour or more.
+    let life = printed.lines().find(|line| line.contains("lives")).unwrap_or_else(|| panic!("{printed}"));
+    assert!(!life.contains(" s more"), "{life}");
+    let json = warp(&folder, &["watch", &target, "--every", "1s", "--readings", "1", "--json"]);
+    let line = common::json(std::str::from_utf8(&json.stdout).expect("text"));
+    assert_eq!((&line["host_bytes"], &line["waf"]), (&134_217_728_u64.into(), &Value::Null));
     let metrics = std::fs::read_to_string(folder.path().join("watch.prom")).expect("metrics");
     assert!(metrics.contains("warp_watch_host_bytes_total 134217728\n"), "{metrics}");
     assert!(has_parquet(&folder.path().join("watch.parquet")));
