@@ -201,7 +201,8 @@ fn another_drive_or_a_damaged_journal_is_refused() {
 fn a_drive_in_use_is_watched() {
     let folder = folder();
     let (server, target) = serve(&folder, &["--set", "endurance.rated_erases=3000"]);
-    refused(&folder, &["watch", &target, "--out", "nowhere/watch.parquet"], &["nowhere/watch.parquet"]);
+    let unwritable = warp(&folder, &["watch", &target, "--out", "nowhere/watch.parquet"]);
+    assert_eq!(unwritable.status.code(), Some(1), "a result cannot be written, before the first wait");
     common::write(
         &folder,
         "job.fio",
