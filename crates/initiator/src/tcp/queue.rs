@@ -55,6 +55,8 @@ struct OutstandingCommand {
     data: Vec<u8>,
     to_host: bool,
     received: usize,
+    /// Bytes that the controller has requested by R2T.
+    requested: usize,
 }
 
 enum UnsentPart {
@@ -220,7 +222,7 @@ impl TcpQueue {
             entry.set_sgl1(describe(data.len(), in_capsule));
         }
         let bytes = if in_capsule { data.len() } else { 0 };
-        self.pending[usize::from(cid)] = Some(OutstandingCommand { data, to_host, received: 0 });
+        self.pending[usize::from(cid)] = Some(OutstandingCommand { data, to_host, received: 0, requested: 0 });
         let offset = self.header_end(size_of::<CapsuleCmd>());
         let total = offset + if bytes > 0 { bytes + self.data_digest_bytes() } else { 0 };
         let capsule = CapsuleCmd {
@@ -580,6 +582,11 @@ impl TcpQueue {
         let pending = self.outstanding_command(cid)?;
         if pending.to_host || bytes == 0 || at + bytes > pending.data.len() {
             return Err(protocol_error("an R2T is out of range"));
+        }
+        // Data that is requested again and again would fill the memory of the host.
+        pending.requested += bytes;
+        if pending.requested > pending.data.len() {
+            return Err(protocol_error("R2Ts request more data than the command has"));
         }
         let end = at + bytes;
         while at < end {
