@@ -157,10 +157,11 @@ def page(results: list[dict]) -> str:
         "command is:", "",
         "```sh", "docs/benchmarks/blind.py target/release/warp --fit=--quick", "```", "",
         "Each cell has the predicted WAF, its interval and the true WAF of the hidden profile. Bold means",
-        "more than 5 % off. A star marks a true WAF outside the interval.", "",
+        "more than 5 % off. A star marks a true WAF outside the interval. Both numbers are means over the",
+        "same two seeds of the model.", "",
         "| drive | spare | policy | named | " + " | ".join(UNSEEN) + " |", "|---" * (4 + len(UNSEEN)) + "|",
     ]
-    for result in results:
+    for result in sorted(results, key=lambda result: result["drive"]):
         cells = []
         for answer in result["answers"]:
             text = f"{answer['predicted']:.3f} ({answer['low']:.2f}-{answer['high']:.2f}), {answer['true']:.3f}"
