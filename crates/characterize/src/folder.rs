@@ -93,12 +93,10 @@ impl ResultFolder {
             erased_bytes: counter(first.erased_bytes),
             ..ProbeSample::default()
         });
-        let before = begin.iter().chain(samples).map(Some);
-        let rows: Vec<(ProbeSample, Option<f64>)> = std::iter::once(None)
-            .chain(before)
-            .zip(begin.iter().chain(samples))
-            .map(|(before, sample)| (*sample, before.and_then(|before| interval_waf(before, sample))))
-            .collect();
+        let all: Vec<ProbeSample> = begin.iter().chain(samples).copied().collect();
+        let waf = |index: usize| interval_waf(&all[index.checked_sub(1)?], &all[index]);
+        let rows: Vec<(ProbeSample, Option<f64>)> =
+            all.iter().enumerate().map(|(index, sample)| (*sample, waf(index))).collect();
         let table = ExportTable::single_batch(&rows, |columns| {
             columns
                 .u64("host_bytes", |row| row.0.host_bytes)
@@ -112,7 +110,7 @@ impl ResultFolder {
 }
 
 /// Write amplification between two samples. `None` without a counter.
-pub fn interval_waf(before: &ProbeSample, after: &ProbeSample) -> Option<f64> {
+fn interval_waf(before: &ProbeSample, after: &ProbeSample) -> Option<f64> {
     let host = after.host_bytes.checked_sub(before.host_bytes).filter(|host| *host > 0)?;
     let media = after.media_bytes?.checked_sub(before.media_bytes.unwrap_or(0))?;
     Some(media as f64 / host as f64)

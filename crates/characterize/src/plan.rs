@@ -1,6 +1,7 @@
 //! Probes of a drive, in the order of their importance, with the bytes that they write.
 
 use crate::identity::DriveIdentity;
+use crate::journal::Journal;
 
 /// Drive writes that a probe may take to become steady.
 pub const DRIVE_WRITES_MAX: f64 = 5.0;
@@ -117,6 +118,11 @@ impl Plan {
             ProbeWork::Times => fill + LOADS * self.load_seconds,
             ProbeWork::ReclaimUnit => fill * 0.01,
         }
+    }
+
+    /// Leaves out the probes that a journal contains.
+    pub fn skip_completed(&mut self, journal: &Journal) {
+        self.probes.retain(|probe| !journal.results().any(|(done, _)| done == probe.name));
     }
 
     /// Keeps the first probes that fit into a time, at least three.

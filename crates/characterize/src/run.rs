@@ -35,7 +35,7 @@ const SEED: u64 = 1;
 /// count erased bytes.
 const COLLECTS_AFTER: f64 = 0.6;
 /// Ratio of a half 95 % interval and a standard deviation, normal distribution.
-const HALF_WIDTH_PER_SIGMA: f64 = 1.96;
+pub const HALF_WIDTH_PER_SIGMA: f64 = 1.96;
 /// Smallest standard deviation of a write amplification, as a share of it. The counters have steps.
 const SIGMA_MIN: f64 = 0.002;
 
@@ -76,7 +76,7 @@ pub struct Characterization<'a, P> {
 }
 
 impl<P: DataPort> Characterization<'_, P> {
-    /// Runs the probes that the journal does not contain. Returns false if the observer stopped
+    /// Runs the probes of a plan. Returns false if the observer stopped
     /// them, or the deadline passed.
     ///
     /// # Errors
@@ -85,9 +85,6 @@ impl<P: DataPort> Characterization<'_, P> {
     pub fn run(&mut self, plan: &Plan) -> Result<bool, CharacterizeError> {
         self.folder.update(self.identity, self.journal)?;
         for (index, probe) in plan.probes.iter().enumerate() {
-            if self.journal.results().any(|(done, _)| done == probe.name) {
-                continue;
-            }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Ok(false);
             }
@@ -108,7 +105,6 @@ impl<P: DataPort> Characterization<'_, P> {
                             drive_writes: 0.0,
                             waf: None,
                         });
-                        !self.observer.should_stop()
                     };
                     let should_stop = || self.observer.should_stop();
                     times::measure(self.drive, plan.load_seconds, &report, &should_stop)?

@@ -53,19 +53,20 @@ const LOADS: [Load; 12] = [
     load(WRITE, 4096, 32, true, true),
 ];
 
-/// Measures all loads, `seconds` each. `report` receives the completed share and returns false to
-/// stop. Returns `None` if it did.
+/// Measures all loads, `seconds` each. `report` receives the completed share. Returns
+/// `None` if `should_stop` stopped it.
 pub fn measure(
     drive: &mut OpenNamespace<impl DataPort>,
     seconds: f64,
-    report: &dyn Fn(f64) -> bool,
+    report: &dyn Fn(f64),
     should_stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Vec<TimeResult>>, CharacterizeError> {
     let mut rows = Vec::new();
     for (index, load) in LOADS.iter().enumerate() {
-        if !report(index as f64 / (LOADS.len() + 1) as f64) {
+        if should_stop() {
             return Ok(None);
         }
+        report(index as f64 / (LOADS.len() + 1) as f64);
         if load.bytes < drive.block_bytes() || load.bytes > drive.bytes() {
             continue;
         }

@@ -2,20 +2,19 @@
 //!
 //! ```text
 //! WatchedDrive::read -> WearSample, at times -> host_bytes_by_handle
-//!                                            -> SteadyForecast, LifeForecast
+//!                                            -> SteadyForecast, seconds_of_life
 //! ```
 //!
 //! The module only reads log pages. It needs no FDP. A drive with fewer counters gives fewer
 //! numbers.
 
+use initiator::command::log_page_command;
 use initiator::inspect::decode::HandleStatus;
 use initiator::inspect::feedback_logs::{MonitoredNamespace, WatchError};
-use initiator::inspect::{CommandPort, InspectError, QueueKind};
+use initiator::inspect::{CommandPort, InspectError, QueueKind, ocp_smart_log};
 use nvme_spec::LogId;
 use nvme_spec::log::SmartLog;
-use nvme_spec::ocp::{SMART_EXTENDED_GUID, SmartExtendedLog};
 use simulate::steady::{ROUNDS, SLOPE, SteadyState};
-use zerocopy::FromBytes;
 
 /// Bytes of a data unit of the SMART log.
 const DATA_UNIT_BYTES: u128 = 512_000;
@@ -56,11 +55,7 @@ impl<P: CommandPort> WatchedDrive<P> {
     /// # Errors
     /// The namespace does not exist, or a command fails.
     pub fn open(mut port: P, nsid: u32) -> Result<WatchedDrive<P>, WatchError> {
-        let placement = match MonitoredNamespace::find(&mut port, nsid, None) {
-            Ok(placement) => Some(placement),
-            Err(WatchError::NotSupported | WatchError::Disabled { .. }) => None,
-            Err(error) => return Err(error),
-        };
+        let placement = MonitoredNamespace::find_if_enabled(&mut port, nsid)?.ok();
         Ok(WatchedDrive { port, placement, unit_blocks: 0 })
     }
 
@@ -79,19 +74,15 @@ impl<P: CommandPort> WatchedDrive<P> {
     /// The drive is gone, or rejects a page that it had.
     pub fn read(&mut self, seconds: f64) -> Result<WearSample, WatchError> {
         let mut sample = WearSample { seconds, ..WearSample::default() };
-        if let Some(page) = optional_log(&mut self.port, LogId::SmartHealth, u32::MAX)? {
-            let page = SmartLog::read_from_bytes(&page).expect("the answer has the requested length");
+        if let Some(page) = smart_log(&mut self.port)? {
             sample.host_bytes = page.duw.get().checked_mul(DATA_UNIT_BYTES);
             sample.percentage_used = Some(page.pused);
         }
-        if let Some(page) = optional_log(&mut self.port, LogId::SmartExtended, 0)? {
-            let page = SmartExtendedLog::read_from_bytes(&page).expect("the answer has the requested length");
-            if page.lpg == SMART_EXTENDED_GUID {
-                sample.media_bytes = Some(page.pmuw.get());
-                sample.physical_bytes = sample.media_bytes;
-                let endurance = page.eest.get().checked_mul(ENDURANCE_UNIT_BYTES);
-                sample.endurance_bytes = endurance.filter(|bytes| *bytes > 0);
-            }
+        if let Some(page) = ocp_smart_log(&mut self.port)? {
+            sample.media_bytes = Some(page.pmuw.get());
+            sample.physical_bytes = sample.media_bytes;
+            let endurance = page.eest.get().checked_mul(ENDURANCE_UNIT_BYTES);
+            sample.endurance_bytes = endurance.filter(|bytes| *bytes > 0);
         }
         if let Some(namespace) = &self.placement {
             let logs = namespace.sample(&mut self.port)?;
@@ -145,12 +136,13 @@ fn blocks_by_handle(before: &[u64], after: &[u64], unit: u64, total: u64) -> Opt
     Some(blocks)
 }
 
-fn optional_log(port: &mut impl CommandPort, log: LogId, nsid: u32) -> Result<Option<Vec<u8>>, WatchError> {
-    let mut data = vec![0; size_of::<SmartLog>()];
-    let mut entry = initiator::command::log_page_command(log, 0, 0, 0, data.len() as u32);
-    entry.nsid = nsid.into();
+/// Reads the SMART log of the controller. `None` if the drive lacks it.
+fn smart_log(port: &mut impl CommandPort) -> Result<Option<SmartLog>, WatchError> {
+    let mut data = [0; size_of::<SmartLog>()];
+    let mut entry = log_page_command(LogId::SmartHealth, 0, 0, 0, data.len() as u32);
+    entry.nsid = u32::MAX.into();
     match port.receive(QueueKind::Admin, entry, &mut data) {
-        Ok(_) => Ok(Some(data)),
+        Ok(_) => Ok(Some(zerocopy::transmute!(data))),
         Err(InspectError::Refused { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }

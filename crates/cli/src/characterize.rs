@@ -12,15 +12,14 @@ use characterize::folder::ResultFolder;
 use characterize::identity::DriveIdentity;
 use characterize::journal::{Journal, JournalRecord, ProbeResult};
 use characterize::plan::{FILL_RATE_ASSUMED, Plan, Probe};
-use characterize::run::{Characterization, ProbeObserver, ProbePhase, ProbeProgress};
+use characterize::run::{Characterization, HALF_WIDTH_PER_SIGMA, ProbeObserver, ProbePhase, ProbeProgress};
 use characterize::{CharacterizeError, file_systems};
 use indicatif::{ProgressBar, ProgressStyle};
-use initiator::drive::{DataPort, OpenNamespace};
 use report::rows::{CellValue, ReportTable};
 use simulate::run::{ProgressObserver as _, RunProgress};
 
 use crate::arguments::CharacterizeArgs;
-use crate::target::{named, open_for_writing};
+use crate::target::{AnyDrive, named, open_for_writing};
 use crate::watch::span;
 use crate::{AnyError, ExitOutcome, bad_option, calibrate, execute, print};
 
@@ -32,8 +31,6 @@ const CAPACITY_MIN: u64 = 16 << 20;
 const STEPS: f64 = 1000.0;
 /// Module of the Python package that fits the profile.
 const FIT: &str = "warp_ssd.characterize";
-
-type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
 
 pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError> {
     let earlier = Path::new(&command.target);
@@ -53,7 +50,7 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
     let earlier = if is_earlier { Some(open_journal(&folder, &identity)?) } else { None };
     let fill_rate = earlier.as_ref().and_then(|(_, journal)| journal.fill_rate()).unwrap_or(FILL_RATE_ASSUMED);
     if let Some((_, journal)) = &earlier {
-        plan.probes.retain(|probe| !journal.results().any(|(done, _)| done == probe.name));
+        plan.skip_completed(journal);
     }
     if let Some(budget) = command.budget {
         plan.shorten(identity.capacity_bytes, fill_rate, budget.as_secs_f64());
@@ -120,8 +117,7 @@ fn fit(command: &CharacterizeArgs, folder: &Path) -> Result<ExitOutcome, AnyErro
 
 fn open(command: &CharacterizeArgs) -> Result<AnyDrive, AnyError> {
     let target = command.target.as_str();
-    let (port, nsid) = open_for_writing("DRIVE", target, &command.host, command.overwrite || command.dry_run)?;
-    let mut drive = OpenNamespace::open(port, nsid).map_err(|error| named(target, &error))?;
+    let mut drive = open_for_writing("DRIVE", target, &command.host, command.overwrite || command.dry_run)?;
     if drive.bytes() < CAPACITY_MIN {
         let problem = format!(
             "{target} has {}. A drive needs {} for the probes",
@@ -278,7 +274,7 @@ impl ProbeObserver for BarObserver {
     fn end_probe(&self, probe: &Probe, outcome: &ProbeResult) {
         let text = match outcome {
             ProbeResult::Waf(waf) if !self.has_counter => format!("{:.1} MB/s", 1e-6 / waf.value),
-            ProbeResult::Waf(waf) => format!("WAF {:.3} +- {:.3}", waf.value, 1.96 * waf.sigma),
+            ProbeResult::Waf(waf) => format!("WAF {:.3} +- {:.3}", waf.value, HALF_WIDTH_PER_SIGMA * waf.sigma),
             ProbeResult::Times { rows } => format!("{} rates and latencies", rows.len()),
             ProbeResult::ReclaimUnit { bytes: Some(bytes) } => HumanBytes(*bytes).to_string(),
             ProbeResult::ReclaimUnit { bytes: None } => "not visible to the host".to_string(),

@@ -21,7 +21,7 @@ use workload::{IoRequest, RequestOperation, RequestSource, Workload as _};
 
 use crate::arguments::{RunArgs, typed_line};
 use crate::run::refuse_logs;
-use crate::target::{named, open_for_writing};
+use crate::target::{AnyDrive, named, open_for_writing};
 use crate::{AnyError, ExitOutcome, bad_option, execute, print, results};
 
 /// Maximum requests per batch from the workload.
@@ -122,11 +122,8 @@ fn cell(command: &RunArgs, name: &str) -> Result<RunSpec, AnyError> {
     }
 }
 
-type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
-
 fn connect(command: &RunArgs, on: &str) -> Result<AnyDrive, AnyError> {
-    let (port, nsid) = open_for_writing("--target", on, &command.remote.host, command.remote.overwrite)?;
-    let drive = OpenNamespace::open(port, nsid).map_err(|error| named(on, &error))?;
+    let drive = open_for_writing("--target", on, &command.remote.host, command.remote.overwrite)?;
     drive.placement().map_err(|error| named(on, &error))?;
     Ok(drive)
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use experiment::LabError;
-use initiator::drive::DataPort;
+use initiator::drive::{DataPort, OpenNamespace};
 use initiator::inspect::passthrough::Passthrough;
 use initiator::inspect::remote::{InitiatorIdentity, Remote};
 use initiator::inspect::{CommandPort, FdpReport, report};
@@ -86,7 +86,10 @@ impl DriveTarget {
     }
 }
 
-/// Opens a namespace that the command overwrites, with its identifier. A namespace of this machine
+/// Open namespace of a drive that is reached in any way.
+pub type AnyDrive = OpenNamespace<Box<dyn DataPort + Send>>;
+
+/// Opens a namespace that the command overwrites. A namespace of this machine
 /// must be unused, and `--overwrite` must confirm it.
 ///
 /// # Errors
@@ -96,9 +99,9 @@ pub fn open_for_writing(
     text: &str,
     host: &HostCredentials,
     is_confirmed: bool,
-) -> Result<(Box<dyn DataPort + Send>, u32), AnyError> {
-    match DriveTarget::parse_drive(option, text, host)? {
-        DriveTarget::Tcp(address, identity) => Ok((Box::new(Remote::connect(address, &identity)?), REMOTE_NSID)),
+) -> Result<AnyDrive, AnyError> {
+    let (port, nsid): (Box<dyn DataPort + Send>, u32) = match DriveTarget::parse_drive(option, text, host)? {
+        DriveTarget::Tcp(address, identity) => (Box::new(Remote::connect(address, &identity)?), REMOTE_NSID),
         DriveTarget::Device(path) | DriveTarget::File(path) => {
             if !is_confirmed {
                 let problem = format!("the command destroys all data on {text}. Confirm this with --overwrite");
@@ -106,9 +109,10 @@ pub fn open_for_writing(
             }
             let port = Passthrough::open_unused(&path)?;
             let nsid = namespace_of(option, text, &port)?;
-            Ok((Box::new(port), nsid))
+            (Box::new(port), nsid)
         }
-    }
+    };
+    Ok(OpenNamespace::open(port, nsid).map_err(|error| named(text, &error))?)
 }
 
 /// Opens a drive for reading, with the identifier of its namespace.

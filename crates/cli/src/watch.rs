@@ -1,7 +1,6 @@
 //! `warp watch`: write amplification of a drive over hours, from its log pages.
 
 use std::io::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use analysis::export::{ExportTable, write_parquet};
@@ -38,7 +37,8 @@ pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
     let begun = Instant::now();
     let mut samples = vec![drive.read(0.0).map_err(|error| named(&command.target, &error))?];
     // A file that cannot be written is found before hours have passed.
-    write_files(command, &drive, &samples)?;
+    write_prometheus(command, &drive, &samples)?;
+    write_samples(command, &samples)?;
     say(command, &introduction(&command.target, &drive, &samples[0]));
     let readings = command.readings.unwrap_or(u64::MAX);
     let (mut failures, mut outcome) = (0, ExitOutcome::Done);
@@ -72,15 +72,17 @@ pub fn watch(command: &WatchArgs) -> Result<ExitOutcome, AnyError> {
             }
         }
         print(&row(command, &drive, &samples));
-        if samples.len().is_multiple_of(READINGS_PER_FILE) || command.prometheus.is_some() {
-            // A disk that is full for a moment must not end a watch of days.
-            if let Err(error) = write_files(command, &drive, &samples) {
-                print_error(&error.to_string());
-            }
+        // A disk that is full for a moment must not end a watch of days.
+        let mut written = write_prometheus(command, &drive, &samples);
+        if samples.len().is_multiple_of(READINGS_PER_FILE) {
+            written = written.and(write_samples(command, &samples));
+        }
+        if let Err(error) = written {
+            print_error(&error.to_string());
         }
     }
     say(command, &summary(&drive, &samples));
-    write_files(command, &drive, &samples)?;
+    write_samples(command, &samples)?;
     Ok(outcome)
 }
 
@@ -187,17 +189,6 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
-fn write_files(
-    command: &WatchArgs,
-    drive: &WatchedDrive<impl CommandPort>,
-    samples: &[WearSample],
-) -> Result<(), AnyError> {
-    if let Some(path) = &command.prometheus {
-        write_prometheus(path, drive, samples)?;
-    }
-    write_samples(command, samples)
-}
-
 fn write_samples(command: &WatchArgs, samples: &[WearSample]) -> Result<(), AnyError> {
     let Some(path) = &command.out else { return Ok(()) };
     let short = |bytes: Option<u128>| bytes.and_then(|bytes| u64::try_from(bytes).ok());
@@ -214,10 +205,11 @@ fn write_samples(command: &WatchArgs, samples: &[WearSample]) -> Result<(), AnyE
 
 /// Writes the counters in the exposition format of Prometheus.
 fn write_prometheus(
-    path: &Path,
+    command: &WatchArgs,
     drive: &WatchedDrive<impl CommandPort>,
     samples: &[WearSample],
 ) -> Result<(), AnyError> {
+    let Some(path) = &command.prometheus else { return Ok(()) };
     let last = &samples[samples.len() - 1];
     let counters = [
         ("warp_watch_host_bytes_total", "counter", last.host_bytes),

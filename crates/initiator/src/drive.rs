@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use nvme_spec::command::{DatasetManagementCdw11, Range, SubmissionEntry};
 use nvme_spec::identify::Cns;
-use nvme_spec::ocp::{SMART_EXTENDED_GUID, SmartExtendedLog};
-use nvme_spec::{IdentifyController, IoOpcode, LogId};
+use nvme_spec::{IdentifyController, IoOpcode};
 use rand::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use zerocopy::FromBytes;
@@ -23,7 +22,7 @@ use zerocopy::FromBytes;
 use crate::command::{block_command, write_command};
 use crate::inspect::decode::HandleStatus;
 use crate::inspect::feedback_logs::{self, MonitoredNamespace, WatchError};
-use crate::inspect::{CommandPort, InspectError, QueueKind, get_log, identify};
+use crate::inspect::{CommandPort, InspectError, QueueKind, identify, ocp_smart_log};
 
 /// Maximum transfer, even if the drive allows more, bytes.
 const TRANSFER_BYTES_MAX: u64 = 1 << 20;
@@ -47,6 +46,11 @@ pub enum TransferData {
     Ranges([u8; size_of::<Range>()]),
 }
 
+/// Gives the next command of a transfer, `None` at its end.
+pub type CommandSource<'a> = dyn FnMut() -> Option<TransferCommand> + Send + 'a;
+/// Receives each completed command of a transfer with its latency.
+pub type CompletionSink<'a> = dyn FnMut(&TransferCommand, Duration) + Send + 'a;
+
 /// Port that also sends I/O commands with host data.
 pub trait DataPort: CommandPort {
     /// Sends commands until `next` returns `None`, with up to `depth` in flight. Each completion
@@ -59,8 +63,8 @@ pub trait DataPort: CommandPort {
         &mut self,
         depth: usize,
         write_data: &[u8],
-        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
-        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+        next: &mut CommandSource<'_>,
+        completed: &mut CompletionSink<'_>,
     ) -> Result<(), InspectError>;
 
     fn transfer_bytes_max(&self) -> u64 {
@@ -73,8 +77,8 @@ impl<P: DataPort + ?Sized> DataPort for Box<P> {
         &mut self,
         depth: usize,
         write_data: &[u8],
-        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
-        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+        next: &mut CommandSource<'_>,
+        completed: &mut CompletionSink<'_>,
     ) -> Result<(), InspectError> {
         (**self).transfer(depth, write_data, next, completed)
     }
@@ -139,10 +143,7 @@ impl<P: DataPort> OpenNamespace<P> {
         let structure = feedback_logs::structure(&mut port, nsid)?;
         let block_bytes = feedback_logs::block_bytes(nsid, &structure)?;
         let implausible = |problem: String| WatchError::Implausible { nsid, problem };
-        let placement = match MonitoredNamespace::find(&mut port, nsid, None) {
-            found @ (Ok(_) | Err(WatchError::NotSupported | WatchError::Disabled { .. })) => found,
-            Err(error) => return Err(error),
-        };
+        let placement = MonitoredNamespace::find_if_enabled(&mut port, nsid)?;
         let mut handles = Vec::new();
         if let Ok(namespace) = &placement {
             handles = namespace.sample(&mut port)?.handles;
@@ -153,7 +154,7 @@ impl<P: DataPort> OpenNamespace<P> {
         let counter = if placement.is_ok() {
             Some(WearCounter::Fdp)
         } else {
-            media_units_written(&mut port)?.map(|_| WearCounter::Ocp)
+            ocp_smart_log(&mut port)?.map(|_| WearCounter::Ocp)
         };
         let controller = identify(&mut port, Cns::Controller, 0)?;
         let controller = IdentifyController::read_from_bytes(&controller).expect("the request was for 4096 bytes");
@@ -257,7 +258,8 @@ impl<P: DataPort> OpenNamespace<P> {
                 }
             }
             Some(WearCounter::Ocp) => {
-                WearReading { media_bytes: media_units_written(&mut self.port)?, ..WearReading::default() }
+                let media_bytes = ocp_smart_log(&mut self.port)?.map(|page| page.pmuw.get());
+                WearReading { media_bytes, ..WearReading::default() }
             }
             None => WearReading::default(),
         })
@@ -354,17 +356,4 @@ fn deallocate_command(nsid: u32, first: u64, blocks: u32) -> TransferCommand {
         ..SubmissionEntry::default()
     };
     TransferCommand { entry, data: TransferData::Ranges(zerocopy::transmute!(range)) }
-}
-
-/// Physical Media Units Written of the OCP page C0h, bytes. `None` if the drive lacks the page.
-fn media_units_written(port: &mut impl CommandPort) -> Result<Option<u128>, InspectError> {
-    match get_log(port, LogId::SmartExtended, 0, 0, size_of::<SmartExtendedLog>()) {
-        Ok(page) => {
-            let page = SmartExtendedLog::read_from_bytes(&page).expect("the answer has the requested length");
-            // Other vendors use the same number for their own pages.
-            Ok((page.lpg == SMART_EXTENDED_GUID).then(|| page.pmuw.get()))
-        }
-        Err(InspectError::Refused { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

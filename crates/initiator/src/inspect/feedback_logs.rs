@@ -105,6 +105,20 @@ impl MonitoredNamespace {
         })
     }
 
+    /// As [`MonitoredNamespace::find`], for a drive that may lack FDP. The inner error says why.
+    ///
+    /// # Errors
+    /// The namespace does not exist, or a command fails.
+    pub fn find_if_enabled(
+        port: &mut impl CommandPort,
+        nsid: u32,
+    ) -> Result<Result<MonitoredNamespace, WatchError>, WatchError> {
+        match MonitoredNamespace::find(port, nsid, None) {
+            found @ (Ok(_) | Err(WatchError::NotSupported | WatchError::Disabled { .. })) => Ok(found),
+            Err(error) => Err(error),
+        }
+    }
+
     pub fn bytes(&self) -> u64 {
         self.blocks * self.block_bytes
     }

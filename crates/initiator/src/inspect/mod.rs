@@ -19,6 +19,7 @@ pub mod remote;
 use nvme_spec::command::{GetFeaturesCdw10, IoManagementCdw10, SubmissionEntry};
 use nvme_spec::fdp::{FdpConfigurationsHeader, LSP_CONTROLLER_EVENTS, LSP_HOST_EVENTS, MO_RUH_STATUS, RuhStatusHeader};
 use nvme_spec::identify::Cns;
+use nvme_spec::ocp::{SMART_EXTENDED_GUID, SmartExtendedLog};
 use nvme_spec::{AdminOpcode, FeatureId, IdentifyController, IoOpcode, LogId, Status};
 use serde::Serialize;
 use zerocopy::FromBytes;
@@ -202,6 +203,22 @@ pub fn get_log(
     let entry = log_page_command(log, specific, endurance_group, 0, bytes as u32);
     port.receive(QueueKind::Admin, entry, &mut data)?;
     Ok(data)
+}
+
+/// Reads the OCP page C0h. `None` if the drive lacks it. Other vendors use the same number for their
+/// own pages.
+///
+/// # Errors
+/// See [`CommandPort::receive`].
+pub fn ocp_smart_log(port: &mut impl CommandPort) -> Result<Option<SmartExtendedLog>, InspectError> {
+    match get_log(port, LogId::SmartExtended, 0, 0, size_of::<SmartExtendedLog>()) {
+        Ok(page) => {
+            let page = SmartExtendedLog::read_from_bytes(&page).expect("the answer has the requested length");
+            Ok((page.lpg == SMART_EXTENDED_GUID).then_some(page))
+        }
+        Err(InspectError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads the current value of a feature, dword 0 of the completion. `data` receives the feature's

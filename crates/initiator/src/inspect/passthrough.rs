@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode};
 
 use super::{CommandPort, InspectError, QueueKind};
-use crate::drive::{DataPort, TransferCommand, TransferData};
+use crate::drive::{CommandSource, CompletionSink, DataPort, TransferCommand, TransferData};
 
 pub struct Passthrough {
     device: File,
@@ -184,8 +184,8 @@ impl DataPort for Passthrough {
         &mut self,
         depth: usize,
         write_data: &[u8],
-        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
-        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+        next: &mut CommandSource<'_>,
+        completed: &mut CompletionSink<'_>,
     ) -> Result<(), InspectError> {
         let queue = Mutex::new((next, completed, None));
         let lock = || queue.lock().expect("no thread panics with the lock");

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nvme_spec::Status;
 use nvme_spec::command::SubmissionEntry;
 
 use super::{CommandPort, InspectError, QueueKind};
-use crate::drive::{DataPort, TransferCommand, TransferData};
+use crate::drive::{CommandSource, CompletionSink, DataPort, TransferCommand, TransferData};
 use crate::tcp::{self, CommandData, CompletedCommand, HostOptions, InitiatorError, RemoteController};
 use dhchap::Secret;
 
@@ -128,8 +128,8 @@ impl DataPort for Remote {
         &mut self,
         depth: usize,
         write_data: &[u8],
-        next: &mut (dyn FnMut() -> Option<TransferCommand> + Send),
-        completed: &mut (dyn FnMut(&TransferCommand, Duration) + Send),
+        next: &mut CommandSource<'_>,
+        completed: &mut CompletionSink<'_>,
     ) -> Result<(), InspectError> {
         let unreachable =
             |error: InitiatorError| InspectError::Unreachable { target: self.name.clone(), problem: error.to_string() };
