@@ -269,6 +269,28 @@ def test_without_a_counter_ratios_are_measured(tmp_path: Path) -> None:
     assert (one.waf, one.probe, one.use, one.relative_to.probe) == (1.2, "zipf", "holdout", "uniform")
 
 
+def test_a_drive_without_a_counter_is_fitted_by_its_ratios(copy: Path, tmp_path: Path) -> None:
+    """The rows are those that `warp characterize --without-counters` writes for rates without noise."""
+    lines = [line.split(",", 5) for line in (copy / "measurements.csv").read_text().splitlines()]
+    uniform = next(float(line[2]) for line in lines if line[0] == "uniform")
+    rows = [",".join(lines[0])]
+    for probe, job, waf, _, _, rest in lines[1:]:
+        ratio = float(waf) / uniform
+        known = ["", "", ""] if probe == "uniform" else [f"{ratio:.5f}", f"{0.05 * ratio:.5f}", "uniform"]
+        # Requests of another size have another rate.
+        rows += [] if probe == "sequential" else [",".join([probe, job, *known, rest])]
+    (copy / "measurements.csv").write_text("\n".join(rows) + "\n")
+    (copy / "samples/sequential.parquet").unlink()
+    (copy / "jobs/sequential.fio").unlink()
+    (copy / "drive.json").write_text(json.dumps({**DRIVE, "counter": None, "missing": ["Media bytes are unknown."]}))
+    found = fit_folder(copy, quick=True, trials=0, store=tmp_path / "store", progress=False)
+    (holdout,) = (one for one in found.predictions if one.measurement.use == "holdout")
+    assert holdout.is_inside
+    assert abs(holdout.error) < 0.10
+    assert "age-aware" in (found.family, *found.families_alike)
+    assert "The media overhead is unknown" in (copy / "profile.toml").read_text()
+
+
 def test_all_contributed_drives_are_accepted() -> None:
     folders = [path for path in (Path(__file__).parents[2] / "devices/community").iterdir() if path.is_dir()]
     for folder in folders:

@@ -85,8 +85,8 @@ impl DriveIdentity {
         });
         if counter.is_none() {
             missing.push(
-                "The drive has no FDP statistics and no OCP log C0h, so media bytes are unknown. Write amplification \
-                 is relative to the uniform probe, from the rates of the host."
+                "Media bytes are unknown, because the drive has no FDP statistics and no OCP log C0h, or they are not \
+                 used. Write amplification is relative to the uniform probe, from the rates of the host."
                     .to_string(),
             );
         }

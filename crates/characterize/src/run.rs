@@ -186,7 +186,7 @@ impl<P: DataPort> Characterization<'_, P> {
             let sample = sample(&before, &self.drive.wear()?, sent_bytes, begun.elapsed())?;
             if sample.media_bytes == Some(0) && samples.len() as u64 >= SAMPLES_PER_DRIVE_WRITE / 2 {
                 let problem = "the drive's counter of media bytes does not move, although half a drive write was sent. \
-                               The drive cannot be measured by it";
+                               Choose another folder and --without-counters";
                 return Err(CharacterizeError::Refused(problem.to_string()));
             }
             samples.push(sample);

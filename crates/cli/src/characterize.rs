@@ -42,6 +42,9 @@ pub fn characterize(command: &CharacterizeArgs) -> Result<ExitOutcome, AnyError>
         return fit(command, earlier);
     }
     let mut drive = open(command)?;
+    if command.without_counters {
+        drive.ignore_counter();
+    }
     let identity = DriveIdentity::read(&mut drive, &command.target).map_err(|error| named(&command.target, &error))?;
     let mut plan = Plan::new(&identity, command.drive_writes, command.load_seconds);
     let folder = command.out.clone().unwrap_or_else(|| default_folder(&identity));

@@ -152,6 +152,52 @@ fn a_drive_without_fdp_is_measured_by_its_ocp_log() {
 }
 
 #[test]
+fn without_counters_rates_are_compared() {
+    let folder = folder();
+    let (server, target) = serve(&folder, &[]);
+    let arguments = measure(&target, &["--drive-writes", "1.25", "--without-counters", "--budget", "1s"]);
+    let printed = prints(&folder, &arguments);
+    assert!(printed.contains("Media bytes are unknown") && printed.contains(" MB/s"), "{printed}");
+    assert!(!printed.contains(" +- "), "a rate is no write amplification: {printed}");
+    let drive: Value = serde_json::from_str(&text(&folder, "drive.json")).expect("JSON");
+    assert_eq!(drive["counter"], Value::Null);
+    let measurements = text(&folder, "measurements.csv");
+    for row in rows(&measurements) {
+        match row[0] {
+            "uniform" => assert_eq!(row[2..5], ["", "", ""], "{measurements}"),
+            _ => assert!(row[4] == "uniform" && row[8] == "true", "{measurements}"),
+        }
+    }
+    // The counters exist, so this is another measurement.
+    refused(&folder, &measure(&target, &[]), &["no counter", "fdp counter", "Choose another folder"]);
+    server.stop();
+}
+
+#[test]
+fn a_drive_that_returns_errors_is_a_sentence_and_the_journal_continues() {
+    let folder = folder();
+    // The fault begins after the fills and workloads of the first probes.
+    let plan = "[[fault]]\nkind = \"error\"\ncommands = [\"write\"]\nstatus = \"internal_error\"\nfrom_command = 4000\n";
+    common::write(&folder, "plan.toml", plan);
+    let (server, target) = serve(&folder, &["--faults", "plan.toml", "--data", "drive.img"]);
+    let arguments = measure(&target, &["--drive-writes", "1.25"]);
+    let failed = warp(&folder, &arguments);
+    assert_eq!(failed.status.code(), Some(2));
+    let error = String::from_utf8(failed.stderr).expect("text");
+    assert!(error.contains("Internal Error") && error.contains("keeps the finished probes"), "{error}");
+    server.stop();
+    let before = completed(&text(&folder, "journal.jsonl"));
+    assert!(!before.is_empty(), "the fault begins after a probe");
+    // The drive is repaired, and the same command continues on its new address.
+    let (server, target) = serve(&folder, &["--data", "drive.img"]);
+    prints(&folder, &measure(&target, &["--drive-writes", "1.25", "--budget", "1s"]));
+    let after = completed(&text(&folder, "journal.jsonl"));
+    assert_eq!(after[..before.len()], before, "completed probes are kept");
+    assert!(after.len() > before.len(), "{after:?}");
+    server.stop();
+}
+
+#[test]
 fn blocks_of_512_bytes_and_a_dry_run() {
     let folder = folder();
     let (server, target) = serve(&folder, &["--block", "512"]);

@@ -204,6 +204,11 @@ impl<P: DataPort> OpenNamespace<P> {
         self.counter
     }
 
+    /// Treats the drive as one without a counter of media bytes.
+    pub fn ignore_counter(&mut self) {
+        self.counter = None;
+    }
+
     /// Properties of the namespace with FDP.
     ///
     /// # Errors

@@ -38,6 +38,10 @@ pub struct CharacterizeArgs {
     /// Seconds of each load that measures a rate or a latency
     #[arg(long, value_name = "SECONDS", default_value_t = characterize::plan::LOAD_SECONDS, value_parser = load_seconds)]
     pub load_seconds: f64,
+    /// Use no counter of the drive, because it is wrong. The host's rates then give relative write
+    /// amplifications
+    #[arg(long)]
+    pub without_counters: bool,
     /// Measure only. `warp characterize FOLDER` fits the profile later
     #[arg(long)]
     pub no_fit: bool,
