@@ -177,7 +177,8 @@ fn without_counters_rates_are_compared() {
 fn a_drive_that_returns_errors_is_a_sentence_and_the_journal_continues() {
     let folder = folder();
     // The fault begins after the fills and workloads of the first probes.
-    let plan = "[[fault]]\nkind = \"error\"\ncommands = [\"write\"]\nstatus = \"internal_error\"\nfrom_command = 4000\n";
+    let plan =
+        "[[fault]]\nkind = \"error\"\ncommands = [\"write\"]\nstatus = \"internal_error\"\nfrom_command = 4000\n";
     common::write(&folder, "plan.toml", plan);
     let (server, target) = serve(&folder, &["--faults", "plan.toml", "--data", "drive.img"]);
     let arguments = measure(&target, &["--drive-writes", "1.25"]);
