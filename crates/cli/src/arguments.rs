@@ -267,7 +267,7 @@ pub struct ExportArgs {
     pub per_placement: bool,
 }
 
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     pub drive: ServedDriveArgs,

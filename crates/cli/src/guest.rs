@@ -43,7 +43,7 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     }
     let share = shared_folder(&command.share)?;
     check_files(command)?;
-    let drive = (command.transport != GuestTransport::None).then(|| drive(&command.drive)).transpose()?;
+    let drives = (command.transport != GuestTransport::None).then(|| drives(&command.drive)).transpose()?;
     let stop = stoppable()?;
     let is_stopped = || stop.load(Ordering::Relaxed);
     if command.build_only {
@@ -57,25 +57,29 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     }
     // Errors of the drive and its file appear before the guest is built, which takes minutes.
     let sockets = tempfile::Builder::new().prefix("warp-guest-drive.").tempdir()?;
-    let (drive, capacity_note) = drive.map_or((None, None), |(drive, note)| (Some(drive), note));
-    let server = drive.map(|drive| serve(drive, command.transport, sockets.path())).transpose()?;
+    let (drives, capacity_note) = drives.unwrap_or_default();
+    let serve = |(drive, number)| serve(drive, command.transport, &sockets.path().join(format!("drive{number}.sock")));
+    let served: Vec<GuestDrive> = drives.into_iter().zip(1u16..).map(serve).collect::<Result<_, _>>()?;
     let (outcome, refused) = match built(&command.with, &is_stopped) {
         Ok(built) => {
-            let attached = server.as_ref().map(attached).unwrap_or_default();
+            let attached = served.iter().map(attached).collect();
             capacity_note.iter().for_each(|note| print_error(note));
             run(&machine(command, built, attached, share), &is_stopped)
         }
         Err(error) => {
             let outcome = no_guest(&error);
-            server.map_or(Ok(()), |server| server.server.stop())?;
+            for one in served {
+                one.server.stop()?;
+            }
             return Ok(outcome);
         }
     };
-    if let Some(server) = server {
-        let status = server.server.status();
-        server.server.stop()?;
-        print_status(&status, &command.output);
+    let mut statuses = Vec::new();
+    for one in served {
+        statuses.push(one.server.status());
+        one.server.stop()?;
     }
+    print_statuses(&statuses, &command.output);
     if let Some(error) = refused {
         // `unwritten` ends the program, so this call is the last.
         unwritten(&error);
@@ -84,7 +88,7 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
 }
 
 /// Converts the options to a description of the guest.
-fn machine(command: &GuestArgs, built: GuestFiles, attached: DriveTransports, share: PathBuf) -> Machine {
+fn machine(command: &GuestArgs, built: GuestFiles, attached: Vec<DriveTransports>, share: PathBuf) -> Machine {
     Machine {
         built,
         attached,
@@ -217,11 +221,20 @@ fn this_program() -> Option<PathBuf> {
 
 // ------------------------------------------------------------------------------------------------------ the drive --
 
-fn drive(options: &ServedDriveArgs) -> Result<(DriveOptions, Option<String>), LabError> {
-    let identity = serve::identity(SERIAL, None)?;
+/// The drives, and their reclaim units in a sentence if the user chose the capacity.
+fn drives(options: &ServedDriveArgs) -> Result<(Vec<DriveOptions>, Option<String>), LabError> {
     let capacity = options.capacity.unwrap_or(CAPACITY_BYTES);
-    let (drive, note) = serve::drive_options(options, Some(capacity), identity)?;
-    Ok((drive, note.filter(|_| options.capacity.is_some())))
+    let (mut drives, mut note) = (Vec::new(), None);
+    for number in 1..=options.drives {
+        let (mut options, mut serial) = (options.clone(), SERIAL.to_string());
+        if options.drives > 1 {
+            serve::add_number(number, &mut options.data, &mut serial);
+        }
+        let (drive, units) = serve::drive_options(&options, number, Some(capacity), serve::identity(&serial, None)?)?;
+        drives.push(drive);
+        note = units;
+    }
+    Ok((drives, note.filter(|_| options.capacity.is_some())))
 }
 
 /// Served drive with its socket and NQN.
@@ -231,9 +244,9 @@ struct GuestDrive {
     nqn: String,
 }
 
-fn serve(drive: DriveOptions, transport: GuestTransport, sockets: &Path) -> Result<GuestDrive, AnyError> {
+fn serve(drive: DriveOptions, transport: GuestTransport, socket: &Path) -> Result<GuestDrive, AnyError> {
     let nqn = drive.subsystem.identity.nqn.clone();
-    let socket = (transport != GuestTransport::Tcp).then(|| sockets.join("drive.sock"));
+    let socket = (transport != GuestTransport::Tcp).then(|| socket.to_path_buf());
     let any_port = ([127, 0, 0, 1], 0).into();
     let options = ServeOptions {
         scrub_every: None,
@@ -256,18 +269,23 @@ fn attached(served: &GuestDrive) -> DriveTransports {
     }
 }
 
-/// Prints the drive's counters to standard error, because standard output belongs to the command in
+/// Prints the drives' counters to standard error, because standard output belongs to the command in
 /// the guest.
-fn print_status(status: &DriveStatus, output: &PrintedFormat) {
-    if output.is_json() {
+fn print_statuses(statuses: &[DriveStatus], output: &PrintedFormat) {
+    let count = statuses.len() as u16;
+    if output.is_json() && count > 0 {
+        let mut drives: Vec<_> = statuses.iter().map(|status| counted(&status.stats, status.events)).collect();
+        let json = if count > 1 { serde_json::json!({ "drives": drives }) } else { drives.remove(0) };
         // An error of standard error cannot be reported, so the result is ignored.
-        let _ = writeln!(io::stderr().lock(), "{}", counted(&status.stats, status.events));
+        let _ = writeln!(io::stderr().lock(), "{json}");
         return;
     }
-    let (sentence, table) = usage_summary(status);
-    print_error(&sentence);
-    if let Some(table) = table {
-        let _ = io::stderr().lock().write_all(table.render(output.tables(&io::stderr())).as_bytes());
+    for (status, number) in statuses.iter().zip(1..) {
+        let (sentence, table) = usage_summary(status);
+        print_error(&format!("{}{sentence}", serve::title(number, count)));
+        if let Some(table) = table {
+            let _ = io::stderr().lock().write_all(table.render(output.tables(&io::stderr())).as_bytes());
+        }
     }
 }
 

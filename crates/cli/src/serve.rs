@@ -50,24 +50,75 @@ pub fn serve(command: &ServeArgs) -> Result<ExitOutcome, AnyError> {
     ctrlc::set_handler(move || {
         let _ = stop.send(());
     })?;
-    let (options, capacity_note) = options(command)?;
+    let count = command.drive.drives;
+    let commands: Vec<ServeArgs> = match count {
+        1 => vec![command.clone()],
+        _ => (1..=count).map(|number| of_drive(command, number)).collect::<Result<_, _>>()?,
+    };
+    // On an error, dropping the earlier drives closes them cleanly.
+    let drives = commands.iter().zip(1..).map(|(command, number)| start(command, number));
+    let drives: Vec<RunningDrive> = drives.collect::<Result<_, _>>()?;
+    let which = if count > 1 { format!("all {count} drives") } else { "the drive".to_string() };
+    print(&format!("\nStop {which} with Ctrl-C.\n"));
+    let outcome = show_status(command, &drives, &stopped);
+    for (drive, number) in drives.into_iter().zip(1..) {
+        let waf = drive.server.status().stats.write_amplification();
+        if let Some((studio, _)) = drive.page {
+            studio.stop();
+        }
+        drive.server.stop()?;
+        let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
+        print(&format!("{}stopped, {waf}\n", title(number, count)));
+    }
+    Ok(outcome)
+}
+
+/// A served drive with its page.
+struct RunningDrive {
+    server: Server,
+    page: Option<(Studio, String)>,
+}
+
+/// Starts a drive, 1 to `--drives`, and prints how to reach it.
+fn start(command: &ServeArgs, number: u16) -> Result<RunningDrive, AnyError> {
+    let count = command.drive.drives;
+    let (options, capacity_note) = options(command, number)?;
     let config = options.drive.subsystem.clone();
     let studio_token = command.studio_token.as_deref().map(token).transpose()?;
     let (server, opened) = Server::start(options)?;
-    // On an error, dropping the server closes the drive cleanly.
     let page = command.studio.map(|listen| studio(command, listen, studio_token, &server)).transpose()?;
     let capacity_note = capacity_note.map(|note| format!("{note}\n")).unwrap_or_default();
-    print(&format!("{opened}\n{capacity_note}{}", introduction(command, &config, &server, page.as_ref())));
-    let outcome = show_status(command, &server, &stopped);
-    let last_status = server.status();
-    if let Some((studio, _)) = page {
-        studio.stop();
+    let text = introduction(command, &config, &server, page.as_ref());
+    print(&format!("{}{opened}\n{capacity_note}{text}", title(number, count)));
+    Ok(RunningDrive { server, page })
+}
+
+/// Start of a line about one of several drives.
+pub fn title(number: u16, count: u16) -> String {
+    if count > 1 { format!("drive {number}: ") } else { String::new() }
+}
+
+/// Options of one of several drives. Files, sockets and names get its number, and ports increase by
+/// one from drive to drive.
+fn of_drive(command: &ServeArgs, number: u16) -> Result<ServeArgs, LabError> {
+    let mut command = command.clone();
+    for (option, address) in
+        [("--tcp", &mut command.tcp), ("--metrics", &mut command.metrics), ("--studio", &mut command.studio)]
+    {
+        let Some(address) = address else { continue };
+        // Port 0 is any free port.
+        if address.port() != 0 {
+            let port = address.port().checked_add(number - 1);
+            let problem = || format!("drive {number} has a port above 65535. Give a smaller port");
+            address.set_port(port.ok_or_else(|| bad_option(option, problem()))?);
+        }
     }
-    server.stop()?;
-    let waf = last_status.stats.write_amplification();
-    let waf = waf.map_or("nothing written".to_string(), |waf| format!("write amplification {waf:.3}"));
-    print(&format!("stopped, {waf}\n"));
-    Ok(outcome)
+    for socket in &mut command.vfio_user {
+        socket.as_mut_os_string().push(format!(".{number}"));
+    }
+    add_number(number, &mut command.drive.data, &mut command.serial);
+    command.nqn = command.nqn.map(|nqn| format!("{nqn}:{number}"));
+    Ok(command)
 }
 
 /// Starts the page of the drive and returns its address.
@@ -88,17 +139,27 @@ fn studio(
     Ok((studio, address))
 }
 
-/// Shows the status line until a signal arrives.
-fn show_status(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()>) -> ExitOutcome {
+/// Adds the number of a drive to the name of its data file and to its serial number.
+pub fn add_number(number: u16, data: &mut String, serial: &mut String) {
+    if !["memory", "null"].contains(&data.as_str()) {
+        *data += &format!(".{number}");
+    }
+    *serial += &format!("-{number}");
+}
+
+/// Shows a status line of each drive until a signal arrives.
+fn show_status(command: &ServeArgs, drives: &[RunningDrive], stopped: &mpsc::Receiver<()>) -> ExitOutcome {
     let line = (!command.quiet && std::io::stderr().is_terminal()).then(|| {
         let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
         ProgressBar::new_spinner().with_style(style)
     });
-    let mut before = server.status();
+    let status = || drives.iter().map(|drive| drive.server.status()).collect::<Vec<_>>();
+    let mut before = status();
     while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(STATUS_EVERY) {
-        let now = server.status();
+        let now = status();
         if let Some(line) = &line {
-            line.set_message(now.line(&before));
+            let lines: Vec<String> = now.iter().zip(&before).map(|(now, before)| now.line(before)).collect();
+            line.set_message(lines.join("\n"));
             line.tick();
         }
         before = now;
@@ -110,9 +171,9 @@ fn show_status(command: &ServeArgs, server: &Server, stopped: &mpsc::Receiver<()
 }
 
 /// Options of the server, and the reclaim units of a drive with a requested capacity in a sentence.
-fn options(command: &ServeArgs) -> Result<(ServeOptions, Option<String>), AnyError> {
+fn options(command: &ServeArgs, number: u16) -> Result<(ServeOptions, Option<String>), AnyError> {
     let identity = identity(&command.serial, command.nqn.as_deref())?;
-    let (drive, capacity_note) = drive_options(&command.drive, command.drive.capacity, identity)?;
+    let (drive, capacity_note) = drive_options(&command.drive, number, command.drive.capacity, identity)?;
     let subsystem = SubsystemConfig {
         namespace: !command.no_namespace,
         reclaim_unit_time_limit_s: command.reclaim_unit_time_limit,
@@ -250,17 +311,20 @@ pub fn identity(serial: &str, nqn: Option<&str>) -> Result<Identity, LabError> {
     })
 }
 
-/// Converts the options to a drive with one namespace over its whole capacity. The second value
+/// Converts the options to drive `number` (1 to `--drives`) with one namespace over its whole capacity. The second value
 /// describes the reclaim units of a drive with a requested capacity.
 ///
 /// # Errors
 /// The device profile is unknown or does not allow this capacity.
 pub fn drive_options(
     drive: &ServedDriveArgs,
+    number: u16,
     capacity_bytes: Option<u64>,
     identity: Identity,
 ) -> Result<(DriveOptions, Option<String>), LabError> {
-    let (device, note) = device(drive, capacity_bytes)?;
+    let (mut device, note) = device(drive, capacity_bytes)?;
+    // Drives make random choices independently.
+    device.seed = device.seed.wrapping_add(u64::from(number - 1));
     let subsystem = SubsystemConfig {
         identity,
         device,
@@ -330,7 +394,7 @@ fn introduction(
         let (count, seed) = (report.faults.len(), report.seed);
         let _ = writeln!(text, "\nFaults: {count} of {}, seed {seed}", file.display());
     }
-    text + "\nStop the drive with Ctrl-C.\n"
+    text
 }
 
 fn absolute(path: &Path) -> PathBuf {

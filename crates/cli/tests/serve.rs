@@ -141,6 +141,34 @@ fn a_drive_outlives_its_server() {
 }
 
 #[test]
+fn several_drives_have_files_addresses_and_counters_of_their_own() {
+    let folder = folder();
+    let arguments = [&SMALL[..], &["--tcp", "127.0.0.1:0", "--drives", "2"]].concat();
+    let served = ServerProcess::start(&folder, &arguments);
+    let introduction = served.introduction.clone();
+    for number in 1..=2 {
+        assert!(introduction.contains(&format!("drive {number}: new drive of 64 MiB")), "{introduction}");
+    }
+    let second = introduction.split("drive 2: ").nth(1).expect("the second drive");
+    let after = |word: &str| second.split(word).nth(1).expect(word).split_whitespace().next().expect("a value");
+    let address = format!("tcp:{}:{}", after(" -a "), after(" -s "));
+    common::write(&folder, "job.fio", "[a]\nrw=write\nbs=64k\n");
+    prints(&folder, &["run", "job.fio", "--target", &address, "--drive-writes", "1", "--no-keep"]);
+    let inspected = json(&prints(&folder, &["drive", "inspect", &address, "--json"]));
+    assert_eq!(inspected["enabled"]["statistics"]["host_bytes_written"], 64 << 20);
+    let printed = served.stop();
+    assert!(printed.contains("drive 1: stopped, nothing written"), "{printed}");
+    assert!(printed.contains("drive 2: stopped, write amplification 1.000"), "{printed}");
+    for number in 1..=2 {
+        let stored = prints(&folder, &["drive", "inspect", &format!("drive.img.{number}")]);
+        assert!(stored.contains("shut down cleanly"), "{stored}");
+    }
+    let ports = [&SMALL[..], &["--tcp", "127.0.0.1:65535", "--drives", "2"]].concat();
+    refused(&folder, &[&["serve"], &ports[..]].concat(), &["--tcp", "drive 2", "65535"]);
+    assert!(!folder.path().join("drive.img").exists(), "each file has a number");
+}
+
+#[test]
 fn a_drive_without_placement_says_so() {
     let folder = folder();
     let served = ServerProcess::start(&folder, &["--capacity", "64M", "--fdp", "off", "--tcp", "127.0.0.1:0"]);

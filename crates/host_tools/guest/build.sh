@@ -31,9 +31,10 @@ SYSTEM_PACKAGES=qemu-system-x86,linux-image-amd64,busybox-static
 TOOLS_SUITES=${WARP_TOOLS_SUITES:-forky}
 TOOLS_PACKAGES=$(printf '%s\n' nvme-cli fio e2fsprogs f2fs-tools xfsprogs "$@" | sort -u | paste -sd ,)
 # Kernel modules of the guest. Their dependencies are copied too.
-MODULES="virtio_console 9p 9pnet_virtio overlay nvme virtio_net nvme-tcp ext4 f2fs xfs btrfs crc32c-cryptoapi crc32c-intel"
+MODULES="virtio_console 9p 9pnet_virtio overlay nvme virtio_net nvme-tcp ext4 f2fs xfs btrfs crc32c-cryptoapi crc32c-intel
+raid0 raid1 raid10 raid456 dm-mod ublk_drv"
 # Increase VERSION when this script makes something else of the same packages.
-VERSION=2
+VERSION=3
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 # Disk space of both directories, including temporary files of the build.
 ROOM_MB=900

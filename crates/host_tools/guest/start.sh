@@ -2,9 +2,9 @@
 # The second half of the guest's start, in its own root file system. It attaches the drive, runs
 # /warp/command with its output on ports of the host, reports the exit status and powers off.
 #
-# /warp/parameters contains three variables. NAMESPACE is a block device to wait for, and CONNECT
-# has the arguments of `nvme connect`. SHELL_SIZE has the rows and columns of a terminal, and is
-# empty if there is no shell.
+# /warp/parameters contains three variables. DRIVES is the number of drives to wait for. CONNECT has
+# the arguments of `nvme connect`, a line for each drive. SHELL_SIZE has the rows and columns of a
+# terminal, and is empty if there is no shell.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/warp/bin HOME=/root
 # shellcheck disable=SC1091  # made for each boot
 . /warp/parameters
@@ -44,16 +44,30 @@ fail() {
     echo "problem $*" >&3
 }
 mount -t 9p -o trans=virtio,version=9p2000.L,msize=524288,cache=mmap shared /shared || fail "the folder cannot be mounted"
-if [ -n "$CONNECT" ]; then
+echo "$CONNECT" | while read -r arguments && [ -n "$arguments" ]; do
     # shellcheck disable=SC2086  # words
-    connected=$(nvme connect $CONNECT 2>&1) || fail "nvme connect $CONNECT failed: $connected"
-fi
+    connected=$(nvme connect $arguments 2>&1) || fail "nvme connect $arguments failed: $connected"
+done
+
+# `namespaces` prints the number of namespaces.
+namespaces() {
+    set -- /dev/nvme*n1
+    [ -b "$1" ] && echo "$#" || echo 0
+}
+
 tries=0
-while [ -n "$NAMESPACE" ] && ! [ -b "/dev/$NAMESPACE" ]; do
-    [ "$tries" -lt 300 ] || { fail "/dev/$NAMESPACE did not appear within 30 s" && break; }
+while [ "$(namespaces)" -lt "$DRIVES" ]; do
+    [ "$tries" -lt 300 ] || { fail "only $(namespaces) of $DRIVES drives appeared within 30 s" && break; }
     tries=$((tries + 1))
     sleep 0.1
 done
+# The kernel names drives in the order of their answers. /dev/drive1 is always the first drive.
+if [ "$DRIVES" -gt 1 ]; then
+    for namespace in /dev/nvme*n1; do
+        read -r serial <"/sys/block/${namespace##*/}/device/serial"
+        ln -s "${namespace##*/}" "/dev/drive${serial##*-}"
+    done
+fi
 read -r seconds _ </proc/uptime
 echo "up $seconds" >&3
 cd /shared || exit

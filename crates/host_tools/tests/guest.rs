@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host_tools::guest::{
-    Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot,
-};
+use host_tools::guest::{Accelerator, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot};
 use tempfile::TempDir;
 
 /// Machine whose QEMU is a shell script.
@@ -22,7 +20,7 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("it is ours");
     Machine {
         built: GuestFiles { system, tree: folder.path().to_path_buf() },
-        attached: DriveTransports::default(),
+        attached: Vec::new(),
         share: folder.path().to_path_buf(),
         program: None,
         task: Task::Command(vec!["true".into()]),

@@ -7,8 +7,15 @@ use base::size::parse_capacity;
 
 use super::{assignment, logical_block, on_or_off};
 
-#[derive(Args)]
+/// Maximum number of drives of one command.
+const DRIVES_MAX: i64 = 64;
+
+#[derive(Clone, Args)]
 pub struct ServedDriveArgs {
+    /// Number of equal drives. Each has its own subsystem, and its own number in files, sockets and
+    /// the serial number
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=DRIVES_MAX))]
+    pub drives: u16,
     /// Device profile
     #[arg(long, default_value = "warp_default")]
     pub device: String,

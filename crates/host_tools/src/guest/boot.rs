@@ -42,6 +42,7 @@ const PIECE_BYTES: usize = 64 << 10;
 /// Address of this machine in the guest.
 const HOST_ADDRESS: &str = "10.0.2.2";
 
+/// Transports of a drive, one or two.
 #[derive(Clone, Debug, Default)]
 pub struct DriveTransports {
     pub vfio_user: Option<PathBuf>,
@@ -93,7 +94,8 @@ impl Accelerator {
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub built: GuestFiles,
-    pub attached: DriveTransports,
+    /// Drives in the order of their numbers.
+    pub attached: Vec<DriveTransports>,
     /// Folder of this machine, mounted as /shared in the guest.
     pub share: PathBuf,
     /// Program for the guest, available there under the same name.
@@ -333,15 +335,14 @@ impl BootFiles<'_> {
 
     fn parameters(&self) -> String {
         let attached = &self.machine.attached;
-        let namespace = attached.vfio_user.is_some() || attached.tcp.is_some();
-        let connect = attached.tcp.as_ref().map(|(address, nqn)| {
+        let connect = attached.iter().filter_map(|drive| drive.tcp.as_ref()).map(|(address, nqn)| {
             let port = address.port();
-            format!("-t tcp -a {HOST_ADDRESS} -s {port} -n {nqn}")
+            format!("-t tcp -a {HOST_ADDRESS} -s {port} -n {nqn}\n")
         });
         let size = matches!(self.machine.task, Task::Shell).then(shell::size);
         let lines = [
-            ("NAMESPACE", if namespace { "nvme0n1" } else { "" }.to_string()),
-            ("CONNECT", connect.unwrap_or_default()),
+            ("DRIVES", attached.len().to_string()),
+            ("CONNECT", connect.collect()),
             ("SHELL_SIZE", size.unwrap_or_default()),
         ];
         lines.map(|(name, value)| format!("{name}='{value}'\n")).concat()
@@ -403,7 +404,7 @@ impl BootFiles<'_> {
         command.args(["-serial", "chardev:console", "-device", "virtio-serial-pci"]);
         self.attach_ports(&mut command);
         self.attach_folders(&mut command);
-        self.attach_drive(&mut command);
+        self.attach_drives(&mut command);
         command.arg("-kernel").arg(system.join("vmlinux"));
         command.arg("-initrd").arg(system.join("initramfs"));
         let kernel = &self.machine.kernel;
@@ -437,12 +438,12 @@ impl BootFiles<'_> {
         }
     }
 
-    fn attach_drive(&self, command: &mut Command) {
+    fn attach_drives(&self, command: &mut Command) {
         let attached = &self.machine.attached;
-        if self.machine.network || attached.tcp.is_some() {
+        if self.machine.network || attached.iter().any(|drive| drive.tcp.is_some()) {
             command.args(["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net,romfile="]);
         }
-        if let Some(socket) = &attached.vfio_user {
+        for socket in attached.iter().filter_map(|drive| drive.vfio_user.as_ref()) {
             let socket = socket.display();
             command.args([
                 "-device",
