@@ -10,7 +10,8 @@ use std::time::Duration;
 use base::HumanBytes;
 use experiment::LabError;
 use host_tools::guest::{
-    Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, boot, build, cache,
+    Accelerator, DriveTransports, GuestError, GuestExit, GuestFiles, GuestStream, Machine, Task, add_initramfs, boot,
+    build, cache, use_modules,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use report::rows::{CellValue, ReportTable};
@@ -60,7 +61,9 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
     let (drives, capacity_note) = drives.unwrap_or_default();
     let serve = |(drive, number)| serve(drive, command.transport, &sockets.path().join(format!("drive{number}.sock")));
     let served: Vec<GuestDrive> = drives.into_iter().zip(1u16..).map(serve).collect::<Result<_, _>>()?;
-    let (outcome, refused) = match built(&command.with, &is_stopped) {
+    let files = built(&command.with, &is_stopped)
+        .and_then(|files| with_own_kernel(command, files, sockets.path(), &is_stopped));
+    let (outcome, refused) = match files {
         Ok(built) => {
             let attached = served.iter().map(attached).collect();
             capacity_note.iter().for_each(|note| print_error(note));
@@ -85,6 +88,25 @@ pub fn guest(command: &GuestArgs) -> Result<ExitOutcome, AnyError> {
         unwritten(&error);
     }
     Ok(outcome)
+}
+
+/// Replaces the kernel, its modules and the initramfs by those of the user. `folder` is for the result.
+fn with_own_kernel(
+    command: &GuestArgs,
+    mut files: GuestFiles,
+    folder: &Path,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<GuestFiles, GuestError> {
+    if let Some(image) = &command.kernel_image {
+        files.kernel.clone_from(image);
+    }
+    if let Some(modules) = &command.modules {
+        use_modules(&mut files, modules, folder, is_stopped)?;
+    }
+    if let Some(initrd) = &command.initrd {
+        add_initramfs(&mut files, initrd, folder)?;
+    }
+    Ok(files)
 }
 
 /// Converts the options to a description of the guest.
@@ -161,6 +183,17 @@ fn check_files(command: &GuestArgs) -> Result<(), LabError> {
         let problem = "cannot be combined with --transport none, because the guest then has no drive. Remove one of \
                        the two";
         return Err(bad_option(option, problem));
+    }
+    let own = [("--kernel-image", &command.kernel_image), ("--initrd", &command.initrd)];
+    for (option, file) in own {
+        if let Some(file) = file.as_ref().filter(|file| !file.is_file()) {
+            let problem = format!("{} is not a file. Give a file that this user can read", file.display());
+            return Err(bad_option(option, problem));
+        }
+    }
+    if let Some(modules) = command.modules.as_ref().filter(|modules| !modules.join("kernel").is_dir()) {
+        let problem = format!("{} has no folder kernel. Give the folder lib/modules/VERSION", modules.display());
+        return Err(bad_option("--modules", problem));
     }
     match &command.console {
         Some(console) => crate::output::check_file(console),

@@ -14,6 +14,9 @@
 # distribution does not matter. The script boots nothing.
 #
 #   build.sh CACHE INIT [PACKAGE...]      INIT is the program of the first process
+#   build.sh --initramfs MODULES BUSYBOX INIT FILE
+#                                         makes FILE, an initramfs with modules of MODULES, the
+#                                         folder lib/modules/VERSION of another kernel
 #
 # The script prints lines for `warp guest`. `step WORDS` comes before each of STEPS slow steps,
 # `problem SENTENCE` reports a failure, and `system DIRECTORY` and `tree DIRECTORY` come last. Exit
@@ -21,8 +24,13 @@
 set -euo pipefail
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 
-CACHE=$1 INIT=$2
-shift 2
+if [ "$1" = --initramfs ]; then
+    OWN_MODULES=$2 BUSYBOX=$3 INIT=$4 OWN_INITRAMFS=$5
+    shift 5
+else
+    CACHE=$1 INIT=$2
+    shift 2
+fi
 # vfio-user needs QEMU 10.1 or later, so QEMU and the kernel come from the backports of a stable
 # release.
 SYSTEM_SUITES=${WARP_SYSTEM_SUITES:-trixie trixie-backports}
@@ -158,6 +166,16 @@ copy_modules() {
     depmod -b "$root" "$version"
 }
 
+# `make_initramfs MODULES BUSYBOX DIRECTORY FILE` packs busybox, the first program and the modules.
+make_initramfs() {
+    local modules=$1 busybox=$2 root=$3 file=$4
+    mkdir -p "$root"/{bin,sbin,lib,proc,dev,root}
+    cp "$busybox" "$root/bin/"
+    install -m 755 "$INIT" "$root/init"
+    copy_modules "$modules" "$root"
+    (cd "$root" && find . | cpio -o -H newc --quiet) >"$file"
+}
+
 # Extracts the kernel from its compressed image. An uncompressed kernel boots seconds sooner under
 # emulation.
 extract_kernel() {
@@ -176,11 +194,7 @@ make_system() {
     unpack "$directory" "$SYSTEM_PACKAGES" "$SYSTEM_SUITES"
     echo "step packing the kernel and its modules"
     modules=$(echo "$directory"/usr/lib/modules/*)
-    mkdir -p "$root"/{bin,sbin,lib,proc,dev,root}
-    cp "$directory/usr/bin/busybox" "$root/bin/"
-    install -m 755 "$INIT" "$root/init"
-    copy_modules "$modules" "$root"
-    (cd "$root" && find . | cpio -o -H newc --quiet) >"$directory/initramfs"
+    make_initramfs "$modules" "$directory/usr/bin/busybox" "$root" "$directory/initramfs"
     for image in "$modules/vmlinuz" "$directory/boot/vmlinuz-$(basename "$modules")"; do
         [ ! -e "$image" ] || extract_kernel "$image" "$directory/vmlinux"
     done
@@ -241,6 +255,15 @@ show() {
     printf '%s\n' "system $SYSTEM" "tree $TREE"
 }
 
+if [ -n "${OWN_MODULES:-}" ]; then
+    [ -d "$OWN_MODULES/kernel" ] ||
+        unavailable "$OWN_MODULES has no folder kernel. Give --modules the folder lib/modules/VERSION of the kernel"
+    install_host_tools
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    make_initramfs "$OWN_MODULES" "$BUSYBOX" "$work" "$OWN_INITRAMFS"
+    exit
+fi
 [ "$(uname -sm)" = "Linux x86_64" ] || unavailable "it needs Linux on x86-64, but this is $(uname -sm)"
 SYSTEM=$CACHE/system-$(hash_of system_recipe)
 TREE=$CACHE/tree-$(hash_of tree_recipe)

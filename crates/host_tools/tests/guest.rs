@@ -19,7 +19,12 @@ fn machine(folder: &TempDir, qemu: &str) -> Machine {
     fs::write(&loader, format!("#!/bin/sh\n{qemu}\n")).expect("it is written");
     fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).expect("it is ours");
     Machine {
-        built: GuestFiles { system, tree: folder.path().to_path_buf() },
+        built: GuestFiles {
+            kernel: system.join("vmlinux"),
+            initramfs: system.join("initramfs"),
+            system,
+            tree: folder.path().to_path_buf(),
+        },
         attached: Vec::new(),
         share: folder.path().to_path_buf(),
         program: None,

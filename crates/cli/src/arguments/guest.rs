@@ -49,6 +49,16 @@ pub struct GuestArgs {
     /// Write the kernel's console output to this file
     #[arg(long, value_name = "FILE")]
     pub console: Option<PathBuf>,
+    /// Kernel to boot instead of Debian's, such as a bzImage
+    #[arg(long, value_name = "FILE")]
+    pub kernel_image: Option<PathBuf>,
+    /// Folder lib/modules/VERSION with the modules of the kernel. Without it, the kernel must have
+    /// the drivers of the guest built in
+    #[arg(long, value_name = "FOLDER", requires = "kernel_image")]
+    pub modules: Option<PathBuf>,
+    /// Initramfs whose files join those of the guest, such as firmware
+    #[arg(long, value_name = "FILE")]
+    pub initrd: Option<PathBuf>,
     /// Additional kernel arguments, such as nvme_core.multipath=N
     #[arg(long, value_name = "ARGUMENTS", default_value = "", hide_default_value = true)]
     pub kernel: String,

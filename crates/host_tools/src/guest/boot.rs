@@ -405,8 +405,8 @@ impl BootFiles<'_> {
         self.attach_ports(&mut command);
         self.attach_folders(&mut command);
         self.attach_drives(&mut command);
-        command.arg("-kernel").arg(system.join("vmlinux"));
-        command.arg("-initrd").arg(system.join("initramfs"));
+        command.arg("-kernel").arg(&self.machine.built.kernel);
+        command.arg("-initrd").arg(&self.machine.built.initramfs);
         let kernel = &self.machine.kernel;
         let kernel = format!("console=ttyS0 loglevel=5 panic=-1 mitigations=off nokaslr {kernel}");
         command.args(["-append", kernel.trim_end()]);

@@ -1,8 +1,9 @@
 //! Builds the files of a guest once into a cache with the script `guest/build.sh` of this crate.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -15,6 +16,8 @@ use super::group::ProcessGroup;
 const SCRIPT: &str = include_str!("../../guest/build.sh");
 /// First half of the guest's start script, part of its initramfs.
 const INIT: &str = include_str!("../../guest/init.sh");
+/// Its name, relative to the folder in which the script of this crate runs.
+const INIT_FILE: &str = "init.sh";
 /// Exit status of the script if the machine cannot have a guest.
 const UNAVAILABLE: i32 = 77;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,8 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct GuestFiles {
-    /// Folder with QEMU, `vmlinux` and `initramfs`.
+    /// Folder with QEMU.
     pub system: PathBuf,
+    pub kernel: PathBuf,
+    pub initramfs: PathBuf,
+    /// The guest's root file system.
     pub tree: PathBuf,
 }
 
@@ -56,14 +62,76 @@ pub fn build(
     stop: &dyn Fn() -> bool,
     on_step: &mut dyn FnMut(&str),
 ) -> Result<GuestFiles, GuestError> {
+    let mut arguments = vec![cache.into(), INIT_FILE.into()];
+    arguments.extend(packages.iter().map(OsString::from));
+    let (mut system, mut tree) = (None, None);
+    run_script(&arguments, stop, &mut |name, value| match name {
+        "step" => on_step(value),
+        "system" => system = Some(PathBuf::from(value)),
+        "tree" => tree = Some(PathBuf::from(value)),
+        _ => {}
+    })?;
+    match (system, tree) {
+        (Some(system), Some(tree)) => {
+            Ok(GuestFiles { kernel: system.join("vmlinux"), initramfs: system.join("initramfs"), system, tree })
+        }
+        _ => Err(GuestError::Build("the script named no folders".to_string())),
+    }
+}
+
+/// Replaces the initramfs by one in `folder` with the modules of another kernel. They are in
+/// `modules`, the folder `lib/modules/VERSION`.
+///
+/// # Errors
+/// The folder has no modules, or a program to pack them is missing.
+pub fn use_modules(
+    files: &mut GuestFiles,
+    modules: &Path,
+    folder: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), GuestError> {
+    let modules = modules.canonicalize().map_err(GuestError::io(modules))?;
+    let initramfs = folder.join("initramfs");
+    let busybox = files.system.join("usr/bin/busybox");
+    let arguments = ["--initramfs".into(), modules.into(), busybox.into(), INIT_FILE.into(), initramfs.clone().into()];
+    run_script(&arguments, stop, &mut |_, _| ())?;
+    files.initramfs = initramfs;
+    Ok(())
+}
+
+/// Adds the contents of another initramfs. Files of the guest take precedence over it.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn add_initramfs(files: &mut GuestFiles, other: &Path, folder: &Path) -> Result<(), GuestError> {
+    let joined = folder.join("initramfs.joined");
+    let join = || {
+        let mut out = fs::File::create(&joined)?;
+        let bytes = io::copy(&mut fs::File::open(other)?, &mut out)?;
+        // An archive begins at a multiple of four bytes.
+        out.write_all(&[0; 4][..bytes.next_multiple_of(4).abs_diff(bytes) as usize])?;
+        io::copy(&mut fs::File::open(&files.initramfs)?, &mut out)
+    };
+    join().map_err(GuestError::io(other))?;
+    files.initramfs = joined;
+    Ok(())
+}
+
+/// Runs the script in a folder with the first program, and passes on the lines of its output as names
+/// and values.
+fn run_script(
+    arguments: &[OsString],
+    stop: &dyn Fn() -> bool,
+    on_line: &mut dyn FnMut(&str, &str),
+) -> Result<(), GuestError> {
     let scripts = tempfile::tempdir().map_err(GuestError::io(env::temp_dir()))?;
-    let [script, init, errors] = ["build.sh", "init.sh", "errors"].map(|name| scripts.path().join(name));
+    let [script, init, errors] = ["build.sh", INIT_FILE, "errors"].map(|name| scripts.path().join(name));
     for (path, text) in [(&script, SCRIPT), (&init, INIT)] {
         fs::write(path, text).map_err(GuestError::io(path))?;
     }
     let errors_file = fs::File::create(&errors).map_err(GuestError::io(&errors))?;
     let mut command = Command::new("bash");
-    command.arg(&script).arg(cache).arg(&init).args(packages);
+    command.arg(&script).args(arguments).current_dir(&scripts);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors_file);
     let mut group = ProcessGroup::start(&mut command, PATIENCE).map_err(GuestError::io("bash"))?;
     let output = group.child().stdout.take().expect("it is piped");
@@ -75,7 +143,7 @@ pub fn build(
             }
         }
     });
-    let (mut system, mut tree, mut problem) = (None, None, None);
+    let mut problem = None;
     loop {
         if stop() {
             return Err(GuestError::Stopped);
@@ -86,17 +154,15 @@ pub fn build(
             Err(RecvTimeoutError::Disconnected) => break,
         };
         match line.split_once(' ') {
-            Some(("step", words)) => on_step(words),
             Some(("problem", sentence)) => problem = Some(sentence.to_string()),
-            Some(("system", path)) => system = Some(PathBuf::from(path)),
-            Some(("tree", path)) => tree = Some(PathBuf::from(path)),
-            _ => {}
+            Some((name, value)) => on_line(name, value),
+            None => {}
         }
     }
     let status = group.child().wait().map_err(GuestError::io("bash"))?;
-    match (status.success(), system, tree) {
-        (true, Some(system), Some(tree)) => Ok(GuestFiles { system, tree }),
-        _ if status.code() == Some(UNAVAILABLE) => Err(GuestError::Unavailable(problem.unwrap_or_default())),
+    match status.code() {
+        _ if status.success() => Ok(()),
+        Some(UNAVAILABLE) => Err(GuestError::Unavailable(problem.unwrap_or_default())),
         _ => Err(GuestError::Build(last_line(&errors).unwrap_or(status.to_string()))),
     }
 }

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use boot::{Accelerator, DriveTransports, GuestExit, GuestStream, Machine, Task, boot};
-pub use build::{GuestFiles, build, cache};
+pub use build::{GuestFiles, add_initramfs, build, cache, use_modules};
 
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
