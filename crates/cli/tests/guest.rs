@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{files, folder};
+use common::{files, folder, refused};
 
 /// Exit code if no guest can be built.
 const NO_GUEST: i32 = 125;
@@ -31,6 +31,18 @@ fn refusal(cache: &Path, mirror: &str) -> String {
 fn a_cache_that_cannot_be_made_is_named() {
     let text = refusal(Path::new("/dev/null/guest"), "");
     assert!(text.contains("/dev/null/guest"), "{text}");
+}
+
+#[test]
+fn a_kernel_that_is_not_there_is_refused_before_a_build() {
+    let folder = folder();
+    refused(&folder, &["guest", "--kernel-image", "none", "--", "true"], &["--kernel-image", "none is not a file"]);
+    refused(&folder, &["guest", "--initrd", "none", "--", "true"], &["--initrd", "none is not a file"]);
+    common::write(&folder, "image", "");
+    let modules = ["guest", "--kernel-image", "image", "--modules", ".", "--", "true"];
+    refused(&folder, &modules, &["--modules", "no folder kernel", "lib/modules/VERSION"]);
+    refused(&folder, &["guest", "--modules", ".", "--", "true"], &["--kernel-image"]);
+    refused(&folder, &["guest", "--drives", "65", "--", "true"], &["--drives"]);
 }
 
 #[test]
