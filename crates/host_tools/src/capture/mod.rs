@@ -83,8 +83,9 @@ pub struct Disk {
     range: (u64, u64),
     /// Number of the captured partition, `None` for the whole disk.
     partition: Option<(u32, u32)>,
-    /// The disk has several paths, each a hidden disk without a number.
-    is_multipath: bool,
+    /// The kernel sends no requests to the disk itself: an array, a mapped disk, or several paths to
+    /// a disk, each a hidden disk without a number.
+    is_stacked: bool,
 }
 
 impl Disk {
@@ -120,7 +121,7 @@ impl Disk {
             numbers,
             range: (start, start + sectors_in(&entry.join("size"))),
             partition: is_partition.then_some(number),
-            is_multipath: parent.starts_with("nvme-subsys"),
+            is_stacked: parent.starts_with("nvme-subsys") || ["md", "dm"].iter().any(|kind| whole.join(kind).is_dir()),
         })
     }
 
@@ -134,10 +135,10 @@ impl Disk {
     }
 }
 
-/// Name of the traced event. The default event follows merging. Disks with several paths need the
-/// event before it, because the paths have no number.
+/// Name of the traced event. The default event follows merging. Stacked disks need the event before
+/// it, because only the disks below them get requests.
 fn event(disks: &[Disk]) -> &'static str {
-    if disks.iter().any(|disk| disk.is_multipath) { "block_bio_queue" } else { "block_rq_issue" }
+    if disks.iter().any(|disk| disk.is_stacked) { "block_bio_queue" } else { "block_rq_issue" }
 }
 
 /// Converts a number of sectors in a sysfs file to bytes.
@@ -389,7 +390,7 @@ mod tests {
             numbers: vec![(259, minor)],
             range: (0, 1 << 30),
             partition: None,
-            is_multipath: false,
+            is_stacked: false,
         }
     }
 
