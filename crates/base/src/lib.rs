@@ -10,6 +10,7 @@
 //! /proc/meminfo -> memory_available_bytes, memory_total_bytes -> runs, served drives
 //! table!        -> tables of names, tests
 //! gcd           -> fractions of superblocks, the tick of a trace's times
+//! names of files without their numbers -> captures, traces
 //! a position in a namespace's list -> PlacementIndex -> workloads and the device
 //! ```
 //!
@@ -19,6 +20,7 @@ mod bytes;
 mod digits;
 mod distinct;
 mod divisor;
+mod file_kind;
 pub mod file_place;
 mod file_state;
 pub mod input;
@@ -34,6 +36,7 @@ pub use bytes::HumanBytes;
 pub use digits::significant;
 pub use distinct::distinct;
 pub use divisor::gcd;
+pub use file_kind::file_kind;
 pub use file_place::FilePlace;
 pub use file_state::FileState;
 pub use memory::{memory_available_bytes, memory_total_bytes};

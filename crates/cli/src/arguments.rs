@@ -81,6 +81,8 @@ pub enum WarpCommand {
     /// Record the disk requests of a program, with process and file, for `warp whatif` (Linux,
     /// root)
     Capture(CaptureArgs),
+    /// Show which write hints and streams the writes of a program carry at the drive (Linux, root)
+    Hints(HintsArgs),
     /// Measure a drive and fit a device profile to it (the fit needs the Python package)
     Characterize(Box<CharacterizeArgs>),
     /// Watch the write amplification and the life of a drive in use
@@ -200,6 +202,21 @@ pub struct CaptureArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
     pub buffer: u64,
     /// Command to run and to record until it ends
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct HintsArgs {
+    /// Disk or partition to watch (repeatable) [default: all disks of this machine]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Vec<PathBuf>,
+    /// Kernel buffer per processor (events that overflow the buffer are lost and counted)
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4MiB")]
+    pub buffer: u64,
+    #[command(flatten)]
+    pub output: PrintedFormat,
+    /// Command to run and to watch until it ends
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }

@@ -1,5 +1,6 @@
 //! `warp capture`: records the disk requests of a program as a trace.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use base::HumanBytes;
 use experiment::LabError;
-use host_tools::capture::{Disk, Summary};
+use host_tools::capture::{BlockCapture, CaptureContents, Disk, Summary};
 use simulate::run::ProgressObserver;
 
 use crate::arguments::CaptureArgs;
@@ -36,11 +37,23 @@ pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
     let names = names.join(" and ");
     // A failed start leaves no file behind.
     let out = PartialCapture::create(&path)?;
-    let mut capture = host_tools::capture::BlockCapture::start(disks, out.writer()?, command.buffer)?;
+    let capture = BlockCapture::start(disks, CaptureContents::Requests, out.writer()?, command.buffer)?;
+    let (status, summary, writer) = record(capture, &command.command)?;
+    writer.finish().map_err(|error| unwritten(&path, error))?;
+    out.persist()?;
+    print_summary(&summary, &names, &path);
+    Ok(outcome(status))
+}
+
+/// Runs a command and records until it ends.
+pub fn record<W: Write>(
+    mut capture: BlockCapture<W>,
+    command: &[OsString],
+) -> Result<(ExitStatus, Summary, W), AnyError> {
     let progress = execute::stoppable();
-    let program = command.command[0].display().to_string();
-    let mut child = std::process::Command::new(&command.command[0])
-        .args(&command.command[1..])
+    let program = command[0].display().to_string();
+    let mut child = std::process::Command::new(&command[0])
+        .args(&command[1..])
         .spawn()
         .map_err(|error| bad_option(&program, format!("the command cannot be started ({error})")))?;
     let mut stopped = None;
@@ -57,10 +70,7 @@ pub fn capture(command: &CaptureArgs) -> Result<ExitOutcome, AnyError> {
         }
     };
     let (summary, writer) = capture.finish()?;
-    writer.finish().map_err(|error| unwritten(&path, error))?;
-    out.persist()?;
-    print_summary(&summary, &names, &path);
-    Ok(outcome(status))
+    Ok((status, summary, writer))
 }
 
 /// Path of the capture. An existing file is an error.
@@ -84,7 +94,7 @@ fn kill_after_patience(child: &mut Child, since: &Instant) {
     }
 }
 
-fn outcome(status: ExitStatus) -> ExitOutcome {
+pub fn outcome(status: ExitStatus) -> ExitOutcome {
     let code = status.code().or_else(|| Some(SIGNALLED + status.signal()?));
     ExitOutcome::As(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(crate::FAILED))
 }
@@ -99,6 +109,11 @@ fn print_summary(summary: &Summary, disks: &str, path: &Path) {
         path.display(),
         HumanBytes(written)
     ));
+    print_doubts(summary);
+}
+
+/// Prints the parts that a capture lacks.
+pub fn print_doubts(summary: &Summary) {
     if let Some(problem) = &summary.without_files {
         print_error(&format!("the files of the requests are unknown ({problem})"));
     }

@@ -24,6 +24,7 @@ mod execute;
 mod export;
 mod faults;
 mod guest;
+mod hints;
 mod inspect;
 mod lifetimes;
 mod manual;
@@ -100,6 +101,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
             DriveCommand::Faults(command) => faults::faults(command),
         },
         WarpCommand::Capture(command) => capture::capture(command),
+        WarpCommand::Hints(command) => hints::hints(command),
         WarpCommand::Characterize(command) => characterize::characterize(command),
         WarpCommand::Watch(command) => watch::watch(command),
         WarpCommand::Calibrate(command) => calibrate::calibrate(command),

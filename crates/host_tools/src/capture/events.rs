@@ -36,6 +36,17 @@ pub struct BlockRequest<'a> {
     pub offset_bytes: u64,
     /// Length, bytes, never 0.
     pub bytes: u64,
+    /// Only in an event with hints.
+    pub hint: Option<WriteHint>,
+}
+
+/// Write hint and stream of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WriteHint {
+    /// Value of `F_SET_RW_HINT`: 0 not set, 1 none, 2 short, 3 medium, 4 long, 5 extreme.
+    pub lifetime: u8,
+    /// Stream from 1, or 0 for no stream.
+    pub stream: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +89,53 @@ fn request<'a>(line: &'a str, event: &str) -> Option<TraceEvent<'a>> {
         operation,
         offset_bytes: sector.checked_mul(SECTOR_BYTES)?,
         bytes: sectors.checked_mul(SECTOR_BYTES)?,
+        hint: None,
+    }))
+}
+
+/// Parses a line of the event with hints:
+///
+/// ```text
+///   fio-166 [000] ...1.   124.526658: hints: (__probestub_block_bio_queue+0x4/0x10) hint=2 stream=2 dev=271581185 sector=0 bytes=65536 op=0x208801 comm="fio"
+/// ```
+///
+/// The name of the thread at the start may be unknown when the line is read.
+pub fn parse_hints<'a>(line: &'a str, event: &str) -> TraceEvent<'a> {
+    match parse(line, event) {
+        TraceEvent::Unknown => hinted_request(line.trim(), event).unwrap_or(TraceEvent::Unknown),
+        nothing => nothing,
+    }
+}
+
+fn hinted_request<'a>(line: &'a str, event: &str) -> Option<TraceEvent<'a>> {
+    let (head, tail) = line.split_once(&format!(": {event}: ("))?;
+    let time_us = microseconds(head.rsplit(' ').next()?)?;
+    let (tail, name) = tail.split_once(" comm=\"")?;
+    let name = name.strip_suffix('"')?;
+    let value = |field: &str| tail.split_whitespace().find_map(|word| word.strip_prefix(field)?.strip_prefix('='));
+    let number = |field: &str| value(field)?.parse::<u64>().ok();
+    let flags = u32::from_str_radix(value("op")?.strip_prefix("0x")?, 16).ok()?;
+    // The lowest byte is the operation (REQ_OP).
+    let operation = match flags & 0xff {
+        0 => DiskOperation::Read,
+        1 | 9 => DiskOperation::Write,
+        3 | 5 => DiskOperation::Discard,
+        _ => return Some(TraceEvent::Nothing),
+    };
+    let (device, bytes) = (u32::try_from(number("dev")?).ok()?, number("bytes")?);
+    let stream = u8::try_from(number("stream").unwrap_or(0)).ok()?;
+    let hint = WriteHint { lifetime: u8::try_from(number("hint")?).ok()?, stream };
+    if bytes == 0 {
+        return Some(TraceEvent::Nothing);
+    }
+    Some(TraceEvent::Request(BlockRequest {
+        disk: (device >> 20, device & 0xf_ffff),
+        time_us,
+        thread: name,
+        operation,
+        offset_bytes: number("sector")?.checked_mul(SECTOR_BYTES)?,
+        bytes,
+        hint: Some(hint),
     }))
 }
 
@@ -119,6 +177,7 @@ mod tests {
             operation,
             offset_bytes: sector * 512,
             bytes: sectors * 512,
+            hint: None,
         })
     }
 
@@ -150,6 +209,27 @@ mod tests {
         }
         let queued = "<...>-9 [000] ..... 123.456789: block_bio_queue: 259,1 WS 2048 + 8 [dd]";
         assert_eq!(parse(queued, "block_bio_queue"), on(1, "dd", DiskOperation::Write, 2048, 8));
+    }
+
+    #[test]
+    fn lines_with_hints_are_read() {
+        let line = |name: &str, fields: &str| {
+            format!(
+                "  <...>-166 [000] ...1. 123.456789: hints: (__probestub_block_bio_queue+0x4/0x10) {fields} comm=\"{name}\""
+            )
+        };
+        let wanted = |hint| {
+            let TraceEvent::Request(request) = on(1, "a - [b", DiskOperation::Write, 128, 128) else { unreachable!() };
+            TraceEvent::Request(BlockRequest { hint: Some(hint), ..request })
+        };
+        let fields = "hint=2 stream=3 dev=271581185 sector=128 bytes=65536 op=0x208801";
+        let (both, old) = (line("a - [b", fields), line("a - [b", &fields.replace("stream=3 ", "")));
+        assert_eq!(parse_hints(&both, "hints"), wanted(WriteHint { lifetime: 2, stream: 3 }));
+        assert_eq!(parse_hints(&old, "hints"), wanted(WriteHint { lifetime: 2, stream: 0 }));
+        assert_eq!(parse_hints(&line("x", &fields.replace("65536", "0")), "hints"), TraceEvent::Nothing);
+        assert_eq!(parse_hints(&line("x", &fields.replace("0x208801", "0x2")), "hints"), TraceEvent::Nothing);
+        assert_eq!(parse_hints(&line("x", "hint=x"), "hints"), TraceEvent::Unknown);
+        assert_eq!(parse_hints("# tracer: nop", "hints"), TraceEvent::Nothing);
     }
 
     #[test]

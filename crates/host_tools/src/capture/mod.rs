@@ -13,8 +13,8 @@
 //! attributed to the thread that issues it. All kernel workers count as `kworker`.
 //!
 //! Memory is bounded by the kernel's buffers, a second of requests and two maps. Events that
-//! overflow the buffers are lost and counted. The kernel's events contain no write hints, and their
-//! passthrough commands have no location. The capture itself sends only the writes of `syncfs` to
+//! overflow the buffers are lost and counted. The kernel's own events contain no write
+//! hints, so a capture of hints defines an event. Passthrough commands have no location. The capture itself sends only the writes of `syncfs` to
 //! the disk.
 
 pub mod events;
@@ -27,9 +27,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+pub use events::WriteHint;
 use events::{DiskOperation, TraceEvent};
 use files::{FileMap, Mount};
-use tracefs::Instance;
+use tracefs::{Instance, TracedEvent};
 
 pub const HEADER: &str = "time,process,file,operation,offset,length";
 /// Suffix of the first line with several disks. Each line then ends with the disk.
@@ -59,6 +60,11 @@ pub enum CaptureError {
          requests cannot be captured. Record on another machine"
     )]
     NoEvent(&'static str),
+    #[error(
+        "this kernel does not show write hints. It needs Linux 6.9 or newer with CONFIG_PROBE_EVENTS_BTF_ARGS. Use \
+         `warp guest` for a kernel that has them"
+    )]
+    NoHints,
     #[error("{} is not a block device. Give a disk or a partition, such as /dev/nvme0n1", .0.display())]
     NoDisk(PathBuf),
     #[error("{0} was given twice. Give each disk once, and the whole disk instead of several partitions")]
@@ -135,6 +141,19 @@ impl Disk {
     }
 }
 
+/// Disks of this machine with hardware of their own: no arrays, mapped disks and paths to a disk.
+///
+/// # Errors
+/// A disk cannot be opened.
+pub fn physical_disks() -> Result<Vec<Disk>, CaptureError> {
+    let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_hidden = |entry: &Path| std::fs::read_to_string(entry.join("hidden")).is_ok_and(|text| text.trim() == "1");
+    let mut found: Vec<PathBuf> = entries.filter(|entry| entry.join("device").exists() && !is_hidden(entry)).collect();
+    found.sort();
+    let device = |entry: &PathBuf| Path::new("/dev").join(entry.file_name().unwrap_or_default());
+    found.iter().map(|entry| Disk::open(&device(entry))).collect()
+}
+
 /// Name of the traced event. The default event follows merging. Stacked disks need the event before
 /// it, because only the disks below them get requests.
 fn event(disks: &[Disk]) -> &'static str {
@@ -163,6 +182,34 @@ pub struct Summary {
     pub unknown: u64,
     /// Reason why files are unknown, if any.
     pub without_files: Option<String>,
+    /// Written bytes by hint, in a capture with hints.
+    pub hints: BTreeMap<HintedWrites, u64>,
+}
+
+/// Writes with one hint.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HintedWrites {
+    pub thread: String,
+    /// Name of the file with `#` for each number. Empty for metadata and unknown files.
+    pub file_kind: String,
+    pub hint: WriteHint,
+}
+
+/// Maximum entries of [`Summary::hints`]. Further kinds of files count as [`OTHER_FILES`].
+const HINTED_MAX: usize = 4096;
+const OTHER_FILES: &str = "(other files)";
+
+impl Summary {
+    fn add_hint(&mut self, thread: &str, file: &str, hint: WriteHint, bytes: u64) {
+        let mut kind = Vec::new();
+        base::file_kind(file.as_bytes(), &mut kind);
+        let file_kind = String::from_utf8_lossy(&kind).into_owned();
+        let mut key = HintedWrites { thread: thread.to_string(), file_kind, hint };
+        if self.hints.len() >= HINTED_MAX && !self.hints.contains_key(&key) {
+            key.file_kind = OTHER_FILES.to_string();
+        }
+        *self.hints.entry(key).or_default() += bytes;
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -173,10 +220,22 @@ struct PendingRequest {
     operation: DiskOperation,
     offset_bytes: u64,
     bytes: u64,
+    hint: Option<WriteHint>,
+}
+
+/// Contents of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CaptureContents {
+    /// Requests as the drive gets them.
+    Requests,
+    /// Requests before merging, and the write hints in [`Summary::hints`].
+    Hints,
 }
 
 pub struct BlockCapture<W> {
     instance: Instance,
+    event: &'static str,
+    contents: CaptureContents,
     recorder: TraceLineWriter<W>,
     /// End of the last mapping of files, and its duration.
     mapped: Instant,
@@ -190,16 +249,27 @@ impl<W: Write> BlockCapture<W> {
     /// # Errors
     /// The kernel has no tracing or denies access, a disk is given twice, or `out` cannot be
     /// written.
-    pub fn start(disks: Vec<Disk>, out: W, buffer_bytes: u64) -> Result<BlockCapture<W>, CaptureError> {
+    pub fn start(
+        disks: Vec<Disk>,
+        contents: CaptureContents,
+        out: W,
+        buffer_bytes: u64,
+    ) -> Result<BlockCapture<W>, CaptureError> {
         for (place, disk) in disks.iter().enumerate() {
             if disks[..place].iter().any(|other| other.name == disk.name) {
                 return Err(CaptureError::Twice(disk.name.clone()));
             }
         }
         let numbers: Vec<(u32, u32)> = disks.iter().flat_map(|disk| disk.numbers.iter().copied()).collect();
-        let instance = Instance::start(event(&disks), &numbers, buffer_bytes)?;
+        let traced = match contents {
+            CaptureContents::Requests => TracedEvent::of_block(event(&disks)),
+            CaptureContents::Hints => TracedEvent::with_hints(),
+        };
+        let event = traced.name;
+        let instance = Instance::start(traced, &numbers, buffer_bytes)?;
         let recorder = TraceLineWriter::new(out, disks)?;
-        let mut capture = BlockCapture { instance, recorder, mapped: Instant::now(), mapping: Duration::ZERO };
+        let mut capture =
+            BlockCapture { instance, event, contents, recorder, mapped: Instant::now(), mapping: Duration::ZERO };
         capture.map_files()?;
         Ok(capture)
     }
@@ -209,9 +279,12 @@ impl<W: Write> BlockCapture<W> {
     /// # Errors
     /// Events cannot be read or the capture cannot be written.
     pub fn poll(&mut self) -> Result<bool, CaptureError> {
-        let recorder = &mut self.recorder;
-        let event = recorder.event;
-        let has_events = self.instance.read_lines(|line| recorder.take(events::parse(line, event)))?;
+        let (recorder, event) = (&mut self.recorder, self.event);
+        let parse = match self.contents {
+            CaptureContents::Requests => events::parse,
+            CaptureContents::Hints => events::parse_hints,
+        };
+        let has_events = self.instance.read_lines(|line| recorder.take(parse(line, event)))?;
         let is_due = self.mapped.elapsed() >= MAP_EVERY.max(self.mapping * MAP_SHARE);
         if is_due || self.recorder.pending.len() >= PENDING_MAX {
             self.map_files()?;
@@ -268,7 +341,6 @@ struct CapturedDisk {
 
 struct TraceLineWriter<W> {
     out: W,
-    event: &'static str,
     disks: Vec<CapturedDisk>,
     pending: Vec<PendingRequest>,
     began_us: Option<u64>,
@@ -280,11 +352,9 @@ impl<W: Write> TraceLineWriter<W> {
     fn new(mut out: W, disks: Vec<Disk>) -> Result<TraceLineWriter<W>, CaptureError> {
         let column = if disks.len() > 1 { DISK_COLUMN } else { "" };
         writeln!(out, "{HEADER}{column}").map_err(unwritten)?;
-        let event = event(&disks);
         let disks = disks.into_iter().map(|disk| CapturedDisk { disk, before: FileMap::default() });
         Ok(TraceLineWriter {
             out,
-            event,
             disks: disks.collect(),
             pending: Vec::new(),
             began_us: None,
@@ -315,6 +385,7 @@ impl<W: Write> TraceLineWriter<W> {
                 operation: request.operation,
                 offset_bytes: request.offset_bytes,
                 bytes: request.bytes,
+                hint: request.hint,
             });
         }
     }
@@ -340,6 +411,9 @@ impl<W: Write> TraceLineWriter<W> {
             if request.operation == DiskOperation::Write {
                 self.summary.bytes_written += bytes;
                 self.summary.bytes_of_files += if file.is_some() { bytes } else { 0 };
+                if let Some(hint) = request.hint {
+                    self.summary.add_hint(thread, name, hint, bytes);
+                }
             }
         }
         for (recorded, map) in self.disks.iter_mut().zip(maps) {

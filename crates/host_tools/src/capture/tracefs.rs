@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! mkdir instances/warp-capture-PID -> filter, buffer, enable -> trace_pipe -> lines -> rmdir
+//! dynamic_events <- definition (write hints)                                     -> removal
 //! ```
 //!
 //! An instance has its own buffers, so other traces on the machine are unaffected and invisible.
@@ -9,7 +10,7 @@
 //! killed ones.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,63 @@ const ROOTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const PREFIX: &str = "warp-capture-";
 const READ_BYTES: usize = 256 << 10;
 
+/// Group of an event that a capture defines is this prefix and the process.
+const GROUP_PREFIX: &str = "warp_capture_";
+/// Fields of a bio in the event of hints. The names follow `struct bio` of Linux 6.16 or newer.
+const STREAM_FIELD: &str = "stream=bio->bi_write_stream:u8 ";
+const HINT_FIELDS: &str = "hint=bio->bi_write_hint:u8 ";
+const BIO_FIELDS: &str = "dev=bio->bi_bdev->bd_dev:u32 sector=bio->bi_iter.bi_sector:u64 bytes=bio->bi_iter.bi_size:u32 op=bio->bi_opf:x32 comm=$comm";
+
+/// Event of the kernel.
+#[derive(Clone, Debug)]
+pub struct TracedEvent {
+    group: String,
+    pub name: &'static str,
+    /// True if the capture defines the event, from `block:block_bio_queue`.
+    is_defined: bool,
+}
+
+impl TracedEvent {
+    pub fn of_block(name: &'static str) -> TracedEvent {
+        TracedEvent { group: "block".to_string(), name, is_defined: false }
+    }
+
+    /// Event of the requests with their write hints and streams.
+    pub fn with_hints() -> TracedEvent {
+        TracedEvent { group: format!("{GROUP_PREFIX}{}", std::process::id()), name: "hints", is_defined: true }
+    }
+
+    fn folder(&self, root: &Path) -> PathBuf {
+        root.join("events").join(&self.group).join(self.name)
+    }
+
+    /// Defines the event. Kernels before 6.16 have no write streams, and those before 6.9 no hints.
+    fn define(&self, root: &Path) -> Result<(), CaptureError> {
+        let defined = [STREAM_FIELD, ""].iter().any(|stream| {
+            let (group, name) = (&self.group, self.name);
+            let line = format!("t:{group}/{name} block_bio_queue {HINT_FIELDS}{stream}{BIO_FIELDS}\n");
+            append(root, &line).is_ok()
+        });
+        if defined { Ok(()) } else { Err(CaptureError::NoHints) }
+    }
+
+    fn remove(&self, root: &Path) {
+        if self.is_defined {
+            drop(append(root, &format!("-:{}/{}\n", self.group, self.name)));
+        }
+    }
+}
+
+fn append(root: &Path, line: &str) -> io::Result<()> {
+    File::options().append(true).open(root.join("dynamic_events"))?.write_all(line.as_bytes())
+}
+
 /// Tracefs instance, removed on drop.
 #[derive(Debug)]
 pub struct Instance {
+    root: PathBuf,
     path: PathBuf,
-    event: &'static str,
+    event: TracedEvent,
     /// Closed before the instance is removed, because the kernel keeps an instance with a reader.
     pipe: Option<File>,
     buffer: Vec<u8>,
@@ -33,38 +86,38 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Starts to trace an event of the group `block` for these disks (kernel numbers), with this
+    /// Starts to trace an event for these disks (kernel numbers), with this
     /// buffer size per processor, bytes.
     ///
     /// # Errors
     /// The kernel has no tracing or denies access.
-    pub fn start(event: &'static str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
+    pub fn start(event: TracedEvent, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<Instance, CaptureError> {
         Instance::start_in(&find_root()?, event, disks, buffer_bytes)
     }
 
     fn start_in(
         root: &Path,
-        event: &'static str,
+        event: TracedEvent,
         disks: &[(u32, u32)],
         buffer_bytes: u64,
     ) -> Result<Instance, CaptureError> {
-        if !root.join("events/block").join(event).is_dir() {
-            return Err(CaptureError::NoEvent(event));
-        }
         let instances = root.join("instances");
         remove_left_over(&instances);
-        let path = instances.join(format!("{PREFIX}{}", std::process::id()));
-        std::fs::create_dir(&path).map_err(|source| denied(&path, source))?;
-        let started = set_up(&path, event, disks, buffer_bytes);
-        match started {
-            Ok(pipe) => {
-                Ok(Instance { path, event, pipe: Some(pipe), buffer: vec![0; READ_BYTES], pending: Vec::new() })
-            }
-            Err(error) => {
-                remove(&path);
-                Err(error)
-            }
+        remove_left_over_events(root);
+        if event.is_defined {
+            event.define(root)?;
+        } else if !event.folder(root).is_dir() {
+            return Err(CaptureError::NoEvent(event.name));
         }
+        let path = instances.join(format!("{PREFIX}{}", std::process::id()));
+        let root = root.to_path_buf();
+        let buffer = vec![0; READ_BYTES];
+        let mut instance = Instance { root, path, event, pipe: None, buffer, pending: Vec::new() };
+        // From here on, a failed start removes the instance and the event.
+        let path = &instance.path;
+        std::fs::create_dir(path).map_err(|source| denied(path, source))?;
+        instance.pipe = Some(set_up(path, &instance.event, disks, buffer_bytes)?);
+        Ok(instance)
     }
 
     /// Calls `line` for each new line. Returns false if there were no lines.
@@ -92,7 +145,7 @@ impl Instance {
     /// # Errors
     /// The trace cannot be stopped.
     pub fn stop(&self) -> Result<(), CaptureError> {
-        set(&enable_file(&self.path, self.event), "0")
+        set(&self.event.folder(&self.path).join("enable"), "0")
     }
 
     pub fn dropped_events(&self) -> u64 {
@@ -111,6 +164,7 @@ impl Drop for Instance {
     fn drop(&mut self) {
         self.pipe = None;
         remove(&self.path);
+        self.event.remove(&self.root);
     }
 }
 
@@ -130,6 +184,17 @@ fn remove_left_over(instances: &Path) {
     }
 }
 
+/// Removes events of captures that no longer run.
+fn remove_left_over_events(root: &Path) {
+    for entry in std::fs::read_dir(root.join("events")).into_iter().flatten().flatten() {
+        let group = entry.file_name().to_string_lossy().into_owned();
+        let process = group.strip_prefix(GROUP_PREFIX);
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            TracedEvent { group, ..TracedEvent::with_hints() }.remove(root);
+        }
+    }
+}
+
 pub fn find_root() -> Result<PathBuf, CaptureError> {
     let roots = ROOTS.map(PathBuf::from);
     let found = roots.iter().find(|root| root.join("instances").is_dir());
@@ -145,22 +210,18 @@ pub fn find_root() -> Result<PathBuf, CaptureError> {
     }
 }
 
-fn set_up(path: &Path, event: &str, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<File, CaptureError> {
+fn set_up(path: &Path, event: &TracedEvent, disks: &[(u32, u32)], buffer_bytes: u64) -> Result<File, CaptureError> {
     // All processors share one clock.
     set(&path.join("trace_clock"), "mono")?;
     set(&path.join("buffer_size_kb"), &(buffer_bytes / 1024).max(1).to_string())?;
     let numbers = disks.iter().map(|(major, minor)| format!("dev == {}", (major << 20) | minor));
     let filter = numbers.collect::<Vec<String>>().join(" || ");
-    set(&path.join("events/block").join(event).join("filter"), &filter)?;
+    set(&event.folder(path).join("filter"), &filter)?;
     let pipe = path.join("trace_pipe");
     let opened = File::options().read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&pipe);
     let opened = opened.map_err(|source| denied(&pipe, source))?;
-    set(&enable_file(path, event), "1")?;
+    set(&event.folder(path).join("enable"), "1")?;
     Ok(opened)
-}
-
-fn enable_file(instance: &Path, event: &str) -> PathBuf {
-    instance.join("events/block").join(event).join("enable")
 }
 
 fn set(file: &Path, value: &str) -> Result<(), CaptureError> {
@@ -185,7 +246,8 @@ mod tests {
     #[test]
     fn a_kernel_without_the_event_is_said() {
         let root = tempfile::tempdir().expect("a folder");
-        let error = Instance::start_in(root.path(), "block_rq_issue", &[(259, 0)], 4096).unwrap_err();
+        let error =
+            Instance::start_in(root.path(), TracedEvent::of_block("block_rq_issue"), &[(259, 0)], 4096).unwrap_err();
         assert!(error.to_string().contains("has no event block:block_rq_issue"), "{error}");
     }
 

@@ -378,7 +378,7 @@ impl ColumnParser {
             record.file = match self.file_by {
                 FileIdentity::Name => self.files.number(file)?,
                 FileIdentity::Kind => {
-                    kind_of(file, &mut self.kind);
+                    base::file_kind(file, &mut self.kind);
                     self.files.number(&self.kind)?
                 }
             };
@@ -426,18 +426,6 @@ impl ColumnParser {
         assert!(self.places.len() <= ROLES, "{} columns have one of {ROLES} roles", self.places.len());
         self.at_header = false;
         Ok(None)
-    }
-}
-
-/// Computes the kind of a file, which is its name with `#` for each number.
-fn kind_of(name: &[u8], kind: &mut Vec<u8>) {
-    kind.clear();
-    for byte in name {
-        if !byte.is_ascii_digit() {
-            kind.push(*byte);
-        } else if kind.last() != Some(&b'#') {
-            kind.push(b'#');
-        }
     }
 }
 
