@@ -1,17 +1,12 @@
 """The report of a fit: one page without scripts and without a network, which a person can read and publish.
 
     Fitted -> tables and figures -> HTML
-
-A figure is an image in the page, as wide as a column of a paper, so that it is readable on a telephone.
 """
 
 from __future__ import annotations
 
-import base64
-import html
-import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .._engine import __version__
-from ..plot import new_figure, stroke, style
+from ..page import document, image_of, text_of
+from ..plot import stroke
 from ..plot.tables import numbers, one_owner
 from .fit import Fitted, Prediction, number_text
 from .folder import PROFILE
@@ -36,24 +32,6 @@ _CURVES_MAX = 16
 _POINTS = 60
 """Steps of a curve at most."""
 
-_STYLE = """
-:root { color-scheme: light; font: 16px/1.45 system-ui, sans-serif; color: #222; background: #fff }
-body { max-width: 60rem; margin: 0 auto; padding: 1rem }
-h1 { font-size: 1.5rem; margin: .5rem 0 0 } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem }
-p.about { color: #555; margin: .25rem 0 }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; margin: 1rem 0 }
-dt { color: #555 } dd { margin: 0; font-weight: 600 }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem }
-figure { margin: 0 } img { width: 100%; height: auto }
-.wide { max-width: 40rem }
-.scroll { overflow-x: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem }
-th, td { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #ddd; white-space: nowrap }
-th { color: #555; font-weight: 600 } th:first-child, td:first-child { text-align: left; padding-left: 0 }
-tr.holdout td { background: #f2f7fc } td.out { color: #b3420a; font-weight: 600 }
-li { margin: .3rem 0 }
-"""
-
 
 def report(fitted: Fitted) -> str:
     """The page."""
@@ -61,12 +39,12 @@ def report(fitted: Fitted) -> str:
     title = drive.model or "A drive"
     held = [one for one in fitted.predictions if one.measurement.use == "holdout"]
     parts = [
-        f"<h1>{_text(title)}</h1>",
-        f"<p class=about>{_text(_first_sentence(fitted, held))}</p>",
-        f"<p class=about>Serial number {_text(drive.serial_hash or 'unknown')} (hash).</p>",
-        "<dl>" + "".join(f"<dt>{_text(name)}<dd>{_text(text)}" for name, text in fitted.portrait()) + "</dl>",
+        f"<h1>{text_of(title)}</h1>",
+        f"<p class=about>{text_of(_first_sentence(fitted, held))}</p>",
+        f"<p class=about>Serial number {text_of(drive.serial_hash or 'unknown')} (hash).</p>",
+        "<dl>" + "".join(f"<dt>{text_of(name)}<dd>{text_of(text)}" for name, text in fitted.portrait()) + "</dl>",
         "<h2>Write amplification of each probe</h2>",
-        f"<figure class=wide>{_image(_probes, fitted.predictions, rows=0.22 * len(fitted.predictions) + 0.8)}</figure>",
+        f"<figure class=wide>{image_of(_probes, fitted.predictions, rows=0.22 * len(fitted.predictions) + 0.8)}</figure>",
         _table(
             ("probe", "use", "measured", "model", "interval", "error"),
             (
@@ -83,12 +61,11 @@ def report(fitted: Fitted) -> str:
         *_curves(fitted),
         *_times(fitted),
         "<h2>Not determined</h2>",
-        "<ul>" + "".join(f"<li>{_text(one)}" for one in fitted.undetermined or ["All searched settings are determined."]) + "</ul>",
-        f"<p class=about>WARP {_text(__version__)} evaluated {fitted.evaluations} settings at scale {_text(fitted.scale)}. "
+        "<ul>" + "".join(f"<li>{text_of(one)}" for one in fitted.undetermined or ["All searched settings are determined."]) + "</ul>",
+        f"<p class=about>WARP {text_of(__version__)} evaluated {fitted.evaluations} settings at scale {text_of(fitted.scale)}. "
         "The numbers of this page are in fit.json, the profile is in profile.toml.</p>",
     ]
-    head = '<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
-    return f"{head}<title>{_text(title)}</title><style>{_STYLE}</style>\n" + "\n".join(parts) + "\n"
+    return document(title, parts)
 
 
 def _first_sentence(fitted: Fitted, held: Sequence[Prediction]) -> str:
@@ -98,16 +75,12 @@ def _first_sentence(fitted: Fitted, held: Sequence[Prediction]) -> str:
     return f"The fitted model predicts workloads that it has not seen with these errors of the write amplification: {errors}."
 
 
-def _text(value: object) -> str:
-    return html.escape(str(value))
-
-
 def _table(heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str], Sequence[str], bool]]) -> str:
     lines = []
     for kind, cells, last, is_inside in rows:
-        shown = "".join(f"<td>{_text(cell)}" for cell in (*cells, *last[:-1]))
-        lines.append(f"<tr class='{kind}'>{shown}<td class='{'' if is_inside else 'out'}'>{_text(last[-1])}")
-    head = "".join(f"<th>{_text(one)}" for one in heads)
+        shown = "".join(f"<td>{text_of(cell)}" for cell in (*cells, *last[:-1]))
+        lines.append(f"<tr class='{kind}'>{shown}<td class='{'' if is_inside else 'out'}'>{text_of(last[-1])}")
+    head = "".join(f"<th>{text_of(one)}" for one in heads)
     return f"<div class=scroll><table><tr>{head}{''.join(lines)}</table></div>"
 
 
@@ -128,19 +101,6 @@ def _times(fitted: Fitted) -> list[str]:
         _table(("load", "measured", "model", "unit", "fixed setting", "error"), rows),
         "<p class=about>A number without a setting is a prediction.</p>",
     ]
-
-
-def _image(draw: Callable[..., None], *arguments: Any, rows: float = 1.9) -> str:
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": "warp"}):
-        figure, axes = new_figure(row_inches=rows)
-        with style():
-            draw(axes[0, 0], *arguments)
-        content = io.BytesIO()
-        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
-    data = base64.b64encode(content.getvalue()).decode()
-    return f'<img alt="" src="data:image/svg+xml;base64,{data}">'
 
 
 def _probes(ax: Axes, predictions: Sequence[Prediction]) -> None:
@@ -168,7 +128,7 @@ def _curves(fitted: Fitted) -> list[str]:
             continue
         measured = _measured_curve(fitted.folder.path / "samples" / f"{one.probe}.parquet", fitted.folder.drive.capacity_bytes)
         if measured is not None:
-            figures.append(f"<figure>{_image(_curve, one, measured, _model_curve(fitted, one))}</figure>")
+            figures.append(f"<figure>{image_of(_curve, one, measured, _model_curve(fitted, one))}</figure>")
     if not figures:
         return []
     return ["<h2>Over the written bytes</h2>", f"<div class=figures>{''.join(figures)}</div>"]
