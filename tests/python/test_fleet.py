@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from warp_ssd import WarpError, fleet
 from warp_ssd.fleet import Drives, Factors, FleetResult, Volumes
+from warp_ssd.fleet.__main__ import main as command
 
 QUARTER_DAYS = 365.25 / 4
 SEQUENTIAL = {"kind": "fio", "text": "[a]\nrw=write\nbs=128k\nsize=100%\n"}
@@ -192,6 +194,46 @@ def test_a_page_shows_the_fleet(mixed: tuple[FleetResult, Path], tmp_path: Path)
     mixed[0].report(tmp_path / "fleet.html")
     text = (tmp_path / "fleet.html").read_text()
     assert text.count("data:image/svg+xml") == 4 and "placement by lifetime" in text.lower() and "<script" not in text
+
+
+FILE = """
+[volumes]
+count = 8
+mean_footprint_bytes = 20e9
+footprint_bytes_max = 50e9
+
+[[drives]]
+profile = "warp_default"
+scale = 1024
+overrides = { "endurance.rated_erases" = 100 }
+
+[run]
+years = 0.5
+seeds = [1, 2]
+
+[factors]
+dollars_per_terabyte = 80
+"""
+
+
+def test_the_command_runs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints the totals, writes a page and tables, and names a key that does not exist."""
+    file = tmp_path / "fleet.toml"
+    file.write_text(FILE)
+    assert command([str(file), "--workers", "1", "--out", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out.startswith("8 volumes, 0.5 years, ")
+    totals = pq.read_table(tmp_path / "out" / "totals.parquet").to_pylist()
+    assert [row["dollars"] / row["bought"] for row in totals] == pytest.approx([80 * 224 * 2**30 / 1.1 / 1e12] * 2)
+    for was, now, message in [
+        ("years = 0.5", "yeers = 0.5", "run.yeers is unknown. Give one of years"),
+        ("[volumes]", "[volume]", "volume is unknown. Give volumes, drives, run and factors"),
+        ("count = 8", "", "volumes has neither a folder of traces nor a count of drawn volumes"),
+        ("count = 8", 'count = "many"', "volumes has a value of a wrong type"),
+        ("[factors]", "[factors", "fleet.toml"),
+    ]:
+        file.write_text(FILE.replace(was, now))
+        assert command([str(file), "--workers", "1"]) == 1
+        assert message in capsys.readouterr().err
 
 
 def test_mistakes_are_one_sentence() -> None:

@@ -76,7 +76,7 @@ def simulate(
     drives: Drives | Sequence[Drives],
     *,
     years: float = 3.0,
-    assignment: str | Assignment = "by_write_rate",
+    assignment: str | Assignment = "by_size",
     placement: str | Placement | None = "by_lifetime",
     handles: int | None = None,
     fill_limit: float = 0.9,

@@ -12,7 +12,9 @@ STEADY_DRIVE_WRITES = 5.0
 """Window of the engine's rule for the steady state."""
 
 UNIT_PAGES = 512
-"""Mapping units of a reclaim unit in the default scaled model. `docs/benchmarks/fleet.md` compares it with larger ones."""
+"""Mapping units of a reclaim unit in the default scaled model, half of the least without a warning of the engine.
+
+`docs/benchmarks/fleet.md` has the error."""
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def population(
     seed
         The same seed gives the same volumes.
     mean_footprint_bytes
-        Scales all volumes to this mean and keeps the shape of the distribution. Default: the measured sizes.
+        Scales all volumes, so that this is their mean after the cut. Default: the measured sizes.
     footprint_bytes_max
         Largest volume. Larger ones are cut to this size.
     data_per_working_set
@@ -179,9 +179,8 @@ def population(
     rewrites = np.exp(np.interp(at[:, 1], PROBABILITIES, np.log(REWRITES_PER_DAY)))
     top = np.interp(at[:, 2], PROBABILITIES, TOP_FIFTH)
     footprint = sets * data_per_working_set
-    if mean_footprint_bytes is not None:
-        footprint *= mean_footprint_bytes / footprint.mean()
-    footprint = np.minimum(np.maximum(footprint, UNIT_BYTES), footprint_bytes_max or np.inf)
+    most = np.inf if footprint_bytes_max is None else footprint_bytes_max
+    footprint = _scaled(footprint, mean_footprint_bytes, most)
     # The most written fifth of a continuous zipf distribution gets 0.2^(1 - exponent) of the writes.
     exponents = 1.0 - np.log(top) / np.log(0.2)
     hot = {} if data_per_working_set == 1.0 else {"hot_blocks_percent": 100.0 / data_per_working_set, "hot_writes_percent": 100.0}
@@ -192,6 +191,19 @@ def population(
         [{"kind": "random_writes", "zipf_exponent": round(float(max(exponent, 0.0)), 2), **hot} for exponent in exponents],
         np.full(count, growth_per_year),
     )
+
+
+def _scaled(sizes: Numbers, mean: float | None, most: float) -> Numbers:
+    """Sizes with an upper limit and a mean, if one is given."""
+    if mean is None:
+        return np.asarray(np.clip(sizes, UNIT_BYTES, most))
+    if not UNIT_BYTES < mean < most:
+        raise WarpError(f"mean_footprint_bytes = {mean:g} is out of range. Give more than {UNIT_BYTES} and less than {most:g}")
+    low, high = 0.0, mean / sizes.min()
+    for _ in range(100):  # halves the range until no bit changes
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(sizes * middle, UNIT_BYTES, most).mean() < mean else (low, middle)
+    return np.asarray(np.clip(sizes * high, UNIT_BYTES, most))
 
 
 def from_folder(
