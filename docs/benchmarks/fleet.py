@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures a fleet of 10,000 volumes on 1,000 drives over three years, and writes fleet.md beside this file.
+"""Measures a fleet of 10,000 volumes on 1,000 drives over three years, and writes fleet.json and fleet.md beside this file.
 
-Usage: fleet.py [--volumes N] [--drives N] [--page FILE]
+Usage: fleet.py [--quick] [--folder FOLDER]
 
-The package warp_ssd has to be installed with a release engine. The fleet runs with one worker and with two, each with an empty
-store. Then parts of it run on larger scaled models and with smaller tolerances, which shows the error of the defaults.
+The package warp_ssd has to be installed with a release engine. The fleet runs with two workers and an empty store. A tenth of it runs
+with one worker and with two. Then a hundredth runs on larger scaled models and with smaller tolerances, which shows the error of the
+defaults. Parts that fleet.json already has are not measured again.
 """
 
 import argparse
@@ -17,9 +18,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-YEARS, GROWTH, SEED = 3.0, 0.10, 1
-SAMPLE = 10
-"""Drives of the comparisons of scale and tolerance."""
+YEARS, GROWTH, SEED = 3.0, 0.05, 1
 
 
 def fleet_of(volumes, drives, **options):
@@ -43,30 +42,47 @@ def measure(arguments):
     print(json.dumps({"wall": wall, "own": own, "children": children, "ran": found.ran, "totals": found.totals().to_pylist()}))
 
 
+def timed(volumes, drives, workers):
+    load = os.getloadavg()[0]
+    command = [sys.executable, __file__, "--measure", *map(str, (volumes, drives, workers))]
+    found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return {"volumes": volumes, "drives": drives, "workers": workers, "load": load, "load_after": os.getloadavg()[0], **found}
+
+
+def compared(volumes, drives, **changed):
+    found = fleet_of(volumes, drives, **changed)
+    return {"ran": found.ran, "wafs": found.totals()["write_amplification"].to_pylist()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--volumes", type=int, default=10_000)
-    parser.add_argument("--drives", type=int, default=1_000)
-    parser.add_argument("--page", type=pathlib.Path, default=HERE / "fleet.md")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the volumes and drives")
+    parser.add_argument("--folder", type=pathlib.Path, default=HERE)
     options = parser.parse_args()
-    rows = []
-    for workers in (1, 2):
-        load = os.getloadavg()[0]
-        command = [sys.executable, __file__, "--measure", *map(str, (options.volumes, options.drives, workers))]
-        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-        rows.append({"workers": workers, "load": load, **found})
-        print(rows[-1], flush=True)
-    assert rows[0]["totals"] == rows[1]["totals"], "the number of workers changed the result"
-    few = options.volumes * SAMPLE // options.drives
-    base = fleet_of(few, SAMPLE)
-    compared = [("the defaults", base)]
-    scale = base._models[0].scale
-    compared += [(f"scale 1/{scale // factor} instead of 1/{scale}", fleet_of(few, SAMPLE, scale=scale // factor)) for factor in (2, 4)]
-    compared += [(f"tolerance {tolerance} instead of 0.2", fleet_of(few, SAMPLE, tolerance=tolerance)) for tolerance in (0.1, 0.0)]
-    options.page.write_text(page(options, rows, compared), encoding="utf-8")
+    volumes, drives = (1_000, 100) if options.quick else (10_000, 1_000)
+    parts = {
+        "all": lambda: timed(volumes, drives, 2),
+        "one": lambda: timed(volumes // 10, drives // 10, 1),
+        "two": lambda: timed(volumes // 10, drives // 10, 2),
+        "the defaults (scale 1/8192, tolerance 0.2)": lambda: compared(volumes // 100, drives // 100),
+        "scale 1/4096": lambda: compared(volumes // 100, drives // 100, scale=4096),
+        "scale 1/2048": lambda: compared(volumes // 100, drives // 100, scale=2048),
+        "tolerance 0.1": lambda: compared(volumes // 100, drives // 100, tolerance=0.1),
+        "tolerance 0": lambda: compared(volumes // 100, drives // 100, tolerance=0.0),
+    }
+    file = options.folder / "fleet.json"
+    found = json.loads(file.read_text()) if file.exists() else {}
+    for name, part in parts.items():
+        if name not in found:
+            found[name] = part()
+            file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            print(name, found[name], flush=True)
+    assert found["one"]["totals"] == found["two"]["totals"], "the number of workers changed the result"
+    (options.folder / "fleet.md").write_text(page(found), encoding="utf-8")
 
 
-def page(options, rows, compared):
+def page(found):
+    whole, one, two = (found[name] for name in ("all", "one", "two"))
     lines = [
         "# Fleets",
         "",
@@ -77,19 +93,22 @@ def page(options, rows, compared):
         "docs/benchmarks/fleet.py",
         "```",
         "",
-        f"The fleet has {options.volumes:,} volumes of `population` on {options.drives:,} drives of the profile `ssd_b` for three years,",
-        f"with a growth of {GROWTH:.0%} a year. It runs without placement and with `by_lifetime`.",
+        f"The fleet has {whole['volumes']:,} volumes of `population` on {whole['drives']:,} drives of the profile `ssd_b` for",
+        f"three years, with a growth of {GROWTH:.0%} a year. It runs without placement and with `by_lifetime`.",
         "",
         "## Time",
         "",
-        "| workers | time | runs | processor time of the workers | of the main process | load of the machine before |",
-        "|---|---|---|---|---|---|",
+        "| volumes | drives | workers | time | runs | processor time of the workers | of the main process | load before, after |",
+        "|---|---|---|---|---|---|---|---|",
         *(
-            f"| {row['workers']} | {row['wall']:.0f} s | {row['ran']:,} | {row['children']:.0f} s | {row['own']:.0f} s | {row['load']:.1f} |"
-            for row in rows
+            f"| {row['volumes']:,} | {row['drives']:,} | {row['workers']} | {row['wall']:.0f} s | {row['ran']:,} | {row['children']:.0f} s | "
+            f"{row['own']:.0f} s | {row['load']:.1f}, {row['load_after']:.1f} |"
+            for row in (whole, one, two)
         ),
         "",
-        f"Two workers take {rows[1]['wall'] / rows[0]['wall']:.2f} of the time of one. Their results are equal to the last digit.",
+        "The machine has two cores, and other work used them at the same time. The load is the mean number of",
+        "processes that wanted a core, so a load above the number of workers made the run wait.",
+        f"Two workers took {two['wall'] / one['wall']:.2f} of the time of one. Their results are equal to the last digit.",
         "",
         "## Result",
         "",
@@ -99,21 +118,20 @@ def page(options, rows, compared):
             f"| `{row['placement']}` | {row['drives']:,} | {row['worn']:.1f} | {row['failed']:.1f} ({row['failed_low']:.0f}-"
             f"{row['failed_high']:.0f}) | {row['write_amplification']:.3f} | {row['dollars']:,.0f} | {row['carbon_kg']:,.0f} | "
             f"{row['mixes']:,} | {row['not_steady']} |"
-            for row in rows[1]["totals"]
+            for row in whole["totals"]
         ),
         "",
         "## Error of the defaults",
         "",
-        f"The same population on {SAMPLE} drives. Each row changes one argument.",
+        "A hundredth of the volumes and drives. Each row changes one argument.",
         "",
         "| argument | runs | WAF `none` | WAF `by_lifetime` |",
         "|---|---|---|---|",
     ]
-    base = [row["write_amplification"] for row in compared[0][1].totals().to_pylist()]
-    for name, found in compared:
-        wafs = [row["write_amplification"] for row in found.totals().to_pylist()]
-        shown = (f"{waf:.4f} ({waf / ours - 1:+.2%})" for waf, ours in zip(wafs, base, strict=True))
-        lines.append(f"| {name} | {found.ran} | {' | '.join(shown)} |")
+    rows = [(name, row) for name, row in found.items() if "wafs" in row]
+    for name, row in rows:
+        shown = (f"{waf:.4f} ({waf / ours - 1:+.2%})" for waf, ours in zip(row["wafs"], rows[0][1]["wafs"], strict=True))
+        lines.append(f"| {name} | {row['ran']} | {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ The package contains the device model and the lab of the ``warp`` command:
 - `VictimPolicy` and `PlacementPolicy` are decisions of the drive and of the host, in Python.
 - `generators` are workloads in Python.
 - `sweep` runs a design space on all cores or a cluster, and stores each result.
+- `fleet` simulates many volumes on many drives for years.
 - `calibrate` finds the hidden settings of a drive that you measured.
 - `plot` draws the figures.
 - `studio` shows live drives in a notebook.
@@ -16,7 +17,7 @@ The package contains the device model and the lab of the ``warp`` command:
 The same seed gives the same bytes as the command. A mistake raises `WarpError` with the message of the engine.
 """
 
-from warp_ssd import generators, plot
+from warp_ssd import fleet, generators, plot
 from warp_ssd._engine import (
     Answer,
     Device,
@@ -80,6 +81,7 @@ __all__ = [
     "compare",
     "devices",
     "experiments",
+    "fleet",
     "generators",
     "latin_hypercube",
     "lifetimes",

@@ -115,6 +115,15 @@ def test_growth_moves_volumes_and_buys_drives() -> None:
     assert sum(table["bought_for_growth"]) == table["drives"][-1] - 2
 
 
+def test_kinds_of_drives_take_data_by_their_room() -> None:
+    """A drive of twice the size gets twice the data, and each seed of a mix has a row."""
+    kinds = [drives(2), drives(2, capacity_bytes="400GB", scale=928)]
+    found = fleet.simulate(volumes(60, 10, 10), kinds, placement=None, years=0.25, mix_seeds=[1, 2], **SMALL)
+    assert found.drives()["volumes"].to_pylist() == pytest.approx([10, 10, 20, 20], abs=1)
+    assert found.mixes()["seed"].to_pylist() == [1, 2] * (found.mixes().num_rows // 2)
+    assert found.totals()["dollars"].to_pylist() == pytest.approx([2 * 100 * 0.224 * 1.073741824 / 1.1 + 2 * 40], rel=0.03)
+
+
 def test_a_tolerance_saves_runs() -> None:
     growing = volumes(4, 20, [10, 20, 30, 40], RANDOM, 0.5)
     options: dict[str, Any] = {"placement": None, "seeds": [1], **SMALL}
@@ -257,6 +266,7 @@ def test_mistakes_are_one_sentence() -> None:
         (lambda: fleet.simulate(one, Drives("warp_default")), "the profile has no [endurance], so no drive wears out"),
         (lambda: fleet.simulate(one, drives(1), years=0), "a fleet needs a kind of drives, a seed, a mix seed and a quarter"),
         (lambda: fleet.simulate(one, drives(1), fill_limit=2), "fill_limit = 2, tolerance = 0.2. Give a share up to 1"),
+        (lambda: fleet.simulate(one, drives(1), handles=9), "handles = 9, and drives warp_default have 8. Give 8 or fewer"),
         (lambda: Factors(annual_failure_rate=1), "annual_failure_rate = 1. Give a share from 0 to below 1"),
         (lambda: fleet.simulate(volumes(1, 20, 10, {"kind": "nothing"}), drives(1)), "nothing"),
     ]:

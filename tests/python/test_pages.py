@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
     "tutorials/first-sweep.md",
     "tutorials/gc-policy.md",
+    "tutorials/how-many-drives.md",
     "how-to/own-workload.md",
     "how-to/cluster.md",
     "how-to/gc-by-address.md",

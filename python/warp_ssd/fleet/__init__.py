@@ -140,6 +140,9 @@ def simulate(
     chosen = None if placement is None else named("placement", placement, PLACEMENTS)
     label = placement if isinstance(placement, str) else getattr(placement, "__name__", "own")
     models = [resolve(kind) for kind in kinds]
+    for model in models:
+        if handles is not None and handles > model.handles:
+            raise WarpError(f"handles = {handles}, and drives {model.drives.profile} have {model.handles}. Give {model.handles} or fewer")
     plan = make_plan(
         volumes,
         models,

@@ -67,7 +67,10 @@ class DriveModel:
         return self.physical_bytes * self.rated_erases
 
     def logical_bytes(self, live_bytes: float) -> float:
-        """Logical capacity of the model: the live data, but at least half of the flash, because no profile has more spare."""
+        """Logical capacity of the model: the live data, but at least half of the flash, because `over_provisioning` is at most 1.
+
+        The rest of that half is never written, so it is spare too.
+        """
         return max(live_bytes, self.physical_bytes / 2)
 
     def point(self, workload: Mapping[str, object], live_bytes: float, seed: int, drive_writes: float) -> Any:
@@ -113,7 +116,13 @@ def resolve(drives: Drives) -> DriveModel:
         float(capacity * (1.0 + spare)),
         float(endurance["rated_erases"]),
         device["handles"]["count"],
-        drives.scale or max(1, unit // (page * UNIT_PAGES)),
+        drives.scale or _scale(unit // page, geometry["channels"] * geometry["dies_per_channel"] * geometry["planes_per_die"]),
         "geometry.physical_bytes" if stated is None else "geometry.capacity_bytes",
         {f"geometry.{name}": geometry[name] for name in ("reclaim_unit_bytes", "program_unit_bytes") if geometry[name] is not None},
     )
+
+
+def _scale(unit_pages: int, blocks: int) -> int:
+    """The smallest model with reclaim units of `UNIT_PAGES` or more, whose blocks have a whole number of pages."""
+    block_pages = max(1, unit_pages // blocks)
+    return next(scale for scale in range(max(1, unit_pages // UNIT_PAGES), 0, -1) if block_pages % scale == 0)

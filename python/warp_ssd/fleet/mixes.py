@@ -140,7 +140,7 @@ def run_mixes(
     mix_of, tenant_of = [], []
     for epoch in plan.epochs:
         kind = int(plan.kinds[epoch.drive])
-        count = min(handles or models[kind].handles, models[kind].handles)
+        count = handles or models[kind].handles
         mix, tenants = make_mix(epoch, plan.volumes[epoch.quarter], kind, models[kind], placement, count)
         mix_of.append(mixes.setdefault(mix, len(mixes)))
         tenant_of.append(tenants)
