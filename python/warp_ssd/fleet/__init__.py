@@ -139,6 +139,7 @@ def simulate(
         raise WarpError(f"handles = {handles}. Give 1 or more")
     chosen = None if placement is None else named("placement", placement, PLACEMENTS)
     label = placement if isinstance(placement, str) else getattr(placement, "__name__", "own")
+    label = "own" if label == NO_PLACEMENT else label
     models = [resolve(kind) for kind in kinds]
     for model in models:
         if handles is not None and handles > model.handles:
