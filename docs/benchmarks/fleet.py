@@ -4,7 +4,7 @@
 Usage: fleet.py [--quick] [--folder FOLDER]
 
 The package warp_ssd has to be installed with a release engine. The fleet runs with two workers and an empty store. A fiftieth of it
-runs with one worker and with two. Then a hundredth runs on larger scaled models and with smaller tolerances, which shows the error of the
+runs with one worker and with two, twice in turn. Then a hundredth runs on larger scaled models and with smaller tolerances, which shows the error of the
 defaults. Parts that fleet.json already has are not measured again.
 """
 
@@ -19,6 +19,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 YEARS, GROWTH, SEED = 3.0, 0.05, 1
+ROUNDS = 2
 
 
 def fleet_of(volumes, drives, **options):
@@ -49,6 +50,13 @@ def timed(volumes, drives, workers):
     return {"volumes": volumes, "drives": drives, "workers": workers, "load": load, "load_after": os.getloadavg()[0], **found}
 
 
+def scaling(volumes, drives):
+    """The fastest runs with one worker and with two, which take turns."""
+    rows = [timed(volumes, drives, workers) for _ in range(ROUNDS) for workers in (1, 2)]
+    assert all(row["totals"] == rows[0]["totals"] for row in rows), "the number of workers changed the result"
+    return [min((row for row in rows if row["workers"] == workers), key=lambda row: row["wall"]) for workers in (1, 2)]
+
+
 def compared(volumes, drives, **changed):
     found = fleet_of(volumes, drives, **changed)
     return {"ran": found.ran, "wafs": found.totals()["write_amplification"].to_pylist()}
@@ -62,8 +70,7 @@ def main():
     volumes, drives = (1_000, 100) if options.quick else (10_000, 1_000)
     parts = {
         "all": lambda: timed(volumes, drives, 2),
-        "one": lambda: timed(volumes // 50, drives // 50, 1),
-        "two": lambda: timed(volumes // 50, drives // 50, 2),
+        "scaling": lambda: scaling(volumes // 50, drives // 50),
         "the defaults (scale 1/8192, tolerance 0.2)": lambda: compared(volumes // 100, drives // 100),
         "scale 1/4096": lambda: compared(volumes // 100, drives // 100, scale=4096),
         "scale 1/2048": lambda: compared(volumes // 100, drives // 100, scale=2048),
@@ -76,12 +83,11 @@ def main():
             found[name] = part()
             file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
             print(name, found[name], flush=True)
-    assert found["one"]["totals"] == found["two"]["totals"], "the number of workers changed the result"
     (options.folder / "fleet.md").write_text(page(found), encoding="utf-8")
 
 
 def page(found):
-    whole, one, two = (found[name] for name in ("all", "one", "two"))
+    whole, (one, two) = found["all"], found["scaling"]
     lines = [
         "# Fleets",
         "",
@@ -105,9 +111,13 @@ def page(found):
             for row in (whole, one, two)
         ),
         "",
-        "The machine has two cores, and other work used them at the same time. The load is the mean number of",
-        "processes that wanted a core, so a load above the number of workers made the run wait.",
-        f"Two workers took {two['wall'] / one['wall']:.2f} of the time of one. Their results are equal to the last digit.",
+        "The machine had two cores. The load is the mean number of processes that wanted a core. A load above",
+        "the number of workers is other work, which made the run wait. The processor time does not contain the",
+        "waiting.",
+        "",
+        f"The smaller fleet ran {ROUNDS} times with one worker and {ROUNDS} times with two, in turn. The table has the",
+        f"fastest of each. Two workers took {two['wall'] / one['wall']:.2f} of the time of one. All results are equal to the last",
+        "digit.",
         "",
         "## Result",
         "",
@@ -131,6 +141,12 @@ def page(found):
     for name, row in rows:
         shown = (f"{waf:.4f} ({waf / ours - 1:+.2%})" for waf, ours in zip(row["wafs"], rows[0][1]["wafs"], strict=True))
         lines.append(f"| {name} | {row['ran']} | {' | '.join(shown)} |")
+    lines += [
+        "",
+        "The scaled model is less than 1 % below larger ones. The tolerance has a larger error in a fleet that",
+        "grows, and always to the same side. A mix runs with the data of the quarter in which it begins, and",
+        "keeps that write amplification while its drive fills. Give a smaller `tolerance` if the volumes grow.",
+    ]
     return "\n".join(lines) + "\n"
 
 
