@@ -111,13 +111,13 @@ def page(found):
             for row in (whole, one, two)
         ),
         "",
-        "The machine had two cores. The load is the mean number of processes that wanted a core. A load above",
-        "the number of workers is other work, which made the run wait. The processor time does not contain the",
-        "waiting.",
+        "The machine had two cores. The load is the mean number of processes that wanted a core. A load",
+        "above the number of workers is other work, which made the run wait. The processor time does not",
+        "contain the waiting.",
         "",
-        f"The smaller fleet ran {ROUNDS} times with one worker and {ROUNDS} times with two, in turn. The table has the",
-        f"fastest of each. Two workers took {two['wall'] / one['wall']:.2f} of the time of one. All results are equal to the last",
-        "digit.",
+        f"The smaller fleet ran {ROUNDS} times with one worker and {ROUNDS} times with two, in turn. The table has",
+        f"the fastest of each. Two workers took {two['wall'] / one['wall']:.2f} of the time of one. All results are equal to",
+        "the last digit.",
         "",
         "## Result",
         "",
@@ -143,9 +143,10 @@ def page(found):
         lines.append(f"| {name} | {row['ran']} | {' | '.join(shown)} |")
     lines += [
         "",
-        "The scaled model is less than 1 % below larger ones. The tolerance has a larger error in a fleet that",
-        "grows, and always to the same side. A mix runs with the data of the quarter in which it begins, and",
-        "keeps that write amplification while its drive fills. Give a smaller `tolerance` if the volumes grow.",
+        "The scaled model is less than 1 % below larger ones. The tolerance has a larger error in a fleet",
+        "that grows, and always to the same side. A mix runs with the data of the quarter in which it begins,",
+        "and keeps that write amplification while its drive fills. Give a smaller `tolerance` if the volumes",
+        "grow.",
     ]
     return "\n".join(lines) + "\n"
 
