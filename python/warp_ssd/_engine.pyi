@@ -64,6 +64,7 @@ class PointOptions(RunOptions, total=False):
     devices: Sequence[str] | None
     workload: str | os.PathLike[str] | Mapping[str, object] | _Workload | None
     capacity_bytes: int | str | None
+    array: str | Mapping[str, object] | None
     feedback: Mapping[str, object] | None
     uncertainty: bool
     snapshot: str | os.PathLike[str] | None

@@ -41,6 +41,8 @@ struct FingerprintInput<'a> {
     run: Value,
     seed: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    array: Option<&'a array::ArraySettings>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     feedback: Option<&'a experiment::feedback::FeedbackSettings>,
     /// Digest of the saved device from which the run starts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,6 +84,7 @@ fn input_of(cell: &RunSpec, engine: &str) -> Result<String, LabError> {
         workload: &workload,
         run: run_of(&cell.run),
         seed: cell.seed,
+        array: cell.array.as_ref(),
         feedback: cell.feedback.as_ref(),
         snapshot: cell.snapshot.as_deref().map(digest_name).transpose()?,
     };

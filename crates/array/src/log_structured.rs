@@ -62,26 +62,40 @@ pub(crate) struct LogLayer {
 }
 
 impl LogLayer {
-    /// Creates an empty layer for a workload with this many placement indices.
+    /// Pages that the host sees.
     ///
     /// # Errors
-    /// The array is too large for the layer's map, or its spare stripes are too few.
-    pub(crate) fn new(geometry: &ArrayGeometry, over_provisioning: f64, placements: u16) -> Result<LogLayer, String> {
+    /// The spare stripes are too few for a workload with this many placement indices.
+    pub(crate) fn host_pages(geometry: &ArrayGeometry, over_provisioning: f64, placements: u16) -> Result<u64, String> {
         let stripe_pages = u64::from(geometry.data) * geometry.chunk_pages();
         let pages = geometry.rows * stripe_pages;
-        if pages >= u64::from(NONE) {
-            return Err("a log-structured array has at most 16 TiB. Use smaller drives or a scaled model".to_string());
-        }
         let host_pages = (pages as f64 / (1.0 + over_provisioning)) as u64;
         let spare = (pages - host_pages) / stripe_pages;
-        // Every index can have an open stripe, and another one for moved data.
-        let kinds = 2 * (u64::from(placements) + 1);
-        let needed = 2 * kinds + 3;
+        let needed = 2 * LogLayer::kinds(placements) + 3;
         if spare < needed {
             return Err(format!(
                 "over_provisioning = {over_provisioning} of the array leaves {spare} spare stripes, and {placements} \
                  placement indices need {needed}. Give more over_provisioning, a smaller chunk or larger drives"
             ));
+        }
+        Ok(host_pages)
+    }
+
+    /// Open stripes at most. Every placement index can have one, and another one for moved data.
+    fn kinds(placements: u16) -> u64 {
+        2 * (u64::from(placements) + 1)
+    }
+
+    /// Creates an empty layer for a workload with this many placement indices.
+    ///
+    /// # Errors
+    /// The array is too large for the layer's map, or its spare stripes are too few.
+    pub(crate) fn new(geometry: &ArrayGeometry, over_provisioning: f64, placements: u16) -> Result<LogLayer, String> {
+        let host_pages = LogLayer::host_pages(geometry, over_provisioning, placements)?;
+        let stripe_pages = u64::from(geometry.data) * geometry.chunk_pages();
+        let pages = geometry.rows * stripe_pages;
+        if pages >= u64::from(NONE) {
+            return Err("a log-structured array has at most 16 TiB. Use smaller drives or a scaled model".to_string());
         }
         let stripe = Stripe { state: StripeState::Free, placement: None, valid_pages: 0, position: 0 };
         Ok(LogLayer {
@@ -93,7 +107,7 @@ impl LogLayer {
             free: (0..geometry.rows as u32).rev().collect(),
             by_valid: vec![Vec::new(); stripe_pages as usize + 1],
             open: BTreeMap::new(),
-            reserve: kinds as usize + 2,
+            reserve: LogLayer::kinds(placements) as usize + 2,
         })
     }
 

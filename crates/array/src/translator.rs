@@ -24,12 +24,9 @@ impl Array {
     /// # Errors
     /// The settings are impossible, or the drives are too small. The message names the remedy.
     pub fn new(settings: &ArraySettings, member_bytes: u64, placement_count: u16) -> Result<Array, String> {
-        settings.check()?;
+        let capacity_bytes = Array::capacity_of(settings, member_bytes, placement_count)?;
         let placements = settings.workload_placements(placement_count)?;
         let geometry = ArrayGeometry::new(settings, member_bytes);
-        if geometry.rows == 0 {
-            return Err(format!("chunk = {} is larger than a drive. Give a smaller one", settings.chunk));
-        }
         let log = settings
             .is_log_structured()
             .then(|| LogLayer::new(&geometry, settings.layer_over_provisioning(), placements))
@@ -37,7 +34,28 @@ impl Array {
         let has_own = settings.parity_placement == ParityPlacement::OwnHandle;
         let parity_index = has_own.then(|| PlacementIndex(placement_count - 1));
         let keeps_live = !settings.events.is_empty();
-        Ok(Array { settings: settings.clone(), members: Members::new(geometry, parity_index, keeps_live), log })
+        let members = Members::new(geometry, parity_index, keeps_live);
+        let array = Array { settings: settings.clone(), members, log };
+        assert_eq!(array.capacity_bytes(), capacity_bytes, "the capacity is that which was planned");
+        Ok(array)
+    }
+
+    /// Capacity of an array of drives of this size, bytes. Takes no memory for maps.
+    ///
+    /// # Errors
+    /// As [`Array::new`].
+    pub fn capacity_of(settings: &ArraySettings, member_bytes: u64, placement_count: u16) -> Result<u64, String> {
+        settings.check()?;
+        let placements = settings.workload_placements(placement_count)?;
+        let geometry = ArrayGeometry::new(settings, member_bytes);
+        if geometry.rows == 0 {
+            return Err(format!("chunk = {} is larger than a drive. Give a smaller one", settings.chunk));
+        }
+        match settings.is_log_structured() {
+            true => LogLayer::host_pages(&geometry, settings.layer_over_provisioning(), placements)
+                .map(|pages| pages * PAGE_BYTES),
+            false => Ok(geometry.rows * geometry.row_bytes()),
+        }
     }
 
     /// Capacity that the host sees, bytes.
@@ -62,6 +80,11 @@ impl Array {
     /// Stripes of the array, which are the steps of a rebuild and of a scrub.
     pub fn rows(&self) -> u64 {
         self.members.geometry.rows
+    }
+
+    /// Settings of the array.
+    pub fn settings(&self) -> &ArraySettings {
+        &self.settings
     }
 
     /// Returns true if every drive works and is rebuilt.
@@ -149,7 +172,7 @@ impl Array {
     fn resync_parts(&self, row: u64, drive: u16) -> Vec<std::ops::Range<u64>> {
         match self.settings.resync {
             ResyncExtent::Live => self.members.live_parts(row, drive),
-            ResyncExtent::All => vec![0..self.members.geometry.chunk_bytes],
+            ResyncExtent::All => std::iter::once(0..self.members.geometry.chunk_bytes).collect(),
         }
     }
 }

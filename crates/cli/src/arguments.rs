@@ -20,7 +20,8 @@ use std::path::PathBuf;
 
 use base::size::{parse as size, parse_capacity};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use experiment::{RunChange, RunOptions, RunOverrides, Scale};
+use experiment::change::parse_array;
+use experiment::{RunChange, RunOptions, RunOverrides, Scale, SettingOverrides};
 use toml::Value;
 
 pub use characterize::CharacterizeArgs;
@@ -140,6 +141,10 @@ pub struct WhatIfArgs {
     /// Change a setting of the device or the workload, such as --set workload.format=msr
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    /// Compare placements of parity on an array of the device, such as raid5,drives=4
+    /// (docs/reference/arrays.md)
+    #[arg(long, value_name = "LEVEL,NAME=VALUE", value_parser = parse_array)]
+    pub array: Option<SettingOverrides>,
     #[command(flatten)]
     pub columns: TraceColumns,
     /// Seed of the device and the workload
@@ -432,6 +437,10 @@ pub struct SelectionArgs {
     /// workload, such as --set workload.soc_percent=20
     #[arg(long, value_name = "PATH=VALUE", value_parser = assignment)]
     pub set: Vec<(String, Value)>,
+    /// Run on an array of the device, such as raid5,drives=4,chunk=128KiB
+    /// (docs/reference/arrays.md)
+    #[arg(long, value_name = "LEVEL,NAME=VALUE", value_parser = parse_array)]
+    pub array: Option<SettingOverrides>,
 }
 
 /// Formats settings as command-line options.
@@ -458,16 +467,21 @@ pub fn typed_line(options: impl Iterator<Item = String>) -> String {
 }
 
 impl SelectionArgs {
+    /// Changed settings by path. Those of `--set` override those of `--array`.
+    pub fn settings(&self) -> Vec<(String, Value)> {
+        self.array.clone().into_iter().flatten().chain(self.set.iter().cloned()).collect()
+    }
+
     /// Formats the given options as on a command line.
     pub fn command_line(&self) -> impl Iterator<Item = String> {
-        self.run.words().into_iter().chain(typed_settings(&self.set))
+        self.run.words().into_iter().chain(typed_settings(&self.settings()).collect::<Vec<_>>())
     }
 
     /// Converts the options to a selection. The experiment supplies the remaining settings.
     pub fn selection(&self) -> RunOverrides {
         RunOverrides {
             run: self.run.clone(),
-            change: RunChange::from_settings(&self.set.iter().cloned().collect()),
+            change: RunChange::from_settings(&self.settings().into_iter().collect()),
             uncertainty: self.uncertainty,
             ..RunOverrides::default()
         }

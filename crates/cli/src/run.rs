@@ -96,7 +96,7 @@ fn selection(command: &RunArgs, target: &str) -> Result<RunOverrides, LabError> 
         snapshot: command.load_snapshot.clone(),
         change: RunChange {
             feedback,
-            ..RunChange::from_settings(&command.columns.overrides(target, &command.selection.set)?)
+            ..RunChange::from_settings(&command.columns.overrides(target, &command.selection.settings())?)
         },
         ..command.selection.selection()
     })
@@ -163,6 +163,10 @@ fn check_destinations(command: &RunArgs, experiment: &Experiment, plans: &[RunPl
     if command.fio_json.is_some() {
         check_fio_json(plans)?;
     }
+    if command.events.is_some() && plans.iter().any(|plan| plan.cell().array.is_some()) {
+        let problem = "an array keeps no log of the collections of its drives. Leave the option out";
+        return Err(bad_option("--events", problem));
+    }
     check_fio_logs(plans)?;
     let options = [
         ("--save-snapshot", &command.save_snapshot, OutputContent::Random),
@@ -198,6 +202,9 @@ fn check_fio_logs(plans: &[RunPlan]) -> Result<(), LabError> {
     for plan in plans {
         if plans.len() > 1 {
             refuse_logs(plan.cell(), format!("a log describes one run, but there are {}", plans.len()))?;
+        }
+        if plan.cell().array.is_some() {
+            refuse_logs(plan.cell(), "an array has no logs of its jobs".to_string())?;
         }
         if !plan.is_timed() {
             let device = &plan.cell().key.device;

@@ -175,6 +175,7 @@ impl Case {
                 placement_handles: self.handles.map(<[u16]>::to_vec),
                 ..RunSettings::default()
             },
+            array: None,
             feedback: None,
             ensemble: None,
             snapshot: None,

@@ -58,6 +58,9 @@ pub struct RunSpec {
     /// Name of the workload: its file name without folder and extension, or its kind.
     pub workload_name: String,
     pub run: RunSettings,
+    /// Array whose drives each are this device. `None`: the device alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<array::ArraySettings>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<feedback::FeedbackSettings>,
     /// Membership in the profile's ensemble, if an interval is requested.

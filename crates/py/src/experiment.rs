@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use analysis::claim_checker::ClaimChecker;
 use analysis::export::tables;
+use experiment::change::parse_array;
 use experiment::{
-    Experiment, ExperimentForm, LabError, RunChange, RunOverrides, RunSet, WorkloadChoice, feedback, find,
+    Experiment, ExperimentForm, LabError, RunChange, RunOverrides, RunSet, SettingOverrides, WorkloadChoice, feedback,
+    find,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -44,6 +46,17 @@ fn workload_choice(workload: &Bound<'_, PyAny>, generators: &mut GeneratorRegist
         Some(name) => Ok(WorkloadChoice::Named(name)),
         None if workload.is_callable() => PythonGenerator::name_of(workload, generators).map(WorkloadChoice::Named),
         None => Ok(WorkloadChoice::Table(table("workload", workload)?)),
+    }
+}
+
+/// Settings of an array from a table, or from a line such as `raid5,drives=4`.
+fn array_settings(settings: &Bound<'_, PyAny>) -> PyResult<SettingOverrides> {
+    match settings.extract::<String>() {
+        Ok(line) => {
+            let parsed = parse_array(&line).map_err(|problem| LabError::invalid("array", problem));
+            Ok(RunChange::from_settings(&parsed.map_err(warp_error)?).array)
+        }
+        Err(_) => table("array", settings),
     }
 }
 
@@ -156,6 +169,9 @@ impl PyExperiment {
     ///     requests (`warp_ssd.generators`).
     /// capacity_bytes
     ///     Capacity of the drives, instead of the profiles'.
+    /// array
+    ///     Settings of an array of the devices, as ``[array]`` of an experiment, or in one line as
+    ///     ``--array``: ``"raid5,drives=4"``.
     /// feedback
     ///     Settings of placement feedback, as ``feedback`` of a variant: ``{"policy":
     ///     "lifetimes"}``.
@@ -173,7 +189,7 @@ impl PyExperiment {
     /// WarpError
     ///     A setting is unknown or impossible. The message names it and the allowed values.
     #[pyo3(signature = (*, quick = false, overrides = None, settings = None, devices = None, workload = None, capacity_bytes = None,
-                        feedback = None, uncertainty = false, snapshot = None, **options))]
+                        array = None, feedback = None, uncertainty = false, snapshot = None, **options))]
     #[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
     fn points(
         &self,
@@ -184,6 +200,7 @@ impl PyExperiment {
         devices: Option<Vec<String>>,
         workload: Option<&Bound<'_, PyAny>>,
         capacity_bytes: Option<&Bound<'_, PyAny>>,
+        array: Option<&Bound<'_, PyAny>>,
         feedback: Option<&Bound<'_, PyAny>>,
         uncertainty: bool,
         snapshot: Option<PathBuf>,
@@ -192,6 +209,7 @@ impl PyExperiment {
         let mut generators = self.generators.clone();
         let overrides = RunChange::from_settings(&optional_table("overrides", overrides)?);
         let mut change = RunChange { settings: optional_table("settings", settings)?, ..RunChange::default() };
+        change.array = array.map(array_settings).transpose()?.unwrap_or_default();
         change.extend(&overrides);
         change.workload = workload.map(|workload| workload_choice(workload, &mut generators)).transpose()?;
         change.feedback = feedback.map(feedback_settings).transpose()?;

@@ -132,6 +132,10 @@ impl LiveRun {
             let problem = "a live run needs one scale. Give one, such as 1/512";
             return Err(LabError::invalid("scale", problem));
         }
+        if plan.cell().array.is_some() {
+            let problem = "a session does not show an array yet. Use `warp run --array`";
+            return Err(LabError::invalid("array", problem));
+        }
         let checkpoints = RunCheckpoints::new(&plan, account);
         let mut run = ActiveRun::begin(plan, ExecutionOptions::default())?;
         run.enable_event_log();

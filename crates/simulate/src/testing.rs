@@ -70,6 +70,7 @@ fn result(key: CellKey, copies: f64, handles: usize) -> RunResult {
         endurance: None,
         measures: Vec::new(),
         timed: None,
+        array: None,
         feedback: None,
     }
 }

@@ -71,6 +71,17 @@ impl WearSummary {
         wear
     }
 
+    /// Summary of the blocks of both.
+    #[must_use]
+    pub fn plus(self, other: WearSummary) -> WearSummary {
+        WearSummary {
+            blocks: self.blocks + other.blocks,
+            erases: self.erases + other.erases,
+            fewest_erases: self.fewest_erases.min(other.fewest_erases),
+            most_erases: self.most_erases.max(other.most_erases),
+        }
+    }
+
     /// Average erases of a block.
     pub fn mean_erases(&self) -> f64 {
         to_f64(self.erases) / to_f64(self.blocks)

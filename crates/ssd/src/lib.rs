@@ -41,7 +41,7 @@ pub use base::PlacementIndex;
 pub use bounded_log::BoundedLog;
 pub use checkpoint::Checkpoint;
 pub use config::{DeviceConfig, EnduranceConfig};
-pub use device::{Device, DeviceCore, UnitView};
+pub use device::{Device, DeviceCore, Occupancy, UnitView};
 pub use endurance::{Endurance, WearSummary};
 pub use error::{CheckpointAbort, ConfigError, HostError, SnapshotError};
 pub use event::{DeviceEvent, EventSink};

@@ -270,6 +270,29 @@ impl DeviceStats {
         }
     }
 
+    /// Sum of the counters of two devices of the same kind. Overhead of less than a page of each is
+    /// counted together.
+    #[must_use]
+    pub fn plus(&self, other: &DeviceStats) -> DeviceStats {
+        assert_eq!(self.handles.len(), other.handles.len(), "both devices have the same handles");
+        assert_eq!(self.page_bytes, other.page_bytes, "both devices have the same pages");
+        let more = |one: u64, other: u64| one + other;
+        let rows = self.handles.iter().zip(&other.handles);
+        DeviceStats {
+            page_bytes: self.page_bytes,
+            overhead: self.overhead,
+            handles: rows.map(|(one, other)| one.combine(other, more)).collect(),
+            shared: self.shared.combine(&other.shared, more),
+            pages_deallocated: self.pages_deallocated + other.pages_deallocated,
+            background_collections: self.background_collections + other.background_collections,
+            foreground_collections: self.foreground_collections + other.foreground_collections,
+            forced_collections: self.forced_collections + other.forced_collections,
+            units_closed_by_host: self.units_closed_by_host + other.units_closed_by_host,
+            units_closed_early: self.units_closed_early + other.units_closed_early,
+            pages_redirected: self.pages_redirected + other.pages_redirected,
+        }
+    }
+
     /// Host Bytes with Metadata Written (HBMW of the FDP statistics log, NVMe 2.1).
     pub fn host_bytes_written(&self) -> u64 {
         self.total().host_bytes_written

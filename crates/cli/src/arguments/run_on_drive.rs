@@ -9,7 +9,7 @@ pub struct RemoteTargetArgs {
     /// Run a job file, workload or block trace on this drive instead of a model and overwrite its
     /// data (tcp:ADDRESS:PORT, or /dev/nvme0n1 of this machine with --overwrite)
     #[arg(id = "drive", long = "target", value_name = "DRIVE", conflicts_with_all = ["device", "capacity", "scale", "precondition", "seconds", "uncertainty",
-        "steady_state", "variant", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "handles", "load_snapshot", "save_snapshot"])]
+        "steady_state", "variant", "single_file", "out", "events", "series", "untimed", "replay", "speed", "queue_depth", "fio_json", "feedback", "array", "handles", "load_snapshot", "save_snapshot"])]
     pub drive: Option<String>,
     /// With --target /dev/..., confirm that all data on the namespace may be destroyed
     #[arg(long, requires = "drive")]

@@ -10,6 +10,7 @@ use super::{Experiment, Variant};
 use crate::cell::{CellKey, EnsemblePart, RunSpec};
 use crate::change::{RunChange, SettingOverrides};
 use crate::error::LabError;
+use crate::find;
 use crate::profile::Profile;
 use crate::run_options::RunSettings;
 use crate::scaled_model::{Scale, ScaledOrigin};
@@ -239,6 +240,14 @@ impl Experiment {
         Ok(run)
     }
 
+    /// Settings of an array, checked.
+    fn array_of(&self, table: SettingOverrides) -> Result<array::ArraySettings, LabError> {
+        let place = format!("{}, array", self.file);
+        let settings: array::ArraySettings = find::deserialize(&place, Value::Table(table))?;
+        settings.check().map_err(|problem| LabError::invalid(&place, problem))?;
+        Ok(settings)
+    }
+
     fn cell(
         &self,
         key: CellKey,
@@ -247,7 +256,7 @@ impl Experiment {
         run: &RunSettings,
         seed: u64,
     ) -> Result<RunSpec, LabError> {
-        let mut all = RunChange::default();
+        let mut all = RunChange { array: self.array.clone(), ..RunChange::default() };
         let mut changes_of_work = WorkloadChanges::default();
         for change in changes {
             all.extend(change);
@@ -309,7 +318,9 @@ impl Experiment {
             }
             _ => {}
         }
+        let array = (!all.array.is_empty()).then(|| self.array_of(all.array)).transpose()?;
         Ok(RunSpec {
+            array,
             key,
             seed,
             device,

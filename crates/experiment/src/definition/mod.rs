@@ -24,6 +24,8 @@ use crate::run_options::RunOptions;
 use crate::scaled_model::ScaleChoice;
 use crate::workloads::{self, WorkloadChoice, plain};
 
+use crate::change::SettingOverrides;
+
 pub use crate::change::RunChange;
 pub use crate::folders::BuiltInExperiment;
 pub(crate) use cells::SavedDevice;
@@ -53,6 +55,8 @@ pub struct Experiment {
     /// Options of the quick form, which tests run against golden results.
     pub quick: RunOptions,
     pub change: RunChange,
+    /// Array of the devices, on which all cells run. Variants and grid values change its settings.
+    pub array: SettingOverrides,
     /// Changes of the cells on one of the `devices`, after `change`.
     pub change_on: BTreeMap<String, RunChange>,
     /// Variants of the workload (NoFDP, FDP, ...), at least one, in file order.
@@ -265,10 +269,7 @@ impl Experiment {
             }
             if let Some(path) = &axis.sweep {
                 let value = |value: &Value| {
-                    let change = RunChange {
-                        device: [(path.clone(), value.clone())].into_iter().collect(),
-                        ..RunChange::default()
-                    };
+                    let change = RunChange::from_settings(&[(path.clone(), value.clone())].into_iter().collect());
                     Variant { name: plain(value), change }
                 };
                 axis.values = axis.over.iter().map(value).collect();

@@ -62,6 +62,7 @@ fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
         workload_name: "test".to_string(),
         workload: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")).into(),
         run: settings,
+        array: None,
         feedback: None,
         snapshot: None,
     }

@@ -25,9 +25,6 @@ const PLACED_REQUESTS: usize = 8 * BATCH_REQUESTS;
 /// Smallest logical pages of a drive that is worth a second thread, because its maps exceed all
 /// caches.
 const LARGE_PAGES_MIN: u32 = 1 << 22;
-/// Limit of consecutive requests without a write, some seconds of work. A run with a write target
-/// then fails.
-pub const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// Maximum request size in bytes, the range of its 32-bit length.
 const REQUEST_BYTES_MAX: u64 = u32::MAX as u64;
 /// Maximum pages of a step, a fraction of a second of work. A run checks for a stop after each
@@ -438,11 +435,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         if work.fetch(ahead)? == 0 {
             return Ok(false);
         }
-        if work.since_write > UNWRITTEN_REQUESTS_MAX && self.plan.cell().run.drive_writes.is_some() {
-            let problem = "the workload reads without writing, so it never reaches the total of --drive-writes. Leave \
-                           --drive-writes out, or use a workload that writes";
-            return Err(LabError::invalid(&self.plan.cell().key.to_string(), problem));
-        }
+        work.check_writes(self.plan.cell())?;
         if let Some(placer) = &self.placer {
             placer.place(&mut work.requests)?;
         }

@@ -1,10 +1,11 @@
 //! Device of a run. It executes requests and counts from the beginning of the workload.
 
 use ssd::unit::UnitState;
-use ssd::{Device, DeviceStats, Endurance, EventSink, Lpn, WriteRequest};
+use ssd::{CompletionTime, Device, DeviceStats, Endurance, EventSink, Lpn, Nanos, Occupancy, WriteRequest};
 use workload::{IoRequest, RequestOperation, RequestSource, WorkloadMeasure};
 
 use super::plan::RunPlan;
+use super::series::SampledDrive;
 use crate::request_mapper::RequestMapper;
 use crate::run_recorder::RunRecorder;
 
@@ -74,6 +75,26 @@ impl RunDrive {
         }
     }
 
+    /// Executes a request in virtual time.
+    pub(super) fn execute_at(&mut self, now: Nanos, request: &IoRequest) -> CompletionTime {
+        assert!(self.writes.is_empty(), "a drive runs with or without virtual time");
+        let done = match request.operation {
+            RequestOperation::Read => {
+                let (first, pages) = self.mapper.extent(request);
+                self.device.read(now, first, pages)
+            }
+            RequestOperation::Write => {
+                let write = self.mapper.write(&mut self.device, request);
+                self.device.write(now, &write)
+            }
+            RequestOperation::Trim => match self.mapper.whole_pages(request) {
+                Some((first, pages)) => self.device.deallocate(now, first, pages),
+                None => Ok(self.device.command(now)),
+            },
+        };
+        done.expect("requests are within the device")
+    }
+
     #[inline]
     pub(super) fn queue(&mut self, write: WriteRequest) {
         self.writes.push(write);
@@ -134,6 +155,16 @@ impl RunDrive {
             host_bytes_left: endurance.host_bytes_left * scale,
             ..endurance
         })
+    }
+}
+
+impl SampledDrive for RunDrive {
+    fn stats(&self) -> DeviceStats {
+        self.stats()
+    }
+
+    fn occupancy(&self) -> Vec<Occupancy> {
+        self.device.occupancy()
     }
 }
 

@@ -14,6 +14,8 @@
 //! then returns its measurements so far.
 
 mod active_run;
+mod array;
+mod array_result;
 mod checkpoint;
 mod drive;
 mod fill;
@@ -36,8 +38,9 @@ use experiment::error::LabError;
 use experiment::scaled_model::ScaledOrigin;
 use memory::MemoryBudget;
 
+pub use active_run::RunPosition;
 pub(crate) use active_run::{ActiveRun, STEP_PAGES, StepLimit};
-pub use active_run::{RunPosition, UNWRITTEN_REQUESTS_MAX};
+pub use array_result::{ArrayDriveResult, ArrayResult, CauseCounts, RebuildResult};
 pub(crate) use checkpoint::RunCheckpoint;
 pub use memory::memory_available;
 pub use options::ExecutionOptions;
@@ -45,6 +48,7 @@ pub use plan::{MemoryNeed, RefusedCell, RunPlan, prepare, prepare_possible, prep
 pub use progress::{ProgressObserver, RunProgress};
 pub use result::{AGREEMENT, RunResult, RunSample, ScaleComparison, ScaleSearch};
 pub use run_view::RunPhase;
+pub use untimed::UNWRITTEN_REQUESTS_MAX;
 
 /// Runs cells in parallel within a memory budget. Returns their results in the same order.
 ///
@@ -124,6 +128,9 @@ fn run_cell(
     threads: usize,
     watch: &dyn ProgressObserver,
 ) -> Result<RunResult, LabError> {
+    if plan.cell().array.is_some() {
+        return array::run(plan, options, watch);
+    }
     let mut run = ActiveRun::begin(plan, options)?;
     run.use_threads(threads);
     while run.step(StepLimit::LONGEST, watch)? {}

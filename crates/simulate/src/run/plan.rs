@@ -28,8 +28,10 @@ pub struct RunPlan {
     pub(super) layout: DeviceLayout,
     /// Handles of the host's namespace.
     pub(super) handles: Vec<RuhId>,
-    /// The device as the workload sees it.
+    /// The device or array as the workload sees it.
     pub(super) target: WorkloadTarget,
+    /// Capacity of the device or array in this run, bytes.
+    capacity_bytes: u64,
     /// Workload built during planning, if memory allowed. The first run takes it.
     workload: Mutex<Option<(BuiltWorkload, BuildPermit)>>,
     /// Owners of logical pages, for placement feedback.
@@ -60,7 +62,7 @@ impl BuiltWorkload {
         mapper: RequestMapper,
         target: &WorkloadTarget,
     ) -> Result<BuiltWorkload, LabError> {
-        if config.timing.is_some() {
+        if config.timing.is_some() && cell.array.is_none() {
             let runner = Runner::new(&cell.workload, target, cell.seed, &cell.run, mapper)?;
             return Ok(BuiltWorkload::Timed(Box::new(runner)));
         }
@@ -141,6 +143,7 @@ struct DeviceSetup {
     layout: DeviceLayout,
     handles: Vec<RuhId>,
     target: WorkloadTarget,
+    capacity_bytes: u64,
     workload_bytes: u64,
 }
 
@@ -150,17 +153,30 @@ impl DeviceSetup {
             .map_err(|error| LabError::Device { device: cell.key.device.clone(), error })?;
         let (config, layout) = scaled_model::scaled_config(&cell.key.device, &cell.device, scale)?;
         let handles = cell.run.namespace_handles(&cell.key.to_string(), &layout)?;
+        let of_device = PlacementList::new(&handles, layout.groups).count();
+        let of_workload = match &cell.array {
+            Some(array) => array.workload_placements(of_device).map_err(|problem| array_refusal(cell, problem))?,
+            None => of_device,
+        };
+        let capacity = |device_bytes: u64| match &cell.array {
+            Some(array) => array::Array::capacity_of(array, device_bytes, of_device)
+                .map_err(|problem| array_refusal(cell, problem)),
+            None => Ok(device_bytes),
+        };
+        let capacity_bytes = capacity(layout.capacity_bytes())?;
         let target = WorkloadTarget {
-            device_bytes: full.capacity_bytes(),
+            device_bytes: capacity(full.capacity_bytes())?,
             endless: cell.run.drive_writes.is_some(),
-            placement_count: PlacementList::new(&handles, layout.groups).count(),
+            placement_count: of_workload,
             scaled_model: (scale != Scale::FULL).then_some(ScaledModel {
                 denominator: u64::from(scale.0),
-                device_bytes: layout.capacity_bytes(),
+                device_bytes: capacity_bytes,
                 mapping_unit_bytes: layout.page_bytes,
-                keep_requests: config.timing.is_some(),
+                // The chunks of an array keep their size.
+                keep_requests: config.timing.is_some() || cell.array.is_some(),
             }),
         };
+        check_array(cell, &layout)?;
         Ok(DeviceSetup {
             workload_bytes: BuiltWorkload::memory_bytes(cell, &config, &layout, &target)?,
             scale,
@@ -168,6 +184,15 @@ impl DeviceSetup {
             layout,
             handles,
             target,
+            capacity_bytes,
+        })
+    }
+
+    /// Memory of the maps of the device, or of all devices and of the array.
+    fn maps_bytes(&self, cell: &RunSpec) -> u64 {
+        let of_device = self.layout.memory_bytes();
+        cell.array.as_ref().map_or(of_device, |array| {
+            u64::from(array.drives) * of_device + array::Array::memory_bytes(array, self.layout.capacity_bytes())
         })
     }
 
@@ -178,9 +203,40 @@ impl DeviceSetup {
             is_trace: cell.workload.is_trace(),
             is_replay: cell.run.replay.is_some(),
             largest: largest.copied(),
-            maps_bytes: self.layout.memory_bytes(),
+            maps_bytes: self.maps_bytes(cell),
             workload_bytes: self.workload_bytes,
         }
+    }
+}
+
+fn array_refusal(cell: &RunSpec, problem: String) -> LabError {
+    LabError::invalid(&format!("{}, array", cell.key), problem)
+}
+
+/// Refuses what does not work on an array.
+fn check_array(cell: &RunSpec, layout: &DeviceLayout) -> Result<(), LabError> {
+    let Some(array) = &cell.array else { return Ok(()) };
+    if !array.chunk.is_multiple_of(layout.page_bytes) {
+        let problem = format!(
+            "chunk = {} is no multiple of the mapping unit of the drives, {}. Give a multiple",
+            array.chunk,
+            HumanBytes(layout.page_bytes)
+        );
+        return Err(array_refusal(cell, problem));
+    }
+    let refused = [
+        ("feedback", cell.feedback.is_some()),
+        ("a snapshot (--load-snapshot)", cell.snapshot.is_some()),
+        ("replay (--replay)", cell.run.replay.is_some()),
+        ("seconds (--seconds)", cell.run.seconds.is_some()),
+        ("interval_seconds", cell.run.interval_seconds.is_some()),
+        ("a scale search with a log-structured layer (scale = auto)", {
+            array.is_log_structured() && matches!(cell.run.scale, ScaleChoice::Auto { .. })
+        }),
+    ];
+    match refused.into_iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(array_refusal(cell, format!("{name} does not work on an array. Leave it out"))),
+        None => Ok(()),
     }
 }
 
@@ -272,7 +328,18 @@ impl RunPlan {
 
     /// Bytes that the host must write. `None`: the workload ends by itself.
     pub fn write_bytes(&self) -> Option<u64> {
-        self.cell.run.write_bytes(self.layout.capacity_bytes())
+        self.cell.run.write_bytes(self.capacity_bytes)
+    }
+
+    /// Capacity of the device or array in this run, bytes.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Capacity of the device, or of all devices of the array together, bytes.
+    pub(super) fn drives_bytes(&self) -> u64 {
+        let drives = self.cell.array.as_ref().map_or(1, |array| u64::from(array.drives));
+        drives * self.layout.capacity_bytes()
     }
 
     /// Expected bytes that the workload writes: its target or, if unknown, the capacity.
@@ -298,7 +365,7 @@ impl RunPlan {
     /// owners.
     fn with_device(setup: DeviceSetup, cell: RunSpec, is_built: bool) -> Result<RunPlan, LabError> {
         let need = setup.memory_need(&cell, None);
-        let DeviceSetup { scale, config, layout, handles, target, workload_bytes } = setup;
+        let DeviceSetup { scale, config, layout, handles, target, capacity_bytes, workload_bytes } = setup;
         let mut waiting = None;
         let mut owners = None;
         if is_built || cell.feedback.is_some() {
@@ -315,7 +382,6 @@ impl RunPlan {
             owners = found.transpose()?;
             waiting = BuildPermit::try_acquire(workload_bytes).map(|permit| (workload, permit));
         }
-        let capacity_bytes = layout.capacity_bytes();
         let bytes = |capacities: f64| (capacities * capacity_bytes as f64) as u64;
         Ok(RunPlan {
             owners: owners.map(Arc::new),
@@ -332,6 +398,7 @@ impl RunPlan {
             layout,
             handles,
             target,
+            capacity_bytes,
         })
     }
 
@@ -369,7 +436,7 @@ impl RunPlan {
         let Some(jobs) = self.cell.workload.jobs() else {
             return Ok(Vec::new());
         };
-        if self.is_timed() {
+        if self.is_timed() && self.cell.array.is_none() {
             let planned = plan_streams(jobs, &self.target)?;
             return Ok(planned.into_iter().map(|stream| stream.summary).collect());
         }

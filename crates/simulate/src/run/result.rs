@@ -5,6 +5,7 @@ use ssd::event::ReclaimRecord;
 use ssd::{DeviceStats, Endurance, OwnerStats, WearSummary};
 use workload::WorkloadMeasure;
 
+use super::array_result::ArrayResult;
 use crate::feedback::FeedbackResult;
 use crate::steady::SteadyState;
 use crate::timed::result::TimedResult;
@@ -31,7 +32,7 @@ pub struct RunResult {
     pub unsaved: Option<String>,
     /// Every requested byte was written, and no caller stopped the run or its search.
     pub complete: bool,
-    /// Logical capacity of the scaled model in bytes.
+    /// Logical capacity of the scaled model in bytes, of all drives of an array together.
     pub capacity_bytes: u64,
     /// Reclaim units of the device.
     pub superblocks: u32,
@@ -63,6 +64,8 @@ pub struct RunResult {
     /// Latencies and event times of a device with timing.
     #[serde(skip)]
     pub timed: Option<TimedResult>,
+    /// Counters of the array. All other counters are sums over its drives.
+    pub array: Option<ArrayResult>,
     /// Placement-feedback log, if enabled.
     #[serde(skip)]
     pub feedback: Option<FeedbackResult>,

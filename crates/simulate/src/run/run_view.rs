@@ -156,6 +156,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             endurance: self.drive.endurance(f64::from(plan.scale.0)),
             measures: Vec::new(),
             timed: None,
+            array: None,
             feedback: None,
         };
         if result.stats.write_amplification().is_some() {

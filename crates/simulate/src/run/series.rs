@@ -1,6 +1,7 @@
 //! Time series of a run and its steady state.
 
-use super::drive::RunDrive;
+use ssd::{DeviceStats, Occupancy};
+
 use super::plan::RunPlan;
 use super::result::RunSample;
 use crate::steady::SteadyState;
@@ -14,9 +15,18 @@ pub(super) struct SampleSeries {
     pub(super) steady: Option<SteadyState>,
 }
 
-/// Host bytes between two samples.
+/// A drive, or the drives of an array together.
+pub(super) trait SampledDrive {
+    /// Counters since the workload began.
+    fn stats(&self) -> DeviceStats;
+
+    /// Space of each owner. The handles come first, in order, then the shared pool.
+    fn occupancy(&self) -> Vec<Occupancy>;
+}
+
+/// Bytes that a drive receives between two samples.
 fn interval_bytes(plan: &RunPlan) -> u64 {
-    ((plan.cell().run.sample_drive_writes * plan.layout.capacity_bytes() as f64) as u64).max(1)
+    ((plan.cell().run.sample_drive_writes * plan.drives_bytes() as f64) as u64).max(1)
 }
 
 impl SampleSeries {
@@ -29,7 +39,7 @@ impl SampleSeries {
     }
 
     /// Takes a sample if due. Returns true if steady state ends the run.
-    pub(super) fn advance(&mut self, drive: &RunDrive, plan: &RunPlan, written: u64) -> bool {
+    pub(super) fn advance(&mut self, drive: &impl SampledDrive, plan: &RunPlan, written: u64) -> bool {
         if !self.is_due(written) {
             return false;
         }
@@ -48,7 +58,7 @@ impl SampleSeries {
     /// Returns true if the run waits for steady state and has reached it. Checks once per
     /// drive write.
     fn has_converged(&mut self, plan: &RunPlan) -> bool {
-        let capacity_bytes = plan.layout.capacity_bytes();
+        let capacity_bytes = plan.drives_bytes();
         let [.., before, last] = &self.samples[..] else {
             return false;
         };
@@ -61,7 +71,7 @@ impl SampleSeries {
     }
 
     /// Returns the samples, with one of the current state at the end.
-    pub(super) fn finish(mut self, drive: &RunDrive) -> Vec<RunSample> {
+    pub(super) fn finish(mut self, drive: &impl SampledDrive) -> Vec<RunSample> {
         let written = drive.stats().host_bytes_written();
         if self.samples.last().is_none_or(|sample| sample.host_bytes < written) {
             self.samples.push(self.sample(drive));
@@ -71,9 +81,9 @@ impl SampleSeries {
         self.samples
     }
 
-    fn sample(&self, drive: &RunDrive) -> RunSample {
+    fn sample(&self, drive: &impl SampledDrive) -> RunSample {
         let stats = drive.stats();
-        let occupancy = drive.device.occupancy();
+        let occupancy = drive.occupancy();
         let (host_bytes, media_bytes) = (stats.host_bytes_written(), stats.media_bytes_written());
         assert!(
             self.samples

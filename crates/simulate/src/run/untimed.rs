@@ -3,10 +3,14 @@
 use workload::{IoRequest, RequestOperation, RequestSource};
 
 use super::drive::RunDrive;
+use experiment::cell::RunSpec;
 use experiment::error::LabError;
 
 /// Requests per batch. A run samples and polls the event log between two batches.
 pub(super) const BATCH_REQUESTS: usize = 1024;
+/// Limit of consecutive requests without a write, some seconds of work. A run with a write target
+/// then fails.
+pub const UNWRITTEN_REQUESTS_MAX: usize = 1 << 24;
 /// Requests per group when another thread prefetches the next group.
 pub(super) const AHEAD_REQUESTS: usize = 16 * BATCH_REQUESTS;
 
@@ -127,6 +131,16 @@ impl UntimedStage {
             false => self.since_write + came,
         };
         Ok(came)
+    }
+
+    /// Refuses a workload that would never reach the write target of its run.
+    pub(super) fn check_writes(&self, cell: &RunSpec) -> Result<(), LabError> {
+        if self.since_write > UNWRITTEN_REQUESTS_MAX && cell.run.drive_writes.is_some() {
+            let problem = "the workload reads without writing, so it never reaches the total of --drive-writes. Leave \
+                           --drive-writes out, or use a workload that writes";
+            return Err(LabError::invalid(&cell.key.to_string(), problem));
+        }
+        Ok(())
     }
 
     /// Executes the drive's writes and prefetches the next requests in parallel.

@@ -32,6 +32,7 @@ pub mod replay;
 mod request_source;
 pub mod result;
 pub mod series;
+pub(crate) mod state_recorder;
 mod submission;
 mod write_batch;
 
