@@ -262,6 +262,11 @@ impl ArraySettings {
         }
     }
 
+    /// Parity chunks of a stripe.
+    pub fn parity_drives(&self) -> u16 {
+        self.shape().1
+    }
+
     /// Over-provisioning of the layer above the stripes. 0 without one.
     pub(crate) fn layer_over_provisioning(&self) -> f64 {
         if self.is_log_structured() { self.over_provisioning.unwrap_or(OVER_PROVISIONING) } else { 0.0 }

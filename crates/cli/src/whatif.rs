@@ -4,19 +4,22 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use analysis::store::RunProvenance;
-use experiment::{LabError, find, workloads};
+use experiment::{LabError, SettingOverrides, find, workloads};
 use report::rows::{self, CellValue, ReportTable, TextFormat};
 use ssd::DeviceLayout;
-use whatif::{Factors, WhatIfAnswer, WhatIfQuestion, WhatIfStudy};
+use whatif::{ArrayQuestion, Factors, WhatIfAnswer, WhatIfQuestion, WhatIfStudy};
 
 use crate::arguments::{WhatIfArgs, format_option, typed_line, typed_settings, typed_size};
 use crate::execute;
 use crate::output::{self, print_error};
 use crate::run::library;
-use crate::{ExitOutcome, print, results};
+use crate::{ExitOutcome, bad_option, print, results};
 
 pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
     execute::listen();
+    if let Some(array) = &command.array {
+        return whatif_array(command, array);
+    }
     let is_folder = Path::new(&command.workload).is_dir();
     let mut answers = Vec::new();
     let mut unanswered = Vec::new();
@@ -78,6 +81,46 @@ pub fn whatif(command: &WhatIfArgs) -> Result<ExitOutcome, LabError> {
         print_error(&format!("no answer for {problem}"));
     }
     Ok(if unanswered.is_empty() { ExitOutcome::Done } else { ExitOutcome::Failed })
+}
+
+/// Answers for an array.
+fn whatif_array(command: &WhatIfArgs, array: &SettingOverrides) -> Result<ExitOutcome, LabError> {
+    let unused = [
+        ("--drive", command.drive.is_some()),
+        ("--fill", command.fill.is_some()),
+        ("--rate", command.rate.is_some()),
+        ("--out", command.out.is_some()),
+    ];
+    if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(bad_option(option, "the answer for an array does not use this option. Leave it out"));
+    }
+    let mut overrides = command.columns.overrides(&command.workload, &command.set)?;
+    overrides.extend(command.op.map(|share| ("geometry.over_provisioning".to_string(), share.into())));
+    let question = ArrayQuestion {
+        workload: command.workload.clone(),
+        device: command.device.clone(),
+        array: array.clone(),
+        overrides,
+        scale: command.scale,
+        drive_writes: command.drive_writes,
+        seed: command.seed,
+    };
+    let prepared = question.prepare()?;
+    let progress = execute::stoppable();
+    let runs = prepared.0.len();
+    let Some(answer) = execute::with_bar(&progress, runs, || question.answer(prepared, &*progress))? else {
+        print_error("stopped before the last measurement, so there is no answer");
+        return Ok(ExitOutcome::Stopped);
+    };
+    if command.output.is_json() {
+        print(&format!("{}\n", serde_json::to_string_pretty(&answer).expect("an answer is JSON")));
+    } else {
+        let format = command.output.tables();
+        let notes: String = answer.notes.iter().map(|note| rows::wrapped(note)).collect();
+        let headline = format.words(&format!("{}\n", rows::wrapped(&answer.headline)));
+        print(&format!("{headline}{}\n{}", answer.table().render(format), format.words(&notes)));
+    }
+    Ok(ExitOutcome::Done)
 }
 
 /// The workload, or the workloads in a folder.

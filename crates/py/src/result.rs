@@ -205,6 +205,11 @@ impl PyResults {
         tables::owners(&self.axes, &self.cells).into()
     }
 
+    /// Counters and wear of each drive of an array, also of drives that failed.
+    fn drives(&self) -> PyTable {
+        tables::array_drives(&self.axes, &self.cells).into()
+    }
+
     /// Time series, with a row for each sample and owner.
     fn samples(&self) -> PyTable {
         tables::samples(&self.axes, &self.cells).into()

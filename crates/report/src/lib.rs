@@ -139,6 +139,7 @@ impl Report<'_> {
         let regression = rows::verdicts("regression test", self.regression);
         page.section("regression", "Regression tests", html::table(&regression));
         page.section("published", "Published numbers", html::table(&rows::comparisons(self.comparisons)));
+        page.section("array", "Array", sections::arrays(self));
         page.section("workload", "The workload's own figures", sections::measures(self));
         page.section("latency", "Latency", timed::latency(&panels));
         page.section("replay", "Replay at the recorded times", timed::replays(&panels));

@@ -154,6 +154,21 @@ pub fn measures(report: &Report<'_>) -> Markup {
     per_cell_tables(report, report.results.iter(), rows::measures)
 }
 
+pub fn arrays(report: &Report<'_>) -> Markup {
+    let arrays = || report.results.iter().filter_map(|result| Some((result, result.array.as_ref()?)));
+    html! {
+        @if arrays().next().is_some() {
+            (note("Array WAF is bytes that the drives received / bytes of the host. Drive WAF is media bytes / bytes \
+                   that the drives received, as in all other sections. Total WAF is media bytes / bytes of the host."))
+            (per_cell_tables(report, report.results.iter(), rows::array_figures))
+            @for (result, array) in arrays() {
+                @let tables = [rows::array_causes(result, array), rows::array_drives(array), rows::array_rebuilds(array)];
+                (fold(Fold::Closed, &result.key.to_string(), &html! { @for table in tables { (html::table(&table)) } }))
+            }
+        }
+    }
+}
+
 pub fn over_time(report: &Report<'_>, panels: &Panels<'_>) -> Markup {
     let window = report.tail_drive_writes;
     let drawn =

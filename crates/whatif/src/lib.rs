@@ -12,6 +12,7 @@
 //! `docs/how-to/whatif.md` is the manual.
 
 mod answer;
+mod array;
 mod economics;
 mod placement_answer;
 mod placements;
@@ -33,6 +34,7 @@ use ssd::{DeviceConfig, DeviceLayout};
 use workload::trace::MappedTraces;
 
 pub use answer::WhatIfAnswer;
+pub use array::{ArrayAnswer, ArrayQuestion, ArrayRow};
 pub use economics::{DriveLife, Factors};
 pub use placement_answer::PlacementAnswer;
 pub use placements::{Knowledge, PlacementOption};

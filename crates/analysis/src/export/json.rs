@@ -135,6 +135,9 @@ fn cell_json(axes: &[String], tail_drive_writes: f64, result: &RunResult, sample
         let measures = measures.map(|measure| (measure.name.clone(), Value::from(measure.value)));
         cell["measures"] = measures.collect::<serde_json::Map<String, Value>>().into();
     }
+    if let Some(array) = &result.array {
+        cell["array"] = json!(array);
+    }
     if let Some(timed) = &result.timed {
         cell["fio"] = simulate::timed::to_fio_json(timed);
         if let Some(pace) = &timed.trace {

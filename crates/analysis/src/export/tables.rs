@@ -15,7 +15,7 @@ use crate::lifetimes::{MeasuredLifetimes, SHARES};
 use crate::store::StoredRun;
 use experiment::{CellKey, Metric};
 use simulate::feedback::{CollectionRow, FeedbackResult, ReadingRow};
-use simulate::run::{RunResult, RunSample, ScaleComparison};
+use simulate::run::{ArrayDriveResult, RunResult, RunSample, ScaleComparison};
 use simulate::timed::measure::{DirectionResult, JobResult};
 use simulate::timed::replay::RequestGroup;
 use simulate::warning::RunWarning;
@@ -137,6 +137,28 @@ fn warning_names(result: &RunResult) -> String {
 fn measure_names(results: &[RunResult]) -> Vec<String> {
     let measures = results.iter().flat_map(|result| &result.measures);
     base::distinct(measures.map(|measure| measure.name.clone()))
+}
+
+/// One row for each cell, seed and drive of an array, also for drives that failed.
+pub fn array_drives<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
+    let rows: Vec<(&RunResult, &ArrayDriveResult)> = results
+        .iter()
+        .flat_map(|result| result.array.iter().flat_map(move |array| array.drives.iter().map(move |drive| (result, drive))))
+        .collect();
+    ExportTable::single_batch(&rows, |columns| {
+        columns
+            .u64("seed", |(result, _)| result.seed)
+            .u32("drive", |(_, drive)| drive.drive.into())
+            .text("state", |(_, drive)| drive.state)
+            .u64("host_bytes_written", |(_, drive)| drive.stats.host_bytes_written())
+            .u64("media_bytes_written", |(_, drive)| drive.stats.media_bytes_written())
+            .optional_f64("write_amplification", |(_, drive)| drive.stats.write_amplification())
+            .u32("block_erases_min", |(_, drive)| drive.wear.fewest_erases)
+            .f64("block_erases_avg", |(_, drive)| drive.wear.mean_erases())
+            .u32("block_erases_max", |(_, drive)| drive.wear.most_erases)
+            .optional_f64("life_used", |(_, drive)| drive.life_used)
+            .with_key(axes, |(result, _)| &result.key)
+    })
 }
 
 /// One row for each cell, seed and owner: the counters of a handle, or of the shared pool.

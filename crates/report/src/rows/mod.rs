@@ -10,6 +10,7 @@
 //! A [`CellValue`] defines the format of its number, so terminal and report show the same digits. This
 //! module does not print, colour or check claims. `docs/reference/results.md` explains the terms.
 
+mod array;
 mod claims;
 mod comparison;
 mod grid;
@@ -24,6 +25,7 @@ use std::fmt;
 
 use base::HumanBytes;
 
+pub use array::{array_causes, array_drives, array_figures, array_rebuilds};
 pub use claims::{comparisons, covered, judged, score, verdicts};
 pub use comparison::comparison;
 pub use experiment::coordinates::axis_name;

@@ -23,7 +23,25 @@ use simulate::warning::{RunWarning, WarningCommand};
 pub fn write_amplifications(results: &[RunResult], axes: &[String], intervals: &Intervals) -> ReportTable {
     let grid = Grid::new(results, intervals, RunResult::headline_write_amplification);
     let rows = grid.to_rows(axes);
+    let rows = if results.iter().any(|result| result.array.is_some()) { rows.note(OF_DRIVES) } else { rows };
     if grid.columns.len() > 1 { rows.note(format!("across: {}", super::axis_name(axes, 0))) } else { rows }
+}
+
+/// Note of a table of write amplifications with arrays.
+const OF_DRIVES: &str = "WAF of an array is that of its drives: media bytes / bytes that they received";
+
+/// Tables of the arrays: their figures side by side, or all tables of a single result.
+fn arrays(results: &[RunResult], format: TextFormat) -> String {
+    let tables = match results {
+        [result] => result.array.iter().flat_map(|array| {
+            [super::array_causes(result, array), super::array_drives(array), super::array_rebuilds(array)]
+        }).collect(),
+        results => {
+            let of_cell = |result: &RunResult| (vec![CellValue::Text(result.key.to_string())], super::array_figures(result));
+            vec![ReportTable::stacked(["cell"], results.iter().map(of_cell))]
+        }
+    };
+    tables.iter().filter(|table| !table.is_empty()).map(|table| format!("{}\n", table.render(format))).collect()
 }
 
 /// Relative excess of each variant's write amplification over that of the variant with an oracle,
@@ -69,6 +87,7 @@ pub fn results(
         format.words(&format!("{title}\n{}", super::warning(results))),
         super::warning_lines(results, command, format)
     );
+    text += &arrays(results, format);
     let with_measures = |result: &&RunResult| results.len() == 1 && !result.measures.is_empty();
     for result in results.iter().filter(with_measures) {
         text += &measures(result).transposed("workload", ["measured".to_string()]).render(format);
