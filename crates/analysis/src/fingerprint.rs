@@ -149,8 +149,8 @@ mod tests {
     use experiment::selection::RunOverrides;
     use std::collections::BTreeMap;
 
-    /// An experiment with each kind of workload, and one in virtual time.
-    const EVERY_KIND: [&str; 10] = [
+    /// An experiment with each kind of workload, one in virtual time and one on arrays.
+    const EVERY_KIND: [&str; 11] = [
         "three_stream",
         "cachelib",
         "f2fs",
@@ -161,6 +161,7 @@ mod tests {
         "object_cache",
         "classifiers",
         "latency",
+        "array_parity",
     ];
 
     fn cells(experiment: &str) -> Vec<RunSpec> {

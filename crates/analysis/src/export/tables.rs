@@ -143,7 +143,9 @@ fn measure_names(results: &[RunResult]) -> Vec<String> {
 pub fn array_drives<'a>(axes: &[String], results: &[RunResult]) -> ExportTable<'a> {
     let rows: Vec<(&RunResult, &ArrayDriveResult)> = results
         .iter()
-        .flat_map(|result| result.array.iter().flat_map(move |array| array.drives.iter().map(move |drive| (result, drive))))
+        .flat_map(|result| {
+            result.array.iter().flat_map(move |array| array.drives.iter().map(move |drive| (result, drive)))
+        })
         .collect();
     ExportTable::single_batch(&rows, |columns| {
         columns

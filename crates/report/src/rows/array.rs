@@ -58,8 +58,8 @@ pub fn array_drives(array: &ArrayResult) -> ReportTable {
 
 /// Rebuilds and scrubs of an array. Empty without any.
 pub fn array_rebuilds(array: &ArrayResult) -> ReportTable {
-    let rows = ReportTable::default().labels(["event"]).numbers("", ["host wrote before", "read", "written", "seconds"]);
-    let mut rows = rows;
+    let headings = ["host wrote before", "read", "written", "seconds"];
+    let mut rows = ReportTable::default().labels(["event"]).numbers("", headings);
     for rebuild in &array.rebuilds {
         let seconds = rebuild.duration_ns.map(|duration_ns| duration_ns as f64 / 1e9);
         rows.add([

@@ -33,11 +33,15 @@ const OF_DRIVES: &str = "WAF of an array is that of its drives: media bytes / by
 /// Tables of the arrays: their figures side by side, or all tables of a single result.
 fn arrays(results: &[RunResult], format: TextFormat) -> String {
     let tables = match results {
-        [result] => result.array.iter().flat_map(|array| {
-            [super::array_causes(result, array), super::array_drives(array), super::array_rebuilds(array)]
-        }).collect(),
+        [result] => result
+            .array
+            .iter()
+            .flat_map(|array| {
+                [super::array_causes(result, array), super::array_drives(array), super::array_rebuilds(array)]
+            })
+            .collect(),
         results => {
-            let of_cell = |result: &RunResult| (vec![CellValue::Text(result.key.to_string())], super::array_figures(result));
+            let of_cell = |result: &RunResult| (vec![result.key.to_string()], super::array_figures(result));
             vec![ReportTable::stacked(["cell"], results.iter().map(of_cell))]
         }
     };
