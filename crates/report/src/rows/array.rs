@@ -11,17 +11,15 @@ pub fn array_name(array: &ArrayResult) -> String {
     format!("{} of {} drives", array.settings.level, array.settings.drives)
 }
 
-/// Bytes of the drives by cause. A sentence with both write amplifications and their product is its
-/// note.
+/// Bytes of the drives by cause. Its notes are both write amplifications and their product.
 pub fn array_causes(result: &RunResult, array: &ArrayResult) -> ReportTable {
     let rows = ReportTable::default().labels(["cause"]).numbers("", ["read", "written", "of all writes", "I/Os"]);
     let [one, other] = [array.host_write_amplification(), result.write_amplification()].map(CellValue::Amplification);
     let product = CellValue::Amplification(array.host_write_amplification() * result.write_amplification());
-    let mut rows = rows.note(format!(
-        "{}: the array writes {one} times what the host writes, and its drives {other} times what they receive. The \
-         flash writes {product} times what the host writes",
-        array_name(array)
-    ));
+    let mut rows = rows
+        .note(format!("{}: the array writes {one} times what the host writes", array_name(array)))
+        .note(format!("the drives write {other} times what they receive"))
+        .note(format!("the flash writes {product} times what the host writes"));
     for cause in IoCause::ALL {
         let counts = array.cause(cause);
         let [read, written, _] = counts.bytes;
