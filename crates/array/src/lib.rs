@@ -10,8 +10,9 @@
 //! The caller executes the member I/O on its drives. An I/O of a phase may begin when all I/O of the
 //! earlier phases of its request is complete.
 //!
-//! The crate has no stripe cache: two requests for one stripe each read what they need. It does not
-//! model write holes, journals, bitmaps or bad blocks.
+//! The crate has no stripe cache: two requests for one stripe each read what they need. The caller
+//! may merge consecutive writes before it translates them. The crate does not model write holes,
+//! journals, bitmaps or bad blocks.
 
 mod geometry;
 mod in_place;

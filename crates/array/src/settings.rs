@@ -199,6 +199,10 @@ pub struct ArraySettings {
     pub parity_placement: ParityPlacement,
     #[serde(default)]
     pub data_placement: DataPlacement,
+    /// Consecutive writes of a stream reach a stripe together, as through the stripe cache of md.
+    /// Runs in virtual time do not merge them.
+    #[serde(default = "default_coalesce")]
+    pub coalesce: bool,
     /// Over-provisioning of the log-structured layer, as a share of the array's capacity.
     #[serde(default)]
     pub over_provisioning: Option<f64>,
@@ -216,6 +220,10 @@ pub struct ArraySettings {
 
 fn default_chunk() -> u64 {
     128 << 10
+}
+
+fn default_coalesce() -> bool {
+    true
 }
 
 fn default_resync_depth() -> u32 {
@@ -236,6 +244,7 @@ impl ArraySettings {
             parity_rotation: ParityRotation::default(),
             parity_placement: ParityPlacement::default(),
             data_placement: DataPlacement::default(),
+            coalesce: default_coalesce(),
             over_provisioning: None,
             spares: 0,
             resync: ResyncExtent::default(),
@@ -260,6 +269,11 @@ impl ArraySettings {
             ArrayLevel::Raid10 => (n / 2, 0, 2),
             ArrayLevel::Erasure { data, parity } => (data, parity, 1),
         }
+    }
+
+    /// Returns true if consecutive writes reach a stripe together.
+    pub fn coalesces(&self) -> bool {
+        self.coalesce && self.parity_drives() > 0 && !self.is_log_structured()
     }
 
     /// Parity chunks of a stripe.
@@ -321,6 +335,7 @@ impl ArraySettings {
                 ("write_policy", self.write_policy != WritePolicy::default()),
                 ("parity_rotation", self.parity_rotation != ParityRotation::default()),
                 ("parity_placement", self.parity_placement != ParityPlacement::default()),
+                ("coalesce", self.coalesce != default_coalesce()),
             ];
             if let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
                 return Err(format!("{name} has no effect, because {} has no parity. Leave it out", self.level));

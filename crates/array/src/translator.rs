@@ -77,6 +77,11 @@ impl Array {
         self.log.as_ref().map_or(0, |log| log.buffered_pages() * PAGE_BYTES)
     }
 
+    /// Bytes of data in a stripe.
+    pub fn stripe_bytes(&self) -> u64 {
+        self.members.geometry.row_bytes()
+    }
+
     /// Stripes of the array, which are the steps of a rebuild and of a scrub.
     pub fn rows(&self) -> u64 {
         self.members.geometry.rows

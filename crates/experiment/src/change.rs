@@ -54,7 +54,7 @@ pub fn parse_array(text: &str) -> Result<SettingOverrides, String> {
             }
         };
         let number = value.parse::<i64>().map(Value::from).or_else(|_| value.parse::<f64>().map(Value::from));
-        let value = number.unwrap_or_else(|_| value.into());
+        let value = number.or_else(|_| value.parse::<bool>().map(Value::from)).unwrap_or_else(|_| value.into());
         match name {
             "event" => events.push(value),
             name => drop(settings.insert(format!("{ARRAY}{name}"), value)),

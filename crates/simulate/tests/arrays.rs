@@ -145,8 +145,22 @@ fn full_stripes_cost_n_by_n_minus_1() {
 }
 
 #[test]
+fn consecutive_writes_of_a_stream_reach_a_stripe_together() {
+    // Two streams alternate, and each writes a third of a stripe at a time.
+    let jobs = "[one]\nrw=write\nbs=128k\nsize=50%\nnumjobs=1\n[other]\nrw=write\nbs=128k\noffset=50%\nsize=50%\n";
+    let cost = |array: &str| {
+        let run = RunSettings { precondition_drive_writes: 0.0, ..settings(0.9) };
+        measure(&run_on(array, &device(64, 1), jobs, run), "array.host_write_amplification")
+    };
+    let merged = cost("raid5,drives=4");
+    assert!((merged / (4.0 / 3.0) - 1.0).abs() < 0.01, "{merged}");
+    assert_eq!(cost("raid5,drives=4,coalesce=false"), 2.0);
+}
+
+#[test]
 fn a_small_random_write_costs_four_ios_of_which_two_are_writes() {
-    let result = run_on("raid5,drives=4", &device(64, 1), UNIFORM, settings(1.0));
+    let array = "raid5,drives=4,coalesce=false";
+    let result = run_on(array, &device(64, 1), UNIFORM, settings(1.0));
     let requests = host(&result) / 4096;
     let ios = |cause: IoCause, operation: RequestOperation| array_of(&result).cause(cause).ios[operation as usize];
     assert_eq!(ios(IoCause::Data, RequestOperation::Write), requests);

@@ -13,6 +13,8 @@
 mod drives;
 mod timed;
 
+use std::collections::{BTreeMap, VecDeque};
+
 use array::{ArrayAction, ArrayEvent, MemberIo};
 use ssd::{DeviceStats, WearSummary};
 use workload::{IoRequest, RequestOperation};
@@ -39,9 +41,11 @@ struct ArrayRun<'a> {
     drives: ArrayDrives<'a>,
     /// Member I/O of the current request.
     ios: Vec<MemberIo>,
+    /// Write of each stream that waits for the rest of its stripe.
+    pending: BTreeMap<u16, IoRequest>,
     /// Bytes of the workload: reads, writes, deallocations.
     host_bytes: [u64; 3],
-    events: std::collections::VecDeque<ArrayEvent>,
+    events: VecDeque<ArrayEvent>,
     rebuilds: Vec<RebuildResult>,
     series: SampleSeries,
     /// Bytes that the host had written at each sample.
@@ -73,6 +77,7 @@ pub(super) fn run(
         plan,
         drives,
         ios: Vec::new(),
+        pending: BTreeMap::new(),
         host_bytes: [0; 3],
         events: settings.events.iter().copied().collect(),
         rebuilds: Vec::new(),
@@ -89,6 +94,8 @@ pub(super) fn run(
         true => Some(run.work_in_time(&mut stage, watch)?),
         false => {
             run.work(&mut stage, watch)?;
+            run.flush();
+            run.drives.execute_queues();
             None
         }
     };
@@ -107,21 +114,61 @@ impl ArrayRun<'_> {
         while left > 0 && !watch.should_stop() {
             let bytes = FILL_BYTES.min(capacity_bytes - offset_bytes).min(left);
             let operation = RequestOperation::Write;
-            self.execute(&IoRequest { stream: 0, operation, offset_bytes, bytes: bytes as u32, placement: None });
+            self.submit(&IoRequest { stream: 0, operation, offset_bytes, bytes: bytes as u32, placement: None });
             offset_bytes = (offset_bytes + bytes) % capacity_bytes;
             left -= bytes;
             watch.add_completed(bytes);
         }
+        self.flush();
         self.drives.execute_queues();
         self.host_bytes = [0; 3];
     }
 
-    /// Translates a request and queues its member I/O. Counts its bytes.
+    /// Counts a request and executes it. A write that does not end its stripe waits for the next
+    /// one of its stream.
+    fn submit(&mut self, request: &IoRequest) {
+        self.host_bytes[request.operation as usize] += u64::from(request.bytes);
+        let array = &self.drives.array;
+        if request.operation != RequestOperation::Write || !array.settings().coalesces() {
+            if request.operation == RequestOperation::Trim {
+                self.flush();
+            }
+            return self.execute(request);
+        }
+        let stripe_bytes = array.stripe_bytes();
+        let mut write = *request;
+        if let Some(before) = self.pending.remove(&request.stream) {
+            let continues = before.offset_bytes + u64::from(before.bytes) == request.offset_bytes
+                && before.placement == request.placement;
+            match before.bytes.checked_add(request.bytes).filter(|_| continues) {
+                Some(bytes) => write = IoRequest { bytes, ..before },
+                None => self.execute(&before),
+            }
+        }
+        let end = write.offset_bytes + u64::from(write.bytes);
+        let whole_end = (end / stripe_bytes * stripe_bytes).max(write.offset_bytes);
+        let whole = IoRequest { bytes: (whole_end - write.offset_bytes) as u32, ..write };
+        if whole.bytes > 0 {
+            self.execute(&whole);
+        }
+        if end > whole_end {
+            let rest = IoRequest { offset_bytes: whole_end, bytes: (end - whole_end) as u32, ..write };
+            self.pending.insert(request.stream, rest);
+        }
+    }
+
+    /// Executes the writes that wait for the rest of their stripes.
+    fn flush(&mut self) {
+        for write in std::mem::take(&mut self.pending).values() {
+            self.execute(write);
+        }
+    }
+
+    /// Translates a request and queues its member I/O.
     fn execute(&mut self, request: &IoRequest) {
         self.ios.clear();
         self.drives.array.translate(request, &mut self.ios);
         self.drives.queue(&self.ios);
-        self.host_bytes[request.operation as usize] += u64::from(request.bytes);
     }
 
     fn written(&self) -> u64 {
@@ -168,7 +215,7 @@ impl ArrayRun<'_> {
                 }
                 if self.written() < target {
                     let request = stage.requests[index];
-                    self.execute(&request);
+                    self.submit(&request);
                 }
             }
             stage.executed = stage.requests.len();
@@ -198,6 +245,7 @@ impl ArrayRun<'_> {
 
     /// Carries out an event without time: a rebuild is complete before the next request.
     fn carry_out(&mut self, event: ArrayEvent) {
+        self.flush();
         self.drives.execute_queues();
         let rebuilt = self.begin_event(event);
         if rebuilt.is_none() && event.action != ArrayAction::Scrub {
