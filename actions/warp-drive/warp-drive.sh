@@ -18,6 +18,7 @@ warp_drive_start() {
         echo "warp-drive.sh: $warp_drive_file exists. Give each drive a new folder" >&2
         return 1
     fi
+    : >"$warp_drive_log" || return 1
     "${WARP:-warp}" serve --quiet --tcp 127.0.0.1:0 --data "$warp_drive_file" "$@" >"$warp_drive_log" 2>&1 &
     warp_drive_process=$!
     while WARP_DRIVE=$(sed -n 's/^ *nvme connect -t tcp -a \([0-9.]*\) -s \([0-9]*\) .*/tcp:\1:\2/p' "$warp_drive_log") &&
