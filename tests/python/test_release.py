@@ -79,7 +79,7 @@ def published(tmp_path: Path, tag: str, **options: str) -> tuple[Runner, bool, s
     calls.touch()
     (programs / "sudo").write_text('#!/bin/sh\n[ "$1" != -E ] || shift\nexec "$@"\n')
     for name in ("gh", "podman", "apt-get"):
-        (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{calls}\n')
+        (programs / name).write_text(f'#!/bin/sh\n[ "$1" != login ] || cat >/dev/null\necho {name} "$@" >>{calls}\n')
     for program in programs.iterdir():
         program.chmod(0o755)
     path = f"{programs}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
