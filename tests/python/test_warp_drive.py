@@ -3,10 +3,12 @@ and the GitHub action. Each project of examples/drive-tests passes, and fails if
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from github import Runner, with_program  # noqa: E402
+from test_install import Release  # noqa: E402
 
 WARP = Path(os.environ.get("WARP", "target/debug/warp")).absolute()
 PROJECTS = ["python", "rust", "shell", "action"]
@@ -119,6 +122,38 @@ def test_a_wrong_input_fails_with_a_sentence(projects: Path, old: str, new: str,
     assert sentence in runner.output
 
 
+GUEST_WORKFLOW = """
+jobs:
+  placement:
+    steps:
+      - uses: OWNER/warp/actions/warp-drive@v0.1.0
+        with:
+          run: fio benchmark.fio
+          packages: jq,rocksdb-tools
+          timeout: 60
+          waf-at-most: 1.2
+          releases: ADDRESS
+"""
+
+
+def test_the_action_installs_a_release_and_boots_a_guest(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    release = Release(tmp_path / "release")
+    # A stand-in that prints its arguments and ends like a guest that did not start.
+    release.command = b'#!/bin/sh\n[ "$1" != --version ] || exit 0\nprintf "[%s]" "$@"\nexit 125\n'
+    release.write()
+    (tmp_path / "placement.yml").write_text(GUEST_WORKFLOW.replace("ADDRESS", release.address))
+    (tmp_path / "project").mkdir()
+    runner = Runner(tmp_path / "project", tmp_path / "job", {"PATH": "/usr/bin:/bin", "no_proxy": "127.0.0.1", "WARP_GUEST_CACHE": ""})
+    succeeded = runner.job(tmp_path / "placement.yml")
+    release.close()
+    assert not succeeded
+    assert "[guest][--device][warp_default][--capacity][128M][--timing][off][--data]" in runner.output
+    assert "[--timeout][60][--with][jq,rocksdb-tools][--][sh][-ec][fio benchmark.fio]" in runner.output
+    assert "the command ended with status 125" in runner.output
+    assert [arguments["path"] for name, arguments in runner.used if name.startswith("actions/cache@")] == ["/var/tmp/warp-guest"]
+
+
 PLUGIN_TESTS = """
 import subprocess
 import pytest
@@ -139,6 +174,12 @@ def test_without_placement(warp_drive):
     assert warp_drive.nqn.startswith("nqn.2014-08.org.nvmexpress:uuid:")
     subprocess.run([WARP, "drive", "inspect", warp_drive.target], check=True)
 """
+
+
+def test_an_installed_package_brings_the_fixture() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    module = importlib.import_module(project["entry-points"]["pytest11"]["warp_drive"])
+    assert module.warp_drive is not None and callable(module.pytest_configure)
 
 
 def test_the_fixture_explains_its_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
