@@ -8,7 +8,8 @@ pytest loads it by itself when the package is installed. A test asks for the fix
         warp_drive.assert_waf(at_most=1.2)
         warp_drive.assert_handle(0, at_most=1.01)
 
-The mark's arguments are the options of ``warp serve``, with ``_`` for ``-``. Each test has a new drive.
+The mark's arguments are the options of ``warp serve``, with ``_`` for ``-``. ``True`` gives an option without a value, and a list
+repeats an option. Each test has a new drive.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class ServedDrive:
 
     def __init__(self, folder: Path, **options: object) -> None:
         given = {"capacity": CAPACITY, "timing": "off", **options}
-        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
+        arguments = [argument for name, value in given.items() for argument in _arguments(name, value)]
         self._log = folder / "serve.log"
         with self._log.open("wb") as log:
             self._process = _start([*arguments, "--tcp=127.0.0.1:0", "--metrics=127.0.0.1:0"], log)
@@ -154,6 +155,13 @@ class ServedDrive:
                 pytest.fail(f"the drive was not served:\n{self._log.read_text()}", pytrace=False)
             time.sleep(0.02)
         return found[1]
+
+
+def _arguments(name: str, value: object) -> list[str]:
+    """Returns the arguments of an option."""
+    option = f"--{name.replace('_', '-')}"
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [option if given is True else f"{option}={given}" for given in values]
 
 
 def _start(arguments: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -169,6 +169,10 @@ def test_unknown_handle(warp_drive):
 def test_wrong_option(warp_drive):
     pass
 
+@pytest.mark.warp_drive(no_namespace=True, set=["handles.count=4", "geometry.over_provisioning=0.2"])
+def test_options(warp_drive):
+    assert list(warp_drive.statistics().handles) == [0, 1, 2, 3]
+
 @pytest.mark.warp_drive(fdp="off")
 def test_without_placement(warp_drive):
     assert warp_drive.nqn.startswith("nqn.2014-08.org.nvmexpress:uuid:")
@@ -187,7 +191,7 @@ def test_the_fixture_explains_its_failures(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "test_own.py").write_text(PLUGIN_TESTS.replace("WARP,", f"{str(WARP)!r},"))
     code, output = plugged(tmp_path, "--strict-markers")
     assert code == 1
-    assert "2 failed, 1 passed, 1 error" in output
+    assert "2 failed, 2 passed, 1 error" in output
     assert "write amplification of the drive is unknown, because nothing was written" in output
     assert "the drive has 8 reclaim unit handles, and none is 99" in output
     assert "the drive was not served:" in output and "32Q" in output
