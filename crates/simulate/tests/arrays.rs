@@ -311,6 +311,19 @@ fn in_time_a_small_write_takes_a_read_and_a_write_and_a_rebuild_disturbs_reads()
 }
 
 #[test]
+fn requests_in_flight_outlive_the_failure_of_a_drive() {
+    let device = device(64, 1) + TIMING;
+    let jobs = "[job]\nrw=randwrite\nbs=4k\niodepth=32\nnorandommap\n";
+    let array = "raid5,drives=4,event=fail 1 at 0.01,event=replace 1 at 0.02";
+    let result = run_on(array, &device, jobs, settings(0.03));
+    let timed = result.timed.as_ref().expect("the device has timing");
+    let requests: u64 = timed.jobs.iter().map(|job| job.direction(RequestOperation::Write).requests).sum();
+    assert_eq!(requests * 4096, host(&result), "each request is complete");
+    assert_eq!(array_of(&result).rebuilds.len(), 1);
+    assert!(written(&result, IoCause::Data) < host(&result), "the failed drive missed writes");
+}
+
+#[test]
 fn what_does_not_work_on_an_array_is_refused_by_name() {
     let refusal = |array: &str, change: fn(&mut RunSpec)| {
         let mut cell = cell(array, &device(64, 1), UNIFORM, settings(1.0));

@@ -115,14 +115,19 @@ impl<'a> ArrayDrives<'a> {
         });
     }
 
-    /// Executes an I/O in virtual time.
+    /// Executes an I/O in virtual time. A later phase of a request in flight when its drive failed
+    /// ends at once.
     pub(super) fn execute_at(&mut self, now: Nanos, io: &MemberIo) -> CompletionTime {
-        self.count(std::slice::from_ref(io));
-        let drive = self.slots[usize::from(io.drive)].as_mut().expect("I/O is for working drives");
+        let Some(drive) = self.slots[usize::from(io.drive)].as_mut() else {
+            assert_ne!(io.operation, RequestOperation::Read, "reads are for working drives");
+            return CompletionTime { at: now, waited_for_collection_ns: 0 };
+        };
+        let done = drive.execute_at(now, &io.request());
         if io.operation == RequestOperation::Read {
             self.pages_read += io.bytes.div_ceil(self.plan.layout.page_bytes);
         }
-        drive.execute_at(now, &io.request())
+        self.count(std::slice::from_ref(io));
+        done
     }
 
     /// Takes the collections since the last call, each with its time and copied pages.
