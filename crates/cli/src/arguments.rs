@@ -55,7 +55,7 @@ pub enum WarpCommand {
     #[command(name = "whatif")]
     WhatIf(Box<WhatIfArgs>),
     /// Run experiments and compare them with the papers, exit code 1 if a claim fails
-    Reproduce(ReproduceArgs),
+    Reproduce(Box<ReproduceArgs>),
     /// List experiments with their run times, devices, jobs and workloads
     List(ListArgs),
     /// Show a device, a job file, a workload, an experiment or the supported fio options
