@@ -3,7 +3,6 @@ and the GitHub action. Each project of examples/drive-tests passes, and fails if
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -60,8 +59,16 @@ def run(*command: object, **variables: str) -> tuple[int, str]:
 
 
 def plugged(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Runs pytest with the plugin, which an installed package brings as an entry point."""
-    return run(sys.executable, "-m", "pytest", "-p", "warp_ssd.pytest_plugin", "-p", "no:cacheprovider", f"--rootdir={folder}", *arguments, folder)
+    """Runs pytest with the entry points of pyproject.toml, as in an environment that has the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    installed = folder / "installed" / "warp_ssd-0.0.0.dist-info"
+    installed.mkdir(parents=True, exist_ok=True)
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.0.0\n")
+    plugins = project["entry-points"]["pytest11"]
+    (installed / "entry_points.txt").write_text("".join(["[pytest11]\n", *(f"{name} = {module}\n" for name, module in plugins.items())]))
+    path = os.pathsep.join([str(installed.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={folder}", *arguments, folder)
+    return run(*command, PYTHONPATH=path)
 
 
 def run_project(projects: Path, name: str) -> tuple[int, str]:
@@ -122,6 +129,22 @@ def test_a_wrong_input_fails_with_a_sentence(projects: Path, old: str, new: str,
     assert sentence in runner.output
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("actions/checkout@v4", "actions/unknown@v1", "no stand-in for actions/unknown@v1"),
+        ("capacity:", "size:", r"no inputs \['size'\]"),
+        ("run: warp run", "releases: none #", r"needs the inputs \['run'\]"),
+        ("outputs.waf", "outputs.life", "nothing is called 'steps.drive.outputs.life'"),
+    ],
+)
+def test_the_runner_refuses_a_workflow_that_it_does_not_understand(projects: Path, old: str, new: str, problem: str) -> None:
+    assert old in WORKFLOW
+    (projects / "placement.yml").write_text(WORKFLOW.replace(old, new))
+    with pytest.raises(ValueError, match=problem):
+        Runner(projects, projects / "job", with_program(projects)).job(projects / "placement.yml")
+
+
 GUEST_WORKFLOW = """
 jobs:
   placement:
@@ -180,12 +203,6 @@ def test_without_placement(warp_drive):
 """
 
 
-def test_an_installed_package_brings_the_fixture() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    module = importlib.import_module(project["entry-points"]["pytest11"]["warp_drive"])
-    assert module.warp_drive is not None and callable(module.pytest_configure)
-
-
 def test_the_fixture_explains_its_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARP", str(WARP))
     (tmp_path / "test_own.py").write_text(PLUGIN_TESTS.replace("WARP,", f"{str(WARP)!r},"))
@@ -193,5 +210,6 @@ def test_the_fixture_explains_its_failures(tmp_path: Path, monkeypatch: pytest.M
     assert code == 1
     assert "2 failed, 2 passed, 1 error" in output
     assert "write amplification of the drive is unknown, because nothing was written" in output
+    assert output.count("Captured warp drive teardown") == 2, "the counters are in the report of each failed test"
     assert "the drive has 8 reclaim unit handles, and none is 99" in output
     assert "the drive was not served:" in output and "32Q" in output
