@@ -244,16 +244,16 @@ impl AddressMap {
         };
         // A part of a unit keeps its position within the numbered unit.
         let end = record.offset_bytes + u64::from(record.bytes);
-        let mut add = |unit: u64, number: u64| {
+        let mut add = |unit: u64, number: u64, units: u64| {
             let from = record.offset_bytes.max(unit << self.unit_bits);
-            let to = end.min((unit + 1) << self.unit_bits);
+            let to = end.min((unit + units) << self.unit_bits);
             pieces.add((number << self.unit_bits) + (from & (self.unit_bytes - 1)), to - from);
         };
         let units = record.offset_bytes >> self.unit_bits..((end - 1) >> self.unit_bits) + 1;
         let room = *room;
         match record.operation {
             // Units that were never written cannot be deallocated.
-            RequestOperation::Trim => numbers.for_each(record.volume, units, add),
+            RequestOperation::Trim => numbers.for_each(record.volume, units, |unit, number| add(unit, number, 1)),
             _ => match self.sampled {
                 None => numbers.number(record.volume, units, room, add).then_some(()).ok_or(TooManyUnits)?,
                 Some(sampled) => {

@@ -102,27 +102,41 @@ impl UnitNumbers {
         }
     }
 
-    /// Calls `take` with each unit of a range and its number. A new unit gets the next number. Returns
-    /// false if it has none because `room` numbers are in use.
+    /// Calls `take` with each run of a range: its first unit, the number of that unit, and the count of
+    /// its units, which have successive numbers. A new unit gets the next number. Returns false if it
+    /// has none because `room` numbers are in use.
     #[inline]
-    pub(super) fn number(&mut self, volume: u32, units: Range<u64>, room: u64, mut take: impl FnMut(u64, u64)) -> bool {
+    pub(super) fn number(
+        &mut self,
+        volume: u32,
+        units: Range<u64>,
+        room: u64,
+        mut take: impl FnMut(u64, u64, u64),
+    ) -> bool {
         let mut unit = units.start;
         while unit < units.end {
             let piece = self.piece(key(volume, unit));
-            let numbers = &mut self.numbers[piece];
-            let end = units.end.min((unit / PIECE_UNITS + 1) * PIECE_UNITS);
-            for unit in unit..end {
-                let number = &mut numbers[(unit % PIECE_UNITS) as usize];
+            let first = (unit % PIECE_UNITS) as usize;
+            let wanted = (units.end - unit).min(PIECE_UNITS - unit % PIECE_UNITS) as usize;
+            let numbers = &mut self.numbers[piece][first..first + wanted];
+            let mut numbered = 0;
+            for number in &mut *numbers {
                 if *number == UNNUMBERED {
                     if u64::from(self.count) >= room {
-                        return false;
+                        break;
                     }
                     *number = self.count;
                     self.count += 1;
                 }
-                take(unit, (*number).into());
+                numbered += 1;
             }
-            unit = end;
+            for run in numbers[..numbered].chunk_by(|number, next| number + 1 == *next) {
+                take(unit, run[0].into(), run.len() as u64);
+                unit += run.len() as u64;
+            }
+            if numbered < wanted {
+                return false;
+            }
         }
         true
     }
@@ -279,7 +293,10 @@ mod tests {
                 })
                 .collect();
             let mut found = Vec::new();
-            assert!(numbers.number(volume, units, u64::MAX, |unit, number| found.push((unit, number))));
+            let numbered = numbers.number(volume, units, u64::MAX, |first, number, count| {
+                found.extend((0..count).map(|index| (first + index, number + index)));
+            });
+            assert!(numbered);
             assert_eq!(found, wanted, "{volume}");
             if step % 5_000 == 4_999 {
                 let range = 1_000..4_000;
@@ -297,6 +314,9 @@ mod tests {
         assert_eq!(u64::from(numbers.count()), model.len() as u64);
         assert!(numbers.slots.len() >= 1 << 15 && numbers.numbers.len() * 4 <= numbers.slots.len() * 3);
         let (room, new) = (numbers.count().into(), u64::from(u32::MAX));
-        assert!(!numbers.number(0, new..new + 1, room, |_, _| panic!("it has no number")), "there is no room for more");
+        assert!(
+            !numbers.number(0, new..new + 1, room, |_, _, _| panic!("it has no number")),
+            "there is no room for more"
+        );
     }
 }
