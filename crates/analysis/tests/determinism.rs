@@ -113,6 +113,50 @@ fn threads_of_one_run_do_not_show() {
     }
 }
 
+/// 40,000 requests of 4 to 32 KiB in Alibaba's format, with reads and bad lines.
+fn trace() -> String {
+    let line = |line: u64| {
+        let random = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let operation = if random % 5 == 0 { 'R' } else { 'W' };
+        let (volume, unit, time) = (random % 7, random % 8_192, 1_577_808_000_000_000 + line);
+        match line % 1_000 {
+            999 => "a bad line\n".to_string(),
+            _ => format!("{volume},{operation},{},{},{time}\n", unit * 4096, 4096 << (random % 4)),
+        }
+    };
+    (0..40_000).map(line).collect()
+}
+
+#[test]
+fn threads_that_prepare_a_trace_do_not_show() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("trace.csv");
+    std::fs::write(&path, trace()).expect("a file in a folder of our own");
+    let path = path.to_str().expect("a path in UTF-8");
+    let experiment = Experiment::find_or_workload(path, Some("ssd_a")).expect("a trace is a workload");
+    for drive_writes in [None, Some(2.5)] {
+        let overrides = RunOverrides {
+            run: RunOptions { drive_writes, timed: Some(false), ..RunOptions::default() },
+            change: toml::from_str("settings.skip_bad_lines = true").expect("a change"),
+            capacity_bytes: Some(288 << 20),
+            ..RunOverrides::default()
+        };
+        let run = |threads| {
+            let cells = experiment.select(&overrides).expect("it has a cell").cells;
+            let prepared = run::prepare(cells).expect("the cell can run");
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let results = pool.install(|| run::run_all(&prepared, false, u64::MAX, &())).expect("there is memory");
+            (golden::rows(&results), results[0].measures.clone(), results[0].pages_read)
+        };
+        let (rows, measures, pages_read) = run(1);
+        let skipped = measures.iter().find(|measure| measure.name == "trace.bad_lines").expect("traces count them");
+        assert!(skipped.value > 20.0, "{skipped:?}");
+        for threads in [2, 5] {
+            assert_eq!(run(threads), (rows.clone(), measures.clone(), pages_read), "{threads} threads");
+        }
+    }
+}
+
 #[test]
 fn another_seed_gives_other_rows() {
     let (one, other) = (rows(cells(&[1]), 2, u64::MAX), rows(cells(&[2]), 2, u64::MAX));

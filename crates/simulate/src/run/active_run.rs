@@ -72,8 +72,8 @@ pub(crate) struct ActiveRun<P> {
     pub(super) plan: P,
     /// Placement policy of the caller, which overrides the workload.
     pub(super) placer: Option<PolicyPlacer>,
-    /// Prefetches the next requests during writes. Such a run only takes the longest steps.
-    takes_ahead: bool,
+    /// Use of a second thread during writes. Such a run only takes the longest steps.
+    ahead: SecondThread,
     pub(super) stage: Stage,
     /// False if a caller stopped the run early.
     pub(super) complete: bool,
@@ -92,6 +92,15 @@ pub(crate) struct ActiveRun<P> {
     pub(super) pages_named: u64,
     /// Work of the workload already reported to the watch.
     reported: u64,
+}
+
+/// Use of a second thread while the device executes writes.
+enum SecondThread {
+    None,
+    /// Takes the next requests from the source.
+    Takes,
+    /// Lets the source prepare its next requests.
+    Prepares,
 }
 
 /// Stage of a run.
@@ -138,7 +147,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         Ok(ActiveRun {
             drive: RunDrive::new(device, &plan),
             placer,
-            takes_ahead: false,
+            ahead: SecondThread::None,
             stage: Stage::Filling(Box::new(Fill::new(&plan)), workload),
             complete: true,
             filled: FillSummary::default(),
@@ -155,10 +164,18 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         })
     }
 
-    /// Uses spare threads of the pool. They fault in the maps of a large drive. One then prefetches
-    /// requests during writes. Virtual time, feedback and policies run on one thread, because each
-    /// step depends on the previous one.
+    /// Uses spare threads of the pool. They fault in the maps of a large drive. One then takes or
+    /// prepares requests during writes. Virtual time, feedback and policies run on one thread, because
+    /// each step depends on the previous one.
     pub(super) fn use_threads(&mut self, threads: usize) {
+        let is_of_use = !self.plan.is_timed() && self.feedback.is_none() && self.placer.is_none();
+        if let Stage::Filling(_, BuiltWorkload::Untimed(source)) = &mut self.stage
+            && threads >= 2
+            && is_of_use
+            && source.prepare(0)
+        {
+            self.ahead = SecondThread::Prepares;
+        }
         if threads < 2 || self.plan.layout.logical_pages < LARGE_PAGES_MIN {
             return;
         }
@@ -167,9 +184,10 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         if to_write >= 1.0 {
             self.drive.device.populate();
         }
-        let is_of_use = !self.plan.is_timed() && self.feedback.is_none() && self.placer.is_none();
         // Self-reported measures must not include prefetched requests. Job files report none.
-        self.takes_ahead = is_of_use && self.plan.cell().workload.jobs().is_some();
+        if is_of_use && self.plan.cell().workload.jobs().is_some() {
+            self.ahead = SecondThread::Takes;
+        }
     }
 
     /// Advances by one step. Returns false at the end of the run.
@@ -377,6 +395,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             return Ok(true);
         }
         if work.is_carried_out() && (work.written >= target || !self.fetch_requests(work)?) {
+            self.drive.write_out();
             return Ok(false);
         }
         let batch_end = work.batch_end();
@@ -392,16 +411,20 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
             work.executed += 1;
         }
         // Larger batches divide better between threads.
-        if self.takes_ahead && work.written < target && !self.series.is_due(work.written) {
-            if !work.is_carried_out() {
-                if self.pages_named >= pages_most {
-                    self.drive.write_out();
+        let may_wait = work.written < target && !self.series.is_due(work.written);
+        match self.ahead {
+            SecondThread::Takes if may_wait => {
+                if !work.is_carried_out() {
+                    if self.pages_named >= pages_most {
+                        self.drive.write_out();
+                    }
+                    return Ok(true);
                 }
-                return Ok(true);
+                work.write_out_and_take(&mut self.drive)?;
             }
-            work.write_out_and_take(&mut self.drive)?;
-        } else {
-            self.drive.write_out();
+            SecondThread::Prepares if work.is_unprepared() => work.write_out_and_prepare(&mut self.drive),
+            SecondThread::Prepares if may_wait && self.pages_named < pages_most => {}
+            _ => self.drive.write_out(),
         }
         // Updates occur only at batch ends, so results do not depend on step length.
         if work.executed < batch_end && work.written < target {
@@ -428,7 +451,7 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
         // Self-reported measures must not include prefetched requests. Job files report none.
         let ahead = match (&self.placer, self.plan.cell().workload.jobs()) {
             _ if self.feedback.is_some() => LISTENED_REQUESTS,
-            _ if self.takes_ahead => AHEAD_REQUESTS,
+            _ if matches!(self.ahead, SecondThread::Takes) => AHEAD_REQUESTS,
             (Some(_), Some(_)) => PLACED_REQUESTS,
             _ => BATCH_REQUESTS,
         };

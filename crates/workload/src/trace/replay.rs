@@ -1,5 +1,7 @@
 //! Replay of a trace as a source of requests.
 
+use std::collections::VecDeque;
+
 use super::mapped::{MappedGroup, MappedTraceCursor, MappedTraceKey, RequestOrigin};
 use super::mapping::{AddressMap, TooManyUnits};
 use super::reader::{TraceProgress, TraceReader};
@@ -65,28 +67,34 @@ pub struct TraceSource {
     mapped: usize,
     at_end: bool,
     unit_bytes: u64,
-    /// Units in the mapped records.
-    units_named: u64,
     /// Requests and arrivals of the mapped records, and the index of the next one.
     ready: Vec<(IoRequest, Arrival)>,
     next_ready: usize,
+    /// Groups of `ready` after the current one: their requests and the totals up to their end.
+    prepared: VecDeque<(usize, ReplayCounts)>,
+    /// Remaining requests of the current group.
+    left_of_group: usize,
     /// Error to return after `ready`.
     failed: Option<WorkloadError>,
     /// Requests of this pass. A trace without requests does not repeat.
     requests_of_pass: u64,
     ended: bool,
-    counts: ReplayCounts,
-    /// Bad lines and touched units of a kept trace.
-    kept_bad_lines: u64,
-    kept_units: u64,
+    /// Totals up to the last group that was read, and up to the current one.
+    read: ReplayCounts,
+    current: ReplayCounts,
+    /// Issued requests, and their bytes by operation.
+    requests_issued: u64,
+    bytes_issued: [u64; 3],
 }
 
-/// Totals of the issued requests.
-#[derive(Debug, Default)]
+/// Totals of the mapped records.
+#[derive(Debug, Clone, Copy, Default)]
 struct ReplayCounts {
     records: u64,
-    requests: u64,
-    bytes: [u64; 3],
+    /// Units in the records, and bad lines read with them.
+    units_named: u64,
+    bad_lines: u64,
+    touched_units: u64,
     passes: u64,
     /// Numbers of volumes, processes and files so far.
     volumes: u32,
@@ -94,6 +102,8 @@ struct ReplayCounts {
     files: u32,
     /// Time of the last record, since the first.
     last_ns: u64,
+    /// Bytes read from the files in this pass.
+    bytes_read: u64,
 }
 
 impl ReplayCounts {
@@ -108,6 +118,10 @@ impl ReplayCounts {
     /// Adds records of a pass that began at `begun_ns`.
     fn add_group(&mut self, group: &MappedGroup, begun_ns: u64) {
         self.records += u64::from(group.records);
+        self.units_named += group.units_named;
+        self.bad_lines += group.bad_lines;
+        self.touched_units = self.touched_units.max(group.touched_units);
+        self.bytes_read = group.bytes_read;
         self.volumes = self.volumes.max(group.volumes);
         self.processes = self.processes.max(group.processes);
         self.files = self.files.max(group.files);
@@ -186,15 +200,17 @@ impl TraceSource {
             mapped: 0,
             at_end: false,
             unit_bytes: target.unit_bytes(),
-            units_named: 0,
             ready: Vec::new(),
             next_ready: 0,
+            prepared: VecDeque::new(),
+            left_of_group: 0,
             failed: None,
             requests_of_pass: 0,
             ended: false,
-            counts: ReplayCounts::default(),
-            kept_bad_lines: 0,
-            kept_units: 0,
+            read: ReplayCounts::default(),
+            current: ReplayCounts::default(),
+            requests_issued: 0,
+            bytes_issued: [0; 3],
         })
     }
 
@@ -205,26 +221,27 @@ impl TraceSource {
 
     /// Number of bad lines that were skipped.
     pub fn bad_lines(&self) -> u64 {
-        self.reader.bad_lines() + self.kept_bad_lines
+        self.current.bad_lines
     }
 
     /// Calls `issue` with up to `limit` requests and their arrivals.
     fn fill(&mut self, limit: usize, mut issue: impl FnMut(IoRequest, Arrival)) -> Result<usize, WorkloadError> {
         let mut issued = 0;
-        let units_most = self.units_named + UNITS_AHEAD;
-        while issued < limit && (issued == 0 || self.units_named < units_most) {
-            if self.next_ready == self.ready.len() && !self.fill_ready()? {
+        let units_most = self.current.units_named + UNITS_AHEAD;
+        while issued < limit && (issued == 0 || self.current.units_named < units_most) {
+            if self.left_of_group == 0 && !self.begin_group()? {
                 break;
             }
-            while issued < limit
-                && let Some((request, arrival)) = self.ready.get(self.next_ready)
-            {
+            let end = self.next_ready + self.left_of_group.min(limit - issued);
+            for (request, arrival) in &self.ready[self.next_ready..end] {
                 issue(*request, *arrival);
-                self.next_ready += 1;
-                issued += 1;
-                self.counts.requests += 1;
-                self.counts.bytes[request.operation as usize] += u64::from(request.bytes);
+                self.bytes_issued[request.operation as usize] += u64::from(request.bytes);
             }
+            let taken = end - self.next_ready;
+            self.next_ready = end;
+            self.left_of_group -= taken;
+            self.requests_issued += taken as u64;
+            issued += taken;
         }
         Ok(issued)
     }
@@ -239,16 +256,48 @@ impl TraceSource {
         });
     }
 
-    /// Fills `ready` with the requests of the next records, possibly none. Returns false at the
-    /// end.
-    fn fill_ready(&mut self) -> Result<bool, WorkloadError> {
-        assert_eq!(self.next_ready, self.ready.len(), "requests are dropped before they are issued");
-        self.ready.clear();
-        self.next_ready = 0;
-        if matches!(self.origin, RequestOrigin::Kept(_)) {
-            return Ok(self.fill_from_kept());
+    /// Makes the next group the current one. Returns false at the end.
+    fn begin_group(&mut self) -> Result<bool, WorkloadError> {
+        if self.prepared.is_empty() {
+            assert_eq!(self.next_ready, self.ready.len(), "requests are dropped before they are issued");
+            self.ready.clear();
+            self.next_ready = 0;
+            if !self.read_group()? {
+                return Ok(false);
+            }
         }
-        let before = (self.counts.records, self.bad_lines(), self.units_named);
+        let group = self.prepared.pop_front().expect("a group was read");
+        (self.left_of_group, self.current) = group;
+        assert!(
+            self.next_ready + self.left_of_group <= self.ready.len(),
+            "a group has no more requests than are ready"
+        );
+        Ok(true)
+    }
+
+    /// Reads the requests of the next records as a group, possibly none. Returns false at the end.
+    fn read_group(&mut self) -> Result<bool, WorkloadError> {
+        let ready_before = self.ready.len();
+        if matches!(self.origin, RequestOrigin::Kept(_)) {
+            if self.ended {
+                return Ok(false);
+            }
+            self.read_kept_group();
+        } else if !self.map_group()? {
+            return Ok(false);
+        }
+        self.prepared.push_back((self.ready.len() - ready_before, self.read));
+        Ok(true)
+    }
+
+    /// True if the next group is an error.
+    fn is_failed_next(&self) -> bool {
+        self.mapped == self.records.len() && self.failed.is_some()
+    }
+
+    /// Reads a group from the files.
+    fn map_group(&mut self) -> Result<bool, WorkloadError> {
+        let (before, ready_before, bad_lines_before) = (self.read, self.ready.len(), self.reader.bad_lines());
         if self.mapped == self.records.len() {
             if let Some(error) = self.failed.take() {
                 self.ended = true;
@@ -270,65 +319,60 @@ impl TraceSource {
             self.records.iter().for_each(|(record, _)| self.map.prefetch_numbers(record));
         }
         self.map_records();
-        self.requests_of_pass += self.ready.len() as u64;
-        self.keep_group(before);
+        self.requests_of_pass += (self.ready.len() - ready_before) as u64;
+        self.read.bad_lines += self.reader.bad_lines() - bad_lines_before;
+        self.read.touched_units = self.read.touched_units.max(self.map.touched_units());
+        self.read.bytes_read = self.reader.progress().bytes_read();
+        self.keep_group(&before);
         if self.mapped == self.records.len() && std::mem::take(&mut self.at_end) {
             self.end_pass();
         }
         Ok(true)
     }
 
-    /// Keeps the mapped requests if a writer keeps the trace. `before` has the records, bad lines and
-    /// units before these requests.
-    fn keep_group(&mut self, before: (u64, u64, u64)) {
-        let bad_lines = self.bad_lines() - before.1;
+    /// Keeps the mapped requests if a writer keeps the trace. `before` has the totals before them.
+    fn keep_group(&mut self, before: &ReplayCounts) {
         let RequestOrigin::Files(Some(writer)) = &mut self.origin else { return };
+        let read = &self.read;
         writer.end_group(MappedGroup {
             requests: 0,
-            records: (self.counts.records - before.0) as u32,
-            units_named: self.units_named - before.2,
-            bad_lines,
-            volumes: self.counts.volumes,
-            processes: self.counts.processes,
-            files: self.counts.files,
-            touched_units: self.map.touched_units(),
-            last_ns: self.counts.last_ns,
-            bytes_read: self.reader.progress().bytes_read(),
+            records: (read.records - before.records) as u32,
+            units_named: read.units_named - before.units_named,
+            bad_lines: read.bad_lines - before.bad_lines,
+            volumes: read.volumes,
+            processes: read.processes,
+            files: read.files,
+            touched_units: read.touched_units,
+            last_ns: read.last_ns,
+            bytes_read: read.bytes_read,
         });
         if writer.is_too_large() || self.failed.is_some() {
             self.origin = RequestOrigin::Files(None);
         }
     }
 
-    /// Like `fill_ready`, from a kept trace.
-    fn fill_from_kept(&mut self) -> bool {
+    /// Reads a group from a kept trace.
+    fn read_kept_group(&mut self) {
         let RequestOrigin::Kept(cursor) = &mut self.origin else { unreachable!("that is what it is called for") };
-        if self.ended {
-            return false;
-        }
         let (ready, placement) = (&mut self.ready, &self.placement);
         let group = cursor.take_group(|record| {
             let Ok(placement) = placement.index(&record) else { unreachable!("no kept trace has a placement column") };
             let TraceRecord { operation, offset_bytes, bytes, .. } = record;
             ready.push((IoRequest { stream: 0, operation, offset_bytes, bytes, placement }, Arrival::default()));
         });
-        let begun_ns = cursor.trace().pass_ns.saturating_mul(self.counts.passes);
+        let begun_ns = cursor.trace().pass_ns.saturating_mul(self.read.passes);
         let is_pass_over = cursor.is_at_start();
         self.requests_of_pass += u64::from(group.requests);
-        self.units_named += group.units_named;
-        self.kept_bad_lines += group.bad_lines;
-        self.kept_units = self.kept_units.max(group.touched_units);
-        self.counts.add_group(&group, begun_ns);
+        self.read.add_group(&group, begun_ns);
         self.reader.set_bytes_read(group.bytes_read);
         if is_pass_over {
             self.end_pass();
         }
-        true
     }
 
     /// Begins the next pass of an endless trace, or ends.
     fn end_pass(&mut self) {
-        self.counts.passes += 1;
+        self.read.passes += 1;
         if let RequestOrigin::Files(writer) = &mut self.origin
             && let Some(writer) = writer.take()
         {
@@ -376,14 +420,14 @@ impl TraceSource {
 
     /// Maps the unmapped records to requests, or only some of them if they are large.
     fn map_records(&mut self) {
-        let units_most = self.units_named + UNITS_AHEAD;
+        let units_most = self.read.units_named + UNITS_AHEAD;
         for (record, placement) in &self.records[self.mapped..] {
-            if self.units_named >= units_most {
+            if self.read.units_named >= units_most {
                 return;
             }
             self.mapped += 1;
             // The cost of a trim depends on the data that it deallocates, not on its length.
-            self.units_named += match record.operation {
+            self.read.units_named += match record.operation {
                 RequestOperation::Trim => 1,
                 RequestOperation::Read | RequestOperation::Write => u64::from(record.bytes) / self.unit_bytes + 1,
             };
@@ -413,7 +457,7 @@ impl TraceSource {
                 self.failed = Some(too_large(&self.settings, &self.target));
                 return;
             }
-            self.counts.add(record);
+            self.read.add(record);
             if let Some(writer) = writer {
                 writer.end_record(record);
             }
@@ -481,27 +525,41 @@ impl RequestSource for TraceSource {
         self.fill(limit, |request, _| requests.push(request))
     }
 
+    fn prepare(&mut self, limit: usize) -> bool {
+        if matches!(self.origin, RequestOrigin::Undecided) {
+            self.choose_origin();
+        }
+        self.ready.drain(..std::mem::take(&mut self.next_ready));
+        let units_most = self.current.units_named + UNITS_AHEAD;
+        while self.ready.len() < limit && self.read.units_named < units_most && !self.is_failed_next() {
+            if !self.read_group().expect("the next group is no error") {
+                break;
+            }
+        }
+        true
+    }
+
     fn streams(&self) -> Vec<String> {
         vec!["trace".to_string()]
     }
 
     fn share_done(&self) -> Option<f64> {
-        let progress = self.progress();
-        let is_known = !self.endless && progress.bytes_total() > 0;
-        is_known.then(|| progress.bytes_read() as f64 / progress.bytes_total() as f64)
+        let bytes_total = self.progress().bytes_total();
+        let is_known = !self.endless && bytes_total > 0;
+        is_known.then(|| self.current.bytes_read as f64 / bytes_total as f64)
     }
 
     fn measures(&self) -> Vec<WorkloadMeasure> {
-        let counts = &self.counts;
-        let bytes = |operation: RequestOperation| counts.bytes[operation as usize] as f64;
+        let counts = &self.current;
+        let bytes = |operation: RequestOperation| self.bytes_issued[operation as usize] as f64;
         vec![
             WorkloadMeasure::new("trace.records", counts.records as f64),
-            WorkloadMeasure::new("trace.requests", counts.requests as f64),
+            WorkloadMeasure::new("trace.requests", self.requests_issued as f64),
             WorkloadMeasure::new("trace.bytes_read", bytes(RequestOperation::Read)),
             WorkloadMeasure::new("trace.bytes_written", bytes(RequestOperation::Write)),
             WorkloadMeasure::new("trace.bytes_trimmed", bytes(RequestOperation::Trim)),
-            WorkloadMeasure::new("trace.bad_lines", self.bad_lines() as f64),
-            WorkloadMeasure::new("trace.touched_units", self.map.touched_units().max(self.kept_units) as f64),
+            WorkloadMeasure::new("trace.bad_lines", counts.bad_lines as f64),
+            WorkloadMeasure::new("trace.touched_units", counts.touched_units as f64),
             WorkloadMeasure::new("trace.passes", counts.passes as f64),
             WorkloadMeasure::new("trace.volumes", f64::from(counts.volumes)),
             WorkloadMeasure::new("trace.processes", f64::from(counts.processes)),
