@@ -117,7 +117,7 @@ fn threads_of_one_run_do_not_show() {
 fn trace() -> String {
     let line = |line: u64| {
         let random = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        let operation = if random % 5 == 0 { 'R' } else { 'W' };
+        let operation = if random.is_multiple_of(5) { 'R' } else { 'W' };
         let (volume, unit, time) = (random % 7, random % 8_192, 1_577_808_000_000_000 + line);
         match line % 1_000 {
             999 => "a bad line\n".to_string(),
