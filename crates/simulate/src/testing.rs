@@ -1,4 +1,5 @@
-//! Test results in the form of the three-stream experiment, computed from formulas.
+//! Parts of tests: times of a simple drive, and results in the form of the three-stream experiment,
+//! computed from formulas.
 
 use ssd::event::{ReclaimRecord, Trigger};
 use ssd::{DeviceStats, OwnerStats, RgId, RuId, RuhId, UnitOwner, WearSummary};
@@ -6,6 +7,29 @@ use ssd::{DeviceStats, OwnerStats, RgId, RuId, RuhId, UnitOwner, WearSummary};
 use crate::run::{RunResult, RunSample};
 use experiment::cell::CellKey;
 use experiment::scaled_model::Scale;
+
+/// Times of a simple drive.
+pub const TIMING: &str = r#"
+[timing]
+write_buffer_bytes = "1MiB"
+[timing.nand]
+page_bytes = "4KiB"
+bits_per_cell = 1
+read_ns = [50000]
+program_ns = 200000
+erase_ns = 2000000
+suspend_ns = 10000
+[timing.channel]
+bytes_per_second = 1000000000
+[timing.controller]
+cores = 4
+read_ns = 2000
+write_ns = 2000
+[timing.link]
+generation = 4
+lanes = 4
+payload_share = 1.0
+"#;
 
 const PAGE_BYTES: u64 = 4096;
 const UNIT_PAGES: u64 = 4096;

@@ -6,29 +6,8 @@ use experiment::change::parse_array;
 use experiment::run_options::RunSettings;
 use experiment::{LabError, RunChange};
 use simulate::run::{self, ArrayResult, RunResult};
+use simulate::testing::TIMING;
 use workload::{RequestOperation, fio};
-
-const TIMING: &str = r#"
-[timing]
-write_buffer_bytes = "1MiB"
-[timing.nand]
-page_bytes = "4KiB"
-bits_per_cell = 1
-read_ns = [50000]
-program_ns = 200000
-erase_ns = 2000000
-suspend_ns = 10000
-[timing.channel]
-bytes_per_second = 1000000000
-[timing.controller]
-cores = 4
-read_ns = 2000
-write_ns = 2000
-[timing.link]
-generation = 4
-lanes = 4
-payload_share = 1.0
-"#;
 
 /// A drive of this size with reclaim units of 512 KiB.
 fn device(mebibytes: u64, handles: u16) -> String {

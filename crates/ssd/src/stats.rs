@@ -254,20 +254,8 @@ impl DeviceStats {
     pub fn since(&self, earlier: &DeviceStats) -> DeviceStats {
         assert_eq!(self.handles.len(), earlier.handles.len(), "both are counters of the same device");
         let fewer = |now: u64, then: u64| now.checked_sub(then).expect("no counter of a device falls");
-        let rows = self.handles.iter().zip(&earlier.handles);
-        DeviceStats {
-            page_bytes: self.page_bytes,
-            overhead: earlier.overhead.counting_from(earlier.data_pages()),
-            handles: rows.map(|(now, then)| now.combine(then, fewer)).collect(),
-            shared: self.shared.combine(&earlier.shared, fewer),
-            pages_deallocated: self.pages_deallocated - earlier.pages_deallocated,
-            background_collections: self.background_collections - earlier.background_collections,
-            foreground_collections: self.foreground_collections - earlier.foreground_collections,
-            forced_collections: self.forced_collections - earlier.forced_collections,
-            units_closed_by_host: self.units_closed_by_host - earlier.units_closed_by_host,
-            units_closed_early: self.units_closed_early - earlier.units_closed_early,
-            pages_redirected: self.pages_redirected - earlier.pages_redirected,
-        }
+        let counted = self.combine(earlier, fewer);
+        DeviceStats { overhead: earlier.overhead.counting_from(earlier.data_pages()), ..counted }
     }
 
     /// Sum of the counters of two devices of the same kind. Overhead of less than a page of each is
@@ -276,20 +264,24 @@ impl DeviceStats {
     pub fn plus(&self, other: &DeviceStats) -> DeviceStats {
         assert_eq!(self.handles.len(), other.handles.len(), "both devices have the same handles");
         assert_eq!(self.page_bytes, other.page_bytes, "both devices have the same pages");
-        let more = |one: u64, other: u64| one + other;
+        self.combine(other, |one, other| one + other)
+    }
+
+    /// Combines each pair of counters. Page size and overhead stay.
+    fn combine(&self, other: &DeviceStats, combine: fn(u64, u64) -> u64) -> DeviceStats {
         let rows = self.handles.iter().zip(&other.handles);
         DeviceStats {
             page_bytes: self.page_bytes,
             overhead: self.overhead,
-            handles: rows.map(|(one, other)| one.combine(other, more)).collect(),
-            shared: self.shared.combine(&other.shared, more),
-            pages_deallocated: self.pages_deallocated + other.pages_deallocated,
-            background_collections: self.background_collections + other.background_collections,
-            foreground_collections: self.foreground_collections + other.foreground_collections,
-            forced_collections: self.forced_collections + other.forced_collections,
-            units_closed_by_host: self.units_closed_by_host + other.units_closed_by_host,
-            units_closed_early: self.units_closed_early + other.units_closed_early,
-            pages_redirected: self.pages_redirected + other.pages_redirected,
+            handles: rows.map(|(one, other)| one.combine(other, combine)).collect(),
+            shared: self.shared.combine(&other.shared, combine),
+            pages_deallocated: combine(self.pages_deallocated, other.pages_deallocated),
+            background_collections: combine(self.background_collections, other.background_collections),
+            foreground_collections: combine(self.foreground_collections, other.foreground_collections),
+            forced_collections: combine(self.forced_collections, other.forced_collections),
+            units_closed_by_host: combine(self.units_closed_by_host, other.units_closed_by_host),
+            units_closed_early: combine(self.units_closed_early, other.units_closed_early),
+            pages_redirected: combine(self.pages_redirected, other.pages_redirected),
         }
     }
 

@@ -2,7 +2,6 @@
 
 use array::IoCause;
 use simulate::run::{ArrayDriveResult, ArrayResult, RunResult};
-use workload::RequestOperation;
 
 use super::{CellValue, ReportTable};
 
@@ -15,7 +14,7 @@ pub fn array_name(array: &ArrayResult) -> String {
 pub fn array_causes(result: &RunResult, array: &ArrayResult) -> ReportTable {
     let rows = ReportTable::default().labels(["cause"]).numbers("", ["read", "written", "of all writes", "I/Os"]);
     let [one, other] = [array.host_write_amplification(), result.write_amplification()].map(CellValue::Amplification);
-    let product = CellValue::Amplification(array.host_write_amplification() * result.write_amplification());
+    let product = CellValue::Amplification(array.total_write_amplification(&result.stats));
     let mut rows = rows
         .note(format!("{}: the array writes {one} times what the host writes", array_name(array)))
         .note(format!("the drives write {other} times what they receive"))
@@ -28,7 +27,7 @@ pub fn array_causes(result: &RunResult, array: &ArrayResult) -> ReportTable {
                 CellValue::Text(cause.name().replace('_', " ")),
                 CellValue::Bytes(read),
                 CellValue::Bytes(written),
-                CellValue::Share(written as f64 / array.member_bytes_written().max(1) as f64),
+                CellValue::Share(array.share(cause)),
                 CellValue::Count(counts.ios.iter().sum()),
             ]);
         }
@@ -76,14 +75,12 @@ pub fn array_figures(result: &RunResult) -> ReportTable {
     let headings = ["array WAF", "drive WAF", "total WAF", "parity share", "wear spread"];
     let mut rows = ReportTable::default().texts(["array"]).numbers("", headings);
     if let Some(array) = &result.array {
-        let total = result.stats.media_bytes_written() as f64 / array.host(RequestOperation::Write).max(1) as f64;
-        let parity = array.cause(IoCause::Parity).bytes[RequestOperation::Write as usize];
         rows.add([
             CellValue::Text(array_name(array)),
             CellValue::Amplification(array.host_write_amplification()),
             CellValue::Amplification(result.write_amplification()),
-            CellValue::Amplification(total),
-            CellValue::Share(parity as f64 / array.member_bytes_written().max(1) as f64),
+            CellValue::Amplification(array.total_write_amplification(&result.stats)),
+            CellValue::Share(array.share(IoCause::Parity)),
             CellValue::Share(array.wear_spread()),
         ]);
     }

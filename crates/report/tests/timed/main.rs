@@ -8,6 +8,7 @@ mod replay;
 use experiment::cell::{CellKey, RunSpec};
 use experiment::run_options::RunSettings;
 use simulate::run::{self, RunResult};
+use simulate::testing::TIMING;
 use simulate::timed::result::TimedResult;
 use workload::fio;
 
@@ -24,25 +25,6 @@ planes_per_die = 1
 reclaim_groups = 1
 [handles]
 count = 1
-[timing]
-write_buffer_bytes = "1MiB"
-[timing.nand]
-page_bytes = "4KiB"
-bits_per_cell = 1
-read_ns = [50000]
-program_ns = 200000
-erase_ns = 2000000
-suspend_ns = 10000
-[timing.channel]
-bytes_per_second = 1000000000
-[timing.controller]
-cores = 4
-read_ns = 2000
-write_ns = 2000
-[timing.link]
-generation = 4
-lanes = 4
-payload_share = 1.0
 "#;
 
 /// Core, sensing, channel (4096 bytes at 1 GB/s), link (at 4 x 1969230769 B/s).
@@ -57,7 +39,7 @@ fn cell(jobs: &str, settings: RunSettings) -> RunSpec {
     RunSpec {
         key: CellKey { device: "simple".to_string(), variant: String::new(), grid: Vec::new() },
         seed: 1,
-        device: toml::from_str(DEVICE).expect("the device is one"),
+        device: toml::from_str(&format!("{DEVICE}{TIMING}")).expect("the device is one"),
         ensemble: None,
         workload_name: "test".to_string(),
         workload: fio::parse(jobs, "test.fio").unwrap_or_else(|error| panic!("{error}")).into(),

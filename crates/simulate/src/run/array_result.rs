@@ -92,6 +92,17 @@ impl ArrayResult {
         self.member_bytes_written() as f64 / self.host(RequestOperation::Write).max(1) as f64
     }
 
+    /// Bytes of flash / bytes of the host. `stats` are the counters of all drives.
+    pub fn total_write_amplification(&self, stats: &DeviceStats) -> f64 {
+        stats.media_bytes_written() as f64 / self.host(RequestOperation::Write).max(1) as f64
+    }
+
+    /// Share of a cause in the bytes that the drives received.
+    pub fn share(&self, cause: IoCause) -> f64 {
+        let bytes = self.cause(cause).bytes[RequestOperation::Write as usize];
+        bytes as f64 / self.member_bytes_written().max(1) as f64
+    }
+
     /// Difference of the mean erases of the most and the least worn drive, relative to the mean.
     pub fn wear_spread(&self) -> f64 {
         let erases = self.drives.iter().filter(|drive| drive.state == "works").map(|drive| drive.wear.mean_erases());
@@ -103,18 +114,16 @@ impl ArrayResult {
     }
 
     /// Figures of the array, as claims and tables name them. The device-side write amplification is
-    /// `device`, that of the whole run `total` and of its end `tail_total`.
-    pub(super) fn measures(&self, device: f64, total: f64, tail_total: f64) -> Vec<WorkloadMeasure> {
+    /// `device`, and the total one is that of `stats` for the whole run and `tail_total` at its end.
+    pub(super) fn measures(&self, stats: &DeviceStats, device: f64, tail_total: f64) -> Vec<WorkloadMeasure> {
         let name = |name: &str| format!("array.{name}");
         let (read, written) = (RequestOperation::Read as usize, RequestOperation::Write as usize);
-        let share =
-            |cause: IoCause| self.cause(cause).bytes[written] as f64 / self.member_bytes_written().max(1) as f64;
         let mut measures = vec![
             WorkloadMeasure::new(name("host_write_amplification"), self.host_write_amplification()),
             WorkloadMeasure::new(name("device_write_amplification"), device),
-            WorkloadMeasure::new(name("total_write_amplification"), total),
+            WorkloadMeasure::new(name("total_write_amplification"), self.total_write_amplification(stats)),
             WorkloadMeasure::new(name("tail_total_write_amplification"), tail_total),
-            WorkloadMeasure::new(name("parity_share"), share(IoCause::Parity)),
+            WorkloadMeasure::new(name("parity_share"), self.share(IoCause::Parity)),
             WorkloadMeasure::new(name("wear_spread"), self.wear_spread()),
         ];
         for cause in IoCause::ALL {

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use advise::OwnerMap;
 use base::HumanBytes;
-use ssd::{Device, DeviceConfig, DeviceLayout, PlacementList, RuhId};
+use ssd::{Device, DeviceConfig, DeviceLayout, DeviceStats, PlacementList, RuhId, WearSummary};
 use workload::Workload as _;
 use workload::fio::{Schedule, StreamSummary, plan_streams};
 use workload::trace::TimedSource;
 use workload::{RequestSource, ScaledModel, WorkloadTarget};
 
+use super::result::RunResult;
 use crate::feedback;
 use crate::request_mapper::RequestMapper;
 use crate::timed::{self, Runner};
@@ -400,6 +401,36 @@ impl RunPlan {
             target,
             capacity_bytes,
         })
+    }
+
+    /// Result of a run with these counters. Its other measurements are missing.
+    pub(super) fn result(&self, stats: DeviceStats, wear: WearSummary) -> RunResult {
+        RunResult {
+            key: self.cell.key.clone(),
+            seed: self.cell.seed,
+            ensemble: self.cell.ensemble,
+            scale: self.scale,
+            search: None,
+            unsaved: None,
+            complete: false,
+            capacity_bytes: self.drives_bytes(),
+            superblocks: self.layout.superblocks(),
+            unit_pages: scaled_model::unit_pages(&self.layout),
+            open_unit_share: 0.0,
+            steady_state: self.cell.run.steady_state,
+            steady: None,
+            without_effect: self.without_effect(),
+            pages_read: [0; 2],
+            stats,
+            samples: Vec::new(),
+            gc_log: Vec::new(),
+            wear,
+            endurance: None,
+            measures: Vec::new(),
+            timed: None,
+            array: None,
+            feedback: None,
+        }
     }
 
     /// Work of the run on this scaled model, as a [`super::ProgressObserver`] counts it.

@@ -10,7 +10,6 @@ use super::result::{RunResult, RunSample};
 use super::series::SampleSeries;
 use crate::run_recorder::RunRecorder;
 use crate::timed::result::TimedResult;
-use experiment::scaled_model;
 
 /// Die and channel operations kept for monitoring.
 const ACTIVITY_KEPT: usize = 1 << 16;
@@ -134,30 +133,13 @@ impl<P: Deref<Target = RunPlan>> ActiveRun<P> {
     fn result_with(&self, series: SampleSeries) -> RunResult {
         let (plan, device) = (&*self.plan, &self.drive.device);
         let mut result = RunResult {
-            key: plan.cell().key.clone(),
-            seed: plan.cell().seed,
-            ensemble: plan.cell().ensemble,
-            scale: plan.scale,
-            search: None,
-            unsaved: None,
             complete: self.complete && matches!(self.stage, Stage::Ended),
-            capacity_bytes: plan.layout.capacity_bytes(),
-            superblocks: plan.layout.superblocks(),
-            unit_pages: scaled_model::unit_pages(&plan.layout),
             open_unit_share: self.drive.open_unit_share(),
-            steady_state: plan.cell().run.steady_state,
             steady: series.steady,
-            without_effect: plan.without_effect(),
             pages_read: self.pages_read,
-            stats: self.drive.stats(),
             samples: series.finish(&self.drive),
-            gc_log: Vec::new(),
-            wear: device.wear(),
             endurance: self.drive.endurance(f64::from(plan.scale.0)),
-            measures: Vec::new(),
-            timed: None,
-            array: None,
-            feedback: None,
+            ..plan.result(self.drive.stats(), device.wear())
         };
         if result.stats.write_amplification().is_some() {
             let waf = result.headline_write_amplification();

@@ -16,7 +16,7 @@ mod timed;
 use std::collections::{BTreeMap, VecDeque};
 
 use array::{ArrayAction, ArrayEvent, MemberIo};
-use ssd::{DeviceStats, WearSummary};
+use ssd::WearSummary;
 use workload::{IoRequest, RequestOperation};
 
 use self::drives::ArrayDrives;
@@ -30,7 +30,6 @@ use super::series::{SampleSeries, SampledDrive as _};
 use super::untimed::{BATCH_REQUESTS, UntimedStage};
 use crate::timed::result::TimedResult;
 use experiment::error::LabError;
-use experiment::scaled_model;
 
 /// Length of a write that fills the array.
 const FILL_BYTES: u64 = 1 << 20;
@@ -336,34 +335,19 @@ impl ArrayRun<'_> {
             rebuilds: self.rebuilds,
             samples: self.samples,
         };
-        let stats = self.drives.stats();
         let working = || array.drives.iter().filter(|drive| drive.state == "works");
         let wear = working().map(|drive| drive.wear).reduce(WearSummary::plus);
+        let of_plan = plan.result(self.drives.stats(), wear.expect("an array has a working drive"));
         let mut result = RunResult {
-            key: plan.cell().key.clone(),
-            seed: plan.cell().seed,
-            ensemble: plan.cell().ensemble,
-            scale: plan.scale,
-            search: None,
-            unsaved: None,
             complete: self.complete,
-            capacity_bytes: plan.drives_bytes(),
-            superblocks: plan.layout.superblocks() * working().count() as u32,
-            unit_pages: scaled_model::unit_pages(&plan.layout),
+            superblocks: of_plan.superblocks * working().count() as u32,
             open_unit_share: self.drives.open_unit_share(),
-            steady_state: plan.cell().run.steady_state,
             steady,
-            without_effect: plan.without_effect(),
             pages_read: self.drives.pages_read(),
-            stats,
             samples,
-            gc_log: Vec::new(),
-            wear: wear.expect("an array has a working drive"),
-            endurance: None,
-            measures: Vec::new(),
             timed,
             array: Some(array),
-            feedback: None,
+            ..of_plan
         };
         measures.extend(figures(&result, plan.cell().run.tail_drive_writes));
         result.measures = measures;
@@ -374,8 +358,6 @@ impl ArrayRun<'_> {
 /// Figures of an array for claims and tables.
 fn figures(result: &RunResult, tail_drive_writes: f64) -> Vec<workload::WorkloadMeasure> {
     let array = result.array.as_ref().expect("it is the result of an array");
-    let amplification = |stats: &DeviceStats, host: u64| stats.media_bytes_written() as f64 / host.max(1) as f64;
-    let total = amplification(&result.stats, array.host(RequestOperation::Write));
     let last = array.samples.last().copied().unwrap_or(0);
     let window = (tail_drive_writes * array.capacity_bytes as f64) as u64;
     let before = array.samples.partition_point(|host| host + window <= last);
@@ -385,5 +367,5 @@ fn figures(result: &RunResult, tail_drive_writes: f64) -> Vec<workload::Workload
     };
     let media_last = result.samples.last().map_or(0, |sample| sample.media_bytes);
     let tail_total = (media_last - media) as f64 / (last - host).max(1) as f64;
-    array.measures(result.write_amplification(), total, tail_total)
+    array.measures(&result.stats, result.write_amplification(), tail_total)
 }
