@@ -80,7 +80,7 @@ def simulate(
     placement: str | Placement | None = "by_lifetime",
     handles: int | None = None,
     fill_limit: float = 0.9,
-    tolerance: float = 0.2,
+    tolerance: float = 0.1,
     factors: Factors | None = None,
     seeds: Iterable[int] = range(1, 21),
     mix_seeds: Sequence[int] = (1,),
@@ -112,7 +112,7 @@ def simulate(
         Largest share of a drive's capacity with live data. Volumes move off a drive beyond it.
     tolerance
         A drive's mix runs again when its volumes change, or when its spare space, its write shares or its data shares have changed
-        by more than this share since its last run.
+        by more than this share. One run stands for the quarters until then, with the volumes of the middle one.
     factors
         Cost, carbon, failure rate.
     seeds

@@ -138,10 +138,10 @@ def run_mixes(
     """Runs the mixes of all epochs and reads their results."""
     mixes: dict[Mix, int] = {}
     mix_of, tenant_of = [], []
-    for epoch in plan.epochs:
+    for epoch, middle in zip(plan.epochs, plan.middle_quarters(), strict=True):
         kind = int(plan.kinds[epoch.drive])
         count = handles or models[kind].handles
-        mix, tenants = make_mix(epoch, plan.volumes[epoch.quarter], kind, models[kind], placement, count)
+        mix, tenants = make_mix(epoch, plan.volumes[middle], kind, models[kind], placement, count)
         mix_of.append(mixes.setdefault(mix, len(mixes)))
         tenant_of.append(tenants)
     points = [

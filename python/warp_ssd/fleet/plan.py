@@ -3,8 +3,8 @@
     volumes + drives -> assignment -> for each quarter: growth, moves from full drives, new drives -> epochs
 
 An epoch is a time in which a drive keeps its mix. It ends when the volumes of the drive change, or when its spare space, its write
-shares or its data shares have changed by more than the tolerance. Failures do not change the plan, because a new drive gets the
-volumes of the old one.
+shares or its data shares have changed by more than the tolerance. The mix of its middle quarter stands for the epoch. Failures do
+not change the plan, because a new drive gets the volumes of the old one.
 """
 
 from __future__ import annotations
@@ -57,6 +57,12 @@ class Plan:
     epochs: Sequence[Epoch]
     epoch_of: Indices
     """Epoch of each drive, -1 for a drive that does not exist yet or has no volume."""
+
+    def middle_quarters(self) -> Indices:
+        """Middle quarter of each epoch. The earlier one of an even number of quarters."""
+        first = np.array([epoch.quarter for epoch in self.epochs], dtype=np.intp)
+        lengths = np.bincount(self.epoch_of[self.epoch_of >= 0], minlength=len(first))
+        return first + (lengths - 1) // 2
 
 
 class _Fleet:
